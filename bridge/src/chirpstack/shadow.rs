@@ -1,16 +1,15 @@
 //! Shadow mode: decodes what passes by, and compares it with what ChirpStack made of it. Publishes nothing.
 
-use std::{
-    num::NonZeroUsize,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+mod failures;
 
-use lru::LruCache;
+use std::{sync::Arc, time::Duration};
+
 use serde::Deserialize;
 use server::telemetry::Health;
 use tokio::sync::watch;
-use tokio_util::task::AbortOnDropHandle;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+
+use self::failures::Failures;
 
 use super::{
     api::{check_api, directory},
@@ -30,13 +29,11 @@ use crate::{
     state_dir::StateDir,
 };
 
-/// How many failures of ChirpStack's codecs are remembered until their uplink comes, which is next.
-const FAILURES_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
-
 /// A running comparison.
 pub struct Shadow {
     directory: Arc<Directory>,
     events: Subscriber,
+    comparisons: TaskTracker,
     subscribed: watch::Receiver<bool>,
     _refresh: AbortOnDropHandle<()>,
     _state_dir: StateDir,
@@ -56,9 +53,11 @@ impl Shadow {
         let directory = Arc::new(directory(settings, &environment, &state_dir)?);
         check_api(&directory, &settings.grpc).await?;
         let refresh = AbortOnDropHandle::new(tokio::spawn(directory.clone().run()));
+        let comparisons = TaskTracker::new();
         let observer = Arc::new(Observer {
             decoder: Decoder { directory: directory.clone(), clock: environment.clock.clone() },
-            failures: Mutex::new(LruCache::new(FAILURES_MAX)),
+            failures: Failures::new(),
+            comparisons: comparisons.clone(),
             observe: Box::new(observe),
         });
         let subscription = Subscription {
@@ -72,7 +71,7 @@ impl Shadow {
             Box::pin(async move { observer.handle(delivery).await })
         });
         let subscribed = events.subscribed();
-        Ok(Self { directory, events, subscribed, _refresh: refresh, _state_dir: state_dir })
+        Ok(Self { directory, events, comparisons, subscribed, _refresh: refresh, _state_dir: state_dir })
     }
 
     /// Waits until the broker is connected.
@@ -89,14 +88,17 @@ impl Shadow {
     /// Finishes the messages in progress, and stops.
     pub async fn stop(self) {
         self.events.drain().await;
+        self.comparisons.close();
+        self.comparisons.wait().await;
         self.directory.save().await;
     }
 }
 
 struct Observer {
     decoder: Decoder,
-    /// What ChirpStack said about uplinks whose codec failed there, by their deduplication id.
-    failures: Mutex<LruCache<String, String>>,
+    failures: Failures,
+    /// Comparisons that wait for a failure, which may come after its uplink.
+    comparisons: TaskTracker,
     observe: Box<dyn Fn(Observation) + Send + Sync>,
 }
 
@@ -114,7 +116,7 @@ struct Context {
 }
 
 impl Observer {
-    async fn handle(&self, Delivery { topic, payload, ack, .. }: Delivery) {
+    async fn handle(self: Arc<Self>, Delivery { topic, payload, ack, .. }: Delivery) {
         if let Some(topic) = Topic::parse(&topic, "") {
             match topic.event() {
                 Some("log") => self.remember(&payload),
@@ -129,12 +131,11 @@ impl Observer {
         if let Ok(log) = serde_json::from_slice::<Log>(payload)
             && log.code == "UPLINK_CODEC"
         {
-            let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-            failures.put(log.context.deduplication_id, log.description);
+            self.failures.add(log.context.deduplication_id, log.description);
         }
     }
 
-    async fn compare(&self, topic: Topic<'_>, payload: &[u8]) {
+    async fn compare(self: Arc<Self>, topic: Topic<'_>, payload: &[u8]) {
         let event = match UplinkEvent::parse(payload) {
             Ok(event) if event.is_decodable() => event,
             Ok(_) => return metrics::uplink("unchanged"),
@@ -143,27 +144,37 @@ impl Observer {
                 return metrics::uplink("malformed");
             }
         };
-        let decoded = self.decoder.decode(&event, topic).await;
+        let mut observation = self.run(&event, topic).await;
+        match (event.object(), &event.deduplication_id) {
+            (Some(object), _) => observation.theirs = Verdict::Object(object.to_owned()),
+            (None, None) => {}
+            (None, Some(id)) => {
+                let (id, observer) = (id.clone(), self.clone());
+                self.comparisons.spawn(async move {
+                    if let Some(description) = observer.failures.of(&id).await {
+                        observation.theirs = Verdict::Failed(description);
+                    }
+                    (observer.observe)(observation);
+                });
+                return;
+            }
+        }
+        (self.observe)(observation);
+    }
+
+    /// Runs the codec. What ChirpStack made of the uplink is left open.
+    async fn run(&self, event: &UplinkEvent<'_>, topic: Topic<'_>) -> Observation {
+        let decoded = self.decoder.decode(event, topic).await;
         metrics::uplink(if decoded.is_ok() { "decoded" } else { "failed" });
         let (fuel, elapsed) = decoded.as_ref().map_or((0, Duration::ZERO), |decoded| (decoded.fuel, decoded.elapsed));
         let profile = self.decoder.directory.profile(&event.device.device_profile_id).await;
-        (self.observe)(Observation {
+        Observation {
             profile_id: event.device.device_profile_id.clone(),
             profile_name: profile.map(|profile| profile.name().to_owned()).unwrap_or_default(),
-            theirs: self.theirs(&event),
+            theirs: Verdict::Nothing,
             ours: Verdict::of(decoded),
             fuel,
             elapsed,
-        });
-    }
-
-    fn theirs(&self, event: &UplinkEvent<'_>) -> Verdict {
-        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        let failure = event.deduplication_id.as_ref().and_then(|id| failures.pop(id));
-        match (event.object(), failure) {
-            (Some(object), _) => Verdict::Object(object.to_owned()),
-            (None, Some(description)) => Verdict::Failed(description),
-            (None, None) => Verdict::Nothing,
         }
     }
 }

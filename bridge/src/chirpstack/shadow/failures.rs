@@ -1,0 +1,55 @@
+//! Failures that ChirpStack reports in `log` events, and the uplinks that they belong to, by deduplication id.
+
+use std::{
+    num::NonZeroUsize,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use lru::LruCache;
+use tokio::{sync::oneshot, time::timeout};
+
+/// How many failures, and how many uplinks, are remembered until the other comes.
+const REMEMBERED_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
+/// How long an uplink without an object waits: ChirpStack publishes both at once, in either order.
+const WAIT: Duration = Duration::from_secs(2);
+
+/// Matches failures with uplinks, whichever comes first.
+pub(super) struct Failures(Mutex<Unmatched>);
+
+struct Unmatched {
+    descriptions: LruCache<String, String>,
+    uplinks: LruCache<String, oneshot::Sender<String>>,
+}
+
+impl Failures {
+    pub(super) fn new() -> Self {
+        Self(Mutex::new(Unmatched {
+            descriptions: LruCache::new(REMEMBERED_MAX),
+            uplinks: LruCache::new(REMEMBERED_MAX),
+        }))
+    }
+
+    pub(super) fn add(&self, deduplication_id: String, description: String) {
+        let mut unmatched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match unmatched.uplinks.pop(&deduplication_id) {
+            // It fails if the uplink has just stopped waiting.
+            Some(uplink) => _ = uplink.send(description),
+            None => _ = unmatched.descriptions.put(deduplication_id, description),
+        }
+    }
+
+    /// Why ChirpStack's codec failed for this uplink; `None` if it did not.
+    pub(super) async fn of(&self, deduplication_id: &str) -> Option<String> {
+        let description = {
+            let mut unmatched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(description) = unmatched.descriptions.pop(deduplication_id) {
+                return Some(description);
+            }
+            let (uplink, description) = oneshot::channel();
+            unmatched.uplinks.put(deduplication_id.to_owned(), uplink);
+            description
+        };
+        timeout(WAIT, description).await.ok()?.ok()
+    }
+}
