@@ -31,6 +31,10 @@ impl Backoff {
     }
 
     pub(crate) async fn pause(&mut self) {
-        sleep(self.pauses.next().unwrap_or(PAUSE_MAX)).await;
+        self.pause_at_most(Duration::MAX).await;
+    }
+
+    pub(crate) async fn pause_at_most(&mut self, pause_max: Duration) {
+        sleep(self.pauses.next().unwrap_or(PAUSE_MAX).min(pause_max)).await;
     }
 }

@@ -6,14 +6,17 @@
 
 mod connection;
 mod endpoint;
+mod outbox;
 mod publisher;
 mod settings;
 mod subscriber;
+mod suspects;
 mod url;
 
 pub use self::settings::MqttSettings;
 pub(crate) use self::{
     endpoint::Endpoint,
-    publisher::{PublishError, Publisher},
+    outbox::PublishError,
+    publisher::Publisher,
     subscriber::{DEFAULT_GROUP, Subscriber, Subscription},
 };

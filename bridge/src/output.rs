@@ -8,7 +8,7 @@ use bytes::Bytes;
 use tokio::time::Instant;
 
 use self::refusals::Refusals;
-use crate::mqtt::{PublishError, Publisher};
+use crate::mqtt::{Endpoint, PublishError, Publisher};
 
 /// A network's topic, without a prefix.
 pub(crate) trait OutputTopic: fmt::Display + Copy + Send + Sync {
@@ -24,8 +24,10 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Messages that the broker refuses wait for `refused_wait_max`, and only a part of `in_flight_max` at once.
-    pub(crate) fn new(publisher: Publisher, prefix: String, refused_wait_max: Duration, in_flight_max: u16) -> Self {
+    /// Connects in the background. Messages that the broker refuses wait for `refused_wait_max`, and only a part of
+    /// `in_flight_max` at once.
+    pub(crate) fn start(endpoint: Endpoint, prefix: String, refused_wait_max: Duration, in_flight_max: u16) -> Self {
+        let publisher = Publisher::start(endpoint, refused_wait_max);
         Self { publisher, prefix, refusals: Refusals::new(refused_wait_max, in_flight_max) }
     }
 
@@ -35,7 +37,7 @@ impl Output {
         let (name, payload) = (format!("{}{topic}", self.prefix), payload.into());
         let start = Instant::now();
         loop {
-            match self.publisher.publish(name.clone(), payload.clone()).await {
+            match self.publisher.publish(name.clone(), topic.kind(), payload.clone()).await {
                 Ok(()) => {
                     self.refusals.end(topic);
                     return true;

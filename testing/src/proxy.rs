@@ -1,12 +1,15 @@
 //! A TCP proxy whose connections can be cut and redirected.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional},
+    io::{AsyncReadExt, AsyncWriteExt, copy, copy_bidirectional},
     net::{TcpListener, TcpStream},
     sync::watch,
 };
+
+/// Whether a connection goes on behind what a client sent.
+type Passes = dyn Fn(&[u8]) -> bool + Send + Sync;
 
 /// Forwards connections to a server, or closes them.
 pub struct Proxy {
@@ -18,21 +21,27 @@ pub struct Proxy {
 impl Proxy {
     /// Starts a proxy for `target`; without one it closes every connection.
     pub async fn start(target: Option<SocketAddr>) -> Self {
-        Self::start_as(target, false).await
+        Self::start_as(target, false, None).await
+    }
+
+    /// Starts a proxy for `target` that closes a connection when a client sends something that `passes` does not let
+    /// through. It gets what arrived at once.
+    pub async fn start_filtered(target: SocketAddr, passes: impl Fn(&[u8]) -> bool + Send + Sync + 'static) -> Self {
+        Self::start_as(Some(target), false, Some(Arc::new(passes))).await
     }
 
     /// Starts a proxy for an MQTT broker that looks as if it knew version 3.1.1 only.
     pub async fn start_mqtt311(target: SocketAddr) -> Self {
-        Self::start_as(Some(target), true).await
+        Self::start_as(Some(target), true, None).await
     }
 
-    async fn start_as(target: Option<SocketAddr>, is_mqtt311: bool) -> Self {
+    async fn start_as(target: Option<SocketAddr>, is_mqtt311: bool, passes: Option<Arc<Passes>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (sender, receiver) = watch::channel(target);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(forward(stream, receiver.clone(), is_mqtt311));
+                tokio::spawn(forward(stream, receiver.clone(), is_mqtt311, passes.clone()));
             }
         });
         Self { address, target: sender }
@@ -44,15 +53,42 @@ impl Proxy {
     }
 }
 
-async fn forward(mut client: TcpStream, mut target: watch::Receiver<Option<SocketAddr>>, is_mqtt311: bool) {
+async fn forward(
+    mut client: TcpStream,
+    mut target: watch::Receiver<Option<SocketAddr>>,
+    is_mqtt311: bool,
+    passes: Option<Arc<Passes>>,
+) {
     let Some(address) = *target.borrow_and_update() else { return };
     let Ok(mut server) = TcpStream::connect(address).await else { return };
     if is_mqtt311 && !pass_connect(&mut client, &mut server).await {
         return;
     }
+    let copied = async {
+        match passes {
+            Some(passes) => copy_filtered(&mut client, &mut server, &*passes).await,
+            None => drop(copy_bidirectional(&mut client, &mut server).await),
+        }
+    };
     tokio::select! {
-        _ = copy_bidirectional(&mut client, &mut server) => {}
+        () = copied => {}
         _ = target.changed() => {}
+    }
+}
+
+async fn copy_filtered(client: &mut TcpStream, server: &mut TcpStream, passes: &Passes) {
+    let ((mut requests, mut responses), (mut from_server, mut to_server)) = (client.split(), server.split());
+    let copied = async {
+        let mut buffer = vec![0; 64 * 1024];
+        while let Ok(length @ 1..) = requests.read(&mut buffer).await {
+            if !passes(&buffer[..length]) || to_server.write_all(&buffer[..length]).await.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        () = copied => {}
+        _ = copy(&mut from_server, &mut responses) => {}
     }
 }
 

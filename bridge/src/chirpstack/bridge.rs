@@ -22,7 +22,7 @@ use crate::{
     Environment, Error,
     dedup::Dedup,
     metrics,
-    mqtt::{Endpoint, Publisher, Subscriber},
+    mqtt::{Endpoint, Subscriber},
     output::Output,
     receive::{receive, report_connection},
     state_dir::StateDir,
@@ -153,5 +153,5 @@ impl Parts<'_> {
 /// A connection for publishing.
 pub(super) fn output(endpoint: Endpoint, prefix: String, settings: &ChirpStackSettings) -> Output {
     let refused_wait_max = Duration::from_millis(settings.refused_wait_ms_max);
-    Output::new(Publisher::start(endpoint), prefix, refused_wait_max, settings.in_flight_max)
+    Output::start(endpoint, prefix, refused_wait_max, settings.in_flight_max)
 }

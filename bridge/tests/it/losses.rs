@@ -1,6 +1,9 @@
 //! Lost connections and restarts: nothing is lost, and the uplinks of a device keep their order.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicU32, Ordering},
+};
 
 use serde_json::Value;
 use testing::{Mosquitto, MqttClient, Proxy};
@@ -145,6 +148,51 @@ async fn an_application_that_may_receive_nothing_holds_up_no_other() {
     assert_eq!(application.next().await.json()["fCnt"], 1);
 }
 
+/// Whether this is a PUBLISH packet.
+fn is_publish(packet: &[u8]) -> bool {
+    packet.first().is_some_and(|first| first >> 4 == 3)
+}
+
+/// A broker that is stopping, or that has no memory left.
+#[tokio::test]
+async fn a_broker_that_closes_connections_for_a_while_loses_nothing() {
+    let Some(mut network) = Network::start().await else { return };
+    DEVICES.iter().for_each(|device| network.device(device, SCRIPT));
+    let target = Mosquitto::start().unwrap();
+    let mut application = MqttClient::connect(&target.url()).await;
+    application.subscribe("application/+/device/+/event/up").await;
+    let closed = AtomicU32::new(0);
+    let passes = move |packet: &[u8]| !is_publish(packet) || closed.fetch_add(1, Ordering::Relaxed) >= 15;
+    let proxy = Proxy::start_filtered(target.address(), passes).await;
+    network.settings.to.url = format!("mqtt://{}", proxy.address);
+    let _bridge = network.bridge().await;
+    let mut chirpstack = network.chirpstack().await;
+    send_all(&mut chirpstack, 0..20).await;
+    receive(&mut application, 20).await;
+}
+
+/// With the default of five minutes, which nobody has to wait for.
+#[tokio::test]
+async fn one_topic_at_which_the_broker_closes_connections_holds_up_no_other() {
+    let Some(mut network) = Network::start().await else { return };
+    DEVICES.iter().for_each(|device| network.device(device, SCRIPT));
+    let target = Mosquitto::start().unwrap();
+    let mut application = MqttClient::connect(&target.url()).await;
+    application.subscribe("application/+/device/+/event/up").await;
+    let is_forbidden = |packet: &[u8]| packet.windows(9).any(|part| part == b"forbidden");
+    let passes = move |packet: &[u8]| !is_publish(packet) || !is_forbidden(packet);
+    let proxy = Proxy::start_filtered(target.address(), passes).await;
+    network.settings.to.url = format!("mqtt://{}", proxy.address);
+    network.settings.in_flight_max = 16;
+    let _bridge = network.bridge().await;
+    let mut chirpstack = network.chirpstack().await;
+    for counter in 0..20 {
+        chirpstack.publish(&format!("application/forbidden/device/{counter}/event/join"), "{}").await;
+        send_all(&mut chirpstack, counter..counter + 1).await;
+    }
+    receive(&mut application, 20).await;
+}
+
 /// It closes the connection when a packet is too large, which MQTT 3.1.1 does not tell before.
 #[tokio::test]
 async fn a_message_that_closes_the_connection_is_given_up() {
@@ -153,6 +201,7 @@ async fn a_message_that_closes_the_connection_is_given_up() {
     network.device(DEVICES[0], SCRIPT);
     let proxy = Proxy::start_mqtt311(target.address()).await;
     network.settings.to.url = format!("mqtt://{}", proxy.address);
+    network.settings.refused_wait_ms_max = 1;
     let mut application = MqttClient::connect(&target.url()).await;
     application.subscribe("application/+/device/+/event/up").await;
     let _bridge = network.bridge().await;
