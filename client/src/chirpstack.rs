@@ -3,8 +3,10 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use api::chirpstack::{
-    Empty, GetDeviceProfileRequest, GetDeviceProfileResponse, GetDeviceRequest, GetDeviceResponse,
-    ListDeviceProfilesRequest, ListDeviceProfilesResponse, ListDevicesRequest, ListDevicesResponse,
+    DeviceQueueItem, Empty, EnqueueDeviceQueueItemRequest, GetApplicationRequest, GetApplicationResponse,
+    GetDeviceProfileRequest, GetDeviceProfileResponse, GetDeviceRequest, GetDeviceResponse, ListDeviceProfilesRequest,
+    ListDeviceProfilesResponse, ListDevicesRequest, ListDevicesResponse,
+    application_service_client::ApplicationServiceClient as ApplicationStub,
     device_profile_service_client::DeviceProfileServiceClient as ProfileStub,
     device_service_client::DeviceServiceClient as DeviceStub,
 };
@@ -79,6 +81,22 @@ impl ChirpStackClient {
     pub async fn devices(&self, application_id: &str, offset: u32) -> Result<ListDevicesResponse> {
         let message = ListDevicesRequest { limit: PAGE_ITEMS, offset, application_id: application_id.to_owned() };
         self.devices_service(message, |mut stub, request| async move { stub.list(request).await }).await
+    }
+
+    /// Returns an application with its name.
+    pub async fn application(&self, id: &str) -> Result<GetApplicationResponse> {
+        let message = GetApplicationRequest { id: id.to_owned() };
+        let request = || with_bearer(message.clone(), &self.token());
+        let send = |channel, request| async move { ApplicationStub::new(channel).get(request).await };
+        self.peer.call(Call::Repeatable, request, send).await
+    }
+
+    /// Adds a downlink to the queue of its device, which is emptied first if `flush_queue`; returns the downlink's id.
+    pub async fn enqueue(&self, item: DeviceQueueItem, flush_queue: bool) -> Result<String> {
+        let message = EnqueueDeviceQueueItemRequest { queue_item: Some(item), flush_queue };
+        let request = || with_bearer(message.clone(), &self.token());
+        let send = |channel, request| async move { DeviceStub::new(channel).enqueue(request).await };
+        self.peer.call(Call::Once, request, send).await.map(|response| response.id)
     }
 
     async fn profiles<M: Clone, T, F>(

@@ -7,9 +7,12 @@ use std::{
 };
 
 use api::chirpstack::{
-    CodecRuntime, Device, DeviceListItem, DeviceProfile, DeviceProfileListItem, Empty, GetDeviceProfileRequest,
-    GetDeviceProfileResponse, GetDeviceRequest, GetDeviceResponse, ListDeviceProfileAdrAlgorithmsResponse,
-    ListDeviceProfilesRequest, ListDeviceProfilesResponse, ListDevicesRequest, ListDevicesResponse, Timestamp,
+    Application, CodecRuntime, Device, DeviceListItem, DeviceProfile, DeviceProfileListItem, DeviceQueueItem, Empty,
+    EnqueueDeviceQueueItemRequest, EnqueueDeviceQueueItemResponse, GetApplicationRequest, GetApplicationResponse,
+    GetDeviceProfileRequest, GetDeviceProfileResponse, GetDeviceRequest, GetDeviceResponse,
+    ListDeviceProfileAdrAlgorithmsResponse, ListDeviceProfilesRequest, ListDeviceProfilesResponse, ListDevicesRequest,
+    ListDevicesResponse, Timestamp,
+    application_service_server::{ApplicationService, ApplicationServiceServer},
     device_profile_service_server::{DeviceProfileService, DeviceProfileServiceServer},
     device_service_server::{DeviceService, DeviceServiceServer},
 };
@@ -27,6 +30,8 @@ pub const CHIRPSTACK_TOKEN: &str = "chirpstack-api-key";
 pub const CHIRPSTACK_TENANT: &str = "9bd51c73-8f62-4584-b65f-a8867a38c69b";
 /// The application of all devices.
 pub const CHIRPSTACK_APPLICATION: &str = "119e3472-d36a-4260-a167-b51f0bd25676";
+/// Its name.
+pub const CHIRPSTACK_APPLICATION_NAME: &str = "lab";
 
 /// An `up` event as ChirpStack writes it to its Redis stream.
 pub fn chirpstack_uplink(json: &serde_json::Value) -> Vec<u8> {
@@ -45,6 +50,9 @@ struct State {
     profiles: BTreeMap<String, (DeviceProfile, Timestamp)>,
     devices: BTreeMap<String, (Device, Timestamp)>,
     changes: i64,
+    /// The downlinks in the queues of all devices, each with its id.
+    queued: Vec<(String, DeviceQueueItem)>,
+    enqueued: u64,
     broken_profiles: BTreeSet<String>,
     new_token: Option<String>,
     is_token_of_tenant: bool,
@@ -59,7 +67,8 @@ impl ChirpStackApi {
         let service = Service(state.clone());
         let server = Server::builder()
             .add_service(DeviceProfileServiceServer::new(service.clone()))
-            .add_service(DeviceServiceServer::new(service))
+            .add_service(DeviceServiceServer::new(service.clone()))
+            .add_service(ApplicationServiceServer::new(service))
             .serve_with_incoming(TcpIncoming::from(listener));
         let task = tokio::spawn(async move { server.await.unwrap() });
         Self { address, state, task }
@@ -110,6 +119,11 @@ impl ChirpStackApi {
         state.devices.insert(dev_eui.to_owned(), (device, now));
     }
 
+    /// The downlinks in the queues of all devices, each with its id, in order.
+    pub fn queued(&self) -> Vec<(String, DeviceQueueItem)> {
+        self.lock().queued.clone()
+    }
+
     /// Answers every request for a device profile with an internal error.
     pub fn break_profile(&self, id: &str) {
         self.lock().broken_profiles.insert(id.to_owned());
@@ -148,14 +162,14 @@ impl State {
 struct Service(Arc<Mutex<State>>);
 
 impl Service {
-    fn read<M, T>(&self, request: Request<M>, read: impl FnOnce(&State, M) -> Option<T>) -> Answer<T> {
+    fn read<M, T>(&self, request: Request<M>, read: impl FnOnce(&mut State, M) -> Option<T>) -> Answer<T> {
         let new_token = self.0.lock().unwrap().new_token.clone();
         let expected = format!("Bearer {}", new_token.as_deref().unwrap_or(CHIRPSTACK_TOKEN));
         if request.metadata().get("authorization").is_none_or(|token| token.to_str().ok() != Some(expected.as_str())) {
             return Err(Status::unauthenticated("InvalidToken"));
         }
-        let state = self.0.lock().unwrap();
-        let found = read(&state, request.into_inner());
+        let mut state = self.0.lock().unwrap();
+        let found = read(&mut state, request.into_inner());
         found.map(Response::new).ok_or_else(|| match state.is_token_of_tenant {
             true => Status::unauthenticated("Not allowed"),
             false => Status::not_found("Object does not exist"),
@@ -212,6 +226,31 @@ impl DeviceService for Service {
             let (offset, limit) = (message.offset as usize, message.limit as usize);
             let result = state.devices.iter().skip(offset).take(limit).map(item).collect();
             Some(ListDevicesResponse { total_count: state.devices.len() as u32, result })
+        })
+    }
+
+    async fn enqueue(&self, request: Request<EnqueueDeviceQueueItemRequest>) -> Answer<EnqueueDeviceQueueItemResponse> {
+        self.read(request, |state, message| {
+            let item = message.queue_item?;
+            state.devices.get(&item.dev_eui)?;
+            if message.flush_queue {
+                state.queued.retain(|(_, queued)| queued.dev_eui != item.dev_eui);
+            }
+            state.enqueued += 1;
+            let id = format!("queue-item-{}", state.enqueued);
+            state.queued.push((id.clone(), item));
+            Some(EnqueueDeviceQueueItemResponse { id })
+        })
+    }
+}
+
+#[tonic::async_trait]
+impl ApplicationService for Service {
+    async fn get(&self, request: Request<GetApplicationRequest>) -> Answer<GetApplicationResponse> {
+        self.read(request, |_, message| {
+            let application = Application { id: message.id, name: CHIRPSTACK_APPLICATION_NAME.to_owned() };
+            let is_known = application.id == CHIRPSTACK_APPLICATION;
+            is_known.then_some(GetApplicationResponse { application: Some(application) })
         })
     }
 }

@@ -20,7 +20,10 @@ mod small_disk;
 use std::io::Write;
 
 pub use self::{
-    chirpstack::{CHIRPSTACK_APPLICATION, CHIRPSTACK_TENANT, CHIRPSTACK_TOKEN, ChirpStackApi, chirpstack_uplink},
+    chirpstack::{
+        CHIRPSTACK_APPLICATION, CHIRPSTACK_APPLICATION_NAME, CHIRPSTACK_TENANT, CHIRPSTACK_TOKEN, ChirpStackApi,
+        chirpstack_uplink,
+    },
     clock::ManualClock,
     failing_store::FailingStore,
     mosquitto::Mosquitto,
