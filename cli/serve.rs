@@ -5,6 +5,7 @@ mod component_token;
 mod context;
 mod data_dir;
 mod handler_service;
+mod networks;
 mod operator;
 mod stack;
 mod store_socket;

@@ -5,19 +5,16 @@ use futures::future::BoxFuture;
 use tokio::sync::OwnedSemaphorePermit;
 
 /// A message that was received.
-pub struct Delivery {
-    /// Its topic.
-    pub topic: String,
-    /// Its payload.
-    pub payload: Bytes,
+pub(crate) struct Delivery {
+    pub(crate) topic: String,
+    pub(crate) payload: Bytes,
     /// Whether the source sent it before.
-    pub is_repeated: bool,
-    /// Acknowledges it.
-    pub ack: Ack,
+    pub(crate) is_repeated: bool,
+    pub(crate) ack: Ack,
 }
 
 /// Acknowledges a message. If it is dropped instead, the source sends the message again later.
-pub struct Ack {
+pub(crate) struct Ack {
     acknowledge: BoxFuture<'static, ()>,
     /// The place of the message among those in progress.
     _permit: OwnedSemaphorePermit,
@@ -28,8 +25,7 @@ impl Ack {
         Self { acknowledge: Box::pin(acknowledge), _permit: permit }
     }
 
-    /// Acknowledges the message, once it is dealt with.
-    pub async fn acknowledge(self) {
+    pub(crate) async fn acknowledge(self) {
         self.acknowledge.await;
     }
 }

@@ -6,6 +6,7 @@ mod dedup;
 mod delivery;
 mod environment;
 mod error;
+mod hand_over;
 mod lanes;
 mod look_up;
 mod members;
@@ -24,12 +25,11 @@ mod settings;
 mod state_dir;
 
 pub use self::{
-    delivery::{Ack, Delivery},
     environment::Environment,
     error::Error,
     mqtt::MqttSettings,
-    network::{Handle, Network},
+    network::{Network, Receiver, Route},
     observation::{Observation, Verdict},
     redis::StreamSettings,
-    settings::Settings,
+    settings::{ApplicationSettings, NetworkSettings, Settings},
 };

@@ -8,6 +8,7 @@ const UPLINKS: &str = "airlock_bridge_uplinks_total";
 const EVENTS: &str = "airlock_bridge_events_total";
 const DOWNLINKS: &str = "airlock_bridge_downlinks_total";
 const DROPPED: &str = "airlock_bridge_dropped_total";
+const RETRIED: &str = "airlock_bridge_retried_total";
 const API_FAILURES: &str = "airlock_bridge_api_failures_total";
 const SANDBOX: &str = "airlock_bridge_sandbox_seconds";
 const FUEL: &str = "airlock_bridge_sandbox_fuel";
@@ -23,6 +24,7 @@ pub(crate) fn describe() {
         "Downlinks from applications by result: encoded, forwarded, refused, duplicate, or own (it came back)"
     );
     describe_counter!(DROPPED, "Messages that were not published, by reason");
+    describe_counter!(RETRIED, "Attempts to hand an event over to the handler that failed, and are repeated");
     describe_counter!(API_FAILURES, "Calls of the network's API that failed, by kind");
     describe_histogram!(SANDBOX, metrics::Unit::Seconds, "Time of a message in its sandbox");
     describe_histogram!(FUEL, metrics::Unit::Count, "Fuel that a message used");
@@ -42,6 +44,10 @@ pub(crate) fn downlink(result: &'static str) {
 
 pub(crate) fn dropped(reason: &'static str) {
     counter!(DROPPED, "reason" => reason).increment(1);
+}
+
+pub(crate) fn retried() {
+    counter!(RETRIED).increment(1);
 }
 
 /// Counts events that left a stream before they were read.

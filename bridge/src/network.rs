@@ -1,28 +1,37 @@
-//! A network as other programs use it: its messages in, downlinks out.
+//! A network whose devices belong to applications of this process: what it reports goes to their receivers, and
+//! downlinks leave through it.
 
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use server::telemetry::Health;
+use types::{DevEui, NetworkDownlink, NetworkEvent, NetworkRefusal};
 
-use crate::delivery::Delivery;
+/// Takes what a network reports about the devices of an application.
+pub trait Receiver: Send + Sync {
+    /// Takes an event for good, or says why not. The events of a device come one after the other, those of different
+    /// devices at once. What may be accepted later comes again until it is.
+    fn receive(&self, event: NetworkEvent) -> BoxFuture<'_, Result<(), NetworkRefusal>>;
+}
 
-/// What is done with each message of a network, and then acknowledges it. The messages of a device come one after the
-/// other, those of different devices at once. What is not acknowledged comes again, where the network keeps it.
-pub type Handle = Arc<dyn Fn(Delivery) -> BoxFuture<'static, ()> + Send + Sync>;
+/// An application of a network, and who takes what is reported about its devices.
+#[derive(Clone)]
+pub struct Route {
+    /// The application's id or name in the network.
+    pub application: String,
+    /// Takes its events.
+    pub receiver: Arc<dyn Receiver>,
+}
 
 /// A connection to a network, which makes itself again when it is lost.
 pub trait Network: Send + Sync {
-    /// Sends a downlink on a topic of the network, in its own form. Waits until the network has taken it, however long
-    /// it is away; false if the connection ends before.
-    fn send<'a>(&'a self, topic: &'a str, downlink: Vec<u8>) -> BoxFuture<'a, bool>;
-
-    /// Waits until it is connected.
-    fn ready(&self) -> BoxFuture<'_, ()>;
+    /// Hands a downlink over to the network, which sends it when the device listens; returns the id that reports about
+    /// it will have.
+    fn send(&self, dev_eui: DevEui, downlink: NetworkDownlink) -> BoxFuture<'_, Result<String, NetworkRefusal>>;
 
     /// Reports its connections as health checks.
     fn report_to(&self, health: &Health);
 
-    /// Receives no more, and waits for the messages in progress.
-    fn stop(self: Box<Self>) -> BoxFuture<'static, ()>;
+    /// Receives no more, and waits for the events in progress. Those that were not taken come again on the next start.
+    fn stop(&self) -> BoxFuture<'_, ()>;
 }

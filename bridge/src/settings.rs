@@ -1,14 +1,89 @@
-//! The settings of the bridges, one table for each network.
+//! The settings of the bridges: one table for each network, and a list of those that lead into this process.
+
+use std::fmt;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{
+        MapAccess, SeqAccess, Visitor,
+        value::{MapAccessDeserializer, SeqAccessDeserializer},
+    },
+};
+use types::{AppId, DeviceIds};
 
 use crate::chirpstack::ChirpStackSettings;
 
 /// The bridges to networks.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// The bridge to ChirpStack 4, `airlock bridge chirpstack`.
     pub chirpstack: ChirpStackSettings,
+    /// Networks whose devices belong to applications of this handler. In a file, `[[bridge]]` is one of them; or
+    /// `[[bridge.into]]`, beside the table above.
+    pub into: Vec<NetworkSettings>,
+}
+
+/// A network whose devices belong to applications of this handler.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct NetworkSettings {
+    /// How to reach ChirpStack 4.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chirpstack: Option<ChirpStackSettings>,
+    /// Which applications there are which here. Events of others are ignored.
+    pub applications: Vec<ApplicationSettings>,
+}
+
+/// An application of a network, and one of ours.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ApplicationSettings {
+    /// The application's id or name in the network.
+    pub application: String,
+    /// The id of our application, which must be registered on this handler.
+    #[schemars(with = "String")]
+    pub app_id: AppId,
+    /// Whether a device is registered when it is first heard. Otherwise events of unknown devices are dropped.
+    #[serde(default)]
+    pub register: bool,
+    /// Where the ids of registered devices come from: `name` or `eui`.
+    #[serde(default)]
+    pub ids: DeviceIds,
+}
+
+/// The form of the settings as a table.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Table {
+    chirpstack: ChirpStackSettings,
+    into: Vec<NetworkSettings>,
+}
+
+impl<'de> Deserialize<'de> for Settings {
+    /// Reads a table, or the list of `into` alone.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+
+        impl<'de> Visitor<'de> for Either {
+            type Value = Settings;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a table, or a list of tables")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Settings, A::Error> {
+                let Table { chirpstack, into } = Table::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Settings { chirpstack, into })
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Settings, A::Error> {
+                let into = Vec::deserialize(SeqAccessDeserializer::new(seq))?;
+                Ok(Settings { into, ..Settings::default() })
+            }
+        }
+
+        deserializer.deserialize_any(Either)
+    }
 }

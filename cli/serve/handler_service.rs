@@ -12,12 +12,14 @@ use handler::{
     device::{Addresses, Devices},
     downlink::Downlinks,
     join::Joins,
+    network::NetworkEvents,
     output::mqtt::{DownlinkSubscriber, MqttOutput},
     payload::Payloads,
     status::Component,
     uplink::Uplinks,
 };
 use mqtt::Broker;
+use runtime::Pool;
 use server::status::ErrorChain;
 use server::{
     auth::{Authenticator, ComponentToken},
@@ -29,7 +31,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use types::ServiceName;
 
-use super::context::Context;
+use super::{context::Context, networks::Networks};
 use crate::pool;
 
 /// Maximum time to connect to the embedded broker on start, and to publish the last messages on stop.
@@ -41,6 +43,7 @@ pub(super) struct HandlerService {
     output: Arc<MqttOutput>,
     subscriber: DownlinkSubscriber,
     downlinks: JoinHandle<()>,
+    networks: Networks,
     announcing: Option<JoinHandle<()>>,
     deletions: JoinHandle<()>,
     stop: CancellationToken,
@@ -61,18 +64,21 @@ impl HandlerService {
         let broker = Broker::start(&settings.broker, tls, authenticator.clone(), random, clock).await?;
         let output = Arc::new(MqttOutput::connect(&broker.internal(), &settings.output, context.random.as_ref()));
         let announcer = announcer(context, token, &listeners, broker.address())?.map(Arc::new);
-        let operations = operations(context, authenticator, output.clone(), announcer.clone()).await?;
+        let pool = Arc::new(pool::start(&context.settings.sandbox).await?);
+        let operations = operations(context, &pool, authenticator, output.clone(), announcer.clone()).await?;
         let (subscriber, published) = DownlinkSubscriber::connect(&broker.internal(), context.random.as_ref());
         let downlinks = tokio::spawn(downlinks(context, &operations, output.clone()).serve(published));
         let (mut connected, mut subscribed) = (output.connected(), subscriber.subscribed());
         let ready = async { tokio::try_join!(connected.wait_for(|it| *it), subscribed.wait_for(|it| *it)).map(drop) };
         tokio::time::timeout(BROKER_TIMEOUT, ready).await.context("the MQTT broker does not respond")??;
         let stop = CancellationToken::new();
+        let network_events = network_events(&operations, output.clone());
         let operations = Arc::new(operations);
         let deletions = tokio::spawn(complete_deletions(operations.clone(), stop.clone()));
         let server = Server { stop: stop.clone(), ..context.server.clone() };
         let router = handler::router(operations, &context.health)?;
         let serving = server.start(HttpService::new("handler", router, ErrorFormat::GrpcGateway), listeners);
+        let networks = Networks::start(context, &pool, &network_events)?;
         let announcing = match announcer {
             Some(announcer) => {
                 // The handler works without the discovery service, and keeps trying to announce itself.
@@ -86,7 +92,7 @@ impl HandlerService {
             }
             None => None,
         };
-        Ok(Self { serving, broker, output, subscriber, downlinks, announcing, deletions, stop })
+        Ok(Self { serving, broker, output, subscriber, downlinks, networks, announcing, deletions, stop })
     }
 
     /// The two listeners: gRPC, then plain HTTP.
@@ -105,7 +111,7 @@ impl HandlerService {
     /// Finishes accepted calls, publishes queued messages, and stops.
     pub(super) async fn stop(self) {
         self.stop.cancel();
-        self.serving.finished().await;
+        tokio::join!(self.serving.finished(), self.networks.stop());
         for task in self.announcing.into_iter().chain([self.deletions]) {
             // It fails only by a panic, which has been logged.
             _ = task.await;
@@ -120,12 +126,12 @@ impl HandlerService {
 
 async fn operations(
     context: &Context,
+    pool: &Arc<Pool>,
     authenticator: Arc<Authenticator>,
     output: Arc<MqttOutput>,
     announcer: Option<Arc<Announcer>>,
 ) -> anyhow::Result<Operations> {
-    let pool = pool::start(&context.settings.sandbox).await?;
-    let payloads = Arc::new(Payloads::new(pool, &context.settings.handler)?);
+    let payloads = Arc::new(Payloads::new(pool.clone(), &context.settings.handler)?);
     let sealer = context.sealer().await?;
     let applications = Applications::new(context.store.clone(), sealer.clone());
     let devices = Devices::new(context.store.clone(), sealer, context.clock.clone());
@@ -144,7 +150,7 @@ async fn operations(
         applications: applications.clone(),
         devices: devices.clone(),
         payloads: payloads.clone(),
-        uplinks: Uplinks { applications, devices, payloads, output },
+        uplinks: Arc::new(Uplinks { applications, devices, payloads, output }),
         joins,
         network_brokers: context.settings.handler.network_brokers.clone(),
         announcer,
@@ -172,6 +178,17 @@ fn downlinks(context: &Context, operations: &Operations, output: Arc<MqttOutput>
         store: context.store.clone(),
         traffic: operations.component.traffic.clone(),
         clock: context.clock.clone(),
+    })
+}
+
+/// Takes what networks report, on the same stores as the operations.
+fn network_events(operations: &Operations, output: Arc<MqttOutput>) -> Arc<NetworkEvents> {
+    Arc::new(NetworkEvents {
+        devices: operations.devices.clone(),
+        uplinks: operations.uplinks.clone(),
+        output,
+        traffic: operations.component.traffic.clone(),
+        clock: operations.clock.clone(),
     })
 }
 

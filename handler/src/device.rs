@@ -4,6 +4,7 @@ mod address;
 mod change;
 mod devices;
 mod eui_claim;
+mod find;
 mod model;
 mod record;
 mod session;
@@ -18,4 +19,5 @@ pub use self::{
 pub(crate) use self::{
     devices::DEVICE_PAGE_MAX,
     session::{Nonces, Session},
+    validation::attributes_of,
 };

@@ -4,7 +4,7 @@ mod function;
 
 use std::fmt;
 
-use types::{AppId, DevId, Kind, Kinded, RateLimitExceeded};
+use types::{AppId, DevEui, DevId, Kind, Kinded, RateLimitExceeded};
 
 pub use self::function::FunctionError;
 
@@ -113,6 +113,20 @@ impl Error {
 
     pub(crate) fn device_not_found(app_id: &AppId, dev_id: &DevId) -> Self {
         Self::not_found("Device", format_args!("{app_id}:{dev_id}"))
+    }
+
+    pub(crate) fn device_not_found_by_eui(app_id: &AppId, dev_eui: DevEui) -> Self {
+        Self::not_found("Device", format_args!("with DevEUI {dev_eui} of application {app_id}"))
+    }
+
+    /// A device that cannot be registered under any of these ids.
+    pub(crate) fn not_registrable(app_id: &AppId, dev_eui: DevEui, ids: &[DevId]) -> Self {
+        let ids = ids.iter().map(DevId::as_str).collect::<Vec<_>>().join("` and `");
+        let rule = format!(
+            "{dev_eui} cannot be registered in application {app_id}: `{ids}` are other devices there, or another \
+             application has a device with its EUIs"
+        );
+        Self::Invalid { what: "Device", reason: rule }
     }
 
     pub(crate) fn device_conflict(app_id: &AppId, dev_id: &DevId) -> Self {

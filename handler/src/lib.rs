@@ -10,6 +10,7 @@ pub mod downlink;
 mod error;
 pub mod join;
 mod metrics;
+pub mod network;
 pub mod output;
 pub mod payload;
 pub mod sealer;

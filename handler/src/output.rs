@@ -3,7 +3,7 @@
 pub mod mqtt;
 
 use serde::Serialize;
-use types::{Activation, AppId, DevId, DeviceEvent, DownlinkEvent, ErrorEvent, Uplink};
+use types::{Activation, AppId, DevId, DeviceEvent, DownlinkEvent, DownlinkSentEvent, ErrorEvent, Uplink};
 
 /// A message for the subscribers of an application.
 #[derive(Clone, Debug)]
@@ -30,7 +30,11 @@ pub enum Event {
     ActivationError(Activation),
     /// A downlink was queued for its device.
     DownlinkScheduled(DownlinkEvent),
-    /// A downlink could not be queued.
+    /// A downlink was sent to its device.
+    DownlinkSent(Box<DownlinkSentEvent>),
+    /// A device acknowledged a downlink.
+    DownlinkAck(DownlinkEvent),
+    /// A downlink could not be queued, or not be sent.
     DownlinkError(DownlinkEvent),
     /// A device was created; without details if its join request created it.
     Create(Option<DeviceEvent>),
@@ -49,6 +53,8 @@ impl Event {
             Self::Activation(_) => "events/activations",
             Self::ActivationError(_) => "events/activations/errors",
             Self::DownlinkScheduled(_) => "events/down/scheduled",
+            Self::DownlinkSent(_) => "events/down/sent",
+            Self::DownlinkAck(_) => "events/down/acks",
             Self::DownlinkError(_) => "events/down/errors",
             Self::Create(_) => "events/create",
             Self::Update(_) => "events/update",

@@ -79,7 +79,7 @@ impl Uplinks {
             metrics::function_failed();
             self.publish_error(device, format!("Unable to decode payload fields: {error}"));
         }
-        for warning in &decoded.warnings {
+        for warning in payload.warnings.iter().chain(&decoded.warnings) {
             self.publish_error(device, warning.clone());
         }
         if decoded.validity == Validity::Invalid {

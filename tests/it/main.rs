@@ -27,6 +27,7 @@ mod joins;
 mod layers;
 mod login;
 mod malformed_input;
+mod networks;
 mod openapi;
 mod operator;
 mod outages;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AppEui, DevAddr, DevEui, Downlink, Metadata, Timestamp};
+use crate::{AppEui, DevAddr, DevEui, Downlink, Metadata, SentDownlink, Timestamp};
 
 /// The payload of `…/events/up/errors`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ pub struct DeviceEvent {
     pub update_at: Timestamp,
 }
 
-/// The payload of `…/events/down/scheduled` and `…/events/down/errors`.
+/// The payload of `…/events/down/scheduled`, `…/events/down/acks` and `…/events/down/errors`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct DownlinkEvent {
     /// What went wrong, for people; `None` if nothing did.
@@ -52,6 +52,45 @@ pub struct DownlinkEvent {
     /// The downlink as published, without its schedule; `None` if the message was not a downlink.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Downlink>,
+}
+
+/// The payload of `…/events/down/sent`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DownlinkSentEvent {
+    /// The downlink.
+    pub message: SentDownlink,
+    /// The gateway that sent it; empty if unknown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub gateway_id: String,
+    /// How it was sent.
+    pub config: DownlinkConfig,
+}
+
+/// How a downlink was sent. What is unknown is left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DownlinkConfig {
+    /// `LORA` or `FSK`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub modulation: String,
+    /// For LoRa, such as `SF7BW125`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub data_rate: String,
+    /// For FSK, in bit/s.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bit_rate: u32,
+    /// The downlink frame counter.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub counter: u32,
+    /// In Hz, unlike that of an uplink.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub frequency: u64,
+    /// In dBm.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub power: i32,
+}
+
+fn is_zero<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod event;
 mod id;
 mod kind;
 mod message;
+mod network;
 mod prefix;
 mod random;
 mod rate_limit_exceeded;
@@ -19,10 +20,14 @@ mod time;
 pub use bytes::{AppEui, AppKey, AppNonce, AppSKey, BytesError, DevAddr, DevEui, DevNonce, NetId, NwkSKey};
 pub use claims::{Claims, FullName};
 pub use credential::{ACCESS_KEY_BYTES_MAX, AccessKey, CREDENTIAL_BYTES_MAX, Credential, CredentialError, Secret};
-pub use event::{Activation, DeviceEvent, DownlinkEvent, ErrorEvent};
+pub use event::{Activation, DeviceEvent, DownlinkConfig, DownlinkEvent, DownlinkSentEvent, ErrorEvent};
 pub use id::{AppId, ClientId, ComponentId, DevId, GatewayId, IdError, UserId, Username};
 pub use kind::{Kind, Kinded};
-pub use message::{Downlink, GatewayMetadata, Metadata, Uplink};
+pub use message::{Downlink, GatewayMetadata, Metadata, SentDownlink, Uplink};
+pub use network::{
+    DeviceIds, DownlinkOutcome, DownlinkReport, NetworkDevice, NetworkDownlink, NetworkEvent, NetworkJoin,
+    NetworkRefusal, NetworkUplink,
+};
 pub use prefix::{DevAddrPrefix, PrefixError};
 pub use random::Random;
 pub use rate_limit_exceeded::RateLimitExceeded;

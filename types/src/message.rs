@@ -138,6 +138,23 @@ pub struct Downlink {
     pub payload_fields: Option<Box<RawValue>>,
 }
 
+/// A downlink that was sent, as `…/events/down/sent` shows it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SentDownlink {
+    /// The application.
+    pub app_id: AppId,
+    /// The device.
+    pub dev_id: DevId,
+    /// The LoRaWAN port.
+    pub port: u8,
+    /// Whether the device has to acknowledge it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub confirmed: bool,
+    /// The payload; base64 in JSON.
+    #[serde(default, with = "base64_or_null", skip_serializing_if = "Option::is_none")]
+    pub payload_raw: Option<Vec<u8>>,
+}
+
 fn is_false(value: &bool) -> bool {
     !value
 }

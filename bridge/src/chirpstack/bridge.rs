@@ -22,7 +22,7 @@ use crate::{
     Environment, Error,
     dedup::Dedup,
     metrics,
-    mqtt::{Endpoint, Subscriber},
+    mqtt::{DEFAULT_GROUP, Endpoint, Subscriber},
     output::Output,
     receive::{receive, report_connection},
     state_dir::StateDir,
@@ -118,7 +118,7 @@ impl Parts<'_> {
             dedup: self.dedup(),
             clock: self.clock.clone(),
         });
-        Events::start(source, self.settings, client_id, move |delivery| {
+        Events::start(source, self.settings, (client_id, DEFAULT_GROUP), move |delivery| {
             let uplinks = uplinks.clone();
             Box::pin(async move { uplinks.handle(delivery).await })
         })
@@ -136,7 +136,7 @@ impl Parts<'_> {
             clock: self.clock.clone(),
         });
         let prefix = &self.applications.prefix;
-        let subscription = subscription(self.settings, format!("{prefix}{COMMANDS}"));
+        let subscription = subscription(self.settings, format!("{prefix}{COMMANDS}"), DEFAULT_GROUP);
         let subscriber = receive(commands.received, subscription, device(prefix.clone()), move |delivery| {
             let downlinks = downlinks.clone();
             Box::pin(async move { downlinks.handle(delivery).await })
@@ -151,7 +151,7 @@ impl Parts<'_> {
 }
 
 /// A connection for publishing.
-pub(super) fn output(endpoint: Endpoint, prefix: String, settings: &ChirpStackSettings) -> Output {
+fn output(endpoint: Endpoint, prefix: String, settings: &ChirpStackSettings) -> Output {
     let refused_wait_max = Duration::from_millis(settings.refused_wait_ms_max);
     Output::start(endpoint, prefix, refused_wait_max, settings.in_flight_max)
 }

@@ -91,6 +91,11 @@ impl Directory {
         self.look_ups.look_up("device", dev_eui, known, || self.fetch_device(dev_eui)).await
     }
 
+    /// ChirpStack's API.
+    pub(super) fn api(&self) -> &ChirpStackClient {
+        &self.api
+    }
+
     async fn fetch_profile(&self, id: &str) -> client::Result<Arc<Profile>> {
         let profile = Arc::new(self.codecs.profile(self.api.device_profile(id).await?));
         let mut known = self.lock();

@@ -1,76 +1,147 @@
-//! ChirpStack for programs that deal with its events themselves.
+//! ChirpStack as a network whose devices belong to applications of this process.
 
-use std::sync::Arc;
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
+use api::chirpstack::DeviceQueueItem;
 use futures::future::BoxFuture;
-use server::telemetry::Health;
+use server::{status::ErrorChain, telemetry::Health};
 use tokio::sync::watch;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use types::{DevEui, Kind, Kinded, NetworkDownlink, NetworkRefusal};
 
 use super::{
-    bridge::output,
-    brokers::{network_source, source},
-    settings::ChirpStackSettings,
+    api::{check_api, directory},
+    brokers::network_source,
+    directory::Directory,
+    intake::Intake,
+    routes::Routes,
+    settings::{ChirpStackSettings, GrpcSettings},
     source::Events,
-    topic::Topic,
 };
 use crate::{
-    Environment, Error, Handle, Network, metrics, output::Output, receive::report_connection, state_dir::StateDir,
+    Environment, Error, Network, dedup::Dedup, hand_over::HandOver, metrics, network::Route,
+    receive::report_connection, state_dir::StateDir,
 };
 
-/// Connections to ChirpStack: its events, from MQTT or Redis, and its commands.
+/// The processes that share the events of a broker or a stream. Bridges that decode beside ChirpStack share others.
+const GROUP: &str = "airlock-serve";
+
+/// ChirpStack: its events, from MQTT or Redis, and its API, to which downlinks go.
 pub struct ChirpStackNetwork {
-    events: Events,
-    /// Without a broker of ChirpStack, commands cannot be sent.
-    commands: Option<Arc<Output>>,
-    connected: Vec<(&'static str, watch::Receiver<bool>)>,
+    directory: Option<Arc<Directory>>,
+    /// None once it is stopped.
+    events: Mutex<Option<Events>>,
+    subscribed: watch::Receiver<bool>,
+    stopping: CancellationToken,
+    _refresh: Option<AbortOnDropHandle<()>>,
     _state_dir: StateDir,
 }
 
 impl ChirpStackNetwork {
-    /// Checks the settings, and connects in the background. Neither the API nor a broker for decoded events is used.
-    /// Topics of events have no prefix.
-    pub fn start(settings: &ChirpStackSettings, environment: &Environment, handle: Handle) -> Result<Self, Error> {
+    /// Checks the settings, and connects in the background, however long ChirpStack is away.
+    pub fn start(settings: &ChirpStackSettings, routes: Vec<Route>, environment: &Environment) -> Result<Self, Error> {
         metrics::describe();
+        let routes = Routes::new(routes, !settings.grpc.url.is_empty())?;
         let state_dir = StateDir::open(environment.state_dir.clone())?;
         let client_id = state_dir.client_id(environment.random.as_ref())?;
-        let events = Events::start(network_source(settings, &client_id)?, settings, &client_id, move |delivery| {
-            handle(delivery)
+        let source = network_source(settings, &client_id)?;
+        let directory = open_directory(settings, environment, &state_dir)?;
+        let refresh = directory.clone().map(|directory| {
+            let grpc = settings.grpc.clone();
+            AbortOnDropHandle::new(tokio::spawn(async move { follow(directory, &grpc).await }))
         });
-        let mut connected = vec![("events from ChirpStack", events.subscribed())];
-        let mut commands = None;
-        if !settings.mqtt.url.is_empty() {
-            let down = output(source(settings, &client_id, "down")?, String::new(), settings);
-            connected.push(("commands to ChirpStack", down.publisher.connected()));
-            commands = Some(Arc::new(down));
-        }
-        Ok(Self { events, commands, connected, _state_dir: state_dir })
+        let stopping = CancellationToken::new();
+        let window = Duration::from_millis(settings.duplicate_window_ms);
+        let intake = Arc::new(Intake {
+            routes,
+            directory: directory.clone(),
+            dedup: Dedup::new(settings.duplicate_messages_max, window, environment.clock.clone()),
+            hand_over: HandOver::new(stopping.clone()),
+            stopping: stopping.clone(),
+        });
+        let mut shared = settings.clone();
+        shared.redis.group = format!("{}-serve", settings.redis.group);
+        let events = Events::start(source, &shared, (&client_id, GROUP), move |delivery| {
+            let intake = intake.clone();
+            Box::pin(async move { intake.handle(delivery).await })
+        });
+        let subscribed = events.subscribed();
+        Ok(Self {
+            directory,
+            events: Mutex::new(Some(events)),
+            subscribed,
+            stopping,
+            _refresh: refresh,
+            _state_dir: state_dir,
+        })
+    }
+
+    async fn try_send(&self, dev_eui: DevEui, downlink: NetworkDownlink) -> Result<String, NetworkRefusal> {
+        let NetworkDownlink { port, confirmed, payload, replaces_others } = downlink;
+        let Some(directory) = &self.directory else {
+            return Err(NetworkRefusal::new(
+                Kind::Unsupported,
+                "downlinks need ChirpStack's API: set `chirpstack.grpc`",
+            ));
+        };
+        let item = DeviceQueueItem {
+            dev_eui: dev_eui.to_string().to_lowercase(),
+            confirmed,
+            f_port: port.into(),
+            data: payload,
+        };
+        directory.api().enqueue(item, replaces_others).await.map_err(|error| {
+            metrics::api_failed(error.kind());
+            // ChirpStack's database may be busy.
+            let kind = if error.kind() == Kind::Internal { Kind::Unavailable } else { error.kind() };
+            NetworkRefusal::new(kind, format_args!("ChirpStack does not take the downlink: {}", ErrorChain(&error)))
+        })
     }
 }
 
 impl Network for ChirpStackNetwork {
-    fn send<'a>(&'a self, topic: &'a str, downlink: Vec<u8>) -> BoxFuture<'a, bool> {
-        Box::pin(async move {
-            match (&self.commands, Topic::parse(topic, "")) {
-                (Some(commands), Some(topic)) => commands.publish(topic, downlink).await,
-                _ => false,
-            }
-        })
-    }
-
-    fn ready(&self) -> BoxFuture<'_, ()> {
-        Box::pin(async {
-            for (_, connected) in &self.connected {
-                // It fails only when the connection's task has ended.
-                _ = connected.clone().wait_for(|connected| *connected).await;
-            }
-        })
+    fn send(&self, dev_eui: DevEui, downlink: NetworkDownlink) -> BoxFuture<'_, Result<String, NetworkRefusal>> {
+        Box::pin(self.try_send(dev_eui, downlink))
     }
 
     fn report_to(&self, health: &Health) {
-        self.connected.iter().for_each(|(name, connected)| report_connection(health, name, connected));
+        report_connection(health, "events from ChirpStack", &self.subscribed);
     }
 
-    fn stop(self: Box<Self>) -> BoxFuture<'static, ()> {
-        Box::pin(self.events.drain())
+    fn stop(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            self.stopping.cancel();
+            let events = self.events.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(events) = events {
+                events.drain().await;
+            }
+            if let Some(directory) = &self.directory {
+                directory.save().await;
+            }
+        })
     }
+}
+
+/// The devices as ChirpStack's API describes them; none if it is not set.
+fn open_directory(
+    settings: &ChirpStackSettings,
+    environment: &Environment,
+    state_dir: &StateDir,
+) -> Result<Option<Arc<Directory>>, Error> {
+    if settings.grpc.url.is_empty() {
+        tracing::warn!("without ChirpStack's API, its devices have no variables, and downlinks cannot be sent");
+        return Ok(None);
+    }
+    directory(settings, environment, state_dir).map(|directory| Some(Arc::new(directory)))
+}
+
+/// Follows changes of devices. An API that cannot be used now is used later.
+async fn follow(directory: Arc<Directory>, grpc: &GrpcSettings) {
+    if let Err(error) = check_api(&directory, grpc).await {
+        tracing::error!(error = %ErrorChain(&error), "starting without ChirpStack's API");
+    }
+    directory.run().await;
 }

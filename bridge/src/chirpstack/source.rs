@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     delivery::Delivery,
-    mqtt::{DEFAULT_GROUP, Subscriber, Subscription},
+    mqtt::{Subscriber, Subscription},
     receive::receive,
     redis::{StreamSubscriber, StreamSubscription},
 };
@@ -23,16 +23,18 @@ pub(super) enum Events {
 }
 
 impl Events {
-    /// Connects in the background; `consumer` is the name of this bridge in the stream's group.
+    /// Connects in the background. `consumer` is the name of this bridge in the stream's group, `group` that of the
+    /// bridges that share the messages of a broker.
     pub(super) fn start(
         source: Source,
         settings: &ChirpStackSettings,
-        consumer: &str,
+        (consumer, group): (&str, &'static str),
         work: impl Fn(Delivery) -> BoxFuture<'static, ()> + Send + Sync + 'static,
     ) -> Self {
         match source {
             Source::Mqtt(endpoint) => {
-                Self::Mqtt(receive(endpoint, subscription(settings, EVENTS.to_owned()), device(String::new()), work))
+                let subscription = subscription(settings, EVENTS.to_owned(), group);
+                Self::Mqtt(receive(endpoint, subscription, device(String::new()), work))
             }
             Source::Redis(node) => {
                 let subscription = StreamSubscription {
@@ -65,10 +67,10 @@ impl Events {
 }
 
 /// A subscription that bridges share, and whose messages the broker keeps.
-pub(super) fn subscription(settings: &ChirpStackSettings, filter: String) -> Subscription {
+pub(super) fn subscription(settings: &ChirpStackSettings, filter: String, group: &'static str) -> Subscription {
     Subscription {
         filters: vec![filter],
-        group: settings.shared_subscription.then_some(DEFAULT_GROUP),
+        group: settings.shared_subscription.then_some(group),
         in_flight_max: settings.in_flight_max.max(1),
         keeps_session: true,
     }

@@ -41,7 +41,7 @@ pub struct Operations {
     /// Checks payload functions before they are stored, and dry-runs them.
     pub payloads: Arc<Payloads>,
     /// Handles simulated uplinks.
-    pub uplinks: Uplinks,
+    pub uplinks: Arc<Uplinks>,
     /// Handles join requests.
     pub joins: Joins,
     /// The network brokers that may send join requests.

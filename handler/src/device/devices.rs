@@ -168,7 +168,8 @@ impl Devices {
             .expect(key.clone(), version)
             .delete(key)
             .delete(store_keys::nonces(app_id, dev_id)?)
-            .delete(store_keys::downlinks(app_id, dev_id)?);
+            .delete(store_keys::downlinks(app_id, dev_id)?)
+            .delete(store_keys::sent_downlinks(app_id, dev_id)?);
         let held = self.held(app_id, device.euis()).await?;
         let batch = eui_key(&device)?.into_iter().fold(batch, Batch::delete);
         match self.store.commit(batch).await? {

@@ -1,5 +1,7 @@
 //! The rules for devices that their types do not express.
 
+use std::collections::BTreeMap;
+
 use super::address::Usage;
 use super::model::Device;
 use crate::Error;
@@ -10,6 +12,17 @@ const ATTRIBUTE_BYTES_MAX: usize = 64;
 const ATTRIBUTES_BUILT_IN: [&str; 5] = ["ttn-antenna", "ttn-brand", "ttn-model", "ttn-module-type", "ttn-version"];
 const DESCRIPTION_BYTES_MAX: usize = 1024;
 const CONSTRAINTS_BYTES_MAX: usize = 128;
+
+/// Of a network's tags those that a device may have as attributes, in order of their names.
+pub(crate) fn attributes_of(tags: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let fits = |(key, value): &(&String, &String)| {
+        !key.is_empty() && key.len() <= ATTRIBUTE_BYTES_MAX && value.len() <= ATTRIBUTE_BYTES_MAX
+    };
+    let (built_in, custom): (Vec<_>, Vec<_>) =
+        tags.iter().filter(fits).partition(|(key, _)| ATTRIBUTES_BUILT_IN.contains(&key.as_str()));
+    let kept = built_in.into_iter().chain(custom.into_iter().take(DEVICE_ATTRIBUTES_MAX));
+    kept.map(|(key, value)| (key.clone(), value.clone())).collect()
+}
 
 impl Device {
     /// Checks all rules; [`Error::Invalid`] names the one that is broken.

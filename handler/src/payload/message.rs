@@ -1,6 +1,6 @@
 //! The payload of a message: what payload functions are called with.
 
-use types::Timestamp;
+use types::{Metadata, Timestamp};
 
 use crate::Error;
 
@@ -24,6 +24,12 @@ pub struct Payload {
     pub received: Timestamp,
     /// Seeds the functions' random numbers: the same for the same message on every node, and on every retry.
     pub seed: u64,
+    /// How the frame was received, as far as that is known.
+    pub metadata: Metadata,
+    /// Further members of the functions' input, a JSON object; empty for none.
+    pub extra: String,
+    /// What the application should know about the message.
+    pub warnings: Vec<String>,
 }
 
 impl Payload {
@@ -31,7 +37,18 @@ impl Payload {
     pub fn without_device(bytes: Option<Vec<u8>>, port: u32, received: Timestamp) -> Result<Self, Error> {
         check_length(bytes.as_deref().unwrap_or_default())?;
         let port = parse_port(port)?;
-        Ok(Self { bytes, port, counter: 0, confirmed: false, retry: false, received, seed: 0 })
+        Ok(Self {
+            bytes,
+            port,
+            counter: 0,
+            confirmed: false,
+            retry: false,
+            received,
+            seed: 0,
+            metadata: Metadata::default(),
+            extra: String::new(),
+            warnings: Vec::new(),
+        })
     }
 }
 

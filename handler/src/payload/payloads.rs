@@ -1,5 +1,7 @@
 //! Decodes and encodes payloads in the format of their application.
 
+use std::sync::Arc;
+
 use runtime::{Call, EntryPoint, Failure, Functions, Pool, Priority, Slot, Tenant, Value};
 use serde_json::value::RawValue;
 use server::usage::Usage;
@@ -21,7 +23,7 @@ use crate::{
 
 /// Converts payloads to fields and back, with an application's functions or as Cayenne LPP.
 pub struct Payloads {
-    pool: Pool,
+    pool: Arc<Pool>,
     functions: FunctionsCache,
     dry_run_functions: FunctionsCache,
 }
@@ -37,7 +39,8 @@ pub struct Run<'a> {
 
 impl Payloads {
     /// Runs functions in `pool`; `settings` say how many stay loaded, and within which limits they run.
-    pub fn new(pool: Pool, settings: &Settings) -> Result<Self, Error> {
+    pub fn new(pool: impl Into<Arc<Pool>>, settings: &Settings) -> Result<Self, Error> {
+        let pool = pool.into();
         let limits = pool.engine().limits();
         let functions = FunctionsCache::new(settings, limits)?;
         let dry_run_functions = FunctionsCache::for_dry_runs(settings, limits)?;
@@ -180,7 +183,7 @@ fn call(entry_point: EntryPoint, payload: &Payload, bytes: &[u8]) -> Call {
         time_ms: payload.received.as_millis(),
         seed: payload.seed,
         payload: bytes.to_vec(),
-        extra: String::new(),
+        extra: payload.extra.clone(),
         single_function: None,
     }
 }

@@ -1,7 +1,7 @@
 //! Uplink frames as they are received.
 
 use sha2::{Digest, Sha256};
-use types::{AppId, DevId, Timestamp};
+use types::{AppId, DevId, Metadata, NetworkUplink, Timestamp};
 
 use crate::{
     Error,
@@ -11,7 +11,8 @@ use crate::{
 
 /// An uplink as it was received.
 ///
-/// So far every frame is simulated and plain; `decrypt` is where those of a network broker will be decrypted.
+/// So far every frame is plain: it is simulated, or its network has decrypted it. `decrypt` is where those of a network
+/// broker will be decrypted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frame {
     /// The application that it claims to belong to.
@@ -24,6 +25,16 @@ pub struct Frame {
     pub payload: Vec<u8>,
     /// When it was received.
     pub received: Timestamp,
+    /// The frame counter.
+    pub counter: u32,
+    /// Whether the device wants an acknowledgement.
+    pub confirmed: bool,
+    /// How it was received, as far as that is known.
+    pub metadata: Metadata,
+    /// Further members of the decoder's input, a JSON object; empty for none.
+    pub extra: String,
+    /// What the application should know about it.
+    pub warnings: Vec<String>,
 }
 
 impl Frame {
@@ -36,19 +47,48 @@ impl Frame {
         received: Timestamp,
     ) -> Result<Self, Error> {
         check_length(&payload)?;
-        Ok(Self { app_id, dev_id, port: parse_port(port)?, payload, received })
+        Ok(Self {
+            app_id,
+            dev_id,
+            port: parse_port(port)?,
+            payload,
+            received,
+            counter: 0,
+            confirmed: false,
+            metadata: Metadata::default(),
+            extra: String::new(),
+            warnings: Vec::new(),
+        })
+    }
+
+    /// A frame that a network received from a device; [`Error::Invalid`] if the payload is longer than a frame can
+    /// carry.
+    pub(crate) fn from_network(
+        app_id: AppId,
+        dev_id: DevId,
+        uplink: NetworkUplink,
+        now: Timestamp,
+    ) -> Result<Self, Error> {
+        let NetworkUplink { port, counter, confirmed, payload, received, metadata, variables, warnings, .. } = uplink;
+        check_length(&payload)?;
+        let extra = variables.map(|variables| format!(r#"{{"variables":{variables}}}"#)).unwrap_or_default();
+        let received = received.unwrap_or(now);
+        Ok(Self { app_id, dev_id, port, payload, received, counter, confirmed, metadata, extra, warnings })
     }
 
     pub(crate) fn decrypt(self, device: &Device) -> Payload {
-        let counter = 0;
         Payload {
             bytes: (self.port > 0).then_some(self.payload),
             port: self.port,
-            counter,
-            confirmed: false,
+            counter: self.counter,
+            confirmed: self.confirmed,
+            // Networks drop what a device sends again.
             retry: false,
             received: self.received,
-            seed: seed(&device.app_id, &device.dev_id, counter),
+            seed: seed(&device.app_id, &device.dev_id, self.counter),
+            metadata: self.metadata,
+            extra: self.extra,
+            warnings: self.warnings,
         }
     }
 }

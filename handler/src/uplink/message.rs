@@ -7,8 +7,8 @@ use crate::{
     payload::{Decoded, Payload, Validity},
 };
 
-pub(super) fn message(device: &Device, payload: Payload, decoded: Decoded) -> Uplink {
-    let metadata = metadata(device, &payload);
+pub(super) fn message(device: &Device, mut payload: Payload, decoded: Decoded) -> Uplink {
+    let metadata = metadata(device, &mut payload);
     let attributes = match decoded.validity {
         Validity::NotConverted => Default::default(),
         Validity::Valid | Validity::Invalid => device.attributes.clone(),
@@ -30,12 +30,12 @@ pub(super) fn message(device: &Device, payload: Payload, decoded: Decoded) -> Up
 }
 
 /// When and where the uplink was sent, as far as that is known.
-fn metadata(device: &Device, payload: &Payload) -> Metadata {
+fn metadata(device: &Device, payload: &mut Payload) -> Metadata {
     Metadata {
         time: payload.received.to_rfc3339(),
         latitude: device.latitude,
         longitude: device.longitude,
         altitude: device.altitude,
-        ..Metadata::default()
+        ..std::mem::take(&mut payload.metadata)
     }
 }

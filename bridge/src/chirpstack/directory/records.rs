@@ -40,6 +40,9 @@ pub(in crate::chirpstack) struct Device {
     /// A JSON object of strings. These are secrets.
     pub(in crate::chirpstack) variables: Box<RawValue>,
     pub(in crate::chirpstack) tags: BTreeMap<String, String>,
+    /// Empty for a device that does not join.
+    #[serde(default)]
+    pub(in crate::chirpstack) join_eui: Box<str>,
     pub(super) changed: Changed,
 }
 
@@ -134,6 +137,7 @@ impl From<GetDeviceResponse> for Device {
             // A map of strings can always be written.
             variables: serde_json::value::to_raw_value(&device.variables).unwrap_or_default(),
             tags: device.tags,
+            join_eui: device.join_eui.into(),
             changed: changed(response.updated_at),
         }
     }

@@ -1,0 +1,86 @@
+//! Networks whose devices belong to applications of this handler: `[[bridge]]` in the settings.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use anyhow::{Context as _, ensure};
+use bridge::{
+    ApplicationSettings, Environment, Network, NetworkSettings, Receiver, Route, chirpstack::ChirpStackNetwork,
+};
+use futures::future::{BoxFuture, join_all};
+use handler::network::{NetworkEvents, Registration};
+use runtime::Pool;
+use server::status::ErrorChain;
+use types::{Kinded, NetworkEvent, NetworkRefusal};
+
+use super::context::Context;
+
+/// The networks, each with its connections.
+pub(super) struct Networks(Vec<Arc<dyn Network>>);
+
+impl Networks {
+    /// Checks the settings, and connects in the background.
+    pub(super) fn start(context: &Context, pool: &Arc<Pool>, events: &Arc<NetworkEvents>) -> anyhow::Result<Self> {
+        let (mut networks, mut directories) = (Vec::new(), BTreeSet::new());
+        for settings in &context.settings.bridge.into {
+            let directory = directory(settings)?;
+            ensure!(
+                directories.insert(directory.clone()),
+                "two entries of `bridge` read the same events: name all applications in one of them"
+            );
+            let environment = Environment {
+                pool: pool.clone(),
+                clock: context.clock.clone(),
+                random: context.random.clone(),
+                state_dir: context.settings.data_dir.join("bridge").join(directory),
+            };
+            let network = connect(settings, &environment, events).context("cannot use a network of `bridge`")?;
+            network.report_to(&context.health);
+            networks.push(network);
+        }
+        Ok(Self(networks))
+    }
+
+    /// Receives no more events, and finishes those in progress.
+    pub(super) async fn stop(&self) {
+        join_all(self.0.iter().map(|network| network.stop())).await;
+    }
+}
+
+fn connect(
+    settings: &NetworkSettings,
+    environment: &Environment,
+    events: &Arc<NetworkEvents>,
+) -> anyhow::Result<Arc<dyn Network>> {
+    let routes = settings.applications.iter().map(|application| route(application, events)).collect();
+    let chirpstack = settings.chirpstack.as_ref().context("an entry of `bridge` names no network: set `chirpstack`")?;
+    Ok(Arc::new(ChirpStackNetwork::start(chirpstack, routes, environment)?))
+}
+
+fn route(settings: &ApplicationSettings, events: &Arc<NetworkEvents>) -> Route {
+    let ApplicationSettings { application, app_id, register, ids } = settings.clone();
+    let registration = Registration { app_id, is_automatic: register, ids };
+    Route { application, receiver: Arc::new(ApplicationReceiver { registration, events: events.clone() }) }
+}
+
+/// Where a network's client id and what is known of its devices are kept: the same as long as its address is.
+fn directory(settings: &NetworkSettings) -> anyhow::Result<String> {
+    let chirpstack = settings.chirpstack.as_ref().context("an entry of `bridge` names no network: set `chirpstack`")?;
+    let url = if chirpstack.redis.url.is_empty() { &chirpstack.mqtt.url } else { &chirpstack.redis.url };
+    let safe = |letter: char| if letter.is_ascii_alphanumeric() || letter == '.' { letter } else { '-' };
+    Ok(format!("into-chirpstack-{}", url.chars().map(safe).collect::<String>()))
+}
+
+/// Takes the events of a network's application.
+struct ApplicationReceiver {
+    registration: Registration,
+    events: Arc<NetworkEvents>,
+}
+
+impl Receiver for ApplicationReceiver {
+    fn receive(&self, event: NetworkEvent) -> BoxFuture<'_, Result<(), NetworkRefusal>> {
+        Box::pin(async move {
+            let handled = self.events.handle(&self.registration, event).await;
+            handled.map_err(|error| NetworkRefusal::new(error.kind(), ErrorChain(&error)))
+        })
+    }
+}

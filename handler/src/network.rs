@@ -1,0 +1,79 @@
+//! Networks that bring devices: what they report about them comes in here. Downlinks leave through
+//! [`Network`](crate::downlink::Network).
+
+mod registration;
+
+use std::sync::Arc;
+
+use server::usage::Usage;
+use types::{
+    Activation, AppId, Clock, DevId, Kind, Kinded, Metadata, NetworkDevice, NetworkEvent, NetworkJoin, NetworkUplink,
+};
+
+pub use self::registration::Registration;
+use crate::{
+    Error,
+    device::Devices,
+    metrics,
+    output::{Event, Message, Output},
+    status::Traffic,
+    uplink::{Frame, Uplinks},
+};
+
+/// Takes what networks report about their devices.
+pub struct NetworkEvents {
+    /// The devices, some of which are registered when they are first heard.
+    pub devices: Devices,
+    /// Handles uplinks.
+    pub uplinks: Arc<Uplinks>,
+    /// Where events go.
+    pub output: Arc<dyn Output>,
+    /// Counts uplinks and activations.
+    pub traffic: Arc<Traffic>,
+    /// The time of what comes in.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl NetworkEvents {
+    /// Handles what a network reports about a device of an application.
+    ///
+    /// [`Error::NotFound`] if the application or the device is not registered, and may not be. An error whose kind is
+    /// [`Kind::Unavailable`] may pass.
+    pub async fn handle(&self, registration: &Registration, event: NetworkEvent) -> Result<(), Error> {
+        match event {
+            NetworkEvent::Uplink(uplink) => self.uplink(registration, *uplink).await,
+            NetworkEvent::Join(join) => self.join(registration, join).await,
+            NetworkEvent::Downlink(_) => Ok(()),
+        }
+    }
+
+    async fn uplink(&self, registration: &Registration, uplink: NetworkUplink) -> Result<(), Error> {
+        let dev_id = self.device(registration, &uplink.device).await?;
+        let now = self.clock.now();
+        let frame = Frame::from_network(registration.app_id.clone(), dev_id, uplink, now)?;
+        self.traffic.uplink.mark(now);
+        match self.uplinks.handle(frame, &Usage::default()).await {
+            // The validator returned false, and the application was told so.
+            Err(error) if error.kind() == Kind::Invalid => Ok(()),
+            handled => handled.map(drop),
+        }
+    }
+
+    async fn join(&self, registration: &Registration, join: NetworkJoin) -> Result<(), Error> {
+        let NetworkJoin { device, dev_addr, received } = join;
+        let dev_id = self.device(registration, &device).await?;
+        let now = self.clock.now();
+        self.traffic.activations.mark(now);
+        metrics::joined();
+        let time = received.unwrap_or(now).to_rfc3339();
+        let NetworkDevice { app_eui, dev_eui, .. } = device;
+        let metadata = Metadata { time, ..Metadata::default() };
+        let activation = Activation { error: None, app_eui, dev_eui, dev_addr, metadata };
+        self.publish(&registration.app_id, dev_id, Event::Activation(activation));
+        Ok(())
+    }
+
+    fn publish(&self, app_id: &AppId, dev_id: DevId, event: Event) {
+        self.output.publish(Message { app_id: app_id.clone(), dev_id, event });
+    }
+}
