@@ -1,6 +1,6 @@
 //! The handler service with its MQTT broker, output, sandboxes and announcement.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::{Context as _, ensure};
 use client::{Trust, discovery::DiscoveryClient};
@@ -10,15 +10,15 @@ use handler::{
     api::operations::Operations,
     application::Applications,
     device::{Addresses, Devices},
-    downlink::Downlinks,
+    downlink::{DownlinkReceiver, Downlinks},
     join::Joins,
     network::NetworkEvents,
-    output::mqtt::{DownlinkSubscriber, MqttOutput},
+    output::mqtt::MqttOutput,
     payload::Payloads,
     status::Component,
     uplink::Uplinks,
 };
-use mqtt::Broker;
+use mqtt::{Broker, BrokerServices, Router};
 use runtime::Pool;
 use server::status::ErrorChain;
 use server::{
@@ -34,15 +34,9 @@ use types::ServiceName;
 use super::{context::Context, networks::Networks};
 use crate::pool;
 
-/// Maximum time to connect to the embedded broker on start, and to publish the last messages on stop.
-const BROKER_TIMEOUT: Duration = Duration::from_secs(5);
-
 pub(super) struct HandlerService {
     serving: ServerHandle,
     broker: Broker,
-    output: Arc<MqttOutput>,
-    subscriber: DownlinkSubscriber,
-    downlinks: JoinHandle<()>,
     networks: Networks,
     announcing: Option<JoinHandle<()>>,
     deletions: JoinHandle<()>,
@@ -61,18 +55,17 @@ impl HandlerService {
         let tls = context.tls.as_ref().map(|tls| tls.server_config(&[]));
         ensure!(tls.is_some() || settings.broker.tls_listen.is_empty(), "broker.tls_listen needs TLS: set tls.mode");
         let (random, clock) = (context.random.as_ref(), &context.clock);
-        let broker = Broker::start(&settings.broker, tls, authenticator.clone(), random, clock).await?;
-        let output = Arc::new(MqttOutput::connect(&broker.internal(), &settings.output, context.random.as_ref()));
-        let announcer = announcer(context, token, &listeners, broker.address())?.map(Arc::new);
+        let router = Arc::new(Router::new(Arc::clone(clock)));
+        let output = Arc::new(MqttOutput::new(Arc::clone(&router), &settings.output));
         let pool = Arc::new(pool::start(&context.settings.sandbox).await?);
-        let operations = operations(context, &pool, authenticator, output.clone(), announcer.clone()).await?;
-        let (subscriber, published) = DownlinkSubscriber::connect(&broker.internal(), context.random.as_ref());
-        let downlinks = tokio::spawn(downlinks(context, &operations, output.clone()).serve(published));
-        let (mut connected, mut subscribed) = (output.connected(), subscriber.subscribed());
-        let ready = async { tokio::try_join!(connected.wait_for(|it| *it), subscribed.wait_for(|it| *it)).map(drop) };
-        tokio::time::timeout(BROKER_TIMEOUT, ready).await.context("the MQTT broker does not respond")??;
+        let mut operations = operations(context, &pool, authenticator.clone(), output.clone()).await?;
+        let downlinks = Arc::new(DownlinkReceiver::new(downlinks(context, &operations, output.clone())));
+        let services = BrokerServices { authenticator, downlinks, router };
+        let broker = Broker::start(&settings.broker, tls, services, random, clock).await?;
+        let announcer = announcer(context, token, &listeners, broker.address())?.map(Arc::new);
+        operations.announcer.clone_from(&announcer);
         let stop = CancellationToken::new();
-        let network_events = network_events(&operations, output.clone());
+        let network_events = network_events(&operations, output);
         let operations = Arc::new(operations);
         let deletions = tokio::spawn(complete_deletions(operations.clone(), stop.clone()));
         let server = Server { stop: stop.clone(), ..context.server.clone() };
@@ -92,7 +85,7 @@ impl HandlerService {
             }
             None => None,
         };
-        Ok(Self { serving, broker, output, subscriber, downlinks, networks, announcing, deletions, stop })
+        Ok(Self { serving, broker, networks, announcing, deletions, stop })
     }
 
     /// The two listeners: gRPC, then plain HTTP.
@@ -116,10 +109,6 @@ impl HandlerService {
             // It fails only by a panic, which has been logged.
             _ = task.await;
         }
-        drop(self.subscriber);
-        // Each downlink takes bounded time. A panic has been logged.
-        _ = self.downlinks.await;
-        self.output.close(BROKER_TIMEOUT).await;
         self.broker.shutdown().await;
     }
 }
@@ -129,7 +118,6 @@ async fn operations(
     pool: &Arc<Pool>,
     authenticator: Arc<Authenticator>,
     output: Arc<MqttOutput>,
-    announcer: Option<Arc<Announcer>>,
 ) -> anyhow::Result<Operations> {
     let payloads = Arc::new(Payloads::new(pool.clone(), &context.settings.handler)?);
     let sealer = context.sealer().await?;
@@ -153,7 +141,7 @@ async fn operations(
         uplinks: Arc::new(Uplinks { applications, devices, payloads, output }),
         joins,
         network_brokers: context.settings.handler.network_brokers.clone(),
-        announcer,
+        announcer: None,
         addresses: Addresses::new(context.settings.handler.prefixes.clone(), context.random.clone()),
         component: Component {
             id: context.settings.handler.id.clone(),
@@ -169,8 +157,8 @@ async fn complete_deletions(operations: Arc<Operations>, stop: CancellationToken
 }
 
 /// Processes downlinks that arrive over MQTT, on the same stores as the operations.
-fn downlinks(context: &Context, operations: &Operations, output: Arc<MqttOutput>) -> Arc<Downlinks> {
-    Arc::new(Downlinks {
+fn downlinks(context: &Context, operations: &Operations, output: Arc<MqttOutput>) -> Downlinks {
+    Downlinks {
         applications: operations.applications.clone(),
         devices: operations.devices.clone(),
         payloads: operations.payloads.clone(),
@@ -178,7 +166,7 @@ fn downlinks(context: &Context, operations: &Operations, output: Arc<MqttOutput>
         store: context.store.clone(),
         traffic: operations.component.traffic.clone(),
         clock: context.clock.clone(),
-    })
+    }
 }
 
 /// Takes what networks report, on the same stores as the operations.

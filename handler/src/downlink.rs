@@ -3,27 +3,25 @@
 //! In v2 the encoder runs when a downlink is sent. Here it runs when a downlink is scheduled, so that its author learns
 //! about errors at once.
 
-mod order;
 mod queue;
+mod receiver;
 
 use std::sync::Arc;
 
 use runtime::Priority;
-use server::concurrency_limit::{ConcurrencyLimit, Permit};
 use server::status::ErrorChain;
 use server::usage::Usage;
 use store::Store;
-use tokio::sync::mpsc;
-use tokio_util::task::TaskTracker;
 use types::{AppId, Clock, DevId, Downlink, DownlinkEvent, Kind, Kinded};
 
-use self::{order::Order, queue::Schedule};
+use self::queue::Schedule;
+pub use self::receiver::DownlinkReceiver;
 use crate::{
     Error,
     application::{Applications, Conversion},
     device::Devices,
     metrics,
-    output::{Event, Message, Output, mqtt::PublishedDownlink},
+    output::{Event, Message, Output},
     payload::{PAYLOAD_BYTES_MAX, Payload, Payloads, Run},
     status::Traffic,
 };
@@ -32,8 +30,6 @@ use crate::{
 const PORT_DEFAULT: u8 = 1;
 /// The highest port for applications.
 const PORT_MAX: u8 = 223;
-/// How many downlinks are processed at once; one application gets at most half of what is free.
-const CONCURRENCY_MAX: usize = 256;
 
 /// Brings downlinks from applications to the queues of their devices.
 pub struct Downlinks {
@@ -54,45 +50,22 @@ pub struct Downlinks {
 }
 
 impl Downlinks {
-    /// Handles downlinks as they are published; returns when the channel is closed and all of them are handled.
-    pub async fn serve(self: Arc<Self>, mut downlinks: mpsc::Receiver<PublishedDownlink>) {
-        let (limit, tasks, mut order) = (Arc::<ConcurrencyLimit>::default(), TaskTracker::new(), Order::default());
-        while let Some(downlink) = downlinks.recv().await {
-            let room = CONCURRENCY_MAX.saturating_sub(tasks.len());
-            let permit = limit.acquire(downlink.app_id.as_str(), room);
-            let turn = order.turn(&downlink);
-            let this = Arc::clone(&self);
-            tasks.spawn(turn.run(this.handle_if_permitted(downlink, permit)));
-        }
-        tasks.close();
-        tasks.wait().await;
-    }
-
-    async fn handle_if_permitted(self: Arc<Self>, downlink: PublishedDownlink, permit: Option<Permit>) {
-        let PublishedDownlink { app_id, dev_id, body } = downlink;
-        match permit {
-            Some(_) => self.handle(&app_id, &dev_id, &body).await,
-            None => self.publish_error(&app_id, &dev_id, None, &Error::DownlinksBusy),
-        }
-    }
-
     /// Schedules a downlink, and publishes the outcome as an event.
-    async fn handle(&self, app_id: &AppId, dev_id: &DevId, body: &[u8]) {
-        let downlink: Downlink = match serde_json::from_slice(body) {
-            Ok(downlink) => downlink,
-            Err(error) => return self.publish_error(app_id, dev_id, None, &Error::invalid("Downlink", error)),
-        };
+    async fn handle(&self, app_id: &AppId, dev_id: &DevId, body: &[u8]) -> Result<(), Error> {
+        let downlink: Downlink = serde_json::from_slice(body)
+            .map_err(|error| Error::invalid("Downlink", error))
+            .inspect_err(|error| self.publish_error(app_id, dev_id, None, error))?;
         let schedule = downlink.schedule.clone().unwrap_or_default();
         let downlink = Downlink { schedule: None, ..downlink };
-        match self.schedule(app_id, dev_id, &downlink, &schedule).await {
-            Ok(()) => {
-                metrics::downlink_scheduled();
-                self.traffic.downlink.mark(self.clock.now());
-                let event = DownlinkEvent { error: None, message: Some(downlink) };
-                self.publish(app_id, dev_id, Event::DownlinkScheduled(event));
-            }
-            Err(error) => self.publish_error(app_id, dev_id, Some(downlink), &error),
+        if let Err(error) = self.schedule(app_id, dev_id, &downlink, &schedule).await {
+            self.publish_error(app_id, dev_id, Some(downlink), &error);
+            return Err(error);
         }
+        metrics::downlink_scheduled();
+        self.traffic.downlink.mark(self.clock.now());
+        let event = DownlinkEvent { error: None, message: Some(downlink) };
+        self.publish(app_id, dev_id, Event::DownlinkScheduled(event));
+        Ok(())
     }
 
     async fn schedule(&self, app_id: &AppId, dev_id: &DevId, downlink: &Downlink, schedule: &str) -> Result<(), Error> {

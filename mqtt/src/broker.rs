@@ -12,23 +12,21 @@ use tokio::{
 };
 use tokio_rustls::{TlsAcceptor, rustls::ServerConfig};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use types::{Clock, Random, Secret};
+use types::{Clock, Random};
 
 use crate::{
-    Authenticator, Error,
-    connect_limits::ConnectLimits,
-    connection::ConnectionContext,
-    engine::{Engine, HANDLER},
-    listener::Listener,
-    metrics,
-    sessions::Sessions,
+    Authenticator, DownlinkSink, Error, Router, connect_limits::ConnectLimits, context::Context, ending::Cause,
+    listener::Listener, metrics, open_connections::OpenConnections,
 };
 
 /// How long connections may take to end when the broker stops.
 const STOP_WAIT: Duration = Duration::from_secs(10);
 
-/// Connections reserved for the handler, beyond those of clients.
-const HANDLER_CONNECTIONS: usize = 16;
+/// How long a session outlives its connection at most.
+const SESSION_EXPIRY_MAX: Duration = Duration::from_secs(3600);
+
+/// How often expired sessions are deleted.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Settings of the embedded MQTT broker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -69,15 +67,14 @@ impl Default for BrokerSettings {
     }
 }
 
-/// The address and credentials of an MQTT broker.
-#[derive(Clone, Debug)]
-pub struct Endpoint {
-    /// Where it listens.
-    pub address: SocketAddr,
-    /// The username.
-    pub username: String,
-    /// The password.
-    pub password: Secret,
+/// What the broker works with.
+pub struct BrokerServices {
+    /// Checks the credentials of clients.
+    pub authenticator: Arc<dyn Authenticator>,
+    /// Takes the downlinks that clients publish.
+    pub downlinks: Arc<dyn DownlinkSink>,
+    /// Brings messages to clients.
+    pub router: Arc<Router>,
 }
 
 /// A running broker.
@@ -88,13 +85,13 @@ pub struct Broker {
 }
 
 impl Broker {
-    /// Starts a broker that admits the clients that `authenticator` accepts.
+    /// Starts a broker that admits the clients that `services.authenticator` accepts.
     ///
     /// With `tls` it also listens on [`BrokerSettings::tls_listen`], if that is set.
     pub async fn start(
         settings: &BrokerSettings,
         tls: Option<Arc<ServerConfig>>,
-        authenticator: Arc<dyn Authenticator>,
+        services: BrokerServices,
         random: &dyn Random,
         clock: &Arc<dyn Clock>,
     ) -> Result<Self, Error> {
@@ -107,13 +104,14 @@ impl Broker {
         let address_of = |socket: &TcpListener| socket.local_addr().map_err(|error| Error::Start(error.into()));
         let address = address_of(&plain_socket)?;
         let tls_address = tls_socket.as_ref().map(|(socket, _)| address_of(socket)).transpose()?;
-        let listener = Arc::new(listener(settings, authenticator, random, clock).await?);
+        let listener = Arc::new(listener(settings, services, random, clock));
         listener.tasks.spawn(Arc::clone(&listener).accept(plain_socket, None));
         if let Some((socket, acceptor)) = tls_socket {
             listener.tasks.spawn(Arc::clone(&listener).accept(socket, Some(acceptor)));
         }
         let every = Duration::from_millis(settings.check_interval_ms.max(1));
         listener.tasks.spawn(check_credentials(Arc::clone(&listener), every));
+        listener.tasks.spawn(sweep(Arc::clone(&listener)));
         Ok(Self { address, tls_address, listener })
     }
 
@@ -127,15 +125,6 @@ impl Broker {
         self.tls_address
     }
 
-    /// The endpoint for the handler itself, which may publish for every device.
-    pub fn internal(&self) -> Endpoint {
-        Endpoint {
-            address: self.listener.context.engine.address,
-            username: HANDLER.to_owned(),
-            password: self.listener.context.engine.secret().clone(),
-        }
-    }
-
     /// Checks the credentials of open connections now, rather than at the next interval.
     pub async fn check_credentials(&self) {
         self.listener.check_credentials().await;
@@ -144,37 +133,37 @@ impl Broker {
     /// Disconnects all clients. Returns when they are gone, or after 10 s.
     pub async fn shutdown(self) {
         self.listener.context.stop.cancel();
-        self.listener.context.engine.stop();
+        self.listener.context.router.end_all(Cause::Stopping);
         self.listener.tasks.close();
         if timeout(STOP_WAIT, self.listener.tasks.wait()).await.is_err() {
             tracing::warn!(
-                connections = self.listener.context.sessions.count(),
+                connections = self.listener.context.connections.count(),
                 "MQTT connections did not end in time"
             );
         }
     }
 }
 
-async fn listener(
+fn listener(
     settings: &BrokerSettings,
-    authenticator: Arc<dyn Authenticator>,
+    services: BrokerServices,
     random: &dyn Random,
     clock: &Arc<dyn Clock>,
-) -> Result<Listener, Error> {
-    let tasks = TaskTracker::new();
-    let secret = Secret::new(format!("{:032x}", u128::from_be_bytes(random.array())));
-    let engine = Engine::start(secret, settings.connections_max + HANDLER_CONNECTIONS, &tasks).await?;
-    let context = ConnectionContext {
+) -> Listener {
+    let BrokerServices { authenticator, downlinks, router } = services;
+    let context = Context {
         authenticator,
+        downlinks,
+        router,
         connect_limits: ConnectLimits::new(settings.connects_per_address, settings.connects_per_credential, clock),
-        sessions: Arc::new(Sessions::new(settings.connections_per_application_max)),
-        engine,
+        connections: Arc::new(OpenConnections::new(settings.connections_per_application_max)),
         salt: random.array(),
+        session_expiry_max: SESSION_EXPIRY_MAX,
         publishes_per_second_max: settings.publishes_per_second_max,
         stop: CancellationToken::new(),
     };
     let connections = Arc::new(Semaphore::new(settings.connections_max.min(Semaphore::MAX_PERMITS)));
-    Ok(Listener { context, connections, tasks })
+    Listener { context, connections, tasks: TaskTracker::new() }
 }
 
 /// Checks the credentials of open connections at every interval, until the broker stops.
@@ -188,4 +177,13 @@ async fn check_credentials(listener: Arc<Listener>, every: Duration) {
         }
     };
     _ = listener.context.stop.run_until_cancelled(forever).await;
+}
+
+/// Deletes expired sessions at every interval, until the broker stops.
+async fn sweep(listener: Arc<Listener>) {
+    let mut ticks = interval(SWEEP_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while listener.context.stop.run_until_cancelled(ticks.tick()).await.is_some() {
+        listener.context.router.sweep();
+    }
 }

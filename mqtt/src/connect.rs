@@ -1,8 +1,10 @@
-//! A client's CONNECT packet: checked, and rewritten for the engine.
+//! A client's CONNECT packet: what it asks for, checked against what it may have.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
-use mqtt5::{MqttError, PropertyId, packet::connect::ConnectPacket, types::ReasonCode};
+use mqtt5_protocol::{
+    MqttError, Properties, PropertyId, PropertyValue, QoS, packet::connect::ConnectPacket, types::ReasonCode,
+};
 use server::rate_limit::RateLimitExceeded;
 use sha2::{Digest, Sha256};
 use types::{AppId, Credential, Secret};
@@ -10,8 +12,11 @@ use types::{AppId, Credential, Secret};
 use crate::{
     Authenticator, Refusal,
     connect_limits::ConnectLimits,
-    packet::{self, ControlPacket},
+    limits::{CLIENT_PACKET_BYTES_MAX, RECEIVE_MAX, TOPIC_ALIASES_MAX},
+    message::{Level, Message},
+    packet::{ControlPacket, forwarded},
     permissions::Permissions,
+    session::SessionRequest,
 };
 
 /// Maximum length of a client identifier, in bytes.
@@ -20,13 +25,36 @@ const CLIENT_ID_BYTES_MAX: usize = 256;
 /// Maximum keep-alive interval; clients that ask for none get this one.
 const KEEP_ALIVE_SECONDS_MAX: u16 = 1200;
 
+/// How many messages a client gets at most before it acknowledges one.
+const WINDOW_MAX: u16 = 32;
+
 /// The CONNECT packet of an authenticated client.
 pub(crate) struct Connect {
-    packet: ConnectPacket,
+    /// The protocol level: 3 for MQTT 3.1, 4 for MQTT 3.1.1, 5 for MQTT 5.
+    pub(crate) version: u8,
     pub(crate) permissions: Permissions,
     pub(crate) credential: Credential,
-    /// Whether the client gets a shorter keep-alive than it asked for.
-    is_keep_alive_shortened: bool,
+    /// What is published when the connection breaks.
+    pub(crate) will: Option<Will>,
+    /// Seconds between packets of the client.
+    pub(crate) keep_alive: u16,
+    /// How many messages the client gets before it acknowledges one.
+    pub(crate) window: usize,
+    /// The largest packet that the client takes.
+    pub(crate) packet_bytes_max: usize,
+    client_id: String,
+    clean: bool,
+    /// How long the session is to outlive the connection.
+    expiry: Duration,
+    /// What the CONNACK has to say.
+    response: Properties,
+}
+
+/// A client's will, allowed as any of its publications.
+pub(crate) struct Will {
+    pub(crate) message: Message,
+    /// Whether the client wants it held back for a while, so that it may reconnect before.
+    pub(crate) is_delayed: bool,
 }
 
 /// Why a CONNECT is refused.
@@ -58,12 +86,16 @@ impl Connect {
         peer: IpAddr,
         limits: &ConnectLimits,
         authenticator: &dyn Authenticator,
+        expiry_max: Duration,
     ) -> Result<Self, ConnectError> {
-        if !matches!(packet.protocol_version, 4 | 5) {
+        if !matches!(packet.protocol_version, 3..=5) {
             return Err(ReasonCode::UnsupportedProtocolVersion.into());
         }
-        if packet.client_id.len() > CLIENT_ID_BYTES_MAX {
+        if packet.client_id.len() > CLIENT_ID_BYTES_MAX || (packet.client_id.is_empty() && needs_client_id(&packet)) {
             return Err(ReasonCode::ClientIdentifierNotValid.into());
+        }
+        if packet.properties.contains(PropertyId::AuthenticationMethod) {
+            return Err(ReasonCode::BadAuthenticationMethod.into());
         }
         limits.count_address(peer)?;
         let (app_id, credential) = take_credentials(&mut packet).ok_or(ReasonCode::BadUsernameOrPassword)?;
@@ -76,64 +108,94 @@ impl Connect {
         if !permissions.may_connect() {
             return Err(ReasonCode::NotAuthorized.into());
         }
-        check_will(&mut packet, &permissions)?;
-        let is_keep_alive_shortened = !(1..=KEEP_ALIVE_SECONDS_MAX).contains(&packet.keep_alive);
-        if is_keep_alive_shortened {
-            packet.keep_alive = KEEP_ALIVE_SECONDS_MAX;
+        let will = will(&mut packet, &permissions)?;
+        Ok(Self::new(packet, permissions, credential, will, expiry_max))
+    }
+
+    fn new(
+        packet: ConnectPacket,
+        permissions: Permissions,
+        credential: Credential,
+        will: Option<Will>,
+        expiry_max: Duration,
+    ) -> Self {
+        let mut response = limits();
+        let keep_alive = if packet.keep_alive == 0 { KEEP_ALIVE_SECONDS_MAX } else { packet.keep_alive };
+        let keep_alive = keep_alive.min(KEEP_ALIVE_SECONDS_MAX);
+        if keep_alive != packet.keep_alive {
+            response.set_server_keep_alive(keep_alive);
         }
-        Ok(Self { packet, permissions, credential, is_keep_alive_shortened })
+        let asked = Duration::from_secs(match packet.properties.get_session_expiry_interval() {
+            Some(seconds) => seconds.into(),
+            // Before MQTT 5, a session that is not clean has no end.
+            None if packet.protocol_version < 5 && !packet.clean_start => u64::MAX,
+            None => 0,
+        });
+        let expiry = asked.min(expiry_max);
+        if expiry < asked {
+            response.set_session_expiry_interval(u32::try_from(expiry.as_secs()).unwrap_or(u32::MAX));
+        }
+        let packet_bytes_max = packet.properties.get_maximum_packet_size().unwrap_or(u32::MAX);
+        Self {
+            version: packet.protocol_version,
+            permissions,
+            credential,
+            will,
+            keep_alive,
+            window: packet.properties.get_receive_maximum().unwrap_or(WINDOW_MAX).clamp(1, WINDOW_MAX).into(),
+            packet_bytes_max: packet_bytes_max as usize,
+            client_id: packet.client_id,
+            clean: packet.clean_start,
+            expiry,
+            response,
+        }
     }
 
-    /// The protocol level: 4 for MQTT 3.1.1, 5 for MQTT 5.
-    pub(crate) fn version(&self) -> u8 {
-        self.packet.protocol_version
-    }
-
-    /// The client identifier at the engine. It differs for each credential and each set of rights, so nobody can
-    /// resume or take over a session of others, whatever client identifier they choose.
+    /// The session that the client asks for. An assigned client identifier is made of `salt` and `number`.
     ///
-    /// The rights are included because the engine does not resume a session under another username, and the user
-    /// name names the rights. Empty when the client sent no identifier: then the engine assigns one.
-    pub(crate) fn session_id(&self, salt: &[u8]) -> String {
-        if self.packet.client_id.is_empty() {
-            return String::new();
+    /// The session's id differs for each credential and each set of rights, so nobody can resume or take over a session
+    /// of others, whatever client identifier they choose.
+    pub(crate) fn session_request(&mut self, salt: &[u8], number: u64) -> SessionRequest {
+        if self.client_id.is_empty() {
+            let hash = Sha256::new().chain_update(salt).chain_update(number.to_be_bytes());
+            self.client_id = format!("airlock-{}", hex(&hash.finalize()));
+            self.response.set_assigned_client_identifier(self.client_id.clone());
         }
+        SessionRequest { id: self.session_id(), clean: self.clean, expiry: self.expiry }
+    }
+
+    fn session_id(&self) -> Arc<str> {
         let mut hash = Sha256::new();
-        hash.update(salt);
         hash.update(Sha256::digest(self.credential.to_header()));
         hash.update(Sha256::digest(self.permissions.to_string()));
-        hash.update(&self.packet.client_id);
-        let id: String = hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        format!("{}.{id}", self.permissions.app_id)
+        hash.update(&self.client_id);
+        hex(&hash.finalize()).into()
     }
 
-    /// The CONNECT for the engine: with the permissions as the username, and the engine's secret as the password.
-    pub(crate) fn for_engine(&self, session_id: String, secret: &Secret) -> Result<ControlPacket, MqttError> {
-        let mut packet = self.packet.clone();
-        packet.client_id = session_id;
-        packet.username = Some(self.permissions.to_string());
-        packet.password = Some(secret.expose().as_bytes().to_vec());
-        // A delayed will could be published after the right to publish it was revoked.
-        packet.will_properties = packet::without(&packet.will_properties, PropertyId::WillDelayInterval)?;
-        ControlPacket::encode(&packet)
+    /// The CONNACK that accepts the client.
+    pub(crate) fn accept(&mut self, is_present: bool) -> Result<ControlPacket, MqttError> {
+        let response = std::mem::take(&mut self.response);
+        ControlPacket::connack(self.version, is_present, ReasonCode::Success, response)
     }
+}
 
-    /// The CONNACK for the client: the engine's, with our limits in place of the engine's.
-    pub(crate) fn connack(&self, packet: ControlPacket, packet_bytes_max: u32) -> Result<ControlPacket, MqttError> {
-        if self.version() < 5 {
-            return Ok(packet);
-        }
-        let mut connack = packet.connack()?;
-        if connack.reason_code != ReasonCode::Success {
-            return Ok(packet);
-        }
-        connack.properties = packet::without(&connack.properties, PropertyId::MaximumPacketSize)?;
-        connack.properties.set_maximum_packet_size(packet_bytes_max);
-        if self.is_keep_alive_shortened {
-            connack.properties.set_server_keep_alive(KEEP_ALIVE_SECONDS_MAX);
-        }
-        ControlPacket::encode(&connack)
-    }
+/// The broker's limits, for the CONNACK of MQTT 5.
+fn limits() -> Properties {
+    let mut properties = Properties::new();
+    properties.set_receive_maximum(RECEIVE_MAX);
+    properties.set_maximum_packet_size(CLIENT_PACKET_BYTES_MAX);
+    properties.set_topic_alias_maximum(TOPIC_ALIASES_MAX);
+    properties.set_retain_available(false);
+    properties
+}
+
+/// Before MQTT 5, only a clean session can do without an identifier, and before MQTT 3.1.1 none can.
+fn needs_client_id(packet: &ConnectPacket) -> bool {
+    packet.protocol_version < 5 && !packet.clean_start
+}
+
+fn hex(hash: &[u8]) -> String {
+    hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Takes the application id from the username, and an access key or else a token from the password.
@@ -147,14 +209,22 @@ fn take_credentials(packet: &mut ConnectPacket) -> Option<(AppId, Credential)> {
 }
 
 /// Allows a will only where the client may publish. It is never retained, which MQTT 3.1.1 cannot tell the client.
-fn check_will(packet: &mut ConnectPacket, permissions: &Permissions) -> Result<(), ReasonCode> {
-    let Some(will) = &mut packet.will else { return Ok(()) };
+fn will(packet: &mut ConnectPacket, permissions: &Permissions) -> Result<Option<Will>, ReasonCode> {
+    let Some(will) = packet.will.take() else { return Ok(None) };
     if !permissions.may_publish(&will.topic) {
         return Err(ReasonCode::NotAuthorized);
     }
     if will.retain && packet.protocol_version >= 5 {
         return Err(ReasonCode::RetainNotSupported);
     }
-    will.retain = false;
-    Ok(())
+    let message = Message {
+        topic: will.topic,
+        payload: will.payload.into(),
+        level: if will.qos == QoS::AtMostOnce { Level::AtMostOnce } else { Level::AtLeastOnce },
+        properties: forwarded(&packet.will_properties).map_err(|_| ReasonCode::MalformedPacket)?,
+        publisher: None,
+    };
+    let delay = packet.will_properties.get(PropertyId::WillDelayInterval);
+    let is_delayed = delay.is_some_and(|delay| *delay != PropertyValue::FourByteInteger(0));
+    Ok(Some(Will { message, is_delayed }))
 }

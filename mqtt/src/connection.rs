@@ -1,96 +1,125 @@
 //! One client's connection: its CONNECT, then packets in both directions until one side closes.
 
-mod packet_writer;
+mod packet_stream;
 
-use std::{io, net::IpAddr, sync::Arc, time::Duration};
+use std::{net::IpAddr, pin::pin, time::Duration};
 
-use mqtt5::{PacketType, types::ReasonCode};
-use server::status::ErrorChain;
+use mqtt5_protocol::{PacketType, Properties, types::ReasonCode};
 use tokio::{
-    io::{AsyncRead, AsyncReadExt, AsyncWrite, BufReader, DuplexStream, ReadHalf, WriteHalf},
-    time::timeout,
+    io::{AsyncRead, AsyncWrite},
+    time::{Instant, sleep, timeout},
 };
-use tokio_util::sync::CancellationToken;
 
-use self::packet_writer::{CLOSE_WAIT, PacketWriter};
+use self::packet_stream::{CLOSE_WAIT, PacketStream, Progress, StreamError};
 use crate::{
-    Authenticator,
     connect::{Connect, ConnectError},
-    connect_limits::ConnectLimits,
-    engine::{Engine, PACKET_BYTES_MAX},
-    inbound::Inbound,
+    context::Context,
+    ending::Cause,
+    inbound::{self, Answer, Inbound},
+    limits::CLIENT_PACKET_BYTES_MAX,
     metrics,
-    packet::{ControlPacket, ReadError, SessionFate},
-    sessions::{SessionGuard, Sessions},
+    packet::{self, ControlPacket},
+    session::Attachment,
 };
-
-/// Maximum size of a packet that a client may send, in bytes.
-const CLIENT_PACKET_BYTES_MAX: u32 = 64 * 1024;
-
-/// Maximum size of a packet from the engine, in bytes: the largest that it accepts, and what it may add to the
-/// properties.
-const ENGINE_PACKET_BYTES_MAX: usize = PACKET_BYTES_MAX + 1024;
-
-/// How much is read from a client at once, unless a packet is larger. Small, because most clients are idle.
-const READ_BYTES: usize = 1024;
 
 /// How long a client may take to send its CONNECT.
 const CONNECT_WAIT: Duration = Duration::from_secs(5);
 
-/// How long a write to a client may block.
+/// How long a client may take nothing of what is written to it.
 const WRITE_WAIT: Duration = Duration::from_secs(60);
 
-/// What all connections share.
-pub(crate) struct ConnectionContext {
-    pub(crate) authenticator: Arc<dyn Authenticator>,
-    pub(crate) connect_limits: ConnectLimits,
-    pub(crate) sessions: Arc<Sessions>,
-    pub(crate) engine: Engine,
-    /// Makes session names unpredictable.
-    pub(crate) salt: [u8; 16],
-    pub(crate) publishes_per_second_max: u32,
-    pub(crate) stop: CancellationToken,
-}
+/// How often it is checked that the client reads and keeps alive.
+const CHECK_INTERVAL: Duration = Duration::from_secs(20);
 
 /// A client that has connected.
 pub(crate) struct Client<S> {
-    reader: BufReader<ReadHalf<S>>,
-    writer: PacketWriter<WriteHalf<S>>,
+    stream: PacketStream<S>,
+}
+
+/// Why a connection ended.
+enum End {
+    /// The client closed it, or it broke.
+    Closed,
+    /// The client said that it leaves.
+    Left { with_will: bool },
+    /// The client violated the protocol or a limit.
+    Violation(ReasonCode),
+    /// The broker ended it.
+    Ended(Cause),
+}
+
+impl From<StreamError> for End {
+    fn from(error: StreamError) -> Self {
+        match error {
+            StreamError::Closed => Self::Closed,
+            StreamError::Packet(error) => Self::Violation(error.reason()),
+        }
+    }
+}
+
+impl End {
+    /// What a client of MQTT 5 is told.
+    fn reason(&self) -> Option<ReasonCode> {
+        match self {
+            Self::Closed | Self::Left { .. } => None,
+            Self::Violation(reason) => Some(*reason),
+            Self::Ended(Cause::Revoked) => Some(ReasonCode::NotAuthorized),
+            Self::Ended(Cause::Unconfirmed) => Some(ReasonCode::ServerBusy),
+            Self::Ended(Cause::TakenOver) => Some(ReasonCode::SessionTakenOver),
+            Self::Ended(Cause::Stopping) => Some(ReasonCode::ServerShuttingDown),
+        }
+    }
+
+    /// Whether the will is published. Not for clients that lost their rights, and not for all at once when the broker
+    /// stops.
+    fn has_will(&self, is_delayed: bool) -> bool {
+        match self {
+            Self::Closed | Self::Violation(_) => true,
+            Self::Left { with_will } => *with_will,
+            Self::Ended(Cause::TakenOver) => !is_delayed,
+            Self::Ended(_) => false,
+        }
+    }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     pub(crate) fn new(stream: S) -> Self {
-        let (reader, writer) = tokio::io::split(stream);
-        Self { reader: BufReader::with_capacity(READ_BYTES, reader), writer: PacketWriter::new(writer, WRITE_WAIT) }
+        Self { stream: PacketStream::new(stream) }
     }
 
     /// Serves the client from its CONNECT until it disconnects.
-    pub(crate) async fn serve(mut self, context: &ConnectionContext, peer: IpAddr) {
+    pub(crate) async fn serve(mut self, context: &Context, peer: IpAddr) {
         // In a box, because it is large and over soon.
         let connect = Box::pin(self.connect(context, peer));
-        let Some(Some(connect)) = context.stop.run_until_cancelled(connect).await else { return };
-        let Some(session) = context.sessions.open(connect.permissions.clone(), connect.credential.clone()) else {
-            return self.refuse(connect.version(), &ReasonCode::QuotaExceeded.into()).await;
+        let Some(Some(mut connect)) = context.stop.run_until_cancelled(connect).await else { return };
+        let Some(open) = context.connections.open(connect.permissions.clone(), connect.credential.clone()) else {
+            return self.refuse(connect.version, &ReasonCode::QuotaExceeded.into()).await;
         };
-        match EngineConnection::open(context, &connect).await {
-            Ok(engine) => engine.proxy(context, &connect, self, &session).await,
-            Err(error) => {
-                tracing::error!(%error, "the MQTT engine does not accept a connection");
-                self.refuse(connect.version(), &ReasonCode::ServerUnavailable.into()).await;
+        let request = connect.session_request(&context.salt, open.number);
+        let app_id = connect.permissions.app_id.clone();
+        let (attachment, is_present) = context.router.attach(&app_id, request, open.ending.clone());
+        let end = match connect.accept(is_present) {
+            Ok(connack) => {
+                connack.append_to(self.stream.unwritten());
+                self.exchange(context, &connect, &attachment).await
             }
-        }
+            Err(_) => End::Violation(ReasonCode::UnspecifiedError),
+        };
+        // In a box, because it takes no memory until then.
+        Box::pin(self.end(context, connect, &attachment, end)).await;
     }
 
     /// Reads and checks the CONNECT; returns nothing if the client was refused.
-    async fn connect(&mut self, context: &ConnectionContext, peer: IpAddr) -> Option<Connect> {
-        let first = timeout(CONNECT_WAIT, ControlPacket::read(&mut self.reader, CLIENT_PACKET_BYTES_MAX as usize));
-        let packet = first.await.ok()?.ok()??;
+    async fn connect(&mut self, context: &Context, peer: IpAddr) -> Option<Connect> {
+        let first = timeout(CONNECT_WAIT, self.stream.progress(CLIENT_PACKET_BYTES_MAX as usize));
+        let Ok(Progress::Packet(packet)) = first.await.ok()? else { return None };
         if packet.packet_type() != Some(PacketType::Connect) {
             return None;
         }
         let packet = packet.connect().ok()?;
         let (version, user) = (packet.protocol_version, packet.username.clone());
-        match Connect::check(packet, peer, &context.connect_limits, context.authenticator.as_ref()).await {
+        let (limits, authenticator) = (&context.connect_limits, context.authenticator.as_ref());
+        match Connect::check(packet, peer, limits, authenticator, context.session_expiry_max).await {
             Ok(connect) => Some(connect),
             Err(error) => {
                 // Only logged at debug level, because anybody can cause any number of these.
@@ -103,151 +132,112 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
 
     async fn refuse(&mut self, version: u8, error: &ConnectError) {
         metrics::refused();
-        self.writer.close(ControlPacket::refusal(version, error.reason, error.text.as_deref()).ok()).await;
-    }
-}
-
-struct EngineConnection {
-    session_id: String,
-    reader: ReadHalf<DuplexStream>,
-    writer: PacketWriter<WriteHalf<DuplexStream>>,
-}
-
-/// Why a connection ended.
-enum End {
-    /// The client or the engine closed it.
-    Closed,
-    /// The client violated the protocol or a limit.
-    Violation(ReasonCode),
-    /// The client's credential is no longer valid.
-    Revoked,
-    /// The client's credential has not been confirmed for too long. Its session stays.
-    Unconfirmed,
-}
-
-impl From<io::Error> for End {
-    fn from(_: io::Error) -> Self {
-        Self::Closed
-    }
-}
-
-impl From<ReadError> for End {
-    fn from(error: ReadError) -> Self {
-        match error {
-            ReadError::Io(_) => Self::Closed,
-            error => Self::Violation(error.reason()),
+        let mut properties = Properties::new();
+        if let Some(text) = &error.text {
+            properties.set_reason_string(text.clone());
         }
-    }
-}
-
-impl EngineConnection {
-    async fn open(context: &ConnectionContext, connect: &Connect) -> io::Result<Self> {
-        let session_id = connect.session_id(&context.salt);
-        let packet = connect.for_engine(session_id.clone(), context.engine.secret()).map_err(io::Error::other)?;
-        let stream = context.engine.connect().ok_or(io::ErrorKind::NotConnected)?;
-        let (reader, writer) = tokio::io::split(stream);
-        // The engine takes as long as it needs to route what it reads.
-        let mut writer = PacketWriter::new(writer, Duration::MAX);
-        writer.write(&packet).await?;
-        Ok(Self { session_id, reader, writer })
+        self.stream.close(ControlPacket::connack(version, false, error.reason, properties).ok()).await;
     }
 
-    /// Proxies packets until one side closes or the session is revoked, then closes both.
-    async fn proxy<S>(
-        mut self,
-        context: &ConnectionContext,
-        connect: &Connect,
-        mut client: Client<S>,
-        session: &SessionGuard,
-    ) where
-        S: AsyncRead + AsyncWrite + Unpin,
-    {
-        let mut inbound = Inbound::new(connect, context.publishes_per_second_max);
-        let end = tokio::select! {
-            end = to_engine(&mut client.reader, &mut self.writer, &mut inbound) => end,
-            end = to_client(&mut self.reader, &mut client.writer, connect) => end,
-            () = session.revoked.cancelled() => End::Revoked,
-            () = session.unconfirmed.cancelled() => End::Unconfirmed,
-        };
-        let version = connect.version();
-        let (for_client, for_engine) = match end {
-            End::Closed => (None, None),
-            End::Violation(reason) => {
-                tracing::info!(app_id = %connect.permissions.app_id, ?reason, "disconnected an MQTT client");
-                (Some(reason), None)
-            }
-            End::Revoked => {
-                (Some(ReasonCode::NotAuthorized), ControlPacket::client_disconnect(version, SessionFate::Ends).ok())
-            }
-            End::Unconfirmed => {
-                (Some(ReasonCode::ServerBusy), ControlPacket::client_disconnect(version, SessionFate::Stays).ok())
-            }
-        };
-        let disconnect =
-            for_client.filter(|_| version >= 5).and_then(|reason| ControlPacket::server_disconnect(reason).ok());
-        client.writer.close(disconnect).await;
-        self.writer.close(for_engine).await;
-        // Read to the end: an engine that cannot write what it has for the client no longer reads what the client sent.
-        _ = timeout(CLOSE_WAIT, read_to_end(&mut self.reader)).await;
-        if matches!(end, End::Revoked) && !self.session_id.is_empty() {
-            context.engine.delete_session(&self.session_id).await;
-        }
-    }
-}
-
-async fn to_engine<R, W>(reader: &mut R, engine: &mut PacketWriter<W>, inbound: &mut Inbound<'_>) -> End
-where
-    R: AsyncRead + Unpin,
-    W: AsyncWrite + Unpin,
-{
-    loop {
-        let packet = match engine.flush_before(from_client(reader, inbound)).await {
-            Ok(Ok(packet)) => packet,
-            Ok(Err(end)) => return end,
-            Err(error) => return error.into(),
-        };
-        if let Err(error) = engine.write(&packet).await {
-            return error.into();
-        }
-    }
-}
-
-/// The client's next packet, for the engine.
-async fn from_client(reader: &mut (impl AsyncRead + Unpin), inbound: &mut Inbound<'_>) -> Result<ControlPacket, End> {
-    let packet = ControlPacket::read(reader, CLIENT_PACKET_BYTES_MAX as usize).await?.ok_or(End::Closed)?;
-    inbound.check(packet).await.map_err(End::Violation)
-}
-
-async fn to_client<R, W>(reader: &mut R, client: &mut PacketWriter<W>, connect: &Connect) -> End
-where
-    R: AsyncRead + Unpin,
-    W: AsyncWrite + Unpin,
-{
-    let mut is_first = true;
-    loop {
-        let mut packet = match client.flush_before(ControlPacket::read(reader, ENGINE_PACKET_BYTES_MAX)).await {
-            Ok(Ok(Some(packet))) => packet,
-            Ok(Ok(None) | Err(ReadError::Io(_))) | Err(_) => return End::Closed,
-            Ok(Err(error)) => {
-                tracing::error!(error = %ErrorChain(&error), "the MQTT engine sent a packet that cannot be forwarded");
-                return End::Closed;
-            }
-        };
-        if is_first {
-            is_first = false;
-            packet = match connect.connack(packet, CLIENT_PACKET_BYTES_MAX) {
-                Ok(packet) => packet,
-                Err(_) => return End::Violation(ReasonCode::UnspecifiedError),
+    /// Exchanges packets until one side ends the connection.
+    async fn exchange(&mut self, context: &Context, connect: &Connect, attachment: &Attachment) -> End {
+        let mut inbound = Inbound::new(context, connect, attachment);
+        let ended = attachment.ending.wait();
+        // The client may be late by half of what it promised.
+        let patience = Duration::from_secs(connect.keep_alive.into()).mul_f64(1.5);
+        let (mut ended, mut check) = (pin!(ended), pin!(sleep(CHECK_INTERVAL.min(patience))));
+        let mut last_packet = Instant::now();
+        loop {
+            self.deliver(connect, attachment);
+            let progress = tokio::select! {
+                biased;
+                cause = ended.as_mut() => return End::Ended(cause),
+                progress = self.stream.progress(CLIENT_PACKET_BYTES_MAX as usize) => progress,
+                () = attachment.changed(), if self.stream.has_room() => continue,
+                () = check.as_mut() => {
+                    if self.stream.blocked_for() >= WRITE_WAIT {
+                        return End::Closed;
+                    }
+                    if last_packet.elapsed() >= patience {
+                        return End::Violation(ReasonCode::KeepAliveTimeout);
+                    }
+                    let next = CHECK_INTERVAL.min(patience.saturating_sub(last_packet.elapsed()));
+                    check.as_mut().reset(Instant::now() + next);
+                    continue;
+                }
             };
+            let packet = match progress {
+                Ok(Progress::Written) => continue,
+                Ok(Progress::Packet(packet)) => packet,
+                Err(error) => return error.into(),
+            };
+            last_packet = Instant::now();
+            let answer = tokio::select! {
+                biased;
+                answer = inbound.handle(packet) => answer,
+                cause = ended.as_mut() => return End::Ended(cause),
+            };
+            match answer {
+                Ok(Answer::Nothing) => {}
+                Ok(Answer::Packet(packet)) => packet.append_to(self.stream.unwritten()),
+                Ok(Answer::Leaves { with_will }) => return End::Left { with_will },
+                Err(reason) => return End::Violation(reason),
+            }
         }
-        if client.write(&packet).await.is_err() {
-            return End::Closed;
+    }
+
+    /// Hands on what the session has for the client, as far as the client and its connection keep up.
+    fn deliver(&mut self, connect: &Connect, attachment: &Attachment) {
+        while self.stream.has_room()
+            && let Some(sending) = attachment.next(connect.window)
+        {
+            let unwritten = self.stream.unwritten();
+            let before = unwritten.len();
+            let is_written = packet::append_publish(unwritten, &sending, connect.version).is_ok();
+            if !is_written || unwritten.len() - before > connect.packet_bytes_max {
+                // As MQTT 5 has it: what the client cannot take counts as delivered.
+                unwritten.truncate(before);
+                metrics::dropped(1);
+                sending.packet_id.into_iter().for_each(|packet_id| attachment.acknowledge(packet_id));
+            }
+        }
+    }
+
+    async fn end(&mut self, context: &Context, connect: Connect, attachment: &Attachment, end: End) {
+        let app_id = &connect.permissions.app_id;
+        if let End::Ended(Cause::Stopping) = end {
+            _ = timeout(CLOSE_WAIT, self.deliver_rest(&connect, attachment)).await;
+        }
+        match end {
+            End::Ended(Cause::Revoked) => context.router.remove(app_id, attachment),
+            _ => context.router.detach(app_id, attachment),
+        }
+        if let End::Violation(reason) = end {
+            tracing::info!(%app_id, ?reason, "disconnected an MQTT client");
+        }
+        let reason = end.reason().filter(|_| connect.version >= 5);
+        self.stream.close(reason.and_then(|reason| ControlPacket::server_disconnect(reason).ok())).await;
+        publish_will(context, connect, &end).await;
+        if matches!(end, End::Violation(_)) {
+            self.stream.linger().await;
+        }
+    }
+
+    /// Writes what can be sent without an acknowledgement.
+    async fn deliver_rest(&mut self, connect: &Connect, attachment: &Attachment) {
+        self.deliver(connect, attachment);
+        while !self.stream.unwritten().is_empty()
+            && self.stream.progress(CLIENT_PACKET_BYTES_MAX as usize).await.is_ok()
+        {
+            self.deliver(connect, attachment);
         }
     }
 }
 
-/// Reads and discards the rest. `tokio::io::copy` would allocate 8 KiB, which counts when thousands of clients leave.
-async fn read_to_end(reader: &mut (impl AsyncRead + Unpin)) {
-    let mut rest = [0; 512];
-    while reader.read(&mut rest).await.is_ok_and(|count| count > 0) {}
+async fn publish_will(context: &Context, mut connect: Connect, end: &End) {
+    let Some(will) = connect.will.take().filter(|will| end.has_will(will.is_delayed)) else { return };
+    let Some(dev_id) = connect.permissions.downlink_device(&will.message.topic) else { return };
+    if let Err(refusal) = inbound::publish_downlink(context, &connect, dev_id, will.message).await {
+        tracing::warn!(app_id = %connect.permissions.app_id, ?refusal, "could not keep the will of an MQTT client");
+    }
 }

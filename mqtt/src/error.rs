@@ -8,7 +8,7 @@ pub enum Error {
     /// An address cannot be bound.
     #[error(transparent)]
     Listen(#[from] server::Error),
-    /// The MQTT engine failed to start.
+    /// A listening socket has no address.
     #[error("cannot start the MQTT broker")]
     Start(#[source] Box<dyn std::error::Error + Send + Sync>),
 }

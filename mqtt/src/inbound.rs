@@ -1,83 +1,277 @@
-//! What a client sends after its CONNECT: packets are passed on, rewritten or refused.
+//! What a client sends after its CONNECT, and how it is answered.
 
 use std::time::Duration;
 
-use mqtt5::{PacketType, QoS, types::ReasonCode};
+use mqtt5_protocol::{
+    MqttError, PacketType, PropertyId, PropertyValue, QoS, is_valid_topic_name,
+    packet::{publish::PublishPacket, subscribe::TopicFilter},
+    types::ReasonCode,
+    validation::is_valid_subscription_filter,
+};
 use tokio::time::{Instant, sleep_until};
+use types::DevId;
 
-use crate::{connect::Connect, packet::ControlPacket};
+use crate::{
+    connect::Connect,
+    context::Context,
+    downlinks::{DownlinkRefusal, PublishedDownlink},
+    limits::TOPIC_ALIASES_MAX,
+    message::{Level, Message},
+    packet::{ControlPacket, forwarded},
+    router::application::Subscription,
+    session::Attachment,
+};
 
 /// Maximum number of filters in one packet; a client may hold fewer subscriptions anyway.
 const FILTERS_MAX: usize = 64;
 
-/// Checks and rewrites the packets of one client.
+/// Handles the packets of one client.
 pub(crate) struct Inbound<'a> {
+    context: &'a Context,
     connect: &'a Connect,
+    attachment: &'a Attachment,
     pace: PublishPace,
+    /// The topics of the client's aliases, which begin with 1.
+    aliases: Vec<Option<String>>,
+}
+
+/// What follows from a packet.
+pub(crate) enum Answer {
+    Nothing,
+    Packet(ControlPacket),
+    /// The client leaves; its will is published only if it says so.
+    Leaves {
+        with_will: bool,
+    },
 }
 
 impl<'a> Inbound<'a> {
-    pub(crate) fn new(connect: &'a Connect, publishes_per_second_max: u32) -> Self {
-        Self { connect, pace: PublishPace::new(publishes_per_second_max) }
+    pub(crate) fn new(context: &'a Context, connect: &'a Connect, attachment: &'a Attachment) -> Self {
+        let pace = PublishPace::new(context.publishes_per_second_max);
+        Self { context, connect, attachment, pace, aliases: Vec::new() }
     }
 
-    /// Returns the packet for the engine, or the reason to disconnect the client.
-    pub(crate) async fn check(&mut self, packet: ControlPacket) -> Result<ControlPacket, ReasonCode> {
+    /// Handles a packet; an error is the reason to disconnect the client.
+    pub(crate) async fn handle(&mut self, packet: ControlPacket) -> Result<Answer, ReasonCode> {
         match packet.packet_type() {
             Some(PacketType::Publish) => {
                 self.pace.wait().await;
-                self.publish(packet)
+                self.publish(&packet).await
             }
+            Some(PacketType::PubAck) => self.acknowledged(&packet),
+            Some(PacketType::PubRel) => self.released(&packet),
             Some(PacketType::Subscribe) => self.subscribe(&packet),
             Some(PacketType::Unsubscribe) => self.unsubscribe(&packet),
-            Some(
-                PacketType::PubAck
-                | PacketType::PubRec
-                | PacketType::PubRel
-                | PacketType::PubComp
-                | PacketType::PingReq
-                | PacketType::Disconnect
-                | PacketType::Auth,
-            ) => Ok(packet),
+            Some(PacketType::PingReq) => Ok(Answer::Packet(ControlPacket::pong())),
+            Some(PacketType::Disconnect) => self.disconnect(&packet),
+            // The client never gets QoS 2, so it has no reason for a PUBREC or PUBCOMP.
             _ => Err(ReasonCode::ProtocolError),
         }
     }
 
+    fn version(&self) -> u8 {
+        self.connect.version
+    }
+
     /// Messages are never retained; only MQTT 5 has a reason code to say so.
-    fn publish(&self, packet: ControlPacket) -> Result<ControlPacket, ReasonCode> {
-        match self.connect.version() {
-            5 if packet.is_retained() => Err(ReasonCode::RetainNotSupported),
-            _ => Ok(packet.without_retain()),
+    async fn publish(&mut self, packet: &ControlPacket) -> Result<Answer, ReasonCode> {
+        let mut publish = packet.publish(self.version()).map_err(malformed)?;
+        if publish.retain && self.version() >= 5 {
+            return Err(ReasonCode::RetainNotSupported);
+        }
+        let packet_id = publish.packet_id.unwrap_or_default();
+        if (publish.qos == QoS::AtMostOnce) != (packet_id == 0) {
+            return Err(ReasonCode::ProtocolError);
+        }
+        publish.topic_name = self.topic(&publish)?;
+        let reason = match publish.qos {
+            QoS::ExactlyOnce if self.attachment.is_unreleased(packet_id) => ReasonCode::Success,
+            QoS::ExactlyOnce if !self.attachment.may_begin() => return Err(ReasonCode::ReceiveMaximumExceeded),
+            _ => self.accept(&publish).await?,
+        };
+        let answer = match publish.qos {
+            QoS::AtMostOnce => return Ok(Answer::Nothing),
+            QoS::AtLeastOnce => PacketType::PubAck,
+            QoS::ExactlyOnce => PacketType::PubRec,
+        };
+        if answer == PacketType::PubRec && (reason == ReasonCode::Success || self.version() < 5) {
+            self.attachment.begin(packet_id);
+        }
+        Ok(Answer::Packet(ControlPacket::acknowledge(answer, packet_id, reason, self.version())))
+    }
+
+    /// The topic of a publication, which MQTT 5 may abbreviate.
+    fn topic(&mut self, publish: &PublishPacket) -> Result<String, ReasonCode> {
+        let topic = &publish.topic_name;
+        if !topic.is_empty() && !is_valid_topic_name(topic) {
+            return Err(ReasonCode::TopicNameInvalid);
+        }
+        let Some(alias) = publish.topic_alias() else {
+            return if topic.is_empty() { Err(ReasonCode::ProtocolError) } else { Ok(topic.clone()) };
+        };
+        if !(1..=TOPIC_ALIASES_MAX).contains(&alias) {
+            return Err(ReasonCode::TopicAliasInvalid);
+        }
+        self.aliases.resize(TOPIC_ALIASES_MAX.into(), None);
+        let known = &mut self.aliases[usize::from(alias) - 1];
+        if !topic.is_empty() {
+            *known = Some(topic.clone());
+        }
+        known.clone().ok_or(ReasonCode::ProtocolError)
+    }
+
+    /// Hands a downlink to the handler and to the application's subscribers. Success means that it was answered for:
+    /// MQTT 3.1.1 cannot refuse a publication, so what is forbidden is dropped, and what could not be kept ends the
+    /// connection, upon which the client sends it again.
+    async fn accept(&self, publish: &PublishPacket) -> Result<ReasonCode, ReasonCode> {
+        let permissions = &self.connect.permissions;
+        let Some(dev_id) = permissions.downlink_device(&publish.topic_name) else {
+            return Ok(ReasonCode::NotAuthorized);
+        };
+        let message = Message {
+            topic: publish.topic_name.clone(),
+            payload: publish.payload.clone(),
+            level: if publish.qos == QoS::AtMostOnce { Level::AtMostOnce } else { Level::AtLeastOnce },
+            properties: forwarded(&publish.properties).map_err(malformed)?,
+            publisher: Some(self.attachment.session.number),
+        };
+        match publish_downlink(self.context, self.connect, dev_id, message).await {
+            Ok(()) => Ok(ReasonCode::Success),
+            Err(refusal) if publish.qos == QoS::AtMostOnce || self.version() >= 5 => Ok(reason_of(refusal)),
+            Err(refusal) => Err(reason_of(refusal)),
         }
     }
 
-    fn subscribe(&self, packet: &ControlPacket) -> Result<ControlPacket, ReasonCode> {
-        let mut subscribe = packet.subscribe(self.connect.version()).map_err(|_| ReasonCode::MalformedPacket)?;
-        check_count(subscribe.filters.len())?;
-        for filter in &mut subscribe.filters {
-            filter.filter = self.connect.permissions.narrow(&filter.filter);
-            // The SUBACK tells the client that it is granted QoS 1.
-            if filter.options.qos == QoS::ExactlyOnce {
-                filter.options.qos = QoS::AtLeastOnce;
+    fn acknowledged(&self, packet: &ControlPacket) -> Result<Answer, ReasonCode> {
+        let (packet_id, _) = packet.acknowledgement().map_err(malformed)?;
+        self.attachment.acknowledge(packet_id);
+        Ok(Answer::Nothing)
+    }
+
+    fn released(&self, packet: &ControlPacket) -> Result<Answer, ReasonCode> {
+        let (packet_id, _) = packet.acknowledgement().map_err(malformed)?;
+        let reason = match self.attachment.release(packet_id) {
+            true => ReasonCode::Success,
+            false => ReasonCode::PacketIdentifierNotFound,
+        };
+        Ok(Answer::Packet(ControlPacket::acknowledge(PacketType::PubComp, packet_id, reason, self.version())))
+    }
+
+    fn subscribe(&self, packet: &ControlPacket) -> Result<Answer, ReasonCode> {
+        let subscribe = packet.subscribe(self.version()).map_err(malformed)?;
+        check(subscribe.packet_id, subscribe.filters.len())?;
+        let id = match subscribe.properties.get_all(PropertyId::SubscriptionIdentifier) {
+            None => None,
+            Some([PropertyValue::VariableByteInteger(id @ 1..)]) => Some(*id),
+            Some(_) => return Err(ReasonCode::ProtocolError),
+        };
+        let codes: Result<Vec<u8>, _> = subscribe.filters.iter().map(|filter| self.subscribe_to(filter, id)).collect();
+        Ok(Answer::Packet(ControlPacket::acknowledge_filters(
+            PacketType::SubAck,
+            subscribe.packet_id,
+            &codes?,
+            self.version(),
+        )))
+    }
+
+    /// Subscribes to one filter; returns the code for the SUBACK.
+    fn subscribe_to(&self, filter: &TopicFilter, id: Option<u32>) -> Result<u8, ReasonCode> {
+        if !is_valid_subscription_filter(&filter.filter) {
+            return if filter.filter.is_empty() {
+                Err(ReasonCode::MalformedPacket)
+            } else {
+                Ok(self.refusal(ReasonCode::TopicFilterInvalid))
+            };
+        }
+        let narrowed = self.connect.permissions.narrow(&filter.filter);
+        if !self.connect.permissions.may_subscribe(&narrowed) {
+            return Ok(self.refusal(ReasonCode::NotAuthorized));
+        }
+        let is_shared = narrowed.starts_with("$share/");
+        if is_shared && filter.options.no_local {
+            return Err(ReasonCode::ProtocolError);
+        }
+        // QoS 2 is granted as 1.
+        let level = if filter.options.qos == QoS::AtMostOnce { Level::AtMostOnce } else { Level::AtLeastOnce };
+        let subscription = Subscription { level, no_local: filter.options.no_local, id };
+        let application = self.context.router.application(&self.connect.permissions.app_id);
+        let is_done = application.is_none_or(|it| it.subscribe(self.attachment, &narrowed, subscription));
+        Ok(if is_done { level as u8 } else { self.refusal(ReasonCode::QuotaExceeded) })
+    }
+
+    /// The code of a refused subscription.
+    fn refusal(&self, reason: ReasonCode) -> u8 {
+        if self.version() < 5 { 0x80 } else { reason.into() }
+    }
+
+    fn unsubscribe(&self, packet: &ControlPacket) -> Result<Answer, ReasonCode> {
+        let unsubscribe = packet.unsubscribe(self.version()).map_err(malformed)?;
+        check(unsubscribe.packet_id, unsubscribe.filters.len())?;
+        let application = self.context.router.application(&self.connect.permissions.app_id);
+        let remove = |filter: &String| {
+            let filter = self.connect.permissions.narrow(filter);
+            let is_removed = application.as_ref().is_some_and(|it| it.unsubscribe(self.attachment, &filter));
+            u8::from(if is_removed { ReasonCode::Success } else { ReasonCode::NoSubscriptionExisted })
+        };
+        let codes: Vec<u8> = unsubscribe.filters.iter().map(remove).collect();
+        Ok(Answer::Packet(ControlPacket::acknowledge_filters(
+            PacketType::UnsubAck,
+            unsubscribe.packet_id,
+            &codes,
+            self.version(),
+        )))
+    }
+
+    fn disconnect(&self, packet: &ControlPacket) -> Result<Answer, ReasonCode> {
+        if self.version() < 5 {
+            return Ok(Answer::Leaves { with_will: false });
+        }
+        let disconnect = packet.disconnect().map_err(malformed)?;
+        if let Some(seconds) = disconnect.properties.get_session_expiry_interval()
+            && let Some(mut state) = self.attachment.state()
+        {
+            if state.expiry.is_zero() && seconds > 0 {
+                return Err(ReasonCode::ProtocolError);
             }
+            state.expiry = Duration::from_secs(seconds.into()).min(self.context.session_expiry_max);
         }
-        ControlPacket::encode(&subscribe).map_err(|_| ReasonCode::MalformedPacket)
-    }
-
-    fn unsubscribe(&self, packet: &ControlPacket) -> Result<ControlPacket, ReasonCode> {
-        let mut unsubscribe = packet.unsubscribe(self.connect.version()).map_err(|_| ReasonCode::MalformedPacket)?;
-        check_count(unsubscribe.filters.len())?;
-        for filter in &mut unsubscribe.filters {
-            *filter = self.connect.permissions.narrow(filter);
-        }
-        ControlPacket::encode(&unsubscribe).map_err(|_| ReasonCode::MalformedPacket)
+        Ok(Answer::Leaves { with_will: disconnect.reason_code == ReasonCode::DisconnectWithWillMessage })
     }
 }
 
-fn check_count(filters: usize) -> Result<(), ReasonCode> {
-    if filters <= FILTERS_MAX { Ok(()) } else { Err(ReasonCode::QuotaExceeded) }
+/// Hands a downlink to the handler, and then to the application's subscribers.
+pub(crate) async fn publish_downlink(
+    context: &Context,
+    connect: &Connect,
+    dev_id: DevId,
+    message: Message,
+) -> Result<(), DownlinkRefusal> {
+    let app_id = &connect.permissions.app_id;
+    let downlink = PublishedDownlink { app_id: app_id.clone(), dev_id, body: message.payload.clone() };
+    context.downlinks.accept(downlink).await?;
+    context.router.route(app_id, [message]);
+    Ok(())
 }
 
+fn reason_of(refusal: DownlinkRefusal) -> ReasonCode {
+    match refusal {
+        DownlinkRefusal::Busy => ReasonCode::QuotaExceeded,
+        DownlinkRefusal::Unavailable => ReasonCode::ImplementationSpecificError,
+    }
+}
+
+fn malformed(_: MqttError) -> ReasonCode {
+    ReasonCode::MalformedPacket
+}
+
+fn check(packet_id: u16, filters: usize) -> Result<(), ReasonCode> {
+    match (packet_id, filters) {
+        (0, _) => Err(ReasonCode::ProtocolError),
+        (_, 0) => Err(ReasonCode::MalformedPacket),
+        (_, ..=FILTERS_MAX) => Ok(()),
+        _ => Err(ReasonCode::QuotaExceeded),
+    }
+}
 /// Slows down a client that publishes too fast: it is not read from, so its socket fills and nothing is lost.
 struct PublishPace {
     per_second_max: u32,

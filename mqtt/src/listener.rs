@@ -11,14 +11,14 @@ use tokio::{
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tokio_util::task::TaskTracker;
 
-use crate::connection::{Client, ConnectionContext};
+use crate::{connection::Client, context::Context};
 
 /// How long a TLS handshake may take.
 const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);
 
 /// Accepts clients and serves each in a task of its own.
 pub(crate) struct Listener {
-    pub(crate) context: ConnectionContext,
+    pub(crate) context: Context,
     /// One permit per open connection, authenticated or not.
     pub(crate) connections: Arc<Semaphore>,
     pub(crate) tasks: TaskTracker,
@@ -34,7 +34,7 @@ impl Listener {
 
     /// Ends the connections whose credentials are no longer valid.
     pub(crate) async fn check_credentials(&self) {
-        self.context.sessions.check_credentials(self.context.authenticator.as_ref()).await;
+        self.context.connections.check_credentials(self.context.authenticator.as_ref()).await;
     }
 
     fn spawn(self: &Arc<Self>, stream: TcpStream, tls: Option<TlsAcceptor>) {

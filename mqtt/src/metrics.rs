@@ -3,17 +3,29 @@
 use metrics::{counter, describe_counter, describe_gauge, gauge};
 
 const MQTT_CONNECTIONS: &str = "airlock_mqtt_connections";
+const MQTT_DROPPED: &str = "airlock_mqtt_dropped_total";
 const MQTT_REFUSED: &str = "airlock_mqtt_refused_total";
 const MQTT_RATE_LIMITED: &str = "airlock_mqtt_rate_limited_total";
 
 /// Registers the help text of each metric.
 pub(crate) fn describe() {
     describe_gauge!(MQTT_CONNECTIONS, "Connected MQTT clients");
+    describe_counter!(
+        MQTT_DROPPED,
+        "Messages that MQTT clients did not get because they were away too long, read too slowly or cannot take so large a packet"
+    );
     describe_counter!(MQTT_REFUSED, "MQTT connections that were refused");
     describe_counter!(
         MQTT_RATE_LIMITED,
         "MQTT connections that were refused because clients connect too often, by limit"
     );
+}
+
+/// Counts messages that clients did not get.
+pub(crate) fn dropped(messages: u64) {
+    if messages > 0 {
+        counter!(MQTT_DROPPED).increment(messages);
+    }
 }
 
 pub(crate) fn connected() {

@@ -1,20 +1,29 @@
-//! MQTT control packets: read whole, up to a limit, and decoded only where the broker needs their contents.
+//! MQTT control packets: taken from what has arrived, decoded where the broker needs their contents, and written.
 
-use std::io;
-
-use bytes::Bytes;
-use mqtt5::{
-    FixedHeader, MqttError, PacketType, Properties, PropertyId,
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use mqtt5_protocol::{
+    FixedHeader, MqttError, PacketType, Properties, PropertyId, PropertyValue,
     packet::{
         MqttPacket, connack::ConnAckPacket, connect::ConnectPacket, disconnect::DisconnectPacket,
-        subscribe::SubscribePacket, unsubscribe::UnsubscribePacket,
+        publish::PublishPacket, subscribe::SubscribePacket, unsubscribe::UnsubscribePacket,
     },
     types::ReasonCode,
 };
-use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// Maximum memory to allocate for a packet before its bytes have arrived.
-const BODY_CAPACITY_BYTES: usize = 4 * 1024;
+use crate::{message::Level, session::Sending};
+
+/// The beginning of a CONNECT of MQTT 3.1, and of one of MQTT 3.1.1.
+const MQTT_31: &[u8] = b"\x00\x06MQIsdp\x03";
+const MQTT_311: &[u8] = b"\x00\x04MQTT\x04";
+
+/// What subscribers with MQTT 5 get of the properties of a message.
+const FORWARDED: [PropertyId; 5] = [
+    PropertyId::PayloadFormatIndicator,
+    PropertyId::ContentType,
+    PropertyId::ResponseTopic,
+    PropertyId::CorrelationData,
+    PropertyId::UserProperty,
+];
 
 /// A control packet: the first byte, and everything after the Remaining Length.
 #[derive(Clone, Debug)]
@@ -23,76 +32,43 @@ pub(crate) struct ControlPacket {
     body: Bytes,
 }
 
-/// Why a packet could not be read.
+/// Why bytes are not a packet.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ReadError {
+pub(crate) enum PacketError {
     #[error("the packet is too large")]
     TooLarge,
     #[error("the packet is malformed")]
     Malformed(#[from] MqttError),
-    #[error("the connection broke")]
-    Io(#[from] io::Error),
 }
 
-impl ReadError {
+impl PacketError {
     /// The reason code of MQTT 5.
     pub(crate) fn reason(&self) -> ReasonCode {
         match self {
             Self::TooLarge => ReasonCode::PacketTooLarge,
             Self::Malformed(_) => ReasonCode::MalformedPacket,
-            Self::Io(_) => ReasonCode::UnspecifiedError,
         }
     }
 }
 
-/// What becomes of a client's session when its connection ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SessionFate {
-    /// It is deleted.
-    Ends,
-    /// It lasts until it expires.
-    Stays,
-}
-
 impl ControlPacket {
-    /// Reads one packet with a body of at most `bytes_max`; returns nothing at the end of the stream.
-    ///
-    /// Allocates memory as bytes arrive, so that announcing a large packet costs nothing.
-    pub(crate) async fn read(
-        reader: &mut (impl AsyncRead + Unpin),
-        bytes_max: usize,
-    ) -> Result<Option<Self>, ReadError> {
-        let header = match reader.read_u8().await {
-            Ok(header) => header,
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
-        let length = read_length(reader).await?;
+    /// Takes a packet with a body of at most `bytes_max` from the front of `arrived`; none if it is incomplete.
+    pub(crate) fn take_from(arrived: &mut BytesMut, bytes_max: usize) -> Result<Option<Self>, PacketError> {
+        let Some((length, header_bytes)) = read_length(arrived)? else { return Ok(None) };
         if length > bytes_max {
-            return Err(ReadError::TooLarge);
+            return Err(PacketError::TooLarge);
         }
-        let mut body = Vec::with_capacity(length.min(BODY_CAPACITY_BYTES));
-        reader.take(length as u64).read_to_end(&mut body).await?;
-        if body.len() < length {
-            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        if arrived.len() < header_bytes + length {
+            return Ok(None);
         }
-        Ok(Some(Self { header, body: body.into() }))
+        let header = arrived[0];
+        arrived.advance(header_bytes);
+        Ok(Some(Self { header, body: arrived.split_to(length).freeze() }))
     }
 
     /// Appends the packet as it is sent.
     pub(crate) fn append_to(&self, bytes: &mut Vec<u8>) {
-        bytes.push(self.header);
-        let mut length = self.body.len();
-        loop {
-            // Seven bits at a time; the top bit means that another byte follows.
-            let low = (length & 0x7f) as u8;
-            length >>= 7;
-            if length == 0 {
-                bytes.push(low);
-                break;
-            }
-            bytes.push(low | 0x80);
-        }
+        append_header(bytes, self.header, self.body.len());
         bytes.extend_from_slice(&self.body);
     }
 
@@ -101,34 +77,44 @@ impl ControlPacket {
         PacketType::from_u8(self.header >> 4)
     }
 
-    /// Whether a PUBLISH has its RETAIN flag set.
-    pub(crate) fn is_retained(&self) -> bool {
-        self.header & 1 != 0
-    }
-
-    /// The same PUBLISH without its RETAIN flag.
-    pub(crate) fn without_retain(mut self) -> Self {
-        self.header &= !1;
-        self
-    }
-
+    /// Decodes a CONNECT. MQTT 3.1 has another name for the protocol and is otherwise like 3.1.1.
     pub(crate) fn connect(&self) -> Result<ConnectPacket, MqttError> {
-        ConnectPacket::decode_body(&mut self.body.clone(), &self.fixed_header(PacketType::Connect))
+        let header = self.fixed_header(PacketType::Connect);
+        let Some(rest) = self.body.strip_prefix(MQTT_31) else {
+            let packet = ConnectPacket::decode_body(&mut self.body.clone(), &header)?;
+            // Level 3 belongs to the other name.
+            let version = if packet.protocol_version == 3 { 0 } else { packet.protocol_version };
+            return Ok(ConnectPacket { protocol_version: version, ..packet });
+        };
+        let packet = ConnectPacket::decode_body(&mut MQTT_311.chain(rest), &header)?;
+        Ok(ConnectPacket { protocol_version: 3, ..packet })
     }
 
-    /// Decodes a CONNACK of MQTT 5.
-    pub(crate) fn connack(&self) -> Result<ConnAckPacket, MqttError> {
-        ConnAckPacket::decode_body(&mut self.body.clone(), &self.fixed_header(PacketType::ConnAck))
+    pub(crate) fn publish(&self, version: u8) -> Result<PublishPacket, MqttError> {
+        let header = self.fixed_header(PacketType::Publish);
+        PublishPacket::decode_body_with_version(&mut self.body.clone(), &header, version.max(4))
     }
 
     pub(crate) fn subscribe(&self, version: u8) -> Result<SubscribePacket, MqttError> {
         let header = self.fixed_header(PacketType::Subscribe);
-        SubscribePacket::decode_body_with_version(&mut self.body.clone(), &header, version)
+        SubscribePacket::decode_body_with_version(&mut self.body.clone(), &header, version.max(4))
     }
 
     pub(crate) fn unsubscribe(&self, version: u8) -> Result<UnsubscribePacket, MqttError> {
         let header = self.fixed_header(PacketType::Unsubscribe);
-        UnsubscribePacket::decode_body_with_version(&mut self.body.clone(), &header, version)
+        UnsubscribePacket::decode_body_with_version(&mut self.body.clone(), &header, version.max(4))
+    }
+
+    pub(crate) fn disconnect(&self) -> Result<DisconnectPacket, MqttError> {
+        DisconnectPacket::decode_body(&mut self.body.clone(), &self.fixed_header(PacketType::Disconnect))
+    }
+
+    /// The packet identifier at the start of an acknowledgement, and whether its reason code is an error.
+    pub(crate) fn acknowledgement(&self) -> Result<(u16, bool), MqttError> {
+        let [high, low, rest @ ..] = &*self.body else {
+            return Err(MqttError::MalformedPacket("an acknowledgement needs a packet identifier".to_owned()));
+        };
+        Ok((u16::from_be_bytes([*high, *low]), rest.first().is_some_and(|reason| *reason >= 0x80)))
     }
 
     pub(crate) fn encode(packet: &impl MqttPacket) -> Result<Self, MqttError> {
@@ -137,16 +123,45 @@ impl ControlPacket {
         Ok(Self { header: (u8::from(packet.packet_type()) << 4) | packet.flags(), body: body.into() })
     }
 
-    /// A CONNACK that refuses the client, in the client's protocol version; only MQTT 5 has room for a text.
-    pub(crate) fn refusal(version: u8, reason: ReasonCode, text: Option<&str>) -> Result<Self, MqttError> {
+    /// PUBACK, PUBREC, PUBREL or PUBCOMP. Only MQTT 5 has room for the reason.
+    pub(crate) fn acknowledge(packet_type: PacketType, packet_id: u16, reason: ReasonCode, version: u8) -> Self {
+        let mut body = packet_id.to_be_bytes().to_vec();
+        if version >= 5 && reason != ReasonCode::Success {
+            body.push(reason.into());
+        }
+        let flags = if packet_type == PacketType::PubRel { 2 } else { 0 };
+        Self { header: (u8::from(packet_type) << 4) | flags, body: body.into() }
+    }
+
+    /// SUBACK or UNSUBACK with one code for each filter; for an UNSUBACK, MQTT 3.1.1 has none.
+    pub(crate) fn acknowledge_filters(packet_type: PacketType, packet_id: u16, codes: &[u8], version: u8) -> Self {
+        let mut body = packet_id.to_be_bytes().to_vec();
+        if version >= 5 {
+            body.push(0);
+        }
+        if version >= 5 || packet_type == PacketType::SubAck {
+            body.extend_from_slice(codes);
+        }
+        Self { header: u8::from(packet_type) << 4, body: body.into() }
+    }
+
+    /// PINGRESP.
+    pub(crate) fn pong() -> Self {
+        Self { header: u8::from(PacketType::PingResp) << 4, body: Bytes::new() }
+    }
+
+    /// A CONNACK in the client's protocol version; before MQTT 5 without properties.
+    pub(crate) fn connack(
+        version: u8,
+        is_present: bool,
+        reason: ReasonCode,
+        properties: Properties,
+    ) -> Result<Self, MqttError> {
         if version < 5 {
-            return Self::encode(&ConnAckPacket::new_v311(false, reason));
+            // MQTT 3.1 does not know the flag.
+            return Self::encode(&ConnAckPacket::new_v311(is_present && version == 4, reason));
         }
-        let mut packet = ConnAckPacket::new(false, reason);
-        if let Some(text) = text {
-            packet.properties.set_reason_string(text.to_owned());
-        }
-        Self::encode(&packet)
+        Self::encode(&ConnAckPacket { properties, ..ConnAckPacket::new(is_present, reason) })
     }
 
     /// The server's DISCONNECT of MQTT 5.
@@ -154,43 +169,79 @@ impl ControlPacket {
         Self::encode(&DisconnectPacket::new(reason))
     }
 
-    /// A client's DISCONNECT, which discards its will. Only MQTT 5 can end its session with it.
-    pub(crate) fn client_disconnect(version: u8, fate: SessionFate) -> Result<Self, MqttError> {
-        if version < 5 {
-            return Ok(Self { header: u8::from(PacketType::Disconnect) << 4, body: Bytes::new() });
-        }
-        let mut packet = DisconnectPacket::new(ReasonCode::Success);
-        if fate == SessionFate::Ends {
-            packet.properties.set_session_expiry_interval(0);
-        }
-        Self::encode(&packet)
-    }
-
     fn fixed_header(&self, packet_type: PacketType) -> FixedHeader {
         FixedHeader::new(packet_type, self.header & 0x0f, u32::try_from(self.body.len()).unwrap_or(u32::MAX))
     }
 }
 
-/// A copy of the properties without `id`.
-pub(crate) fn without(properties: &Properties, id: PropertyId) -> Result<Properties, MqttError> {
-    let mut kept = Properties::new();
-    for (other, value) in properties.iter().filter(|(other, _)| *other != id) {
-        kept.add(other, value.clone())?;
-    }
-    Ok(kept)
+/// Appends a PUBLISH. By hand, because every message passes here for every subscriber: there is no copy but this one.
+pub(crate) fn append_publish(bytes: &mut Vec<u8>, sending: &Sending, version: u8) -> Result<(), MqttError> {
+    let message = &sending.delivery.message;
+    let properties = publish_properties(sending, version)?;
+    let id_bytes = if sending.packet_id.is_some() { 2 } else { 0 };
+    let length = 2 + message.topic.len() + id_bytes + properties.len() + message.payload.len();
+    let qos = u8::from(sending.delivery.level == Level::AtLeastOnce) << 1;
+    append_header(bytes, 0x30 | (u8::from(sending.is_duplicate) << 3) | qos, length);
+    // Topics are at most a few hundred bytes long.
+    bytes.put_u16(message.topic.len() as u16);
+    bytes.put_slice(message.topic.as_bytes());
+    sending.packet_id.into_iter().for_each(|packet_id| bytes.put_u16(packet_id));
+    bytes.put_slice(&properties);
+    bytes.put_slice(&message.payload);
+    Ok(())
 }
 
-/// Reads a Remaining Length: one to four bytes of seven bits each.
-async fn read_length(reader: &mut (impl AsyncRead + Unpin)) -> Result<usize, ReadError> {
-    let mut length = 0;
-    for shift in [0, 7, 14, 21] {
-        let byte = reader.read_u8().await?;
-        length |= usize::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            return Ok(length);
+/// The encoded properties of a PUBLISH with their length; empty before MQTT 5.
+fn publish_properties(sending: &Sending, version: u8) -> Result<Vec<u8>, MqttError> {
+    let ids = &sending.delivery.subscription_ids;
+    match &sending.delivery.message.properties {
+        _ if version < 5 => Ok(Vec::new()),
+        None if ids.is_empty() => Ok(vec![0]),
+        properties => {
+            let mut properties = properties.as_deref().cloned().unwrap_or_default();
+            for id in ids {
+                properties.add(PropertyId::SubscriptionIdentifier, PropertyValue::VariableByteInteger(*id))?;
+            }
+            let mut encoded = Vec::new();
+            properties.encode(&mut encoded)?;
+            Ok(encoded)
         }
     }
-    Err(MqttError::MalformedPacket("the length has more than four bytes".to_owned()).into())
+}
+
+/// The properties that are passed on to subscribers, if there are any.
+pub(crate) fn forwarded(properties: &Properties) -> Result<Option<Box<Properties>>, MqttError> {
+    let mut kept = Properties::new();
+    for (id, value) in properties.iter().filter(|(id, _)| FORWARDED.contains(id)) {
+        kept.add(id, value.clone())?;
+    }
+    Ok((!kept.is_empty()).then(|| Box::new(kept)))
+}
+
+fn append_header(bytes: &mut Vec<u8>, header: u8, mut length: usize) {
+    bytes.push(header);
+    loop {
+        // Seven bits at a time; the top bit means that another byte follows.
+        let low = (length & 0x7f) as u8;
+        length >>= 7;
+        if length == 0 {
+            return bytes.push(low);
+        }
+        bytes.push(low | 0x80);
+    }
+}
+
+/// The Remaining Length, one to four bytes of seven bits each, and where it ends; none if it is incomplete.
+fn read_length(arrived: &[u8]) -> Result<Option<(usize, usize)>, MqttError> {
+    let mut length = 0;
+    for (at, shift) in [(1, 0), (2, 7), (3, 14), (4, 21)] {
+        let Some(byte) = arrived.get(at) else { return Ok(None) };
+        length |= usize::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Ok(Some((length, at + 1)));
+        }
+    }
+    Err(MqttError::MalformedPacket("the length has more than four bytes".to_owned()))
 }
 
 #[cfg(test)]
@@ -199,40 +250,60 @@ mod tests {
 
     use super::*;
 
-    async fn read(bytes: &[u8]) -> Result<Option<ControlPacket>, ReadError> {
-        ControlPacket::read(&mut &bytes[..], 300).await
+    fn take(bytes: &[u8]) -> Result<Option<ControlPacket>, PacketError> {
+        ControlPacket::take_from(&mut bytes.into(), 300)
     }
 
-    #[tokio::test]
-    async fn reads_back_packets_with_every_size_of_remaining_length() {
+    #[test]
+    fn reads_back_packets_with_every_size_of_remaining_length() {
         for length in [0, 1, 127, 128, 300] {
             let packet = ControlPacket { header: 0x30, body: vec![7; length].into() };
             let mut bytes = Vec::new();
             packet.append_to(&mut bytes);
-            let again = read(&bytes).await.unwrap().unwrap();
+            for end in 0..bytes.len() {
+                assert!(take(&bytes[..end]).unwrap().is_none(), "{end} of {length}");
+            }
+            let again = take(&bytes).unwrap().unwrap();
             assert_eq!((again.header, again.body), (packet.header, packet.body));
         }
     }
 
-    #[tokio::test]
-    async fn refuses_packets_that_are_too_large_endless_or_truncated() {
-        assert!(matches!(read(&[0x30, 0xad, 0x02]).await, Err(ReadError::TooLarge)));
-        assert!(matches!(read(&[0x30, 0xff, 0xff, 0xff, 0xff, 0x01]).await, Err(ReadError::Malformed(_))));
-        assert!(matches!(read(&[0x30, 0x02, 0x00]).await, Err(ReadError::Io(_))));
-        assert!(matches!(read(&[]).await, Ok(None)));
+    #[test]
+    fn refuses_packets_that_are_too_large_or_endless() {
+        assert!(matches!(take(&[0x30, 0xad, 0x02]), Err(PacketError::TooLarge)));
+        assert!(matches!(take(&[0x30, 0xff, 0xff, 0xff, 0xff]), Err(PacketError::Malformed(_))));
     }
 
     #[test]
-    fn refuses_in_the_protocol_version_of_the_client() {
-        let code = |version| ControlPacket::refusal(version, ReasonCode::BadUsernameOrPassword, None).unwrap().body[1];
-        assert_eq!((code(4), code(5)), (4, 0x86));
+    fn answers_in_the_protocol_version_of_the_client() {
+        let code = |version| {
+            let reason = ReasonCode::BadUsernameOrPassword;
+            ControlPacket::connack(version, false, reason, Properties::new()).unwrap().body[1]
+        };
+        assert_eq!((code(3), code(4), code(5)), (4, 4, 0x86));
+        let is_present = |version| {
+            ControlPacket::connack(version, true, ReasonCode::Success, Properties::new()).unwrap().body[0] == 1
+        };
+        assert_eq!((is_present(3), is_present(4), is_present(5)), (false, true, true));
+    }
+
+    #[test]
+    fn decodes_a_connect_of_mqtt_3_1() {
+        let body = [MQTT_31, b"\x82\x00\x3c\x00\x02id\x00\x04user"].concat();
+        let packet = ControlPacket { header: 0x10, body: body.into() }.connect();
+        // The flags are those of a user name and no password, with a clean session.
+        let packet = packet.unwrap();
+        assert_eq!((packet.protocol_version, packet.clean_start, packet.keep_alive), (3, true, 60));
+        assert_eq!((packet.client_id.as_str(), packet.username.as_deref()), ("id", Some("user")));
     }
 
     proptest! {
         #[test]
-        fn decodes_any_body_without_panicking(body: Vec<u8>, version in 3..7_u8) {
-            let packet = ControlPacket { header: 0x82, body: body.into() };
-            let _ = (packet.connect(), packet.connack(), packet.subscribe(version), packet.unsubscribe(version));
+        fn decodes_any_body_without_panicking(header: u8, body: Vec<u8>, version in 3..6_u8) {
+            let packet = ControlPacket { header, body: body.into() };
+            let _ = (packet.connect(), packet.publish(version), packet.disconnect(), packet.acknowledgement());
+            let packet = ControlPacket { header: 0x82, ..packet };
+            let _ = (packet.subscribe(version), packet.unsubscribe(version));
         }
     }
 }

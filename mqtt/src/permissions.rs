@@ -1,6 +1,6 @@
 //! What a client may subscribe to and publish to.
 
-use std::{fmt, str::FromStr};
+use std::fmt;
 
 use types::{AppId, ApplicationRight, Claims, DevId};
 
@@ -34,14 +34,19 @@ impl Permissions {
 
     /// Whether the client may publish to `topic`: only to `<app_id>/devices/<dev_id>/down`.
     pub(crate) fn may_publish(&self, topic: &str) -> bool {
+        self.downlink_device(topic).is_some()
+    }
+
+    /// The device to which the client may publish a downlink on `topic`.
+    pub(crate) fn downlink_device(&self, topic: &str) -> Option<DevId> {
         let mut levels = topic.split('/');
         let (app_id, devices, dev_id) = (levels.next(), levels.next(), levels.next());
-        self.writes
+        let is_allowed = self.writes
             && topic.len() <= TOPIC_BYTES_MAX
             && app_id == Some(self.app_id.as_str())
             && devices == Some("devices")
-            && dev_id.is_some_and(|dev_id| dev_id.parse::<DevId>().is_ok())
-            && levels.eq(["down"])
+            && levels.eq(["down"]);
+        dev_id.filter(|_| is_allowed)?.parse().ok()
     }
 
     /// Whether `filter` matches only topics of the client's application. A shared subscription's group is ignored.
@@ -67,25 +72,13 @@ impl Permissions {
     }
 }
 
-/// Whether the handler may publish to `topic`: uplinks and events, but not downlinks, which it only receives.
-///
-/// Ids are not checked again: the handler has parsed them, and this is on the path of every uplink.
-pub(crate) fn handler_may_publish(topic: &str) -> bool {
-    let mut levels = topic.splitn(4, '/');
-    let (app_id, devices, dev_id) = (levels.next(), levels.next(), levels.next());
-    let is_message = |rest: &str| rest == "up" || rest.starts_with("up/") || rest.starts_with("events/");
-    devices == Some("devices")
-        && [app_id, dev_id].into_iter().all(|id| id.is_some_and(|id| !id.is_empty()))
-        && levels.next().is_some_and(is_message)
-}
-
 /// Splits `$share/<group>/` off a filter.
 fn split_share(filter: &str) -> (&str, &str) {
     let group = filter.strip_prefix("$share/").and_then(|rest| rest.find('/'));
     filter.split_at(group.map_or(0, |end| "$share/".len() + end + 1))
 }
 
-/// The permissions as the client's username at the engine: `<app_id>:<r or -><w or ->`.
+/// `<app_id>:<r or -><w or ->`.
 impl fmt::Display for Permissions {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let flag = |set, letter| if set { letter } else { '-' };
@@ -93,35 +86,16 @@ impl fmt::Display for Permissions {
     }
 }
 
-/// The text is not what [`Permissions`] are displayed as.
-#[derive(Debug)]
-pub(crate) struct InvalidPermissions;
-
-/// Reads the username back: the engine asks about a client by nothing else.
-impl FromStr for Permissions {
-    type Err = InvalidPermissions;
-
-    fn from_str(text: &str) -> Result<Self, InvalidPermissions> {
-        let (app_id, rights) = text.split_once(':').ok_or(InvalidPermissions)?;
-        let (reads, writes) = match rights {
-            "rw" => (true, true),
-            "r-" => (true, false),
-            "-w" => (false, true),
-            _ => return Err(InvalidPermissions),
-        };
-        Ok(Self { app_id: app_id.parse().map_err(|_| InvalidPermissions)?, reads, writes })
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use mqtt5::topic_matches_filter;
+    use mqtt5_protocol::topic_matches_filter;
     use proptest::prelude::*;
 
     use super::*;
 
     fn permissions(rights: &str) -> Permissions {
-        format!("my-app:{rights}").parse().unwrap()
+        let (reads, writes) = (rights.contains('r'), rights.contains('w'));
+        Permissions { app_id: "my-app".parse().unwrap(), reads, writes }
     }
 
     #[test]
@@ -180,36 +154,6 @@ mod tests {
         ] {
             assert_eq!(permissions("-w").may_publish(topic), allowed, "{topic}");
             assert!(!permissions("r-").may_publish(topic), "{topic}");
-        }
-    }
-
-    #[test]
-    fn the_handler_publishes_uplinks_and_events_and_nothing_else() {
-        for (topic, allowed) in [
-            ("my-app/devices/my-device/up", true),
-            ("my-app/devices/my-device/up/temperature/value", true),
-            ("my-app/devices/my-device/events/activations", true),
-            ("my-app/devices/my-device/down", false),
-            ("my-app/devices/my-device/upwards", false),
-            ("my-app/devices/my-device/events", false),
-            ("my-app/devices/my-device", false),
-            ("my-app/devices//up", false),
-            ("/devices/my-device/up", false),
-            ("my-app/gateways/my-device/up", false),
-            ("$SYS/up", false),
-            ("", false),
-        ] {
-            assert_eq!(handler_may_publish(topic), allowed, "{topic}");
-        }
-    }
-
-    #[test]
-    fn reads_back_what_it_writes_and_nothing_else() {
-        for text in ["my-app:rw", "my-app:r-", "my-app:-w"] {
-            assert_eq!(text.parse::<Permissions>().unwrap().to_string(), text);
-        }
-        for text in ["my-app", "my-app:", "my-app:--", "My App:rw", ":rw", "handler"] {
-            assert!(text.parse::<Permissions>().is_err(), "{text}");
         }
     }
 

@@ -49,8 +49,8 @@ fn libraries_stay_in_their_crates() {
     for (library, owners) in [
         ("redis", &["bridge", "store"][..]),
         ("redb", &["store"]),
-        ("mqtt5", &["mqtt"]),
-        ("rumqttc", &["bridge", "client", "handler", "testing"]),
+        ("mqtt5-protocol", &["mqtt"]),
+        ("rumqttc", &["bridge", "client", "testing"]),
         ("wasmtime", &["runtime"]),
         ("reqwest", &["client", "testing"]),
         ("lettre", &["account"]),

@@ -1,36 +1,86 @@
-//! MQTT: publishes messages, and receives the downlinks that applications publish.
-//!
-//! The two use separate connections, so that neither direction delays the other.
+//! MQTT: publishes messages on `<app_id>/devices/<dev_id>/<topic>` of the embedded broker.
 
 mod fields;
-mod publisher;
-mod subscriber;
 
-use std::time::Duration;
+use std::sync::Arc;
 
-use client::mqtt::Connection;
-use mqtt::{Endpoint, PACKET_BYTES_MAX};
-use rumqttc::{AsyncClient, MqttOptions};
-use types::Random;
+use bytes::Bytes;
+use mqtt::{PACKET_BYTES_MAX, Publication, Router};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
-pub use self::{
-    publisher::{MqttOutput, MqttOutputSettings},
-    subscriber::{DownlinkSubscriber, PublishedDownlink},
+use crate::{
+    metrics,
+    output::{Event, Message, Output},
 };
 
-/// How many requests rumqttc queues. Few, because it sends them slowly after a reconnection.
-const REQUESTS_MAX: usize = 64;
+/// Room for the header of a PUBLISH packet, besides topic and body.
+const HEADER_BYTES_MAX: usize = 16;
 
-const KEEP_ALIVE: Duration = Duration::from_secs(30);
+/// What is published over MQTT.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MqttOutputSettings {
+    /// Without effect: messages reach the broker without a queue. Accepted so that older files work.
+    pub queue_messages_max: usize,
+    /// Whether to publish each field of an uplink on its own topic as well.
+    pub field_topics: bool,
+}
 
-/// Makes a connection to a broker. `role` is part of its client identifier.
-fn connection(endpoint: &Endpoint, role: &str, random: &dyn Random) -> (AsyncClient, Connection) {
-    let client_id = format!("handler-{role}-{:016x}", u64::from_be_bytes(random.array()));
-    let mut options = MqttOptions::new(client_id, endpoint.address.ip().to_string(), endpoint.address.port());
-    options
-        .set_keep_alive(KEEP_ALIVE)
-        .set_clean_session(true)
-        .set_credentials(endpoint.username.as_str(), endpoint.password.expose())
-        .set_max_packet_size(PACKET_BYTES_MAX, PACKET_BYTES_MAX);
-    Connection::new(options, REQUESTS_MAX, Some(u64::from_be_bytes(random.array())))
+impl Default for MqttOutputSettings {
+    fn default() -> Self {
+        Self { queue_messages_max: 10_000, field_topics: false }
+    }
+}
+
+/// Hands messages to the embedded broker.
+pub struct MqttOutput {
+    router: Arc<Router>,
+    field_topics: bool,
+}
+
+impl MqttOutput {
+    /// An output to the clients of `router`.
+    pub fn new(router: Arc<Router>, settings: &MqttOutputSettings) -> Self {
+        Self { router, field_topics: settings.field_topics }
+    }
+}
+
+impl Output for MqttOutput {
+    fn publish(&self, Message { app_id, dev_id, event }: Message) {
+        let topic = format!("{app_id}/devices/{dev_id}/{}", event.topic());
+        let fields = match &event {
+            Event::Up(uplink) if self.field_topics => uplink.payload_fields.as_deref(),
+            _ => None,
+        };
+        match publications(&topic, &event, fields) {
+            Ok(publications) => self.router.publish(&app_id, publications.into_iter().filter(is_small)),
+            Err(error) => {
+                tracing::error!(%app_id, %error, topic = event.topic(), "cannot serialize a message");
+                metrics::output_dropped(1);
+            }
+        }
+    }
+}
+
+/// The message itself, and one for each of its fields.
+fn publications(topic: &str, event: &Event, fields: Option<&RawValue>) -> serde_json::Result<Vec<Publication>> {
+    let payload = Bytes::from(serde_json::to_vec(event)?);
+    let mut publications = vec![Publication { topic: topic.to_owned(), payload }];
+    if let Some(fields) = fields {
+        fields::for_each(topic, fields, &mut |topic, value: &str| {
+            publications.push(Publication { topic, payload: Bytes::from(value.to_owned()) });
+        })?;
+    }
+    Ok(publications)
+}
+
+/// Counts a message that is too large for clients.
+fn is_small(Publication { topic, payload }: &Publication) -> bool {
+    let is_small = topic.len() + payload.len() + HEADER_BYTES_MAX <= PACKET_BYTES_MAX;
+    if !is_small {
+        metrics::output_dropped(1);
+    }
+    is_small
 }

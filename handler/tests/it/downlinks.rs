@@ -6,19 +6,19 @@ use handler::{
     Settings,
     application::{Application, Applications, JoinKeyChange},
     device::Devices,
-    downlink::Downlinks,
-    output::mqtt::{DownlinkSubscriber, PublishedDownlink},
+    downlink::{DownlinkReceiver, Downlinks},
+    output::mqtt::MqttOutput,
     payload::Payloads,
 };
+use mqtt::{DownlinkRefusal, DownlinkSink, PublishedDownlink};
 use runtime::Sources;
 use serde_json::{Value, json};
 use server::system::SystemClock;
-use store::{Embedded, Key, Store, StoreClock, Tag};
-use testing::ManualClock;
-use tokio::{sync::mpsc, task::JoinHandle};
+use store::{Key, Store, StoreClock, Tag};
+use testing::{FailingStore, ManualClock};
 
 use crate::{
-    harness::{APPS, Harness, becomes, same_bytes, sealer, soon},
+    harness::{APPS, Harness, router, sealer},
     mqtt_client::MqttClient,
     records::{device, id, pool},
 };
@@ -32,15 +32,15 @@ struct Fixture {
     applications: Applications,
     devices: Devices,
     store: Arc<dyn Store>,
-    downlinks: Arc<Downlinks>,
-    subscriber: DownlinkSubscriber,
-    serving: JoinHandle<()>,
+    failing: Arc<FailingStore>,
+    receiver: Arc<DownlinkReceiver>,
 }
 
 impl Fixture {
     async fn new() -> Self {
-        let harness = Harness::start().await;
-        let store: Arc<dyn Store> = Arc::new(Embedded::in_memory(StoreClock::new(|| 0)).unwrap());
+        let router = router();
+        let failing = Arc::new(FailingStore::new(StoreClock::new(|| 0)));
+        let store: Arc<dyn Store> = failing.clone();
         let sealer = sealer(store.as_ref()).await;
         let (applications, devices) =
             (Applications::new(store.clone(), sealer.clone()), Devices::new(store.clone(), sealer, ManualClock::new()));
@@ -48,19 +48,17 @@ impl Fixture {
             applications.register(&id(app_id)).await.unwrap();
             devices.set(device(app_id)).await.unwrap();
         }
-        let downlinks = Arc::new(Downlinks {
+        let receiver = Arc::new(DownlinkReceiver::new(Downlinks {
             applications: applications.clone(),
             devices: devices.clone(),
             payloads: Arc::new(Payloads::new(pool(), &Settings::default()).unwrap()),
-            output: Arc::new(harness.output().await),
+            output: Arc::new(MqttOutput::new(router.clone(), &Default::default())),
             store: store.clone(),
             traffic: Arc::default(),
             clock: Arc::new(SystemClock),
-        });
-        let (subscriber, published) = DownlinkSubscriber::connect(&harness.broker.internal(), &same_bytes());
-        becomes(subscriber.subscribed(), true).await;
-        let serving = tokio::spawn(downlinks.clone().serve(published));
-        let fixture = Self { harness, applications, devices, store, downlinks, subscriber, serving };
+        }));
+        let harness = Harness::start_with(router, receiver.clone()).await;
+        let fixture = Self { harness, applications, devices, store, failing, receiver };
         fixture.save("app-one", "custom", ENCODER).await;
         fixture
     }
@@ -236,23 +234,21 @@ async fn uses_the_port_of_the_encoder_unless_the_downlink_has_one() {
 }
 
 #[tokio::test]
-async fn finishes_received_downlinks_before_it_stops() {
+async fn accepts_a_downlink_only_when_it_is_in_the_queue_of_its_device() {
     let fixture = Fixture::new().await;
-    let (sender, received) = mpsc::channel(2);
-    for port in [7, 8] {
-        let body = json!({"port": port, "payload_fields": {"led": 1}, "schedule": "last"}).to_string().into();
-        let downlink = PublishedDownlink { app_id: id("app-one"), dev_id: "dev".parse().unwrap(), body };
-        sender.send(downlink).await.unwrap();
-    }
-    drop(sender);
-    fixture.downlinks.clone().serve(received).await;
-    assert_eq!(fixture.queue("app-one").await, [(7, false, vec![1, 7]), (8, false, vec![1, 8])]);
-}
-
-#[tokio::test]
-async fn ends_when_the_subscriber_is_dropped() {
-    let Fixture { harness, subscriber, serving, .. } = Fixture::new().await;
-    drop(subscriber);
-    soon("the end of the downlinks", serving).await.unwrap();
-    harness.broker.shutdown().await;
+    let mut client = fixture.client("app-one").await;
+    let accept = |body: &'static [u8]| {
+        let downlink = PublishedDownlink { app_id: id("app-one"), dev_id: "dev".parse().unwrap(), body: body.into() };
+        fixture.receiver.accept(downlink)
+    };
+    fixture.failing.fail_after(0);
+    assert_eq!(accept(br#"{"payload_raw":"AQ=="}"#).await, Err(DownlinkRefusal::Unavailable));
+    assert_eq!(client.next().await.0, "app-one/devices/dev/events/down/errors");
+    // What can never be kept has been answered with its event.
+    assert_eq!(accept(b"no JSON").await, Ok(()));
+    assert_eq!(client.next().await.0, "app-one/devices/dev/events/down/errors");
+    fixture.failing.recover();
+    assert_eq!(fixture.queue("app-one").await, []);
+    assert_eq!(accept(br#"{"payload_raw":"AQ=="}"#).await, Ok(()));
+    assert_eq!(fixture.queue("app-one").await, [(1, false, vec![1])]);
 }

@@ -7,7 +7,10 @@ use handler::{
     output::{Event, Message, mqtt::MqttOutput},
     sealer::Sealer,
 };
-use mqtt::{Authenticator, Broker, BrokerSettings, Refusal};
+use mqtt::{
+    Authenticator, Broker, BrokerServices, BrokerSettings, DownlinkRefusal, DownlinkSink, PublishedDownlink, Refusal,
+    Router,
+};
 use serde_json::json;
 use server::{
     seal::{KeyOwner, SealingKeys},
@@ -15,7 +18,6 @@ use server::{
 };
 use store::Store;
 use testing::{FixedRandom, ManualClock};
-use tokio::sync::watch;
 use types::{AppId, ApplicationRight, Claims, Clock, Credential, DevEui, Scope, Uplink};
 
 /// Long enough for anything that happens at all; a test that waits so long has failed.
@@ -47,40 +49,48 @@ pub async fn sealer(store: &dyn Store) -> Sealer {
     Sealer::for_store(keys, store, Arc::new(OsRandom)).await.unwrap()
 }
 
-/// The same secrets every time, so that they survive a restart of the broker.
-pub fn same_bytes() -> FixedRandom {
-    FixedRandom::new([0x5a])
-}
-
 /// A broker on a free port.
 pub struct Harness {
     pub broker: Broker,
+    pub router: Arc<Router>,
+}
+
+/// Takes downlinks and forgets them.
+struct NoDownlinks;
+
+#[async_trait]
+impl DownlinkSink for NoDownlinks {
+    async fn accept(&self, _downlink: PublishedDownlink) -> Result<(), DownlinkRefusal> {
+        Ok(())
+    }
 }
 
 pub const APPS: [&str; 2] = ["app-one", "app-two"];
 
 impl Harness {
     pub async fn start() -> Self {
+        Self::start_with(router(), Arc::new(NoDownlinks)).await
+    }
+
+    pub async fn start_with(router: Arc<Router>, downlinks: Arc<dyn DownlinkSink>) -> Self {
         let settings = BrokerSettings {
             listen: "127.0.0.1:0".to_owned(),
             check_interval_ms: 3_600_000,
             ..BrokerSettings::default()
         };
         let clock: Arc<dyn Clock> = ManualClock::new();
-        Self { broker: Broker::start(&settings, None, Arc::new(AllowAll), &same_bytes(), &clock).await.unwrap() }
+        let services = BrokerServices { authenticator: Arc::new(AllowAll), downlinks, router: router.clone() };
+        let broker = Broker::start(&settings, None, services, &FixedRandom::new([0x5a]), &clock).await.unwrap();
+        Self { broker, router }
     }
 
-    /// The output of a handler, connected.
-    pub async fn output(&self) -> MqttOutput {
-        let output = MqttOutput::connect(&self.broker.internal(), &Default::default(), &same_bytes());
-        becomes(output.connected(), true).await;
-        output
+    pub fn output(&self) -> MqttOutput {
+        MqttOutput::new(self.router.clone(), &Default::default())
     }
 }
 
-/// Waits until the watched state has this value.
-pub async fn becomes(mut state: watch::Receiver<bool>, value: bool) {
-    soon("a change of the connection", state.wait_for(|it| *it == value)).await.unwrap();
+pub fn router() -> Arc<Router> {
+    Arc::new(Router::new(ManualClock::new()))
 }
 
 /// An event of the device `dev`.

@@ -1,25 +1,28 @@
 //! Which clients may connect, subscribe and publish, and that none sees another application's messages.
 
-use mqtt5::QoS;
+use mqtt5_protocol::QoS;
 
 use crate::{
     harness::{APPS, Harness, publish_up},
-    raw_client::{Login, RawClient},
+    raw_client::{Login, MQTT_31, RawClient},
 };
 
 /// The codes of MQTT 3.1.1 and of MQTT 5.
 const VERSIONS: [u8; 2] = [4, 5];
 
+/// The same with MQTT 3.1, to which some clients fall back when they are refused.
+const ALL_VERSIONS: [u8; 3] = [MQTT_31, 4, 5];
+
 /// The code in the client's protocol version.
 fn code(version: u8, old: u8, new: u8) -> u8 {
-    if version == 4 { old } else { new }
+    if version == 5 { new } else { old }
 }
 
 #[tokio::test]
 async fn refuses_bad_credentials_with_the_code_that_clients_expect() {
     let harness = Harness::start().await;
     harness.authenticator.grant("app-one", "account.none", &[]);
-    for version in VERSIONS {
+    for version in ALL_VERSIONS {
         let login = |user, password| Login { user, password, ..Login::new(version, "", "") };
         for (user, password, expected) in [
             (Some("app-one"), Some("account.read"), 0),
@@ -62,28 +65,16 @@ async fn refuses_other_protocol_versions() {
 }
 
 #[tokio::test]
-async fn the_engine_accepts_no_application_credentials() {
-    let harness = Harness::start().await;
-    let engine = harness.broker.internal().address;
-    for user in ["app-one", "app-one:rw", "handler:"] {
-        let (_, status, _) = RawClient::try_connect(engine, &Login::new(4, user, "account.both")).await;
-        assert_eq!(status, 4, "{user}");
-    }
-}
-
-#[tokio::test]
 async fn the_handler_publishes_for_every_device_and_receives_every_downlink() {
     let harness = Harness::start().await;
     let mut handler = harness.handler().await;
-    assert_eq!(handler.subscribe("#").await, 0x80);
-    assert_eq!(handler.subscribe("+/devices/+/down").await, 2);
     for app_id in APPS {
         let topic = format!("{app_id}/devices/dev/down");
         let mut client = RawClient::connect(harness.broker.address(), &Login::new(4, app_id, "account.both")).await;
         client.publish(&topic, "down").await;
         assert_eq!(handler.next().await, (topic, "down".to_owned()));
         client.subscribe("#").await;
-        handler.publish("elsewhere", "unheard").await;
+        handler.publish(&format!("{app_id}-else/devices/dev/up"), "unheard").await;
         handler.publish(&format!("{app_id}/devices/dev/up"), "up").await;
         assert_eq!(client.next().await.1, "up");
     }
@@ -209,7 +200,7 @@ async fn unsubscribes_a_narrowed_filter_by_its_original_text() {
     client.unsubscribe("+/devices/+/up").await;
     publish_up(&mut handler, "app-one", "unwanted").await;
     let errors = "app-one/devices/dev/events/up/errors";
-    handler.send_publish(errors, "wanted", QoS::AtMostOnce, false).await;
+    handler.publish(errors, "wanted").await;
     assert_eq!(client.next().await.1, "wanted");
 }
 
@@ -269,5 +260,31 @@ async fn delivers_messages_published_with_qos_2() {
         assert_eq!(client.subscribe("#").await, 1);
         client.publish_once("app-one/devices/dev/down", "settled").await;
         assert_eq!(client.next().await.1, "settled");
+    }
+}
+
+#[tokio::test]
+async fn a_client_of_mqtt_3_1_subscribes_and_publishes() {
+    let harness = Harness::start().await;
+    let login = Login::new(MQTT_31, "app-one", "account.both").with_client_id("old").persistent();
+    let mut client = RawClient::connect(harness.broker.address(), &login).await;
+    assert_eq!(client.subscribe("+/devices/+/down").await, 1);
+    client.publish("app-one/devices/dev/down", "hello").await;
+    assert_eq!(client.next().await, ("app-one/devices/dev/down".to_owned(), "hello".to_owned()));
+    drop(client);
+    // The session is there, but MQTT 3.1 has no flag to say so.
+    let (mut client, code, present) = RawClient::try_connect(harness.broker.address(), &login).await;
+    assert_eq!((code, present), (0, false));
+    client.publish("app-one/devices/dev/down", "again").await;
+    assert_eq!(client.next().await.1, "again");
+}
+
+#[tokio::test]
+async fn a_session_that_outlives_its_connection_needs_a_client_identifier() {
+    let harness = Harness::start().await;
+    for (version, expected) in [(MQTT_31, 2), (4, 2), (5, 0)] {
+        let login = Login::new(version, "app-one", "account.read").persistent();
+        let (_, status, _) = RawClient::try_connect(harness.broker.address(), &login).await;
+        assert_eq!(status, expected, "version {version}");
     }
 }

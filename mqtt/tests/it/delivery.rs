@@ -1,6 +1,7 @@
-//! Packets between clients and the engine: large ones, many at once, and clients that read slowly or not at all.
+//! Packets to and from clients: large ones, many at once, and clients that read slowly or not at all.
 
-use mqtt5::QoS;
+use mqtt::DownlinkRefusal;
+use mqtt5_protocol::{QoS, packet::publish::PublishPacket};
 
 use crate::{
     harness::{Harness, publish_up},
@@ -15,38 +16,10 @@ async fn subscriber(harness: &Harness, version: u8) -> RawClient {
     client
 }
 
-/// The established connections to a port of this process.
-fn connections_to(address: std::net::SocketAddr) -> usize {
-    let table = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
-    let port = format!(":{:04X}", address.port());
-    let is_ours = |line: &&str| {
-        let columns: Vec<&str> = line.split_whitespace().collect();
-        columns[1].ends_with(&port) && columns[3] == "01"
-    };
-    table.lines().skip(1).filter(is_ours).count()
-}
-
-#[tokio::test]
-async fn a_client_takes_no_connection_to_the_engine() {
-    let harness = Harness::start().await;
-    let mut handler = harness.handler().await;
-    let mut clients = Vec::new();
-    for _ in 0..10 {
-        clients.push(subscriber(&harness, 5).await);
-    }
-    assert_eq!(connections_to(harness.broker.address()), clients.len());
-    assert_eq!(connections_to(harness.broker.internal().address), 1, "the handler's");
-    publish_up(&mut handler, "app-one", "for all").await;
-    for client in &mut clients {
-        assert_eq!(client.next().await.1, "for all");
-    }
-}
-
 #[tokio::test]
 async fn delivers_packets_of_any_size_in_both_directions() {
     let harness = Harness::start().await;
     let mut handler = harness.handler().await;
-    handler.subscribe("+/devices/+/down").await;
     let mut client = subscriber(&harness, 4).await;
     for length in [0, 1, 100, 1_000, 8_150, 8_192, 60_000] {
         let body = "x".repeat(length);
@@ -75,7 +48,7 @@ async fn a_client_that_reads_late_gets_every_message_in_order() {
     let harness = Harness::start().await;
     let mut handler = harness.handler().await;
     let mut late = subscriber(&harness, 5).await;
-    // More than the client may have unacknowledged, and more than its socket and its stream to the engine hold.
+    // More than the client may have unacknowledged, and more than its socket holds.
     let body = |number: u32| format!("{number:0>50000}");
     for number in 0..300 {
         handler.publish("app-one/devices/dev/up", &body(number)).await;
@@ -113,7 +86,7 @@ async fn ends_the_connection_of_a_client_that_does_not_read_when_its_credential_
     let mut other = RawClient::connect(harness.broker.address(), &Login::new(5, "app-one", "account.read")).await;
     other.subscribe("#").await;
     for _ in 0..300 {
-        handler.send_publish("app-one/devices/dev/up", &"x".repeat(100_000), QoS::AtMostOnce, false).await;
+        publish_up(&mut handler, "app-one", &"x".repeat(100_000)).await;
         other.next().await;
     }
     harness.authenticator.revoke("app-one", "account.both");
@@ -121,4 +94,162 @@ async fn ends_the_connection_of_a_client_that_does_not_read_when_its_credential_
     // What is already on its way may arrive, but then the connection ends.
     silent.closed().await;
     other.ping().await;
+}
+
+#[tokio::test]
+async fn sends_again_what_was_not_acknowledged_in_order_and_marked() {
+    for version in [4, 5] {
+        let harness = Harness::start().await;
+        let mut handler = harness.handler().await;
+        let login = Login::new(version, "app-one", "account.read").with_client_id("worker").persistent();
+        let mut client = RawClient::connect(harness.broker.address(), &login).await;
+        client.subscribe("#").await;
+        for number in 0..5 {
+            publish_up(&mut handler, "app-one", &number.to_string()).await;
+        }
+        let mut ids = Vec::new();
+        for number in 0..5 {
+            let (header, packet_id, body) = client.next_unacknowledged().await;
+            assert_eq!((header, body), (0x32, number.to_string()));
+            ids.push(packet_id);
+        }
+        // Not in the order in which they were sent.
+        client.acknowledge(ids[3]).await;
+        client.acknowledge(ids[1]).await;
+        client.ping().await;
+        drop(client);
+
+        let mut client = RawClient::connect(harness.broker.address(), &login).await;
+        publish_up(&mut handler, "app-one", "5").await;
+        for (header, expected, number) in
+            [(0x3a, Some(ids[0]), "0"), (0x3a, Some(ids[2]), "2"), (0x3a, Some(ids[4]), "4"), (0x32, None, "5")]
+        {
+            let (found, packet_id, body) = client.next_unacknowledged().await;
+            assert_eq!((found, body.as_str()), (header, number));
+            assert!(expected.is_none_or(|expected| expected == packet_id), "{packet_id} for {number}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_takes_over_its_session_gets_what_was_in_flight() {
+    let harness = Harness::start().await;
+    let mut handler = harness.handler().await;
+    let login = Login::new(5, "app-one", "account.read").with_client_id("worker").persistent();
+    let mut old = RawClient::connect(harness.broker.address(), &login).await;
+    old.subscribe("#").await;
+    // More than may be in flight.
+    for number in 0..40 {
+        publish_up(&mut handler, "app-one", &number.to_string()).await;
+    }
+    for number in 0..32 {
+        assert_eq!(old.next_unacknowledged().await.2, number.to_string());
+    }
+    let mut new = RawClient::connect(harness.broker.address(), &login).await;
+    assert_eq!(old.closed().await, Some(0x8e));
+    for number in 0..40 {
+        let (header, packet_id, body) = new.next_unacknowledged().await;
+        assert_eq!((header, body), (if number < 32 { 0x3a } else { 0x32 }, number.to_string()));
+        new.acknowledge(packet_id).await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_never_acknowledges_keeps_the_newest_messages_and_stops_nobody() {
+    let harness = Harness::start().await;
+    let mut handler = harness.handler().await;
+    let mut stubborn = subscriber(&harness, 4).await;
+    let mut other = subscriber(&harness, 4).await;
+    for number in 0..1100 {
+        publish_up(&mut handler, "app-one", &number.to_string()).await;
+        assert_eq!(other.next().await.1, number.to_string());
+    }
+    let mut ids = Vec::new();
+    for number in 0..32 {
+        let (_, packet_id, body) = stubborn.next_unacknowledged().await;
+        assert_eq!(body, number.to_string());
+        ids.push(packet_id);
+    }
+    for packet_id in ids {
+        stubborn.acknowledge(packet_id).await;
+    }
+    // A thousand are kept, with those in flight.
+    for number in 132..1100 {
+        assert_eq!(stubborn.next().await.1, number.to_string());
+    }
+}
+
+#[tokio::test]
+async fn acknowledges_a_downlink_only_when_it_was_accepted() {
+    let harness = Harness::start().await;
+    let address = harness.broker.address();
+    for refusal in [DownlinkRefusal::Unavailable, DownlinkRefusal::Busy] {
+        harness.downlinks.refuse(Some(refusal));
+        for qos in [QoS::AtLeastOnce, QoS::ExactlyOnce] {
+            let mut old = RawClient::connect(address, &Login::new(4, "app-one", "account.write")).await;
+            old.send_publish("app-one/devices/dev/down", "lost?", qos, false).await;
+            assert_eq!(old.closed().await, None);
+            let mut new = RawClient::connect(address, &Login::new(5, "app-one", "account.write")).await;
+            new.send_publish("app-one/devices/dev/down", "lost?", qos, false).await;
+            let answer = new.wait_for(if qos == QoS::AtLeastOnce { 0x40 } else { 0x50 }).await;
+            assert_eq!(answer[2], if refusal == DownlinkRefusal::Busy { 0x97 } else { 0x83 });
+        }
+    }
+    harness.downlinks.refuse(None);
+    let mut client = RawClient::connect(address, &Login::new(4, "app-one", "account.write")).await;
+    client.publish("app-one/devices/dev/down", "kept").await;
+    assert_eq!(harness.handler().await.next().await.1, "kept");
+}
+
+#[tokio::test]
+async fn a_publication_with_qos_2_that_is_sent_twice_is_accepted_once() {
+    let harness = Harness::start().await;
+    let login = Login::new(4, "app-one", "account.write").with_client_id("worker").persistent();
+    let mut client = RawClient::connect(harness.broker.address(), &login).await;
+    client.send_publish("app-one/devices/dev/down", "once", QoS::ExactlyOnce, false).await;
+    client.wait_for(0x50).await;
+    drop(client);
+    let mut client = RawClient::connect(harness.broker.address(), &login).await;
+    client.send_publish("app-one/devices/dev/down", "once", QoS::ExactlyOnce, false).await;
+    client.wait_for(0x50).await;
+    client.send(&[0x62, 2, 0, 1]).await;
+    client.wait_for(0x70).await;
+    client.publish("app-one/devices/dev/down", "then").await;
+    let mut handler = harness.handler().await;
+    assert_eq!((handler.next().await.1, handler.next().await.1), ("once".to_owned(), "then".to_owned()));
+}
+
+#[tokio::test]
+async fn mqtt_5_has_aliases_subscription_identifiers_and_no_local() {
+    let harness = Harness::start().await;
+    let mut handler = harness.handler().await;
+    let mut client = subscriber(&harness, 5).await;
+    client.unsubscribe("#").await;
+    // A subscription with the identifier 7, and the same without what the client publishes itself.
+    client.send(b"\x82\x10\x00\x63\x02\x0b\x07\x00\x08+/+/+/up\x01").await;
+    assert_eq!(client.wait_for(0x90).await, [0, 0x63, 0, 1]);
+    client.send(b"\x82\x10\x00\x64\x00\x00\x0a+/+/+/down\x05").await;
+    assert_eq!(client.wait_for(0x90).await, [0, 0x64, 0, 1]);
+    publish_up(&mut handler, "app-one", "up").await;
+    let properties = client.wait_for(0x32).await;
+    let after_topic = &properties[2 + "app-one/devices/dev/up".len()..];
+    assert_eq!(&after_topic[2..], b"\x02\x0b\x07up");
+    client.acknowledge(u16::from_be_bytes([after_topic[0], after_topic[1]])).await;
+
+    for (topic, body) in [("app-one/devices/dev/down", "first"), ("", "second")] {
+        let mut packet = PublishPacket::new(topic, body.as_bytes().to_vec(), QoS::AtLeastOnce).with_topic_alias(16);
+        packet.packet_id = Some(9);
+        client.send_packet(&packet).await;
+        client.wait_for(0x40).await;
+        assert_eq!(handler.next().await, ("app-one/devices/dev/down".to_owned(), body.to_owned()));
+    }
+    publish_up(&mut handler, "app-one", "its own downlinks were not delivered").await;
+    client.wait_for(0x32).await;
+    for (topic, alias, reason) in
+        [("", 3, 0x82), ("app-one/devices/dev/down", 0, 0x94), ("app-one/devices/dev/down", 17, 0x94)]
+    {
+        let mut client = subscriber(&harness, 5).await;
+        client.send_packet(&PublishPacket::new(topic, "x", QoS::AtMostOnce).with_topic_alias(alias)).await;
+        assert_eq!(client.closed().await, Some(reason), "{topic} {alias}");
+    }
 }

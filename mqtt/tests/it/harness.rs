@@ -10,14 +10,15 @@ use std::{
 };
 
 use async_trait::async_trait;
-use mqtt::{Authenticator, Broker, BrokerSettings, Refusal};
-use mqtt5::QoS;
+use mqtt::{
+    Authenticator, Broker, BrokerServices, BrokerSettings, DownlinkRefusal, DownlinkSink, Publication,
+    PublishedDownlink, Refusal, Router,
+};
 use serde_json::json;
 use testing::{FixedRandom, ManualClock};
+use tokio::sync::mpsc;
 use tokio_rustls::rustls::ServerConfig;
 use types::{AppId, ApplicationRight, Claims, Clock, Credential, Scope};
-
-use crate::raw_client::{Login, RawClient};
 
 pub const READ: ApplicationRight = ApplicationRight::MessagesUpRead;
 pub const WRITE: ApplicationRight = ApplicationRight::MessagesDownWrite;
@@ -81,6 +82,8 @@ pub struct Harness {
     pub broker: Broker,
     pub authenticator: Arc<FakeAuthenticator>,
     pub clock: Arc<ManualClock>,
+    pub router: Arc<Router>,
+    pub downlinks: Arc<FakeDownlinks>,
 }
 
 pub const APPS: [&str; 2] = ["app-one", "app-two"];
@@ -98,8 +101,15 @@ impl Harness {
             authenticator.grant(app_id, "account.both", &[READ, WRITE]);
         }
         let clock = ManualClock::new();
-        let broker = start_broker(&settings, None, authenticator.clone(), &clock).await;
-        Self { broker, authenticator, clock }
+        let (router, downlinks) = (Arc::new(Router::new(clock.clone())), Arc::new(FakeDownlinks::new()));
+        let services = BrokerServices {
+            authenticator: authenticator.clone(),
+            downlinks: downlinks.clone(),
+            router: router.clone(),
+        };
+        let broker_clock: Arc<dyn Clock> = clock.clone();
+        let broker = Broker::start(&settings, None, services, &same_bytes(), &broker_clock).await.unwrap();
+        Self { broker, authenticator, clock, router, downlinks }
     }
 
     pub fn host(&self) -> String {
@@ -114,26 +124,73 @@ impl Harness {
         self.broker.address().to_string()
     }
 
-    /// A client with the handler's own credentials.
-    pub async fn handler(&self) -> RawClient {
-        let internal = self.broker.internal();
-        let login = Login {
-            user: Some(internal.username.leak()),
-            password: Some(internal.password.expose().to_owned().leak()),
-            ..Login::new(4, "", "")
-        };
-        RawClient::connect(internal.address, &login).await
+    /// Publishes uplinks, and gets downlinks.
+    pub async fn handler(&self) -> Handler {
+        Handler { router: self.router.clone(), downlinks: self.downlinks.clone() }
     }
 }
 
-pub async fn start_broker(
-    settings: &BrokerSettings,
-    tls: Option<Arc<ServerConfig>>,
-    authenticator: Arc<FakeAuthenticator>,
-    clock: &Arc<ManualClock>,
-) -> Broker {
-    let clock: Arc<dyn Clock> = clock.clone();
-    Broker::start(settings, tls, authenticator, &same_bytes(), &clock).await.unwrap()
+/// The handler's side of the broker.
+pub struct Handler {
+    router: Arc<Router>,
+    downlinks: Arc<FakeDownlinks>,
+}
+
+impl Handler {
+    pub async fn publish(&mut self, topic: &str, body: &str) {
+        let app_id = topic.split('/').next().unwrap().parse().unwrap();
+        self.router.publish(&app_id, [Publication { topic: topic.to_owned(), payload: body.to_owned().into() }]);
+    }
+
+    /// The next downlink that was accepted: its topic and body.
+    pub async fn next(&mut self) -> (String, String) {
+        let mut accepted = self.downlinks.accepted.1.lock().await;
+        let downlink = eventually("a downlink", accepted.recv()).await.unwrap();
+        let topic = format!("{}/devices/{}/down", downlink.app_id, downlink.dev_id);
+        (topic, String::from_utf8(downlink.body.to_vec()).unwrap())
+    }
+}
+
+type Accepted =
+    (mpsc::UnboundedSender<PublishedDownlink>, tokio::sync::Mutex<mpsc::UnboundedReceiver<PublishedDownlink>>);
+
+/// Takes downlinks, unless a test makes it refuse them.
+pub struct FakeDownlinks {
+    accepted: Accepted,
+    refusal: Mutex<Option<DownlinkRefusal>>,
+}
+
+impl FakeDownlinks {
+    fn new() -> Self {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        Self { accepted: (sender, receiver.into()), refusal: Mutex::default() }
+    }
+
+    pub fn refuse(&self, refusal: Option<DownlinkRefusal>) {
+        *self.refusal.lock().unwrap() = refusal;
+    }
+}
+
+#[async_trait]
+impl DownlinkSink for FakeDownlinks {
+    async fn accept(&self, downlink: PublishedDownlink) -> Result<(), DownlinkRefusal> {
+        if let Some(refusal) = *self.refusal.lock().unwrap() {
+            return Err(refusal);
+        }
+        self.accepted.0.send(downlink).unwrap();
+        Ok(())
+    }
+}
+
+/// A broker with TLS.
+pub async fn start_with_tls(settings: &BrokerSettings, tls: ServerConfig, authenticator: FakeAuthenticator) -> Broker {
+    let clock: Arc<dyn Clock> = ManualClock::new();
+    let services = BrokerServices {
+        authenticator: Arc::new(authenticator),
+        downlinks: Arc::new(FakeDownlinks::new()),
+        router: Arc::new(Router::new(clock.clone())),
+    };
+    Broker::start(settings, Some(Arc::new(tls)), services, &same_bytes(), &clock).await.unwrap()
 }
 
 /// Settings for tests: a free port, and credentials are checked only when a test asks for it.
@@ -142,6 +199,6 @@ pub fn settings() -> BrokerSettings {
 }
 
 /// Publishes an uplink of the device `dev`, as the handler does.
-pub async fn publish_up(handler: &mut RawClient, app_id: &str, body: &str) {
-    handler.send_publish(&format!("{app_id}/devices/dev/up"), body, QoS::AtMostOnce, false).await;
+pub async fn publish_up(handler: &mut Handler, app_id: &str, body: &str) {
+    handler.publish(&format!("{app_id}/devices/dev/up"), body).await;
 }

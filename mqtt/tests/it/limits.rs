@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mqtt::BrokerSettings;
-use mqtt5::QoS;
+use mqtt5_protocol::QoS;
 use server::rate_limit::RateLimit;
 use types::CREDENTIAL_BYTES_MAX;
 
@@ -182,4 +182,46 @@ async fn disconnects_clients_that_violate_the_protocol() {
         assert_eq!(client.closed().await, None, "{what}");
     }
     other.ping().await;
+}
+
+#[tokio::test]
+async fn disconnects_clients_that_break_the_rules_of_publications() {
+    let harness = Harness::start().await;
+    let address = harness.broker.address();
+    for (bytes, reason, what) in [
+        (&b"\x32\x06\x00\x01a\x00\x00\x00"[..], 0x82, "QoS 1 with the packet identifier 0"),
+        (b"\x30\x04\x00\x01+\x00", 0x90, "a topic with a wildcard"),
+        (b"\x38\x04\x00\x01a\x00", 0x81, "a duplicate with QoS 0"),
+        (b"\x36\x06\x00\x01a\x00\x01\x00", 0x81, "QoS 3"),
+        (b"\x50\x02\x00\x01", 0x82, "a PUBREC, without any QoS 2"),
+        (b"\x82\x0c\x00\x01\x02\x0b\x00\x00\x04+/up\x01", 0x82, "the subscription identifier 0"),
+        (b"\x82\x06\x00\x00\x00\x00\x01a\x01", 0x81, "a SUBSCRIBE whose length is wrong"),
+    ] {
+        let mut client = RawClient::connect(address, &Login::new(5, "app-one", "account.both")).await;
+        client.send(bytes).await;
+        assert_eq!(client.closed().await, Some(reason), "{what}");
+    }
+}
+
+#[tokio::test]
+async fn bounds_publications_with_qos_2_that_are_never_released() {
+    let harness = Harness::start_with(BrokerSettings { publishes_per_second_max: 1000, ..settings() }).await;
+    let mut client = RawClient::connect(harness.broker.address(), &Login::new(5, "app-one", "account.write")).await;
+    for _ in 0..100 {
+        client.send_publish("app-one/devices/dev/down", "", QoS::ExactlyOnce, false).await;
+        client.wait_for(0x50).await;
+    }
+    client.send_publish("app-one/devices/dev/down", "", QoS::ExactlyOnce, false).await;
+    assert_eq!(client.closed().await, Some(0x93));
+}
+
+#[tokio::test]
+async fn disconnects_a_client_that_does_not_keep_alive() {
+    let harness = Harness::start().await;
+    let mut client = RawClient::open(harness.broker.address(), 5).await;
+    // It promises a packet every second.
+    let body = b"\x00\x04MQTT\x05\xc2\x00\x01\x00\x00\x00\x00\x07app-one\x00\x0caccount.read";
+    client.send(&[&[0x10, u8::try_from(body.len()).unwrap()], &body[..]].concat()).await;
+    client.wait_for(0x20).await;
+    assert_eq!(client.closed().await, Some(0x8d));
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, net::SocketAddr};
 
-use mqtt5::{
+use mqtt5_protocol::{
     QoS, WillMessage,
     packet::{
         MqttPacket, connect::ConnectPacket, publish::PublishPacket, subscribe::SubscribePacket,
@@ -15,6 +15,9 @@ use tokio::{
 };
 
 use crate::harness::eventually;
+
+/// The protocol version of MQTT 3.1.
+pub const MQTT_31: u8 = 0;
 
 /// The contents of a CONNECT packet.
 #[derive(Clone)]
@@ -46,7 +49,7 @@ impl Login {
     }
 
     fn packet(&self) -> ConnectPacket {
-        let mut options = mqtt5::ConnectOptions::new(self.client_id).protocol_options;
+        let mut options = mqtt5_protocol::ConnectOptions::new(self.client_id);
         options.clean_start = self.clean;
         options.username = self.user.map(str::to_owned);
         options.password = self.password.map(|password| password.as_bytes().to_vec());
@@ -57,6 +60,19 @@ impl Login {
         let mut packet = ConnectPacket::new(options);
         packet.protocol_version = self.version;
         packet
+    }
+
+    /// The CONNECT packet as it is sent; MQTT 3.1 has another name for the protocol.
+    fn bytes(&self) -> Vec<u8> {
+        let mut body = Vec::new();
+        let packet = self.packet();
+        if self.version != MQTT_31 {
+            packet.encode(&mut body).unwrap();
+            return body;
+        }
+        packet.encode_body(&mut body).unwrap();
+        let body = [&b"\x00\x06MQIsdp\x03"[..], &body[7..]].concat();
+        [&[0x10, u8::try_from(body.len()).unwrap()], &body[..]].concat()
     }
 }
 
@@ -81,7 +97,7 @@ impl RawClient {
     /// Sends a CONNECT; returns the code of the CONNACK, and whether a session was present.
     pub async fn try_connect(address: SocketAddr, login: &Login) -> (Self, u8, bool) {
         let mut client = Self::open(address, login.version).await;
-        client.send_packet(&login.packet()).await;
+        client.send(&login.bytes()).await;
         let (header, body) = eventually("the response to CONNECT", client.read()).await.expect("a response to CONNECT");
         assert_eq!(header, 0x20);
         (client, body[1], body[0] == 1)
@@ -114,6 +130,21 @@ impl RawClient {
     pub async fn publish(&mut self, topic: &str, body: &str) {
         self.send_publish(topic, body, QoS::AtLeastOnce, false).await;
         self.wait_for(0x40).await;
+    }
+
+    /// The next PUBLISH as it came: its first byte, packet identifier and payload. Nothing is acknowledged.
+    pub async fn next_unacknowledged(&mut self) -> (u8, u16, String) {
+        let (header, body) = eventually("a message", self.arrived(|header| header >> 4 == 3)).await.expect("a message");
+        let rest = &body[2 + usize::from(u16::from_be_bytes([body[0], body[1]]))..];
+        let packet_id = u16::from_be_bytes([rest[0], rest[1]]);
+        let skipped = if self.version == 5 { 3 + usize::from(rest[2]) } else { 2 };
+        (header, packet_id, String::from_utf8(rest[skipped..].to_vec()).unwrap())
+    }
+
+    /// Sends a PUBACK.
+    pub async fn acknowledge(&mut self, packet_id: u16) {
+        let [high, low] = packet_id.to_be_bytes();
+        self.send(&[0x40, 2, high, low]).await;
     }
 
     /// Publishes with QoS 2, and waits for the PUBCOMP.

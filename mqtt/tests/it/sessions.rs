@@ -1,6 +1,8 @@
 //! Sessions: who may resume them, and how they end.
 
-use mqtt5::QoS;
+use std::time::Duration;
+
+use mqtt5_protocol::QoS;
 
 use crate::{
     harness::{Harness, READ, WRITE, publish_up, settings},
@@ -193,4 +195,21 @@ async fn disconnects_clients_when_the_broker_shuts_down() {
     assert_eq!(client.closed().await, Some(0x8b));
     assert_eq!(silent.closed().await, None);
     assert!(tokio::net::TcpStream::connect(address).await.is_err(), "the broker still listens");
+}
+
+#[tokio::test]
+async fn a_session_expires_after_an_hour_without_its_client() {
+    let harness = Harness::start().await;
+    let address = harness.broker.address();
+    for (version, name) in [(4, "old"), (5, "new")] {
+        let login = Login::new(version, "app-one", "account.read").with_client_id(name).persistent();
+        for (away, is_left) in
+            [(Duration::ZERO, false), (Duration::from_secs(599), true), (Duration::from_secs(3601), false)]
+        {
+            harness.clock.advance(away);
+            let (client, _, present) = RawClient::try_connect(address, &login).await;
+            assert_eq!(present, is_left, "MQTT {version} after {away:?}");
+            client.disconnect().await;
+        }
+    }
 }

@@ -3,7 +3,6 @@
 use std::{process::Stdio, sync::Arc};
 
 use mqtt::BrokerSettings;
-use testing::ManualClock;
 use tokio::{
     io::{AsyncBufReadExt, BufReader, Lines},
     process::{Child, ChildStdout, Command},
@@ -11,7 +10,7 @@ use tokio::{
 use tokio_rustls::rustls::{ServerConfig, crypto::aws_lc_rs, pki_types::PrivateKeyDer};
 
 use crate::{
-    harness::{FakeAuthenticator, Harness, READ, eventually, publish_up, settings, start_broker},
+    harness::{FakeAuthenticator, Harness, READ, eventually, publish_up, settings, start_with_tls},
     raw_client::{Login, RawClient},
 };
 
@@ -45,7 +44,7 @@ async fn line_with(lines: &mut Lines<BufReader<ChildStdout>>, text: &str) -> Str
 async fn mosquitto_sub_receives_its_application_by_any_wildcard() {
     let harness = Harness::start().await;
     let mut handler = harness.handler().await;
-    for version in ["mqttv311", "mqttv5"] {
+    for version in ["mqttv31", "mqttv311", "mqttv5"] {
         for filter in ["+/devices/+/up", "#", "app-one/devices/dev/up"] {
             let (host, port) = (harness.host(), harness.port());
             let (mut child, mut lines) = subscribe(&format!(
@@ -77,7 +76,7 @@ async fn mosquitto_pub_sends_a_downlink_and_reports_a_wrong_key() {
             .output();
         async { eventually("mosquitto_pub", child).await.expect("install mosquitto-clients") }
     };
-    for version in ["mqttv311", "mqttv5"] {
+    for version in ["mqttv31", "mqttv311", "mqttv5"] {
         for qos in ["0", "1", "2"] {
             let ran = publish(version, qos, "account.write").await;
             assert!(ran.status.success(), "{ran:?}");
@@ -109,10 +108,10 @@ async fn acknowledges_and_drops_a_forbidden_downlink() {
 #[tokio::test]
 async fn serves_tls_while_other_clients_never_finish_the_handshake() {
     let (certificate, config) = tls();
-    let keys = Arc::new(FakeAuthenticator::default());
+    let keys = FakeAuthenticator::default();
     keys.grant("app-one", "account.read", &[READ]);
     let settings = BrokerSettings { tls_listen: "127.0.0.1:0".to_owned(), ..settings() };
-    let broker = start_broker(&settings, Some(config), keys, &ManualClock::new()).await;
+    let broker = start_with_tls(&settings, config, keys).await;
     let address = broker.tls_address().unwrap();
     let mut silent = Vec::new();
     for _ in 0..10 {
@@ -129,7 +128,7 @@ async fn serves_tls_while_other_clients_never_finish_the_handshake() {
 }
 
 /// A self-signed certificate for localhost, as PEM and as a server uses it.
-fn tls() -> (String, Arc<ServerConfig>) {
+fn tls() -> (String, ServerConfig) {
     let signed = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let key = PrivateKeyDer::try_from(signed.signing_key.serialize_der()).unwrap();
     let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
@@ -138,5 +137,5 @@ fn tls() -> (String, Arc<ServerConfig>) {
         .with_no_client_auth()
         .with_single_cert(vec![signed.cert.der().clone()], key)
         .unwrap();
-    (signed.cert.pem(), Arc::new(config))
+    (signed.cert.pem(), config)
 }

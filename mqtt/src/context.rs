@@ -1,0 +1,21 @@
+//! What all connections share.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::{Authenticator, DownlinkSink, Router, connect_limits::ConnectLimits, open_connections::OpenConnections};
+
+/// What all connections share.
+pub(crate) struct Context {
+    pub(crate) authenticator: Arc<dyn Authenticator>,
+    pub(crate) downlinks: Arc<dyn DownlinkSink>,
+    pub(crate) router: Arc<Router>,
+    pub(crate) connect_limits: ConnectLimits,
+    pub(crate) connections: Arc<OpenConnections>,
+    /// Makes assigned client identifiers unpredictable.
+    pub(crate) salt: [u8; 16],
+    pub(crate) session_expiry_max: Duration,
+    pub(crate) publishes_per_second_max: u32,
+    pub(crate) stop: CancellationToken,
+}

@@ -1,0 +1,37 @@
+//! How the broker ends a connection from outside its task.
+
+use std::sync::{Arc, OnceLock};
+
+use tokio_util::sync::CancellationToken;
+
+/// Why the broker ends a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// The credential is no longer valid.
+    Revoked,
+    /// The credential has not been confirmed for too long. It may be again, so the session stays.
+    Unconfirmed,
+    /// The client has connected again.
+    TakenOver,
+    /// The broker stops.
+    Stopping,
+}
+
+/// Ends one connection; the first cause counts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ending(Arc<(OnceLock<Cause>, CancellationToken)>);
+
+impl Ending {
+    pub(crate) fn end(&self, cause: Cause) {
+        let (first, token) = &*self.0;
+        _ = first.set(cause);
+        token.cancel();
+    }
+
+    /// Waits until the connection has to end.
+    pub(crate) async fn wait(&self) -> Cause {
+        let (first, token) = &*self.0;
+        token.cancelled().await;
+        first.get().copied().unwrap_or(Cause::Stopping)
+    }
+}

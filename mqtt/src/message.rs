@@ -1,0 +1,58 @@
+//! Messages, and what a subscriber gets of them.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use mqtt5_protocol::Properties;
+
+/// A message that the handler publishes to the subscribers of an application, with QoS 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Publication {
+    /// It starts with the application's id: other topics reach nobody.
+    pub topic: String,
+    /// JSON.
+    pub payload: Bytes,
+}
+
+/// The two qualities of service that subscribers get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Level {
+    /// QoS 0.
+    AtMostOnce,
+    /// QoS 1.
+    AtLeastOnce,
+}
+
+/// A message, shared by all who get it.
+#[derive(Debug)]
+pub(crate) struct Message {
+    pub(crate) topic: String,
+    pub(crate) payload: Bytes,
+    pub(crate) level: Level,
+    /// What the publisher wants to be passed on with MQTT 5.
+    pub(crate) properties: Option<Box<Properties>>,
+    /// The number of the session that published it.
+    pub(crate) publisher: Option<u64>,
+}
+
+impl From<Publication> for Message {
+    fn from(Publication { topic, payload }: Publication) -> Self {
+        Self { topic, payload, level: Level::AtLeastOnce, properties: None, publisher: None }
+    }
+}
+
+/// A message for one subscriber.
+#[derive(Clone, Debug)]
+pub(crate) struct Delivery {
+    pub(crate) message: Arc<Message>,
+    pub(crate) level: Level,
+    /// The identifiers that the client gave to the matching subscriptions.
+    pub(crate) subscription_ids: Vec<u32>,
+}
+
+impl Delivery {
+    /// About how much memory it takes while it waits.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.message.topic.len() + self.message.payload.len()
+    }
+}

@@ -1,0 +1,124 @@
+//! The open connections: how many each application may have, and which to end because of their credential.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use futures::{StreamExt, stream};
+use types::{AppId, Credential};
+
+use crate::{
+    Authenticator, Refusal,
+    ending::{Cause, Ending},
+    metrics,
+    permissions::Permissions,
+};
+
+/// How many credentials are checked at the same time.
+const CHECKS_MAX: usize = 16;
+
+/// The open connections, by application and number.
+pub(crate) struct OpenConnections {
+    per_application_max: usize,
+    next: AtomicU64,
+    open: Mutex<HashMap<AppId, HashMap<u64, Connection>>>,
+}
+
+struct Connection {
+    permissions: Permissions,
+    credential: Credential,
+    ending: Ending,
+}
+
+/// Keeps a connection registered until it is dropped.
+pub(crate) struct OpenConnection {
+    connections: Arc<OpenConnections>,
+    app_id: AppId,
+    /// Unique in this process.
+    pub(crate) number: u64,
+    pub(crate) ending: Ending,
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        metrics::disconnected();
+        let mut open = self.connections.lock();
+        if let Some(connections) = open.get_mut(&self.app_id) {
+            connections.remove(&self.number);
+            if connections.is_empty() {
+                open.remove(&self.app_id);
+            }
+        }
+    }
+}
+
+impl OpenConnections {
+    pub(crate) fn new(per_application_max: usize) -> Self {
+        Self { per_application_max, next: AtomicU64::new(0), open: Mutex::default() }
+    }
+
+    /// Registers a connection, unless its application already has the maximum number of them.
+    pub(crate) fn open(self: &Arc<Self>, permissions: Permissions, credential: Credential) -> Option<OpenConnection> {
+        let app_id = permissions.app_id.clone();
+        let mut open = self.lock();
+        let connections = open.entry(app_id.clone()).or_default();
+        if connections.len() >= self.per_application_max {
+            return None;
+        }
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let ending = Ending::default();
+        connections.insert(number, Connection { permissions, credential, ending: ending.clone() });
+        metrics::connected();
+        Some(OpenConnection { connections: Arc::clone(self), app_id, number, ending })
+    }
+
+    /// The number of open connections.
+    pub(crate) fn count(&self) -> usize {
+        self.lock().values().map(HashMap::len).sum()
+    }
+
+    /// Checks every credential again, and ends the connections of those that are invalid or have other rights now.
+    ///
+    /// The authenticator decides how long a credential counts that cannot be checked.
+    pub(crate) async fn check_credentials(&self, authenticator: &dyn Authenticator) {
+        stream::iter(self.credentials())
+            .for_each_concurrent(CHECKS_MAX, |(app_id, credential)| async move {
+                match authenticator.authenticate(&app_id, &credential).await {
+                    Ok(claims) => {
+                        let permissions = Permissions::new(app_id.clone(), &claims);
+                        self.end(&app_id, &credential, |connection| {
+                            (connection.permissions != permissions).then_some(Cause::Revoked)
+                        });
+                    }
+                    Err(Refusal::Invalid) => self.end(&app_id, &credential, |_| Some(Cause::Revoked)),
+                    Err(Refusal::Unavailable(_)) => self.end(&app_id, &credential, |_| Some(Cause::Unconfirmed)),
+                }
+            })
+            .await;
+    }
+
+    /// Each credential once, however many connections use it.
+    fn credentials(&self) -> HashSet<(AppId, Credential)> {
+        let open = self.lock();
+        let connections = open.values().flat_map(HashMap::values);
+        connections.map(|it| (it.permissions.app_id.clone(), it.credential.clone())).collect()
+    }
+
+    /// Ends the connections of a credential for which there is a `cause`.
+    fn end(&self, app_id: &AppId, credential: &Credential, cause: impl Fn(&Connection) -> Option<Cause>) {
+        let open = self.lock();
+        let connections = open.get(app_id).into_iter().flat_map(HashMap::values);
+        for connection in connections.filter(|connection| connection.credential == *credential) {
+            cause(connection).into_iter().for_each(|cause| connection.ending.end(cause));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<AppId, HashMap<u64, Connection>>> {
+        // No panic can leave the map half changed.
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,272 @@
+//! What a session has for its client: messages that wait, and messages that the client has not acknowledged.
+
+use std::collections::VecDeque;
+
+use crate::message::{Delivery, Level};
+
+/// Maximum number of messages of a session; beyond that, the oldest is dropped.
+pub(crate) const MESSAGES_MAX: usize = 1000;
+
+/// Maximum size of a session's messages. They are shared by the sessions of an application.
+const BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Above this capacity, an empty queue gives its memory back.
+const CAPACITY_KEPT: usize = 64;
+
+/// The messages of one session, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    waiting: VecDeque<Delivery>,
+    /// Those that were sent with QoS 1 and are not acknowledged, by packet identifier.
+    in_flight: VecDeque<(u16, Delivery)>,
+    /// How many of them, from the front, were sent on this connection.
+    sent: usize,
+    /// How many of those that wait have QoS 0.
+    unreliable: usize,
+    bytes: usize,
+    last_packet_id: u16,
+}
+
+/// A message that is to be sent now.
+#[derive(Debug)]
+pub(crate) struct Sending {
+    pub(crate) delivery: Delivery,
+    /// None with QoS 0.
+    pub(crate) packet_id: Option<u16>,
+    /// Whether it was sent before, on another connection.
+    pub(crate) is_duplicate: bool,
+}
+
+impl Outbox {
+    /// Adds a message; returns how many were dropped to make room: those with QoS 0 first, then the oldest.
+    pub(crate) fn push(&mut self, delivery: Delivery) -> u64 {
+        self.bytes += delivery.bytes();
+        self.unreliable += usize::from(delivery.level == Level::AtMostOnce);
+        self.waiting.push_back(delivery);
+        let mut dropped = 0;
+        while (self.waiting.len() + self.in_flight.len() > MESSAGES_MAX || self.bytes > BYTES_MAX) && self.drop_one() {
+            dropped += 1;
+        }
+        dropped
+    }
+
+    /// Takes the next message, if the client has acknowledged all but `window - 1`.
+    pub(crate) fn next(&mut self, window: usize) -> Option<Sending> {
+        if let Some((packet_id, delivery)) = self.in_flight.get(self.sent).filter(|_| self.sent < window) {
+            self.sent += 1;
+            return Some(Sending { delivery: delivery.clone(), packet_id: Some(*packet_id), is_duplicate: true });
+        }
+        let is_reliable = self.waiting.front()?.level == Level::AtLeastOnce;
+        if self.sent < self.in_flight.len() || (is_reliable && self.in_flight.len() >= window) {
+            return None;
+        }
+        let delivery = self.waiting.pop_front()?;
+        release(&mut self.waiting);
+        if !is_reliable {
+            self.unreliable -= 1;
+            self.bytes -= delivery.bytes();
+            return Some(Sending { delivery, packet_id: None, is_duplicate: false });
+        }
+        let packet_id = self.unused_packet_id();
+        self.in_flight.push_back((packet_id, delivery.clone()));
+        self.sent += 1;
+        Some(Sending { delivery, packet_id: Some(packet_id), is_duplicate: false })
+    }
+
+    /// Forgets a message that the client has; returns false if none was sent with this identifier.
+    pub(crate) fn acknowledge(&mut self, packet_id: u16) -> bool {
+        let sent = self.in_flight.iter().take(self.sent);
+        let Some(at) = sent.into_iter().position(|(id, _)| *id == packet_id) else { return false };
+        if let Some((_, delivery)) = self.in_flight.remove(at) {
+            self.bytes -= delivery.bytes();
+        }
+        self.sent -= 1;
+        release(&mut self.in_flight);
+        true
+    }
+
+    /// The connection is lost: what was not acknowledged is sent again on the next, in the same order.
+    pub(crate) fn disconnected(&mut self) {
+        self.sent = 0;
+        let bytes = &mut self.bytes;
+        self.waiting.retain(|delivery| {
+            let stays = delivery.level == Level::AtLeastOnce;
+            *bytes -= if stays { 0 } else { delivery.bytes() };
+            stays
+        });
+        self.unreliable = 0;
+    }
+
+    /// Drops a message that waits; returns false if none does.
+    fn drop_one(&mut self) -> bool {
+        let is_unreliable = |delivery: &Delivery| delivery.level == Level::AtMostOnce;
+        let at = if self.unreliable == 0 { Some(0) } else { self.waiting.iter().position(is_unreliable) };
+        let Some(dropped) = at.and_then(|at| self.waiting.remove(at)) else { return false };
+        self.bytes -= dropped.bytes();
+        self.unreliable -= usize::from(is_unreliable(&dropped));
+        true
+    }
+
+    /// The next identifier that is not in use. There are far fewer messages in flight than identifiers.
+    fn unused_packet_id(&mut self) -> u16 {
+        loop {
+            self.last_packet_id = self.last_packet_id.checked_add(1).unwrap_or(1);
+            if self.in_flight.iter().all(|(used, _)| *used != self.last_packet_id) {
+                return self.last_packet_id;
+            }
+        }
+    }
+}
+
+fn release<T>(queue: &mut VecDeque<T>) {
+    if queue.is_empty() && queue.capacity() > CAPACITY_KEPT {
+        *queue = VecDeque::new();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, sync::Arc};
+
+    use bytes::Bytes;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::message::Message;
+
+    fn delivery(number: usize, level: Level) -> Delivery {
+        let payload = Bytes::from(number.to_string());
+        let message = Message { topic: "t".to_owned(), payload, level, properties: None, publisher: None };
+        Delivery { message: Arc::new(message), level, subscription_ids: Vec::new() }
+    }
+
+    fn number(sending: &Sending) -> usize {
+        std::str::from_utf8(&sending.delivery.message.payload).unwrap().parse().unwrap()
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Push(bool),
+        Send,
+        /// Acknowledges one of those that the client has, not always the oldest.
+        Acknowledge(prop::sample::Index),
+        Reconnect {
+            window: usize,
+        },
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            4 => any::<bool>().prop_map(Step::Push),
+            4 => Just(Step::Send),
+            3 => any::<prop::sample::Index>().prop_map(Step::Acknowledge),
+            1 => (1..5_usize).prop_map(|window| Step::Reconnect { window }),
+        ]
+    }
+
+    /// What a client and an observer that forgets nothing know of an outbox.
+    #[derive(Default)]
+    struct Model {
+        /// Those of QoS 1 that are not acknowledged, in order.
+        owed: BTreeSet<usize>,
+        /// Of these, the ones that the client got on any connection.
+        seen: BTreeSet<usize>,
+        /// What it has not acknowledged on this connection, with packet identifiers.
+        in_hand: Vec<(u16, usize)>,
+        /// The last message of QoS 1 on this connection.
+        last: Option<usize>,
+    }
+
+    proptest! {
+        /// Over any number of connections, the client gets every message of QoS 1 until it acknowledges it, in order,
+        /// within its window, marked as a duplicate exactly if it got it before.
+        #[test]
+        fn keeps_what_is_not_acknowledged(steps in prop::collection::vec(step(), 1..300)) {
+            let (mut outbox, mut model, mut window) = (Outbox::default(), Model::default(), 3);
+            for (at, step) in steps.into_iter().enumerate() {
+                match step {
+                    Step::Push(true) => {
+                        prop_assert_eq!(outbox.push(delivery(at, Level::AtLeastOnce)), 0);
+                        model.owed.insert(at);
+                    }
+                    Step::Push(false) => prop_assert_eq!(outbox.push(delivery(at, Level::AtMostOnce)), 0),
+                    Step::Send => {
+                        let Some(sending) = outbox.next(window) else { continue };
+                        let Some(packet_id) = sending.packet_id else { continue };
+                        let number = number(&sending);
+                        prop_assert!(packet_id > 0 && model.in_hand.iter().all(|(used, _)| *used != packet_id));
+                        prop_assert_eq!(sending.is_duplicate, !model.seen.insert(number));
+                        prop_assert!(model.last < Some(number), "{} after {:?}", number, model.last);
+                        let is_next = model.owed.iter().find(|owed| Some(**owed) > model.last);
+                        prop_assert_eq!(is_next, Some(&number));
+                        model.last = Some(number);
+                        model.in_hand.push((packet_id, number));
+                        prop_assert!(model.in_hand.len() <= window);
+                    }
+                    Step::Acknowledge(index) if !model.in_hand.is_empty() => {
+                        let (packet_id, number) = model.in_hand.remove(index.index(model.in_hand.len()));
+                        prop_assert!(outbox.acknowledge(packet_id) && !outbox.acknowledge(packet_id));
+                        model.owed.remove(&number);
+                    }
+                    Step::Acknowledge(_) => {}
+                    Step::Reconnect { window: other } => {
+                        outbox.disconnected();
+                        model.in_hand.clear();
+                        (model.last, window) = (None, other);
+                    }
+                }
+            }
+            outbox.disconnected();
+            let mut rest = Vec::new();
+            while let Some(sending) = outbox.next(1) {
+                rest.push(number(&sending));
+                prop_assert!(outbox.acknowledge(sending.packet_id.unwrap()));
+            }
+            prop_assert_eq!(rest, model.owed.into_iter().collect::<Vec<_>>());
+            prop_assert_eq!((outbox.bytes, outbox.unreliable), (0, 0));
+        }
+    }
+
+    #[test]
+    fn drops_the_oldest_when_it_is_full_but_those_of_qos_0_first() {
+        let mut outbox = Outbox::default();
+        for number in 0..MESSAGES_MAX {
+            let level = if number == 500 { Level::AtMostOnce } else { Level::AtLeastOnce };
+            assert_eq!(outbox.push(delivery(number, level)), 0);
+        }
+        let first = outbox.next(1).unwrap();
+        assert_eq!(number(&first), 0);
+        // 500 goes first, then 1: what is in flight stays.
+        for number in 0..2 {
+            assert_eq!(outbox.push(delivery(MESSAGES_MAX + number, Level::AtLeastOnce)), 1);
+        }
+        outbox.acknowledge(first.packet_id.unwrap());
+        let rest: Vec<_> = std::iter::from_fn(|| outbox.next(MESSAGES_MAX)).map(|sending| number(&sending)).collect();
+        let expected: Vec<_> = (2..MESSAGES_MAX + 2).filter(|number| *number != 500).collect();
+        assert_eq!(rest, expected);
+    }
+
+    #[test]
+    fn is_bounded_by_size_too() {
+        let mut outbox = Outbox::default();
+        let large = vec![0; BYTES_MAX / 3];
+        let message =
+            Message { payload: large.into(), ..Arc::try_unwrap(delivery(0, Level::AtLeastOnce).message).unwrap() };
+        let large = Delivery { message: Arc::new(message), level: Level::AtLeastOnce, subscription_ids: Vec::new() };
+        let dropped: u64 = (0..10).map(|_| outbox.push(large.clone())).sum();
+        assert_eq!((dropped, outbox.waiting.len()), (8, 2));
+    }
+
+    #[test]
+    fn packet_identifiers_go_round_without_meeting_one_in_use() {
+        let mut outbox = Outbox::default();
+        outbox.push(delivery(0, Level::AtLeastOnce));
+        let held = outbox.next(2).unwrap().packet_id.unwrap();
+        for number in 1..=70_000 {
+            outbox.push(delivery(number, Level::AtLeastOnce));
+            let packet_id = outbox.next(2).unwrap().packet_id.unwrap();
+            assert!(packet_id != held && packet_id != 0);
+            outbox.acknowledge(packet_id);
+        }
+    }
+}

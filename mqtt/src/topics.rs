@@ -1,0 +1,252 @@
+//! The filters of one application, as a tree by topic level.
+
+use std::collections::HashMap;
+
+/// Who subscribed to what; `S` is a subscriber, `O` the options of one subscription.
+pub(crate) struct Filters<S, O> {
+    root: Level<S, O>,
+}
+
+/// What is below one level of a topic; `+` is a level like any other here.
+struct Level<S, O> {
+    below: HashMap<Box<str>, Self>,
+    /// Filters that end at this level.
+    here: Subscribers<S, O>,
+    /// Filters that end with `#` below this level.
+    rest: Subscribers<S, O>,
+}
+
+struct Subscribers<S, O> {
+    single: Vec<(S, O)>,
+    groups: Vec<Group<S, O>>,
+}
+
+/// A shared subscription: each message goes to one of the members.
+struct Group<S, O> {
+    name: Box<str>,
+    members: Vec<(S, O)>,
+    next: usize,
+}
+
+/// A filter without the group of a shared subscription, and the group.
+pub(crate) fn split_group(filter: &str) -> (Option<&str>, &str) {
+    let shared = filter.strip_prefix("$share/").and_then(|rest| rest.split_once('/'));
+    shared.map_or((None, filter), |(group, filter)| (Some(group), filter))
+}
+
+impl<S: PartialEq, O> Filters<S, O> {
+    /// Adds a subscription, or replaces its options.
+    pub(crate) fn insert(&mut self, filter: &str, subscriber: S, options: O) {
+        let (group, filter) = split_group(filter);
+        let mut level = &mut self.root;
+        for name in filter.split('/') {
+            if name == "#" {
+                return level.rest.insert(group, subscriber, options);
+            }
+            level = level.below.entry(name.into()).or_default();
+        }
+        level.here.insert(group, subscriber, options);
+    }
+
+    /// Removes a subscription; returns whether there was one.
+    pub(crate) fn remove(&mut self, filter: &str, subscriber: &S) -> bool {
+        let (group, filter) = split_group(filter);
+        let levels: Vec<&str> = filter.split('/').collect();
+        self.root.remove(&levels, group, subscriber)
+    }
+
+    /// Calls `each` for every subscription that matches `topic`. Of a group, it is called for the next member that
+    /// `is_present`, or else the next.
+    pub(crate) fn for_each_match(
+        &mut self,
+        topic: &str,
+        is_present: impl Fn(&S) -> bool,
+        mut each: impl FnMut(&S, &O),
+    ) {
+        self.root.visit(Some(topic), &is_present, &mut each);
+    }
+}
+
+impl<S: PartialEq, O> Level<S, O> {
+    fn is_empty(&self) -> bool {
+        self.below.is_empty() && self.here.is_empty() && self.rest.is_empty()
+    }
+
+    fn remove(&mut self, levels: &[&str], group: Option<&str>, subscriber: &S) -> bool {
+        match levels {
+            [] => self.here.remove(group, subscriber),
+            ["#"] => self.rest.remove(group, subscriber),
+            [first, others @ ..] => {
+                let Some(level) = self.below.get_mut(*first) else { return false };
+                let removed = level.remove(others, group, subscriber);
+                if level.is_empty() {
+                    self.below.remove(*first);
+                }
+                removed
+            }
+        }
+    }
+
+    /// `topic` is what remains of it below this level.
+    fn visit(&mut self, topic: Option<&str>, is_present: &impl Fn(&S) -> bool, each: &mut impl FnMut(&S, &O)) {
+        self.rest.visit(is_present, each);
+        let Some(topic) = topic else { return self.here.visit(is_present, each) };
+        let (name, others) = topic.split_once('/').map_or((topic, None), |(name, others)| (name, Some(others)));
+        for name in [name, "+"] {
+            if let Some(level) = self.below.get_mut(name) {
+                level.visit(others, is_present, each);
+            }
+        }
+    }
+}
+
+impl<S: PartialEq, O> Subscribers<S, O> {
+    fn is_empty(&self) -> bool {
+        self.single.is_empty() && self.groups.is_empty()
+    }
+
+    fn insert(&mut self, group: Option<&str>, subscriber: S, options: O) {
+        let members = match group {
+            None => &mut self.single,
+            Some(name) => self.group(name),
+        };
+        members.retain(|(member, _)| *member != subscriber);
+        members.push((subscriber, options));
+    }
+
+    fn group(&mut self, name: &str) -> &mut Vec<(S, O)> {
+        let at = self.groups.iter().position(|group| *group.name == *name).unwrap_or_else(|| {
+            self.groups.push(Group { name: name.into(), members: Vec::new(), next: 0 });
+            self.groups.len() - 1
+        });
+        &mut self.groups[at].members
+    }
+
+    fn remove(&mut self, group: Option<&str>, subscriber: &S) -> bool {
+        let members = match group {
+            None => &mut self.single,
+            Some(name) => self.group(name),
+        };
+        let before = members.len();
+        members.retain(|(member, _)| member != subscriber);
+        let removed = members.len() < before;
+        self.groups.retain(|group| !group.members.is_empty());
+        removed
+    }
+
+    fn visit(&mut self, is_present: &impl Fn(&S) -> bool, each: &mut impl FnMut(&S, &O)) {
+        self.single.iter().for_each(|(subscriber, options)| each(subscriber, options));
+        for group in &mut self.groups {
+            if let Some((subscriber, options)) = group.take_turn(is_present) {
+                each(subscriber, options);
+            }
+        }
+    }
+}
+
+impl<S, O> Group<S, O> {
+    fn take_turn(&mut self, is_present: &impl Fn(&S) -> bool) -> Option<&(S, O)> {
+        let count = self.members.len();
+        let order = (0..count).map(|number| (self.next + number) % count);
+        let present = order.clone().find(|at| is_present(&self.members[*at].0));
+        let at = present.or_else(|| order.into_iter().next())?;
+        self.next = at + 1;
+        self.members.get(at)
+    }
+}
+
+impl<S, O> Default for Filters<S, O> {
+    fn default() -> Self {
+        Self { root: Level::default() }
+    }
+}
+
+impl<S, O> Default for Level<S, O> {
+    fn default() -> Self {
+        Self { below: HashMap::new(), here: Subscribers::default(), rest: Subscribers::default() }
+    }
+}
+
+impl<S, O> Default for Subscribers<S, O> {
+    fn default() -> Self {
+        Self { single: Vec::new(), groups: Vec::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mqtt5_protocol::{is_valid_topic_filter, topic_matches_filter};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn matches(filters: &mut Filters<usize, ()>, topic: &str) -> Vec<usize> {
+        let mut found = Vec::new();
+        filters.for_each_match(topic, |_| true, |subscriber, ()| found.push(*subscriber));
+        found.sort_unstable();
+        found
+    }
+
+    #[test]
+    fn members_of_a_group_take_turns_and_absent_ones_are_passed_over() {
+        let mut filters = Filters::default();
+        for member in 0..3 {
+            filters.insert("$share/g/a/+", member, ());
+        }
+        let turns: Vec<_> = (0..6).flat_map(|_| matches(&mut filters, "a/b")).collect();
+        assert_eq!(turns, [0, 1, 2, 0, 1, 2]);
+        let mut found = Vec::new();
+        for _ in 0..4 {
+            filters.for_each_match("a/b", |member| *member != 1, |member, ()| found.push(*member));
+        }
+        assert_eq!(found, [0, 2, 0, 2]);
+        found.clear();
+        filters.for_each_match("a/b", |_| false, |member, ()| found.push(*member));
+        assert_eq!(found.len(), 1, "nobody is present, but one of them gets it later");
+    }
+
+    #[test]
+    fn a_second_subscription_to_a_filter_replaces_the_first() {
+        let mut filters = Filters::default();
+        filters.insert("a/#", 1, "old");
+        filters.insert("a/#", 1, "new");
+        let mut found = Vec::new();
+        filters.for_each_match("a", |_| true, |_, options| found.push(*options));
+        assert_eq!(found, ["new"]);
+        assert!(filters.remove("a/#", &1) && !filters.remove("a/#", &1));
+    }
+
+    fn path(names: &'static [&'static str]) -> impl Strategy<Value = String> {
+        prop::collection::vec(prop::sample::select(names), 1..5).prop_map(|levels| levels.join("/"))
+    }
+
+    proptest! {
+        /// The tree finds what comparing each filter finds, also after some were removed.
+        #[test]
+        fn finds_the_matching_filters(
+            filters in prop::collection::vec((path(&["a", "b", "", "+", "#"]), any::<bool>()), 0..20),
+            topics in prop::collection::vec(path(&["a", "b", "", "c"]), 1..10),
+        ) {
+            let valid = |(filter, _): &(String, bool)| is_valid_topic_filter(filter);
+            let filters: Vec<_> = filters.into_iter().filter(valid).collect();
+            let mut tree = Filters::default();
+            for (number, (filter, _)) in filters.iter().enumerate() {
+                tree.insert(filter, number, ());
+            }
+            for (number, (filter, stays)) in filters.iter().enumerate() {
+                prop_assert!(*stays || tree.remove(filter, &number));
+            }
+            for topic in topics.iter().filter(|topic| !topic.is_empty()) {
+                let expected: Vec<_> = filters.iter().enumerate()
+                    .filter(|(_, (filter, stays))| *stays && topic_matches_filter(topic, filter))
+                    .map(|(number, _)| number)
+                    .collect();
+                prop_assert_eq!(matches(&mut tree, topic), expected, "{}", topic);
+            }
+            for (number, (filter, stays)) in filters.iter().enumerate() {
+                prop_assert_eq!(tree.remove(filter, &number), *stays);
+            }
+            prop_assert!(tree.root.is_empty());
+        }
+    }
+}
