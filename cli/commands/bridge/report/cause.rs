@@ -23,6 +23,8 @@ pub(super) fn of_difference(there: Option<&str>, here: Option<&str>) -> &'static
         (Value::String(there), Value::String(here)) if is_time(there) && is_time(here) => "time or time zone",
         (Value::Number(there), Value::Number(here)) if are_times(there, here) => "time",
         (Value::Number(_), Value::Number(_)) => "a number",
+        // The codec caught what it threw, and returns it.
+        (Value::String(there), _) if there.contains("Error: ") => of_failure_there(there),
         _ => "unknown",
     }
 }
@@ -41,7 +43,8 @@ pub(super) fn of_failure_there(description: &str) -> &'static str {
         () if has(&["console is not defined", "require is not defined", "TextDecoder", "TextEncoder"]) => {
             "a global that is missing there"
         }
-        () if has(&["is not defined"]) => "strict mode there",
+        // `this` of a plain call is undefined in strict code.
+        () if has(&["is not defined", "of undefined"]) => "strict mode there",
         () if has(&["call stack"]) => "a smaller stack there",
         () if has(&["memory"]) => "memory there",
         () => "fails there only",
@@ -79,6 +82,7 @@ mod tests {
             (Some("1"), Some("2"), "a number"),
             (None, Some("2"), "a member that is missing there"),
             (Some("2"), None, "a member that is missing here"),
+            (Some(r#""TypeError: cannot read property 'f' of undefined""#), Some("[]"), "strict mode"),
             (Some("\"a\""), Some("\"b\""), "unknown"),
         ] {
             let found = of_difference(there, here);
