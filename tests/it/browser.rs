@@ -1,6 +1,6 @@
 //! The account site in a real browser.
 
-mod driver;
+pub(crate) mod driver;
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use types::{Scope, Secret};
 
 use crate::harness::{MESSAGE_TIMEOUT, Network, PASSWORD};
 
-const DESK: Look = Look { width: 1200, dark: false, scripts: true };
+pub(crate) const DESK: Look = Look { width: 1200, dark: false, scripts: true };
 const SECRET: &str = "app-secret";
 
 /// A program that users allow to act for them. It only waits for the code.

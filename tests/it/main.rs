@@ -10,6 +10,7 @@ mod browser;
 mod codecs;
 mod commands;
 mod conformance;
+mod data_client;
 mod demo;
 mod devices;
 mod dry_runs;

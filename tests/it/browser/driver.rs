@@ -18,8 +18,8 @@ use crate::harness::MESSAGE_TIMEOUT;
 /// The audit that every page must pass.
 const AUDIT: &str = include_str!("audit.js");
 
-pub(super) struct Browser {
-    pub(super) client: Client,
+pub(crate) struct Browser {
+    pub(crate) client: Client,
     session: String,
     driver: Driver,
     base: String,
@@ -34,15 +34,15 @@ struct Driver {
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Look {
-    pub(super) width: u32,
-    pub(super) dark: bool,
-    pub(super) scripts: bool,
+pub(crate) struct Look {
+    pub(crate) width: u32,
+    pub(crate) dark: bool,
+    pub(crate) scripts: bool,
 }
 
 impl Browser {
     /// `None` if Chromium is missing and not required.
-    pub(super) async fn start(base: &str, name: &'static str, look: Look) -> Option<Self> {
+    pub(crate) async fn start(base: &str, name: &'static str, look: Look) -> Option<Self> {
         let driver = Driver::start()?;
         let arguments = ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"];
         let options = json!({"args": arguments});
@@ -77,12 +77,12 @@ impl Browser {
         response.json().await.unwrap()
     }
 
-    pub(super) async fn open(&self, path: &str) {
+    pub(crate) async fn open(&self, path: &str) {
         self.client.goto(&format!("{}{path}", self.base)).await.unwrap();
     }
 
     /// Fills in a form, submits it, and waits for the next page.
-    pub(super) async fn submit(&self, form: &str, fields: &[(&str, &str)], button: &str, next: &str) {
+    pub(crate) async fn submit(&self, form: &str, fields: &[(&str, &str)], button: &str, next: &str) {
         let form = self.client.form(Locator::Css(form)).await.unwrap();
         for (name, value) in fields {
             form.set_by_name(name, value).await.unwrap();
@@ -91,11 +91,11 @@ impl Browser {
         self.wait_for(next).await;
     }
 
-    pub(super) async fn click(&self, selector: &str) {
+    pub(crate) async fn click(&self, selector: &str) {
         self.client.find(Locator::Css(selector)).await.unwrap().click().await.unwrap();
     }
 
-    pub(super) async fn wait_for(&self, heading: &str) {
+    pub(crate) async fn wait_for(&self, heading: &str) {
         let path = format!("//h1[normalize-space()={heading:?}]");
         let found = self.client.wait().at_most(MESSAGE_TIMEOUT).for_element(Locator::XPath(&path)).await;
         if found.is_err() {
@@ -104,16 +104,16 @@ impl Browser {
     }
 
     /// Waits for a form with validation errors.
-    pub(super) async fn wait_for_refusal(&self) {
+    pub(crate) async fn wait_for_refusal(&self) {
         self.client.wait().at_most(MESSAGE_TIMEOUT).for_element(Locator::Css(".problem")).await.unwrap();
     }
 
-    pub(super) async fn press(&self, keys: &str) {
+    pub(crate) async fn press(&self, keys: &str) {
         self.client.active_element().await.unwrap().send_keys(keys).await.unwrap();
     }
 
     /// Presses Tab until an element has the focus, and checks that focus is always visible.
-    pub(super) async fn tab_to(&self, selector: &str) {
+    pub(crate) async fn tab_to(&self, selector: &str) {
         let mut passed = HashSet::new();
         loop {
             self.press(&Key::Tab.to_string()).await;
@@ -128,18 +128,18 @@ impl Browser {
         }
     }
 
-    pub(super) async fn value(&self, selector: &str) -> String {
+    pub(crate) async fn value(&self, selector: &str) -> String {
         self.client.find(Locator::Css(selector)).await.unwrap().prop("value").await.unwrap().unwrap()
     }
 
     /// Audits the page and takes a screenshot.
-    pub(super) async fn look(&self, page: &str) {
+    pub(crate) async fn look(&self, page: &str) {
         let problems = self.problems().await;
         self.keep_picture(page).await;
         assert!(problems.is_empty(), "{page}: {problems:#?}");
     }
 
-    pub(super) async fn problems(&self) -> Vec<String> {
+    pub(crate) async fn problems(&self) -> Vec<String> {
         serde_json::from_value(self.client.execute(AUDIT, vec![]).await.unwrap()).unwrap()
     }
 
@@ -168,7 +168,7 @@ impl Driver {
         let mut command = Command::new("chromedriver");
         let child = command.arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
         let Ok(mut child) = child else {
-            testing::skip("chromedriver is missing", "install chromium and chromium-driver to test the account site");
+            testing::skip("chromedriver is missing", "install chromium and chromium-driver to test in a browser");
             return None;
         };
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);

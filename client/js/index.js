@@ -1,0 +1,3 @@
+// The package's public names.
+
+export { DataClient } from "./src/data_client.js";
