@@ -52,7 +52,7 @@ fn chirpstack_events(out: &Path) -> Result<(), Box<dyn Error>> {
         .compile_fds(descriptors)?;
     let json = || {
         let mut json = pbjson_build::Builder::new();
-        json.btree_map(["."]).extern_path(".google.protobuf", "::pbjson_types").out_dir(out);
+        json.btree_map(["."]).ignore_unknown_fields().extern_path(".google.protobuf", "::pbjson_types").out_dir(out);
         json
     };
     json().register_descriptors(&bytes)?.emit_fields().build(&[".chirpstack.integration"])?;

@@ -5,10 +5,14 @@ mod refusals;
 use std::{fmt, time::Duration};
 
 use bytes::Bytes;
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 
 use self::refusals::Refusals;
-use crate::mqtt::{Endpoint, PublishError, Publisher};
+use crate::{
+    metrics,
+    mqtt::{Endpoint, PublishError, Publisher},
+    redis::{StreamPublisher, StreamTarget},
+};
 
 /// A network's topic, without a prefix.
 pub(crate) trait OutputTopic: fmt::Display + Copy + Send + Sync {
@@ -16,11 +20,19 @@ pub(crate) trait OutputTopic: fmt::Display + Copy + Send + Sync {
     fn kind(&self) -> String;
 }
 
-/// A broker, and what precedes the topics there.
+/// Makes the entry of a stream of a message: its name and value, or why there is none. It gets the topic without a
+/// prefix, and the payload.
+pub(crate) type ToEntry = fn(&str, &[u8]) -> Result<(String, Vec<u8>), String>;
+
+/// A broker or a stream, and what precedes topics, or the name of the stream, there.
 pub(crate) struct Output {
-    pub(crate) publisher: Publisher,
+    target: Target,
     pub(crate) prefix: String,
-    refusals: Refusals,
+}
+
+enum Target {
+    Broker { publisher: Publisher, refusals: Refusals },
+    Stream { publisher: StreamPublisher, to_entry: ToEntry },
 }
 
 impl Output {
@@ -28,18 +40,43 @@ impl Output {
     /// `in_flight_max` at once.
     pub(crate) fn start(endpoint: Endpoint, prefix: String, refused_wait_max: Duration, in_flight_max: u16) -> Self {
         let publisher = Publisher::start(endpoint, refused_wait_max);
-        Self { publisher, prefix, refusals: Refusals::new(refused_wait_max, in_flight_max) }
+        let refusals = Refusals::new(refused_wait_max, in_flight_max);
+        Self { target: Target::Broker { publisher, refusals }, prefix }
+    }
+
+    /// Connects in the background.
+    pub(crate) fn to_stream(target: StreamTarget, prefix: String, to_entry: ToEntry) -> Self {
+        Self { target: Target::Stream { publisher: StreamPublisher::start(target), to_entry }, prefix }
+    }
+
+    /// Whether the broker or server is connected, now and as it changes.
+    pub(crate) fn connected(&self) -> watch::Receiver<bool> {
+        match &self.target {
+            Target::Broker { publisher, .. } => publisher.connected(),
+            Target::Stream { publisher, .. } => publisher.connected(),
+        }
     }
 
     /// Publishes a message, or drops one that can never be published. It waits for a broker that is away, because
     /// nothing may be lost; false if the bridge stops before.
     pub(crate) async fn publish(&self, topic: impl OutputTopic, payload: impl Into<Bytes>) -> bool {
-        let (name, payload) = (format!("{}{topic}", self.prefix), payload.into());
+        let payload = payload.into();
+        match &self.target {
+            Target::Broker { publisher, refusals } => self.send(publisher, refusals, topic, payload).await,
+            Target::Stream { publisher, to_entry } => match to_entry(&topic.to_string(), &payload) {
+                Ok((name, value)) => publisher.publish(name, value).await,
+                Err(error) => drop_message(&topic.to_string(), &payload, &error, "no entry"),
+            },
+        }
+    }
+
+    async fn send(&self, publisher: &Publisher, refusals: &Refusals, topic: impl OutputTopic, payload: Bytes) -> bool {
+        let name = format!("{}{topic}", self.prefix);
         let start = Instant::now();
         loop {
-            match self.publisher.publish(name.clone(), topic.kind(), payload.clone()).await {
+            match publisher.publish(name.clone(), topic.kind(), payload.clone()).await {
                 Ok(()) => {
-                    self.refusals.end(topic);
+                    refusals.end(topic);
                     return true;
                 }
                 Err(PublishError::Stopped) => return false,
@@ -48,7 +85,7 @@ impl Output {
                     return drop_message(&name, &payload, &error, "closes connections");
                 }
                 Err(error @ PublishError::Refused(_)) => {
-                    if !self.refusals.pause(topic, start, &error).await {
+                    if !refusals.pause(topic, start, &error).await {
                         return drop_message(&name, &payload, &error, "refused");
                     }
                 }
@@ -57,9 +94,9 @@ impl Output {
     }
 }
 
-/// Counts a message that the broker does not take. It may be acknowledged: there is no point in receiving it again.
-fn drop_message(topic: &str, payload: &Bytes, error: &PublishError, reason: &'static str) -> bool {
+/// Counts a message that cannot be published. It may be acknowledged: there is no point in receiving it again.
+fn drop_message(topic: &str, payload: &Bytes, error: &dyn fmt::Display, reason: &'static str) -> bool {
     tracing::error!(topic, bytes = payload.len(), %error, "dropped a message");
-    crate::metrics::dropped(reason);
+    metrics::dropped(reason);
     true
 }

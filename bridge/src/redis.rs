@@ -1,20 +1,25 @@
 //! Reads a Redis stream with a consumer group: each entry is acknowledged once it is dealt with, and what a dead
-//! consumer left is taken over.
+//! consumer left is taken over. Or watches it without taking anything. And writes one.
 
 mod acknowledge;
 mod advice;
 mod connection;
 mod history;
 mod in_progress;
+mod node;
+mod publisher;
 mod reply;
 mod settings;
 mod stream;
 mod subscriber;
 mod subscription;
+mod watcher;
 
 pub use self::settings::StreamSettings;
 pub(crate) use self::{
-    connection::Node,
+    node::{Node, is_redis},
+    publisher::{StreamPublisher, StreamTarget},
     subscriber::{StreamEntry, StreamSubscriber},
     subscription::StreamSubscription,
+    watcher::StreamWatcher,
 };

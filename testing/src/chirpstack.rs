@@ -38,6 +38,11 @@ pub fn chirpstack_uplink(json: &serde_json::Value) -> Vec<u8> {
     serde_json::from_value::<UplinkEvent>(json.clone()).unwrap().encode_to_vec()
 }
 
+/// The JSON of an `up` event in a Redis stream.
+pub fn chirpstack_uplink_json(value: &[u8]) -> serde_json::Value {
+    serde_json::to_value(UplinkEvent::decode(value).unwrap()).unwrap()
+}
+
 /// A stand-in for ChirpStack's API; it ends when this is dropped.
 pub struct ChirpStackApi {
     address: SocketAddr,

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod certificates;
 mod chirpstack;
 mod clock;
 mod failing_store;
@@ -20,9 +21,10 @@ mod small_disk;
 use std::io::Write;
 
 pub use self::{
+    certificates::Certificates,
     chirpstack::{
         CHIRPSTACK_APPLICATION, CHIRPSTACK_APPLICATION_NAME, CHIRPSTACK_TENANT, CHIRPSTACK_TOKEN, ChirpStackApi,
-        chirpstack_uplink,
+        chirpstack_uplink, chirpstack_uplink_json,
     },
     clock::ManualClock,
     failing_store::FailingStore,
@@ -32,7 +34,7 @@ pub use self::{
     proxy::Proxy,
     random::{CountingRandom, FixedRandom},
     recording_store::RecordingStore,
-    redis::RedisProcess,
+    redis::{RedisProcess, encode as redis_command},
     schemathesis::Schemathesis,
     small_disk::SmallDisk,
 };

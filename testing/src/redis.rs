@@ -11,6 +11,8 @@ use std::{
 
 use tempfile::TempDir;
 
+use crate::Certificates;
+
 /// How many ports are tried; another process may take the chosen one first.
 const TRIES_MAX: usize = 5;
 /// How often a cluster is asked whether it is ready.
@@ -27,6 +29,23 @@ impl RedisProcess {
     /// Starts a single server; none when the program is missing and the test is skipped.
     pub fn start() -> Option<Self> {
         Self::start_as(false)
+    }
+
+    /// Starts a single server that also listens with TLS, where it wants client certificates; with the URL for TLS.
+    pub fn start_tls(certificates: &Certificates) -> Option<(Self, String)> {
+        if !is_installed() {
+            return None;
+        }
+        let file = |name: &str| certificates.path(name).display().to_string();
+        let try_start = |_| {
+            let (port, tls_port, dir) = (free_port(), free_port(), tempfile::tempdir().unwrap());
+            let mut command = command(port, dir.path(), false);
+            command.args(["--tls-port", &tls_port.to_string(), "--tls-auth-clients", "yes"]);
+            command.args(["--tls-ca-cert-file", &file("ca.pem")]);
+            command.args(["--tls-cert-file", &file("server.pem"), "--tls-key-file", &file("server.key")]);
+            Some((Self { child: wait_until_ready(command)?, port, dir }, format!("rediss://127.0.0.1:{tls_port}")))
+        };
+        Some((0..TRIES_MAX).find_map(try_start).expect("redis-server did not start"))
     }
 
     /// Starts a cluster of one node that owns every slot; none when the test is skipped.
@@ -129,15 +148,14 @@ impl RedisProcess {
     }
 
     fn start_as(cluster: bool) -> Option<Self> {
-        if Command::new("redis-server").arg("--version").stdout(Stdio::null()).status().is_err() {
-            crate::skip("redis-server is missing", "install it, on Debian by `apt-get install redis-server`");
+        if !is_installed() {
             return None;
         }
         Some((0..TRIES_MAX).find_map(|_| Self::try_start(cluster)).expect("redis-server did not start"))
     }
 
     fn try_start(cluster: bool) -> Option<Self> {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         // The bus of a cluster listens 10000 above.
         let port = if cluster && port > 55_000 { port - 20_000 } else { port };
         let dir = tempfile::tempdir().unwrap();
@@ -147,13 +165,23 @@ impl RedisProcess {
 
     /// Sends a command whose arguments may be any bytes, and returns what arrives first of the response.
     pub fn call(&self, arguments: &[&[u8]]) -> String {
-        let mut request = format!("*{}\r\n", arguments.len()).into_bytes();
-        for argument in arguments {
-            request.extend_from_slice(format!("${}\r\n", argument.len()).as_bytes());
-            request.extend_from_slice(argument);
-            request.extend_from_slice(b"\r\n");
+        self.send(&encode(arguments))
+    }
+
+    /// The name and value of the newest entry of a stream, whose entries have one field.
+    pub fn newest(&self, key: &[u8]) -> Option<(String, Vec<u8>)> {
+        let response = self.request(&encode(&[b"XREVRANGE", key, b"+", b"-", b"COUNT", b"1"]));
+        let mut rest = response.as_slice();
+        let mut strings = Vec::new();
+        while let Some(end) = rest.windows(2).position(|pair| pair == b"\r\n") {
+            let (line, after) = (&rest[..end], &rest[end + 2..]);
+            let length = line.strip_prefix(b"$").map(|length| std::str::from_utf8(length).unwrap().parse().unwrap());
+            let length: Option<usize> = length;
+            strings.extend(length.map(|length| after[..length].to_vec()));
+            rest = &after[length.map_or(0, |length| length + 2)..];
         }
-        self.send(&request)
+        let (value, name) = (strings.pop()?, strings.pop()?);
+        Some((String::from_utf8(name).unwrap(), value))
     }
 
     /// Sends an inline command and returns what arrives first of the response.
@@ -162,11 +190,15 @@ impl RedisProcess {
     }
 
     fn send(&self, request: &[u8]) -> String {
+        String::from_utf8_lossy(&self.request(request)).into_owned()
+    }
+
+    fn request(&self, request: &[u8]) -> Vec<u8> {
         let mut connection = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         connection.write_all(request).unwrap();
         let mut response = [0; 4096];
         let length = connection.read(&mut response).unwrap();
-        String::from_utf8_lossy(&response[..length]).into_owned()
+        response[..length].to_vec()
     }
 
     fn signal(&self, signal: &str) {
@@ -174,13 +206,40 @@ impl RedisProcess {
     }
 }
 
+fn is_installed() -> bool {
+    let is_installed = Command::new("redis-server").arg("--version").stdout(Stdio::null()).status().is_ok();
+    if !is_installed {
+        crate::skip("redis-server is missing", "install it, on Debian by `apt-get install redis-server`");
+    }
+    is_installed
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
 fn copy(from: &Path, to: &Path) {
     assert!(Command::new("cp").arg("-a").arg(from.join(".")).arg(to).status().unwrap().success());
 }
 
+/// A command as the protocol of Redis writes it.
+pub fn encode(arguments: &[&[u8]]) -> Vec<u8> {
+    let mut request = format!("*{}\r\n", arguments.len()).into_bytes();
+    for argument in arguments {
+        request.extend_from_slice(format!("${}\r\n", argument.len()).as_bytes());
+        request.extend_from_slice(argument);
+        request.extend_from_slice(b"\r\n");
+    }
+    request
+}
+
 /// None when the server ended before it was ready, as it does when its port is taken.
 fn serve(port: u16, dir: &Path, cluster: bool) -> Option<Child> {
-    let mut child = command(port, dir, cluster).stdout(Stdio::piped()).spawn().unwrap();
+    wait_until_ready(command(port, dir, cluster))
+}
+
+fn wait_until_ready(mut command: Command) -> Option<Child> {
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let ready = lines.map_while(Result::ok).any(|line| line.contains("Ready to accept connections"));
     ready.then_some(child)

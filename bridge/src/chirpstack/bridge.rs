@@ -9,12 +9,13 @@ use types::Clock;
 
 use super::{
     api::{check_api, directory},
-    brokers::{Brokers, Commands, Source},
+    brokers::{Brokers, Commands, Source, Target},
     decoder::Decoder,
     directory::Directory,
     downlink::Downlinks,
     settings::ChirpStackSettings,
     source::{Events, subscription},
+    stream::to_entry,
     topic::{COMMANDS, device},
     uplink::Uplinks,
 };
@@ -49,12 +50,15 @@ impl Bridge {
         let directory = Arc::new(directory(settings, &environment, &state_dir)?);
         check_api(&directory, &settings.grpc).await?;
         let refresh = AbortOnDropHandle::new(tokio::spawn(directory.clone().run()));
-        let applications = Arc::new(output(out, prefix.clone(), settings));
+        let applications = Arc::new(match out {
+            Target::Broker(endpoint) => output(endpoint, prefix.clone(), settings),
+            Target::Stream(target) => Output::to_stream(target, prefix.clone(), to_entry),
+        });
         let parts = Parts { settings, clock: environment.clock, directory: directory.clone(), applications };
         let events = parts.receive_events(events, &client_id);
         let mut connected = vec![
             ("events from ChirpStack", events.subscribed()),
-            ("events to applications", parts.applications.publisher.connected()),
+            ("events to applications", parts.applications.connected()),
         ];
         let commands = commands.map(|commands| {
             let (subscriber, passed_on) = parts.receive_commands(commands);
@@ -64,7 +68,7 @@ impl Bridge {
         });
         if commands.is_none() {
             tracing::info!(
-                "commands of applications are not taken: give ChirpStack's MQTT broker with --mqtt for that"
+                "commands of applications are not taken: give ChirpStack's MQTT broker with --mqtt, and a broker with --to"
             );
         }
         Ok(Self { directory, events, commands, connected, prefix, _refresh: refresh, _state_dir: state_dir })
@@ -127,7 +131,7 @@ impl Parts<'_> {
     /// The subscription, and whether commands can be passed on.
     fn receive_commands(&self, commands: Commands) -> (Subscriber, watch::Receiver<bool>) {
         let chirpstack = output(commands.passed_on, String::new(), self.settings);
-        let connected = chirpstack.publisher.connected();
+        let connected = chirpstack.connected();
         let downlinks = Arc::new(Downlinks {
             directory: self.directory.clone(),
             chirpstack,

@@ -1,17 +1,20 @@
 //! Which brokers and streams a bridge connects to.
 
-use super::{settings::ChirpStackSettings, topic::Topic};
+use super::{settings::ChirpStackSettings, stream::KEY, topic::Topic};
 use crate::{
     Error,
     mqtt::{Endpoint, MqttSettings},
     prefix::prefix,
-    redis::Node,
+    redis::{Node, StreamTarget, is_redis},
 };
+
+/// What precedes the key of the stream on the server that the events come from.
+const SAME_SERVER_PREFIX: &str = "airlock:";
 
 /// Where events and commands come from, and go to.
 pub(super) struct Brokers {
     pub(super) events: Source,
-    pub(super) out: Endpoint,
+    pub(super) out: Target,
     /// Without a broker of ChirpStack there is nowhere to pass commands on to.
     pub(super) commands: Option<Commands>,
     pub(super) prefix: String,
@@ -23,6 +26,12 @@ pub(super) enum Source {
     Redis(Node),
 }
 
+/// Where decoded events go.
+pub(super) enum Target {
+    Broker(Endpoint),
+    Stream(StreamTarget),
+}
+
 /// Where commands come from, and go to.
 pub(super) struct Commands {
     pub(super) received: Endpoint,
@@ -31,6 +40,9 @@ pub(super) struct Commands {
 
 impl Brokers {
     pub(super) async fn new(settings: &ChirpStackSettings, client_id: &str) -> Result<Self, Error> {
+        if is_redis(&settings.to.url) {
+            return Self::to_stream(settings, client_id);
+        }
         let to = if settings.to.url.is_empty() { &settings.mqtt } else { &settings.to };
         check_output(settings, to)?;
         let target = |role: &str| Endpoint::new(to, "bridge.chirpstack.to", format!("{client_id}-{role}"));
@@ -48,7 +60,22 @@ impl Brokers {
             None => None,
         };
         let events = network_source(settings, client_id)?;
-        Ok(Self { events, out, commands, prefix })
+        Ok(Self { events, out: Target::Broker(out), commands, prefix })
+    }
+
+    /// Events go to a stream like ChirpStack's own, from which no commands come.
+    fn to_stream(settings: &ChirpStackSettings, client_id: &str) -> Result<Self, Error> {
+        let events = network_source(settings, client_id)?;
+        let node = Node::of_output(&settings.to, "bridge.chirpstack.to")?;
+        let is_same = matches!(&events, Source::Redis(own) if own.is_same_server(&node));
+        let default = if is_same { SAME_SERVER_PREFIX } else { "" };
+        let prefix = settings.to_prefix.clone().unwrap_or_else(|| default.to_owned());
+        if is_same && prefix == settings.redis.key_prefix {
+            let reason = "must not be ChirpStack's `key_prefix` where events come from and go to the same Redis";
+            return Err(Error::setting("bridge.chirpstack.to_prefix", reason));
+        }
+        let target = StreamTarget { node, key: format!("{prefix}{KEY}"), length_max: settings.to_history_max.max(1) };
+        Ok(Self { events, out: Target::Stream(target), commands: None, prefix })
     }
 }
 
@@ -66,7 +93,7 @@ pub(super) fn network_source(settings: &ChirpStackSettings, client_id: &str) -> 
     if settings.redis.url.is_empty() {
         source(settings, client_id, "events").map(Source::Mqtt)
     } else {
-        Node::new(&settings.redis, "bridge.chirpstack.redis").map(Source::Redis)
+        Node::of_stream(&settings.redis, "bridge.chirpstack.redis").map(Source::Redis)
     }
 }
 

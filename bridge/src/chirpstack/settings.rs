@@ -17,10 +17,13 @@ pub struct ChirpStackSettings {
     pub redis: StreamSettings,
     /// ChirpStack's API, from which the codecs come.
     pub grpc: GrpcSettings,
-    /// The broker on which decoded events are published. If its `url` is empty, the one that the events come from.
+    /// The broker on which decoded events are published, or the Redis to whose stream they are added. If its `url` is
+    /// empty, the broker that the events come from.
     pub to: MqttSettings,
-    /// What precedes the topics on the broker of `to`. If unset, `airlock/` when that is also the broker that the
-    /// events come from, and nothing otherwise.
+    /// About how many events the stream keeps to which decoded events are added.
+    pub to_history_max: u64,
+    /// What precedes the topics on the broker of `to`, or the key of the stream. If unset, `airlock/` or `airlock:`
+    /// when that is also the broker or the server that the events come from, and nothing otherwise.
     pub to_prefix: Option<String>,
     /// Whether several bridges share the messages of a broker, where it speaks MQTT 5. Set it to false for a single
     /// bridge behind a Mosquitto that forgets shared subscriptions when it restarts, as 2.0.11 does.
@@ -67,6 +70,7 @@ impl Default for ChirpStackSettings {
             redis: StreamSettings::default(),
             grpc: GrpcSettings::default(),
             to: MqttSettings::default(),
+            to_history_max: 100_000,
             to_prefix: None,
             shared_subscription: true,
             kept_scripts: true,

@@ -13,26 +13,23 @@ use self::failures::Failures;
 
 use super::{
     api::{check_api, directory},
-    brokers::source,
+    brokers::network_source,
     decoder::Decoder,
     directory::Directory,
     event::UplinkEvent,
     settings::ChirpStackSettings,
-    topic::{SHADOWED, Topic, device},
+    source::Events,
+    topic::Topic,
 };
 use crate::{
-    Environment, Error, Observation, Verdict,
-    delivery::Delivery,
-    metrics,
-    mqtt::{Subscriber, Subscription},
-    receive::{receive, report_connection},
+    Environment, Error, Observation, Verdict, delivery::Delivery, metrics, receive::report_connection,
     state_dir::StateDir,
 };
 
 /// A running comparison.
 pub struct Shadow {
     directory: Arc<Directory>,
-    events: Subscriber,
+    events: Events,
     comparisons: TaskTracker,
     subscribed: watch::Receiver<bool>,
     _refresh: AbortOnDropHandle<()>,
@@ -40,7 +37,8 @@ pub struct Shadow {
 }
 
 impl Shadow {
-    /// Checks the settings and the API, and connects to the broker in the background. `observe` must not block.
+    /// Checks the settings and the API, and connects to the broker or Redis in the background. `observe` must not
+    /// block.
     pub async fn start(
         settings: &ChirpStackSettings,
         environment: Environment,
@@ -49,7 +47,7 @@ impl Shadow {
         metrics::describe();
         let state_dir = StateDir::open(environment.state_dir.clone())?;
         let client_id = state_dir.client_id(environment.random.as_ref())?;
-        let endpoint = source(settings, &client_id, "shadow")?;
+        let source = network_source(settings, &format!("{client_id}-shadow"))?;
         let directory = Arc::new(directory(settings, &environment, &state_dir)?);
         check_api(&directory, &settings.grpc).await?;
         let refresh = AbortOnDropHandle::new(tokio::spawn(directory.clone().run()));
@@ -60,13 +58,7 @@ impl Shadow {
             comparisons: comparisons.clone(),
             observe: Box::new(observe),
         });
-        let subscription = Subscription {
-            filters: SHADOWED.map(str::to_owned).into(),
-            group: None,
-            in_flight_max: settings.in_flight_max.max(1),
-            keeps_session: false,
-        };
-        let events = receive(endpoint, subscription, device(String::new()), move |delivery| {
+        let events = Events::watch(source, settings, move |delivery| {
             let observer = observer.clone();
             Box::pin(async move { observer.handle(delivery).await })
         });
@@ -74,7 +66,7 @@ impl Shadow {
         Ok(Self { directory, events, comparisons, subscribed, _refresh: refresh, _state_dir: state_dir })
     }
 
-    /// Waits until the broker is connected.
+    /// Waits until events can be seen.
     pub async fn ready(&self) {
         // It fails only when the connection's task has ended.
         _ = self.subscribed.clone().wait_for(|subscribed| *subscribed).await;

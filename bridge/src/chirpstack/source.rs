@@ -6,20 +6,21 @@ use tokio::sync::watch;
 use super::{
     brokers::Source,
     settings::ChirpStackSettings,
-    stream::{KEY, receive_stream},
-    topic::{EVENTS, device},
+    stream::{KEY, lanes},
+    topic::{EVENTS, SHADOWED, device},
 };
 use crate::{
     delivery::Delivery,
     mqtt::{Subscriber, Subscription},
     receive::receive,
-    redis::{StreamSubscriber, StreamSubscription},
+    redis::{Node, StreamSubscriber, StreamSubscription, StreamWatcher},
 };
 
 /// Receives the events of all devices.
 pub(super) enum Events {
     Mqtt(Subscriber),
     Redis(StreamSubscriber),
+    Watched(StreamWatcher),
 }
 
 impl Events {
@@ -37,14 +38,29 @@ impl Events {
                 Self::Mqtt(receive(endpoint, subscription, device(String::new()), work))
             }
             Source::Redis(node) => {
-                let subscription = StreamSubscription {
-                    node,
-                    settings: settings.redis.clone(),
-                    key: format!("{}{KEY}", settings.redis.key_prefix),
-                    consumer: consumer.to_owned(),
-                    in_flight_max: settings.in_flight_max,
+                Self::Redis(StreamSubscriber::start(stream_subscription(node, settings, consumer), lanes(work)))
+            }
+        }
+    }
+
+    /// Connects in the background to see what shadow mode needs. Others receive the same events.
+    pub(super) fn watch(
+        source: Source,
+        settings: &ChirpStackSettings,
+        work: impl Fn(Delivery) -> BoxFuture<'static, ()> + Send + Sync + 'static,
+    ) -> Self {
+        match source {
+            Source::Mqtt(endpoint) => {
+                let subscription = Subscription {
+                    filters: SHADOWED.map(str::to_owned).into(),
+                    group: None,
+                    in_flight_max: settings.in_flight_max.max(1),
+                    keeps_session: false,
                 };
-                Self::Redis(receive_stream(subscription, work))
+                Self::Mqtt(receive(endpoint, subscription, device(String::new()), work))
+            }
+            Source::Redis(node) => {
+                Self::Watched(StreamWatcher::start(stream_subscription(node, settings, ""), lanes(work)))
             }
         }
     }
@@ -54,6 +70,7 @@ impl Events {
         match self {
             Self::Mqtt(subscriber) => subscriber.subscribed(),
             Self::Redis(subscriber) => subscriber.subscribed(),
+            Self::Watched(watcher) => watcher.subscribed(),
         }
     }
 
@@ -62,7 +79,18 @@ impl Events {
         match self {
             Self::Mqtt(subscriber) => subscriber.drain().await,
             Self::Redis(subscriber) => subscriber.drain().await,
+            Self::Watched(watcher) => watcher.drain().await,
         }
+    }
+}
+
+fn stream_subscription(node: Node, settings: &ChirpStackSettings, consumer: &str) -> StreamSubscription {
+    StreamSubscription {
+        node,
+        settings: settings.redis.clone(),
+        key: format!("{}{KEY}", settings.redis.key_prefix),
+        consumer: consumer.to_owned(),
+        in_flight_max: settings.in_flight_max,
     }
 }
 

@@ -1,4 +1,4 @@
-//! The events of ChirpStack's Redis stream, as they are over MQTT.
+//! The events of ChirpStack's Redis stream: protocol buffers there, JSON over MQTT.
 
 use std::{
     collections::BTreeSet,
@@ -10,15 +10,10 @@ use api::chirpstack_events::integration::{
 };
 use futures::future::BoxFuture;
 use prost::Message;
-use serde::Serialize;
+use serde::{Serialize, de::DeserializeOwned};
 
 use super::topic::Topic;
-use crate::{
-    delivery::Delivery,
-    lanes::Lanes,
-    metrics,
-    redis::{StreamEntry, StreamSubscriber, StreamSubscription},
-};
+use crate::{delivery::Delivery, lanes::Lanes, metrics, redis::StreamEntry};
 
 /// The stream of all devices, behind ChirpStack's `key_prefix`.
 pub(super) const KEY: &str = "device:stream:event";
@@ -41,13 +36,12 @@ enum Malformed {
     NoJson(String),
 }
 
-/// Reads the stream, and works on the events of one device one after the other.
-pub(super) fn receive_stream(
-    subscription: StreamSubscription,
+/// Works on the entries of one device one after the other.
+pub(super) fn lanes(
     work: impl Fn(Delivery) -> BoxFuture<'static, ()> + Send + Sync + 'static,
-) -> StreamSubscriber {
+) -> impl Fn(StreamEntry) + Send + Sync + 'static {
     let (lanes, named) = (Lanes::new(Arc::new(work)), Named::default());
-    StreamSubscriber::start(subscription, move |StreamEntry { name, value, ack }| match convert(&name, &value) {
+    move |StreamEntry { name, value, ack }| match convert(&name, &value) {
         Ok((topic, payload)) => {
             let device = Topic::parse(&topic, "").map_or_else(String::new, |topic| topic.dev_eui.to_owned());
             lanes.add(&device, Delivery { topic, payload: payload.into(), is_repeated: false, ack });
@@ -63,7 +57,7 @@ pub(super) fn receive_stream(
             }
             tokio::spawn(ack.acknowledge());
         }
-    })
+    }
 }
 
 /// The names of entries that were dropped: what something else writes again and again is logged once.
@@ -80,17 +74,45 @@ impl Named {
 
 /// The topic and the JSON of an event.
 fn convert(name: &str, value: &[u8]) -> Result<(String, Vec<u8>), Malformed> {
-    match name {
-        "up" => json::<UplinkEvent>(name, value),
-        "join" => json::<JoinEvent>(name, value),
-        "ack" => json::<AckEvent>(name, value),
-        "txack" => json::<TxAckEvent>(name, value),
-        "log" => json::<LogEvent>(name, value),
-        "status" => json::<StatusEvent>(name, value),
-        "location" => json::<LocationEvent>(name, value),
-        "integration" => json::<IntegrationEvent>(name, value),
-        _ => Err(Malformed::UnknownType),
+    (forms(name).ok_or(Malformed::UnknownType)?.json)(name, value)
+}
+
+/// The entry of a stream like ChirpStack's: the name of an event and its protocol buffer, from its topic and JSON.
+pub(super) fn to_entry(topic: &str, payload: &[u8]) -> Result<(String, Vec<u8>), String> {
+    let name = Topic::parse(topic, "").and_then(|topic| topic.event()).ok_or("it is no event")?;
+    let form = forms(name).ok_or_else(|| Malformed::UnknownType.to_string())?;
+    let value = (form.protobuf)(payload).map_err(|error| format!("it is not the JSON of ChirpStack 4: {error}"))?;
+    Ok((name.to_owned(), value))
+}
+
+/// The two forms of a type of event.
+struct Forms {
+    json: fn(&str, &[u8]) -> Result<(String, Vec<u8>), Malformed>,
+    protobuf: fn(&[u8]) -> serde_json::Result<Vec<u8>>,
+}
+
+fn forms(name: &str) -> Option<Forms> {
+    Some(match name {
+        "up" => Forms::of::<UplinkEvent>(),
+        "join" => Forms::of::<JoinEvent>(),
+        "ack" => Forms::of::<AckEvent>(),
+        "txack" => Forms::of::<TxAckEvent>(),
+        "log" => Forms::of::<LogEvent>(),
+        "status" => Forms::of::<StatusEvent>(),
+        "location" => Forms::of::<LocationEvent>(),
+        "integration" => Forms::of::<IntegrationEvent>(),
+        _ => return None,
+    })
+}
+
+impl Forms {
+    fn of<E: Event>() -> Self {
+        Self { json: json::<E>, protobuf: protobuf::<E> }
     }
+}
+
+fn protobuf<E: Event>(json: &[u8]) -> serde_json::Result<Vec<u8>> {
+    serde_json::from_slice::<E>(json).map(|event| event.encode_to_vec())
 }
 
 fn json<E: Event>(name: &str, value: &[u8]) -> Result<(String, Vec<u8>), Malformed> {
@@ -106,7 +128,7 @@ fn json<E: Event>(name: &str, value: &[u8]) -> Result<(String, Vec<u8>), Malform
     Ok((topic, json))
 }
 
-trait Event: Message + Default + Serialize {
+trait Event: Message + Default + Serialize + DeserializeOwned {
     fn device(&self) -> Option<&DeviceInfo>;
 }
 
@@ -149,6 +171,19 @@ mod tests {
         assert_eq!(json["rxInfo"], serde_json::json!([{"gatewayId": "0102030405060708", "snr": 7.5}]));
         assert_eq!(json["deviceInfo"]["deviceClassEnabled"], "CLASS_A");
         assert_eq!(json.get("object"), None);
+    }
+
+    #[test]
+    fn an_entry_has_what_the_json_has() {
+        let fields = [("celsius".to_owned(), 21.5.into())].into();
+        let object = Some(pbjson_types::Struct { fields });
+        let event = UplinkEvent { device_info: device_info(), f_cnt: 7, object, ..Default::default() };
+        let (topic, json) = convert("up", &event.encode_to_vec()).unwrap();
+        assert_eq!(to_entry(&topic, &json), Ok(("up".to_owned(), event.encode_to_vec())));
+        let newer = String::from_utf8(json).unwrap().replacen('{', r#"{"newMember":1,"#, 1);
+        assert_eq!(to_entry(&topic, newer.as_bytes()).unwrap().1, event.encode_to_vec());
+        assert!(to_entry(&topic, b"text").unwrap_err().contains("not the JSON"));
+        assert!(to_entry("application/a/device/b/command/down", b"{}").is_err());
     }
 
     #[test]

@@ -7,7 +7,9 @@ pub(super) fn advice(error: &RedisError) -> Option<&'static str> {
     match error.code() {
         _ if error.kind() == ErrorKind::AuthenticationFailed => Some("check `username` and `password_file`"),
         Some("NOAUTH" | "WRONGPASS") => Some("check `username` and `password_file`"),
-        Some("NOPERM") => Some("let this user run XGROUP, XREADGROUP, XACK, XCLAIM, XAUTOCLAIM, XINFO and INFO"),
+        Some("NOPERM") => Some(
+            "let this user run XADD where events go; where they come from, XGROUP, XREADGROUP, XREAD, XREVRANGE, XACK, XCLAIM, XAUTOCLAIM and XINFO; and INFO",
+        ),
         Some("WRONGTYPE") => Some("the key is no stream: check `key_prefix`, which is ChirpStack's"),
         _ => None,
     }
@@ -18,13 +20,13 @@ mod tests {
     use testing::RedisProcess;
 
     use super::{
-        super::{connection::Node, settings::StreamSettings, stream::Stream},
+        super::{node::Node, settings::StreamSettings, stream::Stream},
         *,
     };
 
     async fn failure(redis: &RedisProcess, key: &str) -> RedisError {
         let settings = StreamSettings { url: redis.url(), ..StreamSettings::default() };
-        let node = Node::new(&settings, "test").unwrap();
+        let node = Node::of_stream(&settings, "test").unwrap();
         match Stream::open(&node, &settings, key, "me").await {
             Ok(mut stream) => stream.create_group().await.unwrap_err(),
             Err(error) => error,

@@ -63,7 +63,7 @@ mod tests {
     use testing::RedisProcess;
 
     use super::{
-        super::{connection::Node, settings::StreamSettings, stream::Stream},
+        super::{node::Node, settings::StreamSettings, stream::Stream},
         *,
     };
 
@@ -72,7 +72,7 @@ mod tests {
     async fn a_stream_that_is_too_short_is_noticed() {
         let Some(redis) = RedisProcess::start() else { return };
         let settings = StreamSettings { url: redis.url(), ..StreamSettings::default() };
-        let node = Node::new(&settings, "test").unwrap();
+        let node = Node::of_stream(&settings, "test").unwrap();
         let mut stream = Stream::open(&node, &settings, "events", "me").await.unwrap();
         let add = |count| {
             for _ in 0..count {

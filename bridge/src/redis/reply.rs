@@ -54,7 +54,7 @@ fn bytes(value: Value) -> Vec<u8> {
     }
 }
 
-fn entries(list: Value) -> Vec<Entry> {
+pub(super) fn entries(list: Value) -> Vec<Entry> {
     let entry = |value: Value| {
         let mut parts = array(value).into_iter();
         let id = text(parts.next()?);

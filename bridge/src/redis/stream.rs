@@ -5,7 +5,8 @@ use std::time::Duration;
 use redis::{Cmd, RedisResult, Value, cmd};
 
 use super::{
-    connection::{Connection, Node},
+    connection::Connection,
+    node::Node,
     reply::{self, Entry},
     settings::StreamSettings,
 };
@@ -70,6 +71,27 @@ impl Stream {
     /// Entries behind `after` that this consumer has, and has not acknowledged.
     pub(super) async fn read_own(&mut self, after: &str, count: usize) -> RedisResult<Vec<Entry>> {
         let command = self.read_command(count).arg("STREAMS").arg(&self.key).arg(after).clone();
+        self.run(&command).await.map(reply::read)
+    }
+
+    /// The id of the newest entry.
+    pub(super) async fn last(&mut self) -> RedisResult<String> {
+        let newest = self.run(cmd("XREVRANGE").arg(&self.key).arg("+").arg("-").arg("COUNT").arg(1)).await?;
+        Ok(reply::entries(newest).pop().map_or_else(|| "0-0".to_owned(), |entry| entry.id))
+    }
+
+    /// Waits a moment for entries behind `after`, also those that others read.
+    pub(super) async fn read_after(&mut self, after: &str, count: usize) -> RedisResult<Vec<Entry>> {
+        let block = BLOCK.as_millis() as u64;
+        let command = cmd("XREAD")
+            .arg("COUNT")
+            .arg(count)
+            .arg("BLOCK")
+            .arg(block)
+            .arg("STREAMS")
+            .arg(&self.key)
+            .arg(after)
+            .clone();
         self.run(&command).await.map(reply::read)
     }
 

@@ -12,9 +12,9 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use super::{
     acknowledge::Acknowledger,
     advice::advice,
-    connection::Node,
     history::History,
     in_progress::{Held, InProgress},
+    node::Node,
     reply::Entry,
     stream::{Progress, Stream},
     subscription::StreamSubscription,
@@ -245,7 +245,7 @@ impl<F: Fn(StreamEntry)> Reader<F> {
 }
 
 /// Logs why reading ended; repeated failures only in detail.
-fn report(error: &RedisError, node: &Node, is_failing: bool) {
+pub(super) fn report(error: &RedisError, node: &Node, is_failing: bool) {
     let redis = &node.url;
     match advice(error) {
         _ if is_failing => tracing::debug!(redis, %error, "still cannot read the stream"),
@@ -271,7 +271,7 @@ mod tests {
     /// A subscriber with room for one entry.
     fn start(redis: &RedisProcess) -> (StreamSubscriber, UnboundedReceiver<StreamEntry>) {
         let settings = StreamSettings { url: redis.url(), claim_after_ms: 1000, ..StreamSettings::default() };
-        let node = Node::new(&settings, "test").unwrap();
+        let node = Node::of_stream(&settings, "test").unwrap();
         let (key, consumer) = ("events".to_owned(), "me".to_owned());
         let subscription = StreamSubscription { node, settings, key, consumer, in_flight_max: 1 };
         let (sender, entries) = mpsc::unbounded_channel();

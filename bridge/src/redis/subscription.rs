@@ -1,6 +1,6 @@
 //! Which stream is read, and as whom.
 
-use super::{connection::Node, settings::StreamSettings};
+use super::{node::Node, settings::StreamSettings};
 
 /// What to read.
 pub(crate) struct StreamSubscription {

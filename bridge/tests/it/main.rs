@@ -11,3 +11,4 @@ mod harness;
 mod losses;
 mod shadow;
 mod stream;
+mod to_stream;

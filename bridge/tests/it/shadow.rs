@@ -2,11 +2,13 @@
 
 use bridge::{Observation, Verdict, chirpstack::Shadow};
 use serde_json::{Value, json};
+use testing::{RedisProcess, chirpstack_uplink};
 use tokio::sync::mpsc;
 
 use crate::harness::{Network, device_info, send, soon, topic, uplink};
 
 const DEVICE: &str = "a300000000000000";
+const STREAM: &[u8] = b"device:stream:event";
 
 async fn shadow(network: &Network) -> (Shadow, mpsc::UnboundedReceiver<Observation>) {
     let (sender, observations) = mpsc::unbounded_channel();
@@ -69,6 +71,27 @@ async fn it_sees_both_verdicts_and_publishes_nothing() {
     for expected in ["event/up", "event/log", "event/up", "event/up", "event/log", "event/up", "the/end"] {
         assert_eq!(application.next().await.kind(), expected);
     }
+}
+
+/// The stream has no consumer group afterwards, and keeps its entries.
+#[tokio::test]
+async fn it_sees_both_verdicts_in_redis() {
+    let (Some(redis), Some(mut network)) = (RedisProcess::start(), Network::start().await) else { return };
+    network.device(DEVICE, "function decodeUplink(input) { return {data: {n: input.bytes[0]}} }");
+    network.settings.mqtt.url.clear();
+    network.settings.redis.url = redis.url();
+    let add = |event: &Value| redis.call(&[b"XADD", STREAM, b"*", b"up", &chirpstack_uplink(event)]);
+    add(&uplink(DEVICE, 0, "AQ=="));
+    let (_shadow, mut observations) = shadow(&network).await;
+    let mut event = uplink(DEVICE, 1, "Ag==");
+    event["object"] = json!({"n": 2});
+    for _ in 0..2 {
+        add(&event);
+        let seen = soon("an observation", observations.recv()).await.unwrap();
+        assert_eq!((object(&seen.theirs), object(&seen.ours)), (Some(json!({"n": 2.0})), Some(json!({"n": 2}))));
+    }
+    assert_eq!(redis.call(&[b"XINFO", b"GROUPS", STREAM]), "*0\r\n");
+    assert_eq!(redis.call(&[b"XLEN", STREAM]), ":3\r\n");
 }
 
 #[tokio::test]

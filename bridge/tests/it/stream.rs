@@ -151,8 +151,7 @@ async fn a_start_with_wrong_settings_says_what_to_do() {
     let broker = std::mem::take(&mut network.settings.mqtt.url);
     for (redis, mqtt, expected) in [
         ("redis://localhost", "", "give the broker for decoded events with --to"),
-        ("localhost:6379", &broker, "must be like redis://host:6379"),
-        ("rediss://localhost", &broker, "TLS is not supported"),
+        ("localhost:6379", &broker, "must be like redis://host:6379, or rediss:// for TLS"),
         ("redis://me:hush@localhost", &broker, "set `username` and `password_file`"),
     ] {
         network.settings.redis.url = redis.to_owned();
@@ -161,6 +160,14 @@ async fn a_start_with_wrong_settings_says_what_to_do() {
         assert!(text.contains(expected) && !text.contains("hush"), "{redis}: {text}");
     }
     network.settings.redis.url = "redis://localhost".to_owned();
+    network.settings.redis.ca_certificate = Some("ca.pem".into());
+    let text = network.try_bridge().await.err().unwrap().to_string();
+    assert!(text.contains("must start with rediss:// where certificates are set"), "{text}");
+    network.settings.redis.ca_certificate = None;
+    network.settings.to.url = "redis://127.0.0.1:6379".to_owned();
+    network.settings.to_prefix = Some(String::new());
+    let text = network.try_bridge().await.err().unwrap().to_string();
+    assert!(text.contains("must not be ChirpStack's `key_prefix`"), "{text}");
     network.settings.redis.claim_after_ms = 999;
     let text = network.try_bridge().await.err().unwrap().to_string();
     assert!(text.contains("must be at least 1000"), "{text}");

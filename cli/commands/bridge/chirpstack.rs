@@ -22,8 +22,9 @@ pub(crate) struct ChirpStack {
     /// Broker on which ChirpStack publishes events, such as mqtt://localhost:1883, or mqtts:// for TLS
     #[arg(long, value_name = "URL")]
     mqtt: Option<String>,
-    /// ChirpStack's Redis, such as redis://localhost:6379: read its stream of events in place of MQTT
-    #[arg(long, value_name = "URL", conflicts_with = "shadow")]
+    /// ChirpStack's Redis, such as redis://localhost:6379, or rediss:// for TLS: read its stream of events in place of
+    /// MQTT
+    #[arg(long, value_name = "URL")]
     redis: Option<String>,
     /// Username for that broker
     #[arg(long, value_name = "NAME")]
@@ -37,10 +38,11 @@ pub(crate) struct ChirpStack {
     /// File with an API key of ChirpStack, global or of a tenant
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Broker on which decoded events are published [default: the same, with topics that start with `airlock/`]
+    /// Broker on which decoded events are published, or redis:// for a stream like ChirpStack's own [default: the
+    /// broker of --mqtt, with topics that start with `airlock/`]
     #[arg(long, value_name = "URL")]
     to: Option<String>,
-    /// Prefix for the topics of decoded events
+    /// Prefix for the topics of decoded events, or for the key of the stream
     #[arg(long, value_name = "TEXT")]
     to_prefix: Option<String>,
     /// Publish nothing: compare our runs of the codecs with what ChirpStack made of the same uplinks
@@ -114,11 +116,13 @@ async fn environment(settings: &Settings, directory: &str) -> anyhow::Result<Env
 
 fn ready_text(settings: &ChirpStackSettings, prefix: &str) -> String {
     let to = if settings.to.url.is_empty() { &settings.mqtt.url } else { &settings.to.url };
-    let from = if settings.redis.url.is_empty() { &settings.mqtt.url } else { &settings.redis.url };
-    format!(
-        "Decoding the events of {from}.\nThey are published at {to} as {prefix}application/ID/device/EUI/event/up.\n\
-         Press Ctrl-C to stop."
-    )
+    let from = shadow::source(settings);
+    let place = if to.starts_with("redis") {
+        format!("added to the stream {prefix}device:stream:event of {to}")
+    } else {
+        format!("published at {to} as {prefix}application/ID/device/EUI/event/up")
+    };
+    format!("Decoding the events of {from}.\nThey are {place}.\nPress Ctrl-C to stop.")
 }
 
 impl ChirpStack {

@@ -33,6 +33,11 @@ pub(super) struct Reporting {
     pub(super) count: Option<u64>,
 }
 
+/// Where events come from.
+pub(super) fn source(settings: &ChirpStackSettings) -> &str {
+    if settings.redis.url.is_empty() { &settings.mqtt.url } else { &settings.redis.url }
+}
+
 /// Compares until a signal arrives, or enough uplinks have.
 pub(super) async fn run(
     reporting: &Reporting,
@@ -63,7 +68,7 @@ pub(super) async fn run(
         () = shadow.ready() => say(format_args!(
             "Comparing the codecs of {} with our own runs of them. Nothing is published.\n\
              Press Ctrl-C for the report; `kill -USR1 {}` writes it and goes on.",
-            bridge_settings.mqtt.url, std::process::id()
+            source(bridge_settings), std::process::id()
         ))?,
         () = shutdown.requested.cancelled() => {}
     }

@@ -1,0 +1,111 @@
+//! Watches a stream without a consumer group: sees what is added, takes nothing from others and leaves nothing behind.
+
+use std::sync::Arc;
+
+use redis::RedisResult;
+use tokio::sync::{Semaphore, watch};
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+
+use super::{
+    stream::Stream,
+    subscriber::{StreamEntry, report},
+    subscription::StreamSubscription,
+};
+use crate::{backoff::Backoff, delivery::Ack};
+
+/// Maximum number of entries that one command returns.
+const BATCH: usize = 256;
+
+/// A view of a stream that connects again by itself.
+pub(crate) struct StreamWatcher {
+    subscribed: watch::Receiver<bool>,
+    in_flight: Arc<Semaphore>,
+    in_flight_max: u16,
+    draining: CancellationToken,
+    _task: AbortOnDropHandle<()>,
+}
+
+impl StreamWatcher {
+    /// Connects in the background; `receive` must not block.
+    pub(crate) fn start(
+        subscription: StreamSubscription,
+        receive: impl Fn(StreamEntry) + Send + Sync + 'static,
+    ) -> Self {
+        let in_flight_max = subscription.in_flight_max.max(1);
+        let in_flight = Arc::new(Semaphore::new(in_flight_max.into()));
+        let (sender, subscribed) = watch::channel(false);
+        let draining = CancellationToken::new();
+        let task = Task { subscription, receive, in_flight: in_flight.clone(), subscribed: sender, after: None };
+        let task = AbortOnDropHandle::new(tokio::spawn(task.run(draining.clone())));
+        Self { subscribed, in_flight, in_flight_max, draining, _task: task }
+    }
+
+    /// Whether the stream is being read, now and as it changes.
+    pub(crate) fn subscribed(&self) -> watch::Receiver<bool> {
+        self.subscribed.clone()
+    }
+
+    /// Reads no more, and waits until what is in progress is dealt with.
+    pub(crate) async fn drain(self) {
+        self.draining.cancel();
+        // It fails only for a closed semaphore, which this one never is.
+        drop(self.in_flight.acquire_many(self.in_flight_max.into()).await);
+    }
+}
+
+struct Task<F> {
+    subscription: StreamSubscription,
+    receive: F,
+    in_flight: Arc<Semaphore>,
+    subscribed: watch::Sender<bool>,
+    /// The last entry that was seen.
+    after: Option<String>,
+}
+
+impl<F: Fn(StreamEntry)> Task<F> {
+    async fn run(mut self, draining: CancellationToken) {
+        let (mut backoff, mut is_failing) = (Backoff::new(), false);
+        loop {
+            let failed = tokio::select! {
+                failed = self.serve() => failed,
+                () = draining.cancelled() => return,
+            };
+            if self.subscribed.send_replace(false) {
+                backoff.reset();
+                is_failing = false;
+            }
+            if let Err(error) = failed {
+                report(&error, &self.subscription.node, is_failing);
+            }
+            is_failing = true;
+            tokio::select! {
+                () = backoff.pause() => {}
+                () = draining.cancelled() => return,
+            }
+        }
+    }
+
+    /// Reads until something fails.
+    async fn serve(&mut self) -> RedisResult<()> {
+        let StreamSubscription { node, settings, key, consumer, .. } = &self.subscription;
+        let mut stream = Stream::open(node, settings, key, consumer).await?;
+        let mut after = match self.after.take() {
+            Some(after) => after,
+            None => stream.last().await?,
+        };
+        loop {
+            self.after = Some(after.clone());
+            self.subscribed.send_replace(true);
+            let count = self.in_flight.available_permits().clamp(1, BATCH);
+            for entry in stream.read_after(&after, count).await? {
+                // It fails only for a closed semaphore, which this one never is.
+                let Ok(permit) = self.in_flight.clone().acquire_owned().await else { return Ok(()) };
+                after = entry.id;
+                let ack = Ack::new(async {}, permit);
+                if let Some((name, value)) = entry.field {
+                    (self.receive)(StreamEntry { name, value, ack });
+                }
+            }
+        }
+    }
+}
