@@ -1,0 +1,60 @@
+//! What stands in for a network: Redis, Mosquitto and ChirpStack's API.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    net::TcpStream,
+};
+
+use api::chirpstack::CodecRuntime;
+use testing::{CHIRPSTACK_TOKEN, ChirpStackApi, Mosquitto, RedisProcess, redis_command};
+
+use crate::input::{Input, dev_eui, profile_id};
+
+const KEY: &[u8] = b"device:stream:event";
+/// How many commands are sent before their responses are read.
+const BATCH: usize = 1000;
+
+pub(crate) struct Network {
+    pub(crate) redis: RedisProcess,
+    /// Another Redis, for decoded events.
+    pub(crate) out: RedisProcess,
+    pub(crate) broker: Mosquitto,
+    pub(crate) api: ChirpStackApi,
+    pub(crate) dir: tempfile::TempDir,
+}
+
+impl Network {
+    pub(crate) async fn start(input: &Input) -> Self {
+        let api = ChirpStackApi::start().await;
+        for (number, profile) in input.profiles.iter().enumerate() {
+            api.set_profile(&profile_id(number), CodecRuntime::Js, &profile.script);
+        }
+        for device in 0..input.devices {
+            api.set_device(&dev_eui(device), &profile_id(input.profile_of(device)), &[]);
+        }
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("token"), CHIRPSTACK_TOKEN).unwrap();
+        let (redis, out) = (RedisProcess::start().unwrap(), RedisProcess::start().unwrap());
+        Self { redis, out, broker: Mosquitto::start().unwrap(), api, dir }
+    }
+
+    /// Adds uplinks to the stream.
+    pub(crate) fn fill(&self, input: &Input, uplinks: usize) {
+        let mut stream = TcpStream::connect(self.redis.url().trim_start_matches("redis://")).unwrap();
+        let mut responses = BufReader::new(stream.try_clone().unwrap()).lines();
+        for batch in (0..uplinks).collect::<Vec<_>>().chunks(BATCH) {
+            let commands: Vec<u8> = batch
+                .iter()
+                .flat_map(|number| redis_command(&[b"XADD", KEY, b"*", b"up", &input.encoded(*number)]))
+                .collect();
+            stream.write_all(&commands).unwrap();
+            // The length of each id, and the id.
+            responses.by_ref().take(2 * batch.len()).for_each(|line| assert!(!line.unwrap().starts_with('-')));
+        }
+    }
+
+    /// The arguments of a bridge from Redis to Mosquitto.
+    pub(crate) fn redis_to_mqtt(&self) -> [String; 4] {
+        ["--redis".to_owned(), self.redis.url(), "--to".to_owned(), self.broker.url()]
+    }
+}
