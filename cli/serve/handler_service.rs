@@ -10,7 +10,7 @@ use handler::{
     api::operations::Operations,
     application::Applications,
     device::{Addresses, Devices},
-    downlink::{DownlinkReceiver, Downlinks},
+    downlink::{DownlinkReceiver, Downlinks, Outgoing},
     join::Joins,
     network::NetworkEvents,
     output::mqtt::MqttOutput,
@@ -38,6 +38,7 @@ pub(super) struct HandlerService {
     serving: ServerHandle,
     broker: Broker,
     networks: Networks,
+    outgoing: Arc<Outgoing>,
     announcing: Option<JoinHandle<()>>,
     deletions: JoinHandle<()>,
     stop: CancellationToken,
@@ -59,19 +60,22 @@ impl HandlerService {
         let output = Arc::new(MqttOutput::new(Arc::clone(&router), &settings.output));
         let pool = Arc::new(pool::start(&context.settings.sandbox).await?);
         let mut operations = operations(context, &pool, authenticator.clone(), output.clone()).await?;
-        let downlinks = Arc::new(DownlinkReceiver::new(downlinks(context, &operations, output.clone())));
+        let outgoing = Arc::new(Outgoing::new(context.store.clone(), output.clone()));
+        let downlinks = downlinks(context, &operations, output.clone(), outgoing.clone());
+        let downlinks = Arc::new(DownlinkReceiver::new(downlinks));
         let services = BrokerServices { authenticator, downlinks, router };
         let broker = Broker::start(&settings.broker, tls, services, random, clock).await?;
         let announcer = announcer(context, token, &listeners, broker.address())?.map(Arc::new);
         operations.announcer.clone_from(&announcer);
         let stop = CancellationToken::new();
-        let network_events = network_events(&operations, output);
+        let network_events = network_events(&operations, output, outgoing.clone());
         let operations = Arc::new(operations);
         let deletions = tokio::spawn(complete_deletions(operations.clone(), stop.clone()));
         let server = Server { stop: stop.clone(), ..context.server.clone() };
         let router = handler::router(operations, &context.health)?;
         let serving = server.start(HttpService::new("handler", router, ErrorFormat::GrpcGateway), listeners);
         let networks = Networks::start(context, &pool, &network_events)?;
+        outgoing.start(networks.of_applications()?);
         let announcing = match announcer {
             Some(announcer) => {
                 // The handler works without the discovery service, and keeps trying to announce itself.
@@ -85,7 +89,7 @@ impl HandlerService {
             }
             None => None,
         };
-        Ok(Self { serving, broker, networks, announcing, deletions, stop })
+        Ok(Self { serving, broker, networks, outgoing, announcing, deletions, stop })
     }
 
     /// The two listeners: gRPC, then plain HTTP.
@@ -104,7 +108,7 @@ impl HandlerService {
     /// Finishes accepted calls, publishes queued messages, and stops.
     pub(super) async fn stop(self) {
         self.stop.cancel();
-        tokio::join!(self.serving.finished(), self.networks.stop());
+        tokio::join!(self.serving.finished(), self.networks.stop(), self.outgoing.stop());
         for task in self.announcing.into_iter().chain([self.deletions]) {
             // It fails only by a panic, which has been logged.
             _ = task.await;
@@ -157,7 +161,12 @@ async fn complete_deletions(operations: Arc<Operations>, stop: CancellationToken
 }
 
 /// Processes downlinks that arrive over MQTT, on the same stores as the operations.
-fn downlinks(context: &Context, operations: &Operations, output: Arc<MqttOutput>) -> Downlinks {
+fn downlinks(
+    context: &Context,
+    operations: &Operations,
+    output: Arc<MqttOutput>,
+    outgoing: Arc<Outgoing>,
+) -> Downlinks {
     Downlinks {
         applications: operations.applications.clone(),
         devices: operations.devices.clone(),
@@ -165,15 +174,17 @@ fn downlinks(context: &Context, operations: &Operations, output: Arc<MqttOutput>
         output,
         store: context.store.clone(),
         traffic: operations.component.traffic.clone(),
+        outgoing,
         clock: context.clock.clone(),
     }
 }
 
 /// Takes what networks report, on the same stores as the operations.
-fn network_events(operations: &Operations, output: Arc<MqttOutput>) -> Arc<NetworkEvents> {
+fn network_events(operations: &Operations, output: Arc<MqttOutput>, outgoing: Arc<Outgoing>) -> Arc<NetworkEvents> {
     Arc::new(NetworkEvents {
         devices: operations.devices.clone(),
         uplinks: operations.uplinks.clone(),
+        outgoing,
         output,
         traffic: operations.component.traffic.clone(),
         clock: operations.clock.clone(),

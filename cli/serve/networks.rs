@@ -7,15 +7,18 @@ use bridge::{
     ApplicationSettings, Environment, Network, NetworkSettings, Receiver, Route, chirpstack::ChirpStackNetwork,
 };
 use futures::future::{BoxFuture, join_all};
-use handler::network::{NetworkEvents, Registration};
+use handler::{
+    downlink,
+    network::{NetworkEvents, Registration},
+};
 use runtime::Pool;
 use server::status::ErrorChain;
-use types::{Kinded, NetworkEvent, NetworkRefusal};
+use types::{AppId, DevEui, Kinded, NetworkDownlink, NetworkEvent, NetworkRefusal};
 
 use super::context::Context;
 
-/// The networks, each with its connections.
-pub(super) struct Networks(Vec<Arc<dyn Network>>);
+/// The networks, each with its connections, and the applications whose devices it brings.
+pub(super) struct Networks(Vec<(Arc<dyn Network>, BTreeSet<AppId>)>);
 
 impl Networks {
     /// Checks the settings, and connects in the background.
@@ -35,14 +38,30 @@ impl Networks {
             };
             let network = connect(settings, &environment, events).context("cannot use a network of `bridge`")?;
             network.report_to(&context.health);
-            networks.push(network);
+            networks.push((network, settings.applications.iter().map(|settings| settings.app_id.clone()).collect()));
         }
         Ok(Self(networks))
     }
 
+    /// Where the downlinks of applications leave; an error if one has two networks.
+    pub(super) fn of_applications(&self) -> anyhow::Result<downlink::Networks> {
+        let mut networks = downlink::Networks::new();
+        for (network, app_ids) in &self.0 {
+            for app_id in app_ids {
+                let is_first = networks.insert(app_id.clone(), Arc::new(Way(network.clone()))).is_none();
+                ensure!(
+                    is_first,
+                    "`{app_id}` is in two entries of `bridge`: its downlinks could leave through either, so use an \
+                     application for each network"
+                );
+            }
+        }
+        Ok(networks)
+    }
+
     /// Receives no more events, and finishes those in progress.
     pub(super) async fn stop(&self) {
-        join_all(self.0.iter().map(|network| network.stop())).await;
+        join_all(self.0.iter().map(|(network, _)| network.stop())).await;
     }
 }
 
@@ -82,5 +101,14 @@ impl Receiver for ApplicationReceiver {
             let handled = self.events.handle(&self.registration, event).await;
             handled.map_err(|error| NetworkRefusal::new(error.kind(), ErrorChain(&error)))
         })
+    }
+}
+
+/// The way of downlinks out.
+struct Way(Arc<dyn Network>);
+
+impl downlink::Network for Way {
+    fn send(&self, dev_eui: DevEui, downlink: NetworkDownlink) -> BoxFuture<'_, Result<String, NetworkRefusal>> {
+        self.0.send(dev_eui, downlink)
     }
 }

@@ -18,6 +18,7 @@ pub use self::{
 };
 pub(crate) use self::{
     devices::DEVICE_PAGE_MAX,
+    record::dev_eui,
     session::{Nonces, Session},
     validation::attributes_of,
 };

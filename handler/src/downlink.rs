@@ -1,8 +1,10 @@
-//! The path of a downlink, from an application to the queue of its device. Nothing sends it on yet.
+//! The path of a downlink, from an application to the queue of its device, and from there to the network that brought
+//! the device, if one did.
 //!
 //! In v2 the encoder runs when a downlink is sent. Here it runs when a downlink is scheduled, so that its author learns
 //! about errors at once.
 
+mod outgoing;
 mod queue;
 mod receiver;
 
@@ -15,7 +17,10 @@ use store::Store;
 use types::{AppId, Clock, DevId, Downlink, DownlinkEvent, Kind, Kinded};
 
 use self::queue::Schedule;
-pub use self::receiver::DownlinkReceiver;
+pub use self::{
+    outgoing::{Network, Networks, Outgoing},
+    receiver::DownlinkReceiver,
+};
 use crate::{
     Error,
     application::{Applications, Conversion},
@@ -45,6 +50,8 @@ pub struct Downlinks {
     pub store: Arc<dyn Store>,
     /// Counts downlinks.
     pub traffic: Arc<Traffic>,
+    /// Takes downlinks from the queues to networks.
+    pub outgoing: Arc<Outgoing>,
     /// The time of a downlink.
     pub clock: Arc<dyn Clock>,
 }
@@ -65,6 +72,7 @@ impl Downlinks {
         self.traffic.downlink.mark(self.clock.now());
         let event = DownlinkEvent { error: None, message: Some(downlink) };
         self.publish(app_id, dev_id, Event::DownlinkScheduled(event));
+        self.outgoing.added(app_id, dev_id);
         Ok(())
     }
 
@@ -74,7 +82,11 @@ impl Downlinks {
             return Err(Error::invalid("Downlink Port", format_args!("1 to {PORT_MAX} are allowed")));
         }
         self.devices.check_exists(app_id, dev_id).await?;
-        let encoded = self.encode(app_id, downlink).await?;
+        let mut encoded = self.encode(app_id, downlink).await?;
+        if schedule == Schedule::Replace && self.outgoing.has_network(app_id) {
+            // It also replaces what the network has taken.
+            encoded.schedule = Some(queue::REPLACE.to_owned());
+        }
         queue::put(self.store.as_ref(), app_id, dev_id, &encoded, schedule).await
     }
 

@@ -7,13 +7,15 @@ use std::sync::Arc;
 
 use server::usage::Usage;
 use types::{
-    Activation, AppId, Clock, DevId, Kind, Kinded, Metadata, NetworkDevice, NetworkEvent, NetworkJoin, NetworkUplink,
+    Activation, AppId, Clock, DevId, DownlinkReport, Kind, Kinded, Metadata, NetworkDevice, NetworkEvent, NetworkJoin,
+    NetworkUplink,
 };
 
 pub use self::registration::Registration;
 use crate::{
     Error,
     device::Devices,
+    downlink::Outgoing,
     metrics,
     output::{Event, Message, Output},
     status::Traffic,
@@ -26,6 +28,8 @@ pub struct NetworkEvents {
     pub devices: Devices,
     /// Handles uplinks.
     pub uplinks: Arc<Uplinks>,
+    /// Knows which downlinks networks have taken.
+    pub outgoing: Arc<Outgoing>,
     /// Where events go.
     pub output: Arc<dyn Output>,
     /// Counts uplinks and activations.
@@ -43,7 +47,7 @@ impl NetworkEvents {
         match event {
             NetworkEvent::Uplink(uplink) => self.uplink(registration, *uplink).await,
             NetworkEvent::Join(join) => self.join(registration, join).await,
-            NetworkEvent::Downlink(_) => Ok(()),
+            NetworkEvent::Downlink(report) => self.downlink(registration, report).await,
         }
     }
 
@@ -71,6 +75,15 @@ impl NetworkEvents {
         let activation = Activation { error: None, app_eui, dev_eui, dev_addr, metadata };
         self.publish(&registration.app_id, dev_id, Event::Activation(activation));
         Ok(())
+    }
+
+    /// Tells an application what became of a downlink. Nobody learns of those for devices that are not registered.
+    async fn downlink(&self, registration: &Registration, report: DownlinkReport) -> Result<(), Error> {
+        let DownlinkReport { device, id, outcome } = report;
+        match self.find(registration, &device).await? {
+            Some(dev_id) => self.outgoing.report(&registration.app_id, &dev_id, &id, outcome).await,
+            None => Ok(()),
+        }
     }
 
     fn publish(&self, app_id: &AppId, dev_id: DevId, event: Event) {

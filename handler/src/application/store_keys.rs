@@ -59,6 +59,11 @@ pub(crate) fn downlinks(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
     key(app_id, &format!("downlinks/{dev_id}"))
 }
 
+/// The prefix of the queues of an application's devices.
+pub(crate) fn all_downlinks(app_id: &AppId) -> Result<Key, Error> {
+    key(app_id, "downlinks/")
+}
+
 /// The downlinks of a device that its network has taken, and has not reported the end of.
 pub(crate) fn sent_downlinks(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
     key(app_id, &format!("sent/{dev_id}"))

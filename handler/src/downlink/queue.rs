@@ -7,6 +7,8 @@ use types::{AppId, DevId, Downlink};
 
 use crate::{Error, application::store_keys};
 
+/// The schedule of a downlink that replaces the others, also those that its network has taken already.
+pub(super) const REPLACE: &str = "replace";
 const QUEUE_MAX: usize = 32;
 /// How often a change is attempted while others change the same queue.
 const PUT_ATTEMPTS_MAX: usize = 20;
@@ -26,7 +28,7 @@ impl Schedule {
     /// The schedule of this name; [`Error::Invalid`] if it is unknown.
     pub(super) fn parse(name: &str) -> Result<Self, Error> {
         match name {
-            "" | "replace" => Ok(Self::Replace),
+            "" | REPLACE => Ok(Self::Replace),
             "first" => Ok(Self::First),
             "last" => Ok(Self::Last),
             _ => Err(Error::invalid("ScheduleType", "unknown")),

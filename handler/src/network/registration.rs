@@ -26,6 +26,16 @@ pub struct Registration {
 }
 
 impl NetworkEvents {
+    /// The id of a network's device, if it is registered.
+    pub(super) async fn find(
+        &self,
+        registration: &Registration,
+        device: &NetworkDevice,
+    ) -> Result<Option<DevId>, Error> {
+        let candidates = candidates(device, registration.ids)?;
+        self.devices.find(&registration.app_id, (device.app_eui, device.dev_eui), &candidates).await
+    }
+
     /// The id of a network's device, which is registered if that is allowed.
     pub(super) async fn device(&self, registration: &Registration, device: &NetworkDevice) -> Result<DevId, Error> {
         let Registration { app_id, is_automatic, ids } = registration;

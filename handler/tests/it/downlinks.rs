@@ -6,7 +6,7 @@ use handler::{
     Settings,
     application::{Application, Applications, JoinKeyChange},
     device::Devices,
-    downlink::{DownlinkReceiver, Downlinks},
+    downlink::{DownlinkReceiver, Downlinks, Outgoing},
     output::mqtt::MqttOutput,
     payload::Payloads,
 };
@@ -48,11 +48,13 @@ impl Fixture {
             applications.register(&id(app_id)).await.unwrap();
             devices.set(device(app_id)).await.unwrap();
         }
+        let output = Arc::new(MqttOutput::new(router.clone(), &Default::default()));
         let receiver = Arc::new(DownlinkReceiver::new(Downlinks {
             applications: applications.clone(),
             devices: devices.clone(),
             payloads: Arc::new(Payloads::new(pool(), &Settings::default()).unwrap()),
-            output: Arc::new(MqttOutput::new(router.clone(), &Default::default())),
+            outgoing: Arc::new(Outgoing::new(store.clone(), output.clone())),
+            output,
             store: store.clone(),
             traffic: Arc::default(),
             clock: Arc::new(SystemClock),

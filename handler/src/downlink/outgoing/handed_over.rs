@@ -1,0 +1,112 @@
+//! What of a device's downlinks is in its queue, and what its network has taken.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+use store::{Batch, Commit, Entry, Store};
+use types::{AppId, DevEui, DevId, Downlink};
+
+use crate::{Error, application::store_keys, device, downlink::queue::REPLACE};
+
+/// Maximum number of downlinks of a device about which a report is awaited. Of the oldest, nothing is told any more.
+const HANDED_OVER_MAX: usize = 64;
+/// How often a change is attempted while others change the same queue.
+const CHANGE_ATTEMPTS_MAX: usize = 20;
+
+/// A downlink that a network has taken.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct HandedOver {
+    /// The network's id of it.
+    pub(super) id: String,
+    pub(super) downlink: Downlink,
+}
+
+/// The next downlink for a device.
+pub(super) struct Waiting {
+    pub(super) dev_eui: DevEui,
+    pub(super) downlink: Downlink,
+}
+
+/// The first downlink in the queue of a device; none if it is empty, or the device does not exist.
+pub(super) async fn next(store: &dyn Store, app_id: &AppId, dev_id: &DevId) -> Result<Option<Waiting>, Error> {
+    let keys = [store_keys::device(app_id, dev_id)?, store_keys::downlinks(app_id, dev_id)?];
+    let [Some(device), queue] = store.get_array(&keys).await? else { return Ok(None) };
+    let dev_eui = device::dev_eui(&device.value)?;
+    let downlink = read::<Downlink>(queue.as_ref())?.pop_front();
+    Ok(downlink.map(|downlink| Waiting { dev_eui, downlink }))
+}
+
+/// Takes a downlink from the queue of a device, and adds it to those that its network has taken, if it has.
+pub(super) async fn done(
+    store: &dyn Store,
+    app_id: &AppId,
+    dev_id: &DevId,
+    downlink: &Downlink,
+    handed_over: Option<HandedOver>,
+) -> Result<(), Error> {
+    let text = serde_json::to_string(downlink)?;
+    change(store, app_id, dev_id, |queue, taken| {
+        // The application may have changed the queue in the meantime.
+        let place = queue.iter().position(|other| serde_json::to_string(other).is_ok_and(|other| other == text));
+        place.map(|place| queue.remove(place));
+        if let Some(handed_over) = &handed_over {
+            if downlink.schedule.as_deref() == Some(REPLACE) {
+                taken.clear();
+            }
+            taken.push_back(handed_over.clone());
+            taken.drain(..taken.len().saturating_sub(HANDED_OVER_MAX));
+        }
+    })
+    .await
+}
+
+/// The downlink that a network has taken under this id. It is forgotten if `remove` says so.
+pub(super) async fn take(
+    store: &dyn Store,
+    app_id: &AppId,
+    dev_id: &DevId,
+    id: &str,
+    remove: impl Fn(&Downlink) -> bool,
+) -> Result<Option<Downlink>, Error> {
+    let [taken] = store.get_array(&[store_keys::sent_downlinks(app_id, dev_id)?]).await?;
+    let found = read::<HandedOver>(taken.as_ref())?.into_iter().find(|taken| taken.id == id);
+    let Some(HandedOver { downlink, .. }) = found else { return Ok(None) };
+    if remove(&downlink) {
+        change(store, app_id, dev_id, |_, taken| taken.retain(|taken| taken.id != id)).await?;
+    }
+    Ok(Some(Downlink { schedule: None, ..downlink }))
+}
+
+/// Changes the queue of a device and what its network has taken, as long as the device exists.
+async fn change(
+    store: &dyn Store,
+    app_id: &AppId,
+    dev_id: &DevId,
+    change: impl Fn(&mut VecDeque<Downlink>, &mut VecDeque<HandedOver>),
+) -> Result<(), Error> {
+    let keys = [
+        store_keys::device(app_id, dev_id)?,
+        store_keys::downlinks(app_id, dev_id)?,
+        store_keys::sent_downlinks(app_id, dev_id)?,
+    ];
+    let changed = store::retry(CHANGE_ATTEMPTS_MAX, async || {
+        let [Some(device), queued, taken] = store.get_array(&keys).await? else { return Ok(Some(())) };
+        let (mut queue, mut list) = (read(queued.as_ref())?, read(taken.as_ref())?);
+        change(&mut queue, &mut list);
+        let [device_key, queue_key, taken_key] = keys.clone();
+        let batch = Batch::new()
+            .expect(device_key, device.version)
+            .expect_entry(&queue_key, queued.as_ref())
+            .expect_entry(&taken_key, taken.as_ref());
+        let batch =
+            if queue.is_empty() { batch.delete(queue_key) } else { batch.put(queue_key, serde_json::to_vec(&queue)?) };
+        let batch =
+            if list.is_empty() { batch.delete(taken_key) } else { batch.put(taken_key, serde_json::to_vec(&list)?) };
+        Ok::<_, Error>((store.commit(batch).await? == Commit::Done).then_some(()))
+    });
+    changed.await?.ok_or_else(|| Error::Conflict(format!("downlink queue of {app_id}:{dev_id}")))
+}
+
+fn read<T: for<'de> Deserialize<'de>>(entry: Option<&Entry>) -> Result<VecDeque<T>, Error> {
+    Ok(entry.map(|entry| serde_json::from_slice(&entry.value)).transpose()?.unwrap_or_default())
+}
