@@ -175,6 +175,25 @@ async fn a_device_of_chirpstack_looks_like_one_of_v2() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn mosquitto_sub_receives_a_device_of_chirpstack() {
+    let Some((mut chirpstack, server, _dir)) = start(CHIRPSTACK_APPLICATION, "register = true").await else { return };
+    let (host, port) = server.process.place("MQTT").rsplit_once(':').unwrap();
+    let mut command = Command::new("mosquitto_sub");
+    command.args(["-h", host, "-p", port, "-t", "+/devices/+/up", "-C", "1", "-W", "20"]);
+    command.args(["-u", server.owner.app_id.as_str(), "-P", server.owner.key.expose()]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    for counter in 1.. {
+        chirpstack.uplink(DEVICE, "Kitchen", counter).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        if child.try_wait().unwrap().is_some() {
+            break;
+        }
+    }
+    let up: Value = serde_json::from_slice(&child.wait_with_output().unwrap().stdout).unwrap();
+    assert_eq!((&up["dev_id"], &up["payload_fields"]["n"]), (&json!("kitchen"), &json!(1)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn events_that_lead_nowhere_are_dropped_and_counted() {
     let Some((mut chirpstack, mut server, _dir)) = start(CHIRPSTACK_APPLICATION, "").await else { return };
     chirpstack.uplink(DEVICE, "Kitchen", 1).await;
