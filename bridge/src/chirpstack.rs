@@ -13,6 +13,7 @@ mod intake;
 mod javascript;
 mod log_event;
 mod network;
+mod offline;
 mod report;
 mod routes;
 mod settings;
@@ -25,6 +26,7 @@ mod uplink;
 pub use self::{
     bridge::Bridge,
     network::ChirpStackNetwork,
+    offline::{OfflineDecoder, OfflineDevice, OfflineUplink},
     settings::{ChirpStackSettings, GrpcSettings},
     shadow::Shadow,
 };

@@ -1,7 +1,8 @@
-//! `airlock demo`: all services with a sample application, for a first look.
+//! `airlock demo`: all services with a sample application, for a first look. `chirpstack.rs` plays a network instead.
 //!
 //! It uses the same interfaces as any client: there are no shortcuts into the services.
 
+mod chirpstack;
 mod sample;
 
 use std::{env, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
@@ -43,6 +44,9 @@ pub(crate) struct Demo {
     /// Exit after this many uplinks; the exit code is 0 only if all of them had the right fields
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     count: Option<u32>,
+    /// Play a ChirpStack 4 server, and decode its uplinks as `airlock bridge chirpstack` does
+    #[arg(long, conflicts_with = "decoder")]
+    chirpstack: bool,
     /// Use your own decoder instead of the sample functions
     #[arg(long, value_name = "FILE", requires = "payload")]
     decoder: Option<PathBuf>,
@@ -57,6 +61,9 @@ pub(crate) struct Demo {
 
 /// Starts the services in a temporary directory, sends uplinks, and prints each as it arrives.
 pub(crate) async fn run(demo: Demo, settings: Settings, random: Arc<dyn Random>) -> anyhow::Result<()> {
+    if demo.chirpstack {
+        return chirpstack::run(demo.count, &settings, random.as_ref()).await;
+    }
     let scenario = Scenario::new(&demo)?;
     let directory = tempfile::tempdir().context("cannot create a temporary directory")?;
     say("Starting account, discovery, handler and MQTT broker in a temporary directory …")?;

@@ -26,6 +26,24 @@ fn runs_a_decoder_of_the_user() {
 }
 
 #[test]
+fn plays_a_chirpstack_server_and_says_how_to_use_ones_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = printed(&run(airlock(dir.path()).args(["demo", "--chirpstack", "--count", "8"]), ""));
+    let uplinks: Vec<_> = out.lines().filter(|line| line.contains(" µs, ") && line.ends_with(" fuel")).collect();
+    assert_eq!(uplinks.len(), 8, "{out}");
+    for (device, member) in
+        [("Greenhouse", "temperature"), ("Tank", "level"), ("Water meter", "litres"), ("Front door", "openings")]
+    {
+        let of_device = uplinks.iter().filter(|line| line.contains(device) && line.contains(member));
+        assert_eq!(of_device.count(), 2, "{out}");
+    }
+    assert!(out.contains("bridge chirpstack --shadow --mqtt") && out.contains("8 uplinks were decoded"), "{out}");
+    let arguments = ["demo", "--chirpstack", "--decoder", "x.js", "--payload", "00"];
+    let error = complaint(&run(airlock(dir.path()).args(arguments), ""));
+    assert!(error.contains("cannot be used with"), "{error}");
+}
+
+#[test]
 fn fails_when_the_decoder_fails() {
     let dir = tempfile::tempdir().unwrap();
     let decoder = dir.path().join("mine.js");

@@ -14,6 +14,7 @@ use std::{
     time::Duration,
 };
 
+use api::chirpstack::{GetDeviceProfileResponse, GetDeviceResponse};
 use client::chirpstack::ChirpStackClient;
 use lru::LruCache;
 
@@ -97,19 +98,29 @@ impl Directory {
     }
 
     async fn fetch_profile(&self, id: &str) -> client::Result<Arc<Profile>> {
-        let profile = Arc::new(self.codecs.profile(self.api.device_profile(id).await?));
-        let mut known = self.lock();
-        known.profiles.put(id.into(), profile.clone());
-        known.is_changed = true;
-        Ok(profile)
+        Ok(self.add_profile(self.api.device_profile(id).await?))
     }
 
     async fn fetch_device(&self, dev_eui: &str) -> client::Result<Arc<Device>> {
-        let device = Arc::new(Device::from(self.api.device(dev_eui).await?));
+        Ok(self.add_device(self.api.device(dev_eui).await?))
+    }
+
+    /// Adds a device profile as the API describes it.
+    pub(super) fn add_profile(&self, response: GetDeviceProfileResponse) -> Arc<Profile> {
+        let profile = Arc::new(self.codecs.profile(response));
         let mut known = self.lock();
-        known.devices.put(dev_eui.into(), device.clone());
+        known.profiles.put(profile.record.id.as_str().into(), profile.clone());
         known.is_changed = true;
-        Ok(device)
+        profile
+    }
+
+    /// Adds a device as the API describes it.
+    pub(super) fn add_device(&self, response: GetDeviceResponse) -> Arc<Device> {
+        let device = Arc::new(Device::from(response));
+        let mut known = self.lock();
+        known.devices.put(device.dev_eui.clone(), device.clone());
+        known.is_changed = true;
+        device
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
