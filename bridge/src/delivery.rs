@@ -25,6 +25,16 @@ impl Ack {
         Self { acknowledge: Box::pin(acknowledge), _permit: permit }
     }
 
+    /// Does something more behind the acknowledgement.
+    pub(crate) fn then(self, after: impl FnOnce() + Send + 'static) -> Self {
+        let Self { acknowledge, _permit } = self;
+        let acknowledge = async move {
+            acknowledge.await;
+            after();
+        };
+        Self { acknowledge: Box::pin(acknowledge), _permit }
+    }
+
     pub(crate) async fn acknowledge(self) {
         self.acknowledge.await;
     }

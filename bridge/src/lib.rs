@@ -1,12 +1,14 @@
 #![doc = include_str!("../README.md")]
 
 mod backoff;
+mod cayenne;
 pub mod chirpstack;
 mod dedup;
 mod delivery;
 mod environment;
 mod error;
 mod hand_over;
+mod http;
 mod lanes;
 mod look_up;
 mod members;
@@ -23,10 +25,12 @@ mod script;
 mod secret_file;
 mod settings;
 mod state_dir;
+pub mod things_stack;
 
 pub use self::{
     environment::Environment,
     error::Error,
+    http::webhook_router,
     mqtt::MqttSettings,
     network::{Network, Receiver, Route},
     observation::{Observation, Verdict},

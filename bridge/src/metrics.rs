@@ -13,6 +13,10 @@ const API_FAILURES: &str = "airlock_bridge_api_failures_total";
 const SANDBOX: &str = "airlock_bridge_sandbox_seconds";
 const FUEL: &str = "airlock_bridge_sandbox_fuel";
 
+const CATCH_UPS: &str = "airlock_bridge_catch_ups_total";
+const CAUGHT_UP_UPLINKS: &str = "airlock_bridge_caught_up_uplinks_total";
+const WEBHOOK_REFUSALS: &str = "airlock_bridge_webhook_refusals_total";
+
 pub(crate) fn describe() {
     describe_counter!(
         UPLINKS,
@@ -26,6 +30,9 @@ pub(crate) fn describe() {
     describe_counter!(DROPPED, "Messages that were not published, by reason");
     describe_counter!(RETRIED, "Attempts to hand an event over to the handler that failed, and are repeated");
     describe_counter!(API_FAILURES, "Calls of the network's API that failed, by kind");
+    describe_counter!(CATCH_UPS, "Queries of a storage integration by result: complete, refused or failed");
+    describe_counter!(CAUGHT_UP_UPLINKS, "Uplinks that a storage integration returned");
+    describe_counter!(WEBHOOK_REFUSALS, "Requests of webhooks that were refused, by status");
     describe_histogram!(SANDBOX, metrics::Unit::Seconds, "Time of a message in its sandbox");
     describe_histogram!(FUEL, metrics::Unit::Count, "Fuel that a message used");
 }
@@ -57,6 +64,16 @@ pub(crate) fn lost(events: u64) {
 
 pub(crate) fn api_failed(kind: types::Kind) {
     counter!(API_FAILURES, "kind" => kind.to_string()).increment(1);
+}
+
+/// Counts a query of a storage integration, and the uplinks that it returned.
+pub(crate) fn caught_up(result: &'static str, uplinks: u64) {
+    counter!(CATCH_UPS, "result" => result).increment(1);
+    counter!(CAUGHT_UP_UPLINKS).increment(uplinks);
+}
+
+pub(crate) fn webhook_refused(status: u16) {
+    counter!(WEBHOOK_REFUSALS, "status" => status.to_string()).increment(1);
 }
 
 pub(crate) fn ran(fuel: u64, elapsed: Duration) {

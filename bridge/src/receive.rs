@@ -27,9 +27,20 @@ pub(crate) fn receive(
 
 /// Reports a connection as a health check.
 pub(crate) fn report_connection(health: &Health, name: &'static str, connected: &watch::Receiver<bool>) {
-    let connected = connected.clone();
+    report_connections(health, name, vec![connected.clone()]);
+}
+
+/// Reports connections as one health check.
+pub(crate) fn report_connections(health: &Health, name: &'static str, connected: Vec<watch::Receiver<bool>>) {
     health.add(name, move || {
-        let is_connected = *connected.borrow();
-        async move { if is_connected { Ok(()) } else { Err("not connected".to_owned()) } }
+        let count = connected.iter().filter(|connected| !*connected.borrow()).count();
+        let of = connected.len();
+        async move {
+            match count {
+                0 => Ok(()),
+                1 if of == 1 => Err("not connected".to_owned()),
+                _ => Err(format!("{count} of {of} not connected")),
+            }
+        }
     });
 }

@@ -12,19 +12,26 @@ use crate::Error;
 /// A file with a secret.
 #[derive(Clone)]
 pub(crate) struct SecretFile {
-    path: PathBuf,
+    /// None for a secret that is a setting itself.
+    path: Option<PathBuf>,
     first: Secret,
 }
 
 impl SecretFile {
     /// Reads the file for the first time.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
-        Ok(Self { path: path.to_owned(), first: read_secret(path)? })
+        Ok(Self { path: Some(path.to_owned()), first: read_secret(path)? })
+    }
+
+    /// A secret that is in no file.
+    pub(crate) fn given(secret: Secret) -> Self {
+        Self { path: None, first: secret }
     }
 
     /// What the file has now, or what it had first if it cannot be read.
     pub(crate) fn current(&self) -> Secret {
-        read_secret(&self.path).unwrap_or_else(|error| {
+        let Some(path) = &self.path else { return self.first.clone() };
+        read_secret(path).unwrap_or_else(|error| {
             tracing::warn!(%error, "cannot read a secret again");
             self.first.clone()
         })

@@ -12,7 +12,7 @@ use serde::{
 };
 use types::{AppId, DeviceIds};
 
-use crate::chirpstack::ChirpStackSettings;
+use crate::{chirpstack::ChirpStackSettings, things_stack::ThingsStackSettings};
 
 /// The bridges to networks.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
@@ -20,6 +20,8 @@ use crate::chirpstack::ChirpStackSettings;
 pub struct Settings {
     /// The bridge to ChirpStack 4, `airlock bridge chirpstack`.
     pub chirpstack: ChirpStackSettings,
+    /// The bridge to The Things Stack 3, `airlock bridge things-stack`.
+    pub things_stack: ThingsStackSettings,
     /// Networks whose devices belong to applications of this handler. In a file, `[[bridge]]` is one of them; or
     /// `[[bridge.into]]`, beside the table above.
     pub into: Vec<NetworkSettings>,
@@ -58,6 +60,7 @@ pub struct ApplicationSettings {
 #[serde(default, deny_unknown_fields)]
 struct Table {
     chirpstack: ChirpStackSettings,
+    things_stack: ThingsStackSettings,
     into: Vec<NetworkSettings>,
 }
 
@@ -74,8 +77,8 @@ impl<'de> Deserialize<'de> for Settings {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Settings, A::Error> {
-                let Table { chirpstack, into } = Table::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Settings { chirpstack, into })
+                let Table { chirpstack, things_stack, into } = Table::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Settings { chirpstack, things_stack, into })
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Settings, A::Error> {

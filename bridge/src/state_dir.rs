@@ -15,6 +15,7 @@ use crate::Error;
 const LOCK: &str = "lock";
 const CLIENT_ID: &str = "client-id";
 const IMPORTED: &str = "imported.json";
+const POSITIONS: &str = "positions.json";
 
 /// A directory that only its owner may read, and that one process has locked.
 pub(crate) struct StateDir {
@@ -52,6 +53,11 @@ impl StateDir {
         let id = format!("airlock-{:016x}", u64::from_be_bytes(random.array()));
         write_private(&path, id.as_bytes()).map_err(|source| Error::File { action: "write", path, source })?;
         Ok(id)
+    }
+
+    /// The file that says up to when messages have been published.
+    pub(crate) fn positions(&self) -> PathBuf {
+        self.path.join(POSITIONS)
     }
 
     /// The file of what was imported, which has secrets.

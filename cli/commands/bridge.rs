@@ -1,12 +1,15 @@
 //! `airlock bridge …`: decodes the traffic of an existing network.
 
 mod chirpstack;
+mod network;
 mod report;
+mod run;
 mod shadow;
+mod things_stack;
 
 use clap::Subcommand;
 
-use self::chirpstack::ChirpStack;
+use self::{chirpstack::ChirpStack, things_stack::ThingsStack};
 use crate::settings::Settings;
 
 #[derive(Debug, Subcommand)]
@@ -17,10 +20,18 @@ pub(crate) enum Bridge {
     /// tags come from ChirpStack's API. Everything else is a setting in `[bridge.chirpstack]`.
     #[command(name = "chirpstack")]
     ChirpStack(ChirpStack),
+    /// Decode the messages of The Things Stack 3, with its own payload formatters
+    ///
+    /// Applications receive the same topics and JSON as from The Things Stack, with `decoded_payload` filled in.
+    /// Formatters of devices, applications and the device repository come from The Things Stack's API. Everything else
+    /// is a setting in `[bridge.things_stack]`.
+    #[command(name = "things-stack")]
+    ThingsStack(ThingsStack),
 }
 
 pub(crate) async fn run(command: Bridge, settings: Settings) -> anyhow::Result<()> {
     match command {
         Bridge::ChirpStack(command) => chirpstack::run(command, settings).await,
+        Bridge::ThingsStack(command) => things_stack::run(command, settings).await,
     }
 }

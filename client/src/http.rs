@@ -101,6 +101,13 @@ impl Http {
         serde_json::from_slice(&body).map_err(|error| self.unreadable(error))
     }
 
+    /// Makes a call and parses the response as JSON values, one after the other.
+    pub(crate) async fn json_stream<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<Vec<T>> {
+        let body = self.send(request).await?;
+        let values = serde_json::Deserializer::from_slice(&body).into_iter();
+        values.collect::<std::result::Result<_, _>>().map_err(|error| self.unreadable(error))
+    }
+
     /// Makes a call, with retries where that is safe, and returns the body of the response.
     async fn send(&self, request: RequestBuilder) -> Result<Vec<u8>> {
         // This crate builds paths and bodies; only the credential can be invalid in a header.
@@ -154,9 +161,10 @@ impl Http {
 }
 
 fn refused(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Error {
-    // OAuth responses have the text in `error_description`, exchanges in `description`, all others in `error`.
+    // OAuth responses have the text in `error_description`, exchanges in `description`, The Things Stack in `message`,
+    // all others in `error`.
     let response: Option<serde_json::Value> = serde_json::from_slice(body).ok();
-    let message = ["error_description", "description", "error"]
+    let message = ["error_description", "description", "message", "error"]
         .into_iter()
         .find_map(|member| response.as_ref()?.get(member)?.as_str())
         .map_or_else(|| status.to_string(), str::to_owned);

@@ -11,6 +11,7 @@ mod http;
 pub mod mqtt;
 mod random;
 mod retry;
+pub mod things_stack;
 mod trust;
 
 pub use api;

@@ -17,6 +17,7 @@ mod recording_store;
 mod redis;
 mod schemathesis;
 mod small_disk;
+mod things_stack;
 
 use std::io::Write;
 
@@ -37,6 +38,7 @@ pub use self::{
     redis::{RedisProcess, encode as redis_command},
     schemathesis::Schemathesis,
     small_disk::SmallDisk,
+    things_stack::{THINGS_STACK_APPLICATION, THINGS_STACK_KEY, ThingsStackApi, things_stack_uplink},
 };
 
 /// Reports that a test cannot run because `missing`, and how to change that.

@@ -11,7 +11,7 @@ use std::{
 use serde_json::{Value, json};
 use testing::{
     CHIRPSTACK_APPLICATION, CHIRPSTACK_TOKEN, ChirpStackApi, Mosquitto, MqttClient, Proxy, RedisProcess,
-    chirpstack_uplink,
+    THINGS_STACK_APPLICATION, THINGS_STACK_KEY, ThingsStackApi, chirpstack_uplink, things_stack_uplink,
 };
 
 use crate::harness::{MESSAGE_TIMEOUT, airlock, complaint};
@@ -31,7 +31,9 @@ impl Process {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let telemetry = lines.next().unwrap();
         let telemetry = telemetry.split(['/', ' ']).find_map(|word| word.parse().ok()).unwrap();
-        assert!(lines.any(|line| line.starts_with("Decoding the events of")), "it did not get ready");
+        let is_ready =
+            |line: &str| line.starts_with("Decoding the events of") || line.starts_with("Decoding the messages of");
+        assert!(lines.any(|line| is_ready(&line)), "it did not get ready");
         std::thread::spawn(move || lines.for_each(drop));
         Self { child, telemetry }
     }
@@ -254,5 +256,55 @@ async fn a_bridge_without_what_it_needs_says_what_to_give() {
     ] {
         let text = complaint(&airlock(dir.path()).args(["bridge", "chirpstack"]).args(arguments).output().unwrap());
         assert!(text.contains(expected) && !text.contains("hush"), "{arguments:?}: {text}");
+    }
+}
+
+/// The Things Stack keeps nothing for a client that is not connected; its storage integration does.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_bridge_to_the_things_stack_catches_up_in_order() {
+    server::system::install_crypto();
+    let (Some(server), Some(broker)) = (Mosquitto::start(), Mosquitto::start()) else { return };
+    let (api, dir) = (ThingsStackApi::start().await, tempfile::tempdir().unwrap());
+    let script = "function decodeUplink(input) { return {data: {n: input.bytes[0]}} }";
+    let formatters = json!({"up_formatter": "FORMATTER_JAVASCRIPT", "up_formatter_parameter": script});
+    api.set_device("sensors", "dev1", json!({"formatters": formatters}));
+    let key_file = dir.path().join("app.key");
+    std::fs::write(&key_file, THINGS_STACK_KEY).unwrap();
+    let start = || {
+        let mut command = airlock(dir.path());
+        command
+            .env("AIRLOCK_TELEMETRY__LISTEN", "127.0.0.1:0")
+            .args(["bridge", "things-stack", "--key-file"])
+            .arg(&key_file);
+        command.args(["--api", &api.url(), "--mqtt", &server.url(), "--to", &broker.url()]);
+        Process::start(command.args(["--application", THINGS_STACK_APPLICATION]))
+    };
+    let mut application = MqttClient::connect(&broker.url()).await;
+    application.subscribe("v3/+/devices/+/up").await;
+    let mut things_stack = MqttClient::connect(&server.url()).await;
+    let mut send_all = async |counters: std::ops::Range<u32>| {
+        for counter in counters {
+            let mut uplink = things_stack_uplink("dev1", counter, "AQ==");
+            uplink["received_at"] = json!(types::Clock::now(&server::system::SystemClock).to_rfc3339());
+            api.store(uplink.clone());
+            let topic = format!("v3/{THINGS_STACK_APPLICATION}/devices/dev1/up");
+            things_stack.publish(&topic, uplink.to_string()).await;
+        }
+    };
+    for round in 0..3 {
+        let process = start();
+        process.wait_for_metric("airlock_bridge_catch_ups_total").await;
+        send_all(round * 100..round * 100 + 50).await;
+        process.kill();
+        send_all(round * 100 + 50..(round + 1) * 100).await;
+    }
+    let _process = start();
+    let mut next = 0;
+    while next < 300 {
+        let up = application.next().await.json();
+        assert_eq!(up["uplink_message"]["decoded_payload"], json!({"n": 1}));
+        let counter = up["uplink_message"]["f_cnt"].as_u64().unwrap();
+        assert!(counter <= next, "{counter} came before {next}");
+        next = next.max(counter + 1);
     }
 }

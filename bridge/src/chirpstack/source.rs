@@ -56,6 +56,8 @@ impl Events {
                     group: None,
                     in_flight_max: settings.in_flight_max.max(1),
                     keeps_session: false,
+                    tries_mqtt5: true,
+                    on_granted: None,
                 };
                 Self::Mqtt(receive(endpoint, subscription, device(String::new()), work))
             }
@@ -101,5 +103,7 @@ pub(super) fn subscription(settings: &ChirpStackSettings, filter: String, group:
         group: settings.shared_subscription.then_some(group),
         in_flight_max: settings.in_flight_max.max(1),
         keeps_session: true,
+        tries_mqtt5: true,
+        on_granted: None,
     }
 }

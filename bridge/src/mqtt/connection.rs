@@ -346,7 +346,7 @@ fn is_closed_by_peer(error: &io::Error) -> bool {
 
 fn refusal(code: &str) -> String {
     let advice = match code {
-        "BadUserNamePassword" | "NotAuthorized" => ": check `username` and `password_file`",
+        "BadUserNamePassword" | "NotAuthorized" => ": check the user and the password",
         _ => "",
     };
     format!("the broker refused the connection ({code}){advice}")

@@ -37,6 +37,21 @@ impl Endpoint {
         Ok(Self { url, client_id, login: login(settings, &setting)?, transport })
     }
 
+    /// The same for a user and password that do not come from these settings, which must not have any.
+    pub(crate) fn with_login(
+        settings: &MqttSettings,
+        table: &str,
+        client_id: String,
+        (username, password): (&str, SecretFile),
+    ) -> Result<Self, Error> {
+        if settings.username.is_some() || settings.password_file.is_some() {
+            let reason = "must not be set: users are the applications, and passwords their API keys";
+            return Err(Error::setting(format!("{table}.username"), reason));
+        }
+        let login = Some(Login { username: username.to_owned(), password: Some(password) });
+        Ok(Self { login, ..Self::new(settings, table, client_id)? })
+    }
+
     /// The user name and the password, which is read again because it may have been replaced.
     pub(super) fn login(&self) -> Option<(&str, Secret)> {
         let Login { username, password } = self.login.as_ref()?;

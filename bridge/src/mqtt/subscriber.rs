@@ -33,6 +33,11 @@ pub(crate) struct Subscription {
     pub(crate) in_flight_max: u16,
     /// Whether the broker keeps what arrives while there is no connection.
     pub(crate) keeps_session: bool,
+    /// Whether MQTT 5 is tried before 3.1.1.
+    pub(crate) tries_mqtt5: bool,
+    /// Is called whenever the broker has granted the subscription, before its first message comes. Where it is set, no
+    /// message is dropped when there are too many: what the broker has dropped meanwhile can be had in another way.
+    pub(crate) on_granted: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
 /// A subscription that reconnects by itself.
@@ -101,8 +106,9 @@ struct Task<F> {
 
 impl<F: Fn(Delivery)> Task<F> {
     async fn run(mut self) {
-        let (mut backoff, mut choice, mut is_failing) = (Backoff::new(), ProtocolChoice::default(), false);
-        let Subscription { in_flight_max, keeps_session, .. } = self.subscription;
+        let Subscription { in_flight_max, keeps_session, tries_mqtt5, .. } = self.subscription;
+        let mut choice = ProtocolChoice { is_fixed: !tries_mqtt5, ..ProtocolChoice::default() };
+        let (mut backoff, mut is_failing) = (Backoff::new(), false);
         let role = Role::Subscriber { in_flight_max, keeps_session };
         loop {
             let mut connection = Connection::open(&self.endpoint, choice.next(), role);
@@ -145,6 +151,9 @@ impl<F: Fn(Delivery)> Task<F> {
             }
             Event::Subscribed { refusal: None } => {
                 tracing::info!(broker = %self.endpoint.url, "receiving messages");
+                if let Some(on_granted) = &self.subscription.on_granted {
+                    on_granted();
+                }
                 self.subscribed.send_replace(true);
             }
             Event::Subscribed { refusal: Some(reason) } => return self.refused(&reason),
@@ -201,7 +210,9 @@ impl<F: Fn(Delivery)> Task<F> {
         let permit = match self.in_flight.clone().try_acquire_owned() {
             Ok(permit) => permit,
             // It was sent at most once: nobody keeps it.
-            Err(_) if packet.is_none() => return crate::metrics::dropped("too many in progress"),
+            Err(_) if packet.is_none() && self.subscription.on_granted.is_none() => {
+                return crate::metrics::dropped("too many in progress");
+            }
             Err(_) => match self.in_flight.clone().acquire_owned().await {
                 Ok(permit) => permit,
                 // Nobody closes it.
@@ -239,11 +250,13 @@ const V5_TRIES: u32 = 3;
 pub(super) struct ProtocolChoice {
     closed: u32,
     is_refused: bool,
+    /// Whether only 3.1.1 is used.
+    is_fixed: bool,
 }
 
 impl ProtocolChoice {
     pub(super) fn next(&self) -> Protocol {
-        if self.is_refused || self.closed >= V5_TRIES { Protocol::V4 } else { Protocol::V5 }
+        if self.is_fixed || self.is_refused || self.closed >= V5_TRIES { Protocol::V4 } else { Protocol::V5 }
     }
 
     /// Takes note of the end of a connection, or of an attempt. After a 3.1.1 one, version 5 is tried again.

@@ -1,7 +1,7 @@
 //! A broker, a stand-in for ChirpStack's API, and a bridge between them.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, OnceLock},
     time::Duration,
 };
@@ -36,6 +36,16 @@ fn pool() -> Arc<Pool> {
         Arc::new(Pool::start(Arc::new(Engine::new(&settings).unwrap())).unwrap())
     };
     POOL.get_or_init(start).clone()
+}
+
+/// What a bridge takes from its process.
+pub fn environment(dir: &Path, directory: &str) -> Environment {
+    Environment {
+        pool: pool(),
+        clock: Arc::new(SystemClock),
+        random: Arc::new(OsRandom),
+        state_dir: dir.join(directory),
+    }
 }
 
 /// A network: the broker, the API, and what a bridge needs to know of them.
@@ -74,12 +84,7 @@ impl Network {
 
     /// What a bridge takes from its process; `directory` is for it alone.
     pub fn environment(&self, directory: &str) -> Environment {
-        Environment {
-            pool: pool(),
-            clock: Arc::new(SystemClock),
-            random: Arc::new(OsRandom),
-            state_dir: self.dir.path().join(directory),
-        }
+        environment(self.dir.path(), directory)
     }
 
     pub async fn try_bridge(&self) -> Result<Bridge, Error> {

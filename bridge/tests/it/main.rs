@@ -11,4 +11,5 @@ mod harness;
 mod losses;
 mod shadow;
 mod stream;
+mod things_stack;
 mod to_stream;

@@ -1,21 +1,12 @@
 //! `airlock bridge chirpstack`.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::path::PathBuf;
 
-use bridge::{
-    Environment,
-    chirpstack::{Bridge, ChirpStackSettings},
-};
+use bridge::chirpstack::ChirpStackSettings;
 use clap::Args;
-use server::{
-    audit::AuditLog,
-    shutdown::{Drained, Shutdown},
-    system::{OsRandom, SystemClock},
-    telemetry::{self, Metrics},
-};
 
-use super::shadow::{self, Reporting};
-use crate::{pool, settings::Settings, telemetry as own_telemetry, terminal::say};
+use super::{network::Network, run::until_stopped, shadow::Reporting};
+use crate::settings::Settings;
 
 #[derive(Debug, Args)]
 pub(crate) struct ChirpStack {
@@ -61,68 +52,7 @@ pub(crate) async fn run(command: ChirpStack, settings: Settings) -> anyhow::Resu
     let reporting =
         command.shadow.then(|| Reporting { files: command.report.clone(), count: command.count.map(u64::from) });
     let bridge_settings = command.over(settings.bridge.chirpstack.clone());
-    let audit = AuditLog::without_file(Arc::new(SystemClock));
-    telemetry::start_logs(&settings.telemetry, audit.layer())?;
-    let shutdown = Shutdown::on_signals()?;
-    let metrics = Metrics::install(shutdown.requested.clone())?;
-    let directory = if reporting.is_some() { "chirpstack-shadow" } else { "chirpstack" };
-    let environment = tokio::select! {
-        environment = environment(&settings, directory) => environment?,
-        () = shutdown.requested.cancelled() => return say("Stopped before it was ready"),
-    };
-    match reporting {
-        Some(reporting) => {
-            shadow::run(&reporting, &bridge_settings, (&settings, environment), &shutdown, metrics).await
-        }
-        None => publish(&bridge_settings, (&settings, environment), &shutdown, metrics).await,
-    }
-}
-
-/// Publishes decoded events.
-async fn publish(
-    bridge_settings: &ChirpStackSettings,
-    (settings, environment): (&Settings, Environment),
-    shutdown: &Shutdown,
-    metrics: Metrics,
-) -> anyhow::Result<()> {
-    let started = tokio::select! {
-        started = Bridge::start(bridge_settings, environment) => started?,
-        () = shutdown.requested.cancelled() => return say("Stopped before it was ready"),
-    };
-    own_telemetry::serve(settings, metrics, shutdown, |health| started.report_to(health)).await?;
-    tokio::select! {
-        () = started.ready() => say(ready_text(bridge_settings, started.prefix()))?,
-        () = shutdown.requested.cancelled() => {}
-    }
-    shutdown.requested.cancelled().await;
-    let drain = Duration::from_millis(settings.serve.drain_timeout_ms);
-    match shutdown.drain(started.stop(), drain).await {
-        Drained::Finished => say("Stopped"),
-        Drained::TimedOut | Drained::Forced => {
-            say("Stopped before all messages were published: the broker keeps the others for the next start")
-        }
-    }
-}
-
-/// What a bridge takes from this process; `directory` is where it keeps what it imports.
-async fn environment(settings: &Settings, directory: &str) -> anyhow::Result<Environment> {
-    Ok(Environment {
-        pool: Arc::new(pool::start(&settings.sandbox).await?),
-        clock: Arc::new(SystemClock),
-        random: Arc::new(OsRandom),
-        state_dir: settings.data_dir.join("bridge").join(directory),
-    })
-}
-
-fn ready_text(settings: &ChirpStackSettings, prefix: &str) -> String {
-    let to = if settings.to.url.is_empty() { &settings.mqtt.url } else { &settings.to.url };
-    let from = shadow::source(settings);
-    let place = if to.starts_with("redis") {
-        format!("added to the stream {prefix}device:stream:event of {to}")
-    } else {
-        format!("published at {to} as {prefix}application/ID/device/EUI/event/up")
-    };
-    format!("Decoding the events of {from}.\nThey are {place}.\nPress Ctrl-C to stop.")
+    until_stopped(Network::ChirpStack(Box::new(bridge_settings)), reporting, settings).await
 }
 
 impl ChirpStack {

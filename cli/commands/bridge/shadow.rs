@@ -1,4 +1,4 @@
-//! `airlock bridge chirpstack --shadow`: publishes nothing, and reports how our runs of the codecs compare.
+//! `airlock bridge … --shadow`: publishes nothing, and reports how our runs of the codecs compare.
 
 use std::{
     fs,
@@ -8,18 +8,18 @@ use std::{
 };
 
 use anyhow::{Context, bail};
-use bridge::{
-    Environment, Observation,
-    chirpstack::{ChirpStackSettings, Shadow},
+use bridge::{Environment, Error, Observation, chirpstack, things_stack};
+use server::{
+    shutdown::Shutdown,
+    telemetry::{Health, Metrics},
 };
-use server::{shutdown::Shutdown, telemetry::Metrics};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::Notify,
 };
 use types::Clock;
 
-use super::report::Report;
+use super::{network::Network, report::Report};
 use crate::{settings::Settings, telemetry, terminal::say};
 
 /// How often the counts are printed, if they have changed.
@@ -33,15 +33,54 @@ pub(super) struct Reporting {
     pub(super) count: Option<u64>,
 }
 
-/// Where events come from.
-pub(super) fn source(settings: &ChirpStackSettings) -> &str {
-    if settings.redis.url.is_empty() { &settings.mqtt.url } else { &settings.redis.url }
+/// A running comparison.
+enum Shadow {
+    ChirpStack(chirpstack::Shadow),
+    ThingsStack(things_stack::Shadow),
+}
+
+impl Shadow {
+    async fn start(
+        network: &Network,
+        environment: Environment,
+        observe: impl Fn(Observation) + Send + Sync + 'static,
+    ) -> Result<Self, Error> {
+        Ok(match network {
+            Network::ChirpStack(settings) => {
+                Self::ChirpStack(chirpstack::Shadow::start(settings, environment, observe).await?)
+            }
+            Network::ThingsStack(settings) => {
+                Self::ThingsStack(things_stack::Shadow::start(settings, environment, observe).await?)
+            }
+        })
+    }
+
+    async fn ready(&self) {
+        match self {
+            Self::ChirpStack(shadow) => shadow.ready().await,
+            Self::ThingsStack(shadow) => shadow.ready().await,
+        }
+    }
+
+    fn report_to(&self, health: &Health) {
+        match self {
+            Self::ChirpStack(shadow) => shadow.report_to(health),
+            Self::ThingsStack(shadow) => shadow.report_to(health),
+        }
+    }
+
+    async fn stop(self) {
+        match self {
+            Self::ChirpStack(shadow) => shadow.stop().await,
+            Self::ThingsStack(shadow) => shadow.stop().await,
+        }
+    }
 }
 
 /// Compares until a signal arrives, or enough uplinks have.
 pub(super) async fn run(
     reporting: &Reporting,
-    bridge_settings: &ChirpStackSettings,
+    network: &Network,
     (settings, environment): (&Settings, Environment),
     shutdown: &Shutdown,
     metrics: Metrics,
@@ -62,13 +101,13 @@ pub(super) async fn run(
             }
         }
     };
-    let shadow = Shadow::start(bridge_settings, environment, observe).await?;
+    let shadow = Shadow::start(network, environment, observe).await?;
     telemetry::serve(settings, metrics, shutdown, |health| shadow.report_to(health)).await?;
     tokio::select! {
         () = shadow.ready() => say(format_args!(
             "Comparing the codecs of {} with our own runs of them. Nothing is published.\n\
              Press Ctrl-C for the report; `kill -USR1 {}` writes it and goes on.",
-            source(bridge_settings), std::process::id()
+            network.source(), std::process::id()
         ))?,
         () = shutdown.requested.cancelled() => {}
     }

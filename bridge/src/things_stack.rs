@@ -1,0 +1,32 @@
+//! The bridge to The Things Stack 3.
+
+mod api;
+mod application;
+mod bridge;
+mod brokers;
+mod catch_up;
+mod cayenne;
+mod decoded;
+mod decoder;
+mod directory;
+mod downlink;
+mod failed_downlink;
+mod feed;
+mod formatter;
+mod javascript;
+mod position;
+mod report;
+mod settings;
+mod shadow;
+mod topic;
+mod uplink;
+mod uplink_message;
+mod webhook;
+mod webhook_ids;
+
+pub(crate) use self::webhook::{Refusal, Webhook};
+pub use self::{
+    bridge::Bridge,
+    settings::{ApiSettings, ApplicationSettings, ThingsStackSettings, WebhookSettings},
+    shadow::Shadow,
+};

@@ -1,0 +1,94 @@
+//! The applications whose messages are decoded, with their API keys.
+
+use std::sync::Arc;
+
+use super::settings::{ApplicationSettings, ThingsStackSettings};
+use crate::{Error, secret_file::SecretFile};
+
+/// An application of The Things Stack.
+pub(super) struct Application {
+    /// Its id and tenant, as in topics: `app1@tenant1`.
+    pub(super) uid: String,
+    /// Its API key.
+    pub(super) key: SecretFile,
+    /// What requests of its webhook bring.
+    pub(super) webhook_key: SecretFile,
+}
+
+impl Application {
+    /// The applications of the settings; at least one.
+    pub(super) fn all(settings: &ThingsStackSettings) -> Result<Vec<Arc<Self>>, Error> {
+        let invalid = |reason: &str| Error::setting("bridge.things_stack.applications", reason);
+        if settings.applications.is_empty() {
+            return Err(invalid("is empty: give an application with --application, such as app1@tenant1"));
+        }
+        let mut applications: Vec<Arc<Self>> = Vec::new();
+        for ApplicationSettings { id, key_file } in &settings.applications {
+            if !is_uid(id) {
+                return Err(invalid("must have ids such as app1@tenant1: letters, digits and hyphens"));
+            }
+            if applications.iter().any(|application| application.uid == *id) {
+                return Err(invalid("must not have the same id twice"));
+            }
+            let key = match key_file.as_ref().or(settings.key_file.as_ref()) {
+                Some(file) => SecretFile::open(file)?,
+                None => SecretFile::given(settings.key.clone()),
+            };
+            if key.current().expose().is_empty() {
+                return Err(Error::setting(
+                    "bridge.things_stack.key_file",
+                    "is not set: create an API key in the Console of the application, and give its file with --key-file",
+                ));
+            }
+            let webhook_key = match &settings.webhook.key_file {
+                Some(file) => SecretFile::open(file)?,
+                None => key.clone(),
+            };
+            applications.push(Arc::new(Self { uid: id.clone(), key, webhook_key }));
+        }
+        Ok(applications)
+    }
+
+    /// Its id without the tenant, as in the API and in messages.
+    pub(super) fn id(&self) -> &str {
+        self.uid.split_once('@').map_or(self.uid.as_str(), |(id, _)| id)
+    }
+}
+
+/// Whether a text is an id, or an id and a tenant, and so a level of a topic.
+fn is_uid(text: &str) -> bool {
+    let is_id = |id: &str| {
+        let is_valid = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        !id.is_empty() && id.bytes().all(is_valid)
+    };
+    match text.split_once('@') {
+        Some((id, tenant)) => is_id(id) && is_id(tenant),
+        None => is_id(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use types::Secret;
+
+    use super::*;
+
+    #[test]
+    fn ids_are_levels_of_topics() {
+        for (id, fits) in
+            [("app1@ttn", true), ("app-1", true), ("", false), ("app@", false), ("a/b", false), ("+@ttn", false)]
+        {
+            let applications = vec![ApplicationSettings { id: id.to_owned(), key_file: None }];
+            let settings = ThingsStackSettings { applications, key: Secret::new("NNSXS.key"), ..Default::default() };
+            assert_eq!(Application::all(&settings).is_ok(), fits, "{id}");
+        }
+    }
+
+    #[test]
+    fn an_application_without_a_key_is_refused() {
+        let applications = vec![ApplicationSettings { id: "app1@ttn".to_owned(), key_file: None }];
+        let settings = ThingsStackSettings { applications, ..Default::default() };
+        let error = Application::all(&settings).err().unwrap();
+        assert!(error.to_string().contains("--key-file"), "{error}");
+    }
+}

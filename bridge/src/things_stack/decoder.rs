@@ -1,0 +1,54 @@
+//! Decodes an uplink with the formatter that applies to its device.
+
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
+
+use types::Clock;
+
+use super::{
+    decoded::Decoded, directory::Directory, formatter::Formatter, topic::Topic, uplink_message::UplinkMessage,
+};
+use crate::outcome::{CodecError, Input};
+
+/// Decodes uplinks.
+pub(super) struct Decoder {
+    pub(super) directory: Arc<Directory>,
+    pub(super) clock: Arc<dyn Clock>,
+}
+
+impl Decoder {
+    /// The formatter of the device that a message on `topic` is from; none if it has none.
+    pub(super) async fn formatter(
+        &self,
+        message: &UplinkMessage<'_>,
+        topic: Topic<'_>,
+    ) -> Result<Option<Arc<Formatter>>, CodecError> {
+        let found = self.directory.formatters(topic.application, topic.device, message.version.as_ref()).await?;
+        found.map(|found| found.up().cloned()).transpose()
+    }
+
+    /// Decodes an uplink.
+    pub(super) async fn decode(
+        &self,
+        message: &UplinkMessage<'_>,
+        formatter: Option<&Formatter>,
+    ) -> Result<Decoded, CodecError> {
+        let Some(formatter) = formatter else { return Ok(Decoded::default()) };
+        let input = Input {
+            port: message.port,
+            time_ms: message.received_at.unwrap_or_else(|| self.clock.now()).as_millis(),
+            seed: seed(message),
+            variables: "",
+        };
+        formatter.decode(&message.payload, &input).await
+    }
+}
+
+/// The same for copies of a message, on every machine.
+fn seed(message: &UplinkMessage<'_>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    message.identity.hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,114 @@
+//! Payload formatters: none, Cayenne LPP, or a script.
+
+use std::{sync::Arc, time::Duration};
+
+use runtime::Pool;
+use tokio::time::Instant;
+
+use super::{
+    cayenne,
+    decoded::Decoded,
+    javascript::{self, Role},
+};
+use crate::{
+    outcome::{self, CodecError, Encoded, Input},
+    script::Script,
+};
+
+/// A formatter as The Things Stack stores it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Source {
+    /// Such as `FORMATTER_JAVASCRIPT`; empty for none.
+    pub(super) formatter: String,
+    /// The text of a script. Devices that have the same one share it.
+    pub(super) parameter: Arc<str>,
+}
+
+/// A formatter that can run.
+pub(super) struct Formatter {
+    pub(super) source: Source,
+    /// Identifies it in reports, and as a tenant of the sandbox.
+    pub(super) id: String,
+    /// Where it comes from, for people.
+    pub(super) name: String,
+    kind: Kind,
+}
+
+enum Kind {
+    None,
+    CayenneLpp,
+    JavaScript(Box<Script>),
+    /// Another one, which only The Things Stack can run.
+    Foreign,
+}
+
+/// The error for a device that has no downlink formatter.
+pub(super) fn no_formatter() -> CodecError {
+    let reason = "the device has no downlink formatter: set one in the Console, or send `frm_payload`";
+    CodecError::Command(reason.to_owned())
+}
+
+impl Source {
+    pub(super) fn is_repository(&self) -> bool {
+        self.formatter == "FORMATTER_REPOSITORY"
+    }
+}
+
+impl Formatter {
+    pub(super) fn new(
+        source: Source,
+        role: Role,
+        (id, name): (String, String),
+        (pool, wait_max): (Arc<Pool>, Duration),
+    ) -> Self {
+        let kind = match source.formatter.as_str() {
+            "" | "FORMATTER_NONE" => Kind::None,
+            "FORMATTER_CAYENNELPP" => Kind::CayenneLpp,
+            "FORMATTER_JAVASCRIPT" => {
+                Kind::JavaScript(Box::new(javascript::script(&source.parameter, role, &id, (pool, wait_max))))
+            }
+            _ => Kind::Foreign,
+        };
+        Self { source, id, name, kind }
+    }
+
+    /// Loads a script before its first message comes; says if that fails.
+    pub(super) async fn load(&self, deadline: Instant) {
+        if let Kind::JavaScript(script) = &self.kind
+            && let Ok(Err(failure)) = script.load(deadline).await
+        {
+            tracing::warn!(formatter = self.name, %failure, "a payload formatter cannot be loaded");
+        }
+    }
+
+    /// Decodes a payload.
+    pub(super) async fn decode(&self, payload: &[u8], input: &Input<'_>) -> Result<Decoded, CodecError> {
+        match &self.kind {
+            Kind::None => Ok(Decoded::default()),
+            Kind::CayenneLpp => {
+                let object = Some(cayenne::decode(payload).map_err(CodecError::CayenneLpp)?);
+                let uplink = outcome::Decoded { object, ..outcome::Decoded::default() };
+                Ok(Decoded { uplink, ..Decoded::default() })
+            }
+            Kind::JavaScript(script) => javascript::decode(script, payload, input).await,
+            Kind::Foreign => Err(self.foreign()),
+        }
+    }
+
+    /// Encodes an object, which is the text of a JSON object.
+    pub(super) async fn encode(&self, object: &str, input: &Input<'_>) -> Result<Encoded, CodecError> {
+        match &self.kind {
+            Kind::None => Err(no_formatter()),
+            Kind::CayenneLpp => {
+                let bytes = cayenne::encode(object).map_err(CodecError::CayenneLpp)?;
+                Ok(Encoded { bytes, port: None })
+            }
+            Kind::JavaScript(script) => javascript::encode(script, object, input).await,
+            Kind::Foreign => Err(self.foreign()),
+        }
+    }
+
+    fn foreign(&self) -> CodecError {
+        CodecError::Unknown(format!("{} cannot run here: choose JavaScript or Cayenne LPP", self.source.formatter))
+    }
+}

@@ -1,0 +1,109 @@
+//! The settings of the bridge to The Things Stack.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use types::Secret;
+
+use crate::mqtt::MqttSettings;
+
+/// The bridge to The Things Stack 3.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ThingsStackSettings {
+    /// The applications whose messages are decoded, such as `[{ id = "app1@tenant1", key_file = "app1.key" }]`.
+    pub applications: Vec<ApplicationSettings>,
+    /// An API key for all applications that have no `key_file`.
+    #[schemars(with = "String", extend("writeOnly" = true))]
+    pub key: Secret,
+    /// A file with that API key.
+    pub key_file: Option<PathBuf>,
+    /// The Things Stack's API, from which the payload formatters come.
+    pub api: ApiSettings,
+    /// The Things Stack's MQTT server. If its `url` is empty, the host of the API, with TLS if that has it. Users and
+    /// passwords are the applications and their API keys.
+    pub mqtt: MqttSettings,
+    /// Receives messages as a webhook, in place of MQTT, if its `listen` is set.
+    pub webhook: WebhookSettings,
+    /// The broker on which decoded messages are published, and on which downlinks are taken.
+    pub to: MqttSettings,
+    /// What precedes the topics on the broker of `to`. If unset, nothing.
+    pub to_prefix: Option<String>,
+    /// How often changes are fetched from the API, in milliseconds.
+    pub refresh_interval_ms: u64,
+    /// How many devices are fetched again in each interval, those that were fetched longest ago first.
+    pub refresh_devices_max: usize,
+    /// Maximum number of messages in progress.
+    pub in_flight_max: u16,
+    /// How long a message waits for a sandbox, in milliseconds. After that it is published as it came.
+    pub sandbox_wait_ms_max: u64,
+    /// How long a message waits for the API, in milliseconds. After that it is published as it came.
+    pub api_wait_ms_max: u64,
+    /// How long a message waits for a broker that refuses it, in milliseconds. After that it is dropped and counted.
+    pub refused_wait_ms_max: u64,
+    /// How long duplicates of a message are recognized, in milliseconds.
+    pub duplicate_window_ms: u64,
+    /// How many messages are remembered to recognize duplicates.
+    pub duplicate_messages_max: usize,
+    /// Maximum number of models of the device repository in memory.
+    pub models_max: usize,
+    /// Maximum number of devices in memory.
+    pub devices_max: usize,
+}
+
+/// An application of The Things Stack.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ApplicationSettings {
+    /// Its id and tenant, such as `app1@tenant1`; in the open source edition its id alone.
+    pub id: String,
+    /// File with an API key of the application. If unset, the key of all applications.
+    pub key_file: Option<PathBuf>,
+}
+
+/// The Things Stack's API.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ApiSettings {
+    /// URL of the cluster, such as `https://eu1.cloud.thethings.network`.
+    pub url: String,
+    /// PEM file with the certificate authority of an `https` URL. If unset, the system's.
+    pub ca_certificate: Option<PathBuf>,
+}
+
+/// The receiver of a webhook.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct WebhookSettings {
+    /// Address to listen at, such as `127.0.0.1:8090`. If empty, messages come over MQTT.
+    pub listen: String,
+    /// File with the secret that requests bring in `Authorization: Bearer`. If unset, the API key of their application,
+    /// which they may also bring in `X-Downlink-Apikey`.
+    pub key_file: Option<PathBuf>,
+}
+
+impl Default for ThingsStackSettings {
+    fn default() -> Self {
+        Self {
+            applications: Vec::new(),
+            key: Secret::default(),
+            key_file: None,
+            api: ApiSettings::default(),
+            mqtt: MqttSettings::default(),
+            webhook: WebhookSettings::default(),
+            to: MqttSettings::default(),
+            to_prefix: None,
+            refresh_interval_ms: 30_000,
+            refresh_devices_max: 500,
+            in_flight_max: 8192,
+            sandbox_wait_ms_max: 2_000,
+            api_wait_ms_max: 10_000,
+            refused_wait_ms_max: 300_000,
+            duplicate_window_ms: 3_600_000,
+            duplicate_messages_max: 200_000,
+            models_max: 10_000,
+            devices_max: 500_000,
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The Things Stack's topics: `v3/APPLICATION@TENANT/devices/DEVICE/` and the kind of message.
+
+use std::fmt;
+
+use crate::output::OutputTopic;
+
+/// A topic of The Things Stack, without a prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Topic<'a> {
+    /// `app1@tenant1`, or `app1` in the open source edition.
+    pub(super) application: &'a str,
+    pub(super) device: &'a str,
+    /// `up`, `down/push`, and so on.
+    pub(super) rest: &'a str,
+}
+
+impl<'a> Topic<'a> {
+    /// Parses a topic that starts with `prefix`.
+    pub(super) fn parse(topic: &'a str, prefix: &str) -> Option<Self> {
+        let rest = topic.strip_prefix(prefix)?.strip_prefix("v3/")?;
+        let (application, rest) = rest.split_once("/devices/")?;
+        let (device, rest) = rest.split_once('/')?;
+        let is_level = |level: &str| !level.is_empty() && !level.contains('/');
+        (is_level(application) && is_level(device)).then_some(Self { application, device, rest })
+    }
+
+    /// The topic of another message of the same device.
+    pub(super) fn with(self, rest: &'a str) -> Self {
+        Self { rest, ..self }
+    }
+}
+
+/// The filter of all messages of an application.
+pub(super) fn messages(application: &str) -> String {
+    format!("v3/{application}/devices/+/#")
+}
+
+/// The filters of an application's downlinks.
+pub(super) fn downlinks_of(application: &str) -> [String; 2] {
+    ["push", "replace"].map(|operation| format!("v3/{application}/devices/+/down/{operation}"))
+}
+
+/// The application and device of a topic that starts with `prefix`; empty for other topics.
+pub(super) fn device(prefix: String) -> impl Fn(&str) -> String + Send + Sync + 'static {
+    move |topic| {
+        Topic::parse(topic, &prefix).map_or_else(String::new, |topic| device_key(topic.application, topic.device))
+    }
+}
+
+/// Identifies a device among those of all applications.
+pub(super) fn device_key(application: &str, device: &str) -> String {
+    format!("{application}/{device}")
+}
+
+impl OutputTopic for Topic<'_> {
+    fn kind(&self) -> String {
+        format!("{}/{}", self.application, self.rest)
+    }
+}
+
+impl fmt::Display for Topic<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "v3/{}/devices/{}/{}", self.application, self.device, self.rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parses_topics_and_writes_them_again() {
+        let topic = Topic::parse("airlock/v3/app@tenant/devices/dev-1/down/push", "airlock/").unwrap();
+        assert_eq!((topic.application, topic.device, topic.rest), ("app@tenant", "dev-1", "down/push"));
+        assert_eq!(topic.with("up").to_string(), "v3/app@tenant/devices/dev-1/up");
+        for topic in ["v3/app/devices/dev", "v3//devices/d/up", "v2/app/devices/d/up", "x/v3/app/devices/d/up"] {
+            assert_eq!(Topic::parse(topic, ""), None, "{topic}");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The bridge to The Things Stack: a real broker plays its MQTT server, a stand-in its API.
+
+mod downlinks;
+mod formatters;
+mod harness;
+mod losses;
+mod shadow;
+mod uplinks;
+mod webhooks;

@@ -1,0 +1,153 @@
+//! Messages that The Things Stack sends as a webhook.
+
+use std::net::SocketAddr;
+
+use reqwest::{Client, Response};
+use serde_json::{Value, json};
+use testing::{MqttClient, THINGS_STACK_KEY, things_stack_uplink};
+
+use super::harness::{APPLICATION_ID, Network, next_up, topic};
+
+const SCRIPT: &str = "function decodeUplink(input) { return {data: {n: input.bytes[0]}} }";
+
+/// A bridge with a receiver on a free port; `set` may change the settings.
+async fn start(
+    set: impl FnOnce(&mut Network),
+) -> Option<(Network, bridge::things_stack::Bridge, MqttClient, SocketAddr)> {
+    let mut network = Network::start().await?;
+    network.default_script(SCRIPT, "");
+    network.device("dev1");
+    network.settings.webhook.listen = "127.0.0.1:0".to_owned();
+    set(&mut network);
+    let bridge = network.bridge().await;
+    let application = network.application().await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let router = bridge::webhook_router(&bridge).unwrap();
+    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    Some((network, bridge, application, address))
+}
+
+async fn post(address: SocketAddr, headers: &[(&str, &str)], body: impl Into<String>) -> Response {
+    let mut request = Client::new().post(format!("http://{address}/any/path"));
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    request.body(body.into()).send().await.unwrap()
+}
+
+fn uplink(counter: u32) -> String {
+    things_stack_uplink("dev1", counter, "AQ==").to_string()
+}
+
+#[tokio::test]
+async fn a_message_is_published_before_it_is_answered() {
+    let Some((_network, _bridge, mut application, address)) = start(|_| ()).await else { return };
+    for (counter, headers) in [
+        (1, [("x-downlink-apikey", THINGS_STACK_KEY)]),
+        (2, [("authorization", &*format!("Bearer {THINGS_STACK_KEY}"))]),
+    ] {
+        assert_eq!(post(address, &headers, uplink(counter)).await.status(), 200);
+        let message = application.next().await;
+        assert_eq!(message.topic, topic("dev1", "up"));
+        let message: Value = message.json();
+        assert_eq!(message["uplink_message"]["f_cnt"], counter);
+        assert_eq!(message["uplink_message"]["decoded_payload"], json!({"n": 1}));
+    }
+    let join = things_stack_uplink("dev1", 3, "AQ==").to_string().replace("uplink_message", "join_accept");
+    assert_eq!(post(address, &[("x-downlink-apikey", THINGS_STACK_KEY)], join).await.status(), 200);
+    assert_eq!(application.next().await.topic, topic("dev1", "join"));
+}
+
+#[tokio::test]
+async fn a_request_without_the_key_is_refused_and_nothing_is_processed() {
+    let Some((_network, _bridge, mut application, address)) = start(|_| ()).await else { return };
+    let bearer = format!("Bearer {THINGS_STACK_KEY}");
+    let refused: [&[(&str, &str)]; 6] = [
+        &[],
+        &[("x-downlink-apikey", "wrong")],
+        &[("x-downlink-apikey", "")],
+        &[("authorization", THINGS_STACK_KEY)],
+        &[("authorization", "Bearer wrong"), ("x-downlink-apikey", THINGS_STACK_KEY)],
+        &[("authorization", &bearer), ("authorization", "Bearer wrong")],
+    ];
+    for headers in refused {
+        assert_eq!(post(address, headers, uplink(1)).await.status(), 401, "{headers:?}");
+    }
+    let headers = [("authorization", &*bearer)];
+    let of_another = uplink(1).replace(r#""application_id":"sensors""#, r#""application_id":"other""#);
+    let hostile = uplink(1).replace(r#""device_id":"dev1""#, r#""device_id":"dev1/up""#);
+    for (status, body) in [
+        (403, of_another),
+        (400, hostile),
+        (400, "not json".to_owned()),
+        (400, "{}".to_owned()),
+        (400, uplink(1).replace("uplink_message", "unknown_message")),
+        (413, " ".repeat((1 << 20) + 1)),
+    ] {
+        assert_eq!(post(address, &headers, body.clone()).await.status(), status, "{}", &body[..20.min(body.len())]);
+    }
+    let get = Client::new().get(format!("http://{address}/")).header("authorization", &bearer).send().await.unwrap();
+    assert_eq!(get.status(), 405);
+    assert_eq!(post(address, &headers, uplink(2)).await.status(), 200);
+    assert_eq!(next_up(&mut application).await["uplink_message"]["f_cnt"], 2);
+}
+
+#[tokio::test]
+async fn a_secret_of_its_own_takes_the_place_of_the_api_key() {
+    let set = |network: &mut Network| {
+        let file = network.dir.path().join("webhook.key");
+        std::fs::write(&file, "hush").unwrap();
+        network.settings.webhook.key_file = Some(file);
+    };
+    let Some((_network, _bridge, mut application, address)) = start(set).await else { return };
+    assert_eq!(post(address, &[("x-downlink-apikey", THINGS_STACK_KEY)], uplink(1)).await.status(), 401);
+    assert_eq!(post(address, &[("authorization", "Bearer hush")], uplink(2)).await.status(), 200);
+    assert_eq!(next_up(&mut application).await["uplink_message"]["f_cnt"], 2);
+}
+
+#[tokio::test]
+async fn downlinks_go_through_the_webhook_and_nowhere_else() {
+    let Some((network, _bridge, mut application, address)) = start(|_| ()).await else { return };
+    let push =
+        |base: &str| format!("{base}/api/v3/as/applications/{APPLICATION_ID}/webhooks/hook1/devices/dev1/down/push");
+    let body = json!({"downlinks": [{"f_port": 1, "frm_payload": "AQ=="}]}).to_string();
+    for (counter, address_of_downlinks, path) in [
+        (1, push("http://127.0.0.1:1"), "devices/dev1/down/push"),
+        (2, push(&network.api.url()), "webhooks/hook1/devices/dev1/down/push"),
+    ] {
+        let headers = [("x-downlink-apikey", THINGS_STACK_KEY), ("x-downlink-push", &*address_of_downlinks)];
+        assert_eq!(post(address, &headers, uplink(counter)).await.status(), 200);
+        next_up(&mut application).await;
+        application.publish(&topic("dev1", "down/push"), body.clone()).await;
+        let next = async {
+            loop {
+                if let Some(downlink) = network.api.next_downlink() {
+                    return downlink;
+                }
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
+        };
+        assert_eq!(crate::harness::soon("a downlink", next).await.0, path);
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_cannot_be_published_now_is_not_confirmed() {
+    let set = |network: &mut Network| network.settings.in_flight_max = 1;
+    let Some((mut network, _bridge, _application, address)) = start(set).await else { return };
+    network.broker.stop();
+    // One of them waits for the broker, and there is room for one.
+    let post = |counter| {
+        let headers = [("x-downlink-apikey", THINGS_STACK_KEY)];
+        tokio::spawn(async move { post(address, &headers, uplink(counter)).await.status() })
+    };
+    let (mut one, mut other) = (post(1), post(2));
+    let (refused, waiting) = tokio::select! {
+        refused = &mut one => (refused, other),
+        refused = &mut other => (refused, one),
+    };
+    assert_eq!(refused.unwrap(), 503);
+    network.broker.start_again();
+    assert_eq!(crate::harness::soon("the response", waiting).await.unwrap(), 200);
+}

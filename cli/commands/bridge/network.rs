@@ -1,0 +1,49 @@
+//! The networks that bridges lead to.
+
+use bridge::{chirpstack::ChirpStackSettings, things_stack::ThingsStackSettings};
+
+/// The network to decode for, with its settings.
+pub(super) enum Network {
+    ChirpStack(Box<ChirpStackSettings>),
+    ThingsStack(Box<ThingsStackSettings>),
+}
+
+impl Network {
+    /// Where a bridge to it keeps what it imports, below the data directory.
+    pub(super) fn directory(&self) -> &'static str {
+        match self {
+            Self::ChirpStack(_) => "chirpstack",
+            Self::ThingsStack(_) => "things-stack",
+        }
+    }
+
+    /// Where its messages come from.
+    pub(super) fn source(&self) -> &str {
+        match self {
+            Self::ChirpStack(settings) if settings.redis.url.is_empty() => &settings.mqtt.url,
+            Self::ChirpStack(settings) => &settings.redis.url,
+            Self::ThingsStack(settings) => &settings.api.url,
+        }
+    }
+
+    /// What to say when it is ready.
+    pub(super) fn ready_text(&self, prefix: &str) -> String {
+        let from = match self {
+            Self::ThingsStack(settings) if !settings.webhook.listen.is_empty() => "webhooks",
+            _ => self.source(),
+        };
+        let (what, to, topic) = match self {
+            Self::ChirpStack(settings) => {
+                let to = if settings.to.url.is_empty() { &settings.mqtt.url } else { &settings.to.url };
+                ("events", to, "application/ID/device/EUI/event/up")
+            }
+            Self::ThingsStack(settings) => ("messages", &settings.to.url, "v3/APPLICATION@TENANT/devices/DEVICE/up"),
+        };
+        let place = if to.starts_with("redis") {
+            format!("added to the stream {prefix}device:stream:event of {to}")
+        } else {
+            format!("published at {to} as {prefix}{topic}")
+        };
+        format!("Decoding the {what} of {from}.\nThey are {place}.\nPress Ctrl-C to stop.")
+    }
+}

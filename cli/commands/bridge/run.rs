@@ -1,0 +1,147 @@
+//! Runs a bridge until a signal arrives.
+
+use std::{sync::Arc, time::Duration};
+
+use bridge::{Environment, Error, chirpstack, things_stack};
+use server::{
+    audit::AuditLog,
+    error_response::ErrorFormat,
+    serve::{HttpService, Listeners, Server, ServerHandle},
+    shutdown::{Drained, Shutdown},
+    system::{OsRandom, SystemClock},
+    telemetry::{self, Health, Metrics},
+};
+
+use super::{
+    network::Network,
+    shadow::{self, Reporting},
+};
+use crate::{pool, settings::Settings, telemetry as own_telemetry, terminal::say};
+
+/// A running bridge.
+enum Bridge {
+    ChirpStack(chirpstack::Bridge),
+    ThingsStack(things_stack::Bridge),
+}
+
+/// Publishes decoded messages, or compares them for a report.
+pub(super) async fn until_stopped(
+    network: Network,
+    reporting: Option<Reporting>,
+    settings: Settings,
+) -> anyhow::Result<()> {
+    let audit = AuditLog::without_file(Arc::new(SystemClock));
+    telemetry::start_logs(&settings.telemetry, audit.layer())?;
+    let shutdown = Shutdown::on_signals()?;
+    let metrics = Metrics::install(shutdown.requested.clone())?;
+    let suffix = if reporting.is_some() { "-shadow" } else { "" };
+    let directory = format!("{}{suffix}", network.directory());
+    let environment = tokio::select! {
+        environment = environment(&settings, &directory) => environment?,
+        () = shutdown.requested.cancelled() => return say("Stopped before it was ready"),
+    };
+    match reporting {
+        Some(reporting) => shadow::run(&reporting, &network, (&settings, environment), &shutdown, metrics).await,
+        None => publish(&network, (&settings, environment), &shutdown, metrics).await,
+    }
+}
+
+/// Publishes decoded messages.
+async fn publish(
+    network: &Network,
+    (settings, environment): (&Settings, Environment),
+    shutdown: &Shutdown,
+    metrics: Metrics,
+) -> anyhow::Result<()> {
+    let started = tokio::select! {
+        started = Bridge::start(network, environment) => started?,
+        () = shutdown.requested.cancelled() => return say("Stopped before it was ready"),
+    };
+    own_telemetry::serve(settings, metrics, shutdown, |health| started.report_to(health)).await?;
+    let webhook = serve_webhook(network, &started, settings, shutdown).await?;
+    tokio::select! {
+        () = started.ready() => say(network.ready_text(started.prefix()))?,
+        () = shutdown.requested.cancelled() => {}
+    }
+    shutdown.requested.cancelled().await;
+    let drain = Duration::from_millis(settings.serve.drain_timeout_ms);
+    let stopped = async {
+        if let Some(webhook) = webhook {
+            webhook.finished().await;
+        }
+        started.stop().await;
+    };
+    match shutdown.drain(stopped, drain).await {
+        Drained::Finished => say("Stopped"),
+        Drained::TimedOut | Drained::Forced => {
+            say("Stopped before all messages were published: the broker keeps the others for the next start")
+        }
+    }
+}
+
+/// Receives the requests of webhooks, if that is wanted, and says where.
+async fn serve_webhook(
+    network: &Network,
+    started: &Bridge,
+    settings: &Settings,
+    shutdown: &Shutdown,
+) -> anyhow::Result<Option<ServerHandle>> {
+    let (Network::ThingsStack(network), Bridge::ThingsStack(started)) = (network, started) else { return Ok(None) };
+    let Some(router) = bridge::webhook_router(started) else { return Ok(None) };
+    let stop = shutdown.requested.clone();
+    let server = Server { settings: settings.serve.clone(), random: Arc::new(OsRandom), stop };
+    let listeners = Listeners::new().plain(&network.webhook.listen).await?;
+    let serving = server.start(HttpService::new("webhook", router, ErrorFormat::Account), listeners);
+    let address = serving.addresses().first().map_or_else(String::new, ToString::to_string);
+    say(format_args!("Webhook: http://{address}/"))?;
+    Ok(Some(serving))
+}
+
+/// What a bridge takes from this process; `directory` is where it keeps what it imports.
+async fn environment(settings: &Settings, directory: &str) -> anyhow::Result<Environment> {
+    Ok(Environment {
+        pool: Arc::new(pool::start(&settings.sandbox).await?),
+        clock: Arc::new(SystemClock),
+        random: Arc::new(OsRandom),
+        state_dir: settings.data_dir.join("bridge").join(directory),
+    })
+}
+
+impl Bridge {
+    async fn start(network: &Network, environment: Environment) -> Result<Self, Error> {
+        Ok(match network {
+            Network::ChirpStack(settings) => Self::ChirpStack(chirpstack::Bridge::start(settings, environment).await?),
+            Network::ThingsStack(settings) => {
+                Self::ThingsStack(things_stack::Bridge::start(settings, environment).await?)
+            }
+        })
+    }
+
+    fn prefix(&self) -> &str {
+        match self {
+            Self::ChirpStack(bridge) => bridge.prefix(),
+            Self::ThingsStack(bridge) => bridge.prefix(),
+        }
+    }
+
+    async fn ready(&self) {
+        match self {
+            Self::ChirpStack(bridge) => bridge.ready().await,
+            Self::ThingsStack(bridge) => bridge.ready().await,
+        }
+    }
+
+    fn report_to(&self, health: &Health) {
+        match self {
+            Self::ChirpStack(bridge) => bridge.report_to(health),
+            Self::ThingsStack(bridge) => bridge.report_to(health),
+        }
+    }
+
+    async fn stop(self) {
+        match self {
+            Self::ChirpStack(bridge) => bridge.stop().await,
+            Self::ThingsStack(bridge) => bridge.stop().await,
+        }
+    }
+}

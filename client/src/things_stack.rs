@@ -1,0 +1,197 @@
+//! A client of The Things Stack's API: payload formatters, stored uplinks, and downlink queues.
+
+use reqwest::{Method, RequestBuilder, Url, header::ACCEPT};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use types::Secret;
+
+use crate::{Error, Result, Trust, http::Http};
+
+const SERVICE: &str = "The Things Stack API";
+
+/// A client of a cluster of The Things Stack. Each call has the API key of its application. Limits and retries are
+/// those of `HandlerClient`.
+#[derive(Clone, Debug)]
+pub struct ThingsStackClient {
+    http: Http,
+}
+
+/// The payload formatters of a device or an application.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Formatters {
+    /// Decodes uplinks, such as `FORMATTER_JAVASCRIPT`; empty for none.
+    pub up_formatter: String,
+    /// The source of a JavaScript formatter.
+    pub up_formatter_parameter: String,
+    /// Encodes and decodes downlinks.
+    pub down_formatter: String,
+    /// The source of a JavaScript formatter.
+    pub down_formatter_parameter: String,
+}
+
+/// What the Application Server knows of a device.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct EndDevice {
+    /// Its own formatters; none if those of its application apply.
+    pub formatters: Option<Formatters>,
+    /// What it is, in the device repository.
+    pub version_ids: Option<VersionIds>,
+}
+
+/// A version of a model in the device repository.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct VersionIds {
+    /// The maker.
+    pub brand_id: String,
+    /// The model.
+    pub model_id: String,
+    /// The version of its firmware.
+    pub firmware_version: String,
+    /// The band that it uses.
+    pub band_id: String,
+}
+
+/// A formatter of the device repository.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct RepositoryFormatter {
+    /// What it is, such as `FORMATTER_JAVASCRIPT`.
+    pub formatter: String,
+    /// Its source.
+    pub formatter_parameter: String,
+}
+
+/// Which formatter of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FormatterRole {
+    /// Decodes uplinks.
+    UplinkDecoder,
+    /// Encodes downlinks.
+    DownlinkEncoder,
+}
+
+/// What becomes of a device's downlink queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueOperation {
+    /// Downlinks are added.
+    Push,
+    /// Downlinks take the place of those that wait.
+    Replace,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Link {
+    default_formatters: Option<Formatters>,
+}
+
+#[derive(Deserialize)]
+struct Stored {
+    result: Box<RawValue>,
+}
+
+impl ThingsStackClient {
+    /// Creates a client for a URL such as `https://eu1.cloud.thethings.network`; `trust` matters for `https` only.
+    pub fn new(url: &str, trust: &Trust) -> Result<Self> {
+        let expected = "http(s)://host(:port)";
+        let invalid = || Error::Address { address: url.to_owned(), expected };
+        let base = Url::parse(url).map_err(|_| invalid())?;
+        let is_origin = base.path() == "/" && base.query().is_none() && base.username().is_empty();
+        if !is_origin || !matches!(base.scheme(), "http" | "https") || base.password().is_some() {
+            return Err(invalid());
+        }
+        Ok(Self { http: Http::new(SERVICE, base, trust)? })
+    }
+
+    /// The default formatters of an application, if it has any.
+    pub async fn default_formatters(&self, key: &Secret, application: &str) -> Result<Option<Formatters>> {
+        let path = ["api", "v3", "as", "applications", application, "link"];
+        let request = self.get(key, &path, &[("field_mask", "default_formatters")]);
+        Ok(self.http.json::<Link>(request).await?.default_formatters)
+    }
+
+    /// Formatters and version of a device.
+    pub async fn device(&self, key: &Secret, application: &str, device: &str) -> Result<EndDevice> {
+        let path = ["api", "v3", "as", "applications", application, "devices", device];
+        self.http.json(self.get(key, &path, &[("field_mask", "formatters,version_ids")])).await
+    }
+
+    /// A formatter of the device repository.
+    pub async fn repository_formatter(
+        &self,
+        key: &Secret,
+        application: &str,
+        version: &VersionIds,
+        role: FormatterRole,
+    ) -> Result<RepositoryFormatter> {
+        let VersionIds { brand_id, model_id, firmware_version, band_id } = version;
+        let (direction, role) = match role {
+            FormatterRole::UplinkDecoder => ("uplink", "decoder"),
+            FormatterRole::DownlinkEncoder => ("downlink", "encoder"),
+        };
+        let model = ["brands", brand_id, "models", model_id, firmware_version, band_id];
+        let path = [&["api", "v3", "dr", "applications", application], &model[..], &["formatters", direction, role]];
+        self.http.json(self.get(key, &path.concat(), &[])).await
+    }
+
+    /// Stored uplinks that were received after a time, oldest first.
+    pub async fn stored_uplinks(
+        &self,
+        key: &Secret,
+        application: &str,
+        after: &str,
+        limit: u32,
+    ) -> Result<Vec<Box<RawValue>>> {
+        let path = ["api", "v3", "as", "applications", application, "packages", "storage", "uplink_message"];
+        let limit = limit.to_string();
+        let query = [("after", after), ("order", "received_at"), ("limit", limit.as_str())];
+        let request = self.get(key, &path, &query).header(ACCEPT, "text/event-stream");
+        let items = self.http.json_stream::<Stored>(request).await?;
+        Ok(items.into_iter().map(|item| item.result).collect())
+    }
+
+    /// Changes the downlink queue of a device; `body` is `{"downlinks": […]}`. With the id of a webhook, its key can
+    /// have the right for that only.
+    pub async fn queue_downlinks(
+        &self,
+        key: &Secret,
+        (application, webhook, device): (&str, Option<&str>, &str),
+        operation: QueueOperation,
+        body: Vec<u8>,
+    ) -> Result<()> {
+        let operation = match operation {
+            QueueOperation::Push => "push",
+            QueueOperation::Replace => "replace",
+        };
+        let mut path = vec!["api", "v3", "as", "applications", application];
+        path.extend(webhook.into_iter().flat_map(|id| ["webhooks", id]));
+        path.extend(["devices", device, "down", operation]);
+        let request = self.http.request(Method::POST, &path).bearer_auth(key.expose());
+        self.http.done(request.header("content-type", "application/json").body(body)).await
+    }
+
+    fn get(&self, key: &Secret, path: &[&str], query: &[(&str, &str)]) -> RequestBuilder {
+        let mut url = self.http.url(path);
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        self.http.request_to(Method::GET, url).bearer_auth(key.expose())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accepts_the_address_of_a_cluster_and_nothing_else() {
+        // The client is built with the process's crypto provider only for valid addresses.
+        for url in ["", "eu1.cloud.thethings.network", "https://host/api", "https://user@host", "ftp://host"] {
+            let error = ThingsStackClient::new(url, &Trust::System).err();
+            assert!(matches!(error, Some(Error::Address { .. })), "{url}: {error:?}");
+        }
+    }
+}
