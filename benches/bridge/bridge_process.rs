@@ -81,21 +81,45 @@ impl BridgeProcess {
         Measured::new(first_s, after - before, start.elapsed(), Cpu::of(self.id()).since(&cpu))
     }
 
+    /// Waits until so many uplinks are dealt with.
+    pub(crate) async fn until_finished(&self, uplinks: usize) {
+        while self.uplinks("") < uplinks {
+            sleep(POLL_EVERY).await;
+        }
+    }
+
     /// How many uplinks are decoded.
     pub(crate) fn decoded(&self) -> usize {
+        self.uplinks("result=\"decoded\"")
+    }
+
+    /// How many uplinks have a result with this label.
+    fn uplinks(&self, label: &str) -> usize {
         let metrics = self.metrics();
-        let line = metrics.lines().find(|line| line.starts_with("airlock_bridge_uplinks_total{result=\"decoded\"}"));
-        line.map_or(0, |line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap() as usize)
+        let lines = metrics.lines().filter(|line| line.starts_with("airlock_bridge_uplinks_total{"));
+        let values = lines.filter(|line| line.contains(label)).filter_map(|line| line.rsplit(' ').next());
+        values.map(|value| value.parse::<f64>().unwrap()).sum::<f64>() as usize
+    }
+
+    /// Waits until it receives what is published.
+    pub(crate) async fn ready(&self) {
+        while !self.get("/readyz").starts_with("HTTP/1.1 200") {
+            sleep(POLL_EVERY).await;
+        }
     }
 
     fn metrics(&self) -> String {
-        let mut metrics = String::new();
+        self.get("/metrics")
+    }
+
+    fn get(&self, path: &str) -> String {
+        let mut response = String::new();
         if let Ok(mut connection) = TcpStream::connect(self.telemetry) {
-            let request = "GET /metrics HTTP/1.1\r\nhost: bench\r\nconnection: close\r\n\r\n";
+            let request = format!("GET {path} HTTP/1.1\r\nhost: bench\r\nconnection: close\r\n\r\n");
             connection.write_all(request.as_bytes()).unwrap();
-            connection.read_to_string(&mut metrics).unwrap();
+            connection.read_to_string(&mut response).unwrap();
         }
-        metrics
+        response
     }
 
     /// Ends it, and returns its data directory.

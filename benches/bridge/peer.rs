@@ -51,8 +51,7 @@ async fn ours(input: &Input) -> Run {
     let arguments = ["--mqtt", &url];
     // Its session keeps what comes after it has ended.
     let bridge = BridgeProcess::start_in(&network, &arguments, dir);
-    publish(&network, input, 1).await;
-    bridge.until(1).await;
+    bridge.ready().await;
     let dir = bridge.end();
     publish(&network, input, OURS).await;
     let bridge = BridgeProcess::start_in(&network, &arguments, dir);
