@@ -18,7 +18,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use handler::{
     application::{Application, Applications, JoinKeyChange},
     device::{Device, Devices, Lorawan},
-    output::{Message, Output},
+    output::{Kept, Message, Output},
     payload::Payloads,
     sealer::Sealer,
     uplink::{Frame, Uplinks},
@@ -68,9 +68,10 @@ const PORT: u8 = 1;
 struct Counter(AtomicU64);
 
 impl Output for Counter {
-    fn publish(&self, message: Message) {
+    fn publish(&self, message: Message) -> Kept {
         let body = serde_json::to_vec(&message.event).unwrap();
         self.0.fetch_add(body.len() as u64, Ordering::Relaxed);
+        Kept::at_once()
     }
 }
 

@@ -18,7 +18,7 @@ use handler::{
     status::Component,
     uplink::Uplinks,
 };
-use mqtt::{Broker, BrokerServices, Router};
+use mqtt::{Broker, BrokerServices, Durable, Router};
 use runtime::Pool;
 use server::status::ErrorChain;
 use server::{
@@ -56,7 +56,7 @@ impl HandlerService {
         let tls = context.tls.as_ref().map(|tls| tls.server_config(&[]));
         ensure!(tls.is_some() || settings.broker.tls_listen.is_empty(), "broker.tls_listen needs TLS: set tls.mode");
         let (random, clock) = (context.random.as_ref(), &context.clock);
-        let router = Arc::new(Router::new(Arc::clone(clock)));
+        let router = Arc::new(router(context).await?);
         let output = Arc::new(MqttOutput::new(Arc::clone(&router), &settings.output));
         let pool = Arc::new(pool::start(&context.settings.sandbox).await?);
         let mut operations = operations(context, &pool, authenticator.clone(), output.clone()).await?;
@@ -115,6 +115,14 @@ impl HandlerService {
         }
         self.broker.shutdown().await;
     }
+}
+
+/// The sessions of MQTT clients, with those that were stored before.
+async fn router(context: &Context) -> anyhow::Result<Router> {
+    let (store, clock) = (context.store.clone(), context.clock.clone());
+    let process = u64::from_be_bytes(context.random.array());
+    let durable = Durable::new(store, context.settings.handler.id.to_string(), process, clock.clone());
+    Router::load(durable, clock).await.context("cannot load the sessions of MQTT clients")
 }
 
 async fn operations(

@@ -2,8 +2,11 @@
 
 pub mod mqtt;
 
+use futures::future::BoxFuture;
 use serde::Serialize;
 use types::{Activation, AppId, DevId, DeviceEvent, DownlinkEvent, DownlinkSentEvent, ErrorEvent, Uplink};
+
+use crate::Error;
 
 /// A message for the subscribers of an application.
 #[derive(Clone, Debug)]
@@ -65,6 +68,31 @@ impl Event {
 
 /// Publishes messages.
 pub trait Output: Send + Sync {
-    /// Publishes a message without waiting. If the output's queue is full, the message is dropped and counted.
-    fn publish(&self, message: Message);
+    /// Publishes a message without waiting.
+    ///
+    /// Who is about to tell somebody that the message is accepted waits for what this returns.
+    fn publish(&self, message: Message) -> Kept;
+}
+
+/// Resolves when a message is stored for all subscribers that get it after a restart too.
+pub struct Kept(Option<BoxFuture<'static, Result<(), Error>>>);
+
+impl Kept {
+    /// For messages that need not be stored.
+    pub fn at_once() -> Self {
+        Self(None)
+    }
+
+    /// For messages that `storing` stores.
+    pub fn when(storing: impl Future<Output = Result<(), Error>> + Send + 'static) -> Self {
+        Self(Some(Box::pin(storing)))
+    }
+
+    /// Waits until the message is stored.
+    pub async fn wait(self) -> Result<(), Error> {
+        match self.0 {
+            Some(storing) => storing.await,
+            None => Ok(()),
+        }
+    }
 }

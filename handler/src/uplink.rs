@@ -17,7 +17,7 @@ use crate::{
     cost::Cost,
     device::{Device, Devices},
     metrics,
-    output::{Event, Message, Output},
+    output::{Event, Kept, Message, Output},
     payload::{Decoded, Payload, Payloads, Run, Validity},
 };
 
@@ -48,7 +48,7 @@ impl Uplinks {
         let payload = frame.decrypt(&device);
         let decoded = self.decode(&application, &payload, Run { priority: Priority::Live, usage }).await?;
         let cost = decoded.cost;
-        self.publish(&device, payload, decoded)?;
+        self.publish(&device, payload, decoded)?.wait().await?;
         metrics::uplink_published(cost);
         Ok(cost)
     }
@@ -74,7 +74,7 @@ impl Uplinks {
     }
 
     /// Publishes the message, and an event for everything that went wrong.
-    fn publish(&self, device: &Device, payload: Payload, decoded: Decoded) -> Result<(), Error> {
+    fn publish(&self, device: &Device, payload: Payload, decoded: Decoded) -> Result<Kept, Error> {
         if let Some(error) = &decoded.error {
             metrics::function_failed();
             self.publish_error(device, format!("Unable to decode payload fields: {error}"));
@@ -87,15 +87,14 @@ impl Uplinks {
             self.publish_error(device, error.to_string());
             return Err(error);
         }
-        self.publish_event(device, Event::Up(Box::new(message(device, payload, decoded))));
-        Ok(())
+        Ok(self.publish_event(device, Event::Up(Box::new(message(device, payload, decoded)))))
     }
 
     fn publish_error(&self, device: &Device, error: String) {
         self.publish_event(device, Event::UpError(ErrorEvent { error }));
     }
 
-    fn publish_event(&self, device: &Device, event: Event) {
-        self.output.publish(Message { app_id: device.app_id.clone(), dev_id: device.dev_id.clone(), event });
+    fn publish_event(&self, device: &Device, event: Event) -> Kept {
+        self.output.publish(Message { app_id: device.app_id.clone(), dev_id: device.dev_id.clone(), event })
     }
 }

@@ -25,6 +25,9 @@ const STOP_WAIT: Duration = Duration::from_secs(10);
 /// How long a session outlives its connection at most.
 const SESSION_EXPIRY_MAX: Duration = Duration::from_secs(3600);
 
+/// How often acknowledgements are saved that nobody waits for.
+const SAVE_INTERVAL: Duration = Duration::from_millis(500);
+
 /// How often expired sessions are deleted.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -112,6 +115,7 @@ impl Broker {
         let every = Duration::from_millis(settings.check_interval_ms.max(1));
         listener.tasks.spawn(check_credentials(Arc::clone(&listener), every));
         listener.tasks.spawn(sweep(Arc::clone(&listener)));
+        listener.tasks.spawn(save_changes(Arc::clone(&listener)));
         Ok(Self { address, tls_address, listener })
     }
 
@@ -140,6 +144,9 @@ impl Broker {
                 connections = self.listener.context.connections.count(),
                 "MQTT connections did not end in time"
             );
+        }
+        if timeout(STOP_WAIT, self.listener.context.router.save_all()).await.is_err() {
+            tracing::warn!("the sessions of MQTT clients could not be stored in time: messages may be sent again");
         }
     }
 }
@@ -185,5 +192,14 @@ async fn sweep(listener: Arc<Listener>) {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while listener.context.stop.run_until_cancelled(ticks.tick()).await.is_some() {
         listener.context.router.sweep();
+    }
+}
+
+/// Saves what clients acknowledged, at every interval, until the broker stops.
+async fn save_changes(listener: Arc<Listener>) {
+    let mut ticks = interval(SAVE_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while listener.context.stop.run_until_cancelled(ticks.tick()).await.is_some() {
+        listener.context.router.save_changes();
     }
 }

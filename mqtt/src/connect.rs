@@ -172,6 +172,11 @@ impl Connect {
         hex(&hash.finalize()).into()
     }
 
+    /// The client's own name for itself, or the assigned one.
+    pub(crate) fn client_id(&self) -> &str {
+        &self.client_id
+    }
+
     /// The CONNACK that accepts the client.
     pub(crate) fn accept(&mut self, is_present: bool) -> Result<ControlPacket, MqttError> {
         let response = std::mem::take(&mut self.response);

@@ -5,21 +5,26 @@ mod packet_stream;
 use std::{net::IpAddr, pin::pin, time::Duration};
 
 use mqtt5_protocol::{PacketType, Properties, types::ReasonCode};
+use serde_json::json;
+use server::status::ErrorChain;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     time::{Instant, sleep, timeout},
 };
 
+use types::AppId;
+
 use self::packet_stream::{CLOSE_WAIT, PacketStream, Progress, StreamError};
 use crate::{
+    NotStored, Publication,
     connect::{Connect, ConnectError},
     context::Context,
-    ending::Cause,
+    ending::{Cause, Ending},
     inbound::{self, Answer, Inbound},
     limits::CLIENT_PACKET_BYTES_MAX,
     metrics,
     packet::{self, ControlPacket},
-    session::Attachment,
+    session::{Attachment, SessionRequest},
 };
 
 /// How long a client may take to send its CONNECT.
@@ -97,7 +102,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         };
         let request = connect.session_request(&context.salt, open.number);
         let app_id = connect.permissions.app_id.clone();
-        let (attachment, is_present) = context.router.attach(&app_id, request, open.ending.clone());
+        // In a box, because it is large and over soon.
+        let Ok((attachment, is_present)) = Box::pin(attach(context, &app_id, request, open.ending.clone())).await
+        else {
+            return self.refuse(connect.version, &ReasonCode::ServerUnavailable.into()).await;
+        };
         let end = match connect.accept(is_present) {
             Ok(connack) => {
                 connack.append_to(self.stream.unwritten());
@@ -149,6 +158,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         let mut last_packet = Instant::now();
         loop {
             self.deliver(connect, attachment);
+            report_dropped(context, connect, attachment);
             let progress = tokio::select! {
                 biased;
                 cause = ended.as_mut() => return End::Ended(cause),
@@ -232,6 +242,37 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
             self.deliver(connect, attachment);
         }
     }
+}
+
+/// Gives a client its session. It is stored before the client hears of it.
+async fn attach(
+    context: &Context,
+    app_id: &AppId,
+    request: SessionRequest,
+    ending: Ending,
+) -> Result<(Attachment, bool), NotStored> {
+    let attached = context.router.attach(app_id, request, ending).await;
+    let (attachment, is_present) = attached.map_err(|error| {
+        tracing::warn!(%app_id, error = %ErrorChain(&error), "cannot store the session of an MQTT client");
+        NotStored
+    })?;
+    match context.router.stored(app_id, &attachment).await {
+        Ok(()) => Ok((attachment, is_present)),
+        Err(error) => {
+            context.router.detach(app_id, &attachment);
+            Err(error)
+        }
+    }
+}
+
+/// Tells the application that a client lost messages, once the client has caught up.
+fn report_dropped(context: &Context, connect: &Connect, attachment: &Attachment) {
+    let Some(messages) = attachment.take_dropped() else { return };
+    let app_id = &connect.permissions.app_id;
+    let body = json!({ "client_id": connect.client_id(), "messages": messages });
+    let topic = format!("{app_id}/events/dropped");
+    // Nobody waits for it, and the next one has what this one loses.
+    _ = context.router.publish(app_id, [Publication { topic, payload: body.to_string().into() }]);
 }
 
 async fn publish_will(context: &Context, mut connect: Connect, end: &End) {

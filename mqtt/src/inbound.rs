@@ -18,8 +18,7 @@ use crate::{
     limits::TOPIC_ALIASES_MAX,
     message::{Level, Message},
     packet::{ControlPacket, forwarded},
-    router::application::Subscription,
-    session::Attachment,
+    session::{Attachment, Subscription},
 };
 
 /// Maximum number of filters in one packet; a client may hold fewer subscriptions anyway.
@@ -60,8 +59,8 @@ impl<'a> Inbound<'a> {
             }
             Some(PacketType::PubAck) => self.acknowledged(&packet),
             Some(PacketType::PubRel) => self.released(&packet),
-            Some(PacketType::Subscribe) => self.subscribe(&packet),
-            Some(PacketType::Unsubscribe) => self.unsubscribe(&packet),
+            Some(PacketType::Subscribe) => self.stored(self.subscribe(&packet)?).await,
+            Some(PacketType::Unsubscribe) => self.stored(self.unsubscribe(&packet)?).await,
             Some(PacketType::PingReq) => Ok(Answer::Packet(ControlPacket::pong())),
             Some(PacketType::Disconnect) => self.disconnect(&packet),
             // The client never gets QoS 2, so it has no reason for a PUBREC or PUBCOMP.
@@ -71,6 +70,12 @@ impl<'a> Inbound<'a> {
 
     fn version(&self) -> u8 {
         self.connect.version
+    }
+
+    /// Answers when the session's subscriptions are stored, if it outlives the process.
+    async fn stored(&self, answer: Answer) -> Result<Answer, ReasonCode> {
+        let stored = self.context.router.stored(&self.connect.permissions.app_id, self.attachment);
+        stored.await.map(|()| answer).map_err(|_| ReasonCode::ImplementationSpecificError)
     }
 
     /// Messages are never retained; only MQTT 5 has a reason code to say so.
@@ -249,8 +254,7 @@ pub(crate) async fn publish_downlink(
     let app_id = &connect.permissions.app_id;
     let downlink = PublishedDownlink { app_id: app_id.clone(), dev_id, body: message.payload.clone() };
     context.downlinks.accept(downlink).await?;
-    context.router.route(app_id, [message]);
-    Ok(())
+    context.router.route(app_id, [message]).stored().await.map_err(|_| DownlinkRefusal::Unavailable)
 }
 
 fn reason_of(refusal: DownlinkRefusal) -> ReasonCode {

@@ -1,9 +1,15 @@
 //! Messages, and what a subscriber gets of them.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
 
 use bytes::Bytes;
 use mqtt5_protocol::Properties;
+use store::Key;
+
+use crate::durable::LogRecord;
 
 /// A message that the handler publishes to the subscribers of an application, with QoS 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,11 +54,52 @@ pub(crate) struct Delivery {
     pub(crate) level: Level,
     /// The identifiers that the client gave to the matching subscriptions.
     pub(crate) subscription_ids: Vec<u32>,
+    /// Where it is stored, if it is.
+    pub(crate) stored: Option<Arc<Stored>>,
 }
 
 impl Delivery {
     /// About how much memory it takes while it waits.
     pub(crate) fn bytes(&self) -> usize {
         size_of::<Self>() + self.message.topic.len() + self.message.payload.len()
+    }
+}
+
+impl From<LogRecord> for Message {
+    fn from(record: LogRecord) -> Self {
+        let LogRecord { topic, payload, properties, .. } = record;
+        Self { topic, payload, level: Level::AtLeastOnce, properties, publisher: None }
+    }
+}
+
+/// The keys of messages in the log that nobody needs any more.
+pub(crate) type Released = Arc<Mutex<Vec<Key>>>;
+
+/// A message in the log of its application. It is deleted there when the last session that needs it lets it go.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    pub(crate) number: u64,
+    pub(crate) key: Key,
+    released: Released,
+    /// Whether it is not ours to delete.
+    is_disowned: AtomicBool,
+}
+
+impl Stored {
+    pub(crate) fn new(number: u64, key: Key, released: Released) -> Self {
+        Self { number, key, released, is_disowned: AtomicBool::new(false) }
+    }
+
+    /// Leaves the message in the log.
+    pub(crate) fn disown(&self) {
+        self.is_disowned.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Stored {
+    fn drop(&mut self) {
+        if !self.is_disowned.load(Ordering::Relaxed) {
+            self.released.lock().unwrap_or_else(PoisonError::into_inner).push(self.key.clone());
+        }
     }
 }

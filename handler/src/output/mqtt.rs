@@ -5,14 +5,14 @@ mod fields;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use mqtt::{PACKET_BYTES_MAX, Publication, Router};
+use mqtt::{PACKET_BYTES_MAX, Publication, Published, Router};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::{
-    metrics,
-    output::{Event, Message, Output},
+    Error, metrics,
+    output::{Event, Kept, Message, Output},
 };
 
 /// Room for the header of a PUBLISH packet, besides topic and body.
@@ -48,20 +48,29 @@ impl MqttOutput {
 }
 
 impl Output for MqttOutput {
-    fn publish(&self, Message { app_id, dev_id, event }: Message) {
+    fn publish(&self, Message { app_id, dev_id, event }: Message) -> Kept {
         let topic = format!("{app_id}/devices/{dev_id}/{}", event.topic());
         let fields = match &event {
             Event::Up(uplink) if self.field_topics => uplink.payload_fields.as_deref(),
             _ => None,
         };
         match publications(&topic, &event, fields) {
-            Ok(publications) => self.router.publish(&app_id, publications.into_iter().filter(is_small)),
+            Ok(publications) => {
+                let published = self.router.publish(&app_id, publications.into_iter().filter(is_small));
+                if published.is_stored() { Kept::at_once() } else { Kept::when(stored(published)) }
+            }
             Err(error) => {
                 tracing::error!(%app_id, %error, topic = event.topic(), "cannot serialize a message");
                 metrics::output_dropped(1);
+                Kept::at_once()
             }
         }
     }
+}
+
+async fn stored(published: Published) -> Result<(), Error> {
+    let unavailable = |_| store::Error::Unavailable { what: "store messages for MQTT clients", source: None };
+    Ok(published.stored().await.map_err(unavailable)?)
 }
 
 /// The message itself, and one for each of its fields.

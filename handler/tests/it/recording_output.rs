@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use handler::output::{Message, Output};
+use handler::output::{Kept, Message, Output};
 
 #[derive(Default)]
 pub struct RecordingOutput(Mutex<Vec<Message>>);
@@ -15,7 +15,8 @@ impl RecordingOutput {
 }
 
 impl Output for RecordingOutput {
-    fn publish(&self, message: Message) {
+    fn publish(&self, message: Message) -> Kept {
         self.0.lock().unwrap().push(message);
+        Kept::at_once()
     }
 }

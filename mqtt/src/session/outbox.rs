@@ -97,6 +97,24 @@ impl Outbox {
         self.unreliable = 0;
     }
 
+    pub(crate) fn is_more_than_half_full(&self) -> bool {
+        self.waiting.len() + self.in_flight.len() > MESSAGES_MAX / 2
+    }
+
+    /// The numbers of the messages in the log that are in flight, and of the first that waits.
+    pub(crate) fn logged(&self) -> (Vec<u64>, Option<u64>) {
+        let number = |delivery: &Delivery| delivery.stored.as_ref().map(|stored| stored.number);
+        let in_flight = self.in_flight.iter().filter_map(|(_, delivery)| number(delivery)).collect();
+        (in_flight, self.waiting.iter().find_map(number))
+    }
+
+    /// Forgets everything, and leaves it in the log.
+    pub(crate) fn disown(&mut self) {
+        let deliveries = self.in_flight.iter().map(|(_, delivery)| delivery).chain(&self.waiting);
+        deliveries.filter_map(|delivery| delivery.stored.as_ref()).for_each(|stored| stored.disown());
+        *self = Self::default();
+    }
+
     /// Drops a message that waits; returns false if none does.
     fn drop_one(&mut self) -> bool {
         let is_unreliable = |delivery: &Delivery| delivery.level == Level::AtMostOnce;
@@ -137,7 +155,7 @@ mod tests {
     fn delivery(number: usize, level: Level) -> Delivery {
         let payload = Bytes::from(number.to_string());
         let message = Message { topic: "t".to_owned(), payload, level, properties: None, publisher: None };
-        Delivery { message: Arc::new(message), level, subscription_ids: Vec::new() }
+        Delivery { message: Arc::new(message), level, subscription_ids: Vec::new(), stored: None }
     }
 
     fn number(sending: &Sending) -> usize {
@@ -252,7 +270,12 @@ mod tests {
         let large = vec![0; BYTES_MAX / 3];
         let message =
             Message { payload: large.into(), ..Arc::try_unwrap(delivery(0, Level::AtLeastOnce).message).unwrap() };
-        let large = Delivery { message: Arc::new(message), level: Level::AtLeastOnce, subscription_ids: Vec::new() };
+        let large = Delivery {
+            message: Arc::new(message),
+            level: Level::AtLeastOnce,
+            subscription_ids: Vec::new(),
+            stored: None,
+        };
         let dropped: u64 = (0..10).map(|_| outbox.push(large.clone())).sum();
         assert_eq!((dropped, outbox.waiting.len()), (8, 2));
     }

@@ -11,10 +11,11 @@ use std::{
 
 use async_trait::async_trait;
 use mqtt::{
-    Authenticator, Broker, BrokerServices, BrokerSettings, DownlinkRefusal, DownlinkSink, Publication,
+    Authenticator, Broker, BrokerServices, BrokerSettings, DownlinkRefusal, DownlinkSink, Durable, Publication,
     PublishedDownlink, Refusal, Router,
 };
 use serde_json::json;
+use store::Store;
 use testing::{FixedRandom, ManualClock};
 use tokio::sync::mpsc;
 use tokio_rustls::rustls::ServerConfig;
@@ -94,14 +95,27 @@ impl Harness {
     }
 
     pub async fn start_with(settings: BrokerSettings) -> Self {
-        let authenticator = Arc::new(FakeAuthenticator::default());
-        for app_id in APPS {
-            authenticator.grant(app_id, "account.read", &[READ]);
-            authenticator.grant(app_id, "account.write", &[WRITE]);
-            authenticator.grant(app_id, "account.both", &[READ, WRITE]);
-        }
+        let authenticator = authenticator();
         let clock = ManualClock::new();
-        let (router, downlinks) = (Arc::new(Router::new(clock.clone())), Arc::new(FakeDownlinks::new()));
+        let router = Arc::new(Router::new(clock.clone()));
+        Self::start_on(router, settings, authenticator, clock).await
+    }
+
+    /// A broker whose sessions are in `store`; the process that had them before may have been killed.
+    pub async fn start_stored(store: Arc<dyn Store>, instance: &str, process: u64) -> Self {
+        let clock = ManualClock::new();
+        let durable = Durable::new(store, instance.to_owned(), process, clock.clone());
+        let router = Arc::new(Router::load(durable, clock.clone()).await.unwrap());
+        Self::start_on(router, settings(), authenticator(), clock).await
+    }
+
+    async fn start_on(
+        router: Arc<Router>,
+        settings: BrokerSettings,
+        authenticator: Arc<FakeAuthenticator>,
+        clock: Arc<ManualClock>,
+    ) -> Self {
+        let downlinks = Arc::new(FakeDownlinks::new());
         let services = BrokerServices {
             authenticator: authenticator.clone(),
             downlinks: downlinks.clone(),
@@ -130,6 +144,16 @@ impl Harness {
     }
 }
 
+fn authenticator() -> Arc<FakeAuthenticator> {
+    let authenticator = Arc::new(FakeAuthenticator::default());
+    for app_id in APPS {
+        authenticator.grant(app_id, "account.read", &[READ]);
+        authenticator.grant(app_id, "account.write", &[WRITE]);
+        authenticator.grant(app_id, "account.both", &[READ, WRITE]);
+    }
+    authenticator
+}
+
 /// The handler's side of the broker.
 pub struct Handler {
     router: Arc<Router>,
@@ -139,7 +163,8 @@ pub struct Handler {
 impl Handler {
     pub async fn publish(&mut self, topic: &str, body: &str) {
         let app_id = topic.split('/').next().unwrap().parse().unwrap();
-        self.router.publish(&app_id, [Publication { topic: topic.to_owned(), payload: body.to_owned().into() }]);
+        let publication = Publication { topic: topic.to_owned(), payload: body.to_owned().into() };
+        self.router.publish(&app_id, [publication]).stored().await.unwrap();
     }
 
     /// The next downlink that was accepted: its topic and body.

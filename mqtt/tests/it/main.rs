@@ -6,6 +6,8 @@ extern crate airlock_mqtt as mqtt;
 mod access;
 mod airlock_client;
 mod delivery;
+mod durable;
+mod gated_store;
 mod harness;
 mod limits;
 mod raw_client;

@@ -1,0 +1,134 @@
+//! The stored forms of a session and of a message.
+
+use std::collections::HashMap;
+
+use bytes::{Buf, BufMut, Bytes};
+use mqtt5_protocol::Properties;
+use serde::{Deserialize, Serialize};
+
+/// A session. Its messages are in the log of its application.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SessionRecord {
+    pub(crate) filters: HashMap<String, SubscriptionRecord>,
+    pub(crate) expiry_ms: u64,
+    /// None while the client is connected.
+    pub(crate) away_since_ms: Option<u64>,
+    /// The messages of the log that were sent and not acknowledged.
+    pub(crate) in_flight: Vec<u64>,
+    /// The first message of the log that was not sent.
+    pub(crate) waiting_from: u64,
+    /// How many messages were dropped that the client has not been told about.
+    pub(crate) dropped: u64,
+}
+
+/// The options of a subscription.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SubscriptionRecord {
+    pub(crate) qos: u8,
+    pub(crate) no_local: bool,
+    pub(crate) id: Option<u32>,
+}
+
+/// A message, and who gets it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LogRecord {
+    pub(crate) topic: String,
+    pub(crate) payload: Bytes,
+    pub(crate) properties: Option<Box<Properties>>,
+    /// The session ids, and the identifiers of the subscriptions that matched.
+    pub(crate) recipients: Vec<(String, Vec<u32>)>,
+}
+
+/// What comes before the payload, as JSON.
+#[derive(Serialize, Deserialize)]
+struct Header {
+    topic: String,
+    recipients: Vec<(String, Vec<u32>)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    properties: Vec<u8>,
+}
+
+impl SessionRecord {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        // Nothing in it can fail to be written.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// None if it is damaged, or of a version that this one does not know: then the session is lost, not the client.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        serde_json::from_slice(bytes)
+            .inspect_err(|error| tracing::error!(%error, "cannot read an MQTT session in the store"))
+            .ok()
+    }
+
+    /// Whether the session still owes its client this message of the log.
+    pub(crate) fn owes(&self, number: u64) -> bool {
+        number >= self.waiting_from || self.in_flight.contains(&number)
+    }
+}
+
+impl LogRecord {
+    pub(crate) fn new(
+        topic: &str,
+        payload: &Bytes,
+        properties: Option<&Properties>,
+        recipients: Vec<(String, Vec<u32>)>,
+    ) -> Self {
+        let properties = properties.cloned().map(Box::new);
+        Self { topic: topic.to_owned(), payload: payload.clone(), properties, recipients }
+    }
+
+    pub(crate) fn encode(&self) -> Bytes {
+        let mut properties = Vec::new();
+        if let Some(present) = &self.properties {
+            // They were decoded from a packet, so they can be encoded.
+            _ = present.encode(&mut properties);
+        }
+        let header = Header { topic: self.topic.clone(), recipients: self.recipients.clone(), properties };
+        let header = serde_json::to_vec(&header).unwrap_or_default();
+        let mut bytes = Vec::with_capacity(4 + header.len() + self.payload.len());
+        bytes.put_u32(u32::try_from(header.len()).unwrap_or_default());
+        bytes.extend_from_slice(&header);
+        bytes.extend_from_slice(&self.payload);
+        bytes.into()
+    }
+
+    /// None if it is damaged.
+    pub(crate) fn decode(mut bytes: Bytes) -> Option<Self> {
+        let length = bytes.try_get_u32().ok()? as usize;
+        let header: Header = serde_json::from_slice(bytes.get(..length)?).ok()?;
+        let properties = (!header.properties.is_empty()).then_some(header.properties);
+        let properties = properties.and_then(|encoded| Properties::decode(&mut &encoded[..]).ok()).map(Box::new);
+        let payload = bytes.split_off(length);
+        Some(Self { topic: header.topic, payload, properties, recipients: header.recipients })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn reads_back_a_message_with_everything_it_has() {
+        let mut properties = Properties::new();
+        properties.add_user_property("from".to_owned(), "me".to_owned());
+        for properties in [None, Some(Box::new(properties))] {
+            let record = LogRecord {
+                topic: "my-app/devices/dev/up".to_owned(),
+                payload: vec![0, 1, 0xff].into(),
+                properties,
+                recipients: vec![("one".to_owned(), vec![]), ("two".to_owned(), vec![1, 268_435_455])],
+            };
+            assert_eq!(LogRecord::decode(record.encode()), Some(record));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn decodes_anything_without_panicking(bytes: Vec<u8>) {
+            let _ = (LogRecord::decode(bytes.clone().into()), SessionRecord::decode(&bytes));
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! Sessions that outlive the process: over kills, between instances, and while the store is away.
+
+use std::sync::Arc;
+
+use mqtt::{NotStored, Publication};
+use store::{Embedded, Redis, RedisSettings, Store, StoreClock};
+use testing::RedisProcess;
+
+use crate::{
+    gated_store::GatedStore,
+    harness::{Harness, publish_up},
+    raw_client::{Login, RawClient},
+};
+
+/// A store, and the brokers that use it one after the other, each killed before the next starts.
+struct Processes {
+    store: Arc<dyn Store>,
+    access: Arc<GatedStore>,
+    harness: Harness,
+    count: u64,
+}
+
+fn in_memory() -> Arc<dyn Store> {
+    Arc::new(Embedded::in_memory(StoreClock::new(|| 0)).unwrap())
+}
+
+impl Processes {
+    async fn start(store: Arc<dyn Store>) -> Self {
+        let access = GatedStore::new(&store);
+        let harness = Harness::start_stored(access.clone(), "one", 1).await;
+        Self { store, access, harness, count: 1 }
+    }
+
+    /// Kills the process and starts another.
+    async fn restart(&mut self) {
+        self.access.cut(true);
+        self.count += 1;
+        self.access = GatedStore::new(&self.store);
+        self.harness = Harness::start_stored(self.access.clone(), "one", self.count).await;
+    }
+
+    async fn publish(&self, body: &str) {
+        publish_up(&mut self.harness.handler().await, "app-one", body).await;
+    }
+
+    async fn connect(&self, login: &Login) -> (RawClient, bool) {
+        let (client, code, present) = RawClient::try_connect(self.harness.broker.address(), login).await;
+        assert_eq!(code, 0);
+        (client, present)
+    }
+}
+
+fn login(version: u8, name: &'static str) -> Login {
+    Login::new(version, "app-one", "account.read").with_client_id(name).persistent()
+}
+
+/// Each kind of store. The process of Redis ends with the last value.
+async fn stores() -> (Vec<Arc<dyn Store>>, Option<RedisProcess>) {
+    let mut stores = vec![in_memory()];
+    let redis = RedisProcess::start();
+    if let Some(redis) = &redis {
+        let settings = RedisSettings { urls: vec![redis.url()], ..RedisSettings::default() };
+        stores.push(Arc::new(Redis::connect(&settings, StoreClock::new(|| 0)).await.unwrap()));
+    }
+    (stores, redis)
+}
+
+#[tokio::test]
+async fn a_killed_process_loses_no_session_and_no_message() {
+    let (stores, _redis) = stores().await;
+    for store in stores {
+        let mut processes = Processes::start(store).await;
+        for version in [4, 5] {
+            let name = if version == 4 { "old" } else { "new" };
+            let (mut client, present) = processes.connect(&login(version, name)).await;
+            assert!(!present);
+            assert_eq!(client.subscribe("+/devices/+/up").await, 1);
+            for number in 0..5 {
+                processes.publish(&number.to_string()).await;
+                assert_eq!(client.next_unacknowledged().await.2, number.to_string());
+            }
+            // Killed with its client connected.
+            processes.restart().await;
+            drop(client);
+            processes.publish("5").await;
+            let (mut client, present) = processes.connect(&login(version, name)).await;
+            assert!(present, "MQTT {version}");
+            for number in 0..6 {
+                let (_, packet_id, body) = client.next_unacknowledged().await;
+                assert_eq!(body, number.to_string());
+                client.acknowledge(packet_id).await;
+            }
+            client.ping().await;
+            client.disconnect().await;
+            // Killed while its client is away.
+            processes.publish("6").await;
+            processes.restart().await;
+            processes.publish("7").await;
+            let (mut client, present) = processes.connect(&login(version, name)).await;
+            assert!(present);
+            assert_eq!((client.next().await.1, client.next().await.1), ("6".to_owned(), "7".to_owned()));
+            client.unsubscribe("+/devices/+/up").await;
+            client.disconnect().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_clean_session_leaves_nothing_behind() {
+    let mut processes = Processes::start(in_memory()).await;
+    let (mut client, _) = processes.connect(&login(4, "worker")).await;
+    client.subscribe("#").await;
+    client.disconnect().await;
+    processes.publish("never delivered").await;
+    let clean = Login { clean: true, ..login(4, "worker") };
+    let (client, present) = processes.connect(&clean).await;
+    assert!(!present);
+    client.disconnect().await;
+    // Whatever is saved after it comes after its deletion.
+    let (mut other, _) = processes.connect(&login(4, "other")).await;
+    other.subscribe("#").await;
+    processes.restart().await;
+    let (mut client, present) = processes.connect(&login(4, "worker")).await;
+    assert!(!present);
+    client.subscribe("#").await;
+    processes.publish("new").await;
+    assert_eq!(client.next().await.1, "new");
+}
+
+#[tokio::test]
+async fn a_batch_for_many_sessions_is_one_commit_and_none_without_stored_sessions() {
+    let processes = Processes::start(in_memory()).await;
+    let (mut clean, _) = processes.connect(&Login::new(4, "app-one", "account.read")).await;
+    clean.subscribe("#").await;
+    let before = processes.access.commits();
+    processes.publish("for a clean session").await;
+    assert_eq!((clean.next().await.1, processes.access.commits()), ("for a clean session".to_owned(), before));
+
+    for name in ["a", "b", "c"] {
+        let (mut client, _) = processes.connect(&login(4, name)).await;
+        client.subscribe("#").await;
+        client.disconnect().await;
+    }
+    // This saves also that the clients have left.
+    processes.publish("first").await;
+    let before = processes.access.commits();
+    let publication = |number| Publication { topic: format!("app-one/devices/dev-{number}/up"), payload: "x".into() };
+    let published = processes.harness.router.publish(&"app-one".parse().unwrap(), (0..20).map(publication));
+    published.stored().await.unwrap();
+    assert_eq!(processes.access.commits(), before + 1);
+}
+
+#[tokio::test]
+async fn accepts_nothing_for_stored_sessions_while_the_store_is_away() {
+    let processes = Processes::start(in_memory()).await;
+    let (mut client, _) = processes.connect(&login(5, "worker")).await;
+    client.subscribe("#").await;
+    processes.access.cut(true);
+    let publication = Publication { topic: "app-one/devices/dev/up".to_owned(), payload: "lost?".into() };
+    let published = processes.harness.router.publish(&"app-one".parse().unwrap(), [publication]);
+    assert_eq!(published.stored().await, Err(NotStored));
+    // A new session could not keep its promise either.
+    for (version, expected) in [(4, 3), (5, 0x88)] {
+        let (_, code, _) = RawClient::try_connect(processes.harness.broker.address(), &login(version, "other")).await;
+        assert_eq!(code, expected);
+    }
+    // What does not have to be stored goes on.
+    let (mut clean, _) = processes.connect(&Login::new(4, "app-one", "account.read")).await;
+    clean.ping().await;
+    processes.access.cut(false);
+    client.ping().await;
+    processes.publish("kept").await;
+    assert_eq!((client.next().await.1, client.next().await.1), ("lost?".to_owned(), "kept".to_owned()));
+}
+
+#[tokio::test]
+async fn a_session_follows_its_client_to_another_instance() {
+    let (stores, _redis) = stores().await;
+    for store in stores {
+        let one = Harness::start_stored(store.clone(), "one", 1).await;
+        let two = Harness::start_stored(store.clone(), "two", 2).await;
+        let mut old = RawClient::connect(one.broker.address(), &login(5, "worker")).await;
+        old.subscribe("#").await;
+        for number in 0..3 {
+            publish_up(&mut one.handler().await, "app-one", &number.to_string()).await;
+            old.next_unacknowledged().await;
+        }
+        let (mut new, code, present) = RawClient::try_connect(two.broker.address(), &login(5, "worker")).await;
+        assert_eq!((code, present), (0, true));
+        for number in 0..3 {
+            assert_eq!(new.next().await.1, number.to_string());
+        }
+        // The first instance finds out when it writes, and ends the connection that it had.
+        publish_up(&mut one.handler().await, "app-one", "nobody is here any more").await;
+        assert_eq!(old.closed().await, Some(0x8e));
+        publish_up(&mut two.handler().await, "app-one", "3").await;
+        assert_eq!(new.next().await.1, "3");
+        new.disconnect().await;
+        publish_up(&mut two.handler().await, "app-one", "4").await;
+        // And back.
+        let (mut back, _, present) = RawClient::try_connect(one.broker.address(), &login(5, "worker")).await;
+        assert!(present);
+        publish_up(&mut one.handler().await, "app-one", "5").await;
+        assert_eq!((back.next().await.1, back.next().await.1), ("4".to_owned(), "5".to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn keeps_the_newest_thousand_messages_and_says_how_many_were_dropped() {
+    let mut processes = Processes::start(in_memory()).await;
+    let (mut client, _) = processes.connect(&login(4, "worker")).await;
+    client.subscribe("#").await;
+    client.disconnect().await;
+    let publication =
+        |number: i32| Publication { topic: "app-one/devices/dev/up".to_owned(), payload: number.to_string().into() };
+    let published = processes.harness.router.publish(&"app-one".parse().unwrap(), (0..1100).map(publication));
+    published.stored().await.unwrap();
+    // What is saved next has what was dropped.
+    processes.publish("1100").await;
+    processes.publish("1101").await;
+    processes.restart().await;
+    let (mut client, _) = processes.connect(&login(4, "worker")).await;
+    let mut told = Vec::new();
+    let mut next = 102;
+    while next < 1102 || told.is_empty() {
+        let (topic, body) = client.next().await;
+        if topic == "app-one/events/dropped" {
+            told.push(body);
+        } else {
+            assert_eq!(body, next.to_string());
+            next += 1;
+        }
+    }
+    let told: serde_json::Value = serde_json::from_str(&told[0]).unwrap();
+    assert_eq!(told["client_id"], "worker");
+    assert!((100..=102).contains(&told["messages"].as_u64().unwrap()), "{told}");
+}
+
+/// A client that disconnects and acknowledges as it likes, and a server that is killed now and then: every message
+/// arrives, and on each connection in order.
+#[tokio::test]
+async fn delivers_everything_in_order_over_any_sequence_of_kills_and_reconnections() {
+    for seed in 1..=3_u32 {
+        let mut random = seed;
+        let mut below = |limit: u32| {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (random >> 16) % limit
+        };
+        let mut processes = Processes::start(in_memory()).await;
+        let (mut client, _) = processes.connect(&login(4, "worker")).await;
+        client.subscribe("#").await;
+        let (mut published, mut seen) = (0, 0);
+        for _ in 0..60 {
+            match below(6) {
+                0 => processes.restart().await,
+                1 => {}
+                _ => {
+                    for _ in 0..below(8) {
+                        processes.publish(&published.to_string()).await;
+                        published += 1;
+                    }
+                    continue;
+                }
+            }
+            let present;
+            (client, present) = processes.connect(&login(4, "worker")).await;
+            assert!(present);
+            let mut last = None;
+            for _ in 0..below(40) {
+                if last.map_or(seen, |last| last + 1) >= published {
+                    break;
+                }
+                let (_, packet_id, body) = client.next_unacknowledged().await;
+                let number: u32 = body.parse().unwrap();
+                assert!(last.map_or(number <= seen, |last| number > last && number <= seen.max(last + 1)), "{number}");
+                (last, seen) = (Some(number), seen.max(number + 1));
+                client.acknowledge(packet_id).await;
+            }
+        }
+        (client, _) = processes.connect(&login(4, "worker")).await;
+        while seen < published {
+            let number: u32 = client.next().await.1.parse().unwrap();
+            assert!(number <= seen, "{number} came before {seen}");
+            seen = seen.max(number + 1);
+        }
+    }
+}

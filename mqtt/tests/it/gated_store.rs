@@ -1,0 +1,66 @@
+//! A store that counts commits, and that can be cut off from a process that was killed.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicUsize, Ordering},
+};
+
+use async_trait::async_trait;
+use store::{Batch, Commit, Entry, Error, Key, Page, Rate, Store, TakenToken};
+
+/// One process's access to a store.
+pub struct GatedStore {
+    store: Arc<dyn Store>,
+    is_cut: AtomicBool,
+    commits: AtomicUsize,
+}
+
+impl GatedStore {
+    pub fn new(store: &Arc<dyn Store>) -> Arc<Self> {
+        Arc::new(Self { store: store.clone(), is_cut: AtomicBool::new(false), commits: AtomicUsize::new(0) })
+    }
+
+    /// From now on nothing is read or written through this access.
+    pub fn cut(&self, is_cut: bool) {
+        self.is_cut.store(is_cut, Ordering::SeqCst);
+    }
+
+    pub fn commits(&self) -> usize {
+        self.commits.load(Ordering::SeqCst)
+    }
+
+    fn check_gate(&self) -> Result<&dyn Store, Error> {
+        match self.is_cut.load(Ordering::SeqCst) {
+            true => Err(Error::Unavailable { what: "reach the store", source: None }),
+            false => Ok(self.store.as_ref()),
+        }
+    }
+}
+
+#[async_trait]
+impl Store for GatedStore {
+    async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Entry>>, Error> {
+        self.check_gate()?.get(keys).await
+    }
+
+    async fn list(&self, prefix: &Key, after: Option<&Key>, limit: usize) -> Result<Vec<Entry>, Error> {
+        self.check_gate()?.list(prefix, after, limit).await
+    }
+
+    async fn page(&self, prefix: &Key, offset: usize, limit: usize) -> Result<Page, Error> {
+        self.check_gate()?.page(prefix, offset, limit).await
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<Commit, Error> {
+        self.commits.fetch_add(1, Ordering::SeqCst);
+        self.check_gate()?.commit(batch).await
+    }
+
+    async fn take_token(&self, key: &Key, rate: Rate) -> Result<TakenToken, Error> {
+        self.check_gate()?.take_token(key, rate).await
+    }
+
+    async fn check(&self) -> Result<(), Error> {
+        self.check_gate()?.check().await
+    }
+}
