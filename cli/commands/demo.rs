@@ -13,7 +13,13 @@ use api::{
     rest::account::{NewApplication, NewUser},
 };
 use clap::Args;
-use client::{HexBytes, account::AccountClient, handler::HandlerClient, mqtt::MqttClient, random_eui};
+use client::{
+    HexBytes,
+    account::AccountClient,
+    data::{Message, MessageStream},
+    handler::HandlerClient,
+    random_eui,
+};
 use serde_json::Value;
 use server::{audit::AuditLog, system::SystemClock, telemetry::Metrics};
 use tokio_util::sync::CancellationToken;
@@ -168,10 +174,10 @@ struct SentUplink {
     expected: Option<Value>,
 }
 
-/// A registered application with its devices, and an MQTT client that receives its messages.
+/// A registered application with its devices, and its messages as they arrive.
 struct Setup {
     handler: HandlerClient,
-    receiver: MqttClient,
+    receiver: MessageStream,
     app_id: AppId,
     device: &'static str,
     password: Secret,
@@ -209,11 +215,13 @@ impl Setup {
         let cost = self.handler.simulate_uplink(message).await?;
         let arrival = async {
             loop {
-                let message = self.receiver.next().await?;
-                match serde_json::from_slice::<Uplink>(&message.payload) {
-                    Ok(uplink) if is_same_uplink(&uplink, dev_id, &sent) => return anyhow::Ok(uplink),
+                let received = self.receiver.next().await.context("the MQTT connection has ended")??;
+                match &*received.message {
+                    Message::Uplink(uplink) if is_same_uplink(uplink, dev_id, &sent) => {
+                        return anyhow::Ok(uplink.clone());
+                    }
                     // An uplink that the user sends with the commands below, or an error event.
-                    _ => say(subscribe::line(&message.topic, &message.payload))?,
+                    _ => say(subscribe::line(&received))?,
                 }
             }
         };

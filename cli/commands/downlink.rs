@@ -2,7 +2,10 @@
 
 use anyhow::{Error, ensure};
 use clap::Args;
-use client::{HexBytes, mqtt::MqttClient};
+use client::{
+    HexBytes,
+    data::{DataClient, Payload, Schedule},
+};
 use types::{AppId, ApplicationRight, DevId};
 
 use crate::{json_object::JsonObject, network::Network, terminal::say};
@@ -34,21 +37,22 @@ pub(crate) struct Downlink {
 /// Publishes the message; returns when the MQTT broker has acknowledged it.
 pub(crate) async fn run(command: Downlink, network: &Network) -> anyhow::Result<()> {
     let Downlink { dev_id, payload, json, fport, confirmed, app_id, access_key } = command;
-    let downlink = types::Downlink { port: fport, confirmed, ..content(&payload, json)? };
+    let payload = content(&payload, json)?;
     let app_id = network.mqtt_application(app_id)?;
     let key = network.mqtt_credential(&app_id, access_key, ApplicationRight::MessagesDownWrite).await?;
-    let mut mqtt = MqttClient::connect(&network.mqtt_address().await?, &app_id, &key).await?;
-    mqtt.send(&dev_id, &downlink).await?;
+    let client = DataClient::connect(&network.mqtt_address().await?, &app_id, &key).await?;
+    client.send(&dev_id, payload, fport, confirmed, Schedule::Replace).await?;
+    client.close(false).await;
     say(format_args!("Enqueued downlink for {dev_id}"))
 }
 
-/// A downlink with payload or fields only.
-fn content(payload: &str, json: bool) -> anyhow::Result<types::Downlink> {
+/// Bytes, or fields for the encoder.
+fn content(payload: &str, json: bool) -> anyhow::Result<Payload> {
     if json {
         let JsonObject(fields) = payload.parse().map_err(Error::msg)?;
-        return Ok(types::Downlink { payload_fields: Some(fields), ..Default::default() });
+        return Ok(fields.into());
     }
-    let HexBytes(bytes) = payload.parse()?;
-    ensure!(!bytes.is_empty(), "the payload is empty");
-    Ok(types::Downlink { payload_raw: Some(bytes), ..Default::default() })
+    let bytes: HexBytes = payload.parse()?;
+    ensure!(!bytes.0.is_empty(), "the payload is empty");
+    Ok(bytes.into())
 }

@@ -1,8 +1,12 @@
 //! `airlock subscribe`: shows uplinks and joins as they arrive.
 
+use anyhow::Context;
 use clap::Args;
-use client::mqtt::MqttClient;
-use types::{Activation, AppId, ApplicationRight, Credential, ErrorEvent, Uplink};
+use client::{
+    Error,
+    data::{DataClient, Message, MessageStream, Received, Topics},
+};
+use types::{AppId, ApplicationRight, Credential, Uplink};
 
 use crate::{
     network::Network,
@@ -26,39 +30,46 @@ pub(crate) struct Subscribe {
 pub(crate) async fn run(command: Subscribe, network: &Network) -> anyhow::Result<()> {
     let app_id = network.mqtt_application(command.app_id)?;
     let key = network.mqtt_credential(&app_id, command.access_key, ApplicationRight::MessagesUpRead).await?;
-    let mut client = connect(&network.mqtt_address().await?, &app_id, key).await?;
+    let mut messages = connect(&network.mqtt_address().await?, &app_id, key).await?;
     say(format_args!("Listening to {app_id}; press Ctrl-C to stop"))?;
     let mut left = command.count;
     while left != Some(0) {
-        let message = client.next().await?;
-        say(line(&message.topic, &message.payload))?;
+        match messages.next().await.context("the connection has ended: start the command again")? {
+            Ok(received) => say(line(&received))?,
+            Err(error @ Error::Missed { .. }) => {
+                say(error)?;
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        }
         left = left.map(|left| left - 1);
     }
     Ok(())
 }
 
 /// Subscribes to the uplinks and joins of an application, and to their errors.
-pub(crate) async fn connect(address: &str, app_id: &AppId, credential: Credential) -> anyhow::Result<MqttClient> {
-    let mut client = MqttClient::connect(address, app_id, &credential).await?;
-    client.subscribe(&format!("{app_id}/devices/+/up")).await?;
-    for event in ["up/errors", "activations", "activations/errors"] {
-        client.subscribe(&format!("{app_id}/devices/+/events/{event}")).await?;
-    }
-    Ok(client)
+pub(crate) async fn connect(address: &str, app_id: &AppId, credential: Credential) -> anyhow::Result<MessageStream> {
+    let client = DataClient::connect(address, app_id, &credential).await?;
+    let events = Topics::new("event", "+", &["up/errors", "activations", "activations/errors"])?;
+    Ok(client.stream(Topics::uplinks().and(events)).await?)
 }
 
 /// A message as a line of text; one that cannot be parsed is shown as received.
-pub(crate) fn line(topic: &str, payload: &[u8]) -> String {
-    let dev_id = topic.split('/').nth(2).unwrap_or_default();
-    if let Ok(uplink) = serde_json::from_slice::<Uplink>(payload) {
-        return uplink_line(&uplink);
-    }
-    if let Ok(Activation { error: None, app_eui, dev_eui, dev_addr, .. }) = serde_json::from_slice(payload) {
-        return format!("{:<16} joined as {dev_addr}, AppEUI {app_eui}, DevEUI {dev_eui}", sanitize(dev_id));
-    }
-    match serde_json::from_slice::<ErrorEvent>(payload) {
-        Ok(event) => format!("{:<16} error: {}", sanitize(dev_id), sanitize(&event.error)),
-        Err(_) => format!("{} {}", sanitize(topic), sanitize(&String::from_utf8_lossy(payload))),
+pub(crate) fn line(received: &Received) -> String {
+    let dev_id = received.dev_id.as_str();
+    let error = |error: &str| format!("{dev_id:<16} error: {}", sanitize(error));
+    match &*received.message {
+        Message::Uplink(uplink) => uplink_line(uplink),
+        Message::Activation(activation) => match &activation.error {
+            None => format!(
+                "{dev_id:<16} joined as {}, AppEUI {}, DevEUI {}",
+                activation.dev_addr, activation.app_eui, activation.dev_eui
+            ),
+            Some(text) => error(text),
+        },
+        Message::Error(event) => error(&event.error),
+        Message::Unknown(payload) => format!("{dev_id:<16} {}", sanitize(&String::from_utf8_lossy(payload))),
+        message => format!("{dev_id:<16} {}", sanitize(&format!("{message:?}"))),
     }
 }
 
@@ -74,18 +85,22 @@ pub(crate) fn uplink_line(uplink: &Uplink) -> String {
 mod tests {
     use super::*;
 
+    fn shown(levels: &str, payload: &[u8]) -> String {
+        line(&Received::new("d1".parse().unwrap(), levels, payload))
+    }
+
     #[test]
     fn every_message_becomes_a_line() {
         let uplink = br#"{"app_id":"a1","dev_id":"d1","port":1,"counter":0,"payload_raw":"AQI=",
             "payload_fields":{"t":1},"metadata":{"time":"2017-01-17T14:47:09.74Z"}}"#;
-        assert_eq!(line("a1/devices/d1/up", uplink), "14:47:09  d1           port 1   0102              {\"t\":1}");
-        assert!(line("a1/devices/d1/events/up/errors", br#"{"error":"no"}"#).ends_with("error: no"));
+        assert_eq!(shown("up", uplink), "14:47:09  d1           port 1   0102              {\"t\":1}");
+        assert!(shown("events/up/errors", br#"{"error":"no"}"#).ends_with("error: no"));
         let joined =
             br#"{"app_eui":"70B3D57ED0000001","dev_eui":"0102030405060708","dev_addr":"26000001","metadata":{}}"#;
         let expected = "d1               joined as 26000001, AppEUI 70B3D57ED0000001, DevEUI 0102030405060708";
-        assert_eq!(line("a1/devices/d1/events/activations", joined), expected);
+        assert_eq!(shown("events/activations", joined), expected);
         let refused = br#"{"error":"no","app_eui":"","dev_eui":"","dev_addr":"","metadata":{}}"#;
-        assert!(line("a1/devices/d1/events/activations/errors", refused).ends_with("error: no"));
-        assert_eq!(line("a1/x", b"\x1b[2J"), "a1/x \u{fffd}[2J");
+        assert!(shown("events/activations/errors", refused).ends_with("error: no"));
+        assert_eq!(shown("up", b"\x1b[2J"), "d1               \u{fffd}[2J");
     }
 }

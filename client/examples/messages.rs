@@ -9,10 +9,10 @@ use std::{env, error::Error, fs};
 use airlock_client::{
     HexBytes, Trust,
     api::{discovery::Announcement, handler::SimulatedUplinkMessage},
+    data::{DataClient, Message, Schedule, Topics},
     discovery::DiscoveryClient,
     handler::HandlerClient,
-    mqtt::MqttClient,
-    types::{AppId, Credential, DevId, Downlink, Uplink},
+    types::{AppId, Credential, DevId, Uplink},
 };
 
 #[tokio::main]
@@ -33,15 +33,21 @@ pub async fn run(
     dev_id: &DevId,
     key: Credential,
 ) -> Result<Uplink, Box<dyn Error>> {
-    let mut mqtt = MqttClient::connect(&handler.mqtt_address, app_id, &key).await?;
-    mqtt.subscribe(&format!("{app_id}/devices/{dev_id}/up")).await?;
+    let client = DataClient::connect(&handler.mqtt_address, app_id, &key).await?;
+    let scheduled = Topics::new("event", "+", &["downlink/scheduled"])?;
+    let listener = client.on(scheduled, |dev_id, _| println!("a downlink waits for {dev_id}")).await?;
+    let mut uplinks = client.stream(Topics::uplinks_of(dev_id)).await?;
 
     let HexBytes(payload) = "09 5C".parse()?;
     let uplink = SimulatedUplinkMessage { app_id: app_id.to_string(), dev_id: dev_id.to_string(), payload, port: 1 };
     HandlerClient::connect(handler, key)?.simulate_uplink(uplink).await?;
-    let uplink = serde_json::from_slice(&mqtt.next().await?.payload)?;
 
-    let downlink = Downlink { port: 1, payload_raw: Some(vec![1]), ..Downlink::default() };
-    mqtt.send(dev_id, &downlink).await?;
-    Ok(uplink)
+    let received = uplinks.next().await.ok_or("the client was closed")??;
+    client.send(&received.dev_id, [1, 255], 2, false, Schedule::Replace).await?;
+    client.off(listener);
+    client.close(false).await;
+    match &*received.message {
+        Message::Uplink(uplink) => Ok((**uplink).clone()),
+        other => Err(format!("not an uplink: {other:?}").into()),
+    }
 }

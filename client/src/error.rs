@@ -61,6 +61,16 @@ pub enum Error {
         /// The size of the queue.
         messages_max: usize,
     },
+    /// The program received too slowly: messages were dropped, and the newest arrive again.
+    #[error("the client of the {service} at {address} dropped {count} messages: receive them more often")]
+    Missed {
+        /// The service.
+        service: &'static str,
+        /// Its address.
+        address: String,
+        /// How many.
+        count: u64,
+    },
     /// The connection ended earlier, with an error that connecting again does not mend.
     #[error("the connection to the {service} at {address} has ended: connect again with a valid credential")]
     Ended {
@@ -123,7 +133,7 @@ impl Kinded for Error {
             Self::Address { .. } | Self::Certificate { .. } => Kind::Invalid,
             Self::Credential | Self::NotAccepted { .. } => Kind::Unauthenticated,
             Self::Unreachable { .. } | Self::Ended { .. } => Kind::Unavailable,
-            Self::QueueFull { .. } => Kind::Exhausted,
+            Self::QueueFull { .. } | Self::Missed { .. } => Kind::Exhausted,
             Self::Timeout { .. } => Kind::Timeout,
             Self::Refused { kind, .. } | Self::Foreign { kind, .. } => *kind,
             Self::TooLarge { .. } | Self::Unreadable { .. } => Kind::Internal,

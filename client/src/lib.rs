@@ -2,6 +2,7 @@
 
 pub mod account;
 pub mod chirpstack;
+pub mod data;
 pub mod discovery;
 mod error;
 mod grpc;

@@ -13,6 +13,7 @@ use tokio::{sync::mpsc, time::timeout};
 use types::{AppId, Credential, DevId, Downlink, Kind};
 
 pub use self::connection::Connection;
+pub(crate) use self::connection::{RETRY_DELAY_MAX, retries};
 use crate::{Error, Result, Trust};
 
 /// Maximum size of a packet that is sent or received, in bytes.
@@ -26,11 +27,11 @@ const RESPONSE_WAIT: Duration = Duration::from_secs(10);
 
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
-const SERVICE: &str = "MQTT broker";
+pub(crate) const SERVICE: &str = "MQTT broker";
 
 /// A message that was published for an application.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct TopicMessage {
     /// For example `my-app/devices/my-device/up`.
     pub topic: String,
     /// JSON.
@@ -50,7 +51,7 @@ pub struct MqttClient {
     app_id: AppId,
     filters: Vec<String>,
     /// Messages that arrived while the client waited for an acknowledgement.
-    deferred: VecDeque<Message>,
+    deferred: VecDeque<TopicMessage>,
 }
 
 /// What the connection's task reports.
@@ -59,7 +60,7 @@ enum ClientEvent {
     Connected,
     Subscribed { granted: bool },
     Acknowledged,
-    Received(Message),
+    Received(TopicMessage),
     Failed(ConnectionError),
 }
 
@@ -68,9 +69,7 @@ impl MqttClient {
     ///
     /// A broker at an `mqtts://` address must have a certificate that this machine trusts.
     pub async fn connect(address: &str, app_id: &AppId, credential: &Credential) -> Result<Self> {
-        let encrypted = address.starts_with("mqtts:");
-        let trust = if encrypted { Trust::System } else { Trust::Plaintext };
-        Self::connect_with_trust(address, &trust, app_id, credential).await
+        Self::connect_with_trust(address, &Trust::of_mqtt(address), app_id, credential).await
     }
 
     /// Connects to a broker whose certificate `trust` accepts.
@@ -80,8 +79,7 @@ impl MqttClient {
         app_id: &AppId,
         credential: &Credential,
     ) -> Result<Self> {
-        let mut options = options(address::read(address, trust)?, app_id, credential);
-        options.set_transport(address::transport(trust)?);
+        let options = options(address, trust, app_id, credential)?;
         let (client, connection) = Connection::new(options, MESSAGE_QUEUE_MAX, None);
         let (sender, events) = mpsc::channel(MESSAGE_QUEUE_MAX);
         tokio::spawn(run(connection, sender));
@@ -94,7 +92,7 @@ impl MqttClient {
             deferred: VecDeque::new(),
         };
         match this.next_event().await? {
-            ClientEvent::Failed(error) => Err(this.connection_error(error)),
+            ClientEvent::Failed(error) => Err(connection_error(address, error)),
             _ => Ok(this),
         }
     }
@@ -135,7 +133,7 @@ impl MqttClient {
     }
 
     /// Waits for the next message.
-    pub async fn next(&mut self) -> Result<Message> {
+    pub async fn next(&mut self) -> Result<TopicMessage> {
         if let Some(message) = self.deferred.pop_front() {
             return Ok(message);
         }
@@ -166,7 +164,7 @@ impl MqttClient {
             ClientEvent::Subscribed { granted: false } => {
                 Err(denied("a subscription was refused after a reconnection".to_owned()))
             }
-            ClientEvent::Failed(error) if is_permanent(&error) => Err(self.connection_error(error)),
+            ClientEvent::Failed(error) if is_permanent(&error) => Err(connection_error(&self.address, error)),
             ClientEvent::Failed(error) => {
                 tracing::debug!(%error, address = self.address, "no connection to the MQTT broker");
                 Ok(())
@@ -202,25 +200,6 @@ impl MqttClient {
     fn ended(&self) -> Error {
         Error::Ended { service: SERVICE, address: self.address.clone() }
     }
-
-    fn connection_error(&self, error: ConnectionError) -> Error {
-        match error {
-            ConnectionError::ConnectionRefused(code) => Error::Refused {
-                kind: if is_permanent_code(code) { Kind::Unauthenticated } else { Kind::Unavailable },
-                message: match code {
-                    ConnectReturnCode::BadUserNamePassword => {
-                        "the MQTT broker does not accept this application and access key".to_owned()
-                    }
-                    ConnectReturnCode::NotAuthorized => {
-                        "the MQTT broker needs an access key with the right `messages:up:r`".to_owned()
-                    }
-                    code => format!("the MQTT broker refused the connection: {code:?}"),
-                },
-                retry_after: None,
-            },
-            error => Error::Unreachable { service: SERVICE, address: self.address.clone(), source: error.into() },
-        }
-    }
 }
 
 /// Keeps the connection up until the client is dropped or refused.
@@ -246,15 +225,35 @@ fn client_event(polled: std::result::Result<Event, ConnectionError>) -> Option<C
         }
         Ok(Event::Incoming(Packet::PubAck(_))) => Some(ClientEvent::Acknowledged),
         Ok(Event::Incoming(Packet::Publish(message))) => {
-            Some(ClientEvent::Received(Message { topic: message.topic, payload: message.payload.into() }))
+            Some(ClientEvent::Received(TopicMessage { topic: message.topic, payload: message.payload.into() }))
         }
         Ok(_) => None,
         Err(error) => Some(ClientEvent::Failed(error)),
     }
 }
 
+/// Why there is no connection, for callers.
+pub(crate) fn connection_error(address: &str, error: ConnectionError) -> Error {
+    match error {
+        ConnectionError::ConnectionRefused(code) => Error::Refused {
+            kind: if is_permanent_code(code) { Kind::Unauthenticated } else { Kind::Unavailable },
+            message: match code {
+                ConnectReturnCode::BadUserNamePassword => {
+                    "the MQTT broker does not accept this application and access key".to_owned()
+                }
+                ConnectReturnCode::NotAuthorized => {
+                    "the MQTT broker needs an access key with the right `messages:up:r`".to_owned()
+                }
+                code => format!("the MQTT broker refused the connection: {code:?}"),
+            },
+            retry_after: None,
+        },
+        error => Error::Unreachable { service: SERVICE, address: address.to_owned(), source: error.into() },
+    }
+}
+
 /// Whether a reconnection would fail in the same way.
-fn is_permanent(error: &ConnectionError) -> bool {
+pub(crate) fn is_permanent(error: &ConnectionError) -> bool {
     matches!(error, ConnectionError::ConnectionRefused(code) if is_permanent_code(*code))
 }
 
@@ -263,7 +262,9 @@ fn is_permanent_code(code: ConnectReturnCode) -> bool {
     code != ConnectReturnCode::ServiceUnavailable
 }
 
-fn options((host, port): (&str, u16), app_id: &AppId, credential: &Credential) -> MqttOptions {
+/// The options of a connection that has no session.
+pub(crate) fn options(address: &str, trust: &Trust, app_id: &AppId, credential: &Credential) -> Result<MqttOptions> {
+    let (host, port) = address::read(address, trust)?;
     let password = match credential {
         Credential::Token(token) => token.expose(),
         Credential::Key(key) => key.expose(),
@@ -274,8 +275,9 @@ fn options((host, port): (&str, u16), app_id: &AppId, credential: &Credential) -
         .set_keep_alive(KEEP_ALIVE)
         .set_clean_session(true)
         .set_credentials(app_id.as_str(), password)
-        .set_max_packet_size(MQTT_PACKET_BYTES_MAX, MQTT_PACKET_BYTES_MAX);
-    options
+        .set_max_packet_size(MQTT_PACKET_BYTES_MAX, MQTT_PACKET_BYTES_MAX)
+        .set_transport(address::transport(trust)?);
+    Ok(options)
 }
 
 fn invalid(message: String) -> Error {

@@ -33,6 +33,11 @@ impl Trust {
         if certificate.trim().is_empty() { Self::Plaintext } else { Self::Certificate(certificate.to_owned()) }
     }
 
+    /// What the scheme of an MQTT broker's address asks for: the system's authorities for `mqtts`, or else plain text.
+    pub(crate) fn of_mqtt(address: &str) -> Self {
+        if address.starts_with("mqtts:") { Self::System } else { Self::Plaintext }
+    }
+
     /// The certificate verifier; `None` for plain text.
     pub(crate) fn verifier(&self) -> Result<Option<Arc<dyn ServerCertVerifier>>> {
         let provider = Arc::new(aws_lc_rs::default_provider());

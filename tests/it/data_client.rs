@@ -1,4 +1,6 @@
-//! The data client for JavaScript, in Node.js and in a browser, against real services.
+//! The data clients against real services: here the one for JavaScript, in Node.js and in a browser.
+
+mod rust;
 
 use std::{
     fs,

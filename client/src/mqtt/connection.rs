@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 /// The shortest and longest delays before jitter, which adds up to as much again.
 const RETRY_DELAY_MIN: Duration = Duration::from_millis(50);
-const RETRY_DELAY_MAX: Duration = Duration::from_secs(15);
+pub(crate) const RETRY_DELAY_MAX: Duration = Duration::from_secs(15);
 
 /// The receiving half of a connection. It is connected only while it is polled.
 pub struct Connection {
@@ -28,11 +28,7 @@ impl Connection {
         let mut network = events.network_options();
         network.set_tcp_nodelay(true);
         events.set_network_options(network);
-        let retries = ExponentialBuilder::new()
-            .with_min_delay(RETRY_DELAY_MIN)
-            .with_max_delay(RETRY_DELAY_MAX)
-            .without_max_times()
-            .with_jitter();
+        let retries = retries();
         let retries = jitter_seed.map_or(retries, |seed| retries.with_jitter_seed(seed));
         (client, Self { events, retries, backoff: retries.build(), delay: None })
     }
@@ -55,4 +51,13 @@ impl Connection {
         }
         polled
     }
+}
+
+/// The pauses between attempts to connect.
+pub(crate) fn retries() -> ExponentialBuilder {
+    ExponentialBuilder::new()
+        .with_min_delay(RETRY_DELAY_MIN)
+        .with_max_delay(RETRY_DELAY_MAX)
+        .without_max_times()
+        .with_jitter()
 }

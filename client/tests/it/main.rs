@@ -1,8 +1,9 @@
 //! The clients against scripted servers, over real sockets.
 
-#![allow(clippy::unwrap_used, reason = "test helpers are outside the exempt functions")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers are outside the exempt functions")]
 
 mod account;
+mod data;
 mod grpc;
 mod mqtt;
 mod trust;

@@ -23,11 +23,11 @@ async fn a_downlink_reaches_subscribers() {
     listener.subscribe("my-app/devices/+/down").await.unwrap();
     line.typed(&["downlink", "dev-1", "01ff", "--fport", "2", "--confirmed"]);
     let (topic, message) = next(&mut listener).await;
-    let expected = json!({"port": 2, "confirmed": true, "payload_raw": "Af8="});
+    let expected = json!({"port": 2, "confirmed": true, "schedule": "replace", "payload_raw": "Af8="});
     assert_eq!((topic.as_str(), message), ("dev-1/down", expected));
     line.typed(&["downlink", "dev-1", r#"{"led": true}"#, "--json"]);
     let (_, message) = next(&mut listener).await;
-    assert_eq!(message, json!({"port": 1, "payload_fields": {"led": true}}));
+    assert_eq!(message, json!({"port": 1, "schedule": "replace", "payload_fields": {"led": true}}));
     // A string of JavaScript that is none of Rust.
     line.typed(&["downlink", "dev-1", r#"{"text": "\ud800"}"#, "--json"]);
     let message = listener.next().await.unwrap();

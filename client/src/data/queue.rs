@@ -1,0 +1,85 @@
+//! The queue between the client and a stream.
+
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicU64, Ordering},
+};
+
+use tokio::sync::mpsc;
+use types::{DevId, Kind};
+
+use super::{link::Acknowledgement, message::Message};
+
+/// How many messages wait for a slow program. Those that arrive while so many wait are dropped and counted.
+pub const QUEUE_MAX: usize = 1000;
+
+/// A message that arrived.
+///
+/// The broker learns that it was received when all streams and listeners that hear it have dropped it.
+#[derive(Clone, Debug)]
+pub struct Received {
+    /// The device.
+    pub dev_id: DevId,
+    /// What it is about.
+    pub message: Arc<Message>,
+    pub(super) _acknowledgement: Option<Arc<Acknowledgement>>,
+}
+
+impl Received {
+    /// A message from elsewhere, by the levels of its topic below the device, such as `up` or `events/down/sent`.
+    pub fn new(dev_id: DevId, levels: &str, payload: &[u8]) -> Self {
+        Self { dev_id, message: Arc::new(Message::parse(levels, payload)), _acknowledgement: None }
+    }
+}
+
+/// The client's end of a stream.
+#[derive(Debug)]
+pub(super) struct Queue {
+    messages: mpsc::Sender<Received>,
+    shared: Arc<Shared>,
+}
+
+/// What the stream learns beside the messages.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    missed: AtomicU64,
+    refusal: Mutex<Option<(Kind, String)>>,
+}
+
+/// Makes a queue; returns both of its ends.
+pub(super) fn queue() -> (Queue, mpsc::Receiver<Received>, Arc<Shared>) {
+    let (messages, receiver) = mpsc::channel(QUEUE_MAX);
+    let shared = Arc::new(Shared::default());
+    (Queue { messages, shared: shared.clone() }, receiver, shared)
+}
+
+impl Queue {
+    pub(super) fn is_closed(&self) -> bool {
+        self.messages.is_closed()
+    }
+
+    pub(super) fn push(&self, received: Received) {
+        if let Err(mpsc::error::TrySendError::Full(_)) = self.messages.try_send(received) {
+            self.shared.missed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Lets the stream end with an error.
+    pub(super) fn refuse(self, kind: Kind, message: &str) {
+        if let Ok(mut refusal) = self.shared.refusal.lock() {
+            *refusal = Some((kind, message.to_owned()));
+        }
+    }
+}
+
+impl Shared {
+    /// How many messages were dropped.
+    pub(super) fn missed(&self) -> u64 {
+        self.missed.load(Ordering::Relaxed)
+    }
+
+    /// Why the broker refused the credential, once.
+    pub(super) fn refusal(&self) -> Option<(Kind, String)> {
+        self.refusal.lock().ok()?.take()
+    }
+}

@@ -1,0 +1,120 @@
+//! Subscriptions at the broker: those that listeners need, and no others.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use rumqttc::{AsyncClient, QoS};
+use tokio::sync::oneshot;
+use types::{AppId, Kind};
+
+use super::topics::covers;
+use crate::{Error, Result};
+
+/// The subscriptions of a connection. No two of them overlap, because brokers may deliver a message once for each.
+#[derive(Debug)]
+pub(super) struct Subscriptions {
+    app_id: AppId,
+    /// Filters, and whether the broker has granted them.
+    held: BTreeMap<String, bool>,
+    /// Filters that were requested, in order, until the numbers of their packets are known.
+    requested: VecDeque<String>,
+    packets: HashMap<u16, String>,
+    waiting: Vec<Waiting>,
+}
+
+/// A listener that waits for its subscription.
+#[derive(Debug)]
+struct Waiting {
+    filters: Vec<String>,
+    done: oneshot::Sender<Result<()>>,
+}
+
+impl Subscriptions {
+    pub(super) fn new(app_id: AppId) -> Self {
+        let (held, requested, packets) = (BTreeMap::new(), VecDeque::new(), HashMap::new());
+        Self { app_id, held, requested, packets, waiting: Vec::new() }
+    }
+
+    /// A new connection has no subscriptions, or those of its session, which can be requested again.
+    pub(super) fn reset(&mut self) {
+        self.held.clear();
+        self.requested.clear();
+        self.packets.clear();
+    }
+
+    /// Answers `done` when all filters are granted or one is refused.
+    pub(super) fn wait(&mut self, filters: &[String], done: oneshot::Sender<Result<()>>) {
+        self.waiting.push(Waiting { filters: filters.to_owned(), done });
+    }
+
+    /// Subscribes to what is wanted, and unsubscribes from everything else.
+    pub(super) fn update(&mut self, wanted: &[String], client: &AsyncClient) {
+        let wanted = widest(wanted);
+        let added: Vec<_> = wanted.iter().filter(|filter| !self.held.contains_key(**filter)).collect();
+        // In this order, so that no message is missed in between.
+        for filter in added {
+            if client.try_subscribe(format!("{}/{filter}", self.app_id), QoS::AtLeastOnce).is_ok() {
+                self.held.insert((*filter).to_owned(), false);
+                self.requested.push_back((*filter).to_owned());
+            }
+        }
+        let app_id = &self.app_id;
+        self.held.retain(|filter, _| {
+            wanted.contains(&filter.as_str()) || client.try_unsubscribe(format!("{app_id}/{filter}")).is_err()
+        });
+        self.settle();
+    }
+
+    /// The next requested subscription is in the packet of this number.
+    pub(super) fn requested(&mut self, packet: u16) {
+        if let Some(filter) = self.requested.pop_front() {
+            self.packets.insert(packet, filter);
+        }
+    }
+
+    /// Takes the broker's answer. An error is one that nobody waits for.
+    pub(super) fn answered(&mut self, packet: u16, granted: bool) -> Result<()> {
+        let Some(filter) = self.packets.remove(&packet) else { return Ok(()) };
+        if granted {
+            if let Some(is_granted) = self.held.get_mut(&filter) {
+                *is_granted = true;
+            }
+            self.settle();
+            return Ok(());
+        }
+        self.held.remove(&filter);
+        self.refuse(&filter)
+    }
+
+    fn settle(&mut self) {
+        let held = &self.held;
+        let is_granted = |filter: &String| held.iter().any(|(wide, granted)| *granted && covers(wide, filter));
+        let granted = self.waiting.extract_if(.., |waiting| waiting.filters.iter().all(is_granted));
+        // Those who have stopped waiting need no answer.
+        granted.for_each(|waiting| _ = waiting.done.send(Ok(())));
+    }
+
+    fn refuse(&mut self, filter: &str) -> Result<()> {
+        let refusal = || {
+            let message = format!("the subscription to `{}/{filter}` was refused", self.app_id);
+            Error::Refused { kind: Kind::Denied, message, retry_after: None }
+        };
+        let refused: Vec<_> = self
+            .waiting
+            .extract_if(.., |waiting| waiting.filters.iter().any(|narrow| covers(filter, narrow)))
+            .collect();
+        if refused.is_empty() {
+            return Err(refusal());
+        }
+        refused.into_iter().for_each(|waiting| _ = waiting.done.send(Err(refusal())));
+        Ok(())
+    }
+}
+
+/// The filters that no other one covers.
+fn widest(filters: &[String]) -> Vec<&str> {
+    let is_covered = |filter: &str| filters.iter().any(|other| other != filter && covers(other, filter));
+    let mut widest: Vec<&str> = filters.iter().map(String::as_str).filter(|filter| !is_covered(filter)).collect();
+    widest.sort_unstable();
+    widest.dedup();
+    widest
+}
