@@ -90,3 +90,27 @@ impl<'de> Deserialize<'de> for Settings {
         deserializer.deserialize_any(Either)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json};
+
+    use super::*;
+
+    #[test]
+    fn are_a_table_or_the_list_of_networks_alone() {
+        let network = json!({
+            "chirpstack": {"mqtt": {"url": "mqtt://localhost"}},
+            "applications": [{"application": "lab", "app_id": "my-app", "register": true}],
+        });
+        let both = json!({"chirpstack": {"in_flight_max": 7}, "into": [network]});
+        let both: Settings = from_value(both).unwrap();
+        assert_eq!((both.chirpstack.in_flight_max, both.into.len()), (7, 1));
+        let list: Settings = from_value(json!([network])).unwrap();
+        let [NetworkSettings { applications, .. }] = &list.into[..] else { panic!("{list:?}") };
+        assert!(applications[0].register && applications[0].ids == DeviceIds::Name);
+        for wrong in [json!("x"), json!([{"application": "lab"}]), json!({"chirpstak": {}})] {
+            assert!(from_value::<Settings>(wrong.clone()).is_err(), "{wrong}");
+        }
+    }
+}

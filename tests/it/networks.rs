@@ -244,6 +244,29 @@ async fn while_the_api_is_away_devices_have_no_variables_and_are_told_so() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn events_wait_while_nobody_can_say_which_application_has_the_name() {
+    let Some((mut chirpstack, dir)) = ChirpStack::start().await.zip(tempfile::tempdir().ok()) else { return };
+    let proxy = Proxy::start(None).await;
+    chirpstack.settings(dir.path(), CHIRPSTACK_APPLICATION_NAME, "register = true");
+    let path = dir.path().join("airlock.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replace(&chirpstack.api.url(), &format!("http://{}", proxy.address))).unwrap();
+    let mut server = Server::start(dir.path()).await;
+    for counter in 0..3 {
+        chirpstack.uplink(DEVICE, "Kitchen", counter).await;
+    }
+    proxy.redirect(Some(chirpstack.api.address()));
+    let mut counters = Vec::new();
+    while counters.len() < 3 {
+        let (topic, up) = server.next().await;
+        if topic == "kitchen/up" {
+            counters.push(up["counter"].as_u64().unwrap());
+        }
+    }
+    assert_eq!(counters, [0, 1, 2]);
+}
+
 /// The store is away when the server is killed, so whatever it acknowledged by then would be lost. `member` is the
 /// setting of the source's URL, which gets the address of a proxy.
 async fn check_killed_without_its_store(
