@@ -85,9 +85,12 @@ pub(super) fn to_entry(topic: &str, payload: &[u8]) -> Result<(String, Vec<u8>),
     Ok((name.to_owned(), value))
 }
 
+/// A topic and JSON.
+type Converted = Result<(String, Vec<u8>), Malformed>;
+
 /// The two forms of a type of event.
 struct Forms {
-    json: fn(&str, &[u8]) -> Result<(String, Vec<u8>), Malformed>,
+    json: fn(&str, &[u8]) -> Converted,
     protobuf: fn(&[u8]) -> serde_json::Result<Vec<u8>>,
 }
 
