@@ -49,8 +49,10 @@ pub(crate) struct Api {
 
 /// How many messages wait, and how long.
 pub(crate) struct LookUpLimits {
-    /// Maximum number of messages that wait for the API. For others, what is not known yet stays unknown.
+    /// Maximum number of messages that ask the API. Others wait for their turn, which comes soon: after an API that
+    /// cannot be reached, nobody waits.
     pub(crate) waiting_max: usize,
+    /// For what is not known within this time, it stays unknown.
     pub(crate) wait_max: Duration,
     /// How long a refusal is remembered.
     pub(crate) refused_for: Duration,
@@ -87,11 +89,12 @@ impl LookUps {
             return Ok(found);
         }
         self.check_refused(id)?;
-        self.check_reachable()?;
-        let _permit = self.waiting.try_acquire().map_err(|_| {
-            CodecError::Unknown(format!("too many messages wait for {}'s API already", self.api.network))
-        })?;
         let deadline = Instant::now() + self.limits.wait_max;
+        let Ok(Ok(_permit)) = timeout_at(deadline, self.waiting.acquire()).await else {
+            let network = self.api.network;
+            return Err(CodecError::Unknown(format!("too many messages wait for {network}'s API already")));
+        };
+        self.check_reachable()?;
         let unreachable = || self.unreachable();
         loop {
             let turn = self.turns[self.hasher.hash_one(id) as usize % LOOKUPS_MAX].lock();
