@@ -28,6 +28,7 @@ mod joins;
 mod layers;
 mod login;
 mod malformed_input;
+mod mqtt_sessions;
 mod networks;
 mod openapi;
 mod operator;
