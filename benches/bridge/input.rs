@@ -15,7 +15,7 @@ const ENDLESS: &str = "function decodeUplink(input) { while (true) {} }";
 pub(crate) struct Profile {
     pub(crate) script: String,
     /// Port and payload.
-    messages: Vec<(u8, Vec<u8>)>,
+    messages: Messages,
 }
 
 pub(crate) struct Input {
@@ -97,8 +97,11 @@ pub(crate) fn dev_eui(device: usize) -> String {
     format!("a3{device:014x}")
 }
 
+/// Ports and payloads.
+type Messages = Vec<(u8, Vec<u8>)>;
+
 /// A codec's script and the messages that it decodes without errors.
-fn profile(mut codec: Codec) -> Option<(String, Vec<(u8, Vec<u8>)>)> {
+fn profile(mut codec: Codec) -> Option<(String, Messages)> {
     codec.examples.retain(|example| match &example.expected {
         Expected::Value(value) => value["data"].is_object() && value["errors"].as_array().is_none_or(Vec::is_empty),
         _ => false,

@@ -6,7 +6,7 @@
 //! `endless`, `two`, `node`, `memory`. Node needs `NODE_PATH` with the package `mqtt`. `AIRLOCK_BINARY` names another
 //! binary.
 
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 #![allow(clippy::disallowed_methods, reason = "benches are configured by environment variables, and poll")]
 
 mod bridge_process;

@@ -78,7 +78,7 @@ mod tests {
             format!("https://stack.example{}", path.replace("app1", "app2")),
             format!("https://stack.example{}", path.replace("hook-1", "../x")),
             format!("https://stack.example{}", path.replace("hook-1", "hook?x=")),
-            format!("https://stack.example{}?x", path),
+            format!("https://stack.example{path}?x"),
         ] {
             assert_eq!(ids.id(&application, &push), None, "{push}");
         }
