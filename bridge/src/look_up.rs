@@ -3,6 +3,7 @@
 use std::{
     hash::{BuildHasher, RandomState},
     num::NonZeroUsize,
+    pin::pin,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -11,7 +12,7 @@ use lru::LruCache;
 use server::status::ErrorChain;
 use tokio::{
     sync::{Mutex as AsyncMutex, Semaphore},
-    time::{Instant, sleep, timeout_at},
+    time::{Instant, sleep, timeout, timeout_at},
 };
 use types::{Kind, Kinded};
 
@@ -49,10 +50,10 @@ pub(crate) struct Api {
 
 /// How many messages wait, and how long.
 pub(crate) struct LookUpLimits {
-    /// Maximum number of messages that ask the API. Others wait for their turn, which comes soon: after an API that
-    /// cannot be reached, nobody waits.
+    /// Maximum number of messages that wait for an API that does not answer. For others, what is not known yet stays
+    /// unknown then.
     pub(crate) waiting_max: usize,
-    /// For what is not known within this time, it stays unknown.
+    /// How long they wait.
     pub(crate) wait_max: Duration,
     /// How long a refusal is remembered.
     pub(crate) refused_for: Duration,
@@ -63,6 +64,8 @@ struct Answers {
     refused: LruCache<Box<str>, (Instant, String)>,
     /// When the API may be asked again, while it cannot be reached.
     unreachable_until: Option<Instant>,
+    /// Whether the last call failed.
+    is_failing: bool,
 }
 
 impl LookUps {
@@ -71,7 +74,11 @@ impl LookUps {
             api,
             waiting: Semaphore::new(limits.waiting_max),
             limits,
-            answers: Mutex::new(Answers { refused: LruCache::new(REFUSED_MAX), unreachable_until: None }),
+            answers: Mutex::new(Answers {
+                refused: LruCache::new(REFUSED_MAX),
+                unreachable_until: None,
+                is_failing: false,
+            }),
             turns: Default::default(),
             hasher: RandomState::new(),
         }
@@ -89,36 +96,55 @@ impl LookUps {
             return Ok(found);
         }
         self.check_refused(id)?;
-        let deadline = Instant::now() + self.limits.wait_max;
-        let Ok(Ok(_permit)) = timeout_at(deadline, self.waiting.acquire()).await else {
-            let network = self.api.network;
-            return Err(CodecError::Unknown(format!("too many messages wait for {network}'s API already")));
-        };
+        let _permit = self.while_it_answers(self.waiting.acquire(), Instant::now()).await?;
         self.check_reachable()?;
-        let unreachable = || self.unreachable();
+        let (mut is_asked, mut deadline) = (false, Instant::now() + self.limits.wait_max);
         loop {
             let turn = self.turns[self.hasher.hash_one(id) as usize % LOOKUPS_MAX].lock();
-            let turn = timeout_at(deadline, turn).await.map_err(|_| unreachable())?;
+            let turn = self.while_it_answers(turn, deadline).await?;
             if let Some(found) = known() {
                 return Ok(found);
             }
+            // Waiting for others does not count.
+            if !is_asked {
+                (is_asked, deadline) = (true, Instant::now() + self.limits.wait_max);
+            }
             let error = match timeout_at(deadline, fetch()).await {
                 Ok(Ok(found)) => {
-                    self.lock().unreachable_until = None;
+                    self.answered();
                     return Ok(found);
                 }
                 Ok(Err(error)) => error,
-                Err(_) => return Err(unreachable()),
+                Err(_) => return Err(self.unreachable()),
             };
             drop(turn);
             crate::metrics::api_failed(error.kind());
             if is_final(&error) {
-                self.lock().unreachable_until = None;
+                self.answered();
                 return Err(self.refuse(what, id, &error));
             }
+            self.lock().is_failing = true;
             tracing::debug!(what, id, error = %ErrorChain(&error), network = self.api.network, "cannot ask the API");
-            timeout_at(deadline, sleep(RETRY_PAUSE)).await.map_err(|_| unreachable())?;
+            timeout_at(deadline, sleep(RETRY_PAUSE)).await.map_err(|_| self.unreachable())?;
         }
+    }
+
+    /// Waits for others' look-ups: until `deadline` while the API does not answer, and otherwise until they are done.
+    async fn while_it_answers<T>(&self, others: impl Future<Output = T>, deadline: Instant) -> Result<T, CodecError> {
+        let mut others = pin!(others);
+        loop {
+            if let Ok(done) = timeout(RETRY_PAUSE, others.as_mut()).await {
+                return Ok(done);
+            }
+            if Instant::now() >= deadline && self.lock().is_failing {
+                return Err(self.api.unreachable());
+            }
+        }
+    }
+
+    fn answered(&self) {
+        let mut answers = self.lock();
+        (answers.unreachable_until, answers.is_failing) = (None, false);
     }
 
     /// The error for an object that the API refused a short time ago.
@@ -148,7 +174,8 @@ impl LookUps {
 
     /// Takes note that the API did not answer in time.
     fn unreachable(&self) -> CodecError {
-        self.lock().unreachable_until = Some(Instant::now() + UNREACHABLE_PAUSE);
+        let mut answers = self.lock();
+        (answers.unreachable_until, answers.is_failing) = (Some(Instant::now() + UNREACHABLE_PAUSE), true);
         self.api.unreachable()
     }
 
