@@ -244,7 +244,8 @@ impl<'a> Inbound<'a> {
     }
 }
 
-/// Hands a downlink to the handler, and then to the application's subscribers.
+/// Hands a downlink to the application's subscribers and to the handler, in this order: what the handler publishes about
+/// it comes after it.
 pub(crate) async fn publish_downlink(
     context: &Context,
     connect: &Connect,
@@ -253,8 +254,9 @@ pub(crate) async fn publish_downlink(
 ) -> Result<(), DownlinkRefusal> {
     let app_id = &connect.permissions.app_id;
     let downlink = PublishedDownlink { app_id: app_id.clone(), dev_id, body: message.payload.clone() };
+    let routed = context.router.route(app_id, [message]);
     context.downlinks.accept(downlink).await?;
-    context.router.route(app_id, [message]).stored().await.map_err(|_| DownlinkRefusal::Unavailable)
+    routed.stored().await.map_err(|_| DownlinkRefusal::Unavailable)
 }
 
 fn reason_of(refusal: DownlinkRefusal) -> ReasonCode {
@@ -276,6 +278,7 @@ fn check(packet_id: u16, filters: usize) -> Result<(), ReasonCode> {
         _ => Err(ReasonCode::QuotaExceeded),
     }
 }
+
 /// Slows down a client that publishes too fast: it is not read from, so its socket fills and nothing is lost.
 struct PublishPace {
     per_second_max: u32,
