@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use server::telemetry::Health;
-use types::{DevEui, NetworkDownlink, NetworkEvent, NetworkRefusal};
+use types::{AppId, DevEui, NetworkDownlink, NetworkEvent, NetworkRefusal};
 
 /// Takes what a network reports about the devices of an application.
 pub trait Receiver: Send + Sync {
@@ -19,6 +19,8 @@ pub trait Receiver: Send + Sync {
 pub struct Route {
     /// The application's id or name in the network.
     pub application: String,
+    /// The application of this process that it belongs to.
+    pub app_id: AppId,
     /// Takes its events.
     pub receiver: Arc<dyn Receiver>,
 }
@@ -26,8 +28,13 @@ pub struct Route {
 /// A connection to a network, which makes itself again when it is lost.
 pub trait Network: Send + Sync {
     /// Hands a downlink over to the network, which sends it when the device listens; returns the id that reports about
-    /// it will have.
-    fn send(&self, dev_eui: DevEui, downlink: NetworkDownlink) -> BoxFuture<'_, Result<String, NetworkRefusal>>;
+    /// it will have. Refused if the device belongs to an application of the network that is not this one's.
+    fn send(
+        &self,
+        app_id: AppId,
+        dev_eui: DevEui,
+        downlink: NetworkDownlink,
+    ) -> BoxFuture<'_, Result<String, NetworkRefusal>>;
 
     /// Reports its connections as health checks.
     fn report_to(&self, health: &Health);

@@ -48,7 +48,8 @@ impl Networks {
         let mut networks = downlink::Networks::new();
         for (network, app_ids) in &self.0 {
             for app_id in app_ids {
-                let is_first = networks.insert(app_id.clone(), Arc::new(Way(network.clone()))).is_none();
+                let is_first =
+                    networks.insert(app_id.clone(), Arc::new(Way(network.clone(), app_id.clone()))).is_none();
                 ensure!(
                     is_first,
                     "`{app_id}` is in two entries of `bridge`: its downlinks could leave through either, so use an \
@@ -77,8 +78,8 @@ fn connect(
 
 fn route(settings: &ApplicationSettings, events: &Arc<NetworkEvents>) -> Route {
     let ApplicationSettings { application, app_id, register, ids } = settings.clone();
-    let registration = Registration { app_id, is_automatic: register, ids };
-    Route { application, receiver: Arc::new(ApplicationReceiver { registration, events: events.clone() }) }
+    let registration = Registration { app_id: app_id.clone(), is_automatic: register, ids };
+    Route { application, app_id, receiver: Arc::new(ApplicationReceiver { registration, events: events.clone() }) }
 }
 
 /// Where a network's client id and what is known of its devices are kept: the same as long as its address is.
@@ -104,11 +105,11 @@ impl Receiver for ApplicationReceiver {
     }
 }
 
-/// The way of downlinks out.
-struct Way(Arc<dyn Network>);
+/// The way of an application's downlinks out.
+struct Way(Arc<dyn Network>, AppId);
 
 impl downlink::Network for Way {
     fn send(&self, dev_eui: DevEui, downlink: NetworkDownlink) -> BoxFuture<'_, Result<String, NetworkRefusal>> {
-        self.0.send(dev_eui, downlink)
+        self.0.send(self.1.clone(), dev_eui, downlink)
     }
 }

@@ -124,6 +124,13 @@ impl ChirpStackApi {
         state.devices.insert(dev_eui.to_owned(), (device, now));
     }
 
+    /// Moves a device to another application.
+    pub fn move_device(&self, dev_eui: &str, application_id: &str) {
+        if let Some((device, _)) = self.lock().devices.get_mut(dev_eui) {
+            device.application_id = application_id.to_owned();
+        }
+    }
+
     /// The downlinks in the queues of all devices, each with its id, in order.
     pub fn queued(&self) -> Vec<(String, DeviceQueueItem)> {
         self.lock().queued.clone()

@@ -421,6 +421,23 @@ async fn downlinks_leave_through_chirpstack_and_its_reports_become_events() {
     server.process.stop();
 }
 
+/// Whoever may register devices here chooses their EUIs, and the bridge's API key reaches all devices.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_downlink_reaches_a_device_of_another_application() {
+    let Some((mut chirpstack, mut server, _dir)) = start(CHIRPSTACK_APPLICATION, "register = true").await else {
+        return;
+    };
+    chirpstack.uplink(DEVICE, "Kitchen", 1).await;
+    while server.next().await.0 != "kitchen/up" {}
+    chirpstack.api.move_device(DEVICE, "52f14cd4-c6f1-4fbd-8f87-4025e1d49242");
+    send_down(&mut server, "kitchen", json!({"port": 1, "payload_raw": "AQ=="})).await;
+    assert_eq!(next_downlink_event(&mut server).await.0, "scheduled");
+    let (event, message) = next_downlink_event(&mut server).await;
+    assert_eq!((event.as_str(), queued(&chirpstack.api)), ("errors", vec![]));
+    assert!(message["error"].as_str().unwrap().contains("another application of ChirpStack"), "{message}");
+    server.process.stop();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_downlink_waits_for_chirpstack_also_over_a_kill() {
     let Some((mut chirpstack, dir)) = ChirpStack::start().await.zip(tempfile::tempdir().ok()) else { return };

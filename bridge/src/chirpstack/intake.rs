@@ -16,7 +16,7 @@ use crate::{dedup::Dedup, delivery::Delivery, hand_over::HandOver, metrics, netw
 
 /// Hands events over to the receivers of their applications.
 pub(super) struct Intake {
-    pub(super) routes: Routes,
+    pub(super) routes: Arc<Routes>,
     /// Without it, devices have neither variables nor a JoinEUI.
     pub(super) directory: Option<Arc<Directory>>,
     pub(super) dedup: Dedup,
@@ -32,9 +32,9 @@ impl Intake {
             return ack.acknowledge().await;
         };
         let api = self.directory.as_deref().map(Directory::api);
-        let receiver = self.stopping.run_until_cancelled(self.routes.find(topic.application_id, api)).await;
-        let is_done = match receiver {
-            Some(Some(receiver)) => self.take(topic, &payload, receiver).await,
+        let route = self.stopping.run_until_cancelled(self.routes.find(topic.application_id, api)).await;
+        let is_done = match route {
+            Some(Some(route)) => self.take(topic, &payload, route.receiver.as_ref()).await,
             Some(None) => {
                 metrics::event("ignored");
                 true

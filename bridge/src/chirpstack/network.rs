@@ -6,11 +6,12 @@ use std::{
 };
 
 use api::chirpstack::DeviceQueueItem;
+use client::chirpstack::ChirpStackClient;
 use futures::future::BoxFuture;
 use server::{status::ErrorChain, telemetry::Health};
 use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
-use types::{DevEui, Kind, Kinded, NetworkDownlink, NetworkRefusal};
+use types::{AppId, DevEui, Kind, Kinded, NetworkDownlink, NetworkRefusal};
 
 use super::{
     api::{check_api, directory},
@@ -31,6 +32,7 @@ const GROUP: &str = "airlock-serve";
 
 /// ChirpStack: its events, from MQTT or Redis, and its API, to which downlinks go.
 pub struct ChirpStackNetwork {
+    routes: Arc<Routes>,
     directory: Option<Arc<Directory>>,
     /// None once it is stopped.
     events: Mutex<Option<Events>>,
@@ -44,7 +46,7 @@ impl ChirpStackNetwork {
     /// Checks the settings, and connects in the background, however long ChirpStack is away.
     pub fn start(settings: &ChirpStackSettings, routes: Vec<Route>, environment: &Environment) -> Result<Self, Error> {
         metrics::describe();
-        let routes = Routes::new(routes, !settings.grpc.url.is_empty())?;
+        let routes = Arc::new(Routes::new(routes, !settings.grpc.url.is_empty())?);
         let state_dir = StateDir::open(environment.state_dir.clone())?;
         let client_id = state_dir.client_id(environment.random.as_ref())?;
         let source = network_source(settings, &client_id)?;
@@ -56,7 +58,7 @@ impl ChirpStackNetwork {
         let stopping = CancellationToken::new();
         let window = Duration::from_millis(settings.duplicate_window_ms);
         let intake = Arc::new(Intake {
-            routes,
+            routes: routes.clone(),
             directory: directory.clone(),
             dedup: Dedup::new(settings.duplicate_messages_max, window, environment.clock.clone()),
             hand_over: HandOver::new(stopping.clone()),
@@ -70,6 +72,7 @@ impl ChirpStackNetwork {
         });
         let subscribed = events.subscribed();
         Ok(Self {
+            routes,
             directory,
             events: Mutex::new(Some(events)),
             subscribed,
@@ -79,7 +82,12 @@ impl ChirpStackNetwork {
         })
     }
 
-    async fn try_send(&self, dev_eui: DevEui, downlink: NetworkDownlink) -> Result<String, NetworkRefusal> {
+    async fn try_send(
+        &self,
+        app_id: &AppId,
+        dev_eui: DevEui,
+        downlink: NetworkDownlink,
+    ) -> Result<String, NetworkRefusal> {
         let NetworkDownlink { port, confirmed, payload, replaces_others } = downlink;
         let Some(directory) = &self.directory else {
             return Err(NetworkRefusal::new(
@@ -87,24 +95,41 @@ impl ChirpStackNetwork {
                 "downlinks need ChirpStack's API: set `chirpstack.grpc`",
             ));
         };
-        let item = DeviceQueueItem {
-            dev_eui: dev_eui.to_string().to_lowercase(),
-            confirmed,
-            f_port: port.into(),
-            data: payload,
-        };
-        directory.api().enqueue(item, replaces_others).await.map_err(|error| {
-            metrics::api_failed(error.kind());
-            // ChirpStack's database may be busy.
-            let kind = if error.kind() == Kind::Internal { Kind::Unavailable } else { error.kind() };
-            NetworkRefusal::new(kind, format_args!("ChirpStack does not take the downlink: {}", ErrorChain(&error)))
-        })
+        let dev_eui = dev_eui.to_string().to_lowercase();
+        self.check_owner(directory.api(), app_id, &dev_eui).await?;
+        let item = DeviceQueueItem { dev_eui, confirmed, f_port: port.into(), data: payload };
+        directory.api().enqueue(item, replaces_others).await.map_err(|error| refusal(&error))
+    }
+
+    /// Whoever may register devices of an application here chooses their EUIs, and the bridge's key reaches all devices.
+    async fn check_owner(&self, api: &ChirpStackClient, app_id: &AppId, dev_eui: &str) -> Result<(), NetworkRefusal> {
+        let device = api.device(dev_eui).await.map_err(|error| refusal(&error))?.device.unwrap_or_default();
+        let route = self.routes.find(&device.application_id, Some(api)).await;
+        if route.is_some_and(|route| route.app_id == *app_id) {
+            return Ok(());
+        }
+        Err(NetworkRefusal::new(
+            Kind::Denied,
+            format_args!("the device with DevEUI {dev_eui} belongs to another application of ChirpStack"),
+        ))
     }
 }
 
+fn refusal(error: &client::Error) -> NetworkRefusal {
+    metrics::api_failed(error.kind());
+    // ChirpStack's database may be busy.
+    let kind = if error.kind() == Kind::Internal { Kind::Unavailable } else { error.kind() };
+    NetworkRefusal::new(kind, format_args!("ChirpStack does not take the downlink: {}", ErrorChain(error)))
+}
+
 impl Network for ChirpStackNetwork {
-    fn send(&self, dev_eui: DevEui, downlink: NetworkDownlink) -> BoxFuture<'_, Result<String, NetworkRefusal>> {
-        Box::pin(self.try_send(dev_eui, downlink))
+    fn send(
+        &self,
+        app_id: AppId,
+        dev_eui: DevEui,
+        downlink: NetworkDownlink,
+    ) -> BoxFuture<'_, Result<String, NetworkRefusal>> {
+        Box::pin(async move { self.try_send(&app_id, dev_eui, downlink).await })
     }
 
     fn report_to(&self, health: &Health) {

@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     num::NonZeroUsize,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
@@ -12,12 +12,7 @@ use lru::LruCache;
 use server::status::ErrorChain;
 use tokio::{sync::Mutex as AsyncMutex, time::Instant};
 
-use crate::{
-    Error,
-    backoff::Backoff,
-    look_up::is_final,
-    network::{Receiver, Route},
-};
+use crate::{Error, backoff::Backoff, look_up::is_final, network::Route};
 
 /// Maximum number of applications whose name is remembered.
 const NAMES_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
@@ -26,8 +21,8 @@ const NAME_AGE_MAX: Duration = Duration::from_secs(60);
 
 /// The receivers, by ids and names of applications.
 pub(super) struct Routes {
-    by_id: HashMap<String, Arc<dyn Receiver>>,
-    by_name: HashMap<String, Arc<dyn Receiver>>,
+    by_id: HashMap<String, Route>,
+    by_name: HashMap<String, Route>,
     names: Mutex<LruCache<String, (Instant, Option<String>)>>,
     /// One question at a time.
     turn: AsyncMutex<()>,
@@ -38,8 +33,9 @@ impl Routes {
     pub(super) fn new(routes: Vec<Route>, has_api: bool) -> Result<Self, Error> {
         let refused = |reason: String| Error::setting("bridge.applications", reason);
         let (mut by_id, mut by_name) = (HashMap::new(), HashMap::new());
-        for Route { application, receiver } in routes {
-            let is_name = !is_id(&application);
+        for route in routes {
+            let application = &route.application;
+            let is_name = !is_id(application);
             if is_name && !has_api {
                 return Err(refused(format!(
                     "`{application}` is a name, which only ChirpStack's API can tell from others: set \
@@ -47,8 +43,9 @@ impl Routes {
                 )));
             }
             let known = if is_name { &mut by_name } else { &mut by_id };
-            if known.insert(application.clone(), receiver).is_some() {
-                return Err(refused(format!("`{application}` is there twice")));
+            let name = application.clone();
+            if let Some(earlier) = known.insert(name, route) {
+                return Err(refused(format!("`{}` is there twice", earlier.application)));
             }
         }
         if by_id.is_empty() && by_name.is_empty() {
@@ -58,15 +55,15 @@ impl Routes {
         Ok(Self { by_id, by_name, names, turn: AsyncMutex::default() })
     }
 
-    /// The receiver of an application's events, if it has one. Waits for an API that cannot be reached, because the
+    /// Who takes an application's events, if somebody does. Waits for an API that cannot be reached, because the
     /// name in an event is only what the sender of the event says.
-    pub(super) async fn find(&self, id: &str, api: Option<&ChirpStackClient>) -> Option<&dyn Receiver> {
-        if let Some(receiver) = self.by_id.get(id) {
-            return Some(receiver.as_ref());
+    pub(super) async fn find(&self, id: &str, api: Option<&ChirpStackClient>) -> Option<&Route> {
+        if let Some(route) = self.by_id.get(id) {
+            return Some(route);
         }
         let api = api.filter(|_| !self.by_name.is_empty())?;
         let name = self.name(id, api).await?;
-        self.by_name.get(&name).map(AsRef::as_ref)
+        self.by_name.get(&name)
     }
 
     /// The name of an application; none if the API key may not read it, whose events are none of ours then.
@@ -114,10 +111,13 @@ fn is_id(application: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use futures::future::BoxFuture;
     use types::{NetworkEvent, NetworkRefusal};
 
     use super::*;
+    use crate::network::Receiver;
 
     struct Nobody;
 
@@ -138,8 +138,11 @@ mod tests {
             (&[id, id], false, Some("twice")),
             (&[], true, Some("is empty")),
         ] {
-            let route =
-                |application: &&str| Route { application: (*application).to_owned(), receiver: Arc::new(Nobody) };
+            let route = |application: &&str| Route {
+                application: (*application).to_owned(),
+                app_id: "my-app".parse().unwrap(),
+                receiver: Arc::new(Nobody),
+            };
             let error =
                 Routes::new(applications.iter().map(route).collect(), has_api).err().map(|error| error.to_string());
             match expected {
