@@ -24,9 +24,9 @@ mod topic;
 mod uplink;
 
 pub use self::{
-    bridge::Bridge,
+    bridge::ChirpStackBridge,
     network::ChirpStackNetwork,
     offline::{OfflineDecoder, OfflineDevice, OfflineUplink},
     settings::{ChirpStackSettings, GrpcSettings},
-    shadow::Shadow,
+    shadow::ChirpStackShadow,
 };

@@ -15,7 +15,7 @@ use types::Kinded;
 
 use crate::{
     metrics,
-    things_stack::{Bridge, Refusal, Webhook},
+    things_stack::{Refusal, ThingsStackBridge, Webhook},
 };
 
 /// Maximum size of a message, in bytes: that of one over MQTT.
@@ -25,7 +25,7 @@ const DOWNLINK_KEY: &str = "x-downlink-apikey";
 const DOWNLINK_PUSH: &str = "x-downlink-push";
 
 /// Receives messages for a bridge at every path; none if its messages come over MQTT.
-pub fn webhook_router(bridge: &Bridge) -> Option<Router> {
+pub fn webhook_router(bridge: &ThingsStackBridge) -> Option<Router> {
     let webhook = bridge.webhook()?.clone();
     Some(Router::new().route("/", post(receive)).route("/{*path}", post(receive)).with_state(webhook))
 }

@@ -26,7 +26,7 @@ mod webhook_ids;
 
 pub(crate) use self::webhook::{Refusal, Webhook};
 pub use self::{
-    bridge::Bridge,
-    settings::{ApiSettings, ApplicationSettings, ThingsStackSettings, WebhookSettings},
-    shadow::Shadow,
+    bridge::ThingsStackBridge,
+    settings::{ApiSettings, ThingsStackApplication, ThingsStackSettings, WebhookSettings},
+    shadow::ThingsStackShadow,
 };

@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// A running bridge to ChirpStack.
-pub struct Bridge {
+pub struct ChirpStackBridge {
     directory: Arc<Directory>,
     events: Events,
     commands: Option<Subscriber>,
@@ -40,7 +40,7 @@ pub struct Bridge {
     _state_dir: StateDir,
 }
 
-impl Bridge {
+impl ChirpStackBridge {
     /// Checks the settings and the API, and connects to brokers and Redis in the background.
     pub async fn start(settings: &ChirpStackSettings, environment: Environment) -> Result<Self, Error> {
         metrics::describe();

@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// A running comparison.
-pub struct Shadow {
+pub struct ChirpStackShadow {
     directory: Arc<Directory>,
     events: Events,
     comparisons: TaskTracker,
@@ -36,7 +36,7 @@ pub struct Shadow {
     _state_dir: StateDir,
 }
 
-impl Shadow {
+impl ChirpStackShadow {
     /// Checks the settings and the API, and connects to the broker or Redis in the background. `observe` must not
     /// block.
     pub async fn start(

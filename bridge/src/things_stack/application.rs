@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::settings::{ApplicationSettings, ThingsStackSettings};
+use super::settings::{ThingsStackApplication, ThingsStackSettings};
 use crate::{Error, secret_file::SecretFile};
 
 /// An application of The Things Stack.
@@ -23,7 +23,7 @@ impl Application {
             return Err(invalid("is empty: give an application with --application, such as app1@tenant1"));
         }
         let mut applications: Vec<Arc<Self>> = Vec::new();
-        for ApplicationSettings { id, key_file } in &settings.applications {
+        for ThingsStackApplication { id, key_file } in &settings.applications {
             if !is_uid(id) {
                 return Err(invalid("must have ids such as app1@tenant1: letters, digits and hyphens"));
             }
@@ -78,7 +78,7 @@ mod tests {
         for (id, fits) in
             [("app1@ttn", true), ("app-1", true), ("", false), ("app@", false), ("a/b", false), ("+@ttn", false)]
         {
-            let applications = vec![ApplicationSettings { id: id.to_owned(), key_file: None }];
+            let applications = vec![ThingsStackApplication { id: id.to_owned(), key_file: None }];
             let settings = ThingsStackSettings { applications, key: Secret::new("NNSXS.key"), ..Default::default() };
             assert_eq!(Application::all(&settings).is_ok(), fits, "{id}");
         }
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn an_application_without_a_key_is_refused() {
-        let applications = vec![ApplicationSettings { id: "app1@ttn".to_owned(), key_file: None }];
+        let applications = vec![ThingsStackApplication { id: "app1@ttn".to_owned(), key_file: None }];
         let settings = ThingsStackSettings { applications, ..Default::default() };
         let error = Application::all(&settings).err().unwrap();
         assert!(error.to_string().contains("--key-file"), "{error}");

@@ -37,7 +37,7 @@ use crate::{
 };
 
 /// A running bridge to The Things Stack.
-pub struct Bridge {
+pub struct ThingsStackBridge {
     directory: Arc<Directory>,
     positions: Arc<Positions>,
     feeds: Vec<Feed>,
@@ -49,7 +49,7 @@ pub struct Bridge {
     _state_dir: StateDir,
 }
 
-impl Bridge {
+impl ThingsStackBridge {
     /// Checks the settings and the API, and connects in the background.
     pub async fn start(settings: &ThingsStackSettings, environment: Environment) -> Result<Self, Error> {
         metrics::describe();

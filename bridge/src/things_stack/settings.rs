@@ -13,7 +13,7 @@ use crate::mqtt::MqttSettings;
 #[serde(default, deny_unknown_fields)]
 pub struct ThingsStackSettings {
     /// The applications whose messages are decoded, such as `[{ id = "app1@tenant1", key_file = "app1.key" }]`.
-    pub applications: Vec<ApplicationSettings>,
+    pub applications: Vec<ThingsStackApplication>,
     /// An API key for all applications that have no `key_file`.
     #[schemars(with = "String", extend("writeOnly" = true))]
     pub key: Secret,
@@ -55,7 +55,7 @@ pub struct ThingsStackSettings {
 /// An application of The Things Stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct ApplicationSettings {
+pub struct ThingsStackApplication {
     /// Its id and tenant, such as `app1@tenant1`; in the open source edition its id alone.
     pub id: String,
     /// File with an API key of the application. If unset, the key of all applications.

@@ -27,14 +27,14 @@ use crate::{
 };
 
 /// A running comparison.
-pub struct Shadow {
+pub struct ThingsStackShadow {
     directory: Arc<Directory>,
     messages: Vec<Subscriber>,
     _refresh: AbortOnDropHandle<()>,
     _state_dir: StateDir,
 }
 
-impl Shadow {
+impl ThingsStackShadow {
     /// Checks the settings and the API, and connects in the background. `observe` must not block.
     pub async fn start(
         settings: &ThingsStackSettings,

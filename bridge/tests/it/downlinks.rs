@@ -13,7 +13,7 @@ const SCRIPT: &str = "function decodeUplink() { return {data: {}} }
         if (input.data.nothing) return {};
         return {bytes: [input.data.level, 255.9, 300, -1], fPort: input.data.port} }";
 
-async fn start() -> Option<(Network, bridge::chirpstack::Bridge, MqttClient, MqttClient)> {
+async fn start() -> Option<(Network, bridge::chirpstack::ChirpStackBridge, MqttClient, MqttClient)> {
     let network = Network::start().await?;
     network.device(DEVICE, SCRIPT);
     let bridge = network.bridge().await;

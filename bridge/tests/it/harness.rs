@@ -9,7 +9,7 @@ use std::{
 use api::chirpstack::CodecRuntime;
 use bridge::{
     Environment, Error,
-    chirpstack::{Bridge, ChirpStackSettings},
+    chirpstack::{ChirpStackBridge, ChirpStackSettings},
 };
 use runtime::{Engine, Pool};
 use serde_json::{Value, json};
@@ -87,14 +87,14 @@ impl Network {
         environment(self.dir.path(), directory)
     }
 
-    pub async fn try_bridge(&self) -> Result<Bridge, Error> {
-        Bridge::start(&self.settings, self.environment("bridge")).await
+    pub async fn try_bridge(&self) -> Result<ChirpStackBridge, Error> {
+        ChirpStackBridge::start(&self.settings, self.environment("bridge")).await
     }
 
     /// A running bridge.
     ///
     /// A program that another test starts may inherit the lock of a stopped bridge's directory, until it is executed.
-    pub async fn bridge(&self) -> Bridge {
+    pub async fn bridge(&self) -> ChirpStackBridge {
         let mut attempts = 0..500;
         let bridge = loop {
             match self.try_bridge().await {

@@ -1,6 +1,6 @@
 //! Shadow mode: what it sees, and that it publishes nothing.
 
-use bridge::{Observation, Verdict, chirpstack::Shadow};
+use bridge::{Observation, Verdict, chirpstack::ChirpStackShadow};
 use serde_json::{Value, json};
 use testing::{RedisProcess, chirpstack_uplink};
 use tokio::sync::mpsc;
@@ -10,10 +10,10 @@ use crate::harness::{Network, device_info, send, soon, topic, uplink};
 const DEVICE: &str = "a300000000000000";
 const STREAM: &[u8] = b"device:stream:event";
 
-async fn shadow(network: &Network) -> (Shadow, mpsc::UnboundedReceiver<Observation>) {
+async fn shadow(network: &Network) -> (ChirpStackShadow, mpsc::UnboundedReceiver<Observation>) {
     let (sender, observations) = mpsc::unbounded_channel();
     let observe = move |observation| sender.send(observation).unwrap();
-    let shadow = Shadow::start(&network.settings, network.environment("shadow"), observe).await.unwrap();
+    let shadow = ChirpStackShadow::start(&network.settings, network.environment("shadow"), observe).await.unwrap();
     soon("the subscription", shadow.ready()).await;
     (shadow, observations)
 }

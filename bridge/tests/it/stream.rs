@@ -85,7 +85,7 @@ async fn two_bridges_share_a_stream() {
     let mut application = network.application().await;
     let one = network.bridge().await;
     let environment = network.environment("other");
-    let other = bridge::chirpstack::Bridge::start(&network.settings, environment).await.unwrap();
+    let other = bridge::chirpstack::ChirpStackBridge::start(&network.settings, environment).await.unwrap();
     other.ready().await;
     add_uplinks(&redis, 0..50);
     let mut missing: std::collections::BTreeSet<String> =

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use bridge::{Environment, Error, chirpstack, things_stack};
+use bridge::{Environment, Error, chirpstack::ChirpStackBridge, things_stack::ThingsStackBridge};
 use server::{
     audit::AuditLog,
     error_response::ErrorFormat,
@@ -20,8 +20,8 @@ use crate::{pool, settings::Settings, telemetry as own_telemetry, terminal::say}
 
 /// A running bridge.
 enum Bridge {
-    ChirpStack(chirpstack::Bridge),
-    ThingsStack(things_stack::Bridge),
+    ChirpStack(ChirpStackBridge),
+    ThingsStack(ThingsStackBridge),
 }
 
 /// Publishes decoded messages, or compares them for a report.
@@ -110,10 +110,8 @@ async fn environment(settings: &Settings, directory: &str) -> anyhow::Result<Env
 impl Bridge {
     async fn start(network: &Network, environment: Environment) -> Result<Self, Error> {
         Ok(match network {
-            Network::ChirpStack(settings) => Self::ChirpStack(chirpstack::Bridge::start(settings, environment).await?),
-            Network::ThingsStack(settings) => {
-                Self::ThingsStack(things_stack::Bridge::start(settings, environment).await?)
-            }
+            Network::ChirpStack(settings) => Self::ChirpStack(ChirpStackBridge::start(settings, environment).await?),
+            Network::ThingsStack(settings) => Self::ThingsStack(ThingsStackBridge::start(settings, environment).await?),
         })
     }
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, bail};
-use bridge::{Environment, Error, Observation, chirpstack, things_stack};
+use bridge::{Environment, Error, Observation, chirpstack::ChirpStackShadow, things_stack::ThingsStackShadow};
 use server::{
     shutdown::Shutdown,
     telemetry::{Health, Metrics},
@@ -35,8 +35,8 @@ pub(super) struct Reporting {
 
 /// A running comparison.
 enum Shadow {
-    ChirpStack(chirpstack::Shadow),
-    ThingsStack(things_stack::Shadow),
+    ChirpStack(ChirpStackShadow),
+    ThingsStack(ThingsStackShadow),
 }
 
 impl Shadow {
@@ -47,10 +47,10 @@ impl Shadow {
     ) -> Result<Self, Error> {
         Ok(match network {
             Network::ChirpStack(settings) => {
-                Self::ChirpStack(chirpstack::Shadow::start(settings, environment, observe).await?)
+                Self::ChirpStack(ChirpStackShadow::start(settings, environment, observe).await?)
             }
             Network::ThingsStack(settings) => {
-                Self::ThingsStack(things_stack::Shadow::start(settings, environment, observe).await?)
+                Self::ThingsStack(ThingsStackShadow::start(settings, environment, observe).await?)
             }
         })
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use bridge::things_stack::{ApplicationSettings, ThingsStackSettings};
+use bridge::things_stack::{ThingsStackApplication, ThingsStackSettings};
 use clap::Args;
 
 use super::{network::Network, run::until_stopped, shadow::Reporting};
@@ -64,7 +64,7 @@ impl ThingsStack {
             let known = std::mem::take(applications);
             let named = |id: String| {
                 let known = known.iter().find(|application| application.id == id).cloned();
-                known.unwrap_or(ApplicationSettings { id, key_file: None })
+                known.unwrap_or(ThingsStackApplication { id, key_file: None })
             };
             *applications = self.application.into_iter().map(named).collect();
         }

@@ -12,7 +12,7 @@ const ENCODER: &str = "function encodeDownlink(input) {
     if (input.data.port === undefined) return {bytes: [input.data.n]};
     return {bytes: [input.data.n], fPort: input.data.port} }";
 
-async fn start() -> Option<(Network, bridge::things_stack::Bridge, MqttClient)> {
+async fn start() -> Option<(Network, bridge::things_stack::ThingsStackBridge, MqttClient)> {
     let network = Network::start().await?;
     network.default_script("", ENCODER);
     network.device("dev1");

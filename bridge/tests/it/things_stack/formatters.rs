@@ -94,7 +94,7 @@ async fn a_bridge_starts_from_its_cache_while_the_api_is_away() {
 #[tokio::test]
 async fn a_start_that_cannot_work_says_why() {
     let Some(mut network) = Network::start().await else { return };
-    let message = |result: Result<bridge::things_stack::Bridge, Error>| result.err().unwrap().to_string();
+    let message = |result: Result<bridge::things_stack::ThingsStackBridge, Error>| result.err().unwrap().to_string();
     network.api.set_key("another");
     assert!(message(network.try_bridge().await).contains("create one in the Console under `API keys`"));
     network.settings.api.url = "http://127.0.0.1:1".to_owned();

@@ -2,7 +2,7 @@
 
 use bridge::{
     Error,
-    things_stack::{ApplicationSettings, Bridge, ThingsStackSettings},
+    things_stack::{ThingsStackApplication, ThingsStackBridge, ThingsStackSettings},
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -32,7 +32,7 @@ impl Network {
         let key_file = dir.path().join("key");
         std::fs::write(&key_file, format!("{THINGS_STACK_KEY}\n")).unwrap();
         let mut settings = ThingsStackSettings {
-            applications: vec![ApplicationSettings { id: THINGS_STACK_APPLICATION.to_owned(), key_file: None }],
+            applications: vec![ThingsStackApplication { id: THINGS_STACK_APPLICATION.to_owned(), key_file: None }],
             key_file: Some(key_file),
             refresh_interval_ms: 50,
             ..ThingsStackSettings::default()
@@ -56,10 +56,10 @@ impl Network {
     /// A bridge, or why it cannot start.
     ///
     /// A program that another test starts may inherit the lock of a stopped bridge's directory, until it is executed.
-    pub async fn try_bridge(&self) -> Result<Bridge, Error> {
+    pub async fn try_bridge(&self) -> Result<ThingsStackBridge, Error> {
         let mut attempts = 0..500;
         loop {
-            match Bridge::start(&self.settings, environment(self.dir.path(), "bridge")).await {
+            match ThingsStackBridge::start(&self.settings, environment(self.dir.path(), "bridge")).await {
                 Err(Error::Locked { .. }) if attempts.next().is_some() => {
                     tokio::time::sleep(std::time::Duration::from_millis(10)).await;
                 }
@@ -69,7 +69,7 @@ impl Network {
     }
 
     /// A running bridge.
-    pub async fn bridge(&self) -> Bridge {
+    pub async fn bridge(&self) -> ThingsStackBridge {
         let bridge = self.try_bridge().await.unwrap();
         soon("the bridge", bridge.ready()).await;
         bridge

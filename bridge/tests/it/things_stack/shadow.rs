@@ -1,6 +1,6 @@
 //! Shadow mode compares with what The Things Stack decoded.
 
-use bridge::{Observation, Verdict, things_stack::Shadow};
+use bridge::{Observation, Verdict, things_stack::ThingsStackShadow};
 use serde_json::{Value, json};
 use testing::things_stack_uplink;
 use tokio::sync::mpsc;
@@ -20,7 +20,7 @@ async fn both_results_are_observed_and_nothing_is_published() {
     // It needs no broker for applications.
     let mut settings = network.settings.clone();
     settings.to.url = String::new();
-    let shadow = Shadow::start(&settings, environment(network.dir.path(), "shadow"), observe).await.unwrap();
+    let shadow = ThingsStackShadow::start(&settings, environment(network.dir.path(), "shadow"), observe).await.unwrap();
     soon("the shadow", shadow.ready()).await;
     let (mut things_stack, mut application) = (network.things_stack().await, network.application().await);
     let mut counter = 0;

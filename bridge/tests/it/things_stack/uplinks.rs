@@ -9,7 +9,7 @@ const SCRIPT: &str =
     "function decodeUplink(input) { return {data: {n: input.bytes[0]}, warnings: input.bytes[1] ? ['two'] : []} }
     function normalizeUplink(input) { return {data: {air: {temperature: input.data.n}}} }";
 
-async fn start() -> Option<(Network, bridge::things_stack::Bridge, MqttClient, MqttClient)> {
+async fn start() -> Option<(Network, bridge::things_stack::ThingsStackBridge, MqttClient, MqttClient)> {
     let network = Network::start().await?;
     network.default_script(SCRIPT, "");
     network.device("dev1");

@@ -13,7 +13,7 @@ const SCRIPT: &str = "function decodeUplink(input) { return {data: {n: input.byt
 /// A bridge with a receiver on a free port; `set` may change the settings.
 async fn start(
     set: impl FnOnce(&mut Network),
-) -> Option<(Network, bridge::things_stack::Bridge, MqttClient, SocketAddr)> {
+) -> Option<(Network, bridge::things_stack::ThingsStackBridge, MqttClient, SocketAddr)> {
     let mut network = Network::start().await?;
     network.default_script(SCRIPT, "");
     network.device("dev1");
