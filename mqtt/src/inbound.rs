@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use mqtt5_protocol::{
     MqttError, PacketType, PropertyId, PropertyValue, QoS, is_valid_topic_name,
     packet::{publish::PublishPacket, subscribe::TopicFilter},
@@ -15,7 +16,7 @@ use crate::{
     connect::Connect,
     context::Context,
     downlinks::{DownlinkRefusal, PublishedDownlink},
-    limits::TOPIC_ALIASES_MAX,
+    limits::{PROPERTIES_BYTES_MAX, TOPIC_ALIASES_MAX},
     message::{Level, Message},
     packet::{ControlPacket, forwarded},
     session::{Attachment, Subscription},
@@ -88,6 +89,9 @@ impl<'a> Inbound<'a> {
         if (publish.qos == QoS::AtMostOnce) != (packet_id == 0) {
             return Err(ReasonCode::ProtocolError);
         }
+        if publish.properties.encoded_len() > PROPERTIES_BYTES_MAX {
+            return Err(ReasonCode::PacketTooLarge);
+        }
         publish.topic_name = self.topic(&publish)?;
         let reason = match publish.qos {
             QoS::ExactlyOnce if self.attachment.is_unreleased(packet_id) => ReasonCode::Success,
@@ -135,7 +139,8 @@ impl<'a> Inbound<'a> {
         };
         let message = Message {
             topic: publish.topic_name.clone(),
-            payload: publish.payload.clone(),
+            // A copy, because what was read is kept in larger pieces.
+            payload: Bytes::copy_from_slice(&publish.payload),
             level: if publish.qos == QoS::AtMostOnce { Level::AtMostOnce } else { Level::AtLeastOnce },
             properties: forwarded(&publish.properties).map_err(malformed)?,
             publisher: Some(self.attachment.session.number),

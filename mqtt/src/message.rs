@@ -47,6 +47,9 @@ impl From<Publication> for Message {
     }
 }
 
+/// About how much memory a byte of encoded properties takes: an empty user property has five, and two strings.
+const PROPERTY_BYTES: usize = 16;
+
 /// A message for one subscriber.
 #[derive(Clone, Debug)]
 pub(crate) struct Delivery {
@@ -61,7 +64,8 @@ pub(crate) struct Delivery {
 impl Delivery {
     /// About how much memory it takes while it waits.
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<Self>() + self.message.topic.len() + self.message.payload.len()
+        let properties = self.message.properties.as_ref().map_or(0, |properties| properties.encoded_len());
+        size_of::<Self>() + self.message.topic.len() + self.message.payload.len() + properties * PROPERTY_BYTES
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mqtt::BrokerSettings;
-use mqtt5_protocol::QoS;
+use mqtt5_protocol::{QoS, packet::publish::PublishPacket};
 use server::rate_limit::RateLimit;
 use types::CREDENTIAL_BYTES_MAX;
 
@@ -25,6 +25,26 @@ async fn disconnects_a_client_that_sends_too_large_a_packet() {
         client.send_publish("app-one/devices/dev/down", &too_large, QoS::AtMostOnce, false).await;
         assert_eq!(client.closed().await, reason);
         other.ping().await;
+    }
+}
+
+/// They take far more memory than payloads do.
+#[tokio::test]
+async fn disconnects_a_client_that_sends_too_many_properties() {
+    let harness = Harness::start().await;
+    for (count, expected) in [(100, None), (1000, Some(0x95))] {
+        let login = Login::new(5, "app-one", "account.both");
+        let mut client = RawClient::connect(harness.broker.address(), &login).await;
+        let mut packet = PublishPacket::new("app-one/devices/dev/down".to_owned(), "{}", QoS::AtMostOnce);
+        packet.protocol_version = 5;
+        for _ in 0..count {
+            packet.properties.add_user_property(String::new(), String::new());
+        }
+        client.send_packet(&packet).await;
+        match expected {
+            None => client.ping().await,
+            reason => assert_eq!(client.closed().await, reason),
+        }
     }
 }
 
