@@ -12,6 +12,9 @@ use types::{AppId, Clock};
 
 pub(crate) use self::record::{LogRecord, SessionRecord, SubscriptionRecord};
 
+/// Maximum number of sessions that one commit claims, each with two steps.
+const CLAIMS_MAX: usize = 256;
+
 /// How long a message is kept for clients that do not acknowledge it.
 const MESSAGE_EXPIRY_MS: u64 = 7 * 24 * 3600 * 1000;
 
@@ -87,13 +90,14 @@ impl Durable {
     pub(crate) async fn claim_own(&self, app_id: &AppId) -> Result<Vec<(String, Claimed)>, Error> {
         let owners = self.list(&owner_key(app_id, "")?).await?;
         let owners: Vec<_> = owners.into_iter().filter(|owner| owner.value == self.instance.as_bytes()).collect();
-        let mut batch = Batch::new();
-        for owner in &owners {
-            batch = batch.expect(owner.key.clone(), owner.version).put(owner.key.clone(), self.instance.clone());
-        }
-        if self.store.commit(batch).await? == Commit::Conflict {
-            tracing::warn!(%app_id, "another instance has just taken over MQTT sessions of this application");
-            return Ok(Vec::new());
+        for owners in owners.chunks(CLAIMS_MAX) {
+            let claim = owners.iter().fold(Batch::new(), |batch, owner| {
+                batch.expect(owner.key.clone(), owner.version).put(owner.key.clone(), self.instance.clone())
+            });
+            if self.store.commit(claim).await? == Commit::Conflict {
+                tracing::warn!(%app_id, "another instance has just taken over MQTT sessions of this application");
+                return Ok(Vec::new());
+            }
         }
         let mut sessions = Vec::new();
         for owner in owners {
