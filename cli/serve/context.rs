@@ -1,6 +1,12 @@
 //! What the services of one process share: settings, store, clock, randomness, TLS, health.
 
-use std::{collections::BTreeMap, future::pending, net::SocketAddr, path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    future::{pending, ready},
+    net::SocketAddr,
+    path::PathBuf,
+    sync::Arc,
+};
 
 use account::{Account, Environment};
 use anyhow::Context as _;
@@ -39,11 +45,20 @@ use crate::{codec_service, settings::Settings};
 /// Ends when the store fails for good.
 pub(super) type StoreFailure = Shared<BoxFuture<'static, Arc<store::Error>>>;
 
+/// A store, and what becomes of it.
+pub(super) struct OpenStore {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) failure: StoreFailure,
+    /// Ends when nothing uses the store any more, and its file is free.
+    pub(super) closed: BoxFuture<'static, ()>,
+}
+
 /// What the services of one process share.
 pub(super) struct Context {
     pub(super) settings: Settings,
     pub(super) store: Arc<dyn Store>,
     pub(super) store_failure: StoreFailure,
+    pub(super) store_closed: BoxFuture<'static, ()>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) random: Arc<dyn Random>,
     pub(super) tls: Option<Tls>,
@@ -59,7 +74,8 @@ impl Context {
     pub(super) async fn open(settings: Settings, audit: AuditLog, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
         let random = Arc::new(OsRandom);
         let data_dir = DataDir::open(&settings.data_dir)?;
-        let (store, store_failure) = open_store(&settings, &data_dir, clock.clone()).await?;
+        let OpenStore { store, failure: store_failure, closed: store_closed } =
+            open_store(&settings, &data_dir, clock.clone()).await?;
         let system = (clock.clone(), &*random as &dyn Random);
         let marked = (store.clone(), durability(&settings));
         let mark = StoreMark::open(&mark_file(&settings, &data_dir), marked, system, OlderStore::Refuse).await?;
@@ -74,7 +90,20 @@ impl Context {
         let server =
             Server { settings: settings.serve.clone(), random: random.clone(), stop: CancellationToken::new() };
         let mark = Arc::new(mark);
-        Ok(Self { settings, store, store_failure, clock, random, tls, health, server, audit, mark, data_dir })
+        Ok(Self {
+            settings,
+            store,
+            store_failure,
+            store_closed,
+            clock,
+            random,
+            tls,
+            health,
+            server,
+            audit,
+            mark,
+            data_dir,
+        })
     }
 
     /// Shares an embedded store with the operator's commands, which cannot open it themselves.
@@ -146,7 +175,7 @@ impl Context {
         };
         let token = Arc::new(token);
         let checked = token.clone();
-        self.health.add("component_token", move || std::future::ready(checked.check()));
+        self.health.add("component_token", move || ready(checked.check()));
         Ok(token)
     }
 
@@ -196,15 +225,20 @@ pub(super) async fn open_store(
     settings: &Settings,
     data_dir: &DataDir,
     clock: Arc<dyn Clock>,
-) -> anyhow::Result<(Arc<dyn Store>, StoreFailure)> {
+) -> anyhow::Result<OpenStore> {
     let clock = store::StoreClock::new(move || u64::try_from(clock.now().as_millis()).unwrap_or_default());
     Ok(match &settings.store.redis {
         // It reconnects as often as necessary.
-        Some(redis) => (Arc::new(Redis::connect(redis, clock).await?), pending().boxed().shared()),
+        Some(redis) => OpenStore {
+            store: Arc::new(Redis::connect(redis, clock).await?),
+            failure: pending().boxed().shared(),
+            closed: ready(()).boxed(),
+        },
         None => {
             let store = Embedded::open(&data_dir.store(), clock)?;
             let failure = store.failure().map(Arc::new).boxed().shared();
-            (Arc::new(store), failure)
+            let closed = store.closed().boxed();
+            OpenStore { store: Arc::new(store), failure, closed }
         }
     })
 }

@@ -43,7 +43,7 @@ pub(crate) async fn open_devices(settings: &Settings) -> anyhow::Result<Opened<D
 
 /// Only one process can open the embedded store. When a server has it open, the server is asked to share it.
 async fn open_shared_store(settings: &Settings, data_dir: &DataDir) -> anyhow::Result<Opened<Arc<dyn Store>>> {
-    let store = match open_store(settings, data_dir, Arc::new(SystemClock)).await.map(|(store, _)| store) {
+    let store = match open_store(settings, data_dir, Arc::new(SystemClock)).await.map(|opened| opened.store) {
         Err(error) if is_locked(&error) => connect_to_server(data_dir).await.ok_or(error),
         result => result,
     };
@@ -62,7 +62,7 @@ async fn open_shared_store(settings: &Settings, data_dir: &DataDir) -> anyhow::R
 /// Marks the store as the newest that this data directory knows.
 pub(super) async fn accept_older_store(settings: &Settings, audit: &AuditLog) -> anyhow::Result<()> {
     let data_dir = DataDir::open(&settings.data_dir)?;
-    let (store, _) = open_store(settings, &data_dir, Arc::new(SystemClock)).await?;
+    let store = open_store(settings, &data_dir, Arc::new(SystemClock)).await?.store;
     let marked = (store, durability(settings));
     let accepted =
         async { open_mark(&mark_file(settings, &data_dir), marked, OlderStore::Accept).await?.advance().await };

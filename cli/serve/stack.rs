@@ -1,6 +1,6 @@
 //! The services of one process: started in order of dependency, stopped in reverse.
 
-use std::{future::pending, net::SocketAddr, sync::Arc};
+use std::{future::pending, net::SocketAddr, sync::Arc, time::Duration};
 
 use futures::{
     FutureExt,
@@ -24,6 +24,9 @@ use super::{
 };
 use crate::settings::Settings;
 
+/// How long requests that were abandoned may keep the store open when everything else has stopped.
+const CLOSING_TIME_MAX: Duration = Duration::from_secs(5);
+
 /// Services that run in this process.
 pub struct Stack {
     settings: Settings,
@@ -39,6 +42,7 @@ pub struct Stack {
     handler: Option<HandlerService>,
     store_socket: Option<StoreSocket>,
     store_failure: StoreFailure,
+    store_closed: BoxFuture<'static, ()>,
     audit: AuditLog,
     mark: Arc<StoreMark>,
     went_back: WentBack,
@@ -88,7 +92,7 @@ impl Stack {
         addresses.push(("metrics", format!("http://{}/metrics", address(&telemetry, 0)?)));
         serving.push(telemetry);
         let store_socket = context.share_store();
-        let Context { settings, health, server, store_failure, audit, mark, .. } = context;
+        let Context { settings, health, server, store_failure, store_closed, audit, mark, .. } = context;
         audit.report_to(&health);
         tokio::spawn(server.stop.clone().run_until_cancelled_owned(audit.clone().run()));
         let went_back = watch(mark.clone(), audit.clone(), server.stop.clone());
@@ -113,6 +117,7 @@ impl Stack {
             handler,
             store_socket,
             store_failure,
+            store_closed,
             audit,
             mark,
             went_back,
@@ -161,7 +166,7 @@ impl Stack {
         }
     }
 
-    /// Stops accepting calls, finishes the accepted ones, and stops the services.
+    /// Stops accepting calls, finishes the accepted ones, stops the services, and closes the store.
     pub async fn stop(self) {
         self.health.drain();
         if let Some(handler) = self.handler {
@@ -179,6 +184,10 @@ impl Stack {
         self.audit.finish();
         if let Err(error) = self.mark.advance().await {
             tracing::warn!(error = %ErrorChain(&error), "cannot mark the store: going back to this state will not be noticed");
+        }
+        drop((self.health, self.mark));
+        if tokio::time::timeout(CLOSING_TIME_MAX, self.store_closed).await.is_err() {
+            tracing::warn!("the store is still open: a request uses it that does not end");
         }
     }
 }

@@ -25,6 +25,7 @@ use redb::{Database, ReadableDatabase};
 
 use self::{
     failure::{Failure, panics_as_errors},
+    open::OpenDatabase,
     writer::Writer,
 };
 use crate::{
@@ -34,7 +35,7 @@ use crate::{
 
 /// A store that only this process has open.
 pub struct Embedded {
-    database: Arc<Database>,
+    database: Arc<OpenDatabase>,
     writer: Writer,
     failure: Failure,
     buckets: Buckets<Key>,
@@ -59,7 +60,7 @@ impl Embedded {
 
     fn start(database: Database, clock: StoreClock) -> Result<Self, Error> {
         open::prepare(&database)?;
-        let database = Arc::new(database);
+        let database = Arc::new(OpenDatabase::new(database));
         let failure = Failure::new();
         let writer = Writer::start(Arc::clone(&database), clock.clone(), failure.clone())?;
         Ok(Self { database, writer, failure, buckets: Buckets::default(), clock })
@@ -70,6 +71,12 @@ impl Embedded {
     pub fn failure(&self) -> impl Future<Output = Error> + Send + use<> {
         let failure = self.failure.wait();
         async move { Error::Failed { source: failure.await } }
+    }
+
+    /// Waits until the store is dropped, and its file can be opened again: reads and writes that are under way keep it
+    /// open.
+    pub fn closed(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.database.closed()
     }
 
     /// Reads on a blocking thread.

@@ -3,10 +3,13 @@
 use std::{
     fs::{File, OpenOptions},
     io,
+    ops::Deref,
     path::Path,
 };
 
 use redb::{Database, DatabaseError, ReadableDatabase, StorageBackend, StorageError, backends::FileBackend};
+
+use tokio::sync::watch;
 
 use super::tables;
 use crate::Error;
@@ -14,6 +17,33 @@ use crate::Error;
 /// The format that this version writes, and the newest that it reads.
 pub(super) const FORMAT: u64 = 1;
 const CACHE_BYTES: usize = 64 << 20;
+
+/// A database that tells when it is closed.
+pub(super) struct OpenDatabase {
+    database: Database,
+    // Dropped after the database, in the order of declaration.
+    closed: watch::Sender<()>,
+}
+
+impl OpenDatabase {
+    pub(super) fn new(database: Database) -> Self {
+        Self { database, closed: watch::Sender::new(()) }
+    }
+
+    /// Waits until the last user of the database has dropped it, and the file is free.
+    pub(super) fn closed(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut open = self.closed.subscribe();
+        async move { while open.changed().await.is_ok() {} }
+    }
+}
+
+impl Deref for OpenDatabase {
+    type Target = Database;
+
+    fn deref(&self) -> &Database {
+        &self.database
+    }
+}
 
 /// Opens the database in a file, or creates it; fails when another process has it open.
 ///

@@ -7,6 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{
     failure::{Failure, panics_as_errors},
+    open::OpenDatabase,
     tables::{Fault, Tables},
 };
 use crate::{Error, StoreClock};
@@ -27,7 +28,7 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Starts the thread, which reports to `failure` why it ended.
-    pub(super) fn start(database: Arc<Database>, clock: StoreClock, failure: Failure) -> Result<Self, Error> {
+    pub(super) fn start(database: Arc<OpenDatabase>, clock: StoreClock, failure: Failure) -> Result<Self, Error> {
         let (jobs, waiting) = mpsc::channel(WAITING_MAX);
         let run = move || {
             if let Err(error) = panics_as_errors(|| run(&database, &clock, waiting)) {

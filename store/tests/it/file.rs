@@ -1,9 +1,12 @@
 //! What only the file does: it survives restarts, and opening it reports clear errors.
 
 use std::{
+    future::ready,
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
+    pin::pin,
     process::{Command, Stdio},
+    sync::Arc,
 };
 
 use airlock_store::{Batch, Commit, Embedded, Error, ErrorKind, Key, Redis, RedisSettings, Store, Tag};
@@ -56,6 +59,25 @@ async fn an_open_file_is_locked() {
     assert!(matches!(error, Error::Locked { .. }), "{error}");
     assert!(error.to_string().starts_with("already running"), "{error}");
     put(&first, "still-works").await;
+}
+
+#[tokio::test]
+async fn a_store_is_closed_when_its_last_reader_has_finished() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store.redb");
+    let first = Arc::new(open(&path).unwrap());
+    let mut closed = pin!(first.closed());
+    let (reader, other) = (first.clone(), first);
+    drop(other);
+    tokio::select! {
+        biased;
+        () = &mut closed => panic!("closed while a reader has it"),
+        () = ready(()) => {},
+    }
+    let listing = tokio::spawn(async move { reader.list(&key("a"), None, 10).await.unwrap() });
+    closed.await;
+    open(&path).unwrap();
+    listing.await.unwrap();
 }
 
 #[test]
@@ -254,7 +276,7 @@ async fn a_killed_process_keeps_every_acknowledged_commit() {
 #[ignore = "the process that the test above kills"]
 async fn commits_until_killed() {
     let Some(path) = std::env::var_os(CHILD_PATH).map(PathBuf::from) else { return };
-    let store = std::sync::Arc::new(open(&path).unwrap());
+    let store = Arc::new(open(&path).unwrap());
     let committers: Vec<_> = (0..4)
         .map(|committer| {
             let store = std::sync::Arc::clone(&store);
