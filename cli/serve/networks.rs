@@ -86,6 +86,8 @@ fn route(settings: &ApplicationSettings, events: &Arc<NetworkEvents>) -> Route {
 fn directory(settings: &NetworkSettings) -> anyhow::Result<String> {
     let chirpstack = settings.chirpstack.as_ref().context("an entry of `bridge` names no network: set `chirpstack`")?;
     let url = if chirpstack.redis.url.is_empty() { &chirpstack.mqtt.url } else { &chirpstack.redis.url };
+    // A URL with a password is refused later; by then the directory is there.
+    let url = url.rsplit_once('@').map_or(url.as_str(), |(_, address)| address);
     let safe = |letter: char| if letter.is_ascii_alphanumeric() || letter == '.' { letter } else { '-' };
     Ok(format!("into-chirpstack-{}", url.chars().map(safe).collect::<String>()))
 }

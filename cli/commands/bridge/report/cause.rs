@@ -7,7 +7,7 @@ use types::Timestamp;
 pub(super) fn of_difference(there: Option<&str>, here: Option<&str>) -> &'static str {
     let (there, here) = match (there, here) {
         (Some("null"), None) => return "undefined: null there, left out here",
-        (Some("null"), Some(_)) => return "a value that ChirpStack cannot represent",
+        (Some("null"), Some(_)) => return "a value that the network cannot represent",
         (None, _) => return "a member that is missing there",
         (Some(_), None) => return "a member that is missing here",
         (Some(there), Some(here)) => (there, here),
