@@ -18,7 +18,7 @@ use handler::{
     status::Component,
     uplink::Uplinks,
 };
-use mqtt::{Broker, BrokerServices, Durable, Router};
+use mqtt::{Broker, BrokerServices, Durable, Router, Sharing};
 use runtime::Pool;
 use server::status::ErrorChain;
 use server::{
@@ -121,7 +121,8 @@ impl HandlerService {
 async fn router(context: &Context) -> anyhow::Result<Router> {
     let (store, clock) = (context.store.clone(), context.clock.clone());
     let process = u64::from_be_bytes(context.random.array());
-    let durable = Durable::new(store, context.settings.handler.id.to_string(), process, clock.clone());
+    let sharing = if context.settings.store.redis.is_some() { Sharing::Shared } else { Sharing::Alone };
+    let durable = Durable::new(store, sharing, context.settings.handler.id.to_string(), process, clock.clone());
     Router::load(durable, clock).await.context("cannot load the sessions of MQTT clients")
 }
 

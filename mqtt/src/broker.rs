@@ -28,6 +28,9 @@ const SESSION_EXPIRY_MAX: Duration = Duration::from_secs(3600);
 /// How often acknowledgements are saved that nobody waits for.
 const SAVE_INTERVAL: Duration = Duration::from_millis(500);
 
+/// How often it is looked whether other processes have left sessions behind.
+const ADOPT_INTERVAL: Duration = Duration::from_secs(3);
+
 /// How often expired sessions are deleted.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -116,6 +119,7 @@ impl Broker {
         listener.tasks.spawn(check_credentials(Arc::clone(&listener), every));
         listener.tasks.spawn(sweep(Arc::clone(&listener)));
         listener.tasks.spawn(save_changes(Arc::clone(&listener)));
+        listener.tasks.spawn(adopt_orphans(Arc::clone(&listener)));
         Ok(Self { address, tls_address, listener })
     }
 
@@ -202,4 +206,17 @@ async fn save_changes(listener: Arc<Listener>) {
     while listener.context.stop.run_until_cancelled(ticks.tick()).await.is_some() {
         listener.context.router.save_changes();
     }
+}
+
+/// Takes over what other processes left behind, at every interval, until the broker stops.
+async fn adopt_orphans(listener: Arc<Listener>) {
+    let mut ticks = interval(ADOPT_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let forever = async {
+        loop {
+            ticks.tick().await;
+            listener.context.router.adopt_orphans().await;
+        }
+    };
+    _ = listener.context.stop.run_until_cancelled(forever).await;
 }

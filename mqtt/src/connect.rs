@@ -16,7 +16,7 @@ use crate::{
     message::{Level, Message},
     packet::{ControlPacket, forwarded},
     permissions::Permissions,
-    session::SessionRequest,
+    session::{Holder, SessionRequest},
 };
 
 /// Maximum length of a client identifier, in bytes.
@@ -161,7 +161,11 @@ impl Connect {
             self.client_id = format!("airlock-{}", hex(&hash.finalize()));
             self.response.set_assigned_client_identifier(self.client_id.clone());
         }
-        SessionRequest { id: self.session_id(), clean: self.clean, expiry: self.expiry }
+        let name = hex(&Sha256::digest(self.credential.to_header())).into();
+        let holder = Holder { name, shown: Some((self.credential.clone(), self.permissions.clone())) };
+        // Of a client that reads nothing, only the state of its own publications is kept, and only in memory.
+        let may_be_stored = self.permissions.may_read();
+        SessionRequest { id: self.session_id(), holder, clean: self.clean, expiry: self.expiry, may_be_stored }
     }
 
     fn session_id(&self) -> Arc<str> {

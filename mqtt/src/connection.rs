@@ -16,7 +16,7 @@ use types::AppId;
 
 use self::packet_stream::{CLOSE_WAIT, PacketStream, Progress, StreamError};
 use crate::{
-    NotStored, Publication,
+    Publication,
     connect::{Connect, ConnectError},
     context::Context,
     ending::{Cause, Ending},
@@ -24,6 +24,7 @@ use crate::{
     limits::CLIENT_PACKET_BYTES_MAX,
     metrics,
     packet::{self, ControlPacket},
+    router::AttachError,
     session::{Attachment, SessionRequest},
 };
 
@@ -103,9 +104,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         let request = connect.session_request(&context.salt, open.number);
         let app_id = connect.permissions.app_id.clone();
         // In a box, because it is large and over soon.
-        let Ok((attachment, is_present)) = Box::pin(attach(context, &app_id, request, open.ending.clone())).await
-        else {
-            return self.refuse(connect.version, &ReasonCode::ServerUnavailable.into()).await;
+        let (attachment, is_present) = match Box::pin(attach(context, &app_id, request, open.ending.clone())).await {
+            Ok(attached) => attached,
+            Err(reason) => return self.refuse(connect.version, &reason.into()).await,
         };
         let end = match connect.accept(is_present) {
             Ok(connack) => {
@@ -250,19 +251,20 @@ async fn attach(
     app_id: &AppId,
     request: SessionRequest,
     ending: Ending,
-) -> Result<(Attachment, bool), NotStored> {
+) -> Result<(Attachment, bool), ReasonCode> {
     let attached = context.router.attach(app_id, request, ending).await;
     let (attachment, is_present) = attached.map_err(|error| {
-        tracing::warn!(%app_id, error = %ErrorChain(&error), "cannot store the session of an MQTT client");
-        NotStored
-    })?;
-    match context.router.stored(app_id, &attachment).await {
-        Ok(()) => Ok((attachment, is_present)),
-        Err(error) => {
-            context.router.detach(app_id, &attachment);
-            Err(error)
+        tracing::warn!(%app_id, error = %ErrorChain(&error), "cannot give an MQTT client its session");
+        match error {
+            AttachError::Full => ReasonCode::QuotaExceeded,
+            AttachError::Store(_) | AttachError::Late => ReasonCode::ServerUnavailable,
         }
+    })?;
+    if context.router.stored(app_id, &attachment).await.is_ok() {
+        return Ok((attachment, is_present));
     }
+    context.router.detach(app_id, &attachment);
+    Err(ReasonCode::ServerUnavailable)
 }
 
 /// Tells the application that a client lost messages, once the client has caught up.
@@ -272,7 +274,7 @@ fn report_dropped(context: &Context, connect: &Connect, attachment: &Attachment)
     let body = json!({ "client_id": connect.client_id(), "messages": messages });
     let topic = format!("{app_id}/events/dropped");
     // Nobody waits for it, and the next one has what this one loses.
-    _ = context.router.publish(app_id, [Publication { topic, payload: body.to_string().into() }]);
+    context.router.publish(app_id, [Publication { topic, payload: body.to_string().into() }]).forget();
 }
 
 async fn publish_will(context: &Context, mut connect: Connect, end: &End) {

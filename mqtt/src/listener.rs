@@ -34,7 +34,8 @@ impl Listener {
 
     /// Ends the connections whose credentials are no longer valid.
     pub(crate) async fn check_credentials(&self) {
-        self.context.connections.check_credentials(self.context.authenticator.as_ref()).await;
+        let Context { connections, authenticator, router, .. } = &self.context;
+        connections.check_credentials(authenticator.as_ref(), router).await;
     }
 
     fn spawn(self: &Arc<Self>, stream: TcpStream, tls: Option<TlsAcceptor>) {

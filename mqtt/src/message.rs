@@ -9,7 +9,7 @@ use bytes::Bytes;
 use mqtt5_protocol::Properties;
 use store::Key;
 
-use crate::durable::LogRecord;
+use crate::{durable::LogRecord, ownership::Ownership};
 
 /// A message that the handler publishes to the subscribers of an application, with QoS 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,22 +76,30 @@ impl From<LogRecord> for Message {
     }
 }
 
-/// The keys of messages in the log that nobody needs any more.
-pub(crate) type Released = Arc<Mutex<Vec<Key>>>;
+/// Messages in the log that no session needs any more.
+pub(crate) type Released = Arc<Mutex<Vec<Release>>>;
+
+/// A message in the log that can be deleted, unless one of its recipients belongs to another process by now.
+#[derive(Debug)]
+pub(crate) struct Release {
+    pub(crate) key: Key,
+    pub(crate) recipients: Vec<Arc<Ownership>>,
+}
 
 /// A message in the log of its application. It is deleted there when the last session that needs it lets it go.
 #[derive(Debug)]
 pub(crate) struct Stored {
     pub(crate) number: u64,
     pub(crate) key: Key,
+    pub(crate) recipients: Vec<Arc<Ownership>>,
     released: Released,
     /// Whether it is not ours to delete.
     is_disowned: AtomicBool,
 }
 
 impl Stored {
-    pub(crate) fn new(number: u64, key: Key, released: Released) -> Self {
-        Self { number, key, released, is_disowned: AtomicBool::new(false) }
+    pub(crate) fn new(number: u64, key: Key, recipients: Vec<Arc<Ownership>>, released: Released) -> Self {
+        Self { number, key, recipients, released, is_disowned: AtomicBool::new(false) }
     }
 
     /// Leaves the message in the log.
@@ -103,7 +111,8 @@ impl Stored {
 impl Drop for Stored {
     fn drop(&mut self) {
         if !self.is_disowned.load(Ordering::Relaxed) {
-            self.released.lock().unwrap_or_else(PoisonError::into_inner).push(self.key.clone());
+            let release = Release { key: self.key.clone(), recipients: std::mem::take(&mut self.recipients) };
+            self.released.lock().unwrap_or_else(PoisonError::into_inner).push(release);
         }
     }
 }

@@ -12,7 +12,7 @@ use futures::{StreamExt, stream};
 use types::{AppId, Credential};
 
 use crate::{
-    Authenticator, Refusal,
+    Authenticator, Refusal, Router,
     ending::{Cause, Ending},
     metrics,
     permissions::Permissions,
@@ -81,11 +81,14 @@ impl OpenConnections {
         self.lock().values().map(HashMap::len).sum()
     }
 
-    /// Checks every credential again, and ends the connections of those that are invalid or have other rights now.
+    /// Checks every credential again, and ends the connections of those that are invalid or have other rights now. What
+    /// `router` keeps for their clients that are away is deleted.
     ///
     /// The authenticator decides how long a credential counts that cannot be checked.
-    pub(crate) async fn check_credentials(&self, authenticator: &dyn Authenticator) {
-        stream::iter(self.credentials())
+    pub(crate) async fn check_credentials(&self, authenticator: &dyn Authenticator, router: &Router) {
+        let mut credentials = self.credentials();
+        credentials.extend(router.credentials_of_absent());
+        stream::iter(credentials)
             .for_each_concurrent(CHECKS_MAX, |(app_id, credential)| async move {
                 match authenticator.authenticate(&app_id, &credential).await {
                     Ok(claims) => {
@@ -93,8 +96,12 @@ impl OpenConnections {
                         self.end(&app_id, &credential, |connection| {
                             (connection.permissions != permissions).then_some(Cause::Revoked)
                         });
+                        router.remove_revoked(&app_id, &credential, Some(&permissions));
                     }
-                    Err(Refusal::Invalid) => self.end(&app_id, &credential, |_| Some(Cause::Revoked)),
+                    Err(Refusal::Invalid) => {
+                        self.end(&app_id, &credential, |_| Some(Cause::Revoked));
+                        router.remove_revoked(&app_id, &credential, None);
+                    }
                     Err(Refusal::Unavailable(_)) => self.end(&app_id, &credential, |_| Some(Cause::Unconfirmed)),
                 }
             })

@@ -32,6 +32,11 @@ impl Permissions {
         self.reads || self.writes
     }
 
+    /// Whether the client may subscribe to anything.
+    pub(crate) fn may_read(&self) -> bool {
+        self.reads
+    }
+
     /// Whether the client may publish to `topic`: only to `<app_id>/devices/<dev_id>/down`.
     pub(crate) fn may_publish(&self, topic: &str) -> bool {
         self.downlink_device(topic).is_some()

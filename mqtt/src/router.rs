@@ -3,24 +3,35 @@
 pub(crate) mod application;
 
 use std::{
-    collections::HashMap,
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    collections::{HashMap, HashSet},
+    sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    time::Duration,
 };
 
 use futures::{StreamExt, TryStreamExt, stream};
-use tokio::sync::oneshot;
-use types::{AppId, Clock};
+use server::status::ErrorChain;
+use tokio::{
+    sync::oneshot,
+    time::{MissedTickBehavior, interval, timeout},
+};
+use tokio_util::task::AbortOnDropHandle;
+use types::{AppId, Clock, Credential};
 
 use self::application::Application;
+pub(crate) use self::application::AttachError;
 use crate::{
-    durable::Durable,
+    durable::{Durable, Living, RENEW_INTERVAL},
     ending::{Cause, Ending},
     message::{Message, Publication},
+    permissions::Permissions,
     session::{Attachment, SessionRequest},
 };
 
 /// How many applications are loaded at the same time.
 const LOADS_MAX: usize = 16;
+
+/// How long a client may wait for its session.
+const ATTACH_WAIT: Duration = Duration::from_secs(5);
 
 /// The sessions of all applications, and who subscribed to what.
 ///
@@ -29,6 +40,10 @@ pub struct Router {
     applications: RwLock<HashMap<AppId, Arc<Application>>>,
     clock: Arc<dyn Clock>,
     durable: Option<Arc<Durable>>,
+    /// The processes that lived when it was last looked, whose sessions are not taken over.
+    living: Mutex<HashSet<String>>,
+    /// Renews this process's lease.
+    _lease: Option<AbortOnDropHandle<()>>,
 }
 
 /// Publications that have been queued for their subscribers.
@@ -46,6 +61,9 @@ impl Published {
     pub fn is_stored(&self) -> bool {
         self.0.is_none()
     }
+
+    /// For messages that nobody has been promised: they may be lost if the process is killed now.
+    pub fn forget(self) {}
 
     /// Waits until the messages are stored for all sessions that outlive the process; at once if there are none.
     pub async fn stored(self) -> Result<(), NotStored> {
@@ -65,24 +83,71 @@ impl Published {
 impl Router {
     /// A router whose sessions end with the process.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { applications: RwLock::default(), clock, durable: None }
+        Self { applications: RwLock::default(), clock, durable: None, living: Mutex::default(), _lease: None }
     }
 
-    /// A router whose sessions are stored, with those that were stored before.
+    /// A router whose sessions are stored, with those that were stored before and that no other process serves.
     pub async fn load(durable: Durable, clock: Arc<dyn Clock>) -> Result<Self, store::Error> {
-        let app_ids = durable.applications().await?;
-        let this = Self { durable: Some(Arc::new(durable)), ..Self::new(clock) };
-        stream::iter(app_ids)
-            .map(Ok)
-            .try_for_each_concurrent(LOADS_MAX, |app_id| this.load_application(app_id))
-            .await?;
+        let durable = Arc::new(durable);
+        durable.renew_lease().await?;
+        let lease = AbortOnDropHandle::new(tokio::spawn(keep_lease(Arc::clone(&durable))));
+        let this = Self { durable: Some(Arc::clone(&durable)), _lease: Some(lease), ..Self::new(clock) };
+        let living = durable.living().await?;
+        let owners = this.adopt(&durable, &living).await?;
+        if durable.wait_for_predecessors(&living, &owners).await? {
+            this.adopt(&durable, &durable.living().await?).await?;
+        }
         this.sweep();
         Ok(this)
     }
 
-    async fn load_application(&self, app_id: AppId) -> Result<(), store::Error> {
-        let Some(durable) = &self.durable else { return Ok(()) };
-        self.entry(&app_id).load(durable, self.clock.now()).await
+    /// Takes over the sessions of processes that no longer live, if there are any since this was last done.
+    pub(crate) async fn adopt_orphans(&self) {
+        let Some(durable) = &self.durable else { return };
+        let adopted = async {
+            let living = durable.living().await?;
+            let processes = living.processes();
+            let is_gone = |process| !processes.contains(process);
+            if self.living().iter().any(is_gone) {
+                self.adopt(durable, &living).await?;
+            }
+            self.living().extend(processes);
+            Ok::<_, store::Error>(())
+        };
+        if let Err(error) = adopted.await {
+            let error = ErrorChain(&error);
+            tracing::warn!(%error, "cannot take over the sessions of MQTT clients from processes that ended: trying again");
+        }
+    }
+
+    /// Takes over the sessions that no living process has; returns the processes that have others.
+    async fn adopt(&self, durable: &Durable, living: &Living) -> Result<HashSet<String>, store::Error> {
+        let owners = stream::iter(durable.applications().await?)
+            .map(|app_id| self.adopt_application(durable, living, app_id))
+            .buffer_unordered(LOADS_MAX)
+            .try_fold(HashSet::new(), async |mut all, owners| {
+                all.extend(owners);
+                Ok(all)
+            });
+        let owners = owners.await?;
+        *self.living() = living.processes();
+        Ok(owners)
+    }
+
+    async fn adopt_application(
+        &self,
+        durable: &Durable,
+        living: &Living,
+        app_id: AppId,
+    ) -> Result<HashSet<String>, store::Error> {
+        let adopted = self.entry(&app_id).adopt(durable, living, self.clock.now()).await;
+        self.change(&app_id, |_| ());
+        adopted
+    }
+
+    fn living(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
+        // No panic can leave it half changed.
+        self.living.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Publishes messages of one application, in order. Never waits.
@@ -106,17 +171,20 @@ impl Router {
         app_id: &AppId,
         request: SessionRequest,
         ending: Ending,
-    ) -> Result<(Attachment, bool), store::Error> {
+    ) -> Result<(Attachment, bool), AttachError> {
         let (application, now) = (self.entry(app_id), self.clock.now());
-        match self.durable.as_ref().filter(|_| !request.expiry.is_zero()) {
+        match self.durable.as_ref().filter(|_| request.may_be_stored) {
             None => Ok(application.attach(request, ending, now)),
-            Some(durable) => application.attach_stored(durable, request, ending, now).await,
+            Some(durable) => {
+                let attached = timeout(ATTACH_WAIT, application.attach_stored(durable, request, ending, now));
+                attached.await.unwrap_or(Err(AttachError::Late))
+            }
         }
     }
 
     /// Waits until what a client changed about its session is stored, if it is.
     pub(crate) async fn stored(&self, app_id: &AppId, attachment: &Attachment) -> Result<(), NotStored> {
-        let Some(durable) = self.durable.as_ref().filter(|_| attachment.session.owner().is_some()) else {
+        let Some(durable) = self.durable.as_ref().filter(|_| attachment.session.is_stored()) else {
             return Ok(());
         };
         let Some(application) = self.application(app_id) else { return Ok(()) };
@@ -136,6 +204,20 @@ impl Router {
         self.change(app_id, |application| application.remove(&attachment.session));
     }
 
+    /// The credentials of clients that are away and whose sessions wait for them.
+    pub(crate) fn credentials_of_absent(&self) -> HashSet<(AppId, Credential)> {
+        let applications = self.read();
+        let credentials = applications.iter().flat_map(|(app_id, application)| {
+            application.credentials_of_absent().into_iter().map(|credential| (app_id.clone(), credential))
+        });
+        credentials.collect()
+    }
+
+    /// Deletes the sessions of clients that are away and had other rights than `permissions`.
+    pub(crate) fn remove_revoked(&self, app_id: &AppId, credential: &Credential, permissions: Option<&Permissions>) {
+        self.change(app_id, |application| application.remove_revoked(credential, permissions));
+    }
+
     /// Deletes the sessions that have expired.
     pub(crate) fn sweep(&self) {
         let now = self.clock.now();
@@ -149,7 +231,10 @@ impl Router {
     pub(crate) fn save_changes(&self) {
         let Some(durable) = &self.durable else { return };
         let applications: Vec<_> = self.read().values().cloned().collect();
-        applications.iter().filter(|it| it.has_changes()).for_each(|application| application.start_saving(durable));
+        for application in applications.iter().filter(|application| application.has_changes()) {
+            application.save_all();
+            application.start_saving(durable);
+        }
     }
 
     /// Saves everything, at the end.
@@ -158,12 +243,16 @@ impl Router {
         let applications: Vec<_> = self.read().values().cloned().collect();
         stream::iter(applications)
             .for_each_concurrent(LOADS_MAX, |application| async move {
+                application.save_all();
                 let saved = application.saved();
                 application.start_saving(durable);
                 // What could not be saved has been logged.
                 _ = saved.await;
             })
             .await;
+        if let Err(error) = durable.end_lease().await {
+            tracing::warn!(error = %ErrorChain(&error), "other processes will wait before they take over MQTT sessions");
+        }
     }
 
     /// Ends all connections.
@@ -208,5 +297,18 @@ impl Router {
 
     fn write(&self) -> RwLockWriteGuard<'_, HashMap<AppId, Arc<Application>>> {
         self.applications.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Renews the lease of this process, as long as the router exists.
+async fn keep_lease(durable: Arc<Durable>) {
+    let mut ticks = interval(RENEW_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        // Without it, others take the sessions over, which costs their clients a reconnection.
+        if let Err(error) = durable.renew_lease().await {
+            tracing::debug!(error = %ErrorChain(&error), "cannot renew the lease of MQTT sessions");
+        }
     }
 }

@@ -10,7 +10,7 @@ use std::{
 
 use store::Version;
 use tokio::sync::Notify;
-use types::Timestamp;
+use types::{Credential, Timestamp};
 
 pub(crate) use self::outbox::{Outbox, Sending};
 use crate::{
@@ -18,10 +18,15 @@ use crate::{
     ending::{Cause, Ending},
     message::{Delivery, Level},
     metrics,
+    ownership::Ownership,
+    permissions::Permissions,
 };
 
 /// How many publications with QoS 2 a client may have begun without releasing them.
 const UNRELEASED_MAX: usize = 100;
+
+/// How old the stored record of a connected client's session may get, before it would expire.
+const RECORD_AGE_MAX: Duration = Duration::from_secs(6 * 3600);
 
 /// A session, connected or not.
 pub(crate) struct Session {
@@ -29,6 +34,7 @@ pub(crate) struct Session {
     pub(crate) number: u64,
     /// Unique in its application.
     pub(crate) id: Arc<str>,
+    pub(crate) ownership: Arc<Ownership>,
     state: Mutex<State>,
     changed: Notify,
 }
@@ -44,10 +50,15 @@ pub(crate) struct State {
     connection: Presence,
     /// The number of the last connection.
     connections: u64,
-    /// The version of the record that makes this instance the session's owner; none if it is not stored.
-    owner: Option<Version>,
+    /// Whose it is.
+    holder: Holder,
     /// Whether its stored record is out of date.
     is_changed: bool,
+    /// Whether what its client has is out of date in the stored record, which may be so for a while.
+    is_behind: bool,
+    /// When its record was last taken to be stored.
+    stored_at: Timestamp,
+    generation: Option<String>,
     /// How many messages were dropped that the client has not been told about.
     dropped: u64,
 }
@@ -67,13 +78,25 @@ pub(crate) struct Subscription {
     pub(crate) id: Option<u32>,
 }
 
+/// Whose session it is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Holder {
+    /// Stands for the credential, and says nothing about it.
+    pub(crate) name: Arc<str>,
+    /// What the client showed last; none since the process was restarted.
+    pub(crate) shown: Option<(Credential, Permissions)>,
+}
+
 /// How a client wants its session.
 pub(crate) struct SessionRequest {
     pub(crate) id: Arc<str>,
+    pub(crate) holder: Holder,
     /// Whether what there is of it is to be deleted first.
     pub(crate) clean: bool,
     /// How long it outlives the connection.
     pub(crate) expiry: Duration,
+    /// Whether it may be in the store.
+    pub(crate) may_be_stored: bool,
 }
 
 /// The right of one connection to use a session, until another takes it over.
@@ -90,7 +113,7 @@ impl PartialEq for Session {
 }
 
 impl Session {
-    pub(crate) fn new(number: u64, id: Arc<str>) -> Self {
+    pub(crate) fn new(number: u64, id: Arc<str>, holder: Holder) -> Self {
         let state = State {
             outbox: Outbox::default(),
             filters: HashMap::new(),
@@ -98,16 +121,21 @@ impl Session {
             expiry: Duration::ZERO,
             connection: Presence::AwaySince(Timestamp::default()),
             connections: 0,
-            owner: None,
+            holder,
             is_changed: false,
+            is_behind: false,
+            stored_at: Timestamp::default(),
+            generation: None,
             dropped: 0,
         };
-        Self { number, id, state: Mutex::new(state), changed: Notify::new() }
+        let ownership = Arc::new(Ownership::new(Arc::clone(&id)));
+        Self { number, id, ownership, state: Mutex::new(state), changed: Notify::new() }
     }
 
     /// Gives the session to a new connection, and ends the one that it had.
-    pub(crate) fn attach(self: &Arc<Self>, expiry: Duration, ending: Ending) -> Attachment {
+    pub(crate) fn attach(self: &Arc<Self>, holder: Holder, expiry: Duration, ending: Ending) -> Attachment {
         let mut state = self.lock();
+        state.holder = holder;
         if let Presence::Connected(other) =
             std::mem::replace(&mut state.connection, Presence::Connected(ending.clone()))
         {
@@ -125,8 +153,10 @@ impl Session {
         let mut state = self.lock();
         if state.is_connected() || delivery.level == Level::AtLeastOnce {
             let dropped = state.outbox.push(delivery);
+            // That messages are dropped is saved at once, how many a little later.
+            state.is_changed |= dropped > 0 && state.dropped == 0;
+            state.is_behind |= dropped > 0;
             state.dropped += dropped;
-            state.is_changed |= dropped > 0;
             drop(state);
             metrics::dropped(dropped);
             self.changed.notify_one();
@@ -148,15 +178,36 @@ impl Session {
         std::mem::take(&mut self.lock().filters)
     }
 
-    /// The version of the record that makes this instance the owner; none if the session is not stored.
-    pub(crate) fn owner(&self) -> Option<Version> {
-        self.lock().owner
+    /// Whether it outlives the process.
+    pub(crate) fn is_stored(&self) -> bool {
+        self.ownership.version().is_some()
     }
 
-    /// Whether its stored record is out of date.
+    /// Whether its stored record is out of date, also if that may be so for a while.
     pub(crate) fn is_changed(&self) -> bool {
         let state = self.lock();
-        state.is_changed && state.owner.is_some()
+        (state.is_changed || state.is_behind) && self.is_stored()
+    }
+
+    /// Has its record written again before it expires, while its client is connected.
+    pub(crate) fn refresh(&self, now: Timestamp) {
+        let mut state = self.lock();
+        state.is_behind |= state.is_connected() && now.since(state.stored_at) >= RECORD_AGE_MAX;
+    }
+
+    /// Queues a message that the client got under this packet identifier before the process was restarted.
+    pub(crate) fn restore_in_flight(&self, packet_id: u16, delivery: Delivery) {
+        self.lock().outbox.restore_in_flight(packet_id, delivery);
+    }
+
+    pub(crate) fn holder(&self) -> Holder {
+        self.lock().holder.clone()
+    }
+
+    /// Whether it has subscriptions, and messages.
+    pub(crate) fn has(&self) -> (bool, bool) {
+        let state = self.lock();
+        (!state.filters.is_empty(), state.outbox.len() > 0)
     }
 
     /// Since when its client is away; none while it is connected.
@@ -169,31 +220,43 @@ impl Session {
 
     /// Lets go of all messages.
     pub(crate) fn clear(&self) {
-        self.lock().outbox = Outbox::default();
+        // Dropped without the lock.
+        let outbox = std::mem::take(&mut self.lock().outbox);
+        drop(outbox);
+    }
+
+    /// How many messages it has.
+    pub(crate) fn count(&self) -> u64 {
+        u64::try_from(self.lock().outbox.len()).unwrap_or_default()
+    }
+
+    /// Calls `each` for every message that its client must get, in order.
+    pub(crate) fn with_reliable(&self, each: impl FnMut(&mut Delivery)) {
+        self.lock().outbox.reliable().for_each(each);
     }
 
     pub(crate) fn mark_changed(&self) {
         self.lock().is_changed = true;
     }
 
-    /// Stores the session from now on.
-    pub(crate) fn own(&self, owner: Version) {
+    /// Stores the session from now on. It is a new one, unless it was restored.
+    pub(crate) fn own(&self, version: Version, claim: String, restored: Option<&SessionRecord>) {
         let mut state = self.lock();
-        (state.owner, state.is_changed) = (Some(owner), true);
+        state.generation = restored.map_or(Some(claim), |record| record.generation.clone());
+        state.is_changed = true;
+        let record = SessionRecord { generation: state.generation.clone(), ..SessionRecord::default() };
+        self.ownership.own(version, record.recipient(&self.id).into());
     }
 
-    /// Leaves the session to its new owner: what it has is in the log, and its client is there.
-    pub(crate) fn disown(&self) {
+    /// The record to be stored, if it has changed. `next` is the number of the next message of the log. What may be out
+    /// of date for a while counts only if it is `due`.
+    pub(crate) fn take_record(&self, next: u64, is_due: bool, now: Timestamp) -> Option<SessionRecord> {
         let mut state = self.lock();
-        state.owner = None;
-        state.outbox.disown();
-    }
-
-    /// The record to be stored, if it has changed. `next` is the number of the next message of the log.
-    pub(crate) fn take_record(&self, next: u64) -> Option<SessionRecord> {
-        let mut state = self.lock();
-        let is_changed = std::mem::take(&mut state.is_changed) && state.owner.is_some();
-        is_changed.then(|| state.record(next))
+        if !self.is_stored() || !(state.is_changed || (is_due && state.is_behind)) {
+            return None;
+        }
+        (state.is_changed, state.is_behind, state.stored_at) = (false, false, now);
+        Some(state.record(next))
     }
 
     /// Puts back what was stored of the session.
@@ -205,6 +268,7 @@ impl Session {
             record.away_since_ms.map_or(now, |ms| Timestamp::from_millis(i64::try_from(ms).unwrap_or(i64::MAX)));
         state.connection = Presence::AwaySince(since);
         state.dropped = record.dropped;
+        state.holder.name = record.holder.as_str().into();
         let level = |qos| if qos == 0 { Level::AtMostOnce } else { Level::AtLeastOnce };
         let filters = record.filters.iter().map(|(filter, SubscriptionRecord { qos, no_local, id })| {
             (filter.clone(), Subscription { level: level(*qos), no_local: *no_local, id: *id })
@@ -248,6 +312,7 @@ impl State {
 
     fn record(&self, next: u64) -> SessionRecord {
         let (in_flight, waiting) = self.outbox.logged();
+        let (packet_ids, in_flight) = in_flight.into_iter().unzip();
         let filters = self.filters.iter().map(|(filter, Subscription { level, no_local, id })| {
             (filter.clone(), SubscriptionRecord { qos: *level as u8, no_local: *no_local, id: *id })
         });
@@ -259,8 +324,11 @@ impl State {
                 Presence::AwaySince(since) => Some(u64::try_from(since.as_millis()).unwrap_or_default()),
             },
             in_flight,
+            packet_ids,
             waiting_from: waiting.unwrap_or(next),
             dropped: self.dropped,
+            generation: self.generation.clone(),
+            holder: self.holder.name.to_string(),
         }
     }
 }
@@ -283,17 +351,17 @@ impl Attachment {
 
     pub(crate) fn acknowledge(&self, packet_id: u16) {
         if let Some(mut state) = self.state() {
-            state.is_changed |= state.outbox.acknowledge(packet_id);
+            state.is_behind |= state.outbox.acknowledge(packet_id);
         }
     }
 
     /// How many messages a stored session dropped, once its client has caught up far enough to be told.
     pub(crate) fn take_dropped(&self) -> Option<u64> {
         let mut state = self.state()?;
-        if state.dropped == 0 || state.owner.is_none() || state.outbox.is_more_than_half_full() {
+        if state.dropped == 0 || !self.session.is_stored() || state.outbox.is_more_than_half_full() {
             return None;
         }
-        state.is_changed = true;
+        state.is_behind = true;
         Some(std::mem::take(&mut state.dropped))
     }
 

@@ -15,10 +15,19 @@ pub(crate) struct SessionRecord {
     pub(crate) away_since_ms: Option<u64>,
     /// The messages of the log that were sent and not acknowledged.
     pub(crate) in_flight: Vec<u64>,
+    /// The packet identifiers under which they were sent.
+    #[serde(default)]
+    pub(crate) packet_ids: Vec<u16>,
     /// The first message of the log that was not sent.
     pub(crate) waiting_from: u64,
     /// How many messages were dropped that the client has not been told about.
     pub(crate) dropped: u64,
+    /// Differs from that of earlier sessions with the same id, whose messages may still be in the log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) generation: Option<String>,
+    /// Stands for the credential of its client.
+    #[serde(default)]
+    pub(crate) holder: String,
 }
 
 /// The options of a subscription.
@@ -35,7 +44,7 @@ pub(crate) struct LogRecord {
     pub(crate) topic: String,
     pub(crate) payload: Bytes,
     pub(crate) properties: Option<Box<Properties>>,
-    /// The session ids, and the identifiers of the subscriptions that matched.
+    /// The sessions as [`SessionRecord::recipient`] names them, and the identifiers of the subscriptions that matched.
     pub(crate) recipients: Vec<(String, Vec<u32>)>,
 }
 
@@ -61,6 +70,20 @@ impl SessionRecord {
             .ok()
     }
 
+    /// How the session is named among the recipients of a message.
+    pub(crate) fn recipient(&self, id: &str) -> String {
+        match &self.generation {
+            None => id.to_owned(),
+            Some(generation) => format!("{id}:{generation}"),
+        }
+    }
+
+    /// The packet identifier of a message that is in flight.
+    pub(crate) fn packet_id(&self, number: u64) -> Option<u16> {
+        let at = self.in_flight.iter().position(|in_flight| *in_flight == number)?;
+        self.packet_ids.get(at).copied()
+    }
+
     /// Whether the session still owes its client this message of the log.
     pub(crate) fn owes(&self, number: u64) -> bool {
         number >= self.waiting_from || self.in_flight.contains(&number)
@@ -78,13 +101,27 @@ impl LogRecord {
         Self { topic: topic.to_owned(), payload: payload.clone(), properties, recipients }
     }
 
-    pub(crate) fn encode(&self) -> Bytes {
+    /// About how long it is when it is encoded.
+    pub(crate) fn bytes(&self) -> usize {
+        let properties = self.properties.as_ref().map_or(0, |properties| properties.encoded_len());
+        let recipients = self.recipients.iter().map(|(name, ids)| name.len() + 11 * ids.len() + 8);
+        self.topic.len() + self.payload.len() + 4 * properties + recipients.sum::<usize>()
+    }
+
+    /// It is encoded without the recipients that are `owned` no longer; none if that are all.
+    pub(crate) fn for_recipients(&self, owned: impl Iterator<Item = bool>) -> Option<Bytes> {
+        let owned = self.recipients.iter().zip(owned).filter(|(_, is_owned)| *is_owned);
+        let recipients: Vec<_> = owned.map(|(recipient, _)| recipient.clone()).collect();
+        (!recipients.is_empty()).then(|| self.encode(recipients))
+    }
+
+    fn encode(&self, recipients: Vec<(String, Vec<u32>)>) -> Bytes {
         let mut properties = Vec::new();
         if let Some(present) = &self.properties {
             // They were decoded from a packet, so they can be encoded.
             _ = present.encode(&mut properties);
         }
-        let header = Header { topic: self.topic.clone(), recipients: self.recipients.clone(), properties };
+        let header = Header { topic: self.topic.clone(), recipients, properties };
         let header = serde_json::to_vec(&header).unwrap_or_default();
         let mut bytes = Vec::with_capacity(4 + header.len() + self.payload.len());
         bytes.put_u32(u32::try_from(header.len()).unwrap_or_default());
@@ -121,7 +158,7 @@ mod tests {
                 properties,
                 recipients: vec![("one".to_owned(), vec![]), ("two".to_owned(), vec![1, 268_435_455])],
             };
-            assert_eq!(LogRecord::decode(record.encode()), Some(record));
+            assert_eq!(LogRecord::decode(record.encode(record.recipients.clone())), Some(record));
         }
     }
 

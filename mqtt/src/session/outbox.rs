@@ -44,7 +44,7 @@ impl Outbox {
         self.unreliable += usize::from(delivery.level == Level::AtMostOnce);
         self.waiting.push_back(delivery);
         let mut dropped = 0;
-        while (self.waiting.len() + self.in_flight.len() > MESSAGES_MAX || self.bytes > BYTES_MAX) && self.drop_one() {
+        while (self.len() > MESSAGES_MAX || self.bytes > BYTES_MAX) && self.drop_one() {
             dropped += 1;
         }
         dropped
@@ -98,21 +98,31 @@ impl Outbox {
     }
 
     pub(crate) fn is_more_than_half_full(&self) -> bool {
-        self.waiting.len() + self.in_flight.len() > MESSAGES_MAX / 2
+        self.len() > MESSAGES_MAX / 2
     }
 
-    /// The numbers of the messages in the log that are in flight, and of the first that waits.
-    pub(crate) fn logged(&self) -> (Vec<u64>, Option<u64>) {
+    pub(crate) fn len(&self) -> usize {
+        self.waiting.len() + self.in_flight.len()
+    }
+
+    /// The messages of the log that are in flight, with their packet identifiers, and the first that waits.
+    pub(crate) fn logged(&self) -> (Vec<(u16, u64)>, Option<u64>) {
         let number = |delivery: &Delivery| delivery.stored.as_ref().map(|stored| stored.number);
-        let in_flight = self.in_flight.iter().filter_map(|(_, delivery)| number(delivery)).collect();
-        (in_flight, self.waiting.iter().find_map(number))
+        let in_flight = self.in_flight.iter().filter_map(|(packet_id, delivery)| Some((*packet_id, number(delivery)?)));
+        (in_flight.collect(), self.waiting.iter().find_map(number))
     }
 
-    /// Forgets everything, and leaves it in the log.
-    pub(crate) fn disown(&mut self) {
-        let deliveries = self.in_flight.iter().map(|(_, delivery)| delivery).chain(&self.waiting);
-        deliveries.filter_map(|delivery| delivery.stored.as_ref()).for_each(|stored| stored.disown());
-        *self = Self::default();
+    /// Adds a message that was in flight before the process was restarted.
+    pub(crate) fn restore_in_flight(&mut self, packet_id: u16, delivery: Delivery) {
+        self.bytes += delivery.bytes();
+        self.last_packet_id = packet_id;
+        self.in_flight.push_back((packet_id, delivery));
+    }
+
+    /// The messages that the client must get.
+    pub(crate) fn reliable(&mut self) -> impl Iterator<Item = &mut Delivery> {
+        let waiting = self.waiting.iter_mut().filter(|delivery| delivery.level == Level::AtLeastOnce);
+        self.in_flight.iter_mut().map(|(_, delivery)| delivery).chain(waiting)
     }
 
     /// Drops a message that waits; returns false if none does.

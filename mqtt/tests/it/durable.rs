@@ -1,42 +1,68 @@
 //! Sessions that outlive the process: over kills, between instances, and while the store is away.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use mqtt::{NotStored, Publication};
-use store::{Embedded, Redis, RedisSettings, Store, StoreClock};
-use testing::RedisProcess;
+use mqtt::{NotStored, Publication, Sharing};
+use store::{Embedded, Key, Redis, RedisSettings, Store, Tag};
+use testing::{ManualClock, RedisProcess};
 
 use crate::{
     gated_store::GatedStore,
-    harness::{Harness, publish_up},
+    harness::{Harness, eventually, publish_up},
     raw_client::{Login, RawClient},
 };
 
+/// How long after a process was killed others know that it is gone.
+const LEASE: Duration = Duration::from_secs(10);
+
+/// A store that any number of processes may share.
+#[derive(Clone)]
+struct Shared {
+    store: Arc<dyn Store>,
+    sharing: Sharing,
+    clock: Arc<ManualClock>,
+}
+
 /// A store, and the brokers that use it one after the other, each killed before the next starts.
 struct Processes {
-    store: Arc<dyn Store>,
+    shared: Shared,
     access: Arc<GatedStore>,
     harness: Harness,
     count: u64,
 }
 
-fn in_memory() -> Arc<dyn Store> {
-    Arc::new(Embedded::in_memory(StoreClock::new(|| 0)).unwrap())
+fn in_memory() -> Shared {
+    let clock = ManualClock::new();
+    let store = Arc::new(Embedded::in_memory(clock.for_store()).unwrap());
+    Shared { store, sharing: Sharing::Alone, clock }
+}
+
+impl Shared {
+    async fn start(&self, instance: &str, process: u64) -> Harness {
+        self.start_on(self.store.clone(), instance, process).await
+    }
+
+    async fn start_on(&self, store: Arc<dyn Store>, instance: &str, process: u64) -> Harness {
+        Harness::start_stored(store, self.sharing, instance, process, self.clock.clone()).await
+    }
 }
 
 impl Processes {
-    async fn start(store: Arc<dyn Store>) -> Self {
-        let access = GatedStore::new(&store);
-        let harness = Harness::start_stored(access.clone(), "one", 1).await;
-        Self { store, access, harness, count: 1 }
+    async fn start(shared: Shared) -> Self {
+        let access = GatedStore::new(&shared.store);
+        let harness = shared.start_on(access.clone(), "one", 1).await;
+        Self { shared, access, harness, count: 1 }
     }
 
     /// Kills the process and starts another.
     async fn restart(&mut self) {
         self.access.cut(true);
         self.count += 1;
-        self.access = GatedStore::new(&self.store);
-        self.harness = Harness::start_stored(self.access.clone(), "one", self.count).await;
+        self.access = GatedStore::new(&self.shared.store);
+        if self.shared.sharing == Sharing::Shared {
+            self.shared.clock.advance(LEASE);
+        }
+        self.harness = self.shared.start_on(self.access.clone(), "one", self.count).await;
     }
 
     async fn publish(&self, body: &str) {
@@ -55,14 +81,35 @@ fn login(version: u8, name: &'static str) -> Login {
 }
 
 /// Each kind of store. The process of Redis ends with the last value.
-async fn stores() -> (Vec<Arc<dyn Store>>, Option<RedisProcess>) {
+async fn stores() -> (Vec<Shared>, Option<RedisProcess>) {
     let mut stores = vec![in_memory()];
     let redis = RedisProcess::start();
     if let Some(redis) = &redis {
         let settings = RedisSettings { urls: vec![redis.url()], ..RedisSettings::default() };
-        stores.push(Arc::new(Redis::connect(&settings, StoreClock::new(|| 0)).await.unwrap()));
+        let clock = ManualClock::new();
+        let store = Arc::new(Redis::connect(&settings, clock.for_store()).await.unwrap());
+        stores.push(Shared { store, sharing: Sharing::Shared, clock });
     }
     (stores, redis)
+}
+
+/// As if several processes used each of them.
+async fn shared_stores() -> (Vec<Shared>, Option<RedisProcess>) {
+    let (mut stores, redis) = stores().await;
+    stores.iter_mut().for_each(|store| store.sharing = Sharing::Shared);
+    (stores, redis)
+}
+
+async fn connect(harness: &Harness, login: &Login) -> (RawClient, bool) {
+    let (client, code, present) = RawClient::try_connect(harness.broker.address(), login).await;
+    assert_eq!(code, 0);
+    (client, present)
+}
+
+/// Publishes an uplink; returns whether it is stored.
+async fn is_stored(harness: &Harness, body: &str) -> bool {
+    let publication = Publication { topic: "app-one/devices/dev/up".to_owned(), payload: body.to_owned().into() };
+    harness.router.publish(&"app-one".parse().unwrap(), [publication]).stored().await.is_ok()
 }
 
 #[tokio::test]
@@ -175,10 +222,9 @@ async fn accepts_nothing_for_stored_sessions_while_the_store_is_away() {
 
 #[tokio::test]
 async fn a_session_follows_its_client_to_another_instance() {
-    let (stores, _redis) = stores().await;
+    let (stores, _redis) = shared_stores().await;
     for store in stores {
-        let one = Harness::start_stored(store.clone(), "one", 1).await;
-        let two = Harness::start_stored(store.clone(), "two", 2).await;
+        let (one, two) = (store.start("one", 1).await, store.start("two", 2).await);
         let mut old = RawClient::connect(one.broker.address(), &login(5, "worker")).await;
         old.subscribe("#").await;
         for number in 0..3 {
@@ -190,9 +236,11 @@ async fn a_session_follows_its_client_to_another_instance() {
         for number in 0..3 {
             assert_eq!(new.next().await.1, number.to_string());
         }
-        // The first instance finds out when it writes, and ends the connection that it had.
-        publish_up(&mut one.handler().await, "app-one", "nobody is here any more").await;
+        // The first instance finds out when it writes, and ends the connection that it had. Until then it counted on a
+        // subscriber, which will not get this.
+        assert!(!is_stored(&one, "nobody is here any more").await);
         assert_eq!(old.closed().await, Some(0x8e));
+        assert!(is_stored(&one, "nobody is here any more").await);
         publish_up(&mut two.handler().await, "app-one", "3").await;
         assert_eq!(new.next().await.1, "3");
         new.disconnect().await;
@@ -282,6 +330,142 @@ async fn delivers_everything_in_order_over_any_sequence_of_kills_and_reconnectio
             let number: u32 = client.next().await.1.parse().unwrap();
             assert!(number <= seen, "{number} came before {seen}");
             seen = seen.max(number + 1);
+        }
+    }
+}
+
+/// Handlers with one id behind one address are restarted one after the other.
+#[tokio::test]
+async fn a_process_that_starts_leaves_others_their_sessions() {
+    let (stores, _redis) = shared_stores().await;
+    for store in stores {
+        let one = store.start("handler", 1).await;
+        let (mut worker, _) = connect(&one, &login(5, "worker")).await;
+        worker.subscribe("#").await;
+        let (mut sleeper, _) = connect(&one, &login(4, "sleeper")).await;
+        sleeper.subscribe("#").await;
+        sleeper.disconnect().await;
+        let starting = async { store.start("handler", 2).await };
+        let _two = starting.await;
+        for body in ["1", "2", "3"] {
+            assert!(is_stored(&one, body).await);
+            assert_eq!(worker.next().await.1, body);
+        }
+        let (mut sleeper, present) = connect(&one, &login(4, "sleeper")).await;
+        assert!(present);
+        for body in ["1", "2", "3"] {
+            assert_eq!(sleeper.next().await.1, body);
+        }
+    }
+}
+
+/// A process that is killed leaves its sessions to another, with another id, which collects what comes for them.
+#[tokio::test]
+async fn sessions_of_a_killed_process_are_adopted() {
+    let (stores, _redis) = shared_stores().await;
+    for store in stores {
+        let access = GatedStore::new(&store.store);
+        let one = store.start_on(access.clone(), "one", 1).await;
+        let two = store.start("two", 2).await;
+        let (mut client, _) = connect(&one, &login(5, "worker")).await;
+        client.subscribe("#").await;
+        client.disconnect().await;
+        assert!(is_stored(&one, "1").await);
+        access.cut(true);
+        store.clock.advance(LEASE);
+        eventually("the adoption", async {
+            // Two may say no while it takes over, and drops uplinks for a session of which it does not know.
+            while owner_of_only_session(&store).await.split('-').next() != Some("0000000000000002") {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        })
+        .await;
+        let three = store.start("two", 3).await;
+        eventually("uplinks for the session", async {
+            loop {
+                assert!(is_stored(&two, "2").await);
+                let log = Key::new(&Tag::application("app-one").unwrap(), "mqtt/log/").unwrap();
+                if store.store.list(&log, None, 10).await.unwrap().len() > 1 {
+                    break;
+                }
+            }
+        })
+        .await;
+        let (mut client, present) = connect(&three, &login(5, "worker")).await;
+        assert!(present);
+        assert_eq!((client.next().await.1, client.next().await.1), ("1".to_owned(), "2".to_owned()));
+    }
+}
+
+/// The process that names the owner of the only session of `app-one`.
+async fn owner_of_only_session(store: &Shared) -> String {
+    let owners = Key::new(&Tag::application("app-one").unwrap(), "mqtt/owner/").unwrap();
+    let owners = store.store.list(&owners, None, 10).await.unwrap();
+    assert_eq!(owners.len(), 1);
+    String::from_utf8(owners[0].value.to_vec()).unwrap()
+}
+
+/// The embedded store has only one process, whatever it is called.
+#[tokio::test]
+async fn sessions_survive_that_the_instance_gets_another_name() {
+    let store = in_memory();
+    let one = store.start("one", 1).await;
+    let (mut client, _) = connect(&one, &login(5, "worker")).await;
+    client.subscribe("#").await;
+    client.disconnect().await;
+    assert!(is_stored(&one, "1").await);
+    let two = store.start("another", 2).await;
+    assert!(is_stored(&two, "2").await);
+    let (mut client, present) = connect(&two, &login(5, "worker")).await;
+    assert!(present);
+    assert_eq!((client.next().await.1, client.next().await.1), ("1".to_owned(), "2".to_owned()));
+}
+
+/// Every record of a session that is never served again goes, also if it was connected.
+#[tokio::test]
+async fn every_record_of_a_session_expires() {
+    let store = in_memory();
+    let one = store.start("one", 1).await;
+    let (mut client, _) = connect(&one, &login(5, "worker")).await;
+    client.subscribe("#").await;
+    let records = |what| Key::new(&Tag::application("app-one").unwrap(), what).unwrap();
+    assert_eq!(store.store.list(&records("mqtt/session/"), None, 10).await.unwrap().len(), 1);
+    store.clock.advance(Duration::from_secs(2 * 24 * 3600));
+    assert_eq!(store.store.list(&records("mqtt/session/"), None, 10).await.unwrap(), []);
+    let _two = store.start("two", 2).await;
+    assert_eq!(store.store.list(&records("mqtt/owner/"), None, 10).await.unwrap(), []);
+}
+
+/// What one process removes may be another's by now.
+#[tokio::test]
+async fn a_stale_copy_of_a_session_deletes_nothing() {
+    let (stores, _redis) = shared_stores().await;
+    for store in stores {
+        let one = store.start("one", 1).await;
+        let access = GatedStore::new(&store.store);
+        let two = store.start_on(access.clone(), "two", 2).await;
+        let (mut client, _) = connect(&one, &login(5, "worker")).await;
+        client.subscribe("#").await;
+        client.disconnect().await;
+        for body in ["1", "2", "3"] {
+            assert!(is_stored(&one, body).await);
+        }
+        let (mut client, present) = connect(&two, &login(5, "worker")).await;
+        assert!(present);
+        for body in ["1", "2", "3"] {
+            assert_eq!(client.next_unacknowledged().await.2, body);
+        }
+        // The first process removes the copy that it still has.
+        one.authenticator.revoke("app-one", "account.read");
+        one.broker.check_credentials().await;
+        one.broker.shutdown().await;
+        access.cut(true);
+        store.clock.advance(LEASE);
+        let three = store.start("three", 3).await;
+        let (mut client, present) = connect(&three, &login(5, "worker")).await;
+        assert!(present);
+        for body in ["1", "2", "3"] {
+            assert_eq!(client.next().await.1, body);
         }
     }
 }

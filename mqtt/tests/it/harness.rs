@@ -12,7 +12,7 @@ use std::{
 use async_trait::async_trait;
 use mqtt::{
     Authenticator, Broker, BrokerServices, BrokerSettings, DownlinkRefusal, DownlinkSink, Durable, Publication,
-    PublishedDownlink, Refusal, Router,
+    PublishedDownlink, Refusal, Router, Sharing,
 };
 use serde_json::json;
 use store::Store;
@@ -101,10 +101,15 @@ impl Harness {
         Self::start_on(router, settings, authenticator, clock).await
     }
 
-    /// A broker whose sessions are in `store`; the process that had them before may have been killed.
-    pub async fn start_stored(store: Arc<dyn Store>, instance: &str, process: u64) -> Self {
-        let clock = ManualClock::new();
-        let durable = Durable::new(store, instance.to_owned(), process, clock.clone());
+    /// A broker whose sessions are in `store`, which other processes use too, with the same clock.
+    pub async fn start_stored(
+        store: Arc<dyn Store>,
+        sharing: Sharing,
+        instance: &str,
+        process: u64,
+        clock: Arc<ManualClock>,
+    ) -> Self {
+        let durable = Durable::new(store, sharing, instance.to_owned(), process, clock.clone());
         let router = Arc::new(Router::load(durable, clock.clone()).await.unwrap());
         Self::start_on(router, settings(), authenticator(), clock).await
     }

@@ -58,12 +58,51 @@ async fn changed_rights_start_a_new_session() {
         client.disconnect().await;
         for rights in [&[WRITE][..], &[READ], &[READ, WRITE]] {
             harness.authenticator.grant("app-one", "account.both", rights);
+            // Whatever session other rights started, it goes when the change is noticed.
+            harness.broker.check_credentials().await;
             let (client, status, present) = RawClient::try_connect(address, &login).await;
-            // The session that the first rights started is still there.
-            assert_eq!((status, present), (0, rights.len() == 2), "MQTT {version}, {rights:?}");
+            assert_eq!((status, present), (0, false), "MQTT {version}, {rights:?}");
             client.disconnect().await;
         }
     }
+}
+
+/// A client that is away loses its right for a while: what came before and meanwhile is not for it.
+#[tokio::test]
+async fn a_revoked_client_loses_its_session_also_while_it_is_away() {
+    let harness = Harness::start().await;
+    let login = Login::new(5, "app-one", "account.read").with_client_id("worker").persistent();
+    let mut client = RawClient::connect(harness.broker.address(), &login).await;
+    client.subscribe("#").await;
+    client.disconnect().await;
+    let mut handler = harness.handler().await;
+    publish_up(&mut handler, "app-one", "before").await;
+    harness.authenticator.revoke("app-one", "account.read");
+    harness.broker.check_credentials().await;
+    publish_up(&mut handler, "app-one", "meanwhile").await;
+    harness.authenticator.grant("app-one", "account.read", &[READ]);
+    let (mut client, code, present) = RawClient::try_connect(harness.broker.address(), &login).await;
+    assert_eq!((code, present), (0, false));
+    client.subscribe("#").await;
+    publish_up(&mut handler, "app-one", "after").await;
+    assert_eq!(client.next().await.1, "after");
+}
+
+/// A credential that cannot be checked for a while costs no client its session.
+#[tokio::test]
+async fn a_client_that_is_away_keeps_its_session_while_its_credential_cannot_be_checked() {
+    let harness = Harness::start().await;
+    let login = Login::new(5, "app-one", "account.read").with_client_id("worker").persistent();
+    let mut client = RawClient::connect(harness.broker.address(), &login).await;
+    client.subscribe("#").await;
+    client.disconnect().await;
+    harness.authenticator.set_unavailable(true);
+    harness.broker.check_credentials().await;
+    publish_up(&mut harness.handler().await, "app-one", "meanwhile").await;
+    harness.authenticator.set_unavailable(false);
+    let (mut client, _, present) = RawClient::try_connect(harness.broker.address(), &login).await;
+    assert!(present);
+    assert_eq!(client.next().await.1, "meanwhile");
 }
 
 #[tokio::test]

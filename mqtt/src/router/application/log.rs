@@ -1,22 +1,21 @@
 //! What an application has to save: messages, changed sessions, and what can be deleted.
 
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     sync::{Arc, PoisonError},
 };
 
-use bytes::Bytes;
-use store::{Key, Version};
+use store::{BATCH_STEPS_MAX, Key, Version};
 use tokio::sync::oneshot;
 
 use crate::{
-    durable::SessionRecord,
-    message::{Released, Stored},
+    durable::{LogRecord, SessionRecord},
+    message::{Release, Released, Stored},
+    ownership::Ownership,
     session::Session,
 };
 
-/// How many messages one commit saves at most, and how many messages and sessions it deletes. With a condition and a
-/// record for each session of an application, that is fewer steps than a commit may have.
+/// How many messages one commit saves at most, and how many messages and sessions it deletes.
 const COMMIT_MESSAGES_MAX: usize = 128;
 const COMMIT_DELETIONS_MAX: usize = 128;
 const COMMIT_REMOVALS_MAX: usize = 50;
@@ -32,19 +31,30 @@ pub(super) struct Log {
     appended: VecDeque<Append>,
     appended_bytes: usize,
     released: Released,
-    pub(super) removed: Vec<(Arc<str>, Version)>,
-    /// Who waits until a message is saved, by its number.
-    waiting: VecDeque<(u64, oneshot::Sender<bool>)>,
+    /// Sessions that are to be deleted, until they are.
+    pub(super) removed: Vec<Arc<Ownership>>,
+    waiting: VecDeque<Waiting>,
     pub(super) is_saving: bool,
     /// Whether the last commit failed.
     pub(super) is_failing: bool,
+    /// Whether the next commit saves also what may be late.
+    pub(super) saves_all: bool,
 }
 
 /// A message, and the sessions that it is saved for.
 pub(super) struct Append {
     pub(super) stored: Arc<Stored>,
-    pub(super) value: Bytes,
-    pub(super) recipients: Vec<Arc<Session>>,
+    pub(super) record: LogRecord,
+}
+
+/// Somebody who waits until messages are saved.
+pub(super) struct Waiting {
+    /// The number of the first of them, and of the first that is not.
+    first: u64,
+    next: u64,
+    /// Whether one of them could not be saved.
+    is_lost: bool,
+    saved: oneshot::Sender<bool>,
 }
 
 /// What one commit saves.
@@ -52,9 +62,11 @@ pub(super) struct Append {
 pub(super) struct Work {
     pub(super) appended: Vec<Append>,
     pub(super) changed: Vec<(Arc<Session>, SessionRecord)>,
-    pub(super) removed: Vec<(Arc<str>, Version)>,
-    pub(super) released: Vec<Key>,
-    pub(super) waiting: Vec<oneshot::Sender<bool>>,
+    pub(super) removed: Vec<Arc<Ownership>>,
+    pub(super) released: Vec<Release>,
+    /// The sessions that this process must still own, by the versions of the records that say so.
+    pub(super) owners: HashMap<(Arc<str>, Version), Arc<Ownership>>,
+    waiting: Vec<Waiting>,
 }
 
 impl Log {
@@ -68,16 +80,17 @@ impl Log {
             waiting: VecDeque::new(),
             is_saving: false,
             is_failing: false,
+            saves_all: false,
         }
     }
 
     /// A handle of a message in the log.
-    pub(super) fn stored(&self, number: u64, key: Key) -> Arc<Stored> {
-        Arc::new(Stored::new(number, key, Arc::clone(&self.released)))
+    pub(super) fn stored(&self, number: u64, key: Key, recipients: Vec<Arc<Ownership>>) -> Arc<Stored> {
+        Arc::new(Stored::new(number, key, recipients, Arc::clone(&self.released)))
     }
 
     pub(super) fn append(&mut self, append: Append) {
-        self.appended_bytes += append.value.len();
+        self.appended_bytes += append.record.bytes();
         self.appended.push_back(append);
     }
 
@@ -86,44 +99,104 @@ impl Log {
         self.appended_bytes > APPENDED_BYTES_MAX
     }
 
-    /// Resolves when all messages that were appended so far are saved.
-    pub(super) fn saved(&mut self) -> oneshot::Receiver<bool> {
-        let (sender, receiver) = oneshot::channel();
-        self.waiting.push_back((self.next, sender));
+    /// Resolves when all messages are saved that were appended so far, and says whether those from `first` on are.
+    pub(super) fn saved(&mut self, first: u64) -> oneshot::Receiver<bool> {
+        let (saved, receiver) = oneshot::channel();
+        self.waiting.push_back(Waiting { first, next: self.next, is_lost: false, saved });
         receiver
+    }
+
+    /// Whether a session with this id is to be deleted.
+    pub(super) fn is_removing(&self, id: &str) -> bool {
+        self.removed.iter().any(|removed| *removed.id == *id)
     }
 
     /// Takes what the next commit saves.
     pub(super) fn take(&mut self, changed: Vec<(Arc<Session>, SessionRecord)>) -> Work {
-        let removals = self.removed.len().min(COMMIT_REMOVALS_MAX);
-        let mut work = Work { changed, removed: self.removed.drain(..removals).collect(), ..Work::default() };
+        let mut work = Work::default();
+        for (session, record) in changed {
+            work.expect(&session.ownership);
+            work.changed.push((session, record));
+        }
+        self.removed.retain(|removed| removed.version().is_some());
+        for removed in self.removed.iter().take(COMMIT_REMOVALS_MAX) {
+            work.expect(removed);
+            work.removed.push(Arc::clone(removed));
+        }
+        self.take_appended(&mut work);
+        self.take_released(&mut work);
+        work
+    }
+
+    fn take_appended(&mut self, work: &mut Work) {
         let mut bytes = 0;
         while work.appended.len() < COMMIT_MESSAGES_MAX && bytes < COMMIT_BYTES_MAX {
-            let Some(append) = self.appended.pop_front() else { break };
-            self.appended_bytes -= append.value.len();
+            let Some(append) = self.appended.pop_front_if(|append| work.has_room_for(&append.stored.recipients)) else {
+                break;
+            };
+            self.appended_bytes -= append.record.bytes();
             if Arc::strong_count(&append.stored) == 1 {
                 // Everybody has it already.
                 append.stored.disown();
                 continue;
             }
-            bytes += append.value.len();
+            bytes += append.record.bytes();
+            append.stored.recipients.iter().for_each(|recipient| work.expect(recipient));
             work.appended.push(append);
         }
         let saved_before = self.appended.front().map_or(self.next, |append| append.stored.number);
-        while self.waiting.front().is_some_and(|(number, _)| *number <= saved_before) {
-            work.waiting.extend(self.waiting.pop_front().map(|(_, sender)| sender));
+        while let Some(waiting) = self.waiting.pop_front_if(|waiting| waiting.next <= saved_before) {
+            work.waiting.push(waiting);
         }
+    }
+
+    /// Takes messages that can be deleted. Those of a session that is to be deleted itself go with it or after it, and
+    /// those that another process may need stay until they expire.
+    fn take_released(&mut self, work: &mut Work) {
+        let is_early = |recipient: &Arc<Ownership>| {
+            let is_in = |removed: &[Arc<Ownership>]| removed.iter().any(|it| Arc::ptr_eq(it, recipient));
+            is_in(&self.removed) && !is_in(&work.removed)
+        };
         let mut released = self.released.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = released.len().min(COMMIT_DELETIONS_MAX);
-        work.released = released.drain(..count).collect();
-        work
+        released.retain(|release| !release.recipients.iter().any(|recipient| recipient.is_lost()));
+        let (mut taken, mut left) = (Vec::new(), Vec::new());
+        for release in released.drain(..) {
+            if taken.len() < COMMIT_DELETIONS_MAX && !release.recipients.iter().any(is_early) {
+                taken.push(release);
+            } else {
+                left.push(release);
+            }
+        }
+        for release in taken {
+            if work.has_room_for(&release.recipients) {
+                release.recipients.iter().for_each(|recipient| work.expect(recipient));
+                work.released.push(release);
+            } else {
+                left.push(release);
+            }
+        }
+        *released = left;
+    }
+
+    /// Forgets what has been saved.
+    pub(super) fn succeeded(&mut self, work: &Work) {
+        work.removed.iter().for_each(|removed| removed.delete());
+        self.removed.retain(|removed| removed.version().is_some());
     }
 
     /// Takes back what could not be saved. Messages are not: whoever published them is told, and publishes them again.
-    pub(super) fn failed(&mut self, work: Work) {
+    pub(super) fn failed(&mut self, work: &mut Work) {
         work.changed.iter().for_each(|(session, _)| session.mark_changed());
-        self.removed.extend(work.removed);
-        self.released.lock().unwrap_or_else(PoisonError::into_inner).extend(work.released);
+        self.released.lock().unwrap_or_else(PoisonError::into_inner).append(&mut work.released);
+        let lost: Vec<_> = work.appended.iter().map(|append| append.stored.number).collect();
+        self.lost(work, &lost);
+    }
+
+    /// Remembers for those who wait that messages are not saved for everybody.
+    pub(super) fn lost(&mut self, work: &mut Work, numbers: &[u64]) {
+        for waiting in self.waiting.iter_mut().chain(&mut work.waiting) {
+            waiting.is_lost |= numbers.iter().any(|number| (waiting.first..waiting.next).contains(number));
+        }
     }
 
     /// Whether somebody waits for what is not saved yet.
@@ -145,25 +218,38 @@ impl Work {
             && self.waiting.is_empty()
     }
 
-    /// The sessions that this instance must still own, with the version of the record that says so.
-    pub(super) fn owners(&self) -> Vec<(Arc<str>, Version)> {
-        let sessions = self.appended.iter().flat_map(|append| &append.recipients);
-        let sessions = sessions.chain(self.changed.iter().map(|(session, _)| session));
-        let owners = sessions.filter_map(|session| Some((Arc::clone(&session.id), session.owner()?)));
-        let mut owners: Vec<_> = owners.chain(self.removed.iter().cloned()).collect();
-        owners.sort_unstable();
-        owners.dedup();
-        owners
+    /// Forgets a session that another process owns now; returns the messages that are not saved for it.
+    pub(super) fn forget(&mut self, lost: &Arc<Ownership>) -> Vec<u64> {
+        self.owners.retain(|_, ownership| !Arc::ptr_eq(ownership, lost));
+        self.changed.retain(|(session, _)| !Arc::ptr_eq(&session.ownership, lost));
+        self.removed.retain(|removed| !Arc::ptr_eq(removed, lost));
+        let is_for = |recipients: &[Arc<Ownership>]| recipients.iter().any(|recipient| Arc::ptr_eq(recipient, lost));
+        self.released.retain(|release| !is_for(&release.recipients));
+        let appended = self.appended.iter().filter(|append| is_for(&append.stored.recipients));
+        appended.map(|append| append.stored.number).collect()
     }
 
-    /// Forgets a session that another instance owns now.
-    pub(super) fn forget(&mut self, id: &str, version: Version) {
-        let is_lost =
-            |session: &Arc<Session>| *session.id == *id && session.owner().is_none_or(|owner| owner == version);
-        self.changed.retain(|(session, _)| !is_lost(session));
-        self.removed.retain(|(removed, owner)| **removed != *id || *owner != version);
-        for append in &mut self.appended {
-            append.recipients.retain(|session| !is_lost(session));
+    /// Tells everybody who waited.
+    pub(super) fn resolve(self, is_saved: bool) {
+        for Waiting { is_lost, saved, .. } in self.waiting {
+            _ = saved.send(is_saved && !is_lost);
         }
+    }
+
+    fn expect(&mut self, ownership: &Arc<Ownership>) {
+        if let Some(version) = ownership.version() {
+            self.owners.insert((Arc::clone(&ownership.id), version), Arc::clone(ownership));
+        }
+    }
+
+    /// Whether a message and a condition for each of its recipients still fit into the commit.
+    fn has_room_for(&self, recipients: &[Arc<Ownership>]) -> bool {
+        let changes = self.appended.len() + self.changed.len() + 2 * self.removed.len() + self.released.len();
+        let is_new = |recipient: &&Arc<Ownership>| {
+            let version = recipient.version();
+            version.is_some_and(|version| !self.owners.contains_key(&(Arc::clone(&recipient.id), version)))
+        };
+        let room = BATCH_STEPS_MAX - (self.owners.len() + changes).min(BATCH_STEPS_MAX);
+        recipients.len() < room || recipients.iter().filter(is_new).count() < room
     }
 }

@@ -4,11 +4,15 @@ use std::sync::Arc;
 
 use server::status::ErrorChain;
 use store::{Batch, Commit, Error};
+use types::Clock;
 
-use super::{Application, log::Work};
-use crate::durable::Durable;
+use super::{
+    Application,
+    log::{Append, Work},
+};
+use crate::{durable::Durable, session::Session};
 
-/// How often a commit is tried while other instances take sessions over.
+/// How often a commit is tried while other processes take sessions over.
 const ATTEMPTS_MAX: usize = 5;
 
 impl Application {
@@ -23,39 +27,64 @@ impl Application {
 
     /// Saves until there is nothing more to save.
     async fn save(&self, durable: &Durable) {
-        while let Some(mut work) = self.take_work() {
+        while let Some(mut work) = self.take_work(durable.clock()) {
             let saved = self.commit(durable, &mut work).await;
-            let was_failing = std::mem::replace(&mut self.lock().log.is_failing, saved.is_err());
-            if let Err(error) = &saved
-                && !was_failing
-            {
-                let error = ErrorChain(error);
-                tracing::warn!(app_id = %self.app_id, %error, "cannot save MQTT sessions: trying again");
-            }
-            work.waiting.drain(..).for_each(|waiting| _ = waiting.send(saved.is_ok()));
-            if saved.is_err() {
-                let mut subscribers = self.lock();
-                subscribers.log.failed(work);
-                // Tried again at the next change, or when the broker next looks for changes.
-                if !subscribers.log.is_urgent() {
-                    subscribers.log.is_saving = false;
-                    return;
-                }
+            if self.finish(work, &saved) {
+                return;
             }
         }
     }
 
+    fn take_work(&self, clock: &dyn Clock) -> Option<Work> {
+        let mut subscribers = self.lock();
+        let (next, now) = (subscribers.log.next, clock.now());
+        let is_due = std::mem::take(&mut subscribers.log.saves_all);
+        let record = |session: &Arc<Session>| session.take_record(next, is_due, now);
+        let changed = subscribers.sessions.values();
+        let changed = changed.filter_map(|session| Some((Arc::clone(session), record(session)?))).collect();
+        let work = subscribers.log.take(changed);
+        subscribers.log.is_saving = !work.is_empty();
+        (!work.is_empty()).then_some(work)
+    }
+
+    /// Tells everybody what became of a commit; returns whether it is to be tried again later.
+    fn finish(&self, mut work: Work, saved: &Result<(), Error>) -> bool {
+        let mut subscribers = self.lock();
+        let log = &mut subscribers.log;
+        let was_failing = std::mem::replace(&mut log.is_failing, saved.is_err());
+        match saved {
+            Ok(()) => log.succeeded(&work),
+            Err(error) => {
+                if !was_failing {
+                    let error = ErrorChain(error);
+                    tracing::warn!(app_id = %self.app_id, %error, "cannot save MQTT sessions: trying again");
+                }
+                log.failed(&mut work);
+            }
+        }
+        // Tried again at the next change, or when the broker next looks for changes.
+        let stops = saved.is_err() && !log.is_urgent();
+        log.is_saving = !stops;
+        drop(subscribers);
+        work.resolve(saved.is_ok());
+        stops
+    }
+
     async fn commit(&self, durable: &Durable, work: &mut Work) -> Result<(), Error> {
         for _ in 0..ATTEMPTS_MAX {
-            let batch = self.batch(durable, work)?;
-            if durable.commit(batch).await? == Commit::Done {
+            if durable.commit(self.batch(durable, work)?).await? == Commit::Done {
                 return Ok(());
             }
-            for (id, version) in work.owners() {
-                if !durable.is_owner(&self.app_id, &id, version).await? {
-                    work.forget(&id, version);
-                    self.lose(&id, version);
-                }
+            let ids: Vec<_> = work.owners.keys().map(|(id, _)| Arc::clone(id)).collect();
+            let owners = durable.owners(&self.app_id, &ids).await?;
+            let is_lost = |(id, version): &(Arc<str>, _)| owners.get(id) != Some(version);
+            let lost: Vec<_> =
+                work.owners.iter().filter(|(owner, _)| is_lost(owner)).map(|(_, it)| it.clone()).collect();
+            let mut subscribers = self.lock();
+            for ownership in &lost {
+                subscribers.lose(ownership);
+                let numbers = work.forget(ownership);
+                subscribers.log.lost(work, &numbers);
             }
         }
         Err(Error::Unavailable { what: "save MQTT sessions that others keep taking over", source: None })
@@ -63,18 +92,21 @@ impl Application {
 
     fn batch(&self, durable: &Durable, work: &Work) -> Result<Batch, Error> {
         let mut batch = Batch::new();
-        for (id, version) in work.owners() {
-            batch = durable.expect_owner(batch, &self.app_id, &id, version)?;
+        for (id, version) in work.owners.keys() {
+            batch = durable.expect_owner(batch, &self.app_id, id, *version)?;
         }
-        for append in work.appended.iter().filter(|append| !append.recipients.is_empty()) {
-            batch = durable.put_message(batch, append.stored.key.clone(), append.value.clone());
+        for Append { stored, record } in &work.appended {
+            let owned = stored.recipients.iter().map(|recipient| recipient.version().is_some());
+            if let Some(record) = record.for_recipients(owned) {
+                batch = durable.put_message(batch, stored.key.clone(), record);
+            }
         }
         for (session, record) in &work.changed {
             batch = durable.put_session(batch, &self.app_id, &session.id, record)?;
         }
-        for (id, _) in &work.removed {
-            batch = durable.delete_session(batch, &self.app_id, id)?;
+        for removed in &work.removed {
+            batch = durable.delete_session(batch, &self.app_id, &removed.id)?;
         }
-        Ok(work.released.iter().cloned().fold(batch, Batch::delete))
+        Ok(work.released.iter().map(|release| release.key.clone()).fold(batch, Batch::delete))
     }
 }

@@ -1,0 +1,128 @@
+//! Takes sessions over, so that no other process can write for them.
+
+use std::{collections::HashSet, sync::atomic::Ordering};
+
+use store::{Batch, Commit, Entry, Error, Version};
+use types::AppId;
+
+use super::{Durable, Living, SessionRecord, last_level, owner_key, session_key};
+
+/// Maximum number of sessions that one commit claims, each with two steps.
+const CLAIMS_MAX: usize = 256;
+
+/// How often a client is given its session while other processes take it.
+const ATTEMPTS_MAX: usize = 5;
+
+/// What the store has of a session that this process owns now.
+pub(crate) struct Claimed {
+    /// The version of the record that names its owner. Whoever writes for the session expects it.
+    pub(crate) owner: Version,
+    /// Differs from that of any other claim.
+    pub(crate) name: String,
+    /// None if it is a new session.
+    pub(crate) record: Option<SessionRecord>,
+}
+
+/// The sessions of an application that nobody served.
+#[derive(Default)]
+pub(crate) struct Adopted {
+    pub(crate) sessions: Vec<(String, Claimed)>,
+    /// The sessions of processes that live, or that there was no room for.
+    pub(crate) others: HashSet<String>,
+    /// The processes that own them.
+    pub(crate) processes: HashSet<String>,
+}
+
+impl Durable {
+    /// Makes this process the owner of a session, so that nobody else can write for it.
+    ///
+    /// `is_new` deletes what there is of it.
+    pub(crate) async fn claim(&self, app_id: &AppId, id: &str, is_new: bool) -> Result<Claimed, Error> {
+        let (owner, session) = (owner_key(app_id, id)?, session_key(app_id, id)?);
+        self.put_index(app_id).await?;
+        let claimed = store::retry(ATTEMPTS_MAX, async || {
+            let [found] = self.store.get_array(std::array::from_ref(&owner)).await?;
+            let name = self.claim_name();
+            let mut batch = Batch::new().expect_entry(&owner, found.as_ref()).put(owner.clone(), name.clone());
+            if is_new {
+                batch = batch.delete(session.clone());
+            }
+            if self.store.commit(batch).await? == Commit::Conflict {
+                return Ok(None);
+            }
+            let [owner, session] = self.store.get_array(&[owner.clone(), session.clone()]).await?;
+            Ok::<_, Error>(claimed(name, owner, session))
+        });
+        let busy = Error::Unavailable { what: "take over an MQTT session", source: None };
+        claimed.await?.ok_or(busy)
+    }
+
+    /// Deletes a session, whoever owns it.
+    pub(crate) async fn delete(&self, app_id: &AppId, id: &str) -> Result<(), Error> {
+        let owner = owner_key(app_id, id)?;
+        let deleted = store::retry(ATTEMPTS_MAX, async || {
+            let [found] = self.store.get_array(std::array::from_ref(&owner)).await?;
+            let batch = self.delete_session(Batch::new().expect_entry(&owner, found.as_ref()), app_id, id)?;
+            Ok::<_, Error>((self.store.commit(batch).await? == Commit::Done).then_some(()))
+        });
+        let busy = Error::Unavailable { what: "delete an MQTT session", source: None };
+        deleted.await?.ok_or(busy)
+    }
+
+    /// Claims the sessions of an application whose processes no longer live, at most `room`.
+    pub(crate) async fn adopt(&self, app_id: &AppId, living: &Living, room: usize) -> Result<Adopted, Error> {
+        let owners = self.list(&owner_key(app_id, "")?).await?;
+        let (mut orphans, mut others): (Vec<_>, Vec<_>) =
+            owners.into_iter().partition(|owner| living.is_orphan(&owner.value));
+        others.extend(orphans.split_off(room.min(orphans.len())));
+        let mut adopted = Adopted {
+            others: others.iter().map(|owner| last_level(&owner.key).to_owned()).collect(),
+            processes: others.iter().filter_map(|owner| Living::process_of(&owner.value)).collect(),
+            ..Adopted::default()
+        };
+        for orphans in orphans.chunks(CLAIMS_MAX) {
+            adopted.sessions.extend(self.claim_unchanged(app_id, orphans).await?);
+        }
+        Ok(adopted)
+    }
+
+    /// Claims sessions that still have these owners. One that does not is another process's by now.
+    async fn claim_unchanged(&self, app_id: &AppId, owners: &[Entry]) -> Result<Vec<(String, Claimed)>, Error> {
+        let names: Vec<_> = owners.iter().map(|_| self.claim_name()).collect();
+        let claim = |batch: Batch, (owner, name): (&Entry, &String)| {
+            batch.expect(owner.key.clone(), owner.version).put(owner.key.clone(), name.clone())
+        };
+        let all = owners.iter().zip(&names).fold(Batch::new(), claim);
+        if self.store.commit(all).await? == Commit::Conflict {
+            for one in owners.iter().zip(&names) {
+                // Whose it is shows below.
+                _ = self.store.commit(claim(Batch::new(), one)).await?;
+            }
+        }
+        let mut sessions = Vec::new();
+        for (owner, name) in owners.iter().zip(names) {
+            let id = last_level(&owner.key);
+            let [owner, session] = self.store.get_array(&[owner.key.clone(), session_key(app_id, id)?]).await?;
+            let Some(claimed) = claimed(name, owner, session) else { continue };
+            if claimed.record.is_some() {
+                sessions.push((id.to_owned(), claimed));
+            } else {
+                // It has expired.
+                let delete = self.expect_owner(Batch::new(), app_id, id, claimed.owner)?;
+                _ = self.store.commit(self.delete_session(delete, app_id, id)?).await?;
+            }
+        }
+        Ok(sessions)
+    }
+
+    /// A name that no other claim has, so that its version cannot be taken for that of a later one.
+    fn claim_name(&self) -> String {
+        format!("{}-{:x}", self.process, self.claims.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// What was claimed under `name`; none if another process has claimed it since.
+fn claimed(name: String, owner: Option<Entry>, session: Option<Entry>) -> Option<Claimed> {
+    let owner = owner.filter(|owner| owner.value == name.as_bytes())?.version;
+    Some(Claimed { owner, name, record: session.and_then(|entry| SessionRecord::decode(&entry.value)) })
+}

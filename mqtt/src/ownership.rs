@@ -1,0 +1,69 @@
+//! Whether a session is stored, and whether this process may still write for it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use store::Version;
+
+/// The ownership of one session. It outlives the session, as long as messages in the log name it as a recipient.
+#[derive(Debug)]
+pub(crate) struct Ownership {
+    /// The session's id.
+    pub(crate) id: Arc<str>,
+    owner: Mutex<Owner>,
+}
+
+#[derive(Clone, Debug)]
+enum Owner {
+    /// The session is not stored.
+    Nobody,
+    /// This process, by the record of this version.
+    Own { version: Version, recipient: Arc<str> },
+    /// Another process, which decides about the session's messages.
+    Other,
+    /// The session was deleted.
+    Deleted,
+}
+
+impl Ownership {
+    pub(crate) fn new(id: Arc<str>) -> Self {
+        Self { id, owner: Mutex::new(Owner::Nobody) }
+    }
+
+    /// The version of the record that makes this process the owner; none if it is not.
+    pub(crate) fn version(&self) -> Option<Version> {
+        match *self.lock() {
+            Owner::Own { version, .. } => Some(version),
+            _ => None,
+        }
+    }
+
+    /// How messages in the log name the session; none if this process does not own it.
+    pub(crate) fn recipient(&self) -> Option<Arc<str>> {
+        match &*self.lock() {
+            Owner::Own { recipient, .. } => Some(Arc::clone(recipient)),
+            _ => None,
+        }
+    }
+
+    /// Whether another process owns the session.
+    pub(crate) fn is_lost(&self) -> bool {
+        matches!(*self.lock(), Owner::Other)
+    }
+
+    pub(crate) fn own(&self, version: Version, recipient: Arc<str>) {
+        *self.lock() = Owner::Own { version, recipient };
+    }
+
+    pub(crate) fn lose(&self) {
+        *self.lock() = Owner::Other;
+    }
+
+    pub(crate) fn delete(&self) {
+        *self.lock() = Owner::Deleted;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Owner> {
+        // No panic can leave it half changed.
+        self.owner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,228 @@
+//! Gives clients sessions that are stored, and takes over those that nobody serves.
+
+use std::{
+    collections::{HashSet, hash_map::DefaultHasher},
+    hash::{Hash, Hasher},
+    sync::Arc,
+    time::Duration,
+};
+
+use store::Error;
+use tokio::time::{sleep, timeout};
+use types::Timestamp;
+
+use super::{Application, TURNS};
+use crate::{
+    durable::{Adopted, Claimed, Durable, Living, Logged, SessionRecord},
+    ending::{Cause, Ending},
+    session::{Attachment, Holder, Session, SessionRequest},
+};
+
+/// How often a client is given its session while others take or remove it.
+const ATTEMPTS_MAX: usize = 5;
+
+/// How long a client that wants nothing stored waits for what the store may have.
+const LOOK_UP_WAIT: Duration = Duration::from_secs(1);
+
+/// How often the log of adopted sessions is read while the store is away, and how long between.
+const READS_MAX: usize = 10;
+const READ_WAIT: Duration = Duration::from_secs(1);
+
+/// Why a client cannot get its session.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AttachError {
+    /// The store fails.
+    #[error(transparent)]
+    Store(#[from] Error),
+    /// It takes too long.
+    #[error("the store did not answer in time")]
+    Late,
+    /// All sessions of the application are in use.
+    #[error("the application has too many MQTT sessions")]
+    Full,
+}
+
+impl Application {
+    /// Gives a client its session, which may be stored; returns whether it is an old one.
+    ///
+    /// Between processes, the store decides whose a session is.
+    pub(in crate::router) async fn attach_stored(
+        self: &Arc<Self>,
+        durable: &Arc<Durable>,
+        request: SessionRequest,
+        ending: Ending,
+        now: Timestamp,
+    ) -> Result<(Attachment, bool), AttachError> {
+        let _turn = self.turn(&request.id).lock().await;
+        if request.expiry.is_zero() && !self.has_stored(durable, &request).await? {
+            return Ok(self.attach(request, ending, now));
+        }
+        for _ in 0..ATTEMPTS_MAX {
+            let (session, is_present) = match self.usable(durable, &request, now).await? {
+                Some(session) => (session, true),
+                None => self.claim(durable, &request, now).await?,
+            };
+            let subscribers = self.lock();
+            if subscribers.is_current(&session) {
+                return Ok((session.attach(request.holder, request.expiry, ending), is_present));
+            }
+        }
+        Err(AttachError::Late)
+    }
+
+    /// Whether the store has the session that a client wants to continue, whoever owns it. If the client wants a new
+    /// one, it is deleted.
+    async fn has_stored(&self, durable: &Durable, request: &SessionRequest) -> Result<bool, AttachError> {
+        let id = &request.id;
+        let owners = match timeout(LOOK_UP_WAIT, durable.owners(&self.app_id, std::slice::from_ref(id))).await {
+            Ok(Ok(owners)) => owners,
+            // It is removed here, and there when that is possible again.
+            _ if request.clean => return Ok(false),
+            Ok(Err(error)) => return Err(error.into()),
+            Err(_) => return Err(AttachError::Late),
+        };
+        if owners.contains_key(id) && !request.clean {
+            return Ok(true);
+        }
+        if owners.contains_key(id) {
+            durable.delete(&self.app_id, id).await?;
+        }
+        self.forget_deleted(id);
+        Ok(false)
+    }
+
+    /// Forgets a session that is not in the store any more.
+    fn forget_deleted(&self, id: &str) {
+        let mut subscribers = self.lock();
+        if let Some(session) = subscribers.sessions.get(id).filter(|session| session.is_stored()).cloned() {
+            session.end(Cause::TakenOver);
+            session.ownership.delete();
+            subscribers.forget(&session);
+            session.clear();
+        }
+    }
+
+    /// The session if it is here, and still this process's.
+    async fn usable(
+        &self,
+        durable: &Durable,
+        request: &SessionRequest,
+        now: Timestamp,
+    ) -> Result<Option<Arc<Session>>, Error> {
+        let found = self.session(&request.id).filter(|session| !request.clean && !session.is_expired(now));
+        let Some(session) = found else { return Ok(None) };
+        if let Some(version) = session.ownership.version() {
+            let owners = durable.owners(&self.app_id, std::slice::from_ref(&request.id)).await?;
+            if owners.get(&request.id) == Some(&version) {
+                return Ok(Some(session));
+            }
+            self.lock().lose(&session.ownership);
+            return Ok(None);
+        }
+        // It is connected, and was to end with its connection until now.
+        let claimed = durable.claim(&self.app_id, &request.id, true).await?;
+        let mut subscribers = self.lock();
+        if !subscribers.is_current(&session) {
+            return Ok(None);
+        }
+        session.own(claimed.owner, claimed.name, None);
+        subscribers.store_all(&self.app_id, durable, &session);
+        Ok(Some(session))
+    }
+
+    /// Takes the session over from whoever has it, or creates it; returns whether it is an old one.
+    async fn claim(
+        self: &Arc<Self>,
+        durable: &Arc<Durable>,
+        request: &SessionRequest,
+        now: Timestamp,
+    ) -> Result<(Arc<Session>, bool), AttachError> {
+        self.finish_removal(durable, &request.id).await?;
+        if self.lock().is_full() {
+            return Err(AttachError::Full);
+        }
+        let Claimed { owner, name, record } = durable.claim(&self.app_id, &request.id, request.clean).await?;
+        let log = if record.is_some() { durable.log(&self.app_id).await? } else { Vec::new() };
+        let mut subscribers = self.lock();
+        if let Some(old) = subscribers.sessions.get(&request.id).cloned() {
+            subscribers.lose(&old.ownership);
+            if request.clean {
+                old.ownership.delete();
+            }
+        }
+        let id = Arc::clone(&request.id);
+        let session = subscribers.insert(&self.app_id, id, request.holder.clone(), now);
+        session.own(owner, name, record.as_ref());
+        let is_present = record.is_some();
+        if let Some(record) = record {
+            subscribers.restore(&session, &record, now);
+            subscribers.restore_messages(&[(Arc::clone(&session), record)], log, |_| true);
+        }
+        Ok((session, is_present))
+    }
+
+    /// Waits until a session that was removed is deleted in the store: until then, that has a part of it.
+    async fn finish_removal(self: &Arc<Self>, durable: &Arc<Durable>, id: &str) -> Result<(), AttachError> {
+        for _ in 0..ATTEMPTS_MAX {
+            if !self.lock().log.is_removing(id) {
+                return Ok(());
+            }
+            let saved = self.saved();
+            self.start_saving(durable);
+            _ = saved.await;
+        }
+        if self.lock().log.is_removing(id) { Err(AttachError::Late) } else { Ok(()) }
+    }
+
+    /// Takes over the sessions whose processes no longer live; returns the processes that own others.
+    pub(in crate::router) async fn adopt(
+        &self,
+        durable: &Durable,
+        living: &Living,
+        now: Timestamp,
+    ) -> Result<HashSet<String>, Error> {
+        let room = self.lock().room();
+        let Adopted { sessions, others, processes } = durable.adopt(&self.app_id, living, room).await?;
+        if sessions.is_empty() {
+            return Ok(processes);
+        }
+        let log = self.log(durable).await?;
+        let mut subscribers = self.lock();
+        let mut adopted: Vec<(Arc<Session>, SessionRecord)> = Vec::new();
+        for (id, Claimed { owner, name, record }) in sessions {
+            // If its client has come in the meantime, it has its session.
+            let Some(record) = record.filter(|_| !subscribers.sessions.contains_key(id.as_str())) else { continue };
+            let session = subscribers.add(id.into(), Holder::default());
+            session.own(owner, name, Some(&record));
+            subscribers.restore(&session, &record, now);
+            adopted.push((session, record));
+        }
+        let present: HashSet<String> = subscribers.sessions.keys().map(ToString::to_string).collect();
+        let is_elsewhere = |name: &str| {
+            let id = name.split(':').next().unwrap_or_default();
+            others.contains(id) || present.contains(id)
+        };
+        subscribers.restore_messages(&adopted, log, is_elsewhere);
+        Ok(processes)
+    }
+
+    /// Reads the log, for sessions that nobody else will look after.
+    async fn log(&self, durable: &Durable) -> Result<Vec<Logged>, Error> {
+        let mut log = durable.log(&self.app_id).await;
+        for _ in 1..READS_MAX {
+            if log.is_ok() {
+                break;
+            }
+            sleep(READ_WAIT).await;
+            log = durable.log(&self.app_id).await;
+        }
+        log
+    }
+
+    fn turn(&self, id: &str) -> &tokio::sync::Mutex<()> {
+        let mut hasher = DefaultHasher::new();
+        id.hash(&mut hasher);
+        let at = usize::try_from(hasher.finish() % TURNS as u64).unwrap_or_default();
+        &self.turns[at]
+    }
+}

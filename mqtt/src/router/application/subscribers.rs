@@ -1,0 +1,262 @@
+//! The sessions of one application as they are in memory, with their filters and what is to be saved.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use types::{AppId, Timestamp};
+
+use super::log::{Append, Log};
+use crate::{
+    durable::{Durable, LogRecord, Logged, SessionRecord},
+    ending::Cause,
+    message::{Delivery, Level, Message},
+    metrics,
+    ownership::Ownership,
+    session::{Holder, Session, Subscription},
+    topics::Filters,
+};
+
+/// How many sessions an application has before one whose client is away is removed for each new one.
+const SESSIONS_MAX: usize = 200;
+
+/// Maximum number of stored sessions of an application. A commit has a condition and a record for each.
+const STORED_MAX: usize = 400;
+
+/// How often it is logged that an application has too many sessions.
+const WARNING_INTERVAL: Duration = Duration::from_secs(60);
+
+pub(super) struct Subscribers {
+    pub(super) sessions: HashMap<Arc<str>, Arc<Session>>,
+    pub(super) filters: Filters<Arc<Session>, Subscription>,
+    pub(super) log: Log,
+    last_number: u64,
+    warned_at: Option<Timestamp>,
+}
+
+impl Subscribers {
+    pub(super) fn new(first_number: u64) -> Self {
+        Self {
+            sessions: HashMap::new(),
+            filters: Filters::default(),
+            log: Log::new(first_number),
+            last_number: 0,
+            warned_at: None,
+        }
+    }
+
+    /// Adds a session, and removes that of a client that is away if there are too many.
+    pub(super) fn insert(&mut self, app_id: &AppId, id: Arc<str>, holder: Holder, now: Timestamp) -> Arc<Session> {
+        if self.sessions.len() >= SESSIONS_MAX
+            && let Some(session) = self.least_needed()
+        {
+            if self.warned_at.is_none_or(|warned| now.since(warned) >= WARNING_INTERVAL) {
+                self.warned_at = Some(now);
+                tracing::warn!(%app_id, "removed the MQTT session of a client that is away: its application has too many");
+            }
+            self.discard(&session);
+        }
+        self.add(id, holder)
+    }
+
+    /// Adds a session.
+    pub(super) fn add(&mut self, id: Arc<str>, holder: Holder) -> Arc<Session> {
+        self.last_number += 1;
+        let session = Arc::new(Session::new(self.last_number, Arc::clone(&id), holder));
+        self.sessions.insert(id, Arc::clone(&session));
+        session
+    }
+
+    /// Whether no session can be stored, because all that there may be are in use.
+    pub(super) fn is_full(&self) -> bool {
+        self.room() == 0 && self.sessions.values().all(|session| session.is_connected())
+    }
+
+    /// How many more sessions can be stored.
+    pub(super) fn room(&self) -> usize {
+        STORED_MAX.saturating_sub(self.stored())
+    }
+
+    /// Of the sessions whose clients are away, one of the holder that has most: preferably one that has nothing, or
+    /// else the one that has been away longest.
+    fn least_needed(&self) -> Option<Arc<Session>> {
+        let mut held: HashMap<Arc<str>, usize> = HashMap::new();
+        let holders = self.sessions.values().map(|session| session.holder().name);
+        holders.for_each(|name| *held.entry(name).or_default() += 1);
+        let need = |session: &Arc<Session>| {
+            let others = held.get(&session.holder().name).copied().unwrap_or_default();
+            Some((usize::MAX - others, session.has(), session.away_since()?))
+        };
+        let away = self.sessions.values().filter_map(|session| Some((need(session)?, session)));
+        away.min_by_key(|(need, _)| *need).map(|(_, session)| Arc::clone(session))
+    }
+
+    fn stored(&self) -> usize {
+        self.sessions.values().filter(|session| session.is_stored()).count()
+    }
+
+    /// Whether the session is in use, and not another one with its id.
+    pub(super) fn is_current(&self, session: &Arc<Session>) -> bool {
+        self.sessions.get(&session.id) == Some(session)
+    }
+
+    /// Removes a session here and in the store.
+    pub(super) fn remove(&mut self, session: &Arc<Session>) {
+        if self.is_current(session) && session.is_stored() {
+            self.log.removed.push(Arc::clone(&session.ownership));
+        }
+        self.forget(session);
+        session.clear();
+    }
+
+    /// Removes a session whose client does not know, and counts what the client will not get.
+    fn discard(&mut self, session: &Arc<Session>) {
+        metrics::dropped(session.count());
+        self.remove(session);
+    }
+
+    /// Removes sessions whose clients are away.
+    pub(super) fn remove_where(&mut self, condition: impl Fn(&Session) -> bool) {
+        let removed: Vec<_> = self.sessions.values().filter(|session| condition(session)).cloned().collect();
+        removed.iter().for_each(|session| self.discard(session));
+    }
+
+    /// Leaves a session to the process that owns it now.
+    pub(super) fn lose(&mut self, ownership: &Ownership) {
+        ownership.lose();
+        let session = self.sessions.get(&ownership.id).filter(|it| std::ptr::eq(&*it.ownership, ownership)).cloned();
+        if let Some(session) = session {
+            session.end(Cause::TakenOver);
+            self.forget(&session);
+            // Its messages stay in the log.
+            session.clear();
+        }
+    }
+
+    /// Removes a session here.
+    pub(super) fn forget(&mut self, session: &Arc<Session>) {
+        if self.is_current(session) {
+            self.sessions.remove(&session.id);
+        }
+        for filter in session.take_filters().into_keys() {
+            self.filters.remove(&filter, session);
+        }
+    }
+
+    /// What each session gets: a message that several of its filters match only once, with the highest QoS.
+    pub(super) fn deliveries(&mut self, message: &Arc<Message>) -> Vec<(Arc<Session>, Delivery)> {
+        let mut deliveries: Vec<(Arc<Session>, Delivery)> = Vec::new();
+        let mut places: HashMap<u64, usize> = HashMap::new();
+        let mut add = |session: &Arc<Session>, subscription: &Subscription| {
+            if subscription.no_local && message.publisher == Some(session.number) {
+                return;
+            }
+            let level = subscription.level.min(message.level);
+            let place = *places.entry(session.number).or_insert(deliveries.len());
+            if let Some((_, delivery)) = deliveries.get_mut(place) {
+                delivery.level = delivery.level.max(level);
+                delivery.subscription_ids.extend(subscription.id);
+            } else {
+                let subscription_ids = subscription.id.into_iter().collect();
+                let delivery = Delivery { message: Arc::clone(message), level, subscription_ids, stored: None };
+                deliveries.push((Arc::clone(session), delivery));
+            }
+        };
+        self.filters.for_each_match(&message.topic, |session| session.is_connected(), &mut add);
+        deliveries
+    }
+
+    /// Appends a message to the log, if stored sessions get it with QoS 1.
+    pub(super) fn store(
+        &mut self,
+        app_id: &AppId,
+        durable: &Durable,
+        message: &Message,
+        deliveries: &mut [(Arc<Session>, Delivery)],
+    ) {
+        let is_stored = |(session, delivery): &&mut (Arc<Session>, Delivery)| {
+            delivery.level == Level::AtLeastOnce && session.is_stored()
+        };
+        let deliveries = deliveries.iter_mut().filter(is_stored);
+        let deliveries = deliveries.map(|(session, delivery)| (Arc::clone(&session.ownership), delivery));
+        self.append(app_id, durable, message, deliveries.collect());
+    }
+
+    /// Appends to the log what a session has that was not stored until now.
+    pub(super) fn store_all(&mut self, app_id: &AppId, durable: &Durable, session: &Arc<Session>) {
+        session.with_reliable(|delivery| {
+            if delivery.stored.is_none() {
+                let message = Arc::clone(&delivery.message);
+                self.append(app_id, durable, &message, vec![(Arc::clone(&session.ownership), delivery)]);
+            }
+        });
+    }
+
+    fn append(
+        &mut self,
+        app_id: &AppId,
+        durable: &Durable,
+        message: &Message,
+        deliveries: Vec<(Arc<Ownership>, &mut Delivery)>,
+    ) {
+        let Ok(key) = durable.message_key(app_id, self.log.next) else { return };
+        let named = |(ownership, delivery): &(Arc<Ownership>, &mut Delivery)| {
+            Some((Arc::clone(ownership), (ownership.recipient()?.to_string(), delivery.subscription_ids.clone())))
+        };
+        let (owners, named): (Vec<_>, Vec<_>) = deliveries.iter().filter_map(named).unzip();
+        if owners.is_empty() {
+            return;
+        }
+        let stored = self.log.stored(self.log.next, key, owners);
+        self.log.next += 1;
+        for (_, delivery) in deliveries {
+            delivery.stored = Some(Arc::clone(&stored));
+        }
+        let properties = message.properties.as_deref();
+        let record = LogRecord::new(&message.topic, &message.payload, properties, named);
+        self.log.append(Append { stored, record });
+    }
+
+    /// Puts a session into place that the store had.
+    pub(super) fn restore(&mut self, session: &Arc<Session>, record: &SessionRecord, now: Timestamp) {
+        session.restore(record, now);
+        for (filter, subscription) in session.filters() {
+            self.filters.insert(&filter, Arc::clone(session), subscription);
+        }
+    }
+
+    /// Queues what the log has for sessions that were stored. Of other recipients, `is_elsewhere` says whether they may
+    /// still need a message.
+    pub(super) fn restore_messages(
+        &mut self,
+        sessions: &[(Arc<Session>, SessionRecord)],
+        log: Vec<Logged>,
+        is_elsewhere: impl Fn(&str) -> bool,
+    ) {
+        let ours: HashMap<String, &(Arc<Session>, SessionRecord)> =
+            sessions.iter().map(|restored| (restored.1.recipient(&restored.0.id), restored)).collect();
+        let waiting_from = sessions.iter().map(|(_, record)| record.waiting_from);
+        self.log.next = waiting_from.fold(self.log.next, u64::max);
+        for Logged { key, number, record } in log {
+            self.log.next = self.log.next.max(number + 1);
+            let owners = record.recipients.iter().filter_map(|(name, _)| ours.get(name));
+            let owners = owners.map(|(session, _)| Arc::clone(&session.ownership)).collect();
+            let stored = self.log.stored(number, key, owners);
+            if record.recipients.iter().any(|(name, _)| !ours.contains_key(name) && is_elsewhere(name)) {
+                // Another process may need it: then it expires.
+                stored.disown();
+            }
+            let recipients = record.recipients.clone();
+            let message = Arc::new(Message::from(record));
+            for (name, subscription_ids) in recipients {
+                let Some((session, record)) = ours.get(&name).filter(|(_, record)| record.owes(number)) else {
+                    continue;
+                };
+                let (message, stored) = (Arc::clone(&message), Some(Arc::clone(&stored)));
+                let delivery = Delivery { message, level: Level::AtLeastOnce, subscription_ids, stored };
+                match record.packet_id(number) {
+                    Some(packet_id) => session.restore_in_flight(packet_id, delivery),
+                    None => session.push(delivery),
+                }
+            }
+        }
+    }
+}
