@@ -98,13 +98,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         // In a box, because it is large and over soon.
         let connect = Box::pin(self.connect(context, peer));
         let Some(Some(mut connect)) = context.stop.run_until_cancelled(connect).await else { return };
-        let Some(open) = context.connections.open(connect.permissions.clone(), connect.credential.clone()) else {
+        let number = context.connections.next_number();
+        let request = connect.session_request(&context.salt, number);
+        let (permissions, credential) = (connect.permissions.clone(), connect.credential.clone());
+        let Some(open) = context.connections.open(number, &request.id, permissions, credential) else {
             return self.refuse(connect.version, &ReasonCode::QuotaExceeded.into()).await;
         };
-        let request = connect.session_request(&context.salt, open.number);
         let app_id = connect.permissions.app_id.clone();
         // In a box, because it is large and over soon.
-        let (attachment, is_present) = match Box::pin(attach(context, &app_id, request, open.ending.clone())).await {
+        let attached = Box::pin(attach(context, &app_id, request, open.ending.clone())).await;
+        open.previous.iter().for_each(|previous| previous.end(Cause::TakenOver));
+        let (attachment, is_present) = match attached {
             Ok(attached) => attached,
             Err(reason) => return self.refuse(connect.version, &reason.into()).await,
         };

@@ -261,7 +261,9 @@ pub(crate) async fn publish_downlink(
     let downlink = PublishedDownlink { app_id: app_id.clone(), dev_id, body: message.payload.clone() };
     let routed = context.router.route(app_id, [message]);
     context.downlinks.accept(downlink).await?;
-    routed.stored().await.map_err(|_| DownlinkRefusal::Unavailable)
+    // The downlink is kept now: if the copy for subscribers were not, its sender would only send it twice.
+    routed.forget();
+    Ok(())
 }
 
 fn reason_of(refusal: DownlinkRefusal) -> ReasonCode {

@@ -29,6 +29,8 @@ pub(crate) struct OpenConnections {
 }
 
 struct Connection {
+    /// The id of the session that it uses.
+    session: Arc<str>,
     permissions: Permissions,
     credential: Credential,
     ending: Ending,
@@ -38,9 +40,10 @@ struct Connection {
 pub(crate) struct OpenConnection {
     connections: Arc<OpenConnections>,
     app_id: AppId,
-    /// Unique in this process.
-    pub(crate) number: u64,
+    number: u64,
     pub(crate) ending: Ending,
+    /// The connection that the client had before, which does not count any more, and has to end.
+    pub(crate) previous: Option<Ending>,
 }
 
 impl Drop for OpenConnection {
@@ -61,19 +64,34 @@ impl OpenConnections {
         Self { per_application_max, next: AtomicU64::new(0), open: Mutex::default() }
     }
 
-    /// Registers a connection, unless its application already has the maximum number of them.
-    pub(crate) fn open(self: &Arc<Self>, permissions: Permissions, credential: Credential) -> Option<OpenConnection> {
+    /// A number that is unique in this process.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Registers the connection of a client under its `number`, unless its application already has the maximum number
+    /// of them. A connection that already uses the `session` makes room: the client may have lost it without a word.
+    pub(crate) fn open(
+        self: &Arc<Self>,
+        number: u64,
+        session: &Arc<str>,
+        permissions: Permissions,
+        credential: Credential,
+    ) -> Option<OpenConnection> {
         let app_id = permissions.app_id.clone();
         let mut open = self.lock();
         let connections = open.entry(app_id.clone()).or_default();
-        if connections.len() >= self.per_application_max {
+        let previous = connections.iter().find(|(_, connection)| connection.session == *session);
+        let previous = previous.map(|(number, _)| *number);
+        if connections.len() - usize::from(previous.is_some()) >= self.per_application_max {
             return None;
         }
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let previous = previous.and_then(|previous| Some(connections.remove(&previous)?.ending));
         let ending = Ending::default();
-        connections.insert(number, Connection { permissions, credential, ending: ending.clone() });
+        let session = Arc::clone(session);
+        connections.insert(number, Connection { session, permissions, credential, ending: ending.clone() });
         metrics::connected();
-        Some(OpenConnection { connections: Arc::clone(self), app_id, number, ending })
+        Some(OpenConnection { connections: Arc::clone(self), app_id, number, ending, previous })
     }
 
     /// The number of open connections.

@@ -159,7 +159,7 @@ async fn a_clean_session_leaves_nothing_behind() {
     client.subscribe("#").await;
     client.disconnect().await;
     processes.publish("never delivered").await;
-    let clean = Login { clean: true, ..login(4, "worker") };
+    let clean = Login { clean: true, ends: true, ..login(4, "worker") };
     let (client, present) = processes.connect(&clean).await;
     assert!(!present);
     client.disconnect().await;
@@ -467,5 +467,65 @@ async fn a_stale_copy_of_a_session_deletes_nothing() {
         for body in ["1", "2", "3"] {
             assert_eq!(client.next().await.1, body);
         }
+    }
+}
+
+/// The downlink is in the queue of its device: that its copy cannot be stored for a subscriber must not make the client
+/// send it again.
+#[tokio::test]
+async fn acknowledges_a_downlink_that_is_kept_although_its_copy_is_not() {
+    let processes = Processes::start(in_memory()).await;
+    let (mut subscriber, _) = processes.connect(&login(4, "worker")).await;
+    subscriber.subscribe("#").await;
+    for version in [4, 5] {
+        let (mut sender, _) = processes.connect(&Login::new(version, "app-one", "account.write")).await;
+        processes.access.cut(true);
+        sender.publish("app-one/devices/dev/down", "kept").await;
+        assert_eq!(processes.harness.handler().await.next().await.1, "kept");
+        processes.access.cut(false);
+    }
+}
+
+/// A client that wants a clean session gets one wherever it connects, and the old one is gone everywhere.
+#[tokio::test]
+async fn a_clean_session_ends_the_one_that_another_process_has() {
+    let (stores, _redis) = shared_stores().await;
+    for store in stores {
+        let (one, two) = (store.start("one", 1).await, store.start("two", 2).await);
+        for (version, name) in [(4, "old"), (5, "new")] {
+            let (mut client, _) = connect(&one, &login(version, name)).await;
+            client.subscribe("#").await;
+            assert!(is_stored(&one, "1").await);
+            client.next_unacknowledged().await;
+            let clean = Login { clean: true, ends: true, ..login(version, name) };
+            let (mut cleaner, present) = connect(&two, &clean).await;
+            assert!(!present);
+            cleaner.ping().await;
+            // The first process finds out when it writes.
+            assert!(!is_stored(&one, "2").await);
+            client.closed().await;
+            let (_, present) = connect(&one, &login(version, name)).await;
+            assert!(!present, "MQTT {version}");
+        }
+    }
+}
+
+/// MQTT 5 allows to continue a session that is to end with this connection.
+#[tokio::test]
+async fn a_session_is_continued_elsewhere_by_a_client_that_will_not_return() {
+    let (stores, _redis) = shared_stores().await;
+    for store in stores {
+        let (one, two) = (store.start("one", 1).await, store.start("two", 2).await);
+        let (mut client, _) = connect(&one, &login(5, "worker")).await;
+        client.subscribe("#").await;
+        client.disconnect().await;
+        assert!(is_stored(&one, "1").await);
+        let last = Login { ends: true, ..login(5, "worker") };
+        let (mut client, present) = connect(&two, &last).await;
+        assert!(present);
+        assert_eq!(client.next().await.1, "1");
+        client.disconnect().await;
+        let (_, present) = connect(&two, &login(5, "worker")).await;
+        assert!(!present);
     }
 }

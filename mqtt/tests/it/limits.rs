@@ -77,6 +77,26 @@ async fn limits_the_connections_of_an_application() {
     RawClient::connect(address, &login(4, "app-one")).await;
 }
 
+/// After its network has failed, a client comes back before the broker notices that it was gone.
+#[tokio::test]
+async fn a_client_takes_its_session_over_although_its_application_has_all_its_connections() {
+    let harness = Harness::start_with(BrokerSettings { connections_per_application_max: 2, ..settings() }).await;
+    let address = harness.broker.address();
+    for (version, expected) in [(4, None), (5, Some(0x8e))] {
+        let login = |name| Login::new(version, "app-one", "account.read").with_client_id(name);
+        let mut lost = RawClient::connect(address, &login("lost")).await;
+        let mut other = RawClient::connect(address, &login("other")).await;
+        let mut back = RawClient::connect(address, &login("lost")).await;
+        assert_eq!(lost.closed().await, expected);
+        let (_, status, _) = RawClient::try_connect(address, &login("new")).await;
+        assert_eq!(status, if version == 4 { 3 } else { 0x97 });
+        other.ping().await;
+        back.ping().await;
+        other.disconnect().await;
+        back.disconnect().await;
+    }
+}
+
 #[tokio::test]
 async fn drops_connections_over_the_limit() {
     let harness = Harness::start_with(BrokerSettings { connections_max: 1, ..settings() }).await;

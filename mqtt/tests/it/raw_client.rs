@@ -27,12 +27,14 @@ pub struct Login {
     pub password: Option<&'static str>,
     pub client_id: &'static str,
     pub clean: bool,
+    /// Whether the session ends with the connection, which MQTT 5 can tell from a clean one.
+    pub ends: bool,
     pub will: Option<(&'static str, bool)>,
 }
 
 impl Login {
     pub fn new(version: u8, user: &'static str, password: &'static str) -> Self {
-        Self { version, user: Some(user), password: Some(password), client_id: "", clean: true, will: None }
+        Self { version, user: Some(user), password: Some(password), client_id: "", clean: true, ends: true, will: None }
     }
 
     pub fn with_client_id(self, client_id: &'static str) -> Self {
@@ -41,7 +43,7 @@ impl Login {
 
     /// Asks for a session that outlives the connection.
     pub fn persistent(self) -> Self {
-        Self { clean: false, ..self }
+        Self { clean: false, ends: false, ..self }
     }
 
     pub fn with_will(self, topic: &'static str) -> Self {
@@ -54,7 +56,7 @@ impl Login {
         options.username = self.user.map(str::to_owned);
         options.password = self.password.map(|password| password.as_bytes().to_vec());
         options.will = self.will.map(|(topic, retain)| WillMessage { retain, ..WillMessage::new(topic, "will") });
-        if !self.clean && self.version == 5 {
+        if !self.ends && self.version == 5 {
             options.properties.session_expiry_interval = Some(600);
         }
         let mut packet = ConnectPacket::new(options);
