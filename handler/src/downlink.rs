@@ -134,7 +134,8 @@ impl Downlinks {
     }
 
     fn publish(&self, app_id: &AppId, dev_id: &DevId, event: Event) {
-        self.output.publish(Message { app_id: app_id.clone(), dev_id: dev_id.clone(), event });
+        // What was promised is that the downlink is in the queue.
+        self.output.publish(Message { app_id: app_id.clone(), dev_id: dev_id.clone(), event }).forget();
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{
     application::Applications,
     device::{Device, Devices, Nonces, Session},
     metrics,
-    output::{Event, Message, Output},
+    output::{Event, Kept, Message, Output},
 };
 
 const APP_NONCES: u32 = 1 << 24;
@@ -84,7 +84,7 @@ impl Joins {
         match &result {
             Ok((device, activated)) => {
                 let activation = Activation { dev_addr: activated.dev_addr, ..request.activation() };
-                self.publish(&device.app_id, &device.dev_id, Event::Activation(activation));
+                self.publish(&device.app_id, &device.dev_id, Event::Activation(activation)).wait().await?;
                 metrics::joined();
             }
             Err(error) => {
@@ -136,7 +136,7 @@ impl Joins {
         self.allow_registration(&new.app_id).await?;
         match self.devices.create(new.clone()).await {
             Ok(()) => {
-                self.publish(&new.app_id, &new.dev_id, Event::Create(None));
+                self.publish(&new.app_id, &new.dev_id, Event::Create(None)).wait().await?;
                 Ok(new)
             }
             // The same device sent two join requests at once.
@@ -162,11 +162,12 @@ impl Joins {
         }
         let activation =
             Activation { error: Some(error.to_string()), metadata: Metadata::default(), ..request.activation() };
-        self.publish(&request.app_id, &request.dev_id, Event::ActivationError(activation));
+        // The join is refused either way, and the device tries again.
+        self.publish(&request.app_id, &request.dev_id, Event::ActivationError(activation)).forget();
     }
 
-    fn publish(&self, app_id: &AppId, dev_id: &DevId, event: Event) {
-        self.output.publish(Message { app_id: app_id.clone(), dev_id: dev_id.clone(), event });
+    fn publish(&self, app_id: &AppId, dev_id: &DevId, event: Event) -> Kept {
+        self.output.publish(Message { app_id: app_id.clone(), dev_id: dev_id.clone(), event })
     }
 }
 

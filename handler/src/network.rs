@@ -17,7 +17,7 @@ use crate::{
     device::Devices,
     downlink::Outgoing,
     metrics,
-    output::{Event, Message, Output},
+    output::{Event, Kept, Message, Output},
     status::Traffic,
     uplink::{Frame, Uplinks},
 };
@@ -73,8 +73,7 @@ impl NetworkEvents {
         let NetworkDevice { app_eui, dev_eui, .. } = device;
         let metadata = Metadata { time, ..Metadata::default() };
         let activation = Activation { error: None, app_eui, dev_eui, dev_addr, metadata };
-        self.publish(&registration.app_id, dev_id, Event::Activation(activation));
-        Ok(())
+        self.publish(&registration.app_id, dev_id, Event::Activation(activation)).wait().await
     }
 
     /// Tells an application what became of a downlink. Nobody learns of those for devices that are not registered.
@@ -86,7 +85,7 @@ impl NetworkEvents {
         }
     }
 
-    fn publish(&self, app_id: &AppId, dev_id: DevId, event: Event) {
-        self.output.publish(Message { app_id: app_id.clone(), dev_id, event });
+    fn publish(&self, app_id: &AppId, dev_id: DevId, event: Event) -> Kept {
+        self.output.publish(Message { app_id: app_id.clone(), dev_id, event })
     }
 }

@@ -75,6 +75,7 @@ pub trait Output: Send + Sync {
 }
 
 /// Resolves when a message is stored for all subscribers that get it after a restart too.
+#[must_use = "a message may be lost until it is kept"]
 pub struct Kept(Option<BoxFuture<'static, Result<(), Error>>>);
 
 impl Kept {
@@ -87,6 +88,9 @@ impl Kept {
     pub fn when(storing: impl Future<Output = Result<(), Error>> + Send + 'static) -> Self {
         Self(Some(Box::pin(storing)))
     }
+
+    /// For messages that nobody has been promised, or with others that are waited for.
+    pub fn forget(self) {}
 
     /// Waits until the message is stored.
     pub async fn wait(self) -> Result<(), Error> {

@@ -91,7 +91,7 @@ impl Uplinks {
     }
 
     fn publish_error(&self, device: &Device, error: String) {
-        self.publish_event(device, Event::UpError(ErrorEvent { error }));
+        self.publish_event(device, Event::UpError(ErrorEvent { error })).forget();
     }
 
     fn publish_event(&self, device: &Device, event: Event) -> Kept {

@@ -164,7 +164,8 @@ impl Operations {
     }
 
     fn publish(&self, app_id: AppId, dev_id: DevId, event: Event) {
-        self.uplinks.output.publish(Message { app_id, dev_id, event });
+        // The change is made, and whoever asked for it is told so.
+        self.uplinks.output.publish(Message { app_id, dev_id, event }).forget();
     }
 
     /// Lists devices by id. A `limit` of zero means as many as one page may have.

@@ -27,7 +27,7 @@ use crate::{
     Error,
     application::store_keys,
     metrics,
-    output::{Event, Message, Output},
+    output::{Event, Kept, Message, Output},
 };
 
 /// How many devices are served at once.
@@ -149,8 +149,7 @@ impl Outgoing {
             }
             (_, message) => Event::DownlinkAck(DownlinkEvent { error: None, message }),
         };
-        self.publish(app_id, dev_id, event);
-        Ok(())
+        self.publish(app_id, dev_id, event).wait().await
     }
 
     async fn serve(&self, lane: usize) {
@@ -199,11 +198,11 @@ impl Outgoing {
                 Ok(false)
             }
             Err(refusal) => {
+                let message = Some(Downlink { schedule: None, ..downlink.clone() });
+                let event = DownlinkEvent { error: Some(refusal.reason().to_owned()), message };
+                self.publish(app_id, dev_id, Event::DownlinkError(event)).wait().await?;
                 handed_over::done(self.store.as_ref(), app_id, dev_id, &downlink, None).await?;
                 metrics::downlink_dropped(types::Kinded::kind(&refusal));
-                let message = Some(Downlink { schedule: None, ..downlink });
-                let event = DownlinkEvent { error: Some(refusal.reason().to_owned()), message };
-                self.publish(app_id, dev_id, Event::DownlinkError(event));
                 Ok(true)
             }
         }
@@ -246,8 +245,8 @@ impl Outgoing {
         &self.lanes[lane].sender
     }
 
-    fn publish(&self, app_id: &AppId, dev_id: &DevId, event: Event) {
-        self.output.publish(Message { app_id: app_id.clone(), dev_id: dev_id.clone(), event });
+    fn publish(&self, app_id: &AppId, dev_id: &DevId, event: Event) -> Kept {
+        self.output.publish(Message { app_id: app_id.clone(), dev_id: dev_id.clone(), event })
     }
 
     fn lock_busy(&self) -> MutexGuard<'_, HashSet<Address>> {

@@ -51,7 +51,8 @@ impl NetworkEvents {
             match self.devices.create(new_device(app_id, dev_id, device)).await {
                 Ok(()) => {
                     tracing::info!(%app_id, %dev_id, dev_eui = %device.dev_eui, "registered a device of a network");
-                    self.publish(app_id, dev_id.clone(), Event::Create(None));
+                    // What the device has sent follows, and is waited for.
+                    self.publish(app_id, dev_id.clone(), Event::Create(None)).forget();
                     return Ok(dev_id.clone());
                 }
                 // By another device, or by another handler at the same time.

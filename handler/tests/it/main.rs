@@ -7,6 +7,7 @@ mod downlinks;
 mod eui_claims;
 mod harness;
 mod mqtt_client;
+mod network_reports;
 mod output;
 mod recording_output;
 mod records;

@@ -45,10 +45,10 @@ async fn publishes_events_in_order_under_their_topics() {
         (Event::Update(device), "events/update", device_json),
         (Event::Delete, "events/delete", "null"),
     ] {
-        output.publish(message("app-one", event));
+        output.publish(message("app-one", event)).wait().await.unwrap();
         assert_eq!(subscriber.next().await, (format!("app-one/devices/dev/{topic}"), body.to_owned()));
     }
-    output.publish(uplink("app-one", 7, None));
+    output.publish(uplink("app-one", 7, None)).wait().await.unwrap();
     let expected = json!({
         "app_id": "app-one", "dev_id": "dev", "port": 1, "counter": 7, "payload_raw": null, "metadata": { "time": "" },
     });
@@ -60,8 +60,12 @@ async fn drops_a_message_that_is_too_large() {
     let harness = Harness::start().await;
     let mut subscriber = subscriber(&harness).await;
     let output = harness.output();
-    output.publish(uplink("app-one", 1, Some(&json!({ "text": "x".repeat(300_000) }).to_string())));
-    output.publish(uplink("app-one", 2, None));
+    output
+        .publish(uplink("app-one", 1, Some(&json!({ "text": "x".repeat(300_000) }).to_string())))
+        .wait()
+        .await
+        .unwrap();
+    output.publish(uplink("app-one", 2, None)).wait().await.unwrap();
     assert_eq!(next_counter(&mut subscriber).await, 2);
 }
 
@@ -71,13 +75,13 @@ async fn publishes_field_topics_only_if_enabled() {
     let mut subscriber = subscriber(&harness).await;
     let fields = r#"{"temperature":21.5,"gps":{"lat":1}}"#;
     let plain = harness.output();
-    plain.publish(uplink("app-one", 1, Some(fields)));
-    plain.publish(uplink("app-one", 2, None));
+    plain.publish(uplink("app-one", 1, Some(fields))).wait().await.unwrap();
+    plain.publish(uplink("app-one", 2, None)).wait().await.unwrap();
     assert_eq!((next_counter(&mut subscriber).await, next_counter(&mut subscriber).await), (1, 2));
 
     let settings = MqttOutputSettings { field_topics: true, ..Default::default() };
     let output = MqttOutput::new(harness.router.clone(), &settings);
-    output.publish(uplink("app-one", 3, Some(fields)));
+    output.publish(uplink("app-one", 3, Some(fields))).wait().await.unwrap();
     assert_eq!(next_counter(&mut subscriber).await, 3);
     for (topic, body) in [("up/temperature", "21.5"), ("up/gps", r#"{"lat":1}"#), ("up/gps/lat", "1")] {
         assert_eq!(subscriber.next().await, (format!("app-one/devices/dev/{topic}"), body.to_owned()));
