@@ -21,23 +21,42 @@ pub(crate) struct HandOver {
     stopping: CancellationToken,
 }
 
+/// What became of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HandedOver {
+    /// The receiver has it.
+    Taken,
+    /// The receiver will never take it.
+    Refused,
+    /// Its source says that it is not the receiver's.
+    Withdrawn,
+    /// The bridge stops: it comes again.
+    Stopped,
+}
+
 impl HandOver {
     pub(crate) fn new(stopping: CancellationToken) -> Self {
         Self { refused: Mutex::new(LruCache::new(REFUSED_MAX)), stopping }
     }
 
-    /// Whether the event may be acknowledged: it was taken, or will never be.
-    pub(crate) async fn hand_over(&self, receiver: &dyn Receiver, dev_eui: DevEui, event: NetworkEvent) -> bool {
+    /// Hands an event over as `event` returns it, which may know more of it each time.
+    pub(crate) async fn hand_over<F: Future<Output = Option<NetworkEvent>>>(
+        &self,
+        receiver: &dyn Receiver,
+        dev_eui: DevEui,
+        event: impl Fn() -> F,
+    ) -> HandedOver {
         let (mut backoff, mut is_waiting) = (Backoff::new(), false);
         loop {
-            match receiver.receive(event.clone()).await {
+            let Some(event) = event().await else { return HandedOver::Withdrawn };
+            match receiver.receive(event).await {
                 Ok(()) => {
                     self.lock().pop(&dev_eui);
-                    return true;
+                    return HandedOver::Taken;
                 }
                 Err(refusal) if !refusal.may_pass() => {
                     self.refused(dev_eui, &refusal);
-                    return true;
+                    return HandedOver::Refused;
                 }
                 Err(refusal) => {
                     if !is_waiting {
@@ -49,14 +68,13 @@ impl HandOver {
             }
             tokio::select! {
                 () = backoff.pause() => {}
-                () = self.stopping.cancelled() => return false,
+                () = self.stopping.cancelled() => return HandedOver::Stopped,
             }
         }
     }
 
-    /// Counts an event that is not taken. The log mentions a device again only for another reason.
+    /// The log mentions a device again only for another reason.
     fn refused(&self, dev_eui: DevEui, refusal: &NetworkRefusal) {
-        metrics::dropped("refused");
         let known = self.lock().put(dev_eui, refusal.reason().to_owned());
         if known.as_deref() == Some(refusal.reason()) {
             tracing::debug!(%dev_eui, reason = refusal.reason(), "dropped an event of a device");

@@ -27,6 +27,26 @@ const UNREACHABLE_PAUSE: Duration = Duration::from_secs(5);
 /// Maximum number of objects that are remembered as refused by the API.
 const REFUSED_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
 
+/// Why an object is not known.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum LookUpError {
+    /// It may be known later.
+    #[error("{network}'s API cannot be reached")]
+    Unreachable { network: &'static str },
+    /// The network refused to return it, for this reason.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// What is looked up.
+#[derive(Clone, Copy)]
+pub(crate) struct Object<'a> {
+    pub(crate) what: &'static str,
+    pub(crate) id: &'a str,
+    /// The application whose API key reads it, if each has its own: what one may not read, another may.
+    pub(crate) application: &'a str,
+}
+
 /// Looks objects up.
 pub(crate) struct LookUps {
     api: Api,
@@ -59,9 +79,12 @@ pub(crate) struct LookUpLimits {
     pub(crate) refused_for: Duration,
 }
 
+/// The kind of an object, its id, and whose API key was refused.
+type RefusalKey = (&'static str, Box<str>, Box<str>);
+
 struct Answers {
     /// What the API refused, when, and why.
-    refused: LruCache<Box<str>, (Instant, String)>,
+    refused: LruCache<RefusalKey, (Instant, String)>,
     /// When the API may be asked again, while it cannot be reached.
     unreachable_until: Option<Instant>,
     /// Whether the last call failed.
@@ -87,20 +110,19 @@ impl LookUps {
     /// Returns what is known, or fetches it, and waits for an API that cannot be reached.
     pub(crate) async fn look_up<T, F: Future<Output = client::Result<T>>>(
         &self,
-        what: &'static str,
-        id: &str,
+        object: Object<'_>,
         known: impl Fn() -> Option<T>,
         fetch: impl Fn() -> F,
-    ) -> Result<T, CodecError> {
+    ) -> Result<T, LookUpError> {
         if let Some(found) = known() {
             return Ok(found);
         }
-        self.check_refused(id)?;
+        self.check_refused(object)?;
         let _permit = self.while_it_answers(self.waiting.acquire(), Instant::now()).await?;
         self.check_reachable()?;
         let (mut is_asked, mut deadline) = (false, Instant::now() + self.limits.wait_max);
         loop {
-            let turn = self.turns[self.hasher.hash_one(id) as usize % LOOKUPS_MAX].lock();
+            let turn = self.turns[self.hasher.hash_one(object.id) as usize % LOOKUPS_MAX].lock();
             let turn = self.while_it_answers(turn, deadline).await?;
             if let Some(found) = known() {
                 return Ok(found);
@@ -121,16 +143,17 @@ impl LookUps {
             crate::metrics::api_failed(error.kind());
             if is_final(&error) {
                 self.answered();
-                return Err(self.refuse(what, id, &error));
+                return Err(self.refuse(object, &error));
             }
             self.lock().is_failing = true;
+            let Object { what, id, .. } = object;
             tracing::debug!(what, id, error = %ErrorChain(&error), network = self.api.network, "cannot ask the API");
             timeout_at(deadline, sleep(RETRY_PAUSE)).await.map_err(|_| self.unreachable())?;
         }
     }
 
     /// Waits for others' look-ups: until `deadline` while the API does not answer, and otherwise until they are done.
-    async fn while_it_answers<T>(&self, others: impl Future<Output = T>, deadline: Instant) -> Result<T, CodecError> {
+    async fn while_it_answers<T>(&self, others: impl Future<Output = T>, deadline: Instant) -> Result<T, LookUpError> {
         let mut others = pin!(others);
         loop {
             if let Ok(done) = timeout(RETRY_PAUSE, others.as_mut()).await {
@@ -148,10 +171,10 @@ impl LookUps {
     }
 
     /// The error for an object that the API refused a short time ago.
-    fn check_refused(&self, id: &str) -> Result<(), CodecError> {
-        match self.lock().refused.get(id) {
+    fn check_refused(&self, object: Object<'_>) -> Result<(), LookUpError> {
+        match self.lock().refused.get(&object.key()) {
             Some((when, reason)) if when.elapsed() < self.limits.refused_for => {
-                Err(CodecError::Unknown(reason.clone()))
+                Err(LookUpError::Refused(reason.clone()))
             }
             _ => Ok(()),
         }
@@ -159,7 +182,7 @@ impl LookUps {
 
     /// While the API cannot be reached, fails at once, so that unknown devices do not hold up known ones. After a
     /// pause, one message asks again.
-    fn check_reachable(&self) -> Result<(), CodecError> {
+    fn check_reachable(&self) -> Result<(), LookUpError> {
         let mut answers = self.lock();
         let now = Instant::now();
         match &mut answers.unreachable_until {
@@ -173,13 +196,14 @@ impl LookUps {
     }
 
     /// Takes note that the API did not answer in time.
-    fn unreachable(&self) -> CodecError {
+    fn unreachable(&self) -> LookUpError {
         let mut answers = self.lock();
         (answers.unreachable_until, answers.is_failing) = (Some(Instant::now() + UNREACHABLE_PAUSE), true);
         self.api.unreachable()
     }
 
-    fn refuse(&self, what: &'static str, id: &str, error: &client::Error) -> CodecError {
+    fn refuse(&self, object: Object<'_>, error: &client::Error) -> LookUpError {
+        let Object { what, id, .. } = object;
         let Api { network, key_advice } = self.api;
         let reason = match error.kind() {
             Kind::NotFound => format!("{network} has no {what} {id}: it was deleted, or the API is another server's"),
@@ -187,8 +211,8 @@ impl LookUps {
             _ => format!("{network} does not return {what} {id}: {error}"),
         };
         tracing::warn!(reason, "cannot decode");
-        self.lock().refused.put(id.into(), (Instant::now(), reason.clone()));
-        CodecError::Unknown(reason)
+        self.lock().refused.put(object.key(), (Instant::now(), reason.clone()));
+        LookUpError::Refused(reason)
     }
 
     fn lock(&self) -> MutexGuard<'_, Answers> {
@@ -197,9 +221,21 @@ impl LookUps {
     }
 }
 
+impl From<LookUpError> for CodecError {
+    fn from(error: LookUpError) -> Self {
+        Self::Unknown(error.to_string())
+    }
+}
+
+impl Object<'_> {
+    fn key(&self) -> RefusalKey {
+        (self.what, self.id.into(), self.application.into())
+    }
+}
+
 impl Api {
-    fn unreachable(&self) -> CodecError {
-        CodecError::Unknown(format!("{}'s API cannot be reached", self.network))
+    fn unreachable(&self) -> LookUpError {
+        LookUpError::Unreachable { network: self.network }
     }
 }
 

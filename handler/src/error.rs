@@ -38,6 +38,16 @@ pub enum Error {
         /// Its id.
         id: String,
     },
+    /// The network cannot say now which device it is.
+    #[error(
+        "device with DevEUI {dev_eui} of application {app_id} is not known here, and its network cannot say more now"
+    )]
+    Unidentified {
+        /// Its application.
+        app_id: AppId,
+        /// Its DevEUI.
+        dev_eui: DevEui,
+    },
     /// Others kept changing the same object at the same time.
     #[error("{0} was changed by somebody else at the same time: read it again and repeat the change")]
     Conflict(String),
@@ -152,7 +162,7 @@ impl Kinded for Error {
             Self::NotFound { .. } | Self::NoAppKey(_) | Self::WrongMic => Kind::NotFound,
             Self::AlreadyExists { .. } => Kind::AlreadyExists,
             Self::Conflict(_) => Kind::Conflict,
-            Self::Busy(_) | Self::DownlinksBusy => Kind::Unavailable,
+            Self::Busy(_) | Self::DownlinksBusy | Self::Unidentified { .. } => Kind::Unavailable,
             Self::RateLimited { .. } => Kind::Exhausted,
             Self::Auth(error) => error.kind(),
             Self::Denied { .. } | Self::ComponentDenied(_) | Self::NetworkBrokerDenied => Kind::Denied,

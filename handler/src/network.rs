@@ -72,6 +72,7 @@ impl NetworkEvents {
         let time = received.unwrap_or(now).to_rfc3339();
         let NetworkDevice { app_eui, dev_eui, .. } = device;
         let metadata = Metadata { time, ..Metadata::default() };
+        let app_eui = app_eui.unwrap_or_default();
         let activation = Activation { error: None, app_eui, dev_eui, dev_addr, metadata };
         self.publish(&registration.app_id, dev_id, Event::Activation(activation)).wait().await
     }

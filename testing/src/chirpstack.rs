@@ -124,6 +124,13 @@ impl ChirpStackApi {
         state.devices.insert(dev_eui.to_owned(), (device, now));
     }
 
+    /// Says that a device joins through this join server.
+    pub fn set_join_eui(&self, dev_eui: &str, join_eui: &str) {
+        if let Some((device, _)) = self.lock().devices.get_mut(dev_eui) {
+            device.join_eui = join_eui.to_owned();
+        }
+    }
+
     /// Moves a device to another application.
     pub fn move_device(&self, dev_eui: &str, application_id: &str) {
         if let Some((device, _)) = self.lock().devices.get_mut(dev_eui) {

@@ -35,8 +35,10 @@ pub enum DeviceIds {
 pub struct NetworkDevice {
     /// Its EUI, which identifies it.
     pub dev_eui: DevEui,
-    /// The EUI of its join server; zero if the network does not say.
-    pub app_eui: AppEui,
+    /// The EUI of its join server, zero if it has none; `None` if the network does not say.
+    pub app_eui: Option<AppEui>,
+    /// Whether the network may say later what it does not say now. Such a device is not registered: its events wait.
+    pub is_provisional: bool,
     /// Its name there.
     pub name: String,
     /// Its tags there.

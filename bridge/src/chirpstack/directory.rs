@@ -19,10 +19,7 @@ use client::chirpstack::ChirpStackClient;
 use lru::LruCache;
 
 pub(super) use self::records::{Codecs, Device, Profile};
-use crate::{
-    look_up::{Api, LookUpLimits, LookUps},
-    outcome::CodecError,
-};
+use crate::look_up::{Api, LookUpError, LookUpLimits, LookUps, Object};
 
 const API: Api = Api { network: "ChirpStack", key_advice: "use a key of its tenant, or a global one" };
 
@@ -81,15 +78,15 @@ impl Directory {
     }
 
     /// The device profile with this id.
-    pub(super) async fn profile(&self, id: &str) -> Result<Arc<Profile>, CodecError> {
+    pub(super) async fn profile(&self, id: &str) -> Result<Arc<Profile>, LookUpError> {
         let known = || self.lock().profiles.get(id).cloned();
-        self.look_ups.look_up("device profile", id, known, || self.fetch_profile(id)).await
+        self.look_ups.look_up(object("device profile", id), known, || self.fetch_profile(id)).await
     }
 
     /// The device with this EUI.
-    pub(super) async fn device(&self, dev_eui: &str) -> Result<Arc<Device>, CodecError> {
+    pub(super) async fn device(&self, dev_eui: &str) -> Result<Arc<Device>, LookUpError> {
         let known = || self.lock().devices.get(dev_eui).cloned();
-        self.look_ups.look_up("device", dev_eui, known, || self.fetch_device(dev_eui)).await
+        self.look_ups.look_up(object("device", dev_eui), known, || self.fetch_device(dev_eui)).await
     }
 
     /// ChirpStack's API.
@@ -127,4 +124,9 @@ impl Directory {
         // A panic elsewhere leaves the maps usable.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// One API key reads everything.
+fn object<'a>(what: &'static str, id: &'a str) -> Object<'a> {
+    Object { what, id, application: "" }
 }

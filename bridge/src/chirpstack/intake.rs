@@ -12,7 +12,14 @@ use super::{
     routes::Routes,
     topic::Topic,
 };
-use crate::{dedup::Dedup, delivery::Delivery, hand_over::HandOver, metrics, network::Receiver};
+use crate::{
+    dedup::Dedup,
+    delivery::Delivery,
+    hand_over::{HandOver, HandedOver},
+    look_up::LookUpError,
+    metrics,
+    network::Receiver,
+};
 
 /// Hands events over to the receivers of their applications.
 pub(super) struct Intake {
@@ -57,7 +64,7 @@ impl Intake {
                 return true;
             }
         };
-        let Some(mut event) = event else {
+        let Some(event) = event else {
             metrics::event("ignored");
             return true;
         };
@@ -69,38 +76,41 @@ impl Intake {
             count(name, "duplicate");
             return true;
         }
-        if !self.complete(topic, &mut event).await {
-            tracing::warn!(%topic, "dropped an event of a device that belongs to another application than the topic's");
-            metrics::dropped("foreign");
-            return true;
+        let complete = || self.complete(topic, event.clone());
+        match self.hand_over.hand_over(receiver, device(&event).dev_eui, complete).await {
+            HandedOver::Taken => count(name, "forwarded"),
+            HandedOver::Refused => metrics::dropped("refused"),
+            HandedOver::Withdrawn => {
+                tracing::warn!(%topic, "dropped an event of a device that belongs to another application than the topic's");
+                metrics::dropped("foreign");
+                return true;
+            }
+            HandedOver::Stopped => return false,
         }
-        let is_done = self.hand_over.hand_over(receiver, device(&mut event).dev_eui, event).await;
-        if is_done {
-            self.dedup.add(key);
-            count(name, "forwarded");
-        }
-        is_done
+        self.dedup.add(key);
+        true
     }
 
-    /// Adds what only the API knows; false if it says that the device belongs to another application.
-    async fn complete(&self, topic: Topic<'_>, event: &mut NetworkEvent) -> bool {
-        let Some(directory) = &self.directory else { return true };
+    /// Adds what only the API knows; none if it says that the device belongs to another application.
+    async fn complete(&self, topic: Topic<'_>, mut event: NetworkEvent) -> Option<NetworkEvent> {
+        let Some(directory) = &self.directory else { return Some(event) };
         match directory.device(&topic.dev_eui.to_ascii_lowercase()).await {
-            Ok(known) if *known.application_id != *topic.application_id => return false,
-            Ok(known) => add(event, &known),
+            Ok(known) if *known.application_id != *topic.application_id => return None,
+            Ok(known) => add(&mut event, &known),
             Err(error) => {
-                if let NetworkEvent::Uplink(uplink) = event {
+                device_mut(&mut event).is_provisional = matches!(error, LookUpError::Unreachable { .. });
+                if let NetworkEvent::Uplink(uplink) = &mut event {
                     uplink.warnings.push(format!("the variables of the device are not known: {error}"));
                 }
             }
         }
-        true
+        Some(event)
     }
 }
 
 fn add(event: &mut NetworkEvent, known: &Device) {
     // A device that does not join has none, and nobody else's is taken for it.
-    device(event).app_eui = known.join_eui.parse().unwrap_or_default();
+    device_mut(event).app_eui = Some(known.join_eui.parse().unwrap_or_default());
     if let NetworkEvent::Uplink(uplink) = event {
         uplink.variables = Some(known.variables.clone()).filter(|variables| !is_empty(variables));
     }
@@ -110,7 +120,15 @@ fn is_empty(object: &RawValue) -> bool {
     object.get() == "{}"
 }
 
-fn device(event: &mut NetworkEvent) -> &mut NetworkDevice {
+fn device(event: &NetworkEvent) -> &NetworkDevice {
+    match event {
+        NetworkEvent::Uplink(uplink) => &uplink.device,
+        NetworkEvent::Join(join) => &join.device,
+        NetworkEvent::Downlink(report) => &report.device,
+    }
+}
+
+fn device_mut(event: &mut NetworkEvent) -> &mut NetworkDevice {
     match event {
         NetworkEvent::Uplink(uplink) => &mut uplink.device,
         NetworkEvent::Join(join) => &mut join.device,

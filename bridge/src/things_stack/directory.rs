@@ -28,7 +28,7 @@ use super::{
     topic::device_key,
 };
 use crate::{
-    look_up::{Api, LookUpLimits, LookUps},
+    look_up::{Api, LookUpError, LookUpLimits, LookUps, Object},
     outcome::CodecError,
 };
 
@@ -138,22 +138,24 @@ impl Directory {
         Ok(Some(Resolved { formatters, model }))
     }
 
-    async fn defaults(&self, application: &Application) -> Result<Option<Arc<Formatters>>, CodecError> {
+    async fn defaults(&self, application: &Application) -> Result<Option<Arc<Formatters>>, LookUpError> {
         let known = || self.lock().defaults.get(application.uid.as_str()).cloned();
         let fetch = || self.fetch_defaults(application);
-        self.look_ups.look_up("application", &application.uid, known, fetch).await
+        self.look_ups.look_up(application.object("application", &application.uid), known, fetch).await
     }
 
-    async fn device(&self, application: &Application, device: &str) -> Result<Arc<Device>, CodecError> {
+    async fn device(&self, application: &Application, device: &str) -> Result<Arc<Device>, LookUpError> {
         let key = device_key(&application.uid, device);
         let known = || self.lock().devices.get(key.as_str()).cloned();
-        self.look_ups.look_up("device", &key, known, || self.fetch_device(application, device)).await
+        self.look_ups
+            .look_up(application.object("device", &key), known, || self.fetch_device(application, device))
+            .await
     }
 
-    async fn model(&self, application: &Application, version: &VersionIds) -> Result<Arc<Model>, CodecError> {
+    async fn model(&self, application: &Application, version: &VersionIds) -> Result<Arc<Model>, LookUpError> {
         let id = model_id(version);
         let known = || self.lock().models.get(id.as_str()).cloned();
-        self.look_ups.look_up("model", &id, known, || self.fetch_model(application, version)).await
+        self.look_ups.look_up(application.object("model", &id), known, || self.fetch_model(application, version)).await
     }
 
     /// Fetches and keeps the default formatters of an application, which has none if it was never linked.
@@ -211,6 +213,12 @@ impl Directory {
     fn lock(&self) -> MutexGuard<'_, Known> {
         // A panic elsewhere leaves the maps usable.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Application {
+    fn object<'a>(&'a self, what: &'static str, id: &'a str) -> Object<'a> {
+        Object { what, id, application: &self.uid }
     }
 }
 

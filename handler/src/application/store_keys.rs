@@ -4,7 +4,7 @@
 //! Only the holders of EUIs and the deletions that have begun have other tags.
 
 use store::{Key, Tag};
-use types::{AppId, DevId};
+use types::{AppEui, AppId, DevId};
 
 use super::euis::Euis;
 use crate::Error;
@@ -34,6 +34,17 @@ pub(crate) fn device(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
 /// The id of the device that has this pair of EUIs.
 pub(crate) fn eui(app_id: &AppId, euis: Euis) -> Result<Key, Error> {
     key(app_id, &format!("eui/{euis}"))
+}
+
+/// The prefix of the pairs of EUIs of an application's devices, ordered by AppEUI.
+pub(crate) fn euis(app_id: &AppId) -> Result<Key, Error> {
+    key(app_id, "eui/")
+}
+
+/// The AppEUI in such a key.
+pub(crate) fn app_eui_of(pair: &Key) -> Result<AppEui, Error> {
+    let euis = pair.path().strip_prefix("handler/eui/").unwrap_or_default();
+    euis.split('-').next().unwrap_or_default().parse().map_err(|error| Error::invalid("AppEUI", error))
 }
 
 /// Exists while the application is claiming this pair of EUIs.

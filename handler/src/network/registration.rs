@@ -33,16 +33,18 @@ impl NetworkEvents {
         device: &NetworkDevice,
     ) -> Result<Option<DevId>, Error> {
         let candidates = candidates(device, registration.ids)?;
-        self.devices.find(&registration.app_id, (device.app_eui, device.dev_eui), &candidates).await
+        self.devices.find_network_device(&registration.app_id, device, &candidates).await
     }
 
     /// The id of a network's device, which is registered if that is allowed.
     pub(super) async fn device(&self, registration: &Registration, device: &NetworkDevice) -> Result<DevId, Error> {
         let Registration { app_id, is_automatic, ids } = registration;
-        let euis = (device.app_eui, device.dev_eui);
         let candidates = candidates(device, *ids)?;
-        if let Some(dev_id) = self.devices.find(app_id, euis, &candidates).await? {
+        if let Some(dev_id) = self.devices.find_network_device(app_id, device, &candidates).await? {
             return Ok(dev_id);
+        }
+        if device.is_provisional {
+            return Err(Error::Unidentified { app_id: app_id.clone(), dev_eui: device.dev_eui });
         }
         if !is_automatic {
             return Err(Error::device_not_found_by_eui(app_id, device.dev_eui));
@@ -60,7 +62,7 @@ impl NetworkEvents {
                 Err(error) => return Err(error),
             }
         }
-        let found = self.devices.find(app_id, euis, &candidates).await?;
+        let found = self.devices.find_network_device(app_id, device, &candidates).await?;
         found.ok_or_else(|| Error::not_registrable(app_id, device.dev_eui, &candidates))
     }
 }
@@ -90,7 +92,7 @@ fn new_device(app_id: &AppId, dev_id: &DevId, device: &NetworkDevice) -> Device 
         longitude: 0.0,
         altitude: 0,
         attributes: attributes_of(&device.tags),
-        lorawan: Lorawan { app_eui: device.app_eui, dev_eui: device.dev_eui, ..Lorawan::default() },
+        lorawan: Lorawan { app_eui: device.app_eui.unwrap_or_default(), dev_eui: device.dev_eui, ..Lorawan::default() },
     }
 }
 
