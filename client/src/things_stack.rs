@@ -82,6 +82,17 @@ pub enum QueueOperation {
     Replace,
 }
 
+/// Which stored uplinks.
+#[derive(Clone, Copy, Debug)]
+pub struct StoredQuery<'a> {
+    /// The time after which they were received.
+    pub after: &'a str,
+    /// How many, at most.
+    pub limit: u32,
+    /// The fields to return besides ids and times; all if there is none.
+    pub fields: Option<&'a str>,
+}
+
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Link {
@@ -142,12 +153,12 @@ impl ThingsStackClient {
         &self,
         key: &Secret,
         application: &str,
-        after: &str,
-        limit: u32,
+        StoredQuery { after, limit, fields }: StoredQuery<'_>,
     ) -> Result<Vec<Box<RawValue>>> {
         let path = ["api", "v3", "as", "applications", application, "packages", "storage", "uplink_message"];
         let limit = limit.to_string();
-        let query = [("after", after), ("order", "received_at"), ("limit", limit.as_str())];
+        let mut query = vec![("after", after), ("order", "received_at"), ("limit", limit.as_str())];
+        query.extend(fields.map(|fields| ("field_mask", fields)));
         let request = self.get(key, &path, &query).header(ACCEPT, "text/event-stream");
         let items = self.http.json_stream::<Stored>(request).await?;
         Ok(items.into_iter().map(|item| item.result).collect())

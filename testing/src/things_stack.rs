@@ -41,9 +41,14 @@ struct Contents {
     repository: HashMap<String, Value>,
     stored: Vec<Value>,
     storage_refusal: Option<(u16, Value)>,
+    /// How many pages are returned before the refusal.
+    pages_before_refusal: u32,
     downlinks: VecDeque<(String, Value)>,
     downlink_refusals: VecDeque<u16>,
     key: Option<String>,
+    accepts_any_key: bool,
+    /// Applications whose keys may not read the device repository.
+    without_repository: Vec<String>,
     calls: u64,
 }
 
@@ -102,6 +107,12 @@ impl ThingsStackApi {
         self.lock().storage_refusal = refusal.map(|(status, message)| (status, body(message)));
     }
 
+    /// Lets the storage integration respond with this status after some pages.
+    pub fn refuse_storage_after(&self, pages: u32, status: u16) {
+        self.refuse_storage(Some((status, "later")));
+        self.lock().pages_before_refusal = pages;
+    }
+
     /// Lets the next calls that queue downlinks fail with these statuses.
     pub fn refuse_downlinks(&self, statuses: impl IntoIterator<Item = u16>) {
         self.lock().downlink_refusals.extend(statuses);
@@ -115,6 +126,16 @@ impl ThingsStackApi {
     /// Accepts another API key from now on.
     pub fn set_key(&self, key: &str) {
         self.lock().key = Some(key.to_owned());
+    }
+
+    /// Accepts every API key from now on.
+    pub fn accept_any_key(&self) {
+        self.lock().accepts_any_key = true;
+    }
+
+    /// Refuses calls for formatters of the device repository by an application.
+    pub fn refuse_repository(&self, application: &str) {
+        self.lock().without_repository.push(application.to_owned());
     }
 
     /// How many calls there were.
@@ -166,7 +187,7 @@ fn authorize<'a>(state: &'a Shared, headers: &HeaderMap) -> Option<MutexGuard<'a
     contents.calls += 1;
     let expected = format!("Bearer {}", contents.key.as_deref().unwrap_or(THINGS_STACK_KEY));
     let is_right = headers.get(AUTHORIZATION).is_some_and(|value| value.as_bytes() == expected.as_bytes());
-    is_right.then_some(contents)
+    (is_right || contents.accepts_any_key).then_some(contents)
 }
 
 fn unauthenticated() -> Response {
@@ -199,11 +220,14 @@ async fn device(
 
 async fn formatter(
     State(state): State<Shared>,
-    Path((_, b, m, f, band, d, r)): Path<(String, String, String, String, String, String, String)>,
+    Path((app, b, m, f, band, d, r)): Path<(String, String, String, String, String, String, String)>,
     headers: HeaderMap,
 ) -> Response {
-    let key = format!("{b}/{m}/{f}/{band}/{d}/{r}");
-    authorize(&state, &headers).map_or_else(unauthenticated, |contents| found(contents.repository.get(&key)))
+    let Some(contents) = authorize(&state, &headers) else { return unauthenticated() };
+    if contents.without_repository.contains(&app) {
+        return refusal(StatusCode::FORBIDDEN, "error:pkg/auth/rights:insufficient_application_rights (no rights)");
+    }
+    found(contents.repository.get(&format!("{b}/{m}/{f}/{band}/{d}/{r}")))
 }
 
 async fn stored(
@@ -211,8 +235,10 @@ async fn stored(
     Query(query): Query<HashMap<String, String>>,
     headers: HeaderMap,
 ) -> Response {
-    let Some(contents) = authorize(&state, &headers) else { return unauthenticated() };
-    if let Some((status, body)) = &contents.storage_refusal {
+    let Some(mut contents) = authorize(&state, &headers) else { return unauthenticated() };
+    if contents.pages_before_refusal > 0 {
+        contents.pages_before_refusal -= 1;
+    } else if let Some((status, body)) = &contents.storage_refusal {
         return (StatusCode::from_u16(*status).unwrap(), Json(body.clone())).into_response();
     }
     let received = |message: &Value| message["received_at"].as_str().unwrap_or_default().to_owned();
@@ -221,7 +247,14 @@ async fn stored(
     let mut page: Vec<&Value> = contents.stored.iter().filter(|message| received(message) > after).collect();
     page.sort_by_key(|message| received(message));
     page.truncate(query.get("limit").and_then(|limit| limit.parse().ok()).unwrap_or(PAGE_MAX));
-    page.into_iter().map(|message| json!({"result": message}).to_string() + "\n").collect::<String>().into_response()
+    let selected = |message: &Value| match query.contains_key("field_mask") {
+        true => json!({"end_device_ids": message["end_device_ids"], "received_at": message["received_at"]}),
+        false => message.clone(),
+    };
+    page.into_iter()
+        .map(|message| json!({"result": selected(message)}).to_string() + "\n")
+        .collect::<String>()
+        .into_response()
 }
 
 async fn down(

@@ -13,7 +13,7 @@ use types::{Clock, Timestamp};
 
 use super::{
     catch_up::{CatchUp, CaughtUp},
-    position::Positions,
+    position::{Positions, latest},
     topic::device,
 };
 use crate::{
@@ -115,7 +115,7 @@ impl Task {
         self.intake.positions.save();
         self.due = match self.catch_up(since).await {
             CaughtUp::Until(until) => Some((Instant::now() + SETTLE, until)),
-            CaughtUp::Failed => Some((Instant::now() + RETRY, since)),
+            CaughtUp::Failed { until } => Some(self.retry(until)),
             CaughtUp::Refused => {
                 self.intake.positions.caught_up(&uid);
                 None
@@ -125,7 +125,7 @@ impl Task {
 
     async fn ask_again(&mut self, since: Timestamp) {
         self.due = match self.catch_up(since).await {
-            CaughtUp::Failed => Some((Instant::now() + RETRY, since)),
+            CaughtUp::Failed { until } => Some(self.retry(until)),
             CaughtUp::Until(_) | CaughtUp::Refused => {
                 let uid = self.uid().to_owned();
                 self.intake.positions.caught_up(&uid);
@@ -135,7 +135,14 @@ impl Task {
     }
 
     async fn catch_up(&self, since: Timestamp) -> CaughtUp {
-        self.intake.catch_up.run(since, |delivery| self.deliver(delivery)).await
+        let latest = latest(self.intake.clock.now());
+        self.intake.catch_up.run((since, latest), |delivery| self.deliver(delivery)).await
+    }
+
+    /// When to ask again, and since when: what was delivered is not asked for again, also after a restart.
+    fn retry(&self, until: Timestamp) -> (Instant, Timestamp) {
+        self.intake.positions.caught_up_to(self.uid(), until);
+        (Instant::now() + RETRY, until)
     }
 
     /// Works on a message behind those of the same device.
@@ -145,7 +152,8 @@ impl Task {
         let (uid, positions) = (self.uid().to_owned(), self.intake.positions.clone());
         positions.begin(&uid, received_at);
         let Delivery { topic, payload, is_repeated, ack } = delivery;
-        let ack = ack.then(move || positions.end(&uid, received_at));
+        let clock = self.intake.clock.clone();
+        let ack = ack.then(move || positions.end(&uid, received_at, clock.now()));
         self.lanes.add(&device, Delivery { topic, payload, is_repeated, ack });
     }
 

@@ -15,6 +15,10 @@ use types::Timestamp;
 /// How often positions are written, if they have changed.
 const SAVE_INTERVAL: Duration = Duration::from_secs(1);
 
+/// How far The Things Stack's clock may be ahead of ours. A message from still later, such as a simulated one, would
+/// hide whatever is missed after it.
+const AHEAD_MAX: Duration = Duration::from_secs(300);
+
 /// The positions of all applications.
 pub(super) struct Positions {
     file: PathBuf,
@@ -59,11 +63,20 @@ impl Positions {
     pub(super) fn connected(&self, uid: &str, now: Timestamp) -> Timestamp {
         let mut positions = self.lock();
         let position = positions.entry(uid.to_owned()).or_default();
+        position.newest = position.newest.map(|newest| newest.min(latest(now)));
+        // On the very first connection nothing can be missing.
+        let is_first = position.first_connected.is_none() && position.newest.is_none();
         position.first_connected.get_or_insert(now);
         let since = position.get().unwrap_or(now);
-        // On the first connection nothing can be missing.
-        position.gap = position.newest.map(|_| since);
+        position.gap = (!is_first).then_some(since);
         since
+    }
+
+    /// The messages before a connection have been caught up on up to a time, and later ones are still missing.
+    pub(super) fn caught_up_to(&self, uid: &str, until: Timestamp) {
+        if let Some(gap) = self.lock().get_mut(uid).and_then(|position| position.gap.as_mut()) {
+            *gap = until.max(*gap);
+        }
     }
 
     /// The messages before a connection have been caught up on, or never will be.
@@ -79,11 +92,11 @@ impl Positions {
         *positions.entry(uid.to_owned()).or_default().in_progress.entry(received_at).or_default() += 1;
     }
 
-    /// A message has been dealt with.
-    pub(super) fn end(&self, uid: &str, received_at: Timestamp) {
+    /// A message has been dealt with, now.
+    pub(super) fn end(&self, uid: &str, received_at: Timestamp, now: Timestamp) {
         let mut positions = self.lock();
         let position = positions.entry(uid.to_owned()).or_default();
-        position.newest = position.newest.max(Some(received_at));
+        position.newest = position.newest.max(Some(received_at.min(latest(now))));
         if let Some(count) = position.in_progress.get_mut(&received_at) {
             *count -= 1;
             if *count == 0 {
@@ -143,6 +156,11 @@ impl Position {
     }
 }
 
+/// The latest time that a message can have been received at.
+pub(super) fn latest(now: Timestamp) -> Timestamp {
+    Timestamp::from_nanos(now.as_nanos().saturating_add(AHEAD_MAX.as_nanos() as i64))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,22 +177,51 @@ mod tests {
         assert_eq!(positions.connected("a", at(99)), at(99));
         assert_eq!(positions.connected("a", at(100)), at(99));
         positions.begin("a", at(10));
-        positions.end("a", at(10));
+        positions.end("a", at(10), at(100));
         [at(11), at(12), at(12), at(13)].iter().for_each(|time| positions.begin("a", *time));
-        [at(13), at(12)].iter().for_each(|time| positions.end("a", *time));
+        [at(13), at(12)].iter().for_each(|time| positions.end("a", *time, at(100)));
         assert_eq!(positions.current()["a"], at(11));
-        positions.end("a", at(11));
+        positions.end("a", at(11), at(100));
         assert_eq!(positions.current()["a"], at(12));
-        positions.end("a", at(12));
+        positions.end("a", at(12), at(100));
         assert_eq!(positions.current()["a"], at(13));
         positions.save();
         // After a restart, and until the gap is filled, nothing counts.
         let positions = Positions::open(file);
         assert_eq!(positions.connected("a", at(20)), at(13));
         positions.begin("a", at(20));
-        positions.end("a", at(20));
+        positions.end("a", at(20), at(100));
         assert_eq!(positions.current()["a"], at(13));
         positions.caught_up("a");
         assert_eq!(positions.current()["a"], at(20));
+    }
+
+    /// An uplink that was missed before the second connection is older than the first live one after it.
+    #[test]
+    fn after_the_first_connection_nothing_may_be_missed() {
+        let dir = tempfile::tempdir().unwrap();
+        let positions = Positions::open(dir.path().join("positions"));
+        assert_eq!(positions.connected("a", at(10)), at(10));
+        assert_eq!(positions.connected("a", at(20)), at(10));
+        positions.begin("a", at(21));
+        positions.end("a", at(21), at(21));
+        assert_eq!((positions.current()["a"], positions.connected("a", at(30))), (at(10), at(10)));
+        positions.caught_up_to("a", at(15));
+        assert_eq!(positions.current()["a"], at(15));
+        positions.caught_up("a");
+        assert_eq!(positions.current()["a"], at(21));
+    }
+
+    #[test]
+    fn a_message_from_the_future_hides_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("positions");
+        let positions = Positions::open(file.clone());
+        positions.connected("a", at(10));
+        positions.begin("a", at(1_000_000));
+        positions.end("a", at(1_000_000), at(20));
+        assert_eq!(positions.current()["a"], latest(at(20)));
+        fs::write(&file, r#"{"a": "2286-11-20T17:46:40Z"}"#).unwrap();
+        assert_eq!(Positions::open(file).connected("a", at(30)), latest(at(30)));
     }
 }

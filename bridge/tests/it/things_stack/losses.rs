@@ -131,3 +131,23 @@ async fn many_missed_uplinks_come_in_pages() {
     things_stack.publish(&topic("dev0", "join"), "{}").await;
     assert_eq!(application.next().await.topic, topic("dev0", "join"));
 }
+
+/// A page of them is larger than the client takes, and one of them is as well.
+#[tokio::test]
+async fn missed_uplinks_that_are_large_come_in_smaller_pages() {
+    let Some((network, mut things_stack, mut application)) = start().await else { return };
+    let bridge = network.bridge().await;
+    send(&mut things_stack, "dev0", 0, "AQ==").await;
+    next_up(&mut application).await;
+    bridge.stop().await;
+    for counter in 1..=300 {
+        let mut uplink = things_stack_uplink("dev0", counter, "AQ==");
+        let size = if counter == 150 { 5 << 20 } else { 30_000 };
+        uplink["uplink_message"]["rx_metadata"][0]["uplink_token"] = "A".repeat(size).into();
+        network.api.store(uplink);
+    }
+    let _bridge = network.bridge().await;
+    for counter in (1..=300).filter(|counter| *counter != 150) {
+        assert_eq!(next_up(&mut application).await["uplink_message"]["f_cnt"], counter);
+    }
+}
