@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::settings::{ThingsStackApplication, ThingsStackSettings};
+use super::{
+    settings::{ThingsStackApplication, ThingsStackSettings},
+    topic::is_id,
+};
 use crate::{Error, secret_file::SecretFile};
 
 /// An application of The Things Stack.
@@ -44,9 +47,26 @@ impl Application {
                 Some(file) => SecretFile::open(file)?,
                 None => key.clone(),
             };
-            applications.push(Arc::new(Self { uid: id.clone(), key, webhook_key }));
+            let application = Arc::new(Self { uid: id.clone(), key, webhook_key });
+            if !settings.webhook.listen.is_empty() {
+                application.check_webhook_key(&applications)?;
+            }
+            applications.push(application);
         }
         Ok(applications)
+    }
+
+    /// A message says the id of its application and not the tenant, which only the key can tell.
+    fn check_webhook_key(&self, others: &[Arc<Self>]) -> Result<(), Error> {
+        let key = self.webhook_key.current();
+        let same = |other: &&Arc<Self>| other.id() == self.id() && other.webhook_key.current() == key;
+        let Some(other) = others.iter().find(same) else { return Ok(()) };
+        let reason = format!(
+            "`{}` and `{}` must not have the same key where a webhook listens, because messages do not name the \
+             tenant: give each a `key_file`, and set no `webhook.key_file`",
+            other.uid, self.uid
+        );
+        Err(Error::setting("bridge.things_stack.applications", reason))
     }
 
     /// Its id without the tenant, as in the API and in messages.
@@ -57,10 +77,6 @@ impl Application {
 
 /// Whether a text is an id, or an id and a tenant, and so a level of a topic.
 fn is_uid(text: &str) -> bool {
-    let is_id = |id: &str| {
-        let is_valid = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        !id.is_empty() && id.bytes().all(is_valid)
-    };
     match text.split_once('@') {
         Some((id, tenant)) => is_id(id) && is_id(tenant),
         None => is_id(text),

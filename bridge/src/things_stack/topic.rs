@@ -4,6 +4,9 @@ use std::fmt;
 
 use crate::output::OutputTopic;
 
+/// Maximum length of an id.
+const ID_BYTES_MAX: usize = 36;
+
 /// A topic of The Things Stack, without a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Topic<'a> {
@@ -28,6 +31,12 @@ impl<'a> Topic<'a> {
     pub(super) fn with(self, rest: &'a str) -> Self {
         Self { rest, ..self }
     }
+}
+
+/// Whether this is an id in The Things Stack, and so a level of a topic.
+pub(super) fn is_id(text: &str) -> bool {
+    let is_valid = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=ID_BYTES_MAX).contains(&text.len()) && text.bytes().all(is_valid)
 }
 
 /// The filter of all messages of an application.

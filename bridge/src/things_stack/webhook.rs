@@ -3,17 +3,20 @@
 //! A request is confirmed after what became of its message was published. Whoever does not bring the application's key
 //! is refused before the body is read.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use bytes::Bytes;
 use serde::Deserialize;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore, oneshot},
+    time::timeout,
+};
 use types::{Kind, Kinded};
 
 use super::{
     application::Application,
-    topic::{Topic, device_key},
+    topic::{Topic, device_key, is_id},
     webhook_ids::WebhookIds,
 };
 use crate::{
@@ -37,6 +40,9 @@ const KINDS: [(&str, &str); 11] = [
     ("service_data", "service/data"),
 ];
 
+/// How long a request waits until its message is published. The Things Stack does not wait much longer.
+const PUBLISH_WAIT_MAX: Duration = Duration::from_secs(5);
+
 /// Receives the messages of applications.
 pub(crate) struct Webhook {
     applications: Vec<Arc<Application>>,
@@ -56,12 +62,16 @@ pub(crate) struct Admitted<'a> {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error(
-        "the request has no key of an application: add the header `Authorization: Bearer KEY` to the webhook, or set \
-         its downlink API key"
+        "the request has no key, or not that of an application: add the header `Authorization: Bearer KEY` to the \
+         webhook, or set its downlink API key"
     )]
     Key,
+    #[error("the key cannot be checked now: the bridge cannot read its file")]
+    Unverified,
     #[error("the key is not that of the message's application")]
     Application,
+    #[error("the key is that of several tenants' applications with this id: give each a key of its own")]
+    Ambiguous,
     #[error("the body is too large")]
     TooLarge,
     #[error("the body is not a message in the JSON format: {0}")]
@@ -103,10 +113,19 @@ impl Webhook {
     /// Admits a request by its key, if there is room.
     pub(crate) fn admit(&self, key: Option<&[u8]>) -> Result<Admitted<'_>, Refusal> {
         let key = key.ok_or(Refusal::Key)?;
+        let (mut applications, mut is_verified) = (Vec::new(), true);
         // Every key is compared, so that the time tells nothing.
-        let applications: Vec<&Arc<Application>> = self.applications.iter().filter(|one| has_key(one, key)).collect();
+        for application in &self.applications {
+            match application.webhook_key.verified() {
+                Some(right) if verify_slices_are_equal(right.expose().as_bytes(), key).is_ok() => {
+                    applications.push(application);
+                }
+                Some(_) => {}
+                None => is_verified = false,
+            }
+        }
         if applications.is_empty() {
-            return Err(Refusal::Key);
+            return Err(if is_verified { Refusal::Key } else { Refusal::Unverified });
         }
         let permit = self.in_flight.clone().try_acquire_owned().map_err(|_| Refusal::Busy)?;
         Ok(Admitted { applications, permit })
@@ -124,11 +143,15 @@ impl Webhook {
         let members = Members::parse(&body).map_err(malformed)?;
         let kind = KINDS.iter().find(|(member, _)| members.has(member)).map(|(_, kind)| *kind);
         let kind = kind.ok_or_else(|| Refusal::Malformed("it has no known kind of message".to_owned()))?;
-        if ids.device_id.is_empty() || ids.device_id.contains(['/', '+', '#', '\0']) {
+        if !is_id(&ids.device_id) {
             return Err(Refusal::Malformed("its `device_id` is not valid".to_owned()));
         }
-        let application = ids.application_ids.application_id;
-        let application = applications.into_iter().find(|one| one.id() == application).ok_or(Refusal::Application)?;
+        let id = ids.application_ids.application_id;
+        let mut matching = applications.into_iter().filter(|one| one.id() == id);
+        let application = matching.next().ok_or(Refusal::Application)?;
+        if matching.next().is_some() {
+            return Err(Refusal::Ambiguous);
+        }
         if let Some(push) = push {
             self.ids.learn(application, push);
         }
@@ -138,22 +161,20 @@ impl Webhook {
         let ack = Ack::new(async move { _ = done.send(()) }, permit);
         let (topic, device) = (topic.to_string(), device_key(topic.application, topic.device));
         self.lanes.add(&device, Delivery { topic, payload: body, is_repeated: false, ack });
-        published.await.map_err(|_| Refusal::Unpublished)
+        // It is published when that is possible again, and a copy of it is dropped.
+        let published = timeout(PUBLISH_WAIT_MAX, published).await.map_err(|_| Refusal::Unpublished)?;
+        published.map_err(|_| Refusal::Unpublished)
     }
-}
-
-fn has_key(application: &Application, key: &[u8]) -> bool {
-    verify_slices_are_equal(application.webhook_key.current().expose().as_bytes(), key).is_ok()
 }
 
 impl Kinded for Refusal {
     fn kind(&self) -> Kind {
         match self {
             Self::Key => Kind::Unauthenticated,
-            Self::Application => Kind::Denied,
+            Self::Application | Self::Ambiguous => Kind::Denied,
             Self::TooLarge => Kind::TooLarge,
             Self::Malformed(_) => Kind::Invalid,
-            Self::Busy | Self::Unpublished => Kind::Unavailable,
+            Self::Busy | Self::Unpublished | Self::Unverified => Kind::Unavailable,
         }
     }
 }

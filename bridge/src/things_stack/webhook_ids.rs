@@ -4,40 +4,43 @@
 //! address that it has to be: downlinks, and the key with them, never go anywhere but to The Things Stack's API.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex, PoisonError},
 };
 
-use super::application::Application;
-
-/// Maximum length of an id.
-const ID_BYTES_MAX: usize = 36;
+use super::{application::Application, topic::is_id};
 
 /// The ids of webhooks, by application.
 pub(super) struct WebhookIds {
     /// The URL of the API.
     api: String,
     ids: Mutex<HashMap<String, Arc<str>>>,
+    /// Applications with a webhook that has another address, each of which is logged once.
+    elsewhere: Mutex<HashSet<String>>,
 }
 
 impl WebhookIds {
     pub(super) fn new(api: &str) -> Self {
-        Self { api: api.trim_end_matches('/').to_owned(), ids: Mutex::default() }
+        Self { api: api.trim_end_matches('/').to_owned(), ids: Mutex::default(), elsewhere: Mutex::default() }
     }
 
     /// Takes the id from the address that a request of the application has for downlinks.
     pub(super) fn learn(&self, application: &Application, push: &str) {
-        let Some(id) = self.id(application, push) else {
+        let Some(id) = self.id(application, push) else { return self.elsewhere(application) };
+        let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        if ids.get(&application.uid).is_none_or(|known| **known != *id) {
+            ids.insert(application.uid.clone(), id.into());
+        }
+    }
+
+    fn elsewhere(&self, application: &Application) {
+        let mut elsewhere = self.elsewhere.lock().unwrap_or_else(PoisonError::into_inner);
+        if elsewhere.insert(application.uid.clone()) {
             tracing::warn!(
                 application = application.uid,
                 api = self.api,
                 "a webhook has another address for downlinks than the API: using the API"
             );
-            return;
-        };
-        let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
-        if ids.get(&application.uid).is_none_or(|known| **known != *id) {
-            ids.insert(application.uid.clone(), id.into());
         }
     }
 
@@ -51,8 +54,6 @@ impl WebhookIds {
         let rest = rest.strip_prefix(application.id())?.strip_prefix("/webhooks/")?;
         let (id, rest) = rest.split_once("/devices/")?;
         let (device, operation) = rest.split_once('/')?;
-        let is_valid = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        let is_id = |id: &str| !id.is_empty() && id.len() <= ID_BYTES_MAX && id.bytes().all(is_valid);
         (is_id(id) && is_id(device) && operation == "down/push").then_some(id)
     }
 }

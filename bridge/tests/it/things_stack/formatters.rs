@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use bridge::Error;
-use testing::MqttClient;
+use bridge::{Error, things_stack::ThingsStackApplication};
+use testing::{MqttClient, things_stack_uplink};
 
-use super::harness::{APPLICATION_ID, Network, javascript, next_up, send};
+use super::harness::{APPLICATION_ID, Network, javascript, next_report_and_up, next_up, send};
 
 fn returns(text: &str) -> String {
     format!("function decodeUplink(input) {{ return {{data: {{from: '{text}'}}}} }}")
@@ -105,4 +105,29 @@ async fn a_start_that_cannot_work_says_why() {
     assert!(message(network.try_bridge().await).contains("--to"));
     network.settings.applications.clear();
     assert!(message(network.try_bridge().await).contains("--application"));
+}
+
+#[tokio::test]
+async fn what_the_key_of_one_application_may_not_read_others_may() {
+    let Some(mut network) = Network::start().await else { return };
+    let version = json!({"brand_id": "b", "model_id": "m", "firmware_version": "1.0", "band_id": "EU_863_870"});
+    network.api.set_repository("b/m/1.0/EU_863_870/uplink/decoder", &returns("repository"));
+    let formatters = json!({"up_formatter": "FORMATTER_REPOSITORY"});
+    let known = json!({"formatters": formatters, "version_ids": version});
+    for application in [APPLICATION_ID, "other"] {
+        network.api.set_device(application, "dev1", known.clone());
+    }
+    network.api.refuse_repository(APPLICATION_ID);
+    network.settings.applications.push(ThingsStackApplication { id: "other@lab".to_owned(), key_file: None });
+    network.settings.refresh_interval_ms = 3_600_000;
+    let _bridge = network.bridge().await;
+    let (mut things_stack, mut application) = (network.things_stack().await, network.application().await);
+    send(&mut things_stack, "dev1", 1, "AQ==").await;
+    let (report, up) = next_report_and_up(&mut application).await;
+    assert!(report["data"]["message"].as_str().unwrap().contains("may not read model"), "{report}");
+    assert_eq!(up["uplink_message"].get("decoded_payload"), None);
+    let other = things_stack_uplink("dev1", 1, "AQ==").to_string().replace("\"sensors\"", "\"other\"");
+    things_stack.publish("v3/other@lab/devices/dev1/up", other).await;
+    let up = next_up(&mut application).await;
+    assert_eq!(up["uplink_message"]["decoded_payload"], json!({"from": "repository"}));
 }

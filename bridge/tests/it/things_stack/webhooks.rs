@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use bridge::things_stack::ThingsStackApplication;
 use reqwest::{Client, Response};
 use serde_json::{Value, json};
 use testing::{MqttClient, THINGS_STACK_KEY, things_stack_uplink};
@@ -76,10 +77,14 @@ async fn a_request_without_the_key_is_refused_and_nothing_is_processed() {
     }
     let headers = [("authorization", &*bearer)];
     let of_another = uplink(1).replace(r#""application_id":"sensors""#, r#""application_id":"other""#);
-    let hostile = uplink(1).replace(r#""device_id":"dev1""#, r#""device_id":"dev1/up""#);
+    let of_device = |id: &str| uplink(1).replace(r#""device_id":"dev1""#, &format!(r#""device_id":"{id}""#));
     for (status, body) in [
         (403, of_another),
-        (400, hostile),
+        (400, of_device("")),
+        (400, of_device("dev1/up")),
+        (400, of_device(r"dev\u0001")),
+        (400, of_device("Dev1")),
+        (400, of_device(&"d".repeat(70_000))),
         (400, "not json".to_owned()),
         (400, "{}".to_owned()),
         (400, uplink(1).replace("uplink_message", "unknown_message")),
@@ -104,6 +109,55 @@ async fn a_secret_of_its_own_takes_the_place_of_the_api_key() {
     assert_eq!(post(address, &[("x-downlink-apikey", THINGS_STACK_KEY)], uplink(1)).await.status(), 401);
     assert_eq!(post(address, &[("authorization", "Bearer hush")], uplink(2)).await.status(), 200);
     assert_eq!(next_up(&mut application).await["uplink_message"]["f_cnt"], 2);
+}
+
+/// The status that a request gets in the end: files are read again within a second.
+async fn wait_for_status(address: SocketAddr, key: &str, status: u16) {
+    let answered = async { while post(address, &[("x-downlink-apikey", key)], uplink(1)).await.status() != status {} };
+    crate::harness::soon("the answer", answered).await;
+}
+
+#[tokio::test]
+async fn a_key_that_was_replaced_is_not_accepted_again() {
+    let set = |network: &mut Network| {
+        let file = network.dir.path().join("webhook.key");
+        std::fs::write(&file, "old").unwrap();
+        network.settings.webhook.key_file = Some(file);
+    };
+    let Some((network, _bridge, _application, address)) = start(set).await else { return };
+    let file = network.settings.webhook.key_file.clone().unwrap();
+    wait_for_status(address, "old", 200).await;
+    std::fs::write(&file, "new").unwrap();
+    wait_for_status(address, "new", 200).await;
+    assert_eq!(post(address, &[("x-downlink-apikey", "old")], uplink(1)).await.status(), 401);
+    // Nobody can say which key it is now.
+    std::fs::remove_file(&file).unwrap();
+    wait_for_status(address, "new", 503).await;
+    assert_eq!(post(address, &[("x-downlink-apikey", "old")], uplink(1)).await.status(), 503);
+}
+
+#[tokio::test]
+async fn tenants_cannot_share_a_key_for_applications_with_the_same_id() {
+    let Some(mut network) = Network::start().await else { return };
+    network.settings.webhook.listen = "127.0.0.1:0".to_owned();
+    let application = |tenant: &str| ThingsStackApplication { id: format!("sensors@{tenant}"), key_file: None };
+    network.settings.applications = vec![application("one"), application("two")];
+    let error = network.try_bridge().await.err().unwrap().to_string();
+    assert!(error.contains("`sensors@one` and `sensors@two`"), "{error}");
+
+    // Their keys may become the same later.
+    let set = |network: &mut Network| {
+        let other = network.dir.path().join("other.key");
+        std::fs::write(&other, "other").unwrap();
+        network.settings.applications = vec![application("lab"), application("two")];
+        network.settings.applications[1].key_file = Some(other);
+        network.settings.key_file = Some(network.dir.path().join("key"));
+        network.api.accept_any_key();
+    };
+    let Some((network, _bridge, _application, address)) = start(set).await else { return };
+    wait_for_status(address, "other", 200).await;
+    std::fs::write(network.dir.path().join("key"), "other").unwrap();
+    wait_for_status(address, "other", 403).await;
 }
 
 #[tokio::test]
@@ -150,4 +204,17 @@ async fn a_message_that_cannot_be_published_now_is_not_confirmed() {
     assert_eq!(refused.unwrap(), 503);
     network.broker.start_again();
     assert_eq!(crate::harness::soon("the response", waiting).await.unwrap(), 200);
+}
+
+#[tokio::test]
+async fn a_message_for_a_broker_that_is_away_is_refused_soon_and_published_once_later() {
+    let Some((mut network, _bridge, _application, address)) = start(|_| ()).await else { return };
+    network.broker.stop();
+    assert_eq!(post(address, &[("x-downlink-apikey", THINGS_STACK_KEY)], uplink(1)).await.status(), 503);
+    network.broker.start_again();
+    let mut application = network.application().await;
+    for counter in [1, 2] {
+        assert_eq!(post(address, &[("x-downlink-apikey", THINGS_STACK_KEY)], uplink(counter)).await.status(), 200);
+    }
+    while next_up(&mut application).await["uplink_message"]["f_cnt"] != 2 {}
 }
