@@ -9,7 +9,11 @@ use server::status::ErrorChain;
 use types::Clock;
 
 use super::{
-    directory::Directory, failed_downlink::FailedDownlink, formatter::no_formatter, topic::Topic, uplink::unwritable,
+    directory::Directory,
+    failed_downlink::{DOWNLINKS_MAX, FailedDownlink},
+    formatter::no_formatter,
+    topic::Topic,
+    uplink::unwritable,
     webhook_ids::WebhookIds,
 };
 use crate::{
@@ -80,6 +84,10 @@ impl Downlinks {
             return Err(CodecError::Command("`downlinks` is missing: it must be an array".to_owned()));
         };
         let items: Vec<&RawValue> = serde_json::from_str(&downlinks).map_err(malformed)?;
+        if items.len() > DOWNLINKS_MAX {
+            let count = items.len();
+            return Err(CodecError::Command(format!("it has {count} downlinks: at most {DOWNLINKS_MAX} are allowed")));
+        }
         let (mut translated, mut has_encoded) = (Vec::with_capacity(items.len()), false);
         for item in items {
             let downlink = Members::parse(item.get().as_bytes()).map_err(malformed)?;

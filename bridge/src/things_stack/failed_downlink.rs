@@ -7,6 +7,8 @@ use types::Timestamp;
 use super::{report::DeviceIds, topic::Topic};
 use crate::outcome::CodecError;
 
+/// Maximum number of downlinks in a request. Of more, none is reported, because each takes a message of its own.
+pub(super) const DOWNLINKS_MAX: usize = 100;
 /// The code of an invalid argument, which is that of gRPC.
 const INVALID_ARGUMENT: u32 = 3;
 
@@ -50,9 +52,10 @@ struct CorrelationIds {
 }
 
 impl<'a> FailedDownlink<'a> {
-    /// One for each downlink of a request, and one for a request that is malformed.
+    /// One for each downlink of a request, and one for a request that is malformed or has too many.
     pub(super) fn all(topic: Topic<'a>, request: &'a [u8], error: &CodecError, received_at: Timestamp) -> Vec<Self> {
         let downlinks = serde_json::from_slice::<Request<'a>>(request).map(|request| request.downlinks);
+        let downlinks = downlinks.ok().filter(|downlinks| downlinks.len() <= DOWNLINKS_MAX);
         let downlinks = downlinks.unwrap_or_default().into_iter().map(Some);
         let failed = |downlink: Option<&'a RawValue>| {
             let ids: CorrelationIds =

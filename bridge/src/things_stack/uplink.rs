@@ -30,6 +30,11 @@ impl Uplinks {
         };
         let is_done = match topic.rest {
             "up" => self.uplink(topic, &payload).await,
+            // Published again, they would be taken for those of an application.
+            "down/push" | "down/replace" => {
+                metrics::event("ignored");
+                true
+            }
             _ => self.other(topic, &payload).await,
         };
         if is_done {

@@ -111,6 +111,22 @@ async fn what_cannot_be_encoded_or_queued_fails_as_in_the_things_stack() {
     assert_eq!(network.api.next_downlink(), None);
 }
 
+/// Otherwise a small message would become very many.
+#[tokio::test]
+async fn too_many_downlinks_at_once_fail_as_one() {
+    let Some((network, _bridge, mut application)) = start().await else { return };
+    push(&mut application, "dev1", "push", json!({"downlinks": vec![0; 101]})).await;
+    push(&mut application, "dev1", "push", json!({"downlinks": [0]})).await;
+    for message in ["at most 100", "not a JSON object"] {
+        let failed = application.next().await.json();
+        let error = &failed["downlink_failed"]["error"];
+        assert!(error["message_format"].as_str().unwrap().contains(message), "{error}");
+    }
+    let most = vec![json!({"f_port": 1, "frm_payload": "AQ=="}); 100];
+    push(&mut application, "dev1", "push", json!({"downlinks": most})).await;
+    assert_eq!(next_downlink(&network).await.1["downlinks"].as_array().unwrap().len(), 100);
+}
+
 #[tokio::test]
 async fn a_downlink_waits_for_an_api_that_is_away() {
     let Some((network, _bridge, mut application)) = start().await else { return };

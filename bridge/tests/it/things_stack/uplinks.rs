@@ -136,3 +136,15 @@ async fn an_unknown_device_is_reported_and_keeps_what_the_network_decoded() {
     assert!(report["data"]["message"].as_str().unwrap().contains("no device sensors@lab/deleted"), "{report}");
     assert_eq!(up["uplink_message"]["decoded_payload"], json!({"theirs": 1.5}));
 }
+
+/// The bridge itself would take it for one of an application.
+#[tokio::test]
+async fn a_downlink_that_comes_from_the_network_goes_nowhere() {
+    let Some((network, _bridge, mut things_stack, mut application)) = start().await else { return };
+    application.subscribe("v3/+/devices/+/down/push").await;
+    let downlinks = json!({"downlinks": [{"f_port": 1, "frm_payload": "AQ=="}]}).to_string();
+    things_stack.publish(&topic("dev1", "down/push"), downlinks).await;
+    send(&mut things_stack, "dev1", 1, "AQ==").await;
+    assert_eq!(next_up(&mut application).await["uplink_message"]["f_cnt"], 1);
+    assert_eq!(network.api.next_downlink(), None);
+}
