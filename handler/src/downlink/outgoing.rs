@@ -12,10 +12,7 @@ use std::{
 use futures::future::BoxFuture;
 use server::status::ErrorChain;
 use store::Store;
-use tokio::{
-    sync::{Mutex as AsyncMutex, mpsc},
-    time::sleep,
-};
+use tokio::{sync::mpsc, time::sleep};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use types::{
     AppId, DevEui, DevId, Downlink, DownlinkEvent, DownlinkOutcome, DownlinkSentEvent, NetworkDownlink, NetworkRefusal,
@@ -30,7 +27,7 @@ use crate::{
     output::{Event, Kept, Message, Output},
 };
 
-/// How many devices are served at once.
+/// How many devices of an application are served at once.
 const LANES: usize = 16;
 /// How many devices wait for each lane; others are found by the next search.
 const WAITING_MAX: usize = 1024;
@@ -56,8 +53,7 @@ pub struct Outgoing {
     store: Arc<dyn Store>,
     output: Arc<dyn Output>,
     /// Set once the networks are there, which report to [`Self::report`].
-    networks: OnceLock<Networks>,
-    lanes: Vec<Lane>,
+    lanes: OnceLock<BTreeMap<AppId, Lanes>>,
     hasher: RandomState,
     /// Devices whose downlink is being handed over: reports about it wait until its id is known.
     busy: Mutex<HashSet<Address>>,
@@ -65,24 +61,17 @@ pub struct Outgoing {
     tasks: TaskTracker,
 }
 
-/// Devices that are served one after the other.
-struct Lane {
-    sender: mpsc::Sender<Address>,
-    receiver: AsyncMutex<mpsc::Receiver<Address>>,
-}
+/// The devices of an application that wait to be served, those of a lane one after the other. Each application has
+/// lanes of its own, so that a network that is slow to answer holds up its own devices only.
+type Lanes = Vec<mpsc::Sender<DevId>>;
 
 impl Outgoing {
     /// Nothing leaves before [`Self::start`].
     pub fn new(store: Arc<dyn Store>, output: Arc<dyn Output>) -> Self {
-        let lane = || {
-            let (sender, receiver) = mpsc::channel(WAITING_MAX);
-            Lane { sender, receiver: AsyncMutex::new(receiver) }
-        };
         Self {
             store,
             output,
-            networks: OnceLock::new(),
-            lanes: std::iter::repeat_with(lane).take(LANES).collect(),
+            lanes: OnceLock::new(),
             hasher: RandomState::new(),
             busy: Mutex::default(),
             stop: CancellationToken::new(),
@@ -92,15 +81,23 @@ impl Outgoing {
 
     /// Sends what is in the queues of these applications' devices, and what will be.
     pub fn start(self: &Arc<Self>, networks: Networks) {
-        if networks.is_empty() || self.networks.set(networks).is_err() {
+        let open = |app_id: &AppId| {
+            let (senders, receivers): (Lanes, Vec<_>) = (0..LANES).map(|_| mpsc::channel(WAITING_MAX)).unzip();
+            ((app_id.clone(), senders), receivers)
+        };
+        let (lanes, receivers): (_, Vec<_>) = networks.keys().map(open).unzip();
+        if self.lanes.set(lanes).is_err() {
             return;
         }
-        for lane in 0..LANES {
+        for ((app_id, network), receivers) in networks.into_iter().zip(receivers) {
+            for devices in receivers {
+                let (this, app_id, network) = (self.clone(), app_id.clone(), network.clone());
+                self.tasks.spawn(async move { this.serve(&app_id, network.as_ref(), devices).await });
+            }
             let this = self.clone();
-            self.tasks.spawn(async move { this.serve(lane).await });
+            let search = async move { this.search(&app_id).await };
+            self.tasks.spawn(self.stop.clone().run_until_cancelled_owned(search));
         }
-        let this = self.clone();
-        self.tasks.spawn(self.stop.clone().run_until_cancelled_owned(async move { this.search().await }));
     }
 
     /// Finishes what is being handed over.
@@ -112,14 +109,14 @@ impl Outgoing {
 
     /// Whether the downlinks of an application leave through a network.
     pub(super) fn has_network(&self, app_id: &AppId) -> bool {
-        self.network(app_id).is_some()
+        self.lanes.get().is_some_and(|lanes| lanes.contains_key(app_id))
     }
 
     /// A device has a new downlink.
     pub(super) fn added(&self, app_id: &AppId, dev_id: &DevId) {
-        if self.network(app_id).is_some() {
+        if let Some(lane) = self.lane(app_id, dev_id) {
             // The next search finds it if there is no room.
-            _ = self.lane(app_id, dev_id).try_send((app_id.clone(), dev_id.clone()));
+            _ = lane.try_send(dev_id.clone());
         }
     }
 
@@ -152,12 +149,9 @@ impl Outgoing {
         self.publish(app_id, dev_id, event).wait().await
     }
 
-    async fn serve(&self, lane: usize) {
-        let Some(lane) = self.lanes.get(lane) else { return };
-        let mut devices = lane.receiver.lock().await;
-        while let Some(Some((app_id, dev_id))) = self.stop.run_until_cancelled(devices.recv()).await {
-            let Some(network) = self.network(&app_id) else { continue };
-            if let Err(error) = self.send_all(network.as_ref(), &app_id, &dev_id).await {
+    async fn serve(&self, app_id: &AppId, network: &dyn Network, mut devices: mpsc::Receiver<DevId>) {
+        while let Some(Some(dev_id)) = self.stop.run_until_cancelled(devices.recv()).await {
+            if let Err(error) = self.send_all(network, app_id, &dev_id).await {
                 tracing::warn!(%app_id, %dev_id, error = %ErrorChain(&error), "cannot hand a downlink over: trying again");
             }
         }
@@ -209,18 +203,16 @@ impl Outgoing {
     }
 
     /// Finds downlinks that could not leave before, also those from before a restart.
-    async fn search(&self) {
+    async fn search(&self, app_id: &AppId) {
         loop {
-            for app_id in self.networks.get().into_iter().flatten().map(|(app_id, _)| app_id) {
-                if let Err(error) = self.search_in(app_id).await {
-                    tracing::warn!(%app_id, error = %ErrorChain(&error), "cannot search the queues of devices");
-                }
+            if let Err(error) = self.search_once(app_id).await {
+                tracing::warn!(%app_id, error = %ErrorChain(&error), "cannot search the queues of devices");
             }
             sleep(SEARCH_INTERVAL).await;
         }
     }
 
-    async fn search_in(&self, app_id: &AppId) -> Result<(), Error> {
+    async fn search_once(&self, app_id: &AppId) -> Result<(), Error> {
         let prefix = store_keys::all_downlinks(app_id)?;
         let mut last = None;
         loop {
@@ -228,21 +220,18 @@ impl Outgoing {
             let Some(end) = queues.back().map(|queue| queue.key.clone()) else { return Ok(()) };
             for queue in queues.drain(..) {
                 let dev_id: DevId = queue.key.path().strip_prefix(prefix.path()).unwrap_or_default().parse()?;
-                let lane = self.lane(app_id, &dev_id);
-                // It fails only when the lanes have ended.
-                _ = lane.send((app_id.clone(), dev_id)).await;
+                if let Some(lane) = self.lane(app_id, &dev_id) {
+                    // It fails only when the lanes have ended.
+                    _ = lane.send(dev_id).await;
+                }
             }
             last = Some(end);
         }
     }
 
-    fn network(&self, app_id: &AppId) -> Option<&Arc<dyn Network>> {
-        self.networks.get()?.get(app_id)
-    }
-
-    fn lane(&self, app_id: &AppId, dev_id: &DevId) -> &mpsc::Sender<Address> {
-        let lane = self.hasher.hash_one((app_id, dev_id)) as usize % LANES;
-        &self.lanes[lane].sender
+    /// The lane of a device; none if no network takes downlinks of its application.
+    fn lane(&self, app_id: &AppId, dev_id: &DevId) -> Option<&mpsc::Sender<DevId>> {
+        self.lanes.get()?.get(app_id)?.get(self.hasher.hash_one(dev_id) as usize % LANES)
     }
 
     fn publish(&self, app_id: &AppId, dev_id: &DevId, event: Event) -> Kept {

@@ -64,7 +64,11 @@ pub(super) async fn put(
 fn insert(mut queue: VecDeque<Downlink>, downlink: &Downlink, schedule: Schedule) -> Result<VecDeque<Downlink>, Error> {
     match schedule {
         Schedule::Replace => queue = [downlink.clone()].into(),
-        Schedule::First => queue.push_front(downlink.clone()),
+        Schedule::First => {
+            // What the network has taken is replaced by whatever leaves first.
+            let schedule = queue.front_mut().and_then(|front| front.schedule.take());
+            queue.push_front(Downlink { schedule, ..downlink.clone() });
+        }
         Schedule::Last => queue.push_back(downlink.clone()),
     }
     if queue.len() <= QUEUE_MAX {

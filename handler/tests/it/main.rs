@@ -8,6 +8,7 @@ mod eui_claims;
 mod harness;
 mod mqtt_client;
 mod network_reports;
+mod outgoing;
 mod output;
 mod recording_output;
 mod records;

@@ -44,13 +44,17 @@ pub(super) async fn done(
     downlink: &Downlink,
     handed_over: Option<HandedOver>,
 ) -> Result<(), Error> {
-    let text = serde_json::to_string(downlink)?;
+    let replaces = downlink.schedule.as_deref() == Some(REPLACE);
     change(store, app_id, dev_id, |queue, taken| {
         // The application may have changed the queue in the meantime.
-        let place = queue.iter().position(|other| serde_json::to_string(other).is_ok_and(|other| other == text));
-        place.map(|place| queue.remove(place));
+        let place = queue.iter().position(|other| is_same(other, downlink));
+        let removed = place.and_then(|place| queue.remove(place));
         if let Some(handed_over) = &handed_over {
-            if downlink.schedule.as_deref() == Some(REPLACE) {
+            if replaces {
+                if let (Some(_), Some(front)) = (removed, queue.front_mut()) {
+                    // One was put before it, and must not replace it now.
+                    front.schedule = None;
+                }
                 taken.clear();
             }
             taken.push_back(handed_over.clone());
@@ -58,6 +62,12 @@ pub(super) async fn done(
         }
     })
     .await
+}
+
+/// Whether two downlinks are the same, apart from whether they replace others.
+fn is_same(one: &Downlink, other: &Downlink) -> bool {
+    let text = |downlink: &Downlink| serde_json::to_string(&Downlink { schedule: None, ..downlink.clone() });
+    matches!((text(one), text(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 /// The downlink that a network has taken under this id. It is forgotten if `remove` says so.
