@@ -234,7 +234,7 @@ impl Settings {
         let file = global.config.clone().or_else(|| candidates.into_iter().find(|path| path.exists()));
         let mut layers = Layers::new();
         if let Some(path) = &file {
-            layers = layers.file(path);
+            layers = layers.file_with_list(path, "bridge", "into");
         }
         let mut settings: Self = flags(layers.environment(env::vars()), global).load()?;
         if settings.data_dir.as_os_str().is_empty() {

@@ -7,8 +7,8 @@ use std::path::Path;
 use figment::{
     Figment, Metadata, Source,
     error::Kind,
-    providers::{Format, Serialized},
-    value::Value,
+    providers::{Data, Format, Serialized},
+    value::{Dict, Value},
 };
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -38,6 +38,12 @@ impl Layers {
     /// Adds a TOML file; `load` fails when it cannot be read.
     pub fn file(self, path: &Path) -> Self {
         Self { figment: self.figment.merge(Toml::file_exact(path)) }
+    }
+
+    /// Adds a TOML file in which a table may be written as the list of one of its members alone, so that `[[table]]`
+    /// stands for `[[table.member]]`. Other layers can still set the table's other members.
+    pub fn file_with_list(self, path: &Path, table: &'static str, member: &'static str) -> Self {
+        Self { figment: self.figment.merge(WithList { file: Toml::file_exact(path), table, member }) }
     }
 
     /// Adds variables such as `AIRLOCK_HANDLER__ID` for `handler.id`; ignores those without our prefix.
@@ -128,6 +134,31 @@ impl Format for Toml {
     }
 }
 
+/// A file in which the list of a table's member may stand for the table.
+struct WithList {
+    file: Data<Toml>,
+    table: &'static str,
+    member: &'static str,
+}
+
+impl figment::Provider for WithList {
+    fn metadata(&self) -> Metadata {
+        self.file.metadata()
+    }
+
+    fn data(&self) -> figment::Result<figment::value::Map<figment::Profile, Dict>> {
+        let mut data = self.file.data()?;
+        for settings in data.values_mut() {
+            if let Some(table) = settings.get_mut(self.table)
+                && matches!(table, Value::Array(..))
+            {
+                *table = Dict::from([(self.member.to_owned(), table.clone())]).into();
+            }
+        }
+        Ok(data)
+    }
+}
+
 /// A value with the name of its variable or flag.
 struct Named<T> {
     name: String,
@@ -139,7 +170,7 @@ impl<T: Serialize> figment::Provider for Named<T> {
         Metadata::named(self.name.clone())
     }
 
-    fn data(&self) -> figment::Result<figment::value::Map<figment::Profile, figment::value::Dict>> {
+    fn data(&self) -> figment::Result<figment::value::Map<figment::Profile, Dict>> {
         self.value.data()
     }
 }

@@ -168,3 +168,17 @@ names = ["a"]
 "#;
     assert_eq!(print(&settings).unwrap(), expected);
 }
+
+#[test]
+fn a_list_that_stands_for_a_table_stays_beside_other_members() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("airlock.toml");
+    fs::write(&path, "handler = ['b', 'c']").unwrap();
+    let layers = Layers::new().file_with_list(&path, "handler", "names");
+    let layers = layers.environment(variables(&[("AIRLOCK_HANDLER__TIMEOUT_MS", "7")]));
+    let Handler { timeout_ms, names, .. } = layers.load::<Settings>().unwrap().handler;
+    assert_eq!((timeout_ms, names), (7, vec!["b".to_owned(), "c".to_owned()]));
+    fs::write(&path, "handler = [1]").unwrap();
+    let error = refusal(&Layers::new().file_with_list(&path, "handler", "names"));
+    assert!(error.starts_with("setting `handler.names") && error.contains(&path.display().to_string()), "{error}");
+}
