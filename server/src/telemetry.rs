@@ -57,7 +57,7 @@ pub struct TelemetrySettings {
 impl Default for TelemetrySettings {
     fn default() -> Self {
         Self {
-            level: "info,mqtt5=error".to_owned(),
+            level: "info,mqtt5=error,rumqttc=error".to_owned(),
             format: LogFormat::Auto,
             audit_file: None,
             audit_file_bytes_max: 16 * 1024 * 1024,

@@ -26,6 +26,25 @@ impl Network {
         }
     }
 
+    /// What it calls the functions that decode.
+    pub(super) fn codecs(&self) -> &'static str {
+        match self {
+            Self::ChirpStack(_) => "codecs",
+            Self::ThingsStack(_) => "formatters",
+        }
+    }
+
+    /// What becomes of messages that were not published when the bridge stopped.
+    pub(super) fn unpublished_text(&self) -> &'static str {
+        match self {
+            Self::ChirpStack(_) => "they come again on the next start, if their quality of service is 1",
+            Self::ThingsStack(settings) if settings.webhook.listen.is_empty() => {
+                "the storage integration has the uplinks, for the next start"
+            }
+            Self::ThingsStack(_) => "The Things Stack was not told that it had delivered them",
+        }
+    }
+
     /// What to say when it is ready.
     pub(super) fn ready_text(&self, prefix: &str) -> String {
         let from = match self {

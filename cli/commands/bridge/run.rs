@@ -74,7 +74,7 @@ async fn publish(
     match shutdown.drain(stopped, drain).await {
         Drained::Finished => say("Stopped"),
         Drained::TimedOut | Drained::Forced => {
-            say("Stopped before all messages were published: the broker keeps the others for the next start")
+            say(format_args!("Stopped before all messages were published: {}", network.unpublished_text()))
         }
     }
 }

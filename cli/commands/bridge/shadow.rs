@@ -105,9 +105,9 @@ pub(super) async fn run(
     telemetry::serve(settings, metrics, shutdown, |health| shadow.report_to(health)).await?;
     tokio::select! {
         () = shadow.ready() => say(format_args!(
-            "Comparing the codecs of {} with our own runs of them. Nothing is published.\n\
+            "Comparing the {} of {} with our own runs of them. Nothing is published.\n\
              Press Ctrl-C for the report; `kill -USR1 {}` writes it and goes on.",
-            network.source(), std::process::id()
+            network.codecs(), network.source(), std::process::id()
         ))?,
         () = shutdown.requested.cancelled() => {}
     }
