@@ -2,8 +2,9 @@
 
 use std::{
     collections::HashMap,
+    hash::{BuildHasher, RandomState},
     num::NonZeroUsize,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -16,7 +17,9 @@ use crate::{Error, backoff::Backoff, look_up::is_final, network::Route};
 
 /// Maximum number of applications whose name is remembered.
 const NAMES_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
-/// How long a name is remembered.
+/// Maximum number of applications that are asked for at once.
+const TURNS: usize = 16;
+/// How long a name is used before it is asked for again.
 const NAME_AGE_MAX: Duration = Duration::from_secs(60);
 
 /// The receivers, by ids and names of applications.
@@ -24,8 +27,9 @@ pub(super) struct Routes {
     by_id: HashMap<String, Route>,
     by_name: HashMap<String, Route>,
     names: Mutex<LruCache<String, (Instant, Option<String>)>>,
-    /// One question at a time.
-    turn: AsyncMutex<()>,
+    /// One question at a time for the same application.
+    turns: [AsyncMutex<()>; TURNS],
+    hasher: RandomState,
 }
 
 impl Routes {
@@ -52,51 +56,67 @@ impl Routes {
             return Err(refused("is empty: name an application of ChirpStack and one of Airlock".to_owned()));
         }
         let names = Mutex::new(LruCache::new(NAMES_MAX));
-        Ok(Self { by_id, by_name, names, turn: AsyncMutex::default() })
+        Ok(Self { by_id, by_name, names, turns: Default::default(), hasher: RandomState::new() })
     }
 
-    /// Who takes an application's events, if somebody does. Waits for an API that cannot be reached, because the
-    /// name in an event is only what the sender of the event says.
+    /// Who takes an application's events, if somebody does. Waits for an API that cannot be reached, because the name
+    /// in an event is what its sender wrote.
     pub(super) async fn find(&self, id: &str, api: Option<&ChirpStackClient>) -> Option<&Route> {
-        if let Some(route) = self.by_id.get(id) {
-            return Some(route);
-        }
-        let api = api.filter(|_| !self.by_name.is_empty())?;
-        let name = self.name(id, api).await?;
-        self.by_name.get(&name)
-    }
-
-    /// The name of an application; none if the API key may not read it, whose events are none of ours then.
-    async fn name(&self, id: &str, api: &ChirpStackClient) -> Option<String> {
-        if let Some(name) = self.known(id) {
-            return name;
-        }
-        let _turn = self.turn.lock().await;
+        // One event asks for all that wait for the same answer.
+        let _turn = match self.is_known(id) {
+            true => None,
+            false => Some(self.turns[self.hasher.hash_one(id) as usize % TURNS].lock().await),
+        };
         let mut backoff = Backoff::new();
         loop {
-            if let Some(name) = self.known(id) {
-                return name;
-            }
-            let name = match api.application(id).await {
-                Ok(response) => response.application.map(|application| application.name),
-                // A key that is not accepted at all is replaced some time.
-                Err(error) if is_final(&error) && api.check().await.is_ok() => None,
+            match self.try_find(id, api).await {
+                Ok(route) => return route,
                 Err(error) => {
                     tracing::warn!(id, error = %ErrorChain(&error), "cannot ask ChirpStack for the name of an application: its events wait");
                     backoff.pause().await;
-                    continue;
                 }
-            };
-            let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-            names.put(id.to_owned(), (Instant::now(), name.clone()));
-            return name;
+            }
         }
     }
 
-    fn known(&self, id: &str) -> Option<Option<String>> {
-        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+    /// The same, or why the API cannot say it now.
+    pub(super) async fn try_find(&self, id: &str, api: Option<&ChirpStackClient>) -> client::Result<Option<&Route>> {
+        if let Some(route) = self.by_id.get(id) {
+            return Ok(Some(route));
+        }
+        let Some(api) = api.filter(|_| !self.by_name.is_empty()) else { return Ok(None) };
+        Ok(self.name(id, api).await?.and_then(|name| self.by_name.get(&name)))
+    }
+
+    fn is_known(&self, id: &str) -> bool {
+        self.by_id.contains_key(id) || self.known(id, NAME_AGE_MAX).is_some()
+    }
+
+    /// The name of an application; none if the API key may not read it, whose events are none of ours then.
+    async fn name(&self, id: &str, api: &ChirpStackClient) -> client::Result<Option<String>> {
+        if let Some(name) = self.known(id, NAME_AGE_MAX) {
+            return Ok(name);
+        }
+        let name = match api.application(id).await {
+            Ok(response) => response.application.map(|application| application.name),
+            // A key that is not accepted at all is replaced some time.
+            Err(error) if is_final(&error) && api.check().await.is_ok() => None,
+            // The last answer is good enough until there is another: names hardly ever change.
+            Err(error) => self.known(id, Duration::MAX).ok_or(error)?,
+        };
+        self.names().put(id.to_owned(), (Instant::now(), name.clone()));
+        Ok(name)
+    }
+
+    fn known(&self, id: &str, age_max: Duration) -> Option<Option<String>> {
+        let mut names = self.names();
         let (when, name) = names.get(id)?;
-        (when.elapsed() < NAME_AGE_MAX).then(|| name.clone())
+        (when.elapsed() < age_max).then(|| name.clone())
+    }
+
+    fn names(&self) -> MutexGuard<'_, LruCache<String, (Instant, Option<String>)>> {
+        // A panic elsewhere leaves the names usable.
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -113,8 +133,11 @@ fn is_id(application: &str) -> bool {
 mod tests {
     use std::sync::Arc;
 
+    use client::Trust;
     use futures::future::BoxFuture;
-    use types::{NetworkEvent, NetworkRefusal};
+    use testing::{CHIRPSTACK_APPLICATION, CHIRPSTACK_APPLICATION_NAME, CHIRPSTACK_TOKEN, ChirpStackApi, Proxy};
+    use tokio::time::{advance, pause, resume, timeout};
+    use types::{NetworkEvent, NetworkRefusal, Secret};
 
     use super::*;
     use crate::network::Receiver;
@@ -125,6 +148,29 @@ mod tests {
         fn receive(&self, _event: NetworkEvent) -> BoxFuture<'_, Result<(), NetworkRefusal>> {
             Box::pin(async { Ok(()) })
         }
+    }
+
+    fn route(application: &str) -> Route {
+        Route { application: application.to_owned(), app_id: "my-app".parse().unwrap(), receiver: Arc::new(Nobody) }
+    }
+
+    #[tokio::test]
+    async fn a_name_is_used_for_as_long_as_the_api_is_away() {
+        server::system::install_crypto();
+        let api = ChirpStackApi::start().await;
+        let proxy = Proxy::start(Some(api.address())).await;
+        let url = format!("http://{}", proxy.address);
+        let client = ChirpStackClient::connect(&url, &Trust::System, Secret::new(CHIRPSTACK_TOKEN)).unwrap();
+        let routes = Routes::new(vec![route(CHIRPSTACK_APPLICATION_NAME)], true).unwrap();
+        assert!(routes.find(CHIRPSTACK_APPLICATION, Some(&client)).await.is_some());
+        proxy.redirect(None);
+        pause();
+        advance(NAME_AGE_MAX).await;
+        resume();
+        let found = timeout(Duration::from_secs(30), routes.find(CHIRPSTACK_APPLICATION, Some(&client))).await;
+        assert!(found.unwrap().is_some());
+        // One that nobody has told yet is not known.
+        assert!(routes.try_find("52f14cd4-c6f1-4fbd-8f87-4025e1d49242", Some(&client)).await.is_err());
     }
 
     #[test]
@@ -138,13 +184,8 @@ mod tests {
             (&[id, id], false, Some("twice")),
             (&[], true, Some("is empty")),
         ] {
-            let route = |application: &&str| Route {
-                application: (*application).to_owned(),
-                app_id: "my-app".parse().unwrap(),
-                receiver: Arc::new(Nobody),
-            };
-            let error =
-                Routes::new(applications.iter().map(route).collect(), has_api).err().map(|error| error.to_string());
+            let routes = applications.iter().map(|application| route(application)).collect();
+            let error = Routes::new(routes, has_api).err().map(|error| error.to_string());
             match expected {
                 Some(text) => assert!(error.is_some_and(|error| error.contains(text)), "{applications:?}"),
                 None => assert_eq!(error, None, "{applications:?}"),
