@@ -18,5 +18,5 @@ pub(crate) use self::{
     endpoint::Endpoint,
     outbox::PublishError,
     publisher::Publisher,
-    subscriber::{DEFAULT_GROUP, Subscriber, Subscription},
+    subscriber::{Group, Subscriber, Subscription},
 };

@@ -36,7 +36,7 @@ fn check(prefix: &str, is_loop: bool) -> Result<(), &'static str> {
 
 /// Whether two URLs lead to the same broker, as far as names and addresses tell. Where they do not, duplicates are
 /// still recognized, so that no message goes round twice.
-async fn is_same_broker(one: &Endpoint, other: &Endpoint) -> bool {
+pub(crate) async fn is_same_broker(one: &Endpoint, other: &Endpoint) -> bool {
     if one.url.port != other.url.port {
         return false;
     }

@@ -52,6 +52,11 @@ impl StateDir {
         }
         let id = format!("airlock-{:016x}", u64::from_be_bytes(random.array()));
         write_private(&path, id.as_bytes()).map_err(|source| Error::File { action: "write", path, source })?;
+        tracing::info!(
+            client_id = id,
+            directory = %self.path.display(),
+            "a new client id: brokers keep a session for it, so this directory must stay"
+        );
         Ok(id)
     }
 

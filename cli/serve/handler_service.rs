@@ -74,7 +74,7 @@ impl HandlerService {
         let server = Server { stop: stop.clone(), ..context.server.clone() };
         let router = handler::router(operations, &context.health)?;
         let serving = server.start(HttpService::new("handler", router, ErrorFormat::GrpcGateway), listeners);
-        let networks = Networks::start(context, &pool, &network_events)?;
+        let networks = Networks::start(context, &pool, &network_events).await?;
         outgoing.start(networks.of_applications()?);
         let announcing = match announcer {
             Some(announcer) => {

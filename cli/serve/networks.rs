@@ -4,7 +4,8 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use anyhow::{Context as _, ensure};
 use bridge::{
-    ApplicationSettings, Environment, Network, NetworkSettings, Receiver, Route, chirpstack::ChirpStackNetwork,
+    ApplicationSettings, Environment, Network, NetworkSettings, Receiver, Route,
+    chirpstack::{ChirpStackNetwork, ChirpStackSettings},
 };
 use futures::future::{BoxFuture, join_all};
 use handler::{
@@ -22,14 +23,15 @@ pub(super) struct Networks(Vec<(Arc<dyn Network>, BTreeSet<AppId>)>);
 
 impl Networks {
     /// Checks the settings, and connects in the background.
-    pub(super) fn start(context: &Context, pool: &Arc<Pool>, events: &Arc<NetworkEvents>) -> anyhow::Result<Self> {
-        let (mut networks, mut directories) = (Vec::new(), BTreeSet::new());
+    pub(super) async fn start(
+        context: &Context,
+        pool: &Arc<Pool>,
+        events: &Arc<NetworkEvents>,
+    ) -> anyhow::Result<Self> {
+        let mut networks = Vec::new();
+        check_sources(&context.settings.bridge.into).await?;
         for settings in &context.settings.bridge.into {
             let directory = directory(settings)?;
-            ensure!(
-                directories.insert(directory.clone()),
-                "two entries of `bridge` read the same events: name all applications in one of them"
-            );
             let environment = Environment {
                 pool: pool.clone(),
                 clock: context.clock.clone(),
@@ -66,14 +68,30 @@ impl Networks {
     }
 }
 
+/// Refuses entries that read the same events, which each would get a part of.
+async fn check_sources(entries: &[NetworkSettings]) -> anyhow::Result<()> {
+    for (place, entry) in entries.iter().enumerate() {
+        for other in &entries[..place] {
+            ensure!(
+                !ChirpStackNetwork::is_same_source(chirpstack(entry)?, chirpstack(other)?).await,
+                "two entries of `bridge` read the same events: name all applications in one of them"
+            );
+        }
+    }
+    Ok(())
+}
+
+fn chirpstack(settings: &NetworkSettings) -> anyhow::Result<&ChirpStackSettings> {
+    settings.chirpstack.as_ref().context("an entry of `bridge` names no network: set `chirpstack`")
+}
+
 fn connect(
     settings: &NetworkSettings,
     environment: &Environment,
     events: &Arc<NetworkEvents>,
 ) -> anyhow::Result<Arc<dyn Network>> {
     let routes = settings.applications.iter().map(|application| route(application, events)).collect();
-    let chirpstack = settings.chirpstack.as_ref().context("an entry of `bridge` names no network: set `chirpstack`")?;
-    Ok(Arc::new(ChirpStackNetwork::start(chirpstack, routes, environment)?))
+    Ok(Arc::new(ChirpStackNetwork::start(chirpstack(settings)?, routes, environment)?))
 }
 
 fn route(settings: &ApplicationSettings, events: &Arc<NetworkEvents>) -> Route {
@@ -82,14 +100,15 @@ fn route(settings: &ApplicationSettings, events: &Arc<NetworkEvents>) -> Route {
     Route { application, app_id, receiver: Arc::new(ApplicationReceiver { registration, events: events.clone() }) }
 }
 
-/// Where a network's client id and what is known of its devices are kept: the same as long as its address is.
+/// Where a network's client id and what is known of its devices are kept: the same as long as its address is written in
+/// the same way.
 fn directory(settings: &NetworkSettings) -> anyhow::Result<String> {
-    let chirpstack = settings.chirpstack.as_ref().context("an entry of `bridge` names no network: set `chirpstack`")?;
-    let url = if chirpstack.redis.url.is_empty() { &chirpstack.mqtt.url } else { &chirpstack.redis.url };
+    let ChirpStackSettings { mqtt, redis, .. } = chirpstack(settings)?;
+    let (url, prefix) = if redis.url.is_empty() { (&mqtt.url, "") } else { (&redis.url, redis.key_prefix.as_str()) };
     // A URL with a password is refused later; by then the directory is there.
     let url = url.rsplit_once('@').map_or(url.as_str(), |(_, address)| address);
     let safe = |letter: char| if letter.is_ascii_alphanumeric() || letter == '.' { letter } else { '-' };
-    Ok(format!("into-chirpstack-{}", url.chars().map(safe).collect::<String>()))
+    Ok(format!("into-chirpstack-{}", url.chars().chain(prefix.chars()).map(safe).collect::<String>()))
 }
 
 /// Takes the events of a network's application.

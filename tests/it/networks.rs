@@ -1,6 +1,7 @@
 //! `[[bridge]]`: devices of a network as devices of v2, in `airlock serve` as a process.
 
 mod downlinks;
+mod entries;
 mod harness;
 mod kills;
 mod outages;

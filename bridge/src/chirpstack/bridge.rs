@@ -23,11 +23,14 @@ use crate::{
     Environment, Error,
     dedup::Dedup,
     metrics,
-    mqtt::{DEFAULT_GROUP, Endpoint, Subscriber},
+    mqtt::{Endpoint, Subscriber},
     output::Output,
     receive::{receive, report_connection},
     state_dir::StateDir,
 };
+
+/// The bridges that share the messages of a broker.
+const GROUP: &str = "airlock";
 
 /// A running bridge to ChirpStack.
 pub struct ChirpStackBridge {
@@ -122,7 +125,7 @@ impl Parts<'_> {
             dedup: self.dedup(),
             clock: self.clock.clone(),
         });
-        Events::start(source, self.settings, (client_id, DEFAULT_GROUP), move |delivery| {
+        Events::start(source, self.settings, (client_id, GROUP), move |delivery| {
             let uplinks = uplinks.clone();
             Box::pin(async move { uplinks.handle(delivery).await })
         })
@@ -140,7 +143,7 @@ impl Parts<'_> {
             clock: self.clock.clone(),
         });
         let prefix = &self.applications.prefix;
-        let subscription = subscription(self.settings, format!("{prefix}{COMMANDS}"), DEFAULT_GROUP);
+        let subscription = subscription(self.settings, format!("{prefix}{COMMANDS}"), GROUP);
         let subscriber = receive(commands.received, subscription, device(prefix.clone()), move |delivery| {
             let downlinks = downlinks.clone();
             Box::pin(async move { downlinks.handle(delivery).await })

@@ -15,7 +15,7 @@ use types::{AppId, DevEui, Kind, Kinded, NetworkDownlink, NetworkRefusal};
 
 use super::{
     api::{check_api, directory},
-    brokers::network_source,
+    brokers::{Source, network_source},
     directory::Directory,
     intake::Intake,
     routes::Routes,
@@ -23,7 +23,7 @@ use super::{
     source::Events,
 };
 use crate::{
-    Environment, Error, Network, dedup::Dedup, hand_over::HandOver, metrics, network::Route,
+    Environment, Error, Network, dedup::Dedup, hand_over::HandOver, metrics, network::Route, prefix::is_same_broker,
     receive::report_connection, state_dir::StateDir,
 };
 
@@ -82,6 +82,18 @@ impl ChirpStackNetwork {
         })
     }
 
+    /// Whether two entries of the settings lead to the same events, as far as names and addresses tell. The events of
+    /// either would be shared with the other.
+    pub async fn is_same_source(one: &ChirpStackSettings, other: &ChirpStackSettings) -> bool {
+        match (network_source(one, ""), network_source(other, "")) {
+            (Ok(Source::Mqtt(one)), Ok(Source::Mqtt(other))) => is_same_broker(&one, &other).await,
+            (Ok(Source::Redis(node)), Ok(Source::Redis(other_node))) => {
+                node.is_same_server(&other_node) && one.redis.key_prefix == other.redis.key_prefix
+            }
+            _ => false,
+        }
+    }
+
     async fn try_send(
         &self,
         app_id: &AppId,
@@ -104,7 +116,7 @@ impl ChirpStackNetwork {
     /// Whoever may register devices of an application here chooses their EUIs, and the bridge's key reaches all devices.
     async fn check_owner(&self, api: &ChirpStackClient, app_id: &AppId, dev_eui: &str) -> Result<(), NetworkRefusal> {
         let device = api.device(dev_eui).await.map_err(|error| refusal(&error))?.device.unwrap_or_default();
-        let route = self.routes.find(&device.application_id, Some(api)).await;
+        let route = self.routes.try_find(&device.application_id, Some(api)).await.map_err(|error| refusal(&error))?;
         if route.is_some_and(|route| route.app_id == *app_id) {
             return Ok(());
         }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     delivery::Delivery,
-    mqtt::{Subscriber, Subscription},
+    mqtt::{Group, Subscriber, Subscription},
     receive::receive,
     redis::{Node, StreamSubscriber, StreamSubscription, StreamWatcher},
 };
@@ -100,7 +100,7 @@ fn stream_subscription(node: Node, settings: &ChirpStackSettings, consumer: &str
 pub(super) fn subscription(settings: &ChirpStackSettings, filter: String, group: &'static str) -> Subscription {
     Subscription {
         filters: vec![filter],
-        group: settings.shared_subscription.then_some(group),
+        group: Some(Group { name: group, is_shared: settings.shared_subscription }),
         in_flight_max: settings.in_flight_max.max(1),
         keeps_session: true,
         tries_mqtt5: true,

@@ -17,9 +17,6 @@ use crate::{
     delivery::{Ack, Delivery},
 };
 
-/// The name under which bridges share messages.
-pub(crate) const DEFAULT_GROUP: &str = "airlock";
-
 /// How long the last acknowledgements may take to be sent.
 const DISCONNECT_WAIT: Duration = Duration::from_secs(2);
 
@@ -27,8 +24,8 @@ const DISCONNECT_WAIT: Duration = Duration::from_secs(2);
 pub(crate) struct Subscription {
     /// The filters.
     pub(crate) filters: Vec<String>,
-    /// The name under which several processes share the messages, where the broker can. None: this one gets them all.
-    pub(crate) group: Option<&'static str>,
+    /// The processes that may share the messages. None: this one gets them all.
+    pub(crate) group: Option<Group>,
     /// Maximum number of messages that are not acknowledged yet.
     pub(crate) in_flight_max: u16,
     /// Whether the broker keeps what arrives while there is no connection.
@@ -38,6 +35,14 @@ pub(crate) struct Subscription {
     /// Is called whenever the broker has granted the subscription, before its first message comes. Where it is set, no
     /// message is dropped when there are too many: what the broker has dropped meanwhile can be had in another way.
     pub(crate) on_granted: Option<Box<dyn Fn() + Send + Sync>>,
+}
+
+/// Processes that may share messages.
+#[derive(Clone, Copy)]
+pub(crate) struct Group {
+    pub(crate) name: &'static str,
+    /// Whether they do, where the broker can. Otherwise each gets them all.
+    pub(crate) is_shared: bool,
 }
 
 /// A subscription that reconnects by itself.
@@ -165,28 +170,23 @@ impl<F: Fn(Delivery)> Task<F> {
 
     fn subscribe(&self, client: &Client) {
         let Subscription { filters, group, .. } = &self.subscription;
-        let shared =
-            |group: &str| -> Vec<String> { filters.iter().map(|filter| format!("$share/{group}/{filter}")).collect() };
-        let filters: Vec<String> = match group {
-            Some(group) if self.has_shared_subscriptions => shared(group),
-            Some(_) => {
+        if let Some(group) = group {
+            let shared: Vec<_> = filters.iter().map(|filter| format!("$share/{}/{filter}", group.name)).collect();
+            let is_shared = group.is_shared && self.has_shared_subscriptions;
+            if group.is_shared && !is_shared {
                 tracing::warn!(
                     broker = %self.endpoint.url,
                     "the broker has no shared subscriptions: run only one bridge, or each publishes every message"
                 );
-                filters.clone()
             }
-            None => filters.clone(),
-        };
-        // The session may still have the other form, from an earlier run with other settings: a message that matches
-        // both would come twice.
-        let former = match filters == self.subscription.filters {
-            true => shared(DEFAULT_GROUP),
-            false => self.subscription.filters.clone(),
-        };
-        // A new connection has room for it.
-        client.unsubscribe(&former);
-        client.subscribe(&filters);
+            let (wanted, former) = if is_shared { (&shared, filters) } else { (filters, &shared) };
+            // The session may still have the other form, from an earlier run with other settings: a message that
+            // matches both would come twice. A new connection has room for both requests.
+            client.unsubscribe(former);
+            client.subscribe(wanted);
+        } else {
+            client.subscribe(filters);
+        }
     }
 
     fn refused(&mut self, reason: &str) -> Result<(), Lost> {
