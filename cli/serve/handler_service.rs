@@ -55,6 +55,8 @@ impl HandlerService {
         let listeners = context.listeners(&settings.listen.handler, &settings.listen.handler_http).await?;
         let tls = context.tls.as_ref().map(|tls| tls.server_config(&[]));
         ensure!(tls.is_some() || settings.broker.tls_listen.is_empty(), "broker.tls_listen needs TLS: set tls.mode");
+        let has_secure_websocket = !settings.broker.websocket_tls_listen.is_empty();
+        ensure!(tls.is_some() || !has_secure_websocket, "broker.websocket_tls_listen needs TLS: set tls.mode");
         let (random, clock) = (context.random.as_ref(), &context.clock);
         let router = Arc::new(router(context).await?);
         let output = Arc::new(MqttOutput::new(Arc::clone(&router), &settings.output));
@@ -103,6 +105,10 @@ impl HandlerService {
 
     pub(super) fn mqtt_tls_address(&self) -> Option<SocketAddr> {
         self.broker.tls_address()
+    }
+
+    pub(super) fn mqtt_websocket_address(&self) -> Option<SocketAddr> {
+        self.broker.websocket_address()
     }
 
     /// Finishes accepted calls, publishes queued messages, and stops.

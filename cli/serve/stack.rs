@@ -139,6 +139,11 @@ impl Stack {
         self.handler.as_ref().and_then(HandlerService::mqtt_tls_address)
     }
 
+    /// Where MQTT clients connect over WebSocket, if `broker.websocket_listen` is set.
+    pub fn mqtt_websocket_address(&self) -> Option<SocketAddr> {
+        self.handler.as_ref().and_then(HandlerService::mqtt_websocket_address)
+    }
+
     /// The discovery service's plain HTTP listener, if it runs here. For tests.
     #[doc(hidden)]
     pub fn discovery_http_address(&self) -> Option<SocketAddr> {

@@ -15,8 +15,13 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use types::{Clock, Random};
 
 use crate::{
-    Authenticator, DownlinkSink, Error, Router, connect_limits::ConnectLimits, context::Context, ending::Cause,
-    listener::Listener, metrics, open_connections::OpenConnections,
+    Authenticator, DownlinkSink, Error, Router,
+    connect_limits::ConnectLimits,
+    context::Context,
+    ending::Cause,
+    listener::{Listener, Transport},
+    metrics,
+    open_connections::OpenConnections,
 };
 
 /// How long connections may take to end when the broker stops.
@@ -42,6 +47,10 @@ pub struct BrokerSettings {
     pub listen: String,
     /// Address for MQTT clients that use TLS; empty for none.
     pub tls_listen: String,
+    /// Address for MQTT clients that use WebSocket, as browsers do; empty for none.
+    pub websocket_listen: String,
+    /// Address for MQTT clients that use WebSocket with TLS; empty for none.
+    pub websocket_tls_listen: String,
     /// Maximum number of connections.
     pub connections_max: usize,
     /// Maximum number of connections of one application.
@@ -61,6 +70,8 @@ impl Default for BrokerSettings {
         Self {
             listen: "127.0.0.1:1883".to_owned(),
             tls_listen: String::new(),
+            websocket_listen: String::new(),
+            websocket_tls_listen: String::new(),
             connections_max: 10_000,
             connections_per_application_max: 50,
             // Ten a second, after a burst for all clients of an application that reconnect at once.
@@ -87,13 +98,16 @@ pub struct BrokerServices {
 pub struct Broker {
     address: SocketAddr,
     tls_address: Option<SocketAddr>,
+    websocket_address: Option<SocketAddr>,
+    websocket_tls_address: Option<SocketAddr>,
     listener: Arc<Listener>,
 }
 
 impl Broker {
     /// Starts a broker that admits the clients that `services.authenticator` accepts.
     ///
-    /// With `tls` it also listens on [`BrokerSettings::tls_listen`], if that is set.
+    /// With `tls` it also listens on [`BrokerSettings::tls_listen`] and [`BrokerSettings::websocket_tls_listen`], if they
+    /// are set.
     pub async fn start(
         settings: &BrokerSettings,
         tls: Option<Arc<ServerConfig>>,
@@ -102,25 +116,29 @@ impl Broker {
         clock: &Arc<dyn Clock>,
     ) -> Result<Self, Error> {
         metrics::describe();
-        let plain_socket = bind(&settings.listen).await?;
-        let tls_socket = match tls.filter(|_| !settings.tls_listen.is_empty()) {
-            Some(config) => Some((bind(&settings.tls_listen).await?, TlsAcceptor::from(config))),
-            None => None,
-        };
-        let address_of = |socket: &TcpListener| socket.local_addr().map_err(|error| Error::Start(error.into()));
-        let address = address_of(&plain_socket)?;
-        let tls_address = tls_socket.as_ref().map(|(socket, _)| address_of(socket)).transpose()?;
+        let tls = tls.map(TlsAcceptor::from);
+        let plain = |is_websocket| Some(Transport { tls: None, is_websocket });
+        let secure = |is_websocket| Some(Transport { tls: Some(tls.clone()?), is_websocket });
+        // All are bound before the first client is accepted.
+        let sockets = [
+            bind_to(&settings.listen, plain(false)).await?,
+            bind_to(&settings.tls_listen, secure(false)).await?,
+            bind_to(&settings.websocket_listen, plain(true)).await?,
+            bind_to(&settings.websocket_tls_listen, secure(true)).await?,
+        ];
+        let address = |at: usize| sockets.get(at)?.as_ref().map(|(_, _, address)| *address);
+        let [plain_address, tls_address, websocket_address, websocket_tls_address] = std::array::from_fn(address);
+        let address = plain_address.ok_or_else(|| Error::Start("broker.listen has no address".into()))?;
         let listener = Arc::new(listener(settings, services, random, clock));
-        listener.tasks.spawn(Arc::clone(&listener).accept(plain_socket, None));
-        if let Some((socket, acceptor)) = tls_socket {
-            listener.tasks.spawn(Arc::clone(&listener).accept(socket, Some(acceptor)));
+        for (socket, transport, _) in sockets.into_iter().flatten() {
+            listener.tasks.spawn(Arc::clone(&listener).accept(socket, transport));
         }
         let every = Duration::from_millis(settings.check_interval_ms.max(1));
         listener.tasks.spawn(check_credentials(Arc::clone(&listener), every));
         listener.tasks.spawn(sweep(Arc::clone(&listener)));
         listener.tasks.spawn(save_changes(Arc::clone(&listener)));
         listener.tasks.spawn(adopt_orphans(Arc::clone(&listener)));
-        Ok(Self { address, tls_address, listener })
+        Ok(Self { address, tls_address, websocket_address, websocket_tls_address, listener })
     }
 
     /// The address for plain connections.
@@ -131,6 +149,16 @@ impl Broker {
     /// The address for TLS connections, if there is one.
     pub fn tls_address(&self) -> Option<SocketAddr> {
         self.tls_address
+    }
+
+    /// The address for WebSocket connections, if there is one.
+    pub fn websocket_address(&self) -> Option<SocketAddr> {
+        self.websocket_address
+    }
+
+    /// The address for WebSocket connections with TLS, if there is one.
+    pub fn websocket_tls_address(&self) -> Option<SocketAddr> {
+        self.websocket_tls_address
     }
 
     /// Checks the credentials of open connections now, rather than at the next interval.
@@ -153,6 +181,18 @@ impl Broker {
             tracing::warn!("the sessions of MQTT clients could not be stored in time: messages may be sent again");
         }
     }
+}
+
+/// Binds an address for a transport, unless one of them is missing; `broker.listen` may not be empty.
+async fn bind_to(
+    address: &str,
+    transport: Option<Transport>,
+) -> Result<Option<(TcpListener, Transport, SocketAddr)>, Error> {
+    let is_optional = transport.as_ref().is_none_or(|transport| transport.tls.is_some() || transport.is_websocket);
+    let Some(transport) = transport.filter(|_| !(is_optional && address.is_empty())) else { return Ok(None) };
+    let socket = bind(address).await?;
+    let bound = socket.local_addr().map_err(|error| Error::Start(error.into()))?;
+    Ok(Some((socket, transport, bound)))
 }
 
 fn listener(

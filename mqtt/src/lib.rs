@@ -22,6 +22,7 @@ mod permissions;
 mod router;
 mod session;
 mod topics;
+mod websocket;
 
 pub use authenticator::{Authenticator, Refusal};
 pub use broker::{Broker, BrokerServices, BrokerSettings};

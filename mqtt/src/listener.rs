@@ -1,19 +1,20 @@
 //! Accepts connections from clients, up to a limit.
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt::Display, net::IpAddr, sync::Arc, time::Duration};
 
 use server::serve::accept;
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     sync::Semaphore,
     time::timeout,
 };
-use tokio_rustls::{TlsAcceptor, server::TlsStream};
+use tokio_rustls::TlsAcceptor;
 use tokio_util::task::TaskTracker;
 
-use crate::{connection::Client, context::Context};
+use crate::{connection::Client, context::Context, websocket};
 
-/// How long a TLS handshake may take.
+/// How long the handshake of TLS or WebSocket may take.
 const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);
 
 /// Accepts clients and serves each in a task of its own.
@@ -24,11 +25,18 @@ pub(crate) struct Listener {
     pub(crate) tasks: TaskTracker,
 }
 
+/// What is spoken below MQTT.
+#[derive(Clone)]
+pub(crate) struct Transport {
+    pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) is_websocket: bool,
+}
+
 impl Listener {
     /// Accepts connections until the broker stops.
-    pub(crate) async fn accept(self: Arc<Self>, socket: TcpListener, tls: Option<TlsAcceptor>) {
+    pub(crate) async fn accept(self: Arc<Self>, socket: TcpListener, transport: Transport) {
         while let Some(stream) = self.context.stop.run_until_cancelled(accept(&socket)).await {
-            self.spawn(stream, tls.clone());
+            self.spawn(stream, transport.clone());
         }
     }
 
@@ -38,38 +46,50 @@ impl Listener {
         connections.check_credentials(authenticator.as_ref(), router).await;
     }
 
-    fn spawn(self: &Arc<Self>, stream: TcpStream, tls: Option<TlsAcceptor>) {
+    fn spawn(self: &Arc<Self>, stream: TcpStream, transport: Transport) {
         // Over the limit, the connection is closed without a response, which would cost what the limit saves.
         let Ok(permit) = Arc::clone(&self.connections).try_acquire_owned() else { return };
         let this = Arc::clone(self);
         self.tasks.spawn(async move {
-            this.serve(stream, tls).await;
+            this.serve(stream, transport).await;
             drop(permit);
         });
     }
 
-    async fn serve(&self, stream: TcpStream, tls: Option<TlsAcceptor>) {
+    async fn serve(&self, stream: TcpStream, transport: Transport) {
         let peer = match stream.set_nodelay(true).and_then(|()| stream.peer_addr()) {
             Ok(peer) => peer.ip(),
             Err(error) => return tracing::debug!(%error, "an MQTT connection broke as it was accepted"),
         };
-        match tls {
-            None => Client::new(stream).serve(&self.context, peer).await,
+        // The handshakes are in boxes, because they are large and over soon.
+        match transport.tls {
+            None => self.serve_stream(stream, transport.is_websocket, peer).await,
             Some(tls) => {
-                // In a box, because it is large and over soon.
-                if let Some(client) = Box::pin(handshake(tls, stream)).await {
-                    client.serve(&self.context, peer).await;
+                if let Some(stream) = Box::pin(handshake("TLS", tls.accept(stream))).await {
+                    self.serve_stream(stream, transport.is_websocket, peer).await;
                 }
             }
         }
     }
+
+    async fn serve_stream<S>(&self, stream: S, is_websocket: bool, peer: IpAddr)
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        if !is_websocket {
+            return Client::new(stream).serve(&self.context, peer).await;
+        }
+        if let Some(stream) = Box::pin(handshake("WebSocket", websocket::accept(stream))).await {
+            Box::pin(Client::new(stream).serve(&self.context, peer)).await;
+        }
+    }
 }
 
-async fn handshake(tls: TlsAcceptor, stream: TcpStream) -> Option<Client<TlsStream<TcpStream>>> {
-    match timeout(HANDSHAKE_WAIT, tls.accept(stream)).await {
-        Ok(Ok(stream)) => return Some(Client::new(stream)),
-        Ok(Err(error)) => tracing::debug!(%error, "the TLS handshake with an MQTT client failed"),
-        Err(_) => tracing::debug!("the TLS handshake with an MQTT client took too long"),
+async fn handshake<S, E: Display>(what: &str, accepted: impl Future<Output = Result<S, E>>) -> Option<S> {
+    match timeout(HANDSHAKE_WAIT, accepted).await {
+        Ok(Ok(stream)) => return Some(stream),
+        Ok(Err(error)) => tracing::debug!(%error, "the {what} handshake with an MQTT client failed"),
+        Err(_) => tracing::debug!("the {what} handshake with an MQTT client took too long"),
     }
     None
 }

@@ -106,16 +106,16 @@ async fn the_types_of_the_javascript_client_fit() {
     assert_eq!(printed(&run(command).await), "");
 }
 
-/// A web server for the package that also passes WebSocket connections on to the broker.
+/// A web server for the package.
 struct WebServer {
     child: Child,
     url: String,
 }
 
 impl WebServer {
-    fn start(node: &Node, package: &Path, broker: &str) -> Self {
+    fn start(node: &Node, package: &Path) -> Self {
         let mut command = node.command(&package.join("test/browser/server.js"));
-        let mut child = command.arg(broker).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         Self { child, url: format!("http://127.0.0.1:{}", line.trim()) }
@@ -132,13 +132,14 @@ impl Drop for WebServer {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_javascript_client_works_in_a_browser() {
     let Some((node, package)) = package() else { return };
-    let network = Network::start().await;
+    let network = Network::with(|settings| settings.broker.websocket_listen = "127.0.0.1:0".to_owned()).await;
+    let broker = network.stack.mqtt_websocket_address().unwrap();
     let owner = application(&network).await;
     let key = full_key(&network, &owner).await;
-    let server = WebServer::start(node, package, &network.mqtt());
+    let server = WebServer::start(node, package);
     let Some(browser) = Browser::start(&server.url, "data-client", DESK).await else { return };
     let (app_id, key) = (&owner.app_id, key.expose());
-    browser.open(&format!("/test/browser/index.html?app_id={app_id}&access_key={key}")).await;
+    browser.open(&format!("/test/browser/index.html?app_id={app_id}&access_key={key}&broker={broker}")).await;
     // The page subscribes a moment after it is open.
     let simulate = async {
         loop {

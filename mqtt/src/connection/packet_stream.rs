@@ -140,7 +140,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> PacketStream<S> {
                 }
             }
         }
-        stream.poll_flush(context)
+        let flushed = stream.poll_flush(context);
+        if flushed.is_pending() {
+            self.blocked_since.get_or_insert_with(Instant::now);
+        }
+        flushed
     }
 
     /// Writes a last packet and closes, unless the client is not reading what was sent before.
@@ -149,6 +153,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> PacketStream<S> {
             if self.written == 0 && !self.is_write_broken {
                 last.into_iter().for_each(|packet| packet.append_to(&mut self.unwritten));
                 self.stream.write_all(&self.unwritten).await?;
+                self.stream.flush().await?;
             }
             self.stream.shutdown().await
         };

@@ -13,3 +13,4 @@ mod limits;
 mod raw_client;
 mod sessions;
 mod third_party_clients;
+mod websocket;

@@ -65,7 +65,7 @@ impl Login {
     }
 
     /// The CONNECT packet as it is sent; MQTT 3.1 has another name for the protocol.
-    fn bytes(&self) -> Vec<u8> {
+    pub fn bytes(&self) -> Vec<u8> {
         let mut body = Vec::new();
         let packet = self.packet();
         if self.version != MQTT_31 {

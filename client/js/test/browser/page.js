@@ -4,7 +4,8 @@ import { DataClient } from "airlock-data-client";
 
 const show = (text) => (document.querySelector("h1").textContent = text);
 const parameters = new URLSearchParams(location.search);
-const client = new DataClient(parameters.get("app_id"), parameters.get("access_key"), `ws://${location.host}/mqtt`);
+const [appID, accessKey, broker] = ["app_id", "access_key", "broker"].map((name) => parameters.get(name));
+const client = new DataClient(appID, accessKey, `ws://${broker}`);
 
 client.on("error", (error) => show(error.message));
 const answer = (devID, { payload_raw }) => client.send(devID, payload_raw);
