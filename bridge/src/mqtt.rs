@@ -18,5 +18,5 @@ pub(crate) use self::{
     endpoint::Endpoint,
     outbox::PublishError,
     publisher::Publisher,
-    subscriber::{Group, Subscriber, Subscription},
+    subscriber::{Group, Membership, Subscriber, Subscription, end_session},
 };

@@ -133,6 +133,30 @@ async fn a_bridge_that_is_killed_loses_nothing_and_keeps_the_order() {
     assert!(ready.status().is_success());
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bridge_that_leaves_publishes_what_it_has_and_gets_nothing_more() {
+    let Some((broker, api, mut chirpstack)) = network().await else { return };
+    let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut application = MqttClient::connect(&broker.url()).await;
+    application.subscribe("airlock/#").await;
+    Process::start(&mut command(one.path(), &broker.url(), &api)).kill();
+    for counter in 0..10 {
+        send(&mut chirpstack, counter).await;
+    }
+    let left = command(one.path(), &broker.url(), &api).arg("--leave").output().unwrap();
+    assert!(String::from_utf8_lossy(&left.stdout).contains("Left"), "{left:?}");
+    receive_all(&mut application, 10).await;
+    // Half of these would go to the one that has left.
+    let _other = Process::start(&mut command(other.path(), &broker.url(), &api));
+    for counter in 10..30 {
+        send(&mut chirpstack, counter).await;
+    }
+    let mut missing: BTreeSet<u64> = (10..30).collect();
+    while !missing.is_empty() {
+        missing.remove(&application.next().await.json()["fCnt"].as_u64().unwrap());
+    }
+}
+
 /// Receives uplinks until all of `counters` have come; whether each first copy was in order.
 async fn receive_all(application: &mut MqttClient, counters: u64) -> bool {
     let (mut missing, mut is_in_order): (BTreeSet<u64>, _) = ((0..counters).collect(), true);

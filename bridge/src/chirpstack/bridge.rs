@@ -14,16 +14,17 @@ use super::{
     directory::Directory,
     downlink::Downlinks,
     settings::ChirpStackSettings,
-    source::{Events, subscription},
+    source::{Events, group, subscription},
     stream::to_entry,
     topic::{COMMANDS, device},
     uplink::Uplinks,
 };
 use crate::{
     Environment, Error,
+    backoff::Backoff,
     dedup::Dedup,
     metrics,
-    mqtt::{Endpoint, Subscriber},
+    mqtt::{Endpoint, Group, Membership, Subscriber, end_session},
     output::Output,
     receive::{receive, report_connection},
     state_dir::StateDir,
@@ -37,15 +38,36 @@ pub struct ChirpStackBridge {
     directory: Arc<Directory>,
     events: Events,
     commands: Option<Subscriber>,
+    /// What brokers keep messages for.
+    sessions: Vec<Endpoint>,
     connected: Vec<(&'static str, watch::Receiver<bool>)>,
     prefix: String,
     _refresh: AbortOnDropHandle<()>,
-    _state_dir: StateDir,
+    state_dir: StateDir,
 }
 
 impl ChirpStackBridge {
     /// Checks the settings and the API, and connects to brokers and Redis in the background.
     pub async fn start(settings: &ChirpStackSettings, environment: Environment) -> Result<Self, Error> {
+        Self::start_in(group(GROUP, settings), settings, environment).await
+    }
+
+    /// Publishes what brokers have kept for this bridge, and ends its sessions there, so that others get what comes.
+    pub async fn leave(settings: &ChirpStackSettings, environment: Environment) -> Result<(), Error> {
+        let group = Group { name: GROUP, membership: Membership::Leaving };
+        let bridge = Self::start_in(group, settings, environment).await?;
+        bridge.ready().await;
+        let (sessions, _state_dir) = bridge.stop_when_idle().await;
+        for session in &sessions {
+            let mut backoff = Backoff::new();
+            while !end_session(session).await {
+                backoff.pause().await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn start_in(group: Group, settings: &ChirpStackSettings, environment: Environment) -> Result<Self, Error> {
         metrics::describe();
         let state_dir = StateDir::open(environment.state_dir.clone())?;
         let client_id = state_dir.client_id(environment.random.as_ref())?;
@@ -57,7 +79,13 @@ impl ChirpStackBridge {
             Target::Broker(endpoint) => output(endpoint, prefix.clone(), settings),
             Target::Stream(target) => Output::to_stream(target, prefix.clone(), to_entry),
         });
-        let parts = Parts { settings, clock: environment.clock, directory: directory.clone(), applications };
+        let sessions = match &events {
+            Source::Mqtt(endpoint) => Some(endpoint.clone()),
+            Source::Redis(_) => None,
+        };
+        let received = commands.as_ref().map(|commands| commands.received.clone());
+        let sessions = sessions.into_iter().chain(received).collect();
+        let parts = Parts { settings, group, clock: environment.clock, directory: directory.clone(), applications };
         let events = parts.receive_events(events, &client_id);
         let mut connected = vec![
             ("events from ChirpStack", events.subscribed()),
@@ -74,7 +102,7 @@ impl ChirpStackBridge {
                 "commands of applications are not taken: give ChirpStack's MQTT broker with --mqtt, and a broker with --to"
             );
         }
-        Ok(Self { directory, events, commands, connected, prefix, _refresh: refresh, _state_dir: state_dir })
+        Ok(Self { directory, events, commands, sessions, connected, prefix, _refresh: refresh, state_dir })
     }
 
     /// What precedes the topics of decoded events.
@@ -95,23 +123,39 @@ impl ChirpStackBridge {
         self.connected.iter().for_each(|(name, connected)| report_connection(health, name, connected));
     }
 
+    /// Stops when nothing comes any more; returns the sessions, and the directory with their client id.
+    async fn stop_when_idle(self) -> (Vec<Endpoint>, StateDir) {
+        self.events.idle().await;
+        if let Some(commands) = &self.commands {
+            commands.idle().await;
+        }
+        let Self { directory, events, commands, sessions, state_dir, .. } = self;
+        drain(&directory, events, commands).await;
+        (sessions, state_dir)
+    }
+
     /// Finishes the messages in progress, and stops. Those that are not finished come again on the next start.
     pub async fn stop(self) {
-        // First, because the messages may take longer than the process may.
-        self.directory.save().await;
-        let commands = async {
-            if let Some(commands) = self.commands {
-                commands.drain().await;
-            }
-        };
-        tokio::join!(self.events.drain(), commands);
-        self.directory.save().await;
+        drain(&self.directory, self.events, self.commands).await;
     }
+}
+
+async fn drain(directory: &Arc<Directory>, events: Events, commands: Option<Subscriber>) {
+    // First, because the messages may take longer than the process may.
+    directory.save().await;
+    let commands = async {
+        if let Some(commands) = commands {
+            commands.drain().await;
+        }
+    };
+    tokio::join!(events.drain(), commands);
+    directory.save().await;
 }
 
 /// What events and commands are handled with.
 struct Parts<'a> {
     settings: &'a ChirpStackSettings,
+    group: Group,
     clock: Arc<dyn Clock>,
     directory: Arc<Directory>,
     applications: Arc<Output>,
@@ -125,7 +169,7 @@ impl Parts<'_> {
             dedup: self.dedup(),
             clock: self.clock.clone(),
         });
-        Events::start(source, self.settings, (client_id, GROUP), move |delivery| {
+        Events::start(source, self.settings, (client_id, self.group), move |delivery| {
             let uplinks = uplinks.clone();
             Box::pin(async move { uplinks.handle(delivery).await })
         })
@@ -143,7 +187,7 @@ impl Parts<'_> {
             clock: self.clock.clone(),
         });
         let prefix = &self.applications.prefix;
-        let subscription = subscription(self.settings, format!("{prefix}{COMMANDS}"), GROUP);
+        let subscription = subscription(self.settings, format!("{prefix}{COMMANDS}"), self.group);
         let subscriber = receive(commands.received, subscription, device(prefix.clone()), move |delivery| {
             let downlinks = downlinks.clone();
             Box::pin(async move { downlinks.handle(delivery).await })

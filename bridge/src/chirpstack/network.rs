@@ -20,7 +20,7 @@ use super::{
     intake::Intake,
     routes::Routes,
     settings::{ChirpStackSettings, GrpcSettings},
-    source::Events,
+    source::{Events, group},
 };
 use crate::{
     Environment, Error, Network, dedup::Dedup, hand_over::HandOver, metrics, network::Route, prefix::is_same_broker,
@@ -66,7 +66,7 @@ impl ChirpStackNetwork {
         });
         let mut shared = settings.clone();
         shared.redis.group = format!("{}-serve", settings.redis.group);
-        let events = Events::start(source, &shared, (&client_id, GROUP), move |delivery| {
+        let events = Events::start(source, &shared, (&client_id, group(GROUP, &shared)), move |delivery| {
             let intake = intake.clone();
             Box::pin(async move { intake.handle(delivery).await })
         });

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     delivery::Delivery,
-    mqtt::{Group, Subscriber, Subscription},
+    mqtt::{Group, Membership, Subscriber, Subscription},
     receive::receive,
     redis::{Node, StreamSubscriber, StreamSubscription, StreamWatcher},
 };
@@ -24,12 +24,12 @@ pub(super) enum Events {
 }
 
 impl Events {
-    /// Connects in the background. `consumer` is the name of this bridge in the stream's group, `group` that of the
+    /// Connects in the background. `consumer` is the name of this bridge in the stream's group, `group` the
     /// bridges that share the messages of a broker.
     pub(super) fn start(
         source: Source,
         settings: &ChirpStackSettings,
-        (consumer, group): (&str, &'static str),
+        (consumer, group): (&str, Group),
         work: impl Fn(Delivery) -> BoxFuture<'static, ()> + Send + Sync + 'static,
     ) -> Self {
         match source {
@@ -76,6 +76,13 @@ impl Events {
         }
     }
 
+    /// Waits until nothing comes any more that a broker has kept. A stream keeps nothing for a bridge alone.
+    pub(super) async fn idle(&self) {
+        if let Self::Mqtt(subscriber) = self {
+            subscriber.idle().await;
+        }
+    }
+
     /// Receives no more, and waits until what is in progress is acknowledged or given up.
     pub(super) async fn drain(self) {
         match self {
@@ -96,11 +103,17 @@ fn stream_subscription(node: Node, settings: &ChirpStackSettings, consumer: &str
     }
 }
 
+/// A group of this name, as the settings want it.
+pub(super) fn group(name: &'static str, settings: &ChirpStackSettings) -> Group {
+    let membership = if settings.shared_subscription { Membership::Shared } else { Membership::Alone };
+    Group { name, membership }
+}
+
 /// A subscription that bridges share, and whose messages the broker keeps.
-pub(super) fn subscription(settings: &ChirpStackSettings, filter: String, group: &'static str) -> Subscription {
+pub(super) fn subscription(settings: &ChirpStackSettings, filter: String, group: Group) -> Subscription {
     Subscription {
         filters: vec![filter],
-        group: Some(Group { name: group, is_shared: settings.shared_subscription }),
+        group: Some(group),
         in_flight_max: settings.in_flight_max.max(1),
         keeps_session: true,
         tries_mqtt5: true,

@@ -56,6 +56,8 @@ pub(super) enum Event {
     Subscribed {
         refusal: Option<String>,
     },
+    /// The broker's response to the end of a subscription.
+    Unsubscribed,
     Received(Received),
     /// The next publication in order was sent as the packet of this number.
     Sent(u16),
@@ -264,6 +266,7 @@ fn event5(event: v5::Event) -> Option<Event> {
             let refused = response.return_codes.iter().find(|code| !matches!(code, SubscribeReasonCode::Success(_)));
             Event::Subscribed { refusal: refused.map(|code| format!("{code:?}")) }
         }
+        v5::Event::Incoming(Packet::UnsubAck(_)) => Event::Unsubscribed,
         v5::Event::Incoming(Packet::Publish(message)) => Event::Received(Received {
             topic: String::from_utf8_lossy(&message.topic).into_owned(),
             packet: (message.qos != v5::mqttbytes::QoS::AtMostOnce).then_some(message.pkid),
@@ -290,6 +293,7 @@ fn event4(event: v4::Event) -> Option<Event> {
             let is_refused = response.return_codes.contains(&v4::SubscribeReasonCode::Failure);
             Event::Subscribed { refusal: is_refused.then(|| "Failure".to_owned()) }
         }
+        v4::Event::Incoming(Packet::UnsubAck(_)) => Event::Unsubscribed,
         v4::Event::Incoming(Packet::Publish(message)) => Event::Received(Received {
             topic: message.topic,
             packet: (message.qos != v4::QoS::AtMostOnce).then_some(message.pkid),

@@ -148,7 +148,7 @@ impl Outbox {
                     self.finish(number, refusal.map_or(Ok(()), |reason| Err(PublishError::Refused(reason))));
                 }
             }
-            Event::Connected { .. } | Event::Subscribed { .. } | Event::Received(_) => {}
+            Event::Connected { .. } | Event::Subscribed { .. } | Event::Unsubscribed | Event::Received(_) => {}
         }
     }
 

@@ -1,10 +1,16 @@
 //! Receives messages, each with a handle to acknowledge it once it is dealt with.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use tokio::{
     sync::{Semaphore, watch},
-    time::timeout,
+    time::{sleep, timeout},
 };
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
@@ -17,6 +23,8 @@ use crate::{
     delivery::{Ack, Delivery},
 };
 
+/// After how long without a message the broker has no more that it kept.
+const IDLE_TIME: Duration = Duration::from_secs(3);
 /// How long the last acknowledgements may take to be sent.
 const DISCONNECT_WAIT: Duration = Duration::from_secs(2);
 
@@ -41,8 +49,18 @@ pub(crate) struct Subscription {
 #[derive(Clone, Copy)]
 pub(crate) struct Group {
     pub(crate) name: &'static str,
-    /// Whether they do, where the broker can. Otherwise each gets them all.
-    pub(crate) is_shared: bool,
+    pub(crate) membership: Membership,
+}
+
+/// What a process gets of a group's messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Membership {
+    /// A share, where the broker can.
+    Shared,
+    /// All of them.
+    Alone,
+    /// No new ones, only what the broker has kept.
+    Leaving,
 }
 
 /// A subscription that reconnects by itself.
@@ -50,6 +68,7 @@ pub(crate) struct Subscriber {
     subscribed: watch::Receiver<bool>,
     in_flight: Arc<Semaphore>,
     in_flight_max: u16,
+    received: Arc<AtomicU64>,
     draining: CancellationToken,
     drained: CancellationToken,
     task: AbortOnDropHandle<()>,
@@ -64,6 +83,7 @@ impl Subscriber {
     ) -> Self {
         let in_flight_max = subscription.in_flight_max;
         let in_flight = Arc::new(Semaphore::new(in_flight_max.into()));
+        let received = Arc::new(AtomicU64::new(0));
         let (subscribed_sender, subscribed) = watch::channel(false);
         let (draining, drained) = (CancellationToken::new(), CancellationToken::new());
         let task = Task {
@@ -71,6 +91,7 @@ impl Subscriber {
             subscription,
             receive,
             in_flight: in_flight.clone(),
+            received: received.clone(),
             subscribed: subscribed_sender,
             draining: draining.clone(),
             drained: drained.clone(),
@@ -78,12 +99,24 @@ impl Subscriber {
             is_sharing_refused: false,
         };
         let task = AbortOnDropHandle::new(tokio::spawn(task.run()));
-        Self { subscribed, in_flight, in_flight_max, draining, drained, task }
+        Self { subscribed, in_flight, in_flight_max, received, draining, drained, task }
     }
 
     /// Whether the broker has granted the subscription, now and as it changes.
     pub(crate) fn subscribed(&self) -> watch::Receiver<bool> {
         self.subscribed.clone()
+    }
+
+    /// Waits until a connected subscriber has received nothing for a while, and has nothing in progress.
+    pub(crate) async fn idle(&self) {
+        loop {
+            let before = self.received.load(Ordering::Relaxed);
+            sleep(IDLE_TIME).await;
+            let is_busy = self.in_flight.available_permits() < usize::from(self.in_flight_max);
+            if *self.subscribed.borrow() && !is_busy && self.received.load(Ordering::Relaxed) == before {
+                return;
+            }
+        }
     }
 
     /// Accepts no more messages, waits until those in progress are acknowledged or given up, and disconnects.
@@ -102,6 +135,7 @@ struct Task<F> {
     subscription: Subscription,
     receive: F,
     in_flight: Arc<Semaphore>,
+    received: Arc<AtomicU64>,
     subscribed: watch::Sender<bool>,
     draining: CancellationToken,
     drained: CancellationToken,
@@ -162,8 +196,9 @@ impl<F: Fn(Delivery)> Task<F> {
                 self.subscribed.send_replace(true);
             }
             Event::Subscribed { refusal: Some(reason) } => return self.refused(&reason),
+            Event::Unsubscribed if self.is_leaving() => _ = self.subscribed.send_replace(true),
             Event::Received(received) => self.receive(received, client).await,
-            Event::Sent(_) | Event::Confirmed { .. } => {}
+            Event::Unsubscribed | Event::Sent(_) | Event::Confirmed { .. } => {}
         }
         Ok(())
     }
@@ -172,8 +207,13 @@ impl<F: Fn(Delivery)> Task<F> {
         let Subscription { filters, group, .. } = &self.subscription;
         if let Some(group) = group {
             let shared: Vec<_> = filters.iter().map(|filter| format!("$share/{}/{filter}", group.name)).collect();
-            let is_shared = group.is_shared && self.has_shared_subscriptions;
-            if group.is_shared && !is_shared {
+            if self.is_leaving() {
+                client.unsubscribe(filters);
+                return client.unsubscribe(&shared);
+            }
+            let wants_share = group.membership == Membership::Shared;
+            let is_shared = wants_share && self.has_shared_subscriptions;
+            if wants_share && !is_shared {
                 tracing::warn!(
                     broker = %self.endpoint.url,
                     "the broker has no shared subscriptions: run only one bridge, or each publishes every message"
@@ -187,6 +227,10 @@ impl<F: Fn(Delivery)> Task<F> {
         } else {
             client.subscribe(filters);
         }
+    }
+
+    fn is_leaving(&self) -> bool {
+        self.subscription.group.is_some_and(|group| group.membership == Membership::Leaving)
     }
 
     fn refused(&mut self, reason: &str) -> Result<(), Lost> {
@@ -203,7 +247,9 @@ impl<F: Fn(Delivery)> Task<F> {
     }
 
     /// Hands a message on. When too many are in progress, it waits, and so does whatever the broker sends next.
-    async fn receive(&self, Received { topic, payload, packet, is_repeated }: Received, client: &Client) {
+    async fn receive(&self, message: Received, client: &Client) {
+        self.received.fetch_add(1, Ordering::Relaxed);
+        let Received { topic, payload, packet, is_repeated } = message;
         if self.draining.is_cancelled() {
             return;
         }
@@ -233,6 +279,19 @@ impl<F: Fn(Delivery)> Task<F> {
         }
         (self.receive)(Delivery { topic, payload, is_repeated, ack });
     }
+}
+
+/// Ends the session that a broker keeps, and drops what is in it; false if the broker cannot be reached.
+pub(crate) async fn end_session(endpoint: &Endpoint) -> bool {
+    let role = Role::Subscriber { in_flight_max: 1, keeps_session: false };
+    for protocol in [Protocol::V5, Protocol::V4] {
+        let mut connection = Connection::open(endpoint, protocol, role);
+        if matches!(connection.next().await, Ok(Event::Connected { .. })) {
+            disconnect(connection).await;
+            return true;
+        }
+    }
+    false
 }
 
 /// Ends a connection behind the acknowledgements that the library has not sent yet.

@@ -5,7 +5,11 @@ use std::path::PathBuf;
 use bridge::chirpstack::ChirpStackSettings;
 use clap::Args;
 
-use super::{network::Network, run::until_stopped, shadow::Reporting};
+use super::{
+    network::Network,
+    run::{leave, until_stopped},
+    shadow::Reporting,
+};
 use crate::settings::Settings;
 
 #[derive(Debug, Args)]
@@ -36,6 +40,9 @@ pub(crate) struct ChirpStack {
     /// Prefix for the topics of decoded events, or for the key of the stream
     #[arg(long, value_name = "TEXT")]
     to_prefix: Option<String>,
+    /// End this bridge's part in sharing events: publish what the broker has kept for it, take nothing new, and stop
+    #[arg(long, conflicts_with = "shadow")]
+    leave: bool,
     /// Publish nothing: compare our runs of the codecs with what ChirpStack made of the same uplinks
     #[arg(long)]
     shadow: bool,
@@ -51,7 +58,11 @@ pub(crate) struct ChirpStack {
 pub(crate) async fn run(command: ChirpStack, settings: Settings) -> anyhow::Result<()> {
     let reporting =
         command.shadow.then(|| Reporting { files: command.report.clone(), count: command.count.map(u64::from) });
+    let leaves = command.leave;
     let bridge_settings = command.over(settings.bridge.chirpstack.clone());
+    if leaves {
+        return leave(bridge_settings, &settings).await;
+    }
     until_stopped(Network::ChirpStack(Box::new(bridge_settings)), reporting, settings).await
 }
 

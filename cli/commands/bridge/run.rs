@@ -2,7 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use bridge::{Environment, Error, chirpstack::ChirpStackBridge, things_stack::ThingsStackBridge};
+use bridge::{
+    Environment, Error,
+    chirpstack::{ChirpStackBridge, ChirpStackSettings},
+    things_stack::ThingsStackBridge,
+};
 use server::{
     audit::AuditLog,
     error_response::ErrorFormat,
@@ -30,9 +34,7 @@ pub(super) async fn until_stopped(
     reporting: Option<Reporting>,
     settings: Settings,
 ) -> anyhow::Result<()> {
-    let audit = AuditLog::without_file(Arc::new(SystemClock));
-    telemetry::start_logs(&settings.telemetry, audit.layer())?;
-    let shutdown = Shutdown::on_signals()?;
+    let shutdown = start_process(&settings)?;
     let metrics = Metrics::install(shutdown.requested.clone())?;
     let suffix = if reporting.is_some() { "-shadow" } else { "" };
     let directory = format!("{}{suffix}", network.directory());
@@ -43,6 +45,20 @@ pub(super) async fn until_stopped(
     match reporting {
         Some(reporting) => shadow::run(&reporting, &network, (&settings, environment), &shutdown, metrics).await,
         None => publish(&network, (&settings, environment), &shutdown, metrics).await,
+    }
+}
+
+/// Ends the sessions of a bridge that is removed.
+pub(super) async fn leave(chirpstack: ChirpStackSettings, settings: &Settings) -> anyhow::Result<()> {
+    let shutdown = start_process(settings)?;
+    let left = async {
+        let directory = Network::ChirpStack(Box::new(chirpstack.clone())).directory();
+        let environment = environment(settings, directory).await?;
+        anyhow::Ok(ChirpStackBridge::leave(&chirpstack, environment).await?)
+    };
+    tokio::select! {
+        left = left => left.and_then(|()| say("Left: no broker keeps events for this bridge any more")),
+        () = shutdown.requested.cancelled() => say("Stopped before it had left: run it again"),
     }
 }
 
@@ -95,6 +111,13 @@ async fn serve_webhook(
     let address = serving.addresses().first().map_or_else(String::new, ToString::to_string);
     say(format_args!("Webhook: http://{address}/"))?;
     Ok(Some(serving))
+}
+
+/// Starts logging, and catching signals.
+fn start_process(settings: &Settings) -> anyhow::Result<Shutdown> {
+    let audit = AuditLog::without_file(Arc::new(SystemClock));
+    telemetry::start_logs(&settings.telemetry, audit.layer())?;
+    Ok(Shutdown::on_signals()?)
 }
 
 /// What a bridge takes from this process; `directory` is where it keeps what it imports.
