@@ -8,6 +8,7 @@ mod history;
 mod in_progress;
 mod node;
 mod publisher;
+mod reading;
 mod reply;
 mod settings;
 mod stream;

@@ -66,7 +66,7 @@ impl Brokers {
     /// Events go to a stream like ChirpStack's own, from which no commands come.
     fn to_stream(settings: &ChirpStackSettings, client_id: &str) -> Result<Self, Error> {
         let events = network_source(settings, client_id)?;
-        let node = Node::of_output(&settings.to, "bridge.chirpstack.to")?;
+        let node = Node::new(&settings.to, "bridge.chirpstack.to")?;
         let is_same = matches!(&events, Source::Redis(own) if own.is_same_server(&node));
         let default = if is_same { SAME_SERVER_PREFIX } else { "" };
         let prefix = settings.to_prefix.clone().unwrap_or_else(|| default.to_owned());

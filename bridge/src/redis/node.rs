@@ -30,16 +30,6 @@ pub(crate) struct Node {
     pub(crate) url: String,
 }
 
-/// What settings say about a server.
-struct Server<'a> {
-    url: &'a str,
-    username: Option<&'a str>,
-    password_file: Option<&'a Path>,
-    ca_certificate: Option<&'a Path>,
-    certificate: Option<&'a Path>,
-    key: Option<&'a Path>,
-}
-
 /// Whether a URL leads to Redis.
 pub(crate) fn is_redis(url: &str) -> bool {
     url.starts_with("redis://") || url.starts_with(TLS)
@@ -52,33 +42,11 @@ impl Node {
             let reason = "must be at least 1000, or bridges take over what others work on";
             return Err(Error::setting(format!("{table}.claim_after_ms"), reason));
         }
-        let StreamSettings { url, username, password_file, ca_certificate, certificate, key, .. } = settings;
-        let server = Server {
-            url,
-            username: username.as_deref(),
-            password_file: password_file.as_deref(),
-            ca_certificate: ca_certificate.as_deref(),
-            certificate: certificate.as_deref(),
-            key: key.as_deref(),
-        };
-        Self::new(&server, table)
+        Self::new(&settings.server(), table)
     }
 
-    /// The server of a stream to write, in settings that may name a broker as well.
-    pub(crate) fn of_output(settings: &MqttSettings, table: &str) -> Result<Self, Error> {
-        let MqttSettings { url, username, password_file, ca_certificate, certificate, key } = settings;
-        let server = Server {
-            url,
-            username: username.as_deref(),
-            password_file: password_file.as_deref(),
-            ca_certificate: ca_certificate.as_deref(),
-            certificate: certificate.as_deref(),
-            key: key.as_deref(),
-        };
-        Self::new(&server, table)
-    }
-
-    fn new(server: &Server<'_>, table: &str) -> Result<Self, Error> {
+    /// A server, in settings that may name a broker as well; `table` is where they are, for messages.
+    pub(crate) fn new(server: &MqttSettings, table: &str) -> Result<Self, Error> {
         let refused = |name: &str, reason: &str| Error::setting(format!("{table}.{name}"), reason);
         let url = server.url.trim_end_matches('/');
         if url.contains('@') {
@@ -89,11 +57,11 @@ impl Node {
         }
         let info = url.into_connection_info().map_err(|_| refused("url", URL))?;
         let mut login = info.redis_settings().clone();
-        if let Some(username) = server.username {
+        if let Some(username) = server.username.as_deref() {
             login = login.set_username(username);
         }
-        let password = server.password_file.map(SecretFile::open).transpose()?;
-        let certificates = server.certificates(&refused)?;
+        let password = server.password_file.as_deref().map(SecretFile::open).transpose()?;
+        let certificates = certificates(server, &refused)?;
         let node = Self { info: info.set_redis_settings(login), password, certificates, url: url.to_owned() };
         // It connects to nothing yet.
         node.client().map_err(|error| refused("ca_certificate", &format!("or `certificate` is not valid: {error}")))?;
@@ -136,26 +104,28 @@ impl Node {
     }
 }
 
-impl Server<'_> {
-    fn certificates(&self, refused: &dyn Fn(&str, &str) -> Error) -> Result<Option<TlsCertificates>, Error> {
-        if !self.url.starts_with(TLS) {
-            let has_any = [self.ca_certificate, self.certificate, self.key].iter().any(Option::is_some);
-            let reason = "must start with rediss:// where certificates are set";
-            return if has_any { Err(refused("url", reason)) } else { Ok(None) };
-        }
-        let certificate = |name: &str, path: &Path| match read(path)? {
-            text if text.contains("-----BEGIN CERTIFICATE-----") => Ok(text.into_bytes()),
-            _ => Err(refused(name, "must be a PEM file with a certificate")),
-        };
-        let client_tls = match (self.certificate, self.key) {
-            (None, None) => None,
-            (Some(path), Some(key)) => Some(ClientTlsConfig {
-                client_cert: certificate("certificate", path)?,
-                client_key: read(key)?.into_bytes(),
-            }),
-            _ => return Err(refused("key", "must be set together with `certificate`")),
-        };
-        let root_cert = self.ca_certificate.map(|path| certificate("ca_certificate", path)).transpose()?;
-        Ok(Some(TlsCertificates { client_tls, root_cert }))
+/// The certificates of the settings; none without TLS.
+fn certificates(
+    server: &MqttSettings,
+    refused: &dyn Fn(&str, &str) -> Error,
+) -> Result<Option<TlsCertificates>, Error> {
+    let MqttSettings { url, ca_certificate, certificate, key, .. } = server;
+    if !url.starts_with(TLS) {
+        let has_any = [ca_certificate, certificate, key].into_iter().any(Option::is_some);
+        let reason = "must start with rediss:// where certificates are set";
+        return if has_any { Err(refused("url", reason)) } else { Ok(None) };
     }
+    let pem = |name: &str, path: &Path| match read(path)? {
+        text if text.contains("-----BEGIN CERTIFICATE-----") => Ok(text.into_bytes()),
+        _ => Err(refused(name, "must be a PEM file with a certificate")),
+    };
+    let client_tls = match (certificate, key) {
+        (None, None) => None,
+        (Some(path), Some(key)) => {
+            Some(ClientTlsConfig { client_cert: pem("certificate", path)?, client_key: read(key)?.into_bytes() })
+        }
+        _ => return Err(refused("key", "must be set together with `certificate`")),
+    };
+    let root_cert = ca_certificate.as_deref().map(|path| pem("ca_certificate", path)).transpose()?;
+    Ok(Some(TlsCertificates { client_tls, root_cert }))
 }

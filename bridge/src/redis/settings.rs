@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::mqtt::MqttSettings;
+
 /// ChirpStack's Redis, with the stream of all devices' events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -28,6 +30,14 @@ pub struct StreamSettings {
     pub group: String,
     /// After how long what another consumer has not acknowledged is taken over, in milliseconds. At least 1000.
     pub claim_after_ms: u64,
+}
+
+impl StreamSettings {
+    /// The server and the login, in the form of a broker's.
+    pub(super) fn server(&self) -> MqttSettings {
+        let Self { url, username, password_file, ca_certificate, certificate, key, .. } = self.clone();
+        MqttSettings { url, username, password_file, ca_certificate, certificate, key }
+    }
 }
 
 impl Default for StreamSettings {

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use redis::{RedisError, RedisResult};
+use redis::RedisResult;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch},
     time::Instant,
@@ -11,15 +11,15 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
     acknowledge::Acknowledger,
-    advice::advice,
     history::History,
     in_progress::{Held, InProgress},
     node::Node,
+    reading::{Reading, read},
     reply::Entry,
     stream::{Progress, Stream},
     subscription::StreamSubscription,
 };
-use crate::{backoff::Backoff, delivery::Ack};
+use crate::delivery::Ack;
 
 /// Maximum number of entries that one command returns.
 const BATCH: usize = 256;
@@ -69,7 +69,7 @@ impl StreamSubscriber {
             is_blind: false,
         };
         let tasks = [
-            tokio::spawn(reader.run(draining.clone())),
+            tokio::spawn(read(reader, draining.clone())),
             tokio::spawn(Acknowledger::new(subscription, in_progress).run(acknowledged)),
         ];
         Self { subscribed, in_flight, in_flight_max, draining, tasks: tasks.map(AbortOnDropHandle::new) }
@@ -104,30 +104,15 @@ struct Reader<F> {
     is_blind: bool,
 }
 
-impl<F: Fn(StreamEntry)> Reader<F> {
-    async fn run(mut self, draining: CancellationToken) {
-        let (mut backoff, mut is_failing) = (Backoff::new(), false);
-        loop {
-            let failed = tokio::select! {
-                failed = self.serve() => failed,
-                () = draining.cancelled() => return,
-            };
-            if self.subscribed.send_replace(false) {
-                backoff.reset();
-                is_failing = false;
-            }
-            if let Err(error) = failed {
-                report(&error, &self.subscription.node, is_failing);
-            }
-            is_failing = true;
-            tokio::select! {
-                () = backoff.pause() => {}
-                () = draining.cancelled() => return,
-            }
-        }
+impl<F: Fn(StreamEntry) + Send + Sync> Reading for Reader<F> {
+    fn node(&self) -> &Node {
+        &self.subscription.node
     }
 
-    /// Reads until something fails.
+    fn subscribed(&self) -> &watch::Sender<bool> {
+        &self.subscribed
+    }
+
     async fn serve(&mut self) -> RedisResult<()> {
         let StreamSubscription { node, settings, key, consumer, .. } = &*self.subscription.clone();
         let mut stream = Stream::open(node, settings, key, consumer).await?;
@@ -156,7 +141,9 @@ impl<F: Fn(StreamEntry)> Reader<F> {
             }
         }
     }
+}
 
+impl<F: Fn(StreamEntry) + Send + Sync> Reader<F> {
     /// How much of the stream is read; none without the right to ask, which reading does not need.
     async fn progress(&mut self, stream: &mut Stream) -> RedisResult<Option<Progress>> {
         match stream.progress().await {
@@ -241,16 +228,6 @@ impl<F: Fn(StreamEntry)> Reader<F> {
             _ = acks.send(held).await;
         };
         Ack::new(acknowledge, permit)
-    }
-}
-
-/// Logs why reading ended; repeated failures only in detail.
-pub(super) fn report(error: &RedisError, node: &Node, is_failing: bool) {
-    let redis = &node.url;
-    match advice(error) {
-        _ if is_failing => tracing::debug!(redis, %error, "still cannot read the stream"),
-        Some(advice) => tracing::error!(redis, %error, "cannot read the stream: {advice}"),
-        None => tracing::warn!(redis, %error, "cannot read the stream: trying again"),
     }
 }
 

@@ -7,11 +7,13 @@ use tokio::sync::{Semaphore, watch};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
+    node::Node,
+    reading::{Reading, read},
     stream::Stream,
-    subscriber::{StreamEntry, report},
+    subscriber::StreamEntry,
     subscription::StreamSubscription,
 };
-use crate::{backoff::Backoff, delivery::Ack};
+use crate::delivery::Ack;
 
 /// Maximum number of entries that one command returns.
 const BATCH: usize = 256;
@@ -36,7 +38,7 @@ impl StreamWatcher {
         let (sender, subscribed) = watch::channel(false);
         let draining = CancellationToken::new();
         let task = Task { subscription, receive, in_flight: in_flight.clone(), subscribed: sender, after: None };
-        let task = AbortOnDropHandle::new(tokio::spawn(task.run(draining.clone())));
+        let task = AbortOnDropHandle::new(tokio::spawn(read(task, draining.clone())));
         Self { subscribed, in_flight, in_flight_max, draining, _task: task }
     }
 
@@ -62,30 +64,15 @@ struct Task<F> {
     after: Option<String>,
 }
 
-impl<F: Fn(StreamEntry)> Task<F> {
-    async fn run(mut self, draining: CancellationToken) {
-        let (mut backoff, mut is_failing) = (Backoff::new(), false);
-        loop {
-            let failed = tokio::select! {
-                failed = self.serve() => failed,
-                () = draining.cancelled() => return,
-            };
-            if self.subscribed.send_replace(false) {
-                backoff.reset();
-                is_failing = false;
-            }
-            if let Err(error) = failed {
-                report(&error, &self.subscription.node, is_failing);
-            }
-            is_failing = true;
-            tokio::select! {
-                () = backoff.pause() => {}
-                () = draining.cancelled() => return,
-            }
-        }
+impl<F: Fn(StreamEntry) + Send + Sync> Reading for Task<F> {
+    fn node(&self) -> &Node {
+        &self.subscription.node
     }
 
-    /// Reads until something fails.
+    fn subscribed(&self) -> &watch::Sender<bool> {
+        &self.subscribed
+    }
+
     async fn serve(&mut self) -> RedisResult<()> {
         let StreamSubscription { node, settings, key, consumer, .. } = &self.subscription;
         let mut stream = Stream::open(node, settings, key, consumer).await?;

@@ -1,0 +1,53 @@
+//! Reads a stream over one connection after the other.
+
+use redis::{RedisError, RedisResult};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::{advice::advice, node::Node};
+use crate::backoff::Backoff;
+
+/// What reads a stream.
+pub(super) trait Reading: Send {
+    /// The server.
+    fn node(&self) -> &Node;
+
+    /// Whether the stream is being read.
+    fn subscribed(&self) -> &watch::Sender<bool>;
+
+    /// Reads until something fails.
+    fn serve(&mut self) -> impl Future<Output = RedisResult<()>> + Send;
+}
+
+/// Reads until it is told to end, and connects again after each failure.
+pub(super) async fn read(mut reading: impl Reading, end: CancellationToken) {
+    let (mut backoff, mut is_failing) = (Backoff::new(), false);
+    loop {
+        let failed = tokio::select! {
+            failed = reading.serve() => failed,
+            () = end.cancelled() => return,
+        };
+        if reading.subscribed().send_replace(false) {
+            backoff.reset();
+            is_failing = false;
+        }
+        if let Err(error) = failed {
+            report(&error, reading.node(), is_failing);
+        }
+        is_failing = true;
+        tokio::select! {
+            () = backoff.pause() => {}
+            () = end.cancelled() => return,
+        }
+    }
+}
+
+/// Logs why reading ended; repeated failures only in detail.
+fn report(error: &RedisError, node: &Node, is_failing: bool) {
+    let redis = &node.url;
+    match advice(error) {
+        _ if is_failing => tracing::debug!(redis, %error, "still cannot read the stream"),
+        Some(advice) => tracing::error!(redis, %error, "cannot read the stream: {advice}"),
+        None => tracing::warn!(redis, %error, "cannot read the stream: trying again"),
+    }
+}
