@@ -8,7 +8,7 @@ use clap::Args;
 use super::{
     network::Network,
     run::{leave, until_stopped},
-    shadow::Reporting,
+    shadow::ShadowArgs,
 };
 use crate::settings::Settings;
 
@@ -43,21 +43,13 @@ pub(crate) struct ChirpStack {
     /// End this bridge's part in sharing events: publish what the broker has kept for it, take nothing new, and stop
     #[arg(long, conflicts_with = "shadow")]
     leave: bool,
-    /// Publish nothing: compare our runs of the codecs with what ChirpStack made of the same uplinks
-    #[arg(long)]
-    shadow: bool,
-    /// File for the report of --shadow, ending in .json or .html; may be repeated
-    #[arg(long, value_name = "FILE", requires = "shadow")]
-    report: Vec<PathBuf>,
-    /// End --shadow after this many uplinks [default: when interrupted]
-    #[arg(long, value_name = "N", requires = "shadow", value_parser = clap::value_parser!(u32).range(1..))]
-    count: Option<u32>,
+    #[command(flatten)]
+    shadow: ShadowArgs,
 }
 
 /// Runs the bridge until a signal arrives.
 pub(crate) async fn run(command: ChirpStack, settings: Settings) -> anyhow::Result<()> {
-    let reporting =
-        command.shadow.then(|| Reporting { files: command.report.clone(), count: command.count.map(u64::from) });
+    let reporting = command.shadow.reporting();
     let leaves = command.leave;
     let bridge_settings = command.over(settings.bridge.chirpstack.clone());
     if leaves {

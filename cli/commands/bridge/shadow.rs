@@ -9,6 +9,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use bridge::{Environment, Error, Observation, chirpstack::ChirpStackShadow, things_stack::ThingsStackShadow};
+use clap::Args;
 use server::{
     shutdown::Shutdown,
     telemetry::{Health, Metrics},
@@ -24,6 +25,27 @@ use crate::{settings::Settings, telemetry, terminal::say};
 
 /// How often the counts are printed, if they have changed.
 const PRINT_INTERVAL: Duration = Duration::from_secs(5);
+
+/// The arguments of every bridge for comparing.
+#[derive(Clone, Debug, Args)]
+pub(super) struct ShadowArgs {
+    /// Publish nothing: compare our runs of the codecs with what the network made of the same uplinks
+    #[arg(long)]
+    shadow: bool,
+    /// File for the report of --shadow, ending in .json or .html; may be repeated
+    #[arg(long, value_name = "FILE", requires = "shadow")]
+    report: Vec<PathBuf>,
+    /// End --shadow after this many uplinks [default: when interrupted]
+    #[arg(long, value_name = "N", requires = "shadow", value_parser = clap::value_parser!(u32).range(1..))]
+    count: Option<u32>,
+}
+
+impl ShadowArgs {
+    /// What to do with the report; none if messages are to be published.
+    pub(super) fn reporting(&self) -> Option<Reporting> {
+        self.shadow.then(|| Reporting { files: self.report.clone(), count: self.count.map(u64::from) })
+    }
+}
 
 /// What to do with the report.
 pub(super) struct Reporting {

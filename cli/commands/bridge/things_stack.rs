@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use bridge::things_stack::{ThingsStackApplication, ThingsStackSettings};
 use clap::Args;
 
-use super::{network::Network, run::until_stopped, shadow::Reporting};
+use super::{network::Network, run::until_stopped, shadow::ShadowArgs};
 use crate::settings::Settings;
 
 #[derive(Debug, Args)]
@@ -31,21 +31,13 @@ pub(crate) struct ThingsStack {
     /// Prefix for the topics of decoded messages
     #[arg(long, value_name = "TEXT")]
     to_prefix: Option<String>,
-    /// Publish nothing: compare our runs of the formatters with what The Things Stack made of the same uplinks
-    #[arg(long)]
-    shadow: bool,
-    /// File for the report of --shadow, ending in .json or .html; may be repeated
-    #[arg(long, value_name = "FILE", requires = "shadow")]
-    report: Vec<PathBuf>,
-    /// End --shadow after this many uplinks [default: when interrupted]
-    #[arg(long, value_name = "N", requires = "shadow", value_parser = clap::value_parser!(u32).range(1..))]
-    count: Option<u32>,
+    #[command(flatten)]
+    shadow: ShadowArgs,
 }
 
 /// Runs the bridge until a signal arrives.
 pub(crate) async fn run(command: ThingsStack, settings: Settings) -> anyhow::Result<()> {
-    let reporting =
-        command.shadow.then(|| Reporting { files: command.report.clone(), count: command.count.map(u64::from) });
+    let reporting = command.shadow.reporting();
     let bridge_settings = command.over(settings.bridge.things_stack.clone());
     until_stopped(Network::ThingsStack(Box::new(bridge_settings)), reporting, settings).await
 }
