@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use testing::{CHIRPSTACK_APPLICATION, CHIRPSTACK_APPLICATION_NAME};
 
 use super::harness::{DEVICE, device_info, start, uplink};
+use crate::server_process::get;
 
 // The stand-in for the API works while the test waits for the process.
 #[tokio::test(flavor = "multi_thread")]
@@ -80,6 +81,8 @@ async fn events_that_lead_nowhere_are_dropped_and_counted() {
     let Some((mut chirpstack, mut server, _dir)) = start(CHIRPSTACK_APPLICATION, "").await else { return };
     chirpstack.uplink(DEVICE, "Kitchen", 1).await;
     server.wait_for_metric("airlock_bridge_dropped_total{reason=\"refused\"} 1").await;
+    let metrics = get(server.process.place("metrics"));
+    assert!(!metrics.contains("result=\"forwarded\""), "{metrics}");
     let foreign = format!("application/{}/device/{DEVICE}/event/up", CHIRPSTACK_APPLICATION.replace('1', "2"));
     chirpstack.client.publish(&foreign, uplink(DEVICE, "Kitchen", 2).to_string()).await;
     server.wait_for_metric("airlock_bridge_events_total{result=\"ignored\"} 1").await;
