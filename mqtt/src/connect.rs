@@ -232,6 +232,7 @@ fn will(packet: &mut ConnectPacket, permissions: &Permissions) -> Result<Option<
         level: if will.qos == QoS::AtMostOnce { Level::AtMostOnce } else { Level::AtLeastOnce },
         properties: forwarded(&packet.will_properties).map_err(|_| ReasonCode::MalformedPacket)?,
         publisher: None,
+        _charge: None,
     };
     let delay = packet.will_properties.get(PropertyId::WillDelayInterval);
     let is_delayed = delay.is_some_and(|delay| *delay != PropertyValue::FourByteInteger(0));

@@ -144,6 +144,7 @@ impl<'a> Inbound<'a> {
             level: if publish.qos == QoS::AtMostOnce { Level::AtMostOnce } else { Level::AtLeastOnce },
             properties: forwarded(&publish.properties).map_err(malformed)?,
             publisher: Some(self.attachment.session.number),
+            _charge: None,
         };
         match publish_downlink(self.context, self.connect, dev_id, message).await {
             Ok(()) => Ok(ReasonCode::Success),

@@ -2,6 +2,7 @@
 
 mod authenticator;
 mod broker;
+mod budget;
 mod connect;
 mod connect_limits;
 mod connection;

@@ -9,7 +9,11 @@ use bytes::Bytes;
 use mqtt5_protocol::Properties;
 use store::Key;
 
-use crate::{durable::LogRecord, ownership::Ownership};
+use crate::{
+    budget::{Budget, Charge},
+    durable::LogRecord,
+    ownership::Ownership,
+};
 
 /// A message that the handler publishes to the subscribers of an application, with QoS 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,11 +43,26 @@ pub(crate) struct Message {
     pub(crate) properties: Option<Box<Properties>>,
     /// The number of the session that published it.
     pub(crate) publisher: Option<u64>,
+    /// Counts its memory, once it waits for somebody.
+    pub(crate) _charge: Option<Charge>,
+}
+
+impl Message {
+    /// Counts its memory until it is dropped.
+    pub(crate) fn charged(self, budget: &Arc<Budget>) -> Self {
+        Self { _charge: Some(budget.charge(self.bytes())), ..self }
+    }
+
+    /// About how much memory it takes.
+    fn bytes(&self) -> usize {
+        let properties = self.properties.as_ref().map_or(0, |properties| properties.encoded_len());
+        size_of::<Self>() + self.topic.len() + self.payload.len() + properties * PROPERTY_BYTES
+    }
 }
 
 impl From<Publication> for Message {
     fn from(Publication { topic, payload }: Publication) -> Self {
-        Self { topic, payload, level: Level::AtLeastOnce, properties: None, publisher: None }
+        Self { topic, payload, level: Level::AtLeastOnce, properties: None, publisher: None, _charge: None }
     }
 }
 
@@ -64,15 +83,14 @@ pub(crate) struct Delivery {
 impl Delivery {
     /// About how much memory it takes while it waits.
     pub(crate) fn bytes(&self) -> usize {
-        let properties = self.message.properties.as_ref().map_or(0, |properties| properties.encoded_len());
-        size_of::<Self>() + self.message.topic.len() + self.message.payload.len() + properties * PROPERTY_BYTES
+        size_of::<Self>() + self.message.bytes()
     }
 }
 
 impl From<LogRecord> for Message {
     fn from(record: LogRecord) -> Self {
         let LogRecord { topic, payload, properties, .. } = record;
-        Self { topic, payload, level: Level::AtLeastOnce, properties, publisher: None }
+        Self { topic, payload, level: Level::AtLeastOnce, properties, publisher: None, _charge: None }
     }
 }
 

@@ -20,6 +20,7 @@ use types::{AppId, Clock, Credential};
 use self::application::Application;
 pub(crate) use self::application::AttachError;
 use crate::{
+    budget::TotalBudget,
     durable::{Durable, Living, RENEW_INTERVAL},
     ending::{Cause, Ending},
     message::{Message, Publication},
@@ -40,6 +41,7 @@ pub struct Router {
     applications: RwLock<HashMap<AppId, Arc<Application>>>,
     clock: Arc<dyn Clock>,
     durable: Option<Arc<Durable>>,
+    budget: TotalBudget,
     /// The processes that lived when it was last looked, whose sessions are not taken over.
     living: Mutex<HashSet<String>>,
     /// Renews this process's lease.
@@ -83,7 +85,14 @@ impl Published {
 impl Router {
     /// A router whose sessions end with the process.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { applications: RwLock::default(), clock, durable: None, living: Mutex::default(), _lease: None }
+        Self {
+            applications: RwLock::default(),
+            clock,
+            durable: None,
+            budget: TotalBudget::default(),
+            living: Mutex::default(),
+            _lease: None,
+        }
     }
 
     /// A router whose sessions are stored, with those that were stored before and that no other process serves.
@@ -158,11 +167,20 @@ impl Router {
     pub(crate) fn route(&self, app_id: &AppId, messages: impl IntoIterator<Item = Message>) -> Published {
         let Some(application) = self.application(app_id) else { return Published(None) };
         let durable = self.durable.as_ref();
-        let saved = application.publish(durable.map(Arc::as_ref), messages.into_iter().map(Arc::new));
+        let saved = application.publish(durable.map(Arc::as_ref), messages.into_iter());
+        if self.budget.is_exceeded() {
+            self.shrink_largest();
+        }
         if let Some(durable) = durable.filter(|_| saved.is_some()) {
             application.start_saving(durable);
         }
         Published(saved)
+    }
+
+    /// Drops messages of the application whose messages take most memory.
+    fn shrink_largest(&self) {
+        let largest = self.read().values().max_by_key(|application| application.bytes()).cloned();
+        largest.iter().for_each(|application| application.shrink());
     }
 
     /// Gives a client its session; returns whether it is an old one.
@@ -268,7 +286,7 @@ impl Router {
     /// The application, which stays as long as somebody has it.
     fn entry(&self, app_id: &AppId) -> Arc<Application> {
         let first_number = self.durable.as_ref().map_or(0, |durable| durable.first_number());
-        let new = || Arc::new(Application::new(app_id.clone(), first_number));
+        let new = || Arc::new(Application::new(app_id.clone(), first_number, self.budget.application()));
         Arc::clone(self.write().entry(app_id.clone()).or_insert_with(new))
     }
 

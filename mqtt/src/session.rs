@@ -153,14 +153,25 @@ impl Session {
         let mut state = self.lock();
         if state.is_connected() || delivery.level == Level::AtLeastOnce {
             let dropped = state.outbox.push(delivery);
-            // That messages are dropped is saved at once, how many a little later.
-            state.is_changed |= dropped > 0 && state.dropped == 0;
-            state.is_behind |= dropped > 0;
-            state.dropped += dropped;
+            state.count_dropped(dropped);
             drop(state);
             metrics::dropped(dropped);
             self.changed.notify_one();
         }
+    }
+
+    /// Drops the message that it would drop if its queue were full; returns false if none waits.
+    pub(crate) fn drop_one(&self) -> bool {
+        let mut state = self.lock();
+        let is_dropped = state.outbox.drop_one();
+        state.count_dropped(u64::from(is_dropped));
+        metrics::dropped(u64::from(is_dropped));
+        is_dropped
+    }
+
+    /// About how much memory its messages take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.lock().outbox.bytes()
     }
 
     pub(crate) fn is_connected(&self) -> bool {
@@ -297,6 +308,13 @@ impl Session {
 impl State {
     fn is_connected(&self) -> bool {
         matches!(self.connection, Presence::Connected(_))
+    }
+
+    /// That messages are dropped is saved at once, how many a little later.
+    fn count_dropped(&mut self, dropped: u64) {
+        self.is_changed |= dropped > 0 && self.dropped == 0;
+        self.is_behind |= dropped > 0;
+        self.dropped += dropped;
     }
 
     pub(crate) fn subscribed(&mut self, filter: &str, subscription: Subscription) {

@@ -13,6 +13,7 @@ use types::{AppId, Credential, Timestamp};
 pub(crate) use self::attaching::AttachError;
 use self::subscribers::Subscribers;
 use crate::{
+    budget::Budget,
     durable::Durable,
     ending::{Cause, Ending},
     message::Message,
@@ -36,8 +37,8 @@ pub(crate) struct Application {
 
 impl Application {
     /// An application without sessions; the messages of its log begin with this number.
-    pub(super) fn new(app_id: AppId, first_number: u64) -> Self {
-        let subscribers = Mutex::new(Subscribers::new(first_number));
+    pub(super) fn new(app_id: AppId, first_number: u64, budget: Arc<Budget>) -> Self {
+        let subscribers = Mutex::new(Subscribers::new(first_number, budget));
         Self { app_id, subscribers, turns: std::array::from_fn(|_| tokio::sync::Mutex::default()) }
     }
 
@@ -93,7 +94,7 @@ impl Application {
     pub(super) fn publish(
         &self,
         durable: Option<&Durable>,
-        messages: impl Iterator<Item = Arc<Message>>,
+        messages: impl Iterator<Item = Message>,
     ) -> Option<oneshot::Receiver<bool>> {
         let mut subscribers = self.lock();
         if subscribers.log.is_full() {
@@ -102,6 +103,7 @@ impl Application {
         }
         let first = subscribers.log.next;
         for message in messages {
+            let message = Arc::new(message.charged(&subscribers.budget));
             let mut deliveries = subscribers.deliveries(&message);
             if let Some(durable) = durable {
                 subscribers.store(&self.app_id, durable, &message, &mut deliveries);
@@ -109,8 +111,21 @@ impl Application {
             for (session, delivery) in deliveries {
                 session.push(delivery);
             }
+            if subscribers.budget.is_exceeded() {
+                subscribers.shrink();
+            }
         }
         (subscribers.log.next > first).then(|| subscribers.log.saved(first))
+    }
+
+    /// How much memory the messages of its sessions take.
+    pub(super) fn bytes(&self) -> usize {
+        self.lock().budget.used()
+    }
+
+    /// Drops messages, because those of all applications take too much memory.
+    pub(super) fn shrink(&self) {
+        self.lock().shrink();
     }
 
     /// Resolves when everything is saved that has been done so far.
@@ -178,5 +193,53 @@ impl Application {
     fn lock(&self) -> MutexGuard<'_, Subscribers> {
         // No panic can leave it half changed.
         self.subscribers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{Publication, budget::TotalBudget, message::Level, session::Holder};
+
+    fn attach(application: &Application, id: &str) -> Attachment {
+        let request = SessionRequest {
+            id: id.into(),
+            holder: Holder::default(),
+            clean: true,
+            expiry: Duration::from_secs(3600),
+            may_be_stored: false,
+        };
+        application.attach(request, Ending::default(), Timestamp::default()).0
+    }
+
+    fn publish(application: &Application, topic: &str, count: usize) {
+        let publication = || Publication { topic: topic.to_owned(), payload: vec![0; 200_000].into() };
+        application.publish(None, (0..count).map(|_| Message::from(publication())));
+    }
+
+    /// Each session stays below its own limit, but all together would take 200 MB.
+    #[test]
+    fn bounds_the_memory_of_an_application_and_of_all() {
+        let total = TotalBudget::default();
+        let application = Application::new("app-one".parse().unwrap(), 0, total.application());
+        let sessions: Vec<_> = (0..10).map(|number| (format!("app-one/{number}"), number)).collect();
+        for (topic, number) in &sessions {
+            let session = attach(&application, &number.to_string());
+            let subscription = Subscription { level: Level::AtLeastOnce, no_local: false, id: None };
+            assert!(application.subscribe(&session, topic, subscription));
+            application.detach(&session, Timestamp::default());
+            publish(&application, topic, 100);
+            assert!(application.bytes() <= 64 << 20, "{}", application.bytes());
+        }
+        // The newest are still there, and nobody is left with nothing.
+        let counts: Vec<_> =
+            sessions.iter().map(|(_, id)| application.session(&id.to_string()).unwrap().count()).collect();
+        assert!(application.bytes() > 48 << 20 && counts.iter().all(|count| *count > 0), "{counts:?}");
+        application.shrink();
+        assert!(application.bytes() < 56 << 20);
+        drop(application);
+        assert_eq!(total.application().all_used(), 0);
     }
 }

@@ -125,8 +125,13 @@ impl Outbox {
         self.in_flight.iter_mut().map(|(_, delivery)| delivery).chain(waiting)
     }
 
+    /// About how much memory its messages take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Drops a message that waits; returns false if none does.
-    fn drop_one(&mut self) -> bool {
+    pub(crate) fn drop_one(&mut self) -> bool {
         let is_unreliable = |delivery: &Delivery| delivery.level == Level::AtMostOnce;
         let at = if self.unreliable == 0 { Some(0) } else { self.waiting.iter().position(is_unreliable) };
         let Some(dropped) = at.and_then(|at| self.waiting.remove(at)) else { return false };
@@ -164,7 +169,8 @@ mod tests {
 
     fn delivery(number: usize, level: Level) -> Delivery {
         let payload = Bytes::from(number.to_string());
-        let message = Message { topic: "t".to_owned(), payload, level, properties: None, publisher: None };
+        let message =
+            Message { topic: "t".to_owned(), payload, level, properties: None, publisher: None, _charge: None };
         Delivery { message: Arc::new(message), level, subscription_ids: Vec::new(), stored: None }
     }
 

@@ -3,7 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use mqtt::{NotStored, Publication, Sharing};
-use store::{Embedded, Key, Redis, RedisSettings, Store, Tag};
+use serde_json::json;
+use store::{Batch, Commit, Embedded, Key, Redis, RedisSettings, Store, Tag};
 use testing::{ManualClock, RedisProcess};
 
 use crate::{
@@ -384,8 +385,7 @@ async fn sessions_of_a_killed_process_are_adopted() {
         eventually("uplinks for the session", async {
             loop {
                 assert!(is_stored(&two, "2").await);
-                let log = Key::new(&Tag::application("app-one").unwrap(), "mqtt/log/").unwrap();
-                if store.store.list(&log, None, 10).await.unwrap().len() > 1 {
+                if logged(&store).await > 1 {
                     break;
                 }
             }
@@ -399,8 +399,7 @@ async fn sessions_of_a_killed_process_are_adopted() {
 
 /// The process that names the owner of the only session of `app-one`.
 async fn owner_of_only_session(store: &Shared) -> String {
-    let owners = Key::new(&Tag::application("app-one").unwrap(), "mqtt/owner/").unwrap();
-    let owners = store.store.list(&owners, None, 10).await.unwrap();
+    let owners = store.store.list(&key("mqtt/owner/"), None, 10).await.unwrap();
     assert_eq!(owners.len(), 1);
     String::from_utf8(owners[0].value.to_vec()).unwrap()
 }
@@ -428,12 +427,11 @@ async fn every_record_of_a_session_expires() {
     let one = store.start("one", 1).await;
     let (mut client, _) = connect(&one, &login(5, "worker")).await;
     client.subscribe("#").await;
-    let records = |what| Key::new(&Tag::application("app-one").unwrap(), what).unwrap();
-    assert_eq!(store.store.list(&records("mqtt/session/"), None, 10).await.unwrap().len(), 1);
+    assert_eq!(store.store.list(&key("mqtt/session/"), None, 10).await.unwrap().len(), 1);
     store.clock.advance(Duration::from_secs(2 * 24 * 3600));
-    assert_eq!(store.store.list(&records("mqtt/session/"), None, 10).await.unwrap(), []);
+    assert_eq!(store.store.list(&key("mqtt/session/"), None, 10).await.unwrap(), []);
     let _two = store.start("two", 2).await;
-    assert_eq!(store.store.list(&records("mqtt/owner/"), None, 10).await.unwrap(), []);
+    assert_eq!(store.store.list(&key("mqtt/owner/"), None, 10).await.unwrap(), []);
 }
 
 /// What one process removes may be another's by now.
@@ -527,5 +525,179 @@ async fn a_session_is_continued_elsewhere_by_a_client_that_will_not_return() {
         client.disconnect().await;
         let (_, present) = connect(&two, &login(5, "worker")).await;
         assert!(!present);
+    }
+}
+
+fn key(path: &str) -> Key {
+    Key::new(&Tag::application("app-one").unwrap(), path).unwrap()
+}
+
+/// The keys of the messages in the log.
+async fn logged(store: &Shared) -> usize {
+    store.store.list(&key("mqtt/log/"), None, 1000).await.unwrap().len()
+}
+
+/// What earlier versions stored of more sessions than there may be, each with a subscription to everything.
+async fn store_sessions(store: &Shared, count: usize) {
+    let record = json!({
+        "filters": { "app-one/#": { "qos": 1, "no_local": false, "id": null } },
+        "expiry_ms": 3_600_000, "away_since_ms": null, "in_flight": [], "waiting_from": 0, "dropped": 0,
+    });
+    let index = Key::new(&Tag::service("mqtt").unwrap(), "mqtt/application/app-one").unwrap();
+    assert_eq!(store.store.commit(Batch::new().put(index, "")).await.unwrap(), Commit::Done);
+    for number in 0..count {
+        let session = key(&format!("mqtt/session/{number:032x}"));
+        let batch = Batch::new().put(key(&format!("mqtt/owner/{number:032x}")), "one").put(session, record.to_string());
+        assert_eq!(store.store.commit(batch).await.unwrap(), Commit::Done);
+    }
+}
+
+#[tokio::test]
+async fn starts_with_any_number_of_sessions_and_stores_for_as_many_as_there_may_be() {
+    let (stores, _redis) = stores().await;
+    for store in stores {
+        store_sessions(&store, 1100).await;
+        let mut processes = Processes::start(store).await;
+        for number in 0..300 {
+            processes.publish(&number.to_string()).await;
+        }
+        let (mut client, _) = processes.connect(&login(4, "one-more")).await;
+        client.subscribe("#").await;
+        processes.publish("last").await;
+        assert_eq!(client.next().await.1, "last");
+        processes.restart().await;
+        let (_, present) = processes.connect(&login(4, "one-more")).await;
+        assert!(present);
+    }
+}
+
+#[tokio::test]
+async fn clients_with_one_credential_cannot_displace_the_sessions_of_another() {
+    let processes = Processes::start(in_memory()).await;
+    let (mut reader, _) = processes.connect(&login(4, "reader")).await;
+    reader.subscribe("#").await;
+    reader.disconnect().await;
+    processes.publish("waiting").await;
+    for key in ["account.both", "account.write"] {
+        for number in 0..205 {
+            let name: &'static str = Box::leak(number.to_string().into_boxed_str());
+            let login = Login::new(4, "app-one", key).with_client_id(name).persistent();
+            processes.connect(&login).await.0.disconnect().await;
+        }
+    }
+    let (mut reader, present) = processes.connect(&login(4, "reader")).await;
+    assert!(present);
+    assert_eq!(reader.next().await.1, "waiting");
+}
+
+#[tokio::test]
+async fn what_only_publishes_is_not_stored() {
+    let processes = Processes::start(in_memory()).await;
+    let login = Login::new(5, "app-one", "account.write").with_client_id("sender").persistent();
+    let (mut sender, _) = processes.connect(&login).await;
+    sender.publish("app-one/devices/dev/down", "kept").await;
+    sender.disconnect().await;
+    assert_eq!(processes.access.commits(), 0);
+    // As long as the process lives, its session does too.
+    assert!(processes.connect(&login).await.1);
+}
+
+/// Each client is told, and none waits for the others.
+#[tokio::test]
+async fn refuses_clients_while_the_store_does_not_answer() {
+    let processes = Processes::start(in_memory()).await;
+    processes.access.hang();
+    let address = processes.harness.broker.address();
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    let refused = names.map(|name| async move { RawClient::try_connect(address, &login(4, name)).await.1 });
+    assert_eq!(futures::future::join_all(refused).await, [3; 8]);
+}
+
+#[tokio::test]
+async fn what_was_in_flight_comes_again_as_such_after_a_kill() {
+    let mut processes = Processes::start(in_memory()).await;
+    let (mut client, _) = processes.connect(&login(4, "worker")).await;
+    client.subscribe("#").await;
+    for body in ["1", "2", "3"] {
+        processes.publish(body).await;
+    }
+    let sent: Vec<_> = [client.next_unacknowledged().await.1, client.next_unacknowledged().await.1].into();
+    client.disconnect().await;
+    processes.publish("4").await;
+    processes.restart().await;
+    let (mut client, _) = processes.connect(&login(4, "worker")).await;
+    let topic = "app-one/devices/dev/up".len() + 2;
+    for packet_id in sent {
+        // PUBLISH with QoS 1 and DUP.
+        let body = client.wait_for(0x3a).await;
+        assert_eq!(body[topic..topic + 2], packet_id.to_be_bytes());
+        client.acknowledge(packet_id).await;
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_becomes_persistent_keeps_what_it_has() {
+    let mut processes = Processes::start(in_memory()).await;
+    let ending = Login { ends: true, ..login(5, "worker") };
+    let (mut first, _) = processes.connect(&ending).await;
+    first.subscribe("#").await;
+    for body in ["1", "2"] {
+        processes.publish(body).await;
+        assert_eq!(first.next_unacknowledged().await.2, body);
+    }
+    let (_second, present) = processes.connect(&login(5, "worker")).await;
+    assert!(present);
+    processes.restart().await;
+    let (mut client, present) = processes.connect(&login(5, "worker")).await;
+    assert!(present);
+    assert_eq!((client.next().await.1, client.next().await.1), ("1".to_owned(), "2".to_owned()));
+}
+
+#[tokio::test]
+async fn a_message_that_everybody_has_goes_although_one_recipient_is_gone() {
+    let mut processes = Processes::start(in_memory()).await;
+    for name in ["stays", "goes"] {
+        let (mut client, _) = processes.connect(&login(4, name)).await;
+        client.subscribe("#").await;
+        client.disconnect().await;
+    }
+    processes.publish("1").await;
+    let clean = Login { clean: true, ends: true, ..login(4, "goes") };
+    processes.connect(&clean).await.0.disconnect().await;
+    processes.restart().await;
+    assert_eq!(logged(&processes.shared).await, 1);
+    let (mut client, _) = processes.connect(&login(4, "stays")).await;
+    assert_eq!(client.next().await.1, "1");
+    client.ping().await;
+    client.disconnect().await;
+    eventually("the deletion", async {
+        while logged(&processes.shared).await > 0 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    })
+    .await;
+}
+
+/// A clean session in between must not bring back what an older session with the same name left in the log.
+#[tokio::test]
+async fn a_new_session_gets_nothing_of_an_older_one_with_its_name() {
+    let (stores, _redis) = shared_stores().await;
+    for store in stores {
+        let one = store.start("one", 1).await;
+        let (mut client, _) = connect(&one, &login(5, "worker")).await;
+        client.subscribe("#").await;
+        client.disconnect().await;
+        assert!(is_stored(&one, "old").await);
+        let two = store.start("two", 2).await;
+        let clean = Login { clean: true, ends: false, ..login(5, "worker") };
+        let (mut client, present) = connect(&two, &clean).await;
+        assert!(!present);
+        client.subscribe("#").await;
+        client.disconnect().await;
+        store.clock.advance(LEASE);
+        let three = store.start("three", 3).await;
+        let (mut client, _) = connect(&three, &login(5, "worker")).await;
+        assert!(is_stored(&three, "new").await);
+        assert_eq!(client.next().await.1, "new");
     }
 }

@@ -12,12 +12,18 @@ use store::{Batch, Commit, Entry, Error, Key, Page, Rate, Store, TakenToken};
 pub struct GatedStore {
     store: Arc<dyn Store>,
     is_cut: AtomicBool,
+    is_hanging: AtomicBool,
     commits: AtomicUsize,
 }
 
 impl GatedStore {
     pub fn new(store: &Arc<dyn Store>) -> Arc<Self> {
-        Arc::new(Self { store: store.clone(), is_cut: AtomicBool::new(false), commits: AtomicUsize::new(0) })
+        Arc::new(Self {
+            store: store.clone(),
+            is_cut: AtomicBool::new(false),
+            is_hanging: AtomicBool::new(false),
+            commits: AtomicUsize::new(0),
+        })
     }
 
     /// From now on nothing is read or written through this access.
@@ -25,11 +31,19 @@ impl GatedStore {
         self.is_cut.store(is_cut, Ordering::SeqCst);
     }
 
+    /// From now on nothing is answered.
+    pub fn hang(&self) {
+        self.is_hanging.store(true, Ordering::SeqCst);
+    }
+
     pub fn commits(&self) -> usize {
         self.commits.load(Ordering::SeqCst)
     }
 
-    fn check_gate(&self) -> Result<&dyn Store, Error> {
+    async fn check_gate(&self) -> Result<&dyn Store, Error> {
+        if self.is_hanging.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
         match self.is_cut.load(Ordering::SeqCst) {
             true => Err(Error::Unavailable { what: "reach the store", source: None }),
             false => Ok(self.store.as_ref()),
@@ -40,27 +54,27 @@ impl GatedStore {
 #[async_trait]
 impl Store for GatedStore {
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Entry>>, Error> {
-        self.check_gate()?.get(keys).await
+        self.check_gate().await?.get(keys).await
     }
 
     async fn list(&self, prefix: &Key, after: Option<&Key>, limit: usize) -> Result<Vec<Entry>, Error> {
-        self.check_gate()?.list(prefix, after, limit).await
+        self.check_gate().await?.list(prefix, after, limit).await
     }
 
     async fn page(&self, prefix: &Key, offset: usize, limit: usize) -> Result<Page, Error> {
-        self.check_gate()?.page(prefix, offset, limit).await
+        self.check_gate().await?.page(prefix, offset, limit).await
     }
 
     async fn commit(&self, batch: Batch) -> Result<Commit, Error> {
         self.commits.fetch_add(1, Ordering::SeqCst);
-        self.check_gate()?.commit(batch).await
+        self.check_gate().await?.commit(batch).await
     }
 
     async fn take_token(&self, key: &Key, rate: Rate) -> Result<TakenToken, Error> {
-        self.check_gate()?.take_token(key, rate).await
+        self.check_gate().await?.take_token(key, rate).await
     }
 
     async fn check(&self) -> Result<(), Error> {
-        self.check_gate()?.check().await
+        self.check_gate().await?.check().await
     }
 }

@@ -6,6 +6,7 @@ use types::{AppId, Timestamp};
 
 use super::log::{Append, Log};
 use crate::{
+    budget::Budget,
     durable::{Durable, LogRecord, Logged, SessionRecord},
     ending::Cause,
     message::{Delivery, Level, Message},
@@ -28,16 +29,18 @@ pub(super) struct Subscribers {
     pub(super) sessions: HashMap<Arc<str>, Arc<Session>>,
     pub(super) filters: Filters<Arc<Session>, Subscription>,
     pub(super) log: Log,
+    pub(super) budget: Arc<Budget>,
     last_number: u64,
     warned_at: Option<Timestamp>,
 }
 
 impl Subscribers {
-    pub(super) fn new(first_number: u64) -> Self {
+    pub(super) fn new(first_number: u64, budget: Arc<Budget>) -> Self {
         Self {
             sessions: HashMap::new(),
             filters: Filters::default(),
             log: Log::new(first_number),
+            budget,
             last_number: 0,
             warned_at: None,
         }
@@ -68,6 +71,21 @@ impl Subscribers {
     /// Whether no session can be stored, because all that there may be are in use.
     pub(super) fn is_full(&self) -> bool {
         self.room() == 0 && self.sessions.values().all(|session| session.is_connected())
+    }
+
+    /// Drops messages until they take less memory: those of the sessions that have most, the oldest first.
+    pub(super) fn shrink(&self) {
+        let target = self.budget.used() / 8 * 7;
+        let drop_above = |bytes: usize| {
+            let large = self.sessions.values().filter(|session| session.bytes() > bytes);
+            large.filter(|session| self.budget.used() > target && session.drop_one()).count() > 0
+        };
+        let mut is_shrinking = true;
+        while is_shrinking {
+            let most = self.sessions.values().map(|session| session.bytes()).max().unwrap_or_default();
+            // What is in flight cannot be dropped, even if it is most.
+            is_shrinking = drop_above(most / 2) || drop_above(0);
+        }
     }
 
     /// How many more sessions can be stored.
@@ -245,7 +263,7 @@ impl Subscribers {
                 stored.disown();
             }
             let recipients = record.recipients.clone();
-            let message = Arc::new(Message::from(record));
+            let message = Arc::new(Message::from(record).charged(&self.budget));
             for (name, subscription_ids) in recipients {
                 let Some((session, record)) = ours.get(&name).filter(|(_, record)| record.owes(number)) else {
                     continue;
@@ -256,6 +274,9 @@ impl Subscribers {
                     Some(packet_id) => session.restore_in_flight(packet_id, delivery),
                     None => session.push(delivery),
                 }
+            }
+            if self.budget.is_exceeded() {
+                self.shrink();
             }
         }
     }
