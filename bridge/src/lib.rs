@@ -21,6 +21,7 @@ mod output;
 mod prefix;
 mod receive;
 mod redis;
+mod republish;
 mod script;
 mod secret_file;
 mod settings;

@@ -70,6 +70,19 @@ impl Output {
         }
     }
 
+    /// The same for a message whose JSON may not be writable, which does not happen; there is no point in receiving it
+    /// again.
+    pub(crate) async fn publish_json(&self, topic: impl OutputTopic, json: serde_json::Result<Vec<u8>>) -> bool {
+        match json {
+            Ok(json) => self.publish(topic, json).await,
+            Err(error) => {
+                tracing::error!(%topic, %error, "cannot write a message: dropped it");
+                metrics::dropped("unwritable");
+                true
+            }
+        }
+    }
+
     async fn send(&self, publisher: &Publisher, refusals: &Refusals, topic: impl OutputTopic, payload: Bytes) -> bool {
         let name = format!("{}{topic}", self.prefix);
         let start = Instant::now();

@@ -27,6 +27,7 @@ use crate::{
     mqtt::{Endpoint, Group, Membership, Subscriber, end_session},
     output::Output,
     receive::{receive, report_connection},
+    republish::Republisher,
     state_dir::StateDir,
 };
 
@@ -165,8 +166,7 @@ impl Parts<'_> {
     fn receive_events(&self, source: Source, client_id: &str) -> Events {
         let uplinks = Arc::new(Uplinks {
             decoder: Decoder { directory: self.directory.clone(), clock: self.clock.clone() },
-            output: self.applications.clone(),
-            dedup: self.dedup(),
+            republisher: Republisher { output: self.applications.clone(), dedup: self.dedup() },
             clock: self.clock.clone(),
         });
         Events::start(source, self.settings, (client_id, self.group), move |delivery| {

@@ -116,13 +116,7 @@ impl Downlinks {
         metrics::downlink("refused");
         let info = self.device_info(topic).await;
         let log = LogEvent::failure(error, Code::DownlinkCodec, self.clock.now(), info.as_deref());
-        match log.to_json() {
-            Ok(json) => self.applications.publish(topic.with("event/log"), json).await,
-            Err(error) => {
-                tracing::error!(%topic, %error, "cannot write an event");
-                true
-            }
-        }
+        self.applications.publish_json(topic.with("event/log"), log.to_json()).await
     }
 
     /// What is known of the device; only its EUI if nothing is.

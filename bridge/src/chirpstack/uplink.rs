@@ -11,18 +11,17 @@ use super::{
     topic::Topic,
 };
 use crate::{
-    dedup::{Dedup, MessageKey},
+    dedup::MessageKey,
     delivery::Delivery,
     metrics,
     outcome::{CodecError, Decoded},
-    output::Output,
+    republish::Republisher,
 };
 
 /// Publishes events, uplinks with the object that their codec makes of them.
 pub(super) struct Uplinks {
     pub(super) decoder: Decoder,
-    pub(super) output: Arc<Output>,
-    pub(super) dedup: Dedup,
+    pub(super) republisher: Republisher,
     pub(super) clock: Arc<dyn Clock>,
 }
 
@@ -35,22 +34,11 @@ impl Uplinks {
         };
         let is_done = match topic.event() {
             Some("up") => self.uplink(topic, &payload).await,
-            _ => self.other(topic, &payload).await,
+            _ => self.republisher.publish_unchanged(topic, &payload).await,
         };
         if is_done {
             ack.acknowledge().await;
         }
-    }
-
-    /// Publishes an event that has nothing to decode; whether it may be acknowledged.
-    async fn other(&self, topic: Topic<'_>, payload: &[u8]) -> bool {
-        let key = self.dedup.key(&topic.to_string(), payload);
-        if self.dedup.contains(key) {
-            metrics::event("duplicate");
-            return true;
-        }
-        metrics::event("forwarded");
-        self.publish_last(topic, payload.to_vec(), key).await
     }
 
     async fn uplink(&self, topic: Topic<'_>, payload: &[u8]) -> bool {
@@ -59,20 +47,20 @@ impl Uplinks {
             Err(error) => {
                 metrics::uplink("malformed");
                 tracing::warn!(%topic, %error, "an uplink cannot be decoded: publishing it unchanged");
-                return self.other(topic, payload).await;
+                return self.republisher.publish_unchanged(topic, payload).await;
             }
         };
         let key = match &event.deduplication_id {
-            Some(id) => self.dedup.key(&topic.to_string(), id),
-            None => self.dedup.key(&topic.to_string(), payload),
+            Some(id) => self.republisher.dedup.key(&topic.to_string(), id),
+            None => self.republisher.dedup.key(&topic.to_string(), payload),
         };
-        if self.dedup.contains(key) {
+        if self.republisher.dedup.contains(key) {
             metrics::uplink("duplicate");
             return true;
         }
         if !event.is_decodable() {
             metrics::uplink("unchanged");
-            return self.publish_last(topic, payload.to_vec(), key).await;
+            return self.republisher.publish_last(topic, Ok(payload.to_vec()), key).await;
         }
         let decoded = self.decoder.decode(&event, topic).await;
         self.publish(topic, (event, payload), decoded, key).await
@@ -94,14 +82,11 @@ impl Uplinks {
             Ok(_) | Err(_) => Ok(payload.to_vec()),
         };
         if let Some(log) = log
-            && !self.publish_json(topic.with("event/log"), log).await
+            && !self.republisher.output.publish_json(topic.with("event/log"), log).await
         {
             return false;
         }
-        match event {
-            Ok(event) => self.publish_last(topic, event, key).await,
-            Err(error) => unwritable(topic, &error),
-        }
+        self.republisher.publish_last(topic, event, key).await
     }
 
     /// The event that reports a failure or warnings; none for a codec that has nothing to say.
@@ -122,27 +107,4 @@ impl Uplinks {
         };
         Some(log.about(event.deduplication_id.as_deref()))
     }
-
-    async fn publish_json(&self, topic: Topic<'_>, json: serde_json::Result<Vec<u8>>) -> bool {
-        match json {
-            Ok(json) => self.output.publish(topic, json).await,
-            Err(error) => unwritable(topic, &error),
-        }
-    }
-
-    /// Publishes the last message of an event, after which a copy of the event is a duplicate.
-    async fn publish_last(&self, topic: Topic<'_>, payload: Vec<u8>, key: MessageKey) -> bool {
-        let is_published = self.output.publish(topic, payload).await;
-        if is_published {
-            self.dedup.add(key);
-        }
-        is_published
-    }
-}
-
-/// Counts an event whose JSON cannot be written, which does not happen; there is no point in receiving it again.
-fn unwritable(topic: Topic<'_>, error: &serde_json::Error) -> bool {
-    tracing::error!(%topic, %error, "cannot write an event: dropped it");
-    metrics::dropped("unwritable");
-    true
 }

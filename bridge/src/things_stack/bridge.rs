@@ -33,6 +33,7 @@ use crate::{
     mqtt::{Endpoint, Subscriber, Subscription},
     output::Output,
     receive::{receive, report_connections},
+    republish::Republisher,
     state_dir::StateDir,
 };
 
@@ -133,8 +134,7 @@ impl Parts<'_> {
     fn work(&self) -> Work<Delivery> {
         let uplinks = Arc::new(Uplinks {
             decoder: Decoder { directory: self.directory.clone(), clock: self.clock.clone() },
-            output: self.applications.clone(),
-            dedup: self.dedup(),
+            republisher: Republisher { output: self.applications.clone(), dedup: self.dedup() },
             clock: self.clock.clone(),
         });
         Arc::new(move |delivery| -> BoxFuture<'static, ()> {

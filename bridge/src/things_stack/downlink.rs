@@ -13,7 +13,6 @@ use super::{
     failed_downlink::{DOWNLINKS_MAX, FailedDownlink},
     formatter::no_formatter,
     topic::Topic,
-    uplink::unwritable,
     webhook_ids::WebhookIds,
 };
 use crate::{
@@ -147,11 +146,7 @@ impl Downlinks {
     async fn fail(&self, topic: Topic<'_>, payload: &[u8], error: &CodecError) -> bool {
         metrics::downlink("refused");
         for failed in FailedDownlink::all(topic, payload, error, self.clock.now()) {
-            let is_published = match failed.to_json() {
-                Ok(json) => self.applications.publish(topic.with("down/failed"), json).await,
-                Err(error) => unwritable(topic, &error),
-            };
-            if !is_published {
+            if !self.applications.publish_json(topic.with("down/failed"), failed.to_json()).await {
                 return false;
             }
         }

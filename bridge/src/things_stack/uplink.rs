@@ -5,19 +5,12 @@ use std::sync::Arc;
 use types::Clock;
 
 use super::{decoded::Decoded, decoder::Decoder, report::Report, topic::Topic, uplink_message::UplinkMessage};
-use crate::{
-    dedup::{Dedup, MessageKey},
-    delivery::Delivery,
-    metrics,
-    outcome::CodecError,
-    output::Output,
-};
+use crate::{dedup::MessageKey, delivery::Delivery, metrics, outcome::CodecError, republish::Republisher};
 
 /// Publishes messages, uplinks with the payload that their formatter makes of them.
 pub(super) struct Uplinks {
     pub(super) decoder: Decoder,
-    pub(super) output: Arc<Output>,
-    pub(super) dedup: Dedup,
+    pub(super) republisher: Republisher,
     pub(super) clock: Arc<dyn Clock>,
 }
 
@@ -35,22 +28,11 @@ impl Uplinks {
                 metrics::event("ignored");
                 true
             }
-            _ => self.other(topic, &payload).await,
+            _ => self.republisher.publish_unchanged(topic, &payload).await,
         };
         if is_done {
             ack.acknowledge().await;
         }
-    }
-
-    /// Publishes a message that has nothing to decode; whether it may be acknowledged.
-    async fn other(&self, topic: Topic<'_>, payload: &[u8]) -> bool {
-        let key = self.dedup.key(&topic.to_string(), payload);
-        if self.dedup.contains(key) {
-            metrics::event("duplicate");
-            return true;
-        }
-        metrics::event("forwarded");
-        self.publish_last(topic, payload.to_vec(), key).await
     }
 
     async fn uplink(&self, topic: Topic<'_>, payload: &[u8]) -> bool {
@@ -59,17 +41,17 @@ impl Uplinks {
             Err(error) => {
                 metrics::uplink("malformed");
                 tracing::warn!(%topic, %error, "an uplink cannot be decoded: publishing it unchanged");
-                return self.other(topic, payload).await;
+                return self.republisher.publish_unchanged(topic, payload).await;
             }
         };
-        let key = self.dedup.key(&topic.to_string(), &message.identity);
-        if self.dedup.contains(key) {
+        let key = self.republisher.dedup.key(&topic.to_string(), &message.identity);
+        if self.republisher.dedup.contains(key) {
             metrics::uplink("duplicate");
             return true;
         }
         if !message.is_decodable() {
             metrics::uplink("unchanged");
-            return self.publish_last(topic, payload.to_vec(), key).await;
+            return self.republisher.publish_last(topic, Ok(payload.to_vec()), key).await;
         }
         let decoded = match self.decoder.formatter(&message, topic).await {
             Ok(formatter) => self.decoder.decode(&message, formatter.as_deref()).await,
@@ -89,7 +71,7 @@ impl Uplinks {
         if let Err(error) = &decoded {
             let ids = message.correlation_ids();
             let report = Report::new(error, topic, &ids, self.clock.now());
-            if !self.publish_json(topic.with("service/data"), report.to_json()).await {
+            if !self.republisher.output.publish_json(topic.with("service/data"), report.to_json()).await {
                 return false;
             }
         }
@@ -100,26 +82,7 @@ impl Uplinks {
             // What The Things Stack may have decoded itself stays.
             Ok(_) | Err(_) => Ok(payload.to_vec()),
         };
-        match json {
-            Ok(json) => self.publish_last(topic, json, key).await,
-            Err(error) => unwritable(topic, &error),
-        }
-    }
-
-    async fn publish_json(&self, topic: Topic<'_>, json: serde_json::Result<Vec<u8>>) -> bool {
-        match json {
-            Ok(json) => self.output.publish(topic, json).await,
-            Err(error) => unwritable(topic, &error),
-        }
-    }
-
-    /// Publishes the last message about an uplink, after which a copy of it is a duplicate.
-    async fn publish_last(&self, topic: Topic<'_>, payload: Vec<u8>, key: MessageKey) -> bool {
-        let is_published = self.output.publish(topic, payload).await;
-        if is_published {
-            self.dedup.add(key);
-        }
-        is_published
+        self.republisher.publish_last(topic, json, key).await
     }
 }
 
@@ -130,11 +93,4 @@ pub(super) fn result(decoded: &Result<Decoded, CodecError>) -> &'static str {
         Ok(_) => "unchanged",
         Err(_) => "failed",
     }
-}
-
-/// Counts a message whose JSON cannot be written, which does not happen; there is no point in receiving it again.
-pub(super) fn unwritable(topic: Topic<'_>, error: &serde_json::Error) -> bool {
-    tracing::error!(%topic, %error, "cannot write a message: dropped it");
-    metrics::dropped("unwritable");
-    true
 }
