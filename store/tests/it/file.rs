@@ -279,7 +279,7 @@ async fn commits_until_killed() {
     let store = Arc::new(open(&path).unwrap());
     let committers: Vec<_> = (0..4)
         .map(|committer| {
-            let store = std::sync::Arc::clone(&store);
+            let store = Arc::clone(&store);
             tokio::spawn(async move {
                 for number in 0..1_000_000 {
                     let path = format!("{committer}/{number}");
