@@ -14,12 +14,12 @@ use handler::{
 };
 use store::{Embedded, Store, StoreClock};
 use testing::ManualClock;
-use types::{DevAddr, DeviceIds, Kind, Kinded, NetworkDevice, NetworkEvent, NetworkJoin};
+use types::{AppEui, DevAddr, DeviceIds, Kind, Kinded, NetworkDevice, NetworkEvent, NetworkJoin};
 
 use crate::{
     harness::sealer,
     recording_output::RecordingOutput,
-    records::{id, pool},
+    records::{device, id, pool},
 };
 
 /// What networks report about `app-one`, whose devices register when they are first heard.
@@ -72,4 +72,43 @@ async fn a_join_is_reported_again_until_its_event_is_kept() {
     fixture.published();
     assert_eq!(fixture.report(join).await, Ok(()));
     assert!(matches!(fixture.published()[..], [Event::Activation(_)]));
+}
+
+/// A join of the device with this DevEUI.
+fn join(dev_eui: &str, app_eui: Option<&str>, is_provisional: bool) -> NetworkEvent {
+    let app_eui = app_eui.map(|app_eui| app_eui.parse().unwrap());
+    let device =
+        NetworkDevice { dev_eui: dev_eui.parse().unwrap(), app_eui, is_provisional, ..NetworkDevice::default() };
+    NetworkEvent::Join(NetworkJoin { device, ..NetworkJoin::default() })
+}
+
+#[tokio::test]
+async fn a_device_is_found_by_its_dev_eui_while_its_join_eui_is_not_known() {
+    const DEV_EUI: &str = "A300000000000001";
+    const ZERO: &str = "0000000000000000";
+    let mut fixture = Fixture::new().await;
+    // Nothing is registered of which the network may say more later.
+    assert_eq!(fixture.report(join(DEV_EUI, None, true)).await, Err(Kind::Unavailable));
+    fixture.registration.is_automatic = false;
+    let register = async |number: u8| {
+        let mut device = device("app-one");
+        device.dev_id = format!("dev-{number}").parse().unwrap();
+        device.lorawan.dev_eui = DEV_EUI.parse().unwrap();
+        device.lorawan.app_eui = AppEui::new([number; 8]);
+        fixture.events.devices.set(device).await.unwrap();
+    };
+    register(1).await;
+    for (app_eui, expected) in [(None, Ok(())), (Some("0101010101010101"), Ok(())), (Some(ZERO), Err(Kind::NotFound))] {
+        assert_eq!(fixture.report(join(DEV_EUI, app_eui, false)).await, expected, "{app_eui:?}");
+    }
+    assert_eq!(fixture.report(join("A300000000000002", None, false)).await, Err(Kind::NotFound));
+    // Of two, nobody can say which one it is.
+    register(2).await;
+    for (app_eui, is_provisional, expected) in [
+        (None, false, Err(Kind::NotFound)),
+        (None, true, Err(Kind::Unavailable)),
+        (Some("0202020202020202"), false, Ok(())),
+    ] {
+        assert_eq!(fixture.report(join(DEV_EUI, app_eui, is_provisional)).await, expected, "{app_eui:?}");
+    }
 }
