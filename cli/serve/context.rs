@@ -188,8 +188,14 @@ impl Context {
 
     /// Seals the keys of devices; an error when the store was written with another key file.
     pub(super) async fn sealer(&self) -> anyhow::Result<Sealer> {
-        let keys = SealingKeys::load_or_create(KeyOwner::Handler, &self.data_dir.handler_key(), self.random.as_ref())?;
+        let keys = self.sealing_keys()?;
         Ok(Sealer::for_store(keys, self.store.as_ref(), self.random.clone()).await?)
+    }
+
+    /// The keys that protect the handler's secrets in the store, generated on its first start.
+    pub(super) fn sealing_keys(&self) -> anyhow::Result<SealingKeys> {
+        let path = self.data_dir.handler_key();
+        Ok(SealingKeys::load_or_create(KeyOwner::Handler, &path, self.random.as_ref())?)
     }
 
     /// The handler's own key pair, generated on its first start.

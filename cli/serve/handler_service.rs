@@ -129,6 +129,7 @@ async fn router(context: &Context) -> anyhow::Result<Router> {
     let process = u64::from_be_bytes(context.random.array());
     let sharing = if context.settings.store.redis.is_some() { Sharing::Shared } else { Sharing::Alone };
     let durable = Durable::new(store, sharing, context.settings.handler.id.to_string(), process, clock.clone());
+    let durable = durable.with_sealing(context.sealing_keys()?, context.random.clone());
     Router::load(durable, clock).await.context("cannot load the sessions of MQTT clients")
 }
 

@@ -5,6 +5,7 @@
 mod claim;
 mod lease;
 mod record;
+mod shown;
 
 use std::{
     collections::HashMap,
@@ -12,8 +13,9 @@ use std::{
 };
 
 use bytes::Bytes;
+use server::seal::SealingKeys;
 use store::{Batch, Commit, Entry, Error, GET_KEYS_MAX, Key, LIST_MAX, Store, Tag, Version};
-use types::{AppId, Clock};
+use types::{AppId, Clock, Random};
 
 pub(crate) use self::{
     claim::{Adopted, Claimed},
@@ -47,6 +49,8 @@ pub struct Durable {
     /// Differs for each process.
     process: String,
     claims: AtomicU64,
+    /// Seals the credentials of clients.
+    sealing: Option<(SealingKeys, Arc<dyn Random>)>,
 }
 
 /// A message in the log of an application.
@@ -59,7 +63,14 @@ pub(crate) struct Logged {
 impl Durable {
     /// Sessions in `store`. `instance` is the name of this instance, and `process` differs for each process.
     pub fn new(store: Arc<dyn Store>, sharing: Sharing, instance: String, process: u64, clock: Arc<dyn Clock>) -> Self {
-        Self { store, clock, sharing, instance, process: format!("{process:016x}"), claims: AtomicU64::new(0) }
+        let (process, claims) = (format!("{process:016x}"), AtomicU64::new(0));
+        Self { store, clock, sharing, instance, process, claims, sealing: None }
+    }
+
+    /// Keeps the credentials of clients with their sessions, sealed, so that they can be checked after a restart while
+    /// their clients are away.
+    pub fn with_sealing(self, keys: SealingKeys, random: Arc<dyn Random>) -> Self {
+        Self { sealing: Some((keys, random)), ..self }
     }
 
     /// The versions of the records that name the owners of these sessions. A session without owner is not stored.

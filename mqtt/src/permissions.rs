@@ -27,6 +27,15 @@ impl Permissions {
         Self { app_id, reads, writes }
     }
 
+    pub(crate) fn with_rights(app_id: AppId, reads: bool, writes: bool) -> Self {
+        Self { app_id, reads, writes }
+    }
+
+    /// Whether the client may read, and whether it may write.
+    pub(crate) fn rights(&self) -> (bool, bool) {
+        (self.reads, self.writes)
+    }
+
     /// Whether the client may do anything at all.
     pub(crate) fn may_connect(&self) -> bool {
         self.reads || self.writes

@@ -3,9 +3,10 @@
 use std::{collections::HashSet, sync::atomic::Ordering};
 
 use store::{Batch, Commit, Entry, Error, Version};
-use types::AppId;
+use types::{AppId, Credential};
 
-use super::{Durable, Living, SessionRecord, last_level, owner_key, session_key};
+use super::{Durable, Living, SessionRecord, last_level, owner_key, session_key, shown};
+use crate::permissions::Permissions;
 
 /// Maximum number of sessions that one commit claims, each with two steps.
 const CLAIMS_MAX: usize = 256;
@@ -19,6 +20,8 @@ pub(crate) struct Claimed {
     pub(crate) owner: Version,
     /// Differs from that of any other claim.
     pub(crate) name: String,
+    /// What its client showed, if that is known.
+    pub(crate) shown: Option<(Credential, Permissions)>,
     /// None if it is a new session.
     pub(crate) record: Option<SessionRecord>,
 }
@@ -37,13 +40,21 @@ impl Durable {
     /// Makes this process the owner of a session, so that nobody else can write for it.
     ///
     /// `is_new` deletes what there is of it.
-    pub(crate) async fn claim(&self, app_id: &AppId, id: &str, is_new: bool) -> Result<Claimed, Error> {
+    pub(crate) async fn claim(
+        &self,
+        app_id: &AppId,
+        id: &str,
+        is_new: bool,
+        shown: Option<&(Credential, Permissions)>,
+    ) -> Result<Claimed, Error> {
         let (owner, session) = (owner_key(app_id, id)?, session_key(app_id, id)?);
         self.put_index(app_id).await?;
+        let sealed = shown.and_then(|shown| self.seal(app_id, id, shown));
         let claimed = store::retry(ATTEMPTS_MAX, async || {
             let [found] = self.store.get_array(std::array::from_ref(&owner)).await?;
             let name = self.claim_name();
-            let mut batch = Batch::new().expect_entry(&owner, found.as_ref()).put(owner.clone(), name.clone());
+            let value = self.owner(&name, sealed.as_deref());
+            let mut batch = Batch::new().expect_entry(&owner, found.as_ref()).put(owner.clone(), value.clone());
             if is_new {
                 batch = batch.delete(session.clone());
             }
@@ -51,7 +62,7 @@ impl Durable {
                 return Ok(None);
             }
             let [owner, session] = self.store.get_array(&[owner.clone(), session.clone()]).await?;
-            Ok::<_, Error>(claimed(name, owner, session))
+            Ok::<_, Error>(claimed(name, &value, owner, session, shown.cloned()))
         });
         let busy = Error::Unavailable { what: "take over an MQTT session", source: None };
         claimed.await?.ok_or(busy)
@@ -88,9 +99,13 @@ impl Durable {
 
     /// Claims sessions that still have these owners. One that does not is another process's by now.
     async fn claim_unchanged(&self, app_id: &AppId, owners: &[Entry]) -> Result<Vec<(String, Claimed)>, Error> {
-        let names: Vec<_> = owners.iter().map(|_| self.claim_name()).collect();
-        let claim = |batch: Batch, (owner, name): (&Entry, &String)| {
-            batch.expect(owner.key.clone(), owner.version).put(owner.key.clone(), name.clone())
+        let names = owners.iter().map(|owner| {
+            let name = self.claim_name();
+            (self.owner(&name, shown::sealed(&owner.value)), name)
+        });
+        let names: Vec<(String, String)> = names.collect();
+        let claim = |batch: Batch, (owner, (value, _)): (&Entry, &(String, String))| {
+            batch.expect(owner.key.clone(), owner.version).put(owner.key.clone(), value.clone())
         };
         let all = owners.iter().zip(&names).fold(Batch::new(), claim);
         if self.store.commit(all).await? == Commit::Conflict {
@@ -100,14 +115,18 @@ impl Durable {
             }
         }
         let mut sessions = Vec::new();
-        for (owner, name) in owners.iter().zip(names) {
+        for (owner, (value, name)) in owners.iter().zip(names) {
             let id = last_level(&owner.key);
+            let shown = self.open(app_id, id, value.as_bytes()).inspect_err(|error| {
+                tracing::error!(%app_id, %error, "deleting an MQTT session whose rights cannot be checked");
+            });
             let [owner, session] = self.store.get_array(&[owner.key.clone(), session_key(app_id, id)?]).await?;
-            let Some(claimed) = claimed(name, owner, session) else { continue };
-            if claimed.record.is_some() {
+            let is_checkable = shown.is_ok();
+            let Some(claimed) = claimed(name, &value, owner, session, shown.ok().flatten()) else { continue };
+            if claimed.record.is_some() && is_checkable {
                 sessions.push((id.to_owned(), claimed));
             } else {
-                // It has expired.
+                // It has expired, or its credential is damaged.
                 let delete = self.expect_owner(Batch::new(), app_id, id, claimed.owner)?;
                 _ = self.store.commit(self.delete_session(delete, app_id, id)?).await?;
             }
@@ -121,8 +140,14 @@ impl Durable {
     }
 }
 
-/// What was claimed under `name`; none if another process has claimed it since.
-fn claimed(name: String, owner: Option<Entry>, session: Option<Entry>) -> Option<Claimed> {
-    let owner = owner.filter(|owner| owner.value == name.as_bytes())?.version;
-    Some(Claimed { owner, name, record: session.and_then(|entry| SessionRecord::decode(&entry.value)) })
+/// What was claimed with `value`; none if another process has claimed it since.
+fn claimed(
+    name: String,
+    value: &str,
+    owner: Option<Entry>,
+    session: Option<Entry>,
+    shown: Option<(Credential, Permissions)>,
+) -> Option<Claimed> {
+    let owner = owner.filter(|owner| owner.value == value.as_bytes())?.version;
+    Some(Claimed { owner, name, shown, record: session.and_then(|entry| SessionRecord::decode(&entry.value)) })
 }

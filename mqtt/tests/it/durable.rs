@@ -9,7 +9,7 @@ use testing::{ManualClock, RedisProcess};
 
 use crate::{
     gated_store::GatedStore,
-    harness::{Harness, eventually, publish_up},
+    harness::{Harness, READ, eventually, publish_up},
     raw_client::{Login, RawClient},
 };
 
@@ -700,4 +700,47 @@ async fn a_new_session_gets_nothing_of_an_older_one_with_its_name() {
         assert!(is_stored(&three, "new").await);
         assert_eq!(client.next().await.1, "new");
     }
+}
+
+/// Neither the process nor the client that showed the credential is there any more.
+#[tokio::test]
+async fn a_right_that_is_revoked_ends_a_session_from_before_a_restart() {
+    let mut processes = Processes::start(in_memory()).await;
+    let (mut client, _) = processes.connect(&login(4, "worker")).await;
+    client.subscribe("#").await;
+    client.disconnect().await;
+    processes.publish("before").await;
+    for _ in 0..2 {
+        processes.restart().await;
+        processes.harness.broker.check_credentials().await;
+    }
+    let owners = processes.shared.store.list(&key("mqtt/owner/"), None, 10).await.unwrap();
+    assert!(!String::from_utf8_lossy(&owners[0].value).contains("account"), "the credential is readable");
+    processes.harness.authenticator.revoke("app-one", "account.read");
+    processes.harness.broker.check_credentials().await;
+    processes.publish("meanwhile").await;
+    processes.harness.authenticator.grant("app-one", "account.read", &[READ]);
+    let (mut client, present) = processes.connect(&login(4, "worker")).await;
+    assert!(!present);
+    client.subscribe("#").await;
+    processes.publish("after").await;
+    assert_eq!(client.next().await.1, "after");
+}
+
+/// What cannot be checked is not delivered.
+#[tokio::test]
+async fn a_session_whose_credential_is_damaged_ends_at_the_restart() {
+    let mut processes = Processes::start(in_memory()).await;
+    let (mut client, _) = processes.connect(&login(4, "worker")).await;
+    client.subscribe("#").await;
+    client.disconnect().await;
+    processes.publish("before").await;
+    let store = processes.shared.store.clone();
+    let owner = store.list(&key("mqtt/owner/"), None, 10).await.unwrap().remove(0);
+    let mut damaged = owner.value.to_vec();
+    *damaged.last_mut().unwrap() ^= 1;
+    assert_eq!(store.commit(Batch::new().put(owner.key, damaged)).await.unwrap(), Commit::Done);
+    processes.restart().await;
+    let (_, present) = processes.connect(&login(4, "worker")).await;
+    assert!(!present);
 }

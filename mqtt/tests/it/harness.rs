@@ -15,6 +15,7 @@ use mqtt::{
     PublishedDownlink, Refusal, Router, Sharing,
 };
 use serde_json::json;
+use server::seal::{KeyOwner, SealingKeys};
 use store::Store;
 use testing::{FixedRandom, ManualClock};
 use tokio::sync::mpsc;
@@ -109,7 +110,9 @@ impl Harness {
         process: u64,
         clock: Arc<ManualClock>,
     ) -> Self {
+        let keys = SealingKeys::new(KeyOwner::Handler, &[7; 32]).unwrap();
         let durable = Durable::new(store, sharing, instance.to_owned(), process, clock.clone());
+        let durable = durable.with_sealing(keys, Arc::new(same_bytes()));
         let router = Arc::new(Router::load(durable, clock.clone()).await.unwrap());
         Self::start_on(router, settings(), authenticator(), clock).await
     }

@@ -120,7 +120,7 @@ impl Application {
             return Ok(None);
         }
         // It is connected, and was to end with its connection until now.
-        let claimed = durable.claim(&self.app_id, &request.id, true).await?;
+        let claimed = durable.claim(&self.app_id, &request.id, true, request.holder.shown.as_ref()).await?;
         let mut subscribers = self.lock();
         if !subscribers.is_current(&session) {
             return Ok(None);
@@ -141,7 +141,9 @@ impl Application {
         if self.lock().is_full() {
             return Err(AttachError::Full);
         }
-        let Claimed { owner, name, record } = durable.claim(&self.app_id, &request.id, request.clean).await?;
+        let shown = request.holder.shown.as_ref();
+        let claimed = durable.claim(&self.app_id, &request.id, request.clean, shown).await?;
+        let Claimed { owner, name, record, .. } = claimed;
         let log = if record.is_some() { durable.log(&self.app_id).await? } else { Vec::new() };
         let mut subscribers = self.lock();
         if let Some(old) = subscribers.sessions.get(&request.id).cloned() {
@@ -189,10 +191,10 @@ impl Application {
         let log = self.log(durable).await?;
         let mut subscribers = self.lock();
         let mut adopted: Vec<(Arc<Session>, SessionRecord)> = Vec::new();
-        for (id, Claimed { owner, name, record }) in sessions {
+        for (id, Claimed { owner, name, shown, record }) in sessions {
             // If its client has come in the meantime, it has its session.
             let Some(record) = record.filter(|_| !subscribers.sessions.contains_key(id.as_str())) else { continue };
-            let session = subscribers.add(id.into(), Holder::default());
+            let session = subscribers.add(id.into(), Holder { shown, ..Holder::default() });
             session.own(owner, name, Some(&record));
             subscribers.restore(&session, &record, now);
             adopted.push((session, record));
