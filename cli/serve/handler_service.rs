@@ -61,10 +61,10 @@ impl HandlerService {
         let router = Arc::new(router(context).await?);
         let output = Arc::new(MqttOutput::new(Arc::clone(&router), &settings.output));
         let pool = Arc::new(pool::start(&context.settings.sandbox).await?);
-        let mut operations = operations(context, &pool, authenticator.clone(), output.clone()).await?;
-        let outgoing = Arc::new(Outgoing::new(context.store.clone(), output.clone()));
-        let downlinks = downlinks(context, &operations, output.clone(), outgoing.clone());
-        let downlinks = Arc::new(DownlinkReceiver::new(downlinks));
+        let outgoing = Arc::new(Outgoing::new(context.store.clone(), output.clone(), context.clock.clone()));
+        let outputs = (output.clone(), outgoing.clone());
+        let mut operations = operations(context, &pool, authenticator.clone(), outputs).await?;
+        let downlinks = Arc::new(DownlinkReceiver::new(operations.downlinks.clone()));
         let services = BrokerServices { authenticator, downlinks, router };
         let broker = Broker::start(&settings.broker, tls, services, random, clock).await?;
         let announcer = announcer(context, token, &listeners, broker.address())?.map(Arc::new);
@@ -137,7 +137,7 @@ async fn operations(
     context: &Context,
     pool: &Arc<Pool>,
     authenticator: Arc<Authenticator>,
-    output: Arc<MqttOutput>,
+    (output, outgoing): (Arc<MqttOutput>, Arc<Outgoing>),
 ) -> anyhow::Result<Operations> {
     let payloads = Arc::new(Payloads::new(pool.clone(), &context.settings.handler)?);
     let sealer = context.sealer().await?;
@@ -153,46 +153,36 @@ async fn operations(
         random: context.random.clone(),
         clock: context.clock.clone(),
     };
+    let component =
+        Component { id: context.settings.handler.id.clone(), started: context.clock.now(), traffic: Arc::default() };
+    let downlinks = Arc::new(Downlinks {
+        applications: applications.clone(),
+        devices: devices.clone(),
+        payloads: payloads.clone(),
+        output: output.clone(),
+        store: context.store.clone(),
+        traffic: component.traffic.clone(),
+        outgoing,
+        clock: context.clock.clone(),
+    });
     Ok(Operations {
         access,
         applications: applications.clone(),
         devices: devices.clone(),
         payloads: payloads.clone(),
         uplinks: Arc::new(Uplinks { applications, devices, payloads, output }),
+        downlinks,
         joins,
         network_brokers: context.settings.handler.network_brokers.clone(),
         announcer: None,
         addresses: Addresses::new(context.settings.handler.prefixes.clone(), context.random.clone()),
-        component: Component {
-            id: context.settings.handler.id.clone(),
-            started: context.clock.now(),
-            traffic: Arc::default(),
-        },
+        component,
         clock: context.clock.clone(),
     })
 }
 
 async fn complete_deletions(operations: Arc<Operations>, stop: CancellationToken) {
     _ = stop.run_until_cancelled(operations.complete_deletions()).await;
-}
-
-/// Processes downlinks that arrive over MQTT, on the same stores as the operations.
-fn downlinks(
-    context: &Context,
-    operations: &Operations,
-    output: Arc<MqttOutput>,
-    outgoing: Arc<Outgoing>,
-) -> Downlinks {
-    Downlinks {
-        applications: operations.applications.clone(),
-        devices: operations.devices.clone(),
-        payloads: operations.payloads.clone(),
-        output,
-        store: context.store.clone(),
-        traffic: operations.component.traffic.clone(),
-        outgoing,
-        clock: context.clock.clone(),
-    }
 }
 
 /// Takes what networks report, on the same stores as the operations.

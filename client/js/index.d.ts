@@ -85,13 +85,13 @@ export interface DeviceEvents {
   create: DeviceChange | null;
   update: DeviceChange;
   delete: null;
-  "down/scheduled": { message: Downlink };
-  "downlink/scheduled": { message: Downlink };
+  "down/scheduled": DownlinkEvent;
+  "downlink/scheduled": DownlinkEvent;
   "down/sent": DownlinkSent;
   "downlink/sent": DownlinkSent;
-  "down/acks": { message: Downlink };
-  "down/errors": { error: string; message?: Downlink };
-  "up/errors": { error: string };
+  "down/acks": DownlinkEvent;
+  "down/errors": ErrorEvent & { message?: Downlink };
+  "up/errors": ErrorEvent;
 }
 
 /** The location of a device that was set, as far as it changed. */
@@ -102,11 +102,24 @@ export interface DeviceChange {
   update_at: string;
 }
 
-/** A downlink on its way to a gateway. */
-export interface DownlinkSent {
-  /** The whole frame, in base64. */
-  payload: string;
+/** What became of a downlink. */
+export interface DownlinkEvent {
   message: Downlink;
+  /** When it happened; servers of v2 do not say. */
+  time?: string;
+}
+
+/** What went wrong. */
+export interface ErrorEvent {
+  error: string;
+  /** When it happened; servers of v2 do not say. */
+  time?: string;
+}
+
+/** A downlink on its way to a gateway. */
+export interface DownlinkSent extends DownlinkEvent {
+  /** The whole frame, in base64, if the network tells it. */
+  payload?: string;
   gateway_id: string;
   config: Record<string, unknown>;
 }

@@ -16,7 +16,7 @@ use server::usage::Usage;
 use store::Store;
 use types::{AppId, Clock, DevId, Downlink, DownlinkEvent, Kind, Kinded};
 
-use self::queue::Schedule;
+use self::queue::{QueuedDownlink, Schedule};
 pub use self::{
     outgoing::{Network, Networks, Outgoing},
     receiver::DownlinkReceiver,
@@ -57,48 +57,66 @@ pub struct Downlinks {
 }
 
 impl Downlinks {
-    /// Schedules a downlink, and publishes the outcome as an event.
+    /// Schedules a downlink that was published, and publishes the outcome as an event.
     async fn handle(&self, app_id: &AppId, dev_id: &DevId, body: &[u8]) -> Result<(), Error> {
         let downlink: Downlink = serde_json::from_slice(body)
             .map_err(|error| Error::invalid("Downlink", error))
             .inspect_err(|error| self.publish_error(app_id, dev_id, None, error))?;
-        let schedule = downlink.schedule.clone().unwrap_or_default();
-        let downlink = Downlink { schedule: None, ..downlink };
-        if let Err(error) = self.schedule(app_id, dev_id, &downlink, &schedule).await {
-            self.publish_error(app_id, dev_id, Some(downlink), &error);
-            return Err(error);
+        // It came over MQTT, where no request is charged.
+        let scheduled = self.schedule(app_id, dev_id, &downlink, &Usage::default()).await;
+        if let Err(error) = &scheduled {
+            self.publish_error(app_id, dev_id, Some(Downlink { schedule: None, ..downlink }), error);
         }
-        metrics::downlink_scheduled();
-        self.traffic.downlink.mark(self.clock.now());
-        let event = DownlinkEvent { error: None, message: Some(downlink) };
-        self.publish(app_id, dev_id, Event::DownlinkScheduled(event));
-        self.outgoing.added(app_id, dev_id);
-        Ok(())
+        scheduled.map(drop)
     }
 
-    async fn schedule(&self, app_id: &AppId, dev_id: &DevId, downlink: &Downlink, schedule: &str) -> Result<(), Error> {
-        let schedule = Schedule::parse(schedule)?;
+    /// Puts a downlink into the queue of its device, and returns it as it will be sent: with its bytes and port. What
+    /// its encoder costs is added to `usage`.
+    pub(crate) async fn schedule(
+        &self,
+        app_id: &AppId,
+        dev_id: &DevId,
+        downlink: &Downlink,
+        usage: &Usage,
+    ) -> Result<Downlink, Error> {
+        let schedule = Schedule::parse(downlink.schedule.as_deref().unwrap_or_default())?;
         if downlink.port > PORT_MAX {
             return Err(Error::invalid("Downlink Port", format_args!("1 to {PORT_MAX} are allowed")));
         }
         self.devices.check_exists(app_id, dev_id).await?;
-        let mut encoded = self.encode(app_id, downlink).await?;
-        if schedule == Schedule::Replace && self.outgoing.has_network(app_id) {
-            // It also replaces what the network has taken.
-            encoded.schedule = Some(queue::REPLACE.to_owned());
-        }
-        queue::put(self.store.as_ref(), app_id, dev_id, &encoded, schedule).await
+        let encoded = self.encode(app_id, downlink, usage).await?;
+        let queued = QueuedDownlink::new(encoded.clone(), schedule);
+        queue::put(self.store.as_ref(), app_id, dev_id, &queued, schedule).await?;
+        metrics::downlink_scheduled();
+        let now = self.clock.now();
+        self.traffic.downlink.mark(now);
+        let message = Some(Downlink { schedule: None, ..downlink.clone() });
+        let event = DownlinkEvent { error: None, message, time: Some(now) };
+        self.publish(app_id, dev_id, Event::DownlinkScheduled(event));
+        self.outgoing.added(app_id, dev_id);
+        Ok(encoded)
     }
 
-    /// The downlink as it will be sent: with its bytes and port.
-    async fn encode(&self, app_id: &AppId, downlink: &Downlink) -> Result<Downlink, Error> {
+    /// The queue of a device; [`Error::NotFound`] if the device does not exist.
+    pub(crate) async fn list(&self, app_id: &AppId, dev_id: &DevId) -> Result<Vec<Downlink>, Error> {
+        let queue = queue::list(self.store.as_ref(), app_id, dev_id).await?;
+        Ok(queue.into_iter().map(QueuedDownlink::into_downlink).collect())
+    }
+
+    /// Empties the queue of a device; [`Error::NotFound`] if the device does not exist. What its network has taken stays
+    /// there.
+    pub(crate) async fn clear(&self, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
+        queue::clear(self.store.as_ref(), app_id, dev_id).await
+    }
+
+    async fn encode(&self, app_id: &AppId, downlink: &Downlink, usage: &Usage) -> Result<Downlink, Error> {
         let fields = downlink.payload_fields.as_ref().map(|fields| fields.get()).filter(|fields| !is_empty(fields));
         let bytes = downlink.payload_raw.as_ref().filter(|bytes| !bytes.is_empty());
         let (payload, port) = match (bytes, fields) {
             (Some(_), Some(_)) => return Err(Error::invalid("Downlink", "Both Fields and Payload provided")),
             (None, None) => return Err(Error::invalid("Downlink Payload", "empty")),
             (Some(bytes), None) => (bytes.clone(), None),
-            (None, Some(fields)) => self.encode_fields(app_id, fields, downlink.port).await?,
+            (None, Some(fields)) => self.encode_fields(app_id, fields, downlink.port, usage).await?,
         };
         if payload.len() > PAYLOAD_BYTES_MAX {
             return Err(Error::invalid("Payload", format_args!("at most {PAYLOAD_BYTES_MAX} bytes are allowed")));
@@ -108,14 +126,19 @@ impl Downlinks {
     }
 
     /// The output of the application's encoder, and the port that it chose.
-    async fn encode_fields(&self, app_id: &AppId, fields: &str, port: u8) -> Result<(Vec<u8>, Option<u8>), Error> {
+    async fn encode_fields(
+        &self,
+        app_id: &AppId,
+        fields: &str,
+        port: u8,
+        usage: &Usage,
+    ) -> Result<(Vec<u8>, Option<u8>), Error> {
         let application = self.applications.get(app_id).await?;
         if application.summary().conversion() == Conversion::None {
             return Err(Error::invalid("Downlink Payload", "fields supplied, but the payload format converts none"));
         }
         let payload = Payload::without_device(None, port.into(), self.clock.now())?;
-        // It came over MQTT, where no request is charged.
-        let run = Run { priority: Priority::Live, usage: &Usage::default() };
+        let run = Run { priority: Priority::Live, usage };
         let encoded = self.payloads.encode(&application, fields, &payload, run).await?;
         Ok((encoded.payload, encoded.port))
     }
@@ -130,7 +153,8 @@ impl Downlinks {
             }
             _ => error.to_string(),
         };
-        self.publish(app_id, dev_id, Event::DownlinkError(DownlinkEvent { error: Some(text), message }));
+        let event = DownlinkEvent { error: Some(text), message, time: Some(self.clock.now()) };
+        self.publish(app_id, dev_id, Event::DownlinkError(event));
     }
 
     fn publish(&self, app_id: &AppId, dev_id: &DevId, event: Event) {

@@ -48,7 +48,9 @@ impl Uplinks {
         let payload = frame.decrypt(&device);
         let decoded = self.decode(&application, &payload, Run { priority: Priority::Live, usage }).await?;
         let cost = decoded.cost;
-        self.publish(&device, payload, decoded)?.wait().await?;
+        for kept in self.publish(&device, payload, decoded)? {
+            kept.wait().await?;
+        }
         metrics::uplink_published(cost);
         Ok(cost)
     }
@@ -73,28 +75,42 @@ impl Uplinks {
         self.payloads.decode(&application, payload, run).await
     }
 
-    /// Publishes the message, and an event for everything that went wrong.
-    fn publish(&self, device: &Device, payload: Payload, decoded: Decoded) -> Result<Kept, Error> {
-        if let Some(error) = &decoded.error {
-            metrics::function_failed();
-            self.publish_error(device, format!("Unable to decode payload fields: {error}"));
+    /// Publishes the message, and then an event for everything that went wrong.
+    fn publish(&self, device: &Device, mut payload: Payload, mut decoded: Decoded) -> Result<Vec<Kept>, Error> {
+        let received = payload.received;
+        let complaints = complaints(&mut payload, &mut decoded);
+        let is_valid = decoded.validity != Validity::Invalid;
+        let mut kept = Vec::with_capacity(1);
+        if is_valid {
+            kept.push(self.publish_event(device, Event::Up(Box::new(message(device, payload, decoded)))));
         }
-        for warning in payload.warnings.iter().chain(&decoded.warnings) {
-            self.publish_error(device, warning.clone());
+        for error in complaints {
+            let event = ErrorEvent { error, time: Some(received) };
+            kept.push(self.publish_event(device, Event::UpError(event)));
         }
-        if decoded.validity == Validity::Invalid {
-            let error = Error::invalid("Payload", "payload validator function returned false");
-            self.publish_error(device, error.to_string());
-            return Err(error);
-        }
-        Ok(self.publish_event(device, Event::Up(Box::new(message(device, payload, decoded)))))
-    }
-
-    fn publish_error(&self, device: &Device, error: String) {
-        self.publish_event(device, Event::UpError(ErrorEvent { error })).forget();
+        if is_valid { Ok(kept) } else { Err(validator_returned_false()) }
     }
 
     fn publish_event(&self, device: &Device, event: Event) -> Kept {
         self.output.publish(Message { app_id: device.app_id.clone(), dev_id: device.dev_id.clone(), event })
     }
+}
+
+/// What the application should know about a message.
+fn complaints(payload: &mut Payload, decoded: &mut Decoded) -> Vec<String> {
+    let mut complaints = Vec::new();
+    if let Some(error) = &decoded.error {
+        metrics::function_failed();
+        complaints.push(format!("Unable to decode payload fields: {error}"));
+    }
+    complaints.append(&mut payload.warnings);
+    complaints.append(&mut decoded.warnings);
+    if decoded.validity == Validity::Invalid {
+        complaints.push(validator_returned_false().to_string());
+    }
+    complaints
+}
+
+fn validator_returned_false() -> Error {
+    Error::invalid("Payload", "payload validator function returned false")
 }

@@ -207,7 +207,9 @@ impl Owner {
     pub(crate) async fn listen_at(&self, address: &str) -> MqttClient {
         let credential = Credential::Key(self.key.clone());
         let mut listener = MqttClient::connect(address, &self.app_id, &credential).await.unwrap();
-        listener.subscribe(&format!("{}/devices/#", self.app_id)).await.unwrap();
+        for messages in ["up", "down", "events/#"] {
+            listener.subscribe(&format!("{}/devices/+/{messages}", self.app_id)).await.unwrap();
+        }
         listener
     }
 
@@ -273,6 +275,12 @@ pub(crate) async fn next_of_all(listener: &mut MqttClient) -> (String, serde_jso
     let message = tokio::time::timeout(MESSAGE_TIMEOUT, listener.next()).await.expect("a message arrives").unwrap();
     let (_, topic) = message.topic.split_once("/devices/").unwrap();
     (topic.to_owned(), serde_json::from_slice(&message.payload).unwrap())
+}
+
+/// Removes the time of an event; whether it had one.
+pub(crate) fn remove_time(event: &mut serde_json::Value) -> bool {
+    let time = event.as_object_mut().and_then(|event| event.remove("time"));
+    time.and_then(|time| time.as_str()?.parse::<types::Timestamp>().ok()).is_some()
 }
 
 /// The command line with its files in `dir`, and without the environment of the test.

@@ -39,14 +39,14 @@ async fn a_hostile_function_loses_only_its_own_fields() {
     for (case, functions, told) in ACTS {
         hostile.set_functions(*functions).await.unwrap();
         hostile.simulate("dev-1", &[1, 2], 1).await.unwrap();
+        let (topic, uplink) = next(&mut heard).await;
+        assert_eq!((topic.as_str(), &uplink["payload_raw"]), ("dev-1/up", &json!("AQI=")), "{case}");
+        assert_eq!(uplink["payload_fields"], Value::Null, "{case}");
         let (topic, event) = next(&mut heard).await;
         assert_eq!(topic, "dev-1/events/up/errors", "{case}: {event}");
         let error = event["error"].as_str().unwrap();
         assert!(error.starts_with("Unable to decode payload fields: ") && error.contains(told), "{case}: {error}");
         assert!(error.len() < 1200 && !error.contains(['/', '\n']), "{case}: {error}");
-        let (topic, uplink) = next(&mut heard).await;
-        assert_eq!((topic.as_str(), &uplink["payload_raw"]), ("dev-1/up", &json!("AQI=")), "{case}");
-        assert_eq!(uplink["payload_fields"], Value::Null, "{case}");
 
         innocent.simulate("dev-1", &[7], 1).await.unwrap();
         assert_eq!(next(&mut heard_elsewhere).await.1["payload_fields"], json!({"n": 7}), "after {case}");
@@ -155,11 +155,11 @@ async fn messages_and_dry_runs_return_the_same_fields() {
     assert_eq!((&dry["a"], &dry["d"], &dry["g"]), (&json!(9_007_199_254_740_992_u64), &json!(5e-324), &json!([null])));
 
     owner.simulate("dev-1", &[1, 2], 1).await.unwrap();
+    let (_, uplink) = next(&mut heard).await;
+    assert_eq!((&uplink["payload_fields"], &uplink["payload_raw"]), (&dry, &json!("AQI=")));
     let (topic, event) = next(&mut heard).await;
     assert_eq!(topic, "dev-1/events/up/errors");
     assert!(event["error"].as_str().unwrap().contains("`g[0]` is NaN"), "{event}");
-    let (_, uplink) = next(&mut heard).await;
-    assert_eq!((&uplink["payload_fields"], &uplink["payload_raw"]), (&dry, &json!("AQI=")));
     network.stack.stop().await;
 }
 

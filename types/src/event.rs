@@ -1,4 +1,4 @@
-//! Events about devices that applications receive, in the exact format of The Things Network v2.
+//! Events about devices that applications receive, in the format of The Things Network v2, with their time.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +9,9 @@ use crate::{AppEui, DevAddr, DevEui, Downlink, Metadata, SentDownlink, Timestamp
 pub struct ErrorEvent {
     /// What went wrong, for people.
     pub error: String,
+    /// When it happened; v2 did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<Timestamp>,
 }
 
 /// The payload of `…/events/activations` and `…/events/activations/errors`.
@@ -52,6 +55,9 @@ pub struct DownlinkEvent {
     /// The downlink as published, without its schedule; `None` if the message was not a downlink.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Downlink>,
+    /// When it happened; v2 did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<Timestamp>,
 }
 
 /// The payload of `…/events/down/sent`.
@@ -64,6 +70,9 @@ pub struct DownlinkSentEvent {
     pub gateway_id: String,
     /// How it was sent.
     pub config: DownlinkConfig,
+    /// When it happened; v2 did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<Timestamp>,
 }
 
 /// How a downlink was sent. What is unknown is left out.

@@ -102,7 +102,9 @@ pub enum DownlinkOutcome {
     },
     /// The device acknowledged it.
     Acknowledged,
-    /// It will not be sent any more, or was not acknowledged, for this reason.
+    /// The device did not acknowledge it, so it should be sent again.
+    NotAcknowledged,
+    /// It will not be sent any more, for this reason.
     Failed(String),
 }
 

@@ -134,7 +134,7 @@ impl Event<'_> {
                 DownlinkOutcome::Sent { gateway_id: radio::gateway_id(&self.gateway_id), config }
             }
             _ if self.acknowledged => DownlinkOutcome::Acknowledged,
-            _ => DownlinkOutcome::Failed("the device did not acknowledge the downlink".to_owned()),
+            _ => DownlinkOutcome::NotAcknowledged,
         };
         Some(DownlinkReport { device, id, outcome })
     }

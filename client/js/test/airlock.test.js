@@ -81,8 +81,9 @@ test("sends downlinks and hears of them", OPTIONS, async (context) => {
   ]) {
     const heard = [first(client, "event", "dev-1", "downlink/scheduled"), first(client, "device", "+", "down/scheduled")];
     await client.send("dev-1", payload, 2, true, "last");
-    for (const [devID, event] of await Promise.all(heard)) {
+    for (const [devID, { time, ...event }] of await Promise.all(heard)) {
       assert.equal(devID, "dev-1");
+      assert.ok(Date.parse(time) > 0, time);
       assert.deepEqual(event, { message: { port: 2, confirmed: true, ...content } });
     }
   }

@@ -15,11 +15,12 @@ use store::Store;
 use tokio::{sync::mpsc, time::sleep};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use types::{
-    AppId, DevEui, DevId, Downlink, DownlinkEvent, DownlinkOutcome, DownlinkSentEvent, NetworkDownlink, NetworkRefusal,
-    SentDownlink,
+    AppId, Clock, DevEui, DevId, Downlink, DownlinkEvent, DownlinkOutcome, DownlinkSentEvent, NetworkDownlink,
+    NetworkRefusal, SentDownlink, Timestamp,
 };
 
-use self::handed_over::{HandedOver, Waiting};
+use self::handed_over::{Fate, HandedOver, Waiting};
+use super::queue::QueuedDownlink;
 use crate::{
     Error,
     application::store_keys,
@@ -33,6 +34,8 @@ const LANES: usize = 16;
 const WAITING_MAX: usize = 1024;
 /// How often queues are searched for downlinks that could not leave.
 const SEARCH_INTERVAL: Duration = Duration::from_secs(10);
+/// How often a downlink is sent that the device has to acknowledge, but does not.
+const ATTEMPTS_MAX: u8 = 8;
 /// How many queues are read at once.
 const PAGE_MAX: usize = 256;
 
@@ -52,6 +55,7 @@ type Address = (AppId, DevId);
 pub struct Outgoing {
     store: Arc<dyn Store>,
     output: Arc<dyn Output>,
+    clock: Arc<dyn Clock>,
     /// Set once the networks are there, which report to [`Self::report`].
     lanes: OnceLock<BTreeMap<AppId, Lanes>>,
     hasher: RandomState,
@@ -67,10 +71,11 @@ type Lanes = Vec<mpsc::Sender<DevId>>;
 
 impl Outgoing {
     /// Nothing leaves before [`Self::start`].
-    pub fn new(store: Arc<dyn Store>, output: Arc<dyn Output>) -> Self {
+    pub fn new(store: Arc<dyn Store>, output: Arc<dyn Output>, clock: Arc<dyn Clock>) -> Self {
         Self {
             store,
             output,
+            clock,
             lanes: OnceLock::new(),
             hasher: RandomState::new(),
             busy: Mutex::default(),
@@ -107,11 +112,6 @@ impl Outgoing {
         self.tasks.wait().await;
     }
 
-    /// Whether the downlinks of an application leave through a network.
-    pub(super) fn has_network(&self, app_id: &AppId) -> bool {
-        self.lanes.get().is_some_and(|lanes| lanes.contains_key(app_id))
-    }
-
     /// A device has a new downlink.
     pub(super) fn added(&self, app_id: &AppId, dev_id: &DevId) {
         if let Some(lane) = self.lane(app_id, dev_id) {
@@ -131,22 +131,18 @@ impl Outgoing {
         if self.lock_busy().contains(&(app_id.clone(), dev_id.clone())) {
             return Err(Error::Conflict(format!("downlink queue of {app_id}:{dev_id}")));
         }
-        let is_sent = matches!(outcome, DownlinkOutcome::Sent { .. });
-        let remove = |downlink: &Downlink| !(is_sent && downlink.confirmed);
-        let found = handed_over::take(self.store.as_ref(), app_id, dev_id, id, remove).await?;
-        let event = match (outcome, found) {
-            (DownlinkOutcome::Failed(error), message) if message.is_some() || id.is_empty() => {
-                Event::DownlinkError(DownlinkEvent { error: Some(error), message })
-            }
-            // Somebody else has sent it, or the application has replaced it.
-            (_, None) => return Ok(()),
-            (DownlinkOutcome::Sent { gateway_id, config }, Some(downlink)) => {
-                let message = sent(app_id, dev_id, downlink);
-                Event::DownlinkSent(Box::new(DownlinkSentEvent { message, gateway_id, config }))
-            }
-            (_, message) => Event::DownlinkAck(DownlinkEvent { error: None, message }),
-        };
-        self.publish(app_id, dev_id, event).wait().await
+        let fate = |downlink: &QueuedDownlink| fate(&outcome, downlink);
+        let found = handed_over::take(self.store.as_ref(), app_id, dev_id, id, fate).await?;
+        if let Some((_, Fate::Repeats)) = found {
+            self.added(app_id, dev_id);
+            return Ok(());
+        }
+        let downlink = found.map(|(downlink, _)| downlink.into_downlink());
+        let time = Some(self.clock.now());
+        match event(outcome, downlink, (app_id, dev_id), id.is_empty(), time) {
+            Some(event) => self.publish(app_id, dev_id, event).wait().await,
+            None => Ok(()),
+        }
     }
 
     async fn serve(&self, app_id: &AppId, network: &dyn Network, mut devices: mpsc::Receiver<DevId>) {
@@ -179,7 +175,7 @@ impl Outgoing {
         network: &dyn Network,
         (app_id, dev_id): &Address,
         dev_eui: DevEui,
-        downlink: Downlink,
+        downlink: QueuedDownlink,
     ) -> Result<bool, Error> {
         match network.send(dev_eui, for_network(&downlink)).await {
             Ok(id) => {
@@ -192,8 +188,9 @@ impl Outgoing {
                 Ok(false)
             }
             Err(refusal) => {
-                let message = Some(Downlink { schedule: None, ..downlink.clone() });
-                let event = DownlinkEvent { error: Some(refusal.reason().to_owned()), message };
+                let message = Some(downlink.clone().into_downlink());
+                let event =
+                    DownlinkEvent { error: Some(refusal.reason().to_owned()), message, time: Some(self.clock.now()) };
                 self.publish(app_id, dev_id, Event::DownlinkError(event)).wait().await?;
                 handed_over::done(self.store.as_ref(), app_id, dev_id, &downlink, None).await?;
                 metrics::downlink_dropped(types::Kinded::kind(&refusal));
@@ -244,13 +241,48 @@ impl Outgoing {
     }
 }
 
-fn for_network(downlink: &Downlink) -> NetworkDownlink {
+fn for_network(queued: &QueuedDownlink) -> NetworkDownlink {
+    let downlink = &queued.downlink;
     NetworkDownlink {
         port: downlink.port,
         confirmed: downlink.confirmed,
         payload: downlink.payload_raw.clone().unwrap_or_default(),
-        replaces_others: downlink.schedule.as_deref() == Some(super::queue::REPLACE),
+        replaces_others: queued.replaces_others(),
     }
+}
+
+/// What becomes of a downlink about which its network has reported this.
+fn fate(outcome: &DownlinkOutcome, queued: &QueuedDownlink) -> Fate {
+    match outcome {
+        DownlinkOutcome::Sent { .. } if queued.downlink.confirmed => Fate::Awaits,
+        DownlinkOutcome::NotAcknowledged if queued.attempts + 1 < ATTEMPTS_MAX => Fate::Repeats,
+        _ => Fate::Ends,
+    }
+}
+
+/// What the application hears; nothing about downlinks that somebody else has sent, or that it has replaced.
+fn event(
+    outcome: DownlinkOutcome,
+    downlink: Option<Downlink>,
+    (app_id, dev_id): (&AppId, &DevId),
+    is_anonymous: bool,
+    time: Option<Timestamp>,
+) -> Option<Event> {
+    Some(match (outcome, downlink) {
+        (DownlinkOutcome::Failed(error), message) if message.is_some() || is_anonymous => {
+            Event::DownlinkError(DownlinkEvent { error: Some(error), message, time })
+        }
+        (_, None) => return None,
+        (DownlinkOutcome::Sent { gateway_id, config }, Some(downlink)) => {
+            let message = sent(app_id, dev_id, downlink);
+            Event::DownlinkSent(Box::new(DownlinkSentEvent { message, gateway_id, config, time }))
+        }
+        (DownlinkOutcome::NotAcknowledged, message) => {
+            let error = format!("the device did not acknowledge the downlink, which was sent {ATTEMPTS_MAX} times");
+            Event::DownlinkError(DownlinkEvent { error: Some(error), message, time })
+        }
+        (_, message) => Event::DownlinkAck(DownlinkEvent { error: None, message, time }),
+    })
 }
 
 fn sent(app_id: &AppId, dev_id: &DevId, downlink: Downlink) -> SentDownlink {

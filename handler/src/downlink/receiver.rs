@@ -16,14 +16,14 @@ const CONCURRENCY_MAX: usize = 256;
 
 /// The way of downlinks from the broker to the queues of their devices.
 pub struct DownlinkReceiver {
-    downlinks: Downlinks,
+    downlinks: Arc<Downlinks>,
     places: Semaphore,
     limit: Arc<ConcurrencyLimit>,
 }
 
 impl DownlinkReceiver {
     /// A receiver that is not busy.
-    pub fn new(downlinks: Downlinks) -> Self {
+    pub fn new(downlinks: Arc<Downlinks>) -> Self {
         Self { downlinks, places: Semaphore::new(CONCURRENCY_MAX), limit: Arc::default() }
     }
 }

@@ -30,7 +30,7 @@ pub struct MqttOutputSettings {
 
 impl Default for MqttOutputSettings {
     fn default() -> Self {
-        Self { queue_messages_max: 10_000, field_topics: false }
+        Self { queue_messages_max: 10_000, field_topics: true }
     }
 }
 

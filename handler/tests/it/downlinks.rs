@@ -49,16 +49,16 @@ impl Fixture {
             devices.set(device(app_id)).await.unwrap();
         }
         let output = Arc::new(MqttOutput::new(router.clone(), &Default::default()));
-        let receiver = Arc::new(DownlinkReceiver::new(Downlinks {
+        let receiver = Arc::new(DownlinkReceiver::new(Arc::new(Downlinks {
             applications: applications.clone(),
             devices: devices.clone(),
             payloads: Arc::new(Payloads::new(pool(), &Settings::default()).unwrap()),
-            outgoing: Arc::new(Outgoing::new(store.clone(), output.clone())),
+            outgoing: Arc::new(Outgoing::new(store.clone(), output.clone(), Arc::new(SystemClock))),
             output,
             store: store.clone(),
             traffic: Arc::default(),
             clock: Arc::new(SystemClock),
-        }));
+        })));
         let harness = Harness::start_with(router, receiver.clone()).await;
         let fixture = Self { harness, applications, devices, store, failing, receiver };
         fixture.save("app-one", "custom", ENCODER).await;
@@ -83,7 +83,7 @@ impl Fixture {
         let queue: Vec<types::Downlink> =
             record.map(|record| serde_json::from_slice(&record.value).unwrap()).unwrap_or_default();
         let shown = |downlink: types::Downlink| {
-            assert!(downlink.payload_fields.is_none() && downlink.schedule.is_none());
+            assert!(downlink.payload_fields.is_none(), "{downlink:?}");
             (downlink.port, downlink.confirmed, downlink.payload_raw.unwrap())
         };
         queue.into_iter().map(shown).collect()
@@ -146,7 +146,9 @@ async fn queues_downlinks_as_their_schedule_says() {
             vec![(5, false, vec![5])],
         ),
     ] {
-        let (topic, event) = event(&mut client, "app-one", "dev", body).await;
+        let (topic, mut event) = event(&mut client, "app-one", "dev", body).await;
+        let time = event.as_object_mut().unwrap().remove("time").unwrap();
+        assert!(time.as_str().unwrap().ends_with('Z'), "{time}");
         assert_eq!(
             (topic.as_str(), event.to_string()),
             ("dev/events/down/scheduled", format!(r#"{{"message":{shown}}}"#))

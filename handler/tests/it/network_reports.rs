@@ -40,7 +40,7 @@ impl Fixture {
         let output = Arc::new(RecordingOutput::default());
         let payloads = Arc::new(Payloads::new(pool(), &Settings::default()).unwrap());
         let uplinks = Uplinks { applications, devices: devices.clone(), payloads, output: output.clone() };
-        let outgoing = Arc::new(Outgoing::new(store, output.clone()));
+        let outgoing = Arc::new(Outgoing::new(store, output.clone(), clock.clone()));
         let (uplinks, traffic) = (Arc::new(uplinks), Arc::default());
         let events = NetworkEvents { devices, uplinks, outgoing, output: output.clone(), traffic, clock };
         let registration = Registration { app_id: id("app-one"), is_automatic: true, ids: DeviceIds::Eui };

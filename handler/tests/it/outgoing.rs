@@ -11,14 +11,20 @@ use handler::{
     application::Applications,
     device::Devices,
     downlink::{DownlinkReceiver, Downlinks, Network, Networks, Outgoing},
+    network::{NetworkEvents, Registration},
+    output::Event,
     payload::Payloads,
+    uplink::Uplinks,
 };
 use mqtt::{DownlinkSink, PublishedDownlink};
 use server::system::SystemClock;
 use store::{Store, StoreClock};
 use testing::{FailingStore, ManualClock};
 use tokio::sync::{Notify, Semaphore};
-use types::{DevEui, Kind, NetworkDownlink, NetworkRefusal};
+use types::{
+    DevEui, DeviceIds, DownlinkOutcome, DownlinkReport, Kind, Kinded, NetworkDevice, NetworkDownlink, NetworkEvent,
+    NetworkRefusal,
+};
 
 use crate::{
     harness::sealer,
@@ -85,6 +91,8 @@ struct Fixture {
     devices: Devices,
     store: Arc<dyn Store>,
     outgoing: Arc<Outgoing>,
+    output: Arc<RecordingOutput>,
+    events: NetworkEvents,
 }
 
 impl Fixture {
@@ -95,7 +103,7 @@ impl Fixture {
         let applications = Applications::new(store.clone(), sealer.clone());
         let devices = Devices::new(store.clone(), sealer, ManualClock::new());
         let output = Arc::new(RecordingOutput::default());
-        let outgoing = Arc::new(Outgoing::new(store.clone(), output.clone()));
+        let outgoing = Arc::new(Outgoing::new(store.clone(), output.clone(), Arc::new(SystemClock)));
         let mut connected = Networks::new();
         for (app_id, network) in networks {
             applications.register(&id(app_id)).await.unwrap();
@@ -104,23 +112,63 @@ impl Fixture {
             connected.insert(id(app_id), network);
         }
         outgoing.start(connected);
-        let receiver = DownlinkReceiver::new(Downlinks {
+        let payloads = Arc::new(Payloads::new(pool(), &Settings::default()).unwrap());
+        let uplinks = Uplinks {
+            applications: applications.clone(),
+            devices: devices.clone(),
+            payloads: payloads.clone(),
+            output: output.clone(),
+        };
+        let events = NetworkEvents {
+            devices: devices.clone(),
+            uplinks: Arc::new(uplinks),
+            outgoing: outgoing.clone(),
+            output: output.clone(),
+            traffic: Arc::default(),
+            clock: Arc::new(SystemClock),
+        };
+        let receiver = DownlinkReceiver::new(Arc::new(Downlinks {
             applications,
             devices: devices.clone(),
-            payloads: Arc::new(Payloads::new(pool(), &Settings::default()).unwrap()),
+            payloads,
             outgoing: outgoing.clone(),
-            output,
+            output: output.clone(),
             store: store.clone(),
             traffic: Arc::default(),
             clock: Arc::new(SystemClock),
-        });
-        Self { receiver, devices, store, outgoing }
+        }));
+        Self { receiver, devices, store, outgoing, output, events }
     }
 
     async fn send(&self, app_id: &str, dev_id: &str, port: u8, schedule: &str) {
         let body = format!(r#"{{"port":{port},"payload_raw":"AQ==","schedule":"{schedule}"}}"#);
+        self.publish(app_id, dev_id, body).await;
+    }
+
+    async fn publish(&self, app_id: &str, dev_id: &str, body: String) {
         let dev_id = dev_id.parse().unwrap();
         self.receiver.accept(PublishedDownlink { app_id: id(app_id), dev_id, body: body.into() }).await.unwrap();
+    }
+
+    /// The network reports that the device of `app-one` did not acknowledge a downlink.
+    async fn not_acknowledged(&self, id_there: usize) {
+        let registration = Registration { app_id: id("app-one"), is_automatic: false, ids: DeviceIds::Eui };
+        let dev_eui = device("app-one").lorawan.dev_eui;
+        let device =
+            NetworkDevice { dev_eui, app_eui: Some(device("app-one").lorawan.app_eui), ..NetworkDevice::default() };
+        let (id, outcome) = (id_there.to_string(), DownlinkOutcome::NotAcknowledged);
+        let report = NetworkEvent::Downlink(DownlinkReport { device, id, outcome });
+        // It is refused while the id of the downlink is not stored yet.
+        while let Err(error) = self.events.handle(&registration, report.clone()).await {
+            assert_eq!(error.kind(), Kind::Conflict, "{error}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// What was published, without what was scheduled.
+    fn published(&self) -> Vec<Event> {
+        let published = self.output.take().into_iter().map(|message| message.event);
+        published.filter(|event| !matches!(event, Event::DownlinkScheduled(_))).collect()
     }
 }
 
@@ -135,7 +183,7 @@ async fn the_first_downlink_to_leave_replaces_what_the_network_has() {
     fixture.send("app-one", "dev", 2, "first").await;
     fixture.send("app-one", "dev", 3, "last").await;
     // As after a restart, because the next search takes a while.
-    let again = Arc::new(Outgoing::new(fixture.store.clone(), Arc::new(RecordingOutput::default())));
+    let again = Arc::new(Outgoing::new(fixture.store.clone(), fixture.output.clone(), Arc::new(SystemClock)));
     again.start(Networks::from([(id("app-one"), network.clone() as Arc<dyn Network>)]));
     assert_eq!(network.wait_for(&[2, 1, 3]).await, [true, false, false]);
     again.stop().await;
@@ -151,6 +199,24 @@ async fn a_downlink_that_came_first_does_not_replace_the_one_that_is_leaving() {
     network.permits.add_permits(9);
     assert_eq!(network.wait_for(&[1, 2]).await, [true, false]);
     fixture.outgoing.stop().await;
+}
+
+#[tokio::test]
+async fn a_downlink_that_is_not_acknowledged_is_sent_eight_times_and_then_reported() {
+    let network = TestNetwork::new(99);
+    let fixture = Fixture::start(&[("app-one", &network)]).await;
+    fixture.publish("app-one", "dev", r#"{"port":5,"payload_raw":"AQ==","confirmed":true}"#.to_owned()).await;
+    for attempts in 1..=8 {
+        let replaces_others = network.wait_for(&vec![5; attempts]).await;
+        assert_eq!(replaces_others.last(), Some(&(attempts == 1)), "what was sent since must stay");
+        assert!(fixture.published().is_empty());
+        fixture.not_acknowledged(attempts).await;
+    }
+    let [Event::DownlinkError(event)] = &fixture.published()[..] else { panic!("one event on `down/errors`") };
+    assert!(event.error.as_ref().is_some_and(|error| error.contains("8 times")), "{event:?}");
+    assert!(event.message.as_ref().is_some_and(|message| message.confirmed && message.port == 5), "{event:?}");
+    fixture.outgoing.stop().await;
+    assert_eq!(network.taken.lock().unwrap().len(), 8);
 }
 
 #[tokio::test]

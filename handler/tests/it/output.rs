@@ -27,9 +27,9 @@ async fn publishes_events_in_order_under_their_topics() {
     let harness = Harness::start().await;
     let mut subscriber = subscriber(&harness).await;
     let output = harness.output();
-    let error = ErrorEvent { error: "no".to_owned() };
+    let error = ErrorEvent { error: "no".to_owned(), time: None };
     let activation = Activation::default();
-    let downlink = DownlinkEvent { error: Some("no".to_owned()), message: None };
+    let downlink = DownlinkEvent { error: Some("no".to_owned()), message: None, time: None };
     let device =
         DeviceEvent { latitude: None, longitude: None, altitude: Some(3), update_at: Timestamp::from_millis(1) };
     let activation_json = r#"{"app_eui":"","dev_eui":"","dev_addr":"","metadata":{"time":""}}"#;
@@ -70,17 +70,17 @@ async fn drops_a_message_that_is_too_large() {
 }
 
 #[tokio::test]
-async fn publishes_field_topics_only_if_enabled() {
+async fn publishes_field_topics_unless_they_are_switched_off() {
     let harness = Harness::start().await;
     let mut subscriber = subscriber(&harness).await;
     let fields = r#"{"temperature":21.5,"gps":{"lat":1}}"#;
-    let plain = harness.output();
+    let settings = MqttOutputSettings { field_topics: false, ..Default::default() };
+    let plain = MqttOutput::new(harness.router.clone(), &settings);
     plain.publish(uplink("app-one", 1, Some(fields))).wait().await.unwrap();
     plain.publish(uplink("app-one", 2, None)).wait().await.unwrap();
     assert_eq!((next_counter(&mut subscriber).await, next_counter(&mut subscriber).await), (1, 2));
 
-    let settings = MqttOutputSettings { field_topics: true, ..Default::default() };
-    let output = MqttOutput::new(harness.router.clone(), &settings);
+    let output = harness.output();
     output.publish(uplink("app-one", 3, Some(fields))).wait().await.unwrap();
     assert_eq!(next_counter(&mut subscriber).await, 3);
     for (topic, body) in [("up/temperature", "21.5"), ("up/gps", r#"{"lat":1}"#), ("up/gps/lat", "1")] {

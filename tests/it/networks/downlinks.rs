@@ -6,13 +6,17 @@ use serde_json::{Value, json};
 use testing::{CHIRPSTACK_APPLICATION, ChirpStackApi, Proxy};
 
 use super::harness::{ChirpStack, DEVICE, Server, device_info, start};
-use crate::{harness::MESSAGE_TIMEOUT, server_process::ServerProcess};
+use crate::{
+    harness::{MESSAGE_TIMEOUT, remove_time},
+    server_process::ServerProcess,
+};
 
 /// The next event about a downlink.
 async fn next_downlink_event(server: &mut Server) -> (String, Value) {
     loop {
-        let (topic, message) = server.next().await;
+        let (topic, mut message) = server.next().await;
         if let Some((_, event)) = topic.split_once("/events/down/") {
+            assert!(remove_time(&mut message), "{message}");
             return (event.to_owned(), message);
         }
     }

@@ -38,11 +38,11 @@ async fn while_the_api_is_away_devices_have_no_variables_and_are_told_so() {
     };
     register(&server, "by-hand").await;
     chirpstack.uplink(DEVICE, "Kitchen", 1).await;
+    let (_, up) = server.next().await;
+    assert_eq!(up["payload_fields"], json!({"n": 1, "at": 2026}));
     let (topic, error) = server.next().await;
     assert_eq!(topic, "by-hand/events/up/errors");
     assert!(error["error"].as_str().unwrap().contains("variables of the device are not known"), "{error}");
-    let (_, up) = server.next().await;
-    assert_eq!(up["payload_fields"], json!({"n": 1, "at": 2026}));
     // It is asked again, and not for every message.
     proxy.redirect(Some(chirpstack.api.address()));
     for counter in 2.. {

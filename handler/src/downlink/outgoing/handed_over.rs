@@ -3,10 +3,15 @@
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
-use store::{Batch, Commit, Entry, Store};
-use types::{AppId, DevEui, DevId, Downlink};
+use store::{Batch, Commit, Store};
+use types::{AppId, DevEui, DevId};
 
-use crate::{Error, application::store_keys, device, downlink::queue::REPLACE};
+use crate::{
+    Error,
+    application::store_keys,
+    device,
+    downlink::queue::{QueuedDownlink, put_first, read},
+};
 
 /// Maximum number of downlinks of a device about which a report is awaited. Of the oldest, nothing is told any more.
 const HANDED_OVER_MAX: usize = 64;
@@ -18,13 +23,24 @@ const CHANGE_ATTEMPTS_MAX: usize = 20;
 pub(super) struct HandedOver {
     /// The network's id of it.
     pub(super) id: String,
-    pub(super) downlink: Downlink,
+    pub(super) downlink: QueuedDownlink,
+}
+
+/// What a report means for the downlink that it is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// Another report is awaited.
+    Awaits,
+    /// It is finished.
+    Ends,
+    /// It is sent again.
+    Repeats,
 }
 
 /// The next downlink for a device.
 pub(super) struct Waiting {
     pub(super) dev_eui: DevEui,
-    pub(super) downlink: Downlink,
+    pub(super) downlink: QueuedDownlink,
 }
 
 /// The first downlink in the queue of a device; none if it is empty, or the device does not exist.
@@ -32,7 +48,7 @@ pub(super) async fn next(store: &dyn Store, app_id: &AppId, dev_id: &DevId) -> R
     let keys = [store_keys::device(app_id, dev_id)?, store_keys::downlinks(app_id, dev_id)?];
     let [Some(device), queue] = store.get_array(&keys).await? else { return Ok(None) };
     let dev_eui = device::dev_eui(&device.value)?;
-    let downlink = read::<Downlink>(queue.as_ref())?.pop_front();
+    let downlink = read::<QueuedDownlink>(queue.as_ref())?.pop_front();
     Ok(downlink.map(|downlink| Waiting { dev_eui, downlink }))
 }
 
@@ -41,10 +57,10 @@ pub(super) async fn done(
     store: &dyn Store,
     app_id: &AppId,
     dev_id: &DevId,
-    downlink: &Downlink,
+    downlink: &QueuedDownlink,
     handed_over: Option<HandedOver>,
 ) -> Result<(), Error> {
-    let replaces = downlink.schedule.as_deref() == Some(REPLACE);
+    let replaces = downlink.replaces_others();
     change(store, app_id, dev_id, |queue, taken| {
         // The application may have changed the queue in the meantime.
         let place = queue.iter().position(|other| is_same(other, downlink));
@@ -53,7 +69,7 @@ pub(super) async fn done(
             if replaces {
                 if let (Some(_), Some(front)) = (removed, queue.front_mut()) {
                     // One was put before it, and must not replace it now.
-                    front.schedule = None;
+                    front.downlink.schedule = None;
                 }
                 taken.clear();
             }
@@ -65,26 +81,37 @@ pub(super) async fn done(
 }
 
 /// Whether two downlinks are the same, apart from whether they replace others.
-fn is_same(one: &Downlink, other: &Downlink) -> bool {
-    let text = |downlink: &Downlink| serde_json::to_string(&Downlink { schedule: None, ..downlink.clone() });
-    matches!((text(one), text(other)), (Ok(one), Ok(other)) if one == other)
+fn is_same(one: &QueuedDownlink, other: &QueuedDownlink) -> bool {
+    let text = |queued: &QueuedDownlink| serde_json::to_string(&queued.clone().into_downlink());
+    one.attempts == other.attempts && matches!((text(one), text(other)), (Ok(one), Ok(other)) if one == other)
 }
 
-/// The downlink that a network has taken under this id. It is forgotten if `remove` says so.
+/// The downlink that a network has taken under this id, and what becomes of it.
 pub(super) async fn take(
     store: &dyn Store,
     app_id: &AppId,
     dev_id: &DevId,
     id: &str,
-    remove: impl Fn(&Downlink) -> bool,
-) -> Result<Option<Downlink>, Error> {
+    fate: impl Fn(&QueuedDownlink) -> Fate,
+) -> Result<Option<(QueuedDownlink, Fate)>, Error> {
     let [taken] = store.get_array(&[store_keys::sent_downlinks(app_id, dev_id)?]).await?;
     let found = read::<HandedOver>(taken.as_ref())?.into_iter().find(|taken| taken.id == id);
     let Some(HandedOver { downlink, .. }) = found else { return Ok(None) };
-    if remove(&downlink) {
-        change(store, app_id, dev_id, |_, taken| taken.retain(|taken| taken.id != id)).await?;
+    let fate = fate(&downlink);
+    if fate != Fate::Awaits {
+        change(store, app_id, dev_id, |queue, taken| end(queue, taken, id, fate)).await?;
     }
-    Ok(Some(Downlink { schedule: None, ..downlink }))
+    Ok(Some((downlink, fate)))
+}
+
+/// Forgets the downlink of this id, and puts it into the queue again if it repeats.
+fn end(queue: &mut VecDeque<QueuedDownlink>, taken: &mut VecDeque<HandedOver>, id: &str, fate: Fate) {
+    let place = taken.iter().position(|taken| taken.id == id);
+    let Some(HandedOver { downlink, .. }) = place.and_then(|place| taken.remove(place)) else { return };
+    if fate == Fate::Repeats {
+        let attempts = downlink.attempts.saturating_add(1);
+        put_first(queue, QueuedDownlink { downlink: downlink.into_downlink(), attempts });
+    }
 }
 
 /// Changes the queue of a device and what its network has taken, as long as the device exists.
@@ -92,7 +119,7 @@ async fn change(
     store: &dyn Store,
     app_id: &AppId,
     dev_id: &DevId,
-    change: impl Fn(&mut VecDeque<Downlink>, &mut VecDeque<HandedOver>),
+    change: impl Fn(&mut VecDeque<QueuedDownlink>, &mut VecDeque<HandedOver>),
 ) -> Result<(), Error> {
     let keys = [
         store_keys::device(app_id, dev_id)?,
@@ -115,8 +142,4 @@ async fn change(
         Ok::<_, Error>((store.commit(batch).await? == Commit::Done).then_some(()))
     });
     changed.await?.ok_or_else(|| Error::Conflict(format!("downlink queue of {app_id}:{dev_id}")))
-}
-
-fn read<T: for<'de> Deserialize<'de>>(entry: Option<&Entry>) -> Result<VecDeque<T>, Error> {
-    Ok(entry.map(|entry| serde_json::from_slice(&entry.value)).transpose()?.unwrap_or_default())
 }
