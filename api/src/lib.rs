@@ -27,6 +27,8 @@ generated! {
     chirpstack = "chirpstack/api";
     /// Which component serves what, and where.
     discovery = "discovery";
+    /// The downlink queues of devices.
+    downlink = "downlink";
     /// Metadata of reception and transmission by gateways.
     gateway = "gateway";
     /// Applications, their payload functions and devices.

@@ -7,7 +7,7 @@ mod personalize;
 mod update;
 
 use anyhow::Context;
-use api::{handler::SimulatedUplinkMessage, rest::handler::Device};
+use api::{downlink::Downlink, handler::SimulatedUplinkMessage, rest::handler::Device};
 use client::{
     HexBytes,
     handler::{HandlerClient, Page},
@@ -56,8 +56,29 @@ pub(crate) async fn run(
             handler.simulate_uplink(uplink).await?;
             say("Simulated uplink sent")
         }
+        Devices::Downlinks { dev_id, clear: false } => downlinks(&handler, &app_id, &dev_id).await,
+        Devices::Downlinks { dev_id, clear: true } => {
+            handler.clear_downlinks(&app_id, &dev_id).await?;
+            say(format_args!("No downlinks wait for {dev_id}"))
+        }
         Devices::Delete { dev_id, confirmation } => delete(&handler, &app_id, &dev_id, confirmation).await,
     }
+}
+
+async fn downlinks(handler: &HandlerClient, app_id: &AppId, dev_id: &DevId) -> anyhow::Result<()> {
+    let queue = handler.list_downlinks(app_id, dev_id).await?;
+    if queue.is_empty() {
+        return say(format_args!("No downlinks wait for {dev_id}"));
+    }
+    let confirmed = |is_confirmed| if is_confirmed { "yes" } else { "no" };
+    let row = |downlink: Downlink| {
+        [
+            downlink.port.to_string(),
+            confirmed(downlink.confirmed).to_owned(),
+            HexBytes(downlink.payload_raw).to_string(),
+        ]
+    };
+    table(["Port", "Confirmed", "Payload"], queue.into_iter().map(row))
 }
 
 async fn list(handler: &HandlerClient, app_id: &AppId) -> anyhow::Result<()> {

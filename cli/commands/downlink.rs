@@ -1,11 +1,9 @@
 //! `airlock downlink`: sends a message to a device.
 
 use anyhow::{Error, ensure};
-use clap::Args;
-use client::{
-    HexBytes,
-    data::{DataClient, Payload, Schedule},
-};
+use api::downlink::Downlink as Message;
+use clap::{Args, ValueEnum};
+use client::HexBytes;
 use types::{AppId, ApplicationRight, DevId};
 
 use crate::{json_object::JsonObject, network::Network, terminal::say};
@@ -20,12 +18,15 @@ pub(crate) struct Downlink {
     /// The payload is a JSON object of fields, which the application's encoder converts to bytes
     #[arg(long)]
     json: bool,
-    /// Port
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
+    /// Port; with --json, the encoder may choose another if it is 0
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(..=223))]
     fport: u8,
     /// Ask the device for an acknowledgement
     #[arg(long)]
     confirmed: bool,
+    /// Position in the queue of the device
+    #[arg(long, value_enum, default_value_t = Schedule::Replace)]
+    schedule: Schedule,
     /// Application [default: the selected one]
     #[arg(long, value_name = "ID")]
     app_id: Option<AppId>,
@@ -34,25 +35,52 @@ pub(crate) struct Downlink {
     access_key: Option<String>,
 }
 
-/// Publishes the message; returns when the MQTT broker has acknowledged it.
-pub(crate) async fn run(command: Downlink, network: &Network) -> anyhow::Result<()> {
-    let Downlink { dev_id, payload, json, fport, confirmed, app_id, access_key } = command;
-    let payload = content(&payload, json)?;
-    let app_id = network.mqtt_application(app_id)?;
-    let key = network.mqtt_credential(&app_id, access_key, ApplicationRight::MessagesDownWrite).await?;
-    let client = DataClient::connect(&network.mqtt_address().await?, &app_id, &key).await?;
-    client.send(&dev_id, payload, fport, confirmed, Schedule::Replace).await?;
-    client.close(false).await;
-    say(format_args!("Enqueued downlink for {dev_id}"))
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Schedule {
+    /// In place of all that wait
+    Replace,
+    /// Before those that wait
+    First,
+    /// After those that wait
+    Last,
 }
 
-/// Bytes, or fields for the encoder.
-fn content(payload: &str, json: bool) -> anyhow::Result<Payload> {
+/// Returns when the message is in the queue of its device.
+pub(crate) async fn run(command: Downlink, network: &Network) -> anyhow::Result<()> {
+    let (payload_raw, payload_fields) = content(&command.payload, command.json)?;
+    let app_id = network.mqtt_application(command.app_id)?;
+    let key = network.mqtt_credential(&app_id, command.access_key, ApplicationRight::MessagesDownWrite).await?;
+    let message = Message {
+        app_id: app_id.into(),
+        dev_id: command.dev_id.to_string(),
+        port: command.fport.into(),
+        confirmed: command.confirmed,
+        schedule: command.schedule.name().to_owned(),
+        payload_raw,
+        payload_fields,
+    };
+    let queued = network.handler(key).await?.schedule_downlink(message).await?;
+    let bytes = HexBytes(queued.payload_raw);
+    say(format_args!("Enqueued downlink for {}: {bytes} on port {}", command.dev_id, queued.port))
+}
+
+impl Schedule {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Replace => "replace",
+            Self::First => "first",
+            Self::Last => "last",
+        }
+    }
+}
+
+/// Bytes, or the text of fields for the encoder.
+fn content(payload: &str, json: bool) -> anyhow::Result<(Vec<u8>, String)> {
     if json {
         let JsonObject(fields) = payload.parse().map_err(Error::msg)?;
-        return Ok(fields.into());
+        return Ok((Vec::new(), fields.get().to_owned()));
     }
-    let bytes: HexBytes = payload.parse()?;
-    ensure!(!bytes.0.is_empty(), "the payload is empty");
-    Ok(bytes.into())
+    let HexBytes(bytes) = payload.parse()?;
+    ensure!(!bytes.is_empty(), "the payload is empty");
+    Ok((bytes, String::new()))
 }

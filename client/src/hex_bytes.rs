@@ -1,6 +1,6 @@
 //! Bytes as people write them: hexadecimal, with or without spaces.
 
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
 use hex::FromHexError;
 
@@ -17,6 +17,12 @@ pub enum HexBytesError {
     /// The last byte has only one digit.
     #[error("odd number of hexadecimal digits; write two per byte, like 01af")]
     Odd,
+}
+
+impl fmt::Display for HexBytes {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02X}"))
+    }
 }
 
 impl FromStr for HexBytes {

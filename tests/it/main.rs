@@ -13,6 +13,7 @@ mod conformance;
 mod data_client;
 mod demo;
 mod devices;
+mod downlinks;
 mod dry_runs;
 mod error_kinds;
 mod examples;

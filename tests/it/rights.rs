@@ -28,6 +28,9 @@ const OPERATIONS: &[(&str, &str, &[ApplicationRight], u16)] = &[
     ("PUT", "/devices/dev-1", &[Devices], 200),
     ("POST", "/devices/dev-1", &[Devices], 200),
     ("DELETE", "/devices/nobody", &[Devices], 404),
+    ("POST", "/devices/dev-1/downlinks", &[MessagesDownWrite], 200),
+    ("GET", "/devices/dev-1/downlinks", &[Devices, MessagesDownWrite], 200),
+    ("DELETE", "/devices/dev-1/downlinks", &[MessagesDownWrite], 200),
     ("POST", "/devices/dev-1/simulate", &[Devices, MessagesUpWrite], 200),
     ("POST", "/dry-uplink", &[Settings, Devices], 200),
     ("POST", "/dry-downlink", &[Settings, Devices], 200),
@@ -67,6 +70,7 @@ async fn ask(network: &Network, owner: &Owner, method: &str, path: &str, caller:
     let body = match path {
         "/applications" | "" => json!({ "app_id": app_id }),
         "/devices" | "/devices/dev-1" => json!(device(&owner.app_id, "dev-1")),
+        "/devices/dev-1/downlinks" => json!({"payload_raw": "AQ=="}),
         "/dry-downlink" => json!({"app": {}, "payload": "AQ=="}),
         _ => json!({"app": {}, "payload": "AQ==", "port": 1}),
     };

@@ -3,6 +3,7 @@
 //! Members have the order of the messages, defaults are omitted, and camelCase names are accepted too. Converting a
 //! body to its message and back loses nothing, so both APIs share the parser of the messages.
 
+mod downlink;
 mod dry_run;
 
 use std::collections::BTreeMap;
@@ -14,7 +15,10 @@ use types::{AppEui, AppKey, AppSKey, BytesError, DevAddr, DevEui, NwkSKey};
 use super::json::{Base64, bytes, float, is_default, null_is_default, number, text_number};
 use crate::{handler, lorawan};
 
-pub use self::dry_run::{Cost, DryDownlink, DryDownlinkResult, DryUplink, DryUplinkResult, FunctionFailure, LogEntry};
+pub use self::{
+    downlink::{Downlink, DownlinkList},
+    dry_run::{Cost, DryDownlink, DryDownlinkResult, DryUplink, DryUplinkResult, FunctionFailure, LogEntry},
+};
 
 /// An application's payload functions.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -50,6 +50,14 @@ pub(crate) enum Devices {
         #[arg(long, default_value_t = 1)]
         port: u32,
     },
+    /// Show the downlinks that wait for a device
+    Downlinks {
+        /// Id of the device
+        dev_id: DevId,
+        /// Remove them
+        #[arg(long)]
+        clear: bool,
+    },
     /// Delete a device
     Delete {
         /// Id of the device

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod applications;
+mod downlinks;
 mod error;
 mod joins;
 mod status;
@@ -9,6 +10,7 @@ mod status;
 use std::sync::Arc;
 
 use api::{
+    downlink::downlink_manager_server::DownlinkManagerServer,
     handler::{
         application_manager_server::ApplicationManagerServer, handler_manager_server::HandlerManagerServer,
         handler_server::HandlerServer,
@@ -29,6 +31,7 @@ pub(super) fn add_services(routes: &mut RoutesBuilder, operations: Arc<Operation
     let service = Service { operations };
     routes.add_service(ApplicationManagerServer::new(service.clone()));
     routes.add_service(DevAddrManagerServer::new(service.clone()));
+    routes.add_service(DownlinkManagerServer::new(service.clone()));
     routes.add_service(HandlerManagerServer::new(service.clone()));
     routes.add_service(HandlerServer::new(service));
 }

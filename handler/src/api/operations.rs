@@ -9,7 +9,7 @@ use runtime::Priority;
 use server::auth::{Caller, Purpose};
 use server::status::ErrorChain;
 use tokio::time::{sleep, timeout};
-use types::{AppId, ApplicationRight, Clock, ComponentId, Credential, DevId};
+use types::{AppId, ApplicationRight, Clock, ComponentId, Credential, DevId, Downlink};
 
 use crate::{
     Error,
@@ -18,6 +18,7 @@ use crate::{
     application::{Application, Applications, Conversion, JoinKeyChange, SentApplication},
     cost::Cost,
     device::{Addresses, DEVICE_PAGE_MAX, Device, DevicePage, Devices},
+    downlink::Downlinks,
     join::{Activated, ActivationRequest, JoinRequest, Joins},
     output::{Event, Message},
     payload::{Decoded, Encoded, Payload, Payloads, Run},
@@ -42,6 +43,8 @@ pub struct Operations {
     pub payloads: Arc<Payloads>,
     /// Handles simulated uplinks.
     pub uplinks: Arc<Uplinks>,
+    /// Queues downlinks.
+    pub downlinks: Arc<Downlinks>,
     /// Handles join requests.
     pub joins: Joins,
     /// The network brokers that may send join requests.
@@ -195,6 +198,38 @@ impl Operations {
         let frame = Frame::simulated(app_id, dev_id, port, payload, now)?;
         self.component.traffic.uplink.mark(now);
         self.uplinks.handle(frame, &usage).await
+    }
+
+    /// Puts a downlink into the queue of its device, and returns it as it will be sent.
+    pub(crate) async fn schedule_downlink(
+        &self,
+        caller: Caller,
+        app_id: &AppId,
+        dev_id: &DevId,
+        downlink: &Downlink,
+    ) -> Result<Downlink, Error> {
+        let usage = caller.usage.clone();
+        self.access.allow(caller, app_id, &[ApplicationRight::MessagesDownWrite], Purpose::Live).await?;
+        self.applications.check_registered(app_id).await?;
+        self.downlinks.schedule(app_id, dev_id, downlink, &usage).await
+    }
+
+    /// Lists the queue of a device.
+    pub(crate) async fn list_downlinks(
+        &self,
+        caller: Caller,
+        app_id: &AppId,
+        dev_id: &DevId,
+    ) -> Result<Vec<Downlink>, Error> {
+        let rights = [ApplicationRight::Devices, ApplicationRight::MessagesDownWrite];
+        self.access.allow(caller, app_id, &rights, Purpose::Read).await?;
+        self.downlinks.list(app_id, dev_id).await
+    }
+
+    /// Empties the queue of a device.
+    pub(crate) async fn clear_downlinks(&self, caller: Caller, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
+        self.access.allow(caller, app_id, &[ApplicationRight::MessagesDownWrite], Purpose::Live).await?;
+        self.downlinks.clear(app_id, dev_id).await
     }
 
     /// Decodes a payload with the functions in the request. Stores and publishes nothing.

@@ -1,5 +1,6 @@
 //! The handler's operations over HTTP, with the paths and JSON of The Things Network v2.
 
+mod downlinks;
 mod dry_run;
 mod error;
 
@@ -91,7 +92,7 @@ pub(crate) fn router(operations: Arc<Operations>) -> Router {
     let about = About {
         title: "Airlock handler",
         description: "Applications, their payload functions and devices. Responses omit members with default \
-                      values. Except for dry runs and simulated uplinks, the paths are those of The Things Network v2.",
+                      values. Except for downlinks, dry runs and simulated uplinks, the paths are those of The Things Network v2.",
         tags: &[],
         credentials: vec![
             ("token", openapi::bearer("An access token of the account service.")),
@@ -100,8 +101,9 @@ pub(crate) fn router(operations: Arc<Operations>) -> Router {
         errors: ErrorFormat::GrpcGateway,
         failures: &[Kind::Exhausted, Kind::Unavailable],
     };
-    let (router, document) =
-        openapi::generate(about, || ApiRouter::new().merge(applications()).merge(devices()).merge(dry_runs()));
+    let (router, document) = openapi::generate(about, || {
+        ApiRouter::new().merge(applications()).merge(devices()).merge(downlinks::routes()).merge(dry_runs())
+    });
     router.route("/openapi.json", openapi::serve(&document)).with_state(operations)
 }
 

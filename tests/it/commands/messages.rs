@@ -20,19 +20,25 @@ async fn a_downlink_reaches_subscribers() {
     let key = Credential::Key(key.trim().parse().unwrap());
     let app_id = "my-app".parse().unwrap();
     let mut listener = MqttClient::connect(&line.network.mqtt(), &app_id, &key).await.unwrap();
-    listener.subscribe("my-app/devices/+/down").await.unwrap();
-    line.typed(&["downlink", "dev-1", "01ff", "--fport", "2", "--confirmed"]);
-    let (topic, message) = next(&mut listener).await;
-    let expected = json!({"port": 2, "confirmed": true, "schedule": "replace", "payload_raw": "Af8="});
-    assert_eq!((topic.as_str(), message), ("dev-1/down", expected));
-    line.typed(&["downlink", "dev-1", r#"{"led": true}"#, "--json"]);
-    let (_, message) = next(&mut listener).await;
-    assert_eq!(message, json!({"port": 1, "schedule": "replace", "payload_fields": {"led": true}}));
+    listener.subscribe("my-app/devices/+/events/down/#").await.unwrap();
+    let said = line.typed(&["downlink", "dev-1", "01ff", "--fport", "2", "--confirmed"]);
+    assert!(said.contains("01FF on port 2"), "{said}");
+    let (topic, event) = next(&mut listener).await;
+    let expected = json!({"port": 2, "confirmed": true, "payload_raw": "Af8="});
+    assert_eq!((topic.as_str(), &event["message"]), ("dev-1/events/down/scheduled", &expected));
+    let (_, error) = line.refused(&["downlink", "dev-1", r#"{"led": true}"#, "--json"], "");
+    assert!(error.contains("converts none"), "{error}");
+    let (_, error) = line.refused(&["downlink", "dev-2", "01"], "");
+    assert!(error.contains("dev-2 not found"), "{error}");
     // A string of JavaScript that is none of Rust.
-    line.typed(&["downlink", "dev-1", r#"{"text": "\ud800"}"#, "--json"]);
-    let message = listener.next().await.unwrap();
-    let text = String::from_utf8(message.payload.to_vec()).unwrap();
-    assert!(text.contains(r#"{"text": "\ud800"}"#), "{text}");
+    let encoder = "function Encoder(object) { return [object.text.charCodeAt(0) >> 8]; }";
+    line.run_with_input(&["applications", "pf", "set", "encoder", "--skip-test"], encoder);
+    let said = line.typed(&["downlink", "dev-1", r#"{"text": "\ud800"}"#, "--json", "--schedule", "last"]);
+    assert!(said.contains("D8 on port 1"), "{said}");
+    let listed = line.typed(&["devices", "downlinks", "dev-1"]);
+    assert!(listed.contains("01FF") && listed.contains("D8"), "{listed}");
+    line.typed(&["devices", "downlinks", "dev-1", "--clear"]);
+    assert!(line.typed(&["devices", "downlinks", "dev-1"]).contains("No downlinks wait"));
     for (arguments, reason) in
         [(&["0x01"][..], "hexadecimal"), (&["[1]", "--json"], "must be a JSON object"), (&[""], "empty")]
     {

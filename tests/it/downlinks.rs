@@ -1,0 +1,105 @@
+//! Downlinks over REST and gRPC: their senders learn at once what became of them.
+
+use api::downlink::Downlink;
+use serde_json::{Value, json};
+use types::{Kind, Kinded};
+
+use crate::harness::{Network, Owner, next};
+
+const ENCODER: &str = "function Encoder(object, port) { return [object.led, port]; }";
+
+/// Calls the queue of a device over REST.
+async fn call(network: &Network, owner: &Owner, method: &str, dev_id: &str, body: Option<Value>) -> (u16, Value) {
+    let url = format!("{}/applications/{}/devices/{dev_id}/downlinks", network.handler_http(), owner.app_id);
+    let mut request = reqwest::Client::new().request(method.parse().unwrap(), url);
+    request = request.header("authorization", owner.token.to_header());
+    if let Some(body) = body {
+        request = request.json(&body);
+    }
+    let response = request.send().await.unwrap();
+    (response.status().as_u16(), response.json().await.unwrap())
+}
+
+async fn set_encoder(owner: &Owner) {
+    let mut application = owner.handler.get_application(&owner.app_id).await.unwrap();
+    application.payload_format = "custom".to_owned();
+    application.encoder = ENCODER.to_owned();
+    owner.handler.set_application(application).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_queue_is_filled_listed_and_cleared_over_rest() {
+    let network = Network::start().await;
+    let owner = network.owner("rest").await;
+    owner.add_device("dev-1").await;
+    set_encoder(&owner).await;
+    let mut listener = owner.listen(&network).await;
+    let post = async |body| call(&network, &owner, "POST", "dev-1", Some(body)).await;
+    let sent = json!({"port": 2, "confirmed": true, "payload_fields": {"led": 7}});
+    let queued = json!({"port": 2, "confirmed": true, "payload_raw": "BwI="});
+    assert_eq!(post(sent.clone()).await, (200, queued.clone()));
+    let (topic, event) = next(&mut listener).await;
+    assert_eq!((topic.as_str(), &event["message"]), ("dev-1/events/down/scheduled", &sent));
+    let last = json!({"port": 1, "payload_raw": "AQ=="});
+    assert_eq!(post(json!({"payload_raw": "AQ==", "schedule": "last"})).await, (200, last.clone()));
+    let first = json!({"port": 3, "payload_raw": "Aw=="});
+    assert_eq!(post(json!({"port": "3", "payload_raw": "Aw==", "schedule": "first"})).await, (200, first.clone()));
+    let list = json!({"downlinks": [first, queued, last]});
+    assert_eq!(call(&network, &owner, "GET", "dev-1", None).await, (200, list));
+    assert_eq!(call(&network, &owner, "DELETE", "dev-1", None).await, (200, json!({})));
+    assert_eq!(call(&network, &owner, "GET", "dev-1", None).await, (200, json!({"downlinks": []})));
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rest_says_at_once_why_a_downlink_is_refused() {
+    let network = Network::start().await;
+    let owner = network.owner("refused").await;
+    owner.add_device("dev-1").await;
+    let fields = json!({"payload_fields": {"led": 7}});
+    for (dev_id, body, status, reason) in [
+        ("nobody", json!({"payload_raw": "AQ=="}), 404, "not found"),
+        ("dev-1", fields, 400, "converts none"),
+        ("dev-1", json!({}), 400, "empty"),
+        ("dev-1", json!({"payload_raw": "AQ==", "schedule": "soon"}), 400, "ScheduleType"),
+        ("dev-1", json!({"payload_raw": "AQ==", "port": 224}), 400, "1 to 223"),
+        ("dev-1", json!({"payload_raw": "AQ==", "port": 256}), 400, "1 to 223"),
+        ("dev-1", json!({"payload_fields": [1]}), 400, "must be a JSON object"),
+        ("dev-1", json!({"payload_raw": "?"}), 400, "base64"),
+    ] {
+        let (found, response) = call(&network, &owner, "POST", dev_id, Some(body.clone())).await;
+        let error = response["error"].as_str().unwrap_or_default();
+        assert!(found == status && error.contains(reason), "{body}: {found} {response}");
+    }
+    for method in ["GET", "DELETE"] {
+        assert_eq!(call(&network, &owner, method, "nobody", None).await.0, 404, "{method}");
+    }
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn grpc_has_the_same_queue() {
+    let network = Network::start().await;
+    let owner = network.owner("grpc").await;
+    owner.add_device("dev-1").await;
+    set_encoder(&owner).await;
+    let (dev_id, app_id) = ("dev-1".parse().unwrap(), owner.app_id.to_string());
+    let sent = Downlink {
+        app_id: app_id.clone(),
+        dev_id: "dev-1".to_owned(),
+        payload_fields: r#"{"led": 7}"#.to_owned(),
+        ..Downlink::default()
+    };
+    let queued = owner.handler.schedule_downlink(sent.clone()).await.unwrap();
+    assert_eq!((queued.port, &queued.payload_raw[..], queued.payload_fields.as_str()), (1, &[7, 0][..], ""));
+    assert_eq!(owner.handler.list_downlinks(&owner.app_id, &dev_id).await.unwrap(), [queued]);
+    owner.handler.clear_downlinks(&owner.app_id, &dev_id).await.unwrap();
+    assert_eq!(owner.handler.list_downlinks(&owner.app_id, &dev_id).await.unwrap(), []);
+    for (change, kind) in [
+        (Downlink { dev_id: "nobody".to_owned(), ..sent.clone() }, Kind::NotFound),
+        (Downlink { payload_fields: "[".to_owned(), ..sent.clone() }, Kind::Invalid),
+    ] {
+        assert_eq!(owner.handler.schedule_downlink(change).await.unwrap_err().kind(), kind);
+    }
+    network.stack.stop().await;
+}
