@@ -164,6 +164,11 @@ impl Router {
         self.route(app_id, publications.into_iter().map(Message::from))
     }
 
+    /// Whether anybody gets what is published on any topic below this one. Then such messages are worth making.
+    pub fn has_subscribers_below(&self, app_id: &AppId, topic: &str) -> bool {
+        self.application(app_id).is_some_and(|application| application.has_subscribers_below(topic))
+    }
+
     pub(crate) fn route(&self, app_id: &AppId, messages: impl IntoIterator<Item = Message>) -> Published {
         let Some(application) = self.application(app_id) else { return Published(None) };
         let durable = self.durable.as_ref();

@@ -34,6 +34,11 @@ pub(crate) fn split_group(filter: &str) -> (Option<&str>, &str) {
     shared.map_or((None, filter), |(group, filter)| (Some(group), filter))
 }
 
+/// The first level of a topic, and what is below it.
+fn split_level(topic: &str) -> (&str, Option<&str>) {
+    topic.split_once('/').map_or((topic, None), |(name, others)| (name, Some(others)))
+}
+
 impl<S: PartialEq, O> Filters<S, O> {
     /// Adds a subscription, or replaces its options.
     pub(crate) fn insert(&mut self, filter: &str, subscriber: S, options: O) {
@@ -55,6 +60,11 @@ impl<S: PartialEq, O> Filters<S, O> {
         self.root.remove(&levels, group, subscriber)
     }
 
+    /// Whether there is a subscription that matches any topic below `topic`.
+    pub(crate) fn may_match_below(&self, topic: &str) -> bool {
+        self.root.may_match_below(Some(topic))
+    }
+
     /// Calls `each` for every subscription that matches `topic`. Of a group, it is called for the next member that
     /// `is_present`, or else the next.
     pub(crate) fn for_each_match(
@@ -68,6 +78,17 @@ impl<S: PartialEq, O> Filters<S, O> {
 }
 
 impl<S: PartialEq, O> Level<S, O> {
+    /// `topic` is what remains of it below this level.
+    fn may_match_below(&self, topic: Option<&str>) -> bool {
+        if !self.rest.is_empty() {
+            return true;
+        }
+        // Levels below nobody subscribed to are removed.
+        let Some(topic) = topic else { return !self.below.is_empty() };
+        let (name, others) = split_level(topic);
+        [name, "+"].iter().any(|name| self.below.get(*name).is_some_and(|level| level.may_match_below(others)))
+    }
+
     fn is_empty(&self) -> bool {
         self.below.is_empty() && self.here.is_empty() && self.rest.is_empty()
     }
@@ -91,7 +112,7 @@ impl<S: PartialEq, O> Level<S, O> {
     fn visit(&mut self, topic: Option<&str>, is_present: &impl Fn(&S) -> bool, each: &mut impl FnMut(&S, &O)) {
         self.rest.visit(is_present, each);
         let Some(topic) = topic else { return self.here.visit(is_present, each) };
-        let (name, others) = topic.split_once('/').map_or((topic, None), |(name, others)| (name, Some(others)));
+        let (name, others) = split_level(topic);
         for name in [name, "+"] {
             if let Some(level) = self.below.get_mut(name) {
                 level.visit(others, is_present, each);
@@ -242,6 +263,16 @@ mod tests {
                     .map(|(number, _)| number)
                     .collect();
                 prop_assert_eq!(matches(&mut tree, topic), expected, "{}", topic);
+            }
+            for topic in topics.iter().filter(|topic| !topic.is_empty()) {
+                let expected = filters.iter().any(|(filter, stays)| {
+                    // Any topic below that the filter matches, if there is one.
+                    let more = filter.split('/').skip(topic.split('/').count());
+                    let more: Vec<_> = more.map(|level| if ["+", "#"].contains(&level) { "z" } else { level }).collect();
+                    let below = if more.is_empty() { "z".to_owned() } else { more.join("/") };
+                    *stays && topic_matches_filter(&format!("{topic}/{below}"), filter)
+                });
+                prop_assert_eq!(tree.may_match_below(topic), expected, "{}", topic);
             }
             for (number, (filter, stays)) in filters.iter().enumerate() {
                 prop_assert_eq!(tree.remove(filter, &number), *stays);

@@ -54,6 +54,7 @@ impl Output for MqttOutput {
             Event::Up(uplink) if self.field_topics => uplink.payload_fields.as_deref(),
             _ => None,
         };
+        let fields = fields.filter(|_| self.router.has_subscribers_below(&app_id, &topic));
         match publications(&topic, &event, fields) {
             Ok(publications) => {
                 let published = self.router.publish(&app_id, publications.into_iter().filter(is_small));

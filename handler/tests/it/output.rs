@@ -13,7 +13,11 @@ use crate::{
 };
 
 async fn subscriber(harness: &Harness) -> MqttClient {
-    MqttClient::connect(harness.broker.address(), "app-one", "#").await
+    subscribe(harness, "#").await
+}
+
+async fn subscribe(harness: &Harness, filter: &str) -> MqttClient {
+    MqttClient::connect(harness.broker.address(), "app-one", filter).await
 }
 
 /// The counter of the next uplink.
@@ -85,5 +89,40 @@ async fn publishes_field_topics_unless_they_are_switched_off() {
     assert_eq!(next_counter(&mut subscriber).await, 3);
     for (topic, body) in [("up/temperature", "21.5"), ("up/gps", r#"{"lat":1}"#), ("up/gps/lat", "1")] {
         assert_eq!(subscriber.next().await, (format!("app-one/devices/dev/{topic}"), body.to_owned()));
+    }
+}
+
+/// Fields are published only if somebody subscribed to them, which may be at any time. None of them is retained.
+#[tokio::test]
+async fn a_subscriber_to_fields_that_comes_later_gets_those_of_the_next_uplink() {
+    let harness = Harness::start().await;
+    let settings = MqttOutputSettings { field_topics: true, ..Default::default() };
+    let output = MqttOutput::new(harness.router.clone(), &settings);
+    let publish = async |counter, temperature| {
+        let fields = json!({ "temperature": temperature }).to_string();
+        output.publish(uplink("app-one", counter, Some(&fields))).wait().await.unwrap();
+    };
+    let has_subscribers = || {
+        let app_id = "app-one".parse().unwrap();
+        harness.router.has_subscribers_below(&app_id, "app-one/devices/dev/up")
+    };
+    publish(1, 20).await;
+    let mut uplinks = subscribe(&harness, "+/devices/+/up").await;
+    publish(2, 21).await;
+    assert_eq!(next_counter(&mut uplinks).await, 2);
+    assert!(!has_subscribers());
+    for (number, filter) in ["+/devices/dev/up/temperature", "+/devices/+/up/+", "+/devices/#"].into_iter().enumerate()
+    {
+        let counter = 10 + u32::try_from(number).unwrap();
+        let mut fields = subscribe(&harness, filter).await;
+        assert!(has_subscribers(), "{filter}");
+        publish(counter, counter).await;
+        let topic = "app-one/devices/dev/up/temperature".to_owned();
+        let mut first = fields.next().await;
+        if filter.ends_with('#') {
+            first = fields.next().await;
+        }
+        assert_eq!(first, (topic, counter.to_string()), "{filter}");
+        assert_eq!(next_counter(&mut uplinks).await, u64::from(counter));
     }
 }

@@ -118,6 +118,11 @@ impl Application {
         (subscribers.log.next > first).then(|| subscribers.log.saved(first))
     }
 
+    /// Whether a session gets messages on any topic below this one.
+    pub(super) fn has_subscribers_below(&self, topic: &str) -> bool {
+        self.lock().filters.may_match_below(topic)
+    }
+
     /// How much memory the messages of its sessions take.
     pub(super) fn bytes(&self) -> usize {
         self.lock().budget.used()
