@@ -373,10 +373,10 @@ impl Attachment {
         }
     }
 
-    /// How many messages a stored session dropped, once its client has caught up far enough to be told.
+    /// How many messages the session dropped, once its client has caught up far enough to be told.
     pub(crate) fn take_dropped(&self) -> Option<u64> {
         let mut state = self.state()?;
-        if state.dropped == 0 || !self.session.is_stored() || state.outbox.is_more_than_half_full() {
+        if state.dropped == 0 || state.outbox.is_more_than_half_full() {
             return None;
         }
         state.is_behind = true;

@@ -98,7 +98,7 @@ impl Outbox {
     }
 
     pub(crate) fn is_more_than_half_full(&self) -> bool {
-        self.len() > MESSAGES_MAX / 2
+        self.len() > MESSAGES_MAX / 2 || self.bytes > BYTES_MAX / 2
     }
 
     pub(crate) fn len(&self) -> usize {

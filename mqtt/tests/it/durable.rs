@@ -571,6 +571,33 @@ async fn starts_with_any_number_of_sessions_and_stores_for_as_many_as_there_may_
     }
 }
 
+/// Each of them was to end with its connection at first, and a commit has room for 500.
+#[tokio::test]
+async fn refuses_more_sessions_that_become_persistent_than_can_be_stored() {
+    let processes = Processes::start(in_memory()).await;
+    let address = processes.harness.broker.address();
+    let mut clients = Vec::new();
+    let mut stored = 0;
+    for number in 0..600 {
+        let name: &'static str = Box::leak(number.to_string().into_boxed_str());
+        let login = Login::new(5, "app-one", "account.read").with_client_id(name);
+        let mut client = RawClient::connect(address, &login).await;
+        client.subscribe("#").await;
+        let (again, code, _) = RawClient::try_connect(address, &login.persistent()).await;
+        assert!([0, 0x97].contains(&code), "{code:#x}");
+        stored += usize::from(code == 0);
+        clients.extend([client, again]);
+    }
+    assert_eq!(stored, 400);
+    processes.publish("all").await;
+    // One whose client is away makes room.
+    clients.swap_remove(1).disconnect().await;
+    let (mut client, _) = processes.connect(&login(5, "one-more")).await;
+    client.subscribe("#").await;
+    processes.publish("last").await;
+    assert_eq!(client.next().await.1, "last");
+}
+
 #[tokio::test]
 async fn clients_with_one_credential_cannot_displace_the_sessions_of_another() {
     let processes = Processes::start(in_memory()).await;

@@ -15,7 +15,10 @@ use mqtt::{
     PublishedDownlink, Refusal, Router, Sharing,
 };
 use serde_json::json;
-use server::seal::{KeyOwner, SealingKeys};
+use server::{
+    rate_limit::RateLimit,
+    seal::{KeyOwner, SealingKeys},
+};
 use store::Store;
 use testing::{FixedRandom, ManualClock};
 use tokio::sync::mpsc;
@@ -114,7 +117,10 @@ impl Harness {
         let durable = Durable::new(store, sharing, instance.to_owned(), process, clock.clone());
         let durable = durable.with_sealing(keys, Arc::new(same_bytes()));
         let router = Arc::new(Router::load(durable, clock.clone()).await.unwrap());
-        Self::start_on(router, settings(), authenticator(), clock).await
+        let many = RateLimit::new(100_000, 100_000);
+        let settings =
+            BrokerSettings { connections_per_application_max: 1000, connects_per_credential: many, ..settings() };
+        Self::start_on(router, settings, authenticator(), clock).await
     }
 
     async fn start_on(

@@ -108,7 +108,7 @@ impl Application {
         durable: &Durable,
         request: &SessionRequest,
         now: Timestamp,
-    ) -> Result<Option<Arc<Session>>, Error> {
+    ) -> Result<Option<Arc<Session>>, AttachError> {
         let found = self.session(&request.id).filter(|session| !request.clean && !session.is_expired(now));
         let Some(session) = found else { return Ok(None) };
         if let Some(version) = session.ownership.version() {
@@ -120,6 +120,7 @@ impl Application {
             return Ok(None);
         }
         // It is connected, and was to end with its connection until now.
+        self.make_room_to_store(request, now)?;
         let claimed = durable.claim(&self.app_id, &request.id, true, request.holder.shown.as_ref()).await?;
         let mut subscribers = self.lock();
         if !subscribers.is_current(&session) {
@@ -138,9 +139,7 @@ impl Application {
         now: Timestamp,
     ) -> Result<(Arc<Session>, bool), AttachError> {
         self.finish_removal(durable, &request.id).await?;
-        if self.lock().is_full() {
-            return Err(AttachError::Full);
-        }
+        self.make_room_to_store(request, now)?;
         let shown = request.holder.shown.as_ref();
         let claimed = durable.claim(&self.app_id, &request.id, request.clean, shown).await?;
         let Claimed { owner, name, record, .. } = claimed;
@@ -161,6 +160,11 @@ impl Application {
             subscribers.restore_messages(&[(Arc::clone(&session), record)], log, |_| true);
         }
         Ok((session, is_present))
+    }
+
+    fn make_room_to_store(&self, request: &SessionRequest, now: Timestamp) -> Result<(), AttachError> {
+        let has_room = self.lock().make_room_to_store(&self.app_id, &request.id, now);
+        if has_room { Ok(()) } else { Err(AttachError::Full) }
     }
 
     /// Waits until a session that was removed is deleted in the store: until then, that has a part of it.

@@ -19,7 +19,8 @@ use crate::{
 /// How many sessions an application has before one whose client is away is removed for each new one.
 const SESSIONS_MAX: usize = 200;
 
-/// Maximum number of stored sessions of an application. A commit has a condition and a record for each.
+/// Maximum number of stored sessions of an application. A commit has a condition and a record for each. The few that
+/// become stored at the same time may exceed it.
 const STORED_MAX: usize = 400;
 
 /// How often it is logged that an application has too many sessions.
@@ -48,16 +49,33 @@ impl Subscribers {
 
     /// Adds a session, and removes that of a client that is away if there are too many.
     pub(super) fn insert(&mut self, app_id: &AppId, id: Arc<str>, holder: Holder, now: Timestamp) -> Arc<Session> {
-        if self.sessions.len() >= SESSIONS_MAX
-            && let Some(session) = self.least_needed()
-        {
-            if self.warned_at.is_none_or(|warned| now.since(warned) >= WARNING_INTERVAL) {
-                self.warned_at = Some(now);
-                tracing::warn!(%app_id, "removed the MQTT session of a client that is away: its application has too many");
-            }
-            self.discard(&session);
+        if self.sessions.len() >= SESSIONS_MAX {
+            self.make_room(app_id, now, |_| true);
         }
         self.add(id, holder)
+    }
+
+    /// Removes stored sessions of clients that are away, until one with this id can be stored; returns false if all
+    /// that there may be are in use.
+    pub(super) fn make_room_to_store(&mut self, app_id: &AppId, id: &str, now: Timestamp) -> bool {
+        let is_other = |session: &&Arc<Session>| session.is_stored() && *session.id != *id;
+        while self.sessions.values().filter(is_other).count() >= STORED_MAX {
+            if !self.make_room(app_id, now, |session| is_other(&session)) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Removes a session of those that `may_go`; returns false if their clients are all connected.
+    fn make_room(&mut self, app_id: &AppId, now: Timestamp, may_go: impl Fn(&Arc<Session>) -> bool) -> bool {
+        let Some(session) = self.least_needed(may_go) else { return false };
+        if self.warned_at.is_none_or(|warned| now.since(warned) >= WARNING_INTERVAL) {
+            self.warned_at = Some(now);
+            tracing::warn!(%app_id, "removed the MQTT session of a client that is away: its application has too many");
+        }
+        self.discard(&session);
+        true
     }
 
     /// Adds a session.
@@ -66,11 +84,6 @@ impl Subscribers {
         let session = Arc::new(Session::new(self.last_number, Arc::clone(&id), holder));
         self.sessions.insert(id, Arc::clone(&session));
         session
-    }
-
-    /// Whether no session can be stored, because all that there may be are in use.
-    pub(super) fn is_full(&self) -> bool {
-        self.room() == 0 && self.sessions.values().all(|session| session.is_connected())
     }
 
     /// Drops messages until they take less memory: those of the sessions that have most, the oldest first.
@@ -90,12 +103,12 @@ impl Subscribers {
 
     /// How many more sessions can be stored.
     pub(super) fn room(&self) -> usize {
-        STORED_MAX.saturating_sub(self.stored())
+        STORED_MAX.saturating_sub(self.sessions.values().filter(|session| session.is_stored()).count())
     }
 
     /// Of the sessions whose clients are away, one of the holder that has most: preferably one that has nothing, or
     /// else the one that has been away longest.
-    fn least_needed(&self) -> Option<Arc<Session>> {
+    fn least_needed(&self, may_go: impl Fn(&Arc<Session>) -> bool) -> Option<Arc<Session>> {
         let mut held: HashMap<Arc<str>, usize> = HashMap::new();
         let holders = self.sessions.values().map(|session| session.holder().name);
         holders.for_each(|name| *held.entry(name).or_default() += 1);
@@ -103,12 +116,12 @@ impl Subscribers {
             let others = held.get(&session.holder().name).copied().unwrap_or_default();
             Some((usize::MAX - others, session.has(), session.away_since()?))
         };
-        let away = self.sessions.values().filter_map(|session| Some((need(session)?, session)));
+        let away = self
+            .sessions
+            .values()
+            .filter(|session| may_go(session))
+            .filter_map(|session| Some((need(session)?, session)));
         away.min_by_key(|(need, _)| *need).map(|(_, session)| Arc::clone(session))
-    }
-
-    fn stored(&self) -> usize {
-        self.sessions.values().filter(|session| session.is_stored()).count()
     }
 
     /// Whether the session is in use, and not another one with its id.
