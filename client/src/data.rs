@@ -85,8 +85,7 @@ impl DataClient {
         Ok(Self { app_id: app_id.clone(), address: address.to_owned(), commands, events })
     }
 
-    /// Calls back with each message, until [`DataClient::off`]. The broker has granted the subscription when it
-    /// returns.
+    /// Calls back with each message, until [`DataClient::off`]. The broker has granted the subscription when it returns.
     ///
     /// A listener has a task and a queue of its own, as a stream has, so that a slow one holds up nobody else.
     pub async fn on(

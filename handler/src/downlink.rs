@@ -103,8 +103,8 @@ impl Downlinks {
         Ok(queue.into_iter().map(QueuedDownlink::into_downlink).collect())
     }
 
-    /// Empties the queue of a device; [`Error::NotFound`] if the device does not exist. What its network has taken
-    /// stays there.
+    /// Empties the queue of a device; [`Error::NotFound`] if the device does not exist. What its network has taken stays
+    /// there.
     pub(crate) async fn clear(&self, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
         queue::clear(self.store.as_ref(), app_id, dev_id).await
     }

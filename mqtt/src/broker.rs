@@ -106,8 +106,8 @@ pub struct Broker {
 impl Broker {
     /// Starts a broker that admits the clients that `services.authenticator` accepts.
     ///
-    /// With `tls` it also listens on [`BrokerSettings::tls_listen`] and [`BrokerSettings::websocket_tls_listen`], if
-    /// they are set.
+    /// With `tls` it also listens on [`BrokerSettings::tls_listen`] and [`BrokerSettings::websocket_tls_listen`], if they
+    /// are set.
     pub async fn start(
         settings: &BrokerSettings,
         tls: Option<Arc<ServerConfig>>,

@@ -250,8 +250,8 @@ impl<'a> Inbound<'a> {
     }
 }
 
-/// Hands a downlink to the application's subscribers and to the handler, in this order: what the handler publishes
-/// about it comes after it.
+/// Hands a downlink to the application's subscribers and to the handler, in this order: what the handler publishes about
+/// it comes after it.
 pub(crate) async fn publish_downlink(
     context: &Context,
     connect: &Connect,

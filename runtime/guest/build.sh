@@ -1,6 +1,6 @@
-# !/bin/sh Builds the guest: `build.sh` writes runtime/guest.wasm and guest.sums, `build.sh --check` says whether it
-# would be the same bytes. `build.sh --unmetered FILE` writes a guest that charges no fuel, to measure what charging
-# costs.
+#!/bin/sh
+# Builds the guest: `build.sh` writes runtime/guest.wasm and guest.sums, `build.sh --check` says whether it would be the same bytes.
+# `build.sh --unmetered FILE` writes a guest that charges no fuel, to measure what charging costs.
 #
 # Two toolchains do. Debian's packages: rustc-web cargo-web rust-web-src clang-19 lld-19 llvm-19 wasi-libc
 # libclang-rt-19-dev-wasm32 binaryen. Or rustup with rust-src, and WASI_SDK naming a wasi-sdk folder, and binaryen.

@@ -113,8 +113,7 @@ impl ChirpStackNetwork {
         directory.api().enqueue(item, replaces_others).await.map_err(|error| refusal(&error))
     }
 
-    /// Whoever may register devices of an application here chooses their EUIs, and the bridge's key reaches all
-    /// devices.
+    /// Whoever may register devices of an application here chooses their EUIs, and the bridge's key reaches all devices.
     async fn check_owner(&self, api: &ChirpStackClient, app_id: &AppId, dev_eui: &str) -> Result<(), NetworkRefusal> {
         let device = api.device(dev_eui).await.map_err(|error| refusal(&error))?.device.unwrap_or_default();
         let route = self.routes.try_find(&device.application_id, Some(api)).await.map_err(|error| refusal(&error))?;

@@ -1,8 +1,6 @@
-//! `airlock demo --chirpstack`: plays a ChirpStack server with a few devices, and decodes their events as the bridge
-//! does.
+//! `airlock demo --chirpstack`: plays a ChirpStack server with a few devices, and decodes their events as the bridge does.
 //!
-//! No server, broker or Redis is needed: the events that ChirpStack would publish go to the bridge's decoder as they
-//! are.
+//! No server, broker or Redis is needed: the events that ChirpStack would publish go to the bridge's decoder as they are.
 
 mod devices;
 

@@ -22,8 +22,7 @@ impl Topics {
         Self { filters: vec![format!("devices/{dev_id}/up")] }
     }
 
-    /// The messages of an event: `uplink` (alias `message`), `activation` or `activations`, or `event` (alias
-    /// `device`).
+    /// The messages of an event: `uplink` (alias `message`), `activation` or `activations`, or `event` (alias `device`).
     ///
     /// `dev_id` is the id of a device, or `+` for all devices. `names` are fields of uplinks, or the events of devices
     /// that are listed at [`DeviceEventName`]; several mean any of them, none means all.

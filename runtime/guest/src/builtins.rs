@@ -1,7 +1,7 @@
 //! Built-ins beyond ECMAScript that codecs expect: `Buffer`, `TextEncoder`, `TextDecoder`, `atob`, `btoa`.
 //!
-//! They are written in JavaScript, except UTF-8 conversion, which would be slow there. A source that mentions one of
-//! them gets it installed before it is evaluated, so it becomes part of the image; other sources do not pay for it.
+//! They are written in JavaScript, except UTF-8 conversion, which would be slow there. A source that mentions one of them
+//! gets it installed before it is evaluated, so it becomes part of the image; other sources do not pay for it.
 
 use crate::js::{Primitive, Realm, Thrown, Value};
 use std::borrow::Cow;

@@ -18,10 +18,9 @@ pub(crate) struct Function {
     pub(crate) globals: Untouched,
 }
 
-/// Defines `NAMES`, all function names, and JavaScript expressions: `DEFINED`, for an array of those functions that a
-/// source defines or exports as a CommonJS module does, and `DEFINED_IN_MODULE`, for a function that finds them in the
-/// namespace of an ES module with the footer `FOOTER`. If a source defines several for one purpose, the first in this
-/// list wins.
+/// Defines `NAMES`, all function names, and JavaScript expressions: `DEFINED`, for an array of those functions that a source
+/// defines or exports as a CommonJS module does, and `DEFINED_IN_MODULE`, for a function that finds them in the namespace
+/// of an ES module with the footer `FOOTER`. If a source defines several for one purpose, the first in this list wins.
 macro_rules! names {
     ($($which:ident $dialect:ident $name:literal),* $(,)?) => {
         const NAMES: &[(wire::Function, Dialect, &str)] = &[$((wire::Function::$which, Dialect::$dialect, $name)),*];
@@ -136,8 +135,8 @@ impl Function {
     }
 }
 
-/// Whether a function of dialect `candidate` may be used when `dialect` was requested. Converters and validators
-/// combine with any decoder.
+/// Whether a function of dialect `candidate` may be used when `dialect` was requested. Converters and validators combine
+/// with any decoder.
 fn fits(dialect: Dialect, candidate: Dialect, which: wire::Function) -> bool {
     dialect == candidate || matches!(which, wire::Function::Converter | wire::Function::Validator)
 }

@@ -1,7 +1,7 @@
 //! Serializes a JavaScript value as `JSON.stringify` would, within limits.
 //!
-//! Deliberate differences: values that are too deep, too large or circular are refused with a specific reason, and
-//! `NaN` and the infinities produce a note.
+//! Deliberate differences: values that are too deep, too large or circular are refused with a specific reason, and `NaN`
+//! and the infinities produce a note.
 
 use crate::guest::Guest;
 use crate::js::{Atom, Primitive, Realm, Thrown, Value};
@@ -271,8 +271,8 @@ impl<'a> Writer<'a> {
         1
     }
 
-    /// Writes the character that begins with 0xed: a lone surrogate, which is not valid in UTF-8, as an escape. Returns
-    /// how many bytes of `text` it consumed.
+    /// Writes the character that begins with 0xed: a lone surrogate, which is not valid in UTF-8, as an escape. Returns how
+    /// many bytes of `text` it consumed.
     fn surrogate_or_other(&mut self, text: &[u8]) -> usize {
         match *text {
             [_, second @ 0xa0..=0xbf, third, ..] => {

@@ -134,8 +134,8 @@ impl Source<'_> {
         Ok(found)
     }
 
-    /// Finds one function, if the source is for it. `decodeDownlink` and `normalizeUplink` count only beside another
-    /// TS013 function.
+    /// Finds one function, if the source is for it. `decodeDownlink` and `normalizeUplink` count only beside another TS013
+    /// function.
     fn look_up(
         &self,
         definitions: &Definitions,

@@ -1,9 +1,9 @@
 //! The allocator. Replaces wasi-libc's `malloc` family at link time.
 //!
-//! The allocations of one message should lie together, because the host copies back every page that they dirty. So a
-//! new block comes from the end of the heap, unless a block of the same size class is free; and [`seal`] drops all free
-//! blocks once the sources are loaded, so that every message starts on a fresh page. The four bytes before a block hold
-//! its class. Free blocks are never merged; the host's limit on linear memory limits the waste.
+//! The allocations of one message should lie together, because the host copies back every page that they dirty. So a new
+//! block comes from the end of the heap, unless a block of the same size class is free; and [`seal`] drops all free blocks
+//! once the sources are loaded, so that every message starts on a fresh page. The four bytes before a block hold its
+//! class. Free blocks are never merged; the host's limit on linear memory limits the waste.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
@@ -13,8 +13,8 @@ const PAGE_BYTES: usize = 4096;
 const WASM_PAGE_BYTES: usize = 65_536;
 /// Free memory for messages. A message that grows the memory costs the host a new instance, so most should not have to.
 const HEAD_ROOM_BYTES: usize = 512 * 1024;
-/// Loaded sources leave a memory whose length is a multiple of this. The fewer lengths there are, the more function
-/// sets can share an instance.
+/// Loaded sources leave a memory whose length is a multiple of this. The fewer lengths there are, the more function sets
+/// can share an instance.
 const LENGTH_STEP_BYTES: usize = 1 << 20;
 /// Blocks up to this size have classes 8 bytes apart, larger ones four classes to each power of two.
 const FINE_BYTES_MAX: usize = 1024;
@@ -153,8 +153,8 @@ impl Heap {
         }
     }
 
-    /// Aligns the heap so that messages of all function sets start at a fixed distance from the end of a memory of one
-    /// of few lengths. Function sets that share a memory then write to the same pages.
+    /// Aligns the heap so that messages of all function sets start at a fixed distance from the end of a memory of one of
+    /// few lengths. Function sets that share a memory then write to the same pages.
     fn align(&mut self) {
         let end = self.end.next_multiple_of(LENGTH_STEP_BYTES);
         // If the host refuses, the memory has an unusual length, which only costs time.

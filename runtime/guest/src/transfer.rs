@@ -6,8 +6,8 @@
 use crate::guest::Guest;
 use crate::js::{Primitive, Realm, Value};
 
-/// Gives `value`, and all plain data in it, the prototypes of `realm`. Instances of the source's own classes keep
-/// theirs. Runs no script: getters are not called.
+/// Gives `value`, and all plain data in it, the prototypes of `realm`. Instances of the source's own classes keep theirs.
+/// Runs no script: getters are not called.
 pub(crate) fn transfer(guest: &Guest, value: &Value, realm: Realm) {
     transfer_to_depth(guest, value, realm, guest.limits().fields_depth_max);
 }

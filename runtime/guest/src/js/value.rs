@@ -214,8 +214,8 @@ impl Value {
         if status < 0 { Err(self.realm.thrown()) } else { Ok(()) }
     }
 
-    /// If the object has the default prototype of its class in one of `realms`, gives it the one of `realm`. False if
-    /// it has another prototype, or already has that one.
+    /// If the object has the default prototype of its class in one of `realms`, gives it the one of `realm`. False if it
+    /// has another prototype, or already has that one.
     pub(crate) fn move_to_realm(&self, realms: &[Realm], realm: Realm) -> bool {
         if self.is_proxy() {
             return false;

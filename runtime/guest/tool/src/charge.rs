@@ -1,8 +1,8 @@
 //! The cost of code, in fuel: the number of instructions on the shortest path through it.
 //!
-//! So the fuel used never exceeds the number of instructions executed. On scripts of very different kinds it stays
-//! within a small factor of time. Charging the mean of all paths was far worse: an interpreter's loop chooses among a
-//! few hundred paths, and the usual ones are short.
+//! So the fuel used never exceeds the number of instructions executed. On scripts of very different kinds it stays within
+//! a small factor of time. Charging the mean of all paths was far worse: an interpreter's loop chooses among a few hundred
+//! paths, and the usual ones are short.
 
 use std::collections::BTreeMap;
 use walrus::ir::{Instr, InstrSeqId};
