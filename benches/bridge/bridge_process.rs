@@ -66,7 +66,7 @@ impl BridgeProcess {
             if decoded >= uplinks {
                 return decoded;
             }
-            assert!(self.started.elapsed() < PATIENCE, "{decoded} of {uplinks} are decoded: {}", self.metrics());
+            self.check_patience(uplinks);
             sleep(POLL_EVERY).await;
         }
     }
@@ -81,11 +81,17 @@ impl BridgeProcess {
         Measured::new(first_s, after - before, start.elapsed(), Cpu::of(self.id()).since(&cpu))
     }
 
-    /// Waits until so many uplinks are dealt with.
+    /// Waits until so many uplinks are dealt with, whatever became of them.
     pub(crate) async fn until_finished(&self, uplinks: usize) {
         while self.uplinks("") < uplinks {
+            self.check_patience(uplinks);
             sleep(POLL_EVERY).await;
         }
+    }
+
+    fn check_patience(&self, uplinks: usize) {
+        let is_late = self.started.elapsed() > PATIENCE;
+        assert!(!is_late, "{} of {uplinks} are decoded: {}", self.decoded(), self.metrics());
     }
 
     /// How many uplinks are decoded.

@@ -2,15 +2,16 @@
 //!
 //! Redis, Mosquitto, a stand-in for ChirpStack's API and the bridge share this machine. Events wait in Redis, or in a
 //! session of Mosquitto, before the bridge starts. Forty device profiles have codecs of `AIRLOCK_CORPUS`, or our own.
-//! `BRIDGE_UPLINKS` is the number of uplinks (300,000), `BRIDGE_WAYS` names what is measured: `mqtt`, `redis`,
-//! `endless`, `two`, `node`, `memory`. Node needs `NODE_PATH` with the package `mqtt`. `AIRLOCK_BINARY` names another
-//! binary.
+//! Arguments name what is measured, such as `cargo bench --bench bridge mqtt redis`; without any it is everything.
+//! `BRIDGE_UPLINKS` is the number of uplinks (150,000). Node needs `NODE_PATH` with the package `mqtt`.
+//! `AIRLOCK_BINARY` names another binary.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 #![allow(clippy::disallowed_methods, reason = "benches are configured by environment variables, and poll")]
 
 mod bridge_process;
 mod input;
+mod memory;
 mod network;
 mod peer;
 #[path = "../shared/codecs.rs"]
@@ -27,29 +28,27 @@ use crate::{bridge_process::BridgeProcess, input::Input, network::Network, usage
 const PROFILES: usize = 40;
 const DEVICES: usize = 1000;
 
+/// What can be measured.
+const NAMES: [&str; 6] = ["mqtt", "redis", "endless", "two", "node", "memory"];
+
 #[tokio::main]
 async fn main() {
     ::server::system::install_crypto();
-    let uplinks = number("BRIDGE_UPLINKS", 300_000);
-    let ways = env::var("BRIDGE_WAYS").unwrap_or_else(|_| "mqtt,redis,endless,two,node,memory".to_owned());
-    let has = |way: &str| ways.split(',').any(|chosen| chosen == way);
+    let uplinks = env::var("BRIDGE_UPLINKS").map_or(150_000, |number| number.parse().unwrap());
+    let chosen = chosen();
+    let has = |name: &str| chosen.is_empty() || chosen.iter().any(|chosen| chosen == name);
     let mut figures = Figures::default();
     let input = Input::new(PROFILES, DEVICES);
-    let mut usual = None;
     if has("mqtt") || has("endless") {
-        let measured = to_mqtt(&input, uplinks).await;
-        figures.add("first decoded message", format!("{:.1} s", measured.first_s), "≤ 5 s");
-        measured.add_to(&mut figures, "Redis to Mosquitto, QoS 1", "≥ 15,000/s");
-        usual = Some(measured);
+        let usual = to_mqtt(&input, uplinks).await;
+        figures.add("first decoded message", format!("{:.1} s", usual.first_s), "≤ 5 s");
+        usual.add_to(&mut figures, "Redis to Mosquitto, QoS 1", "≥ 15,000/s");
+        if has("endless") {
+            endless(&input, uplinks, usual, &mut figures).await;
+        }
     }
     if has("redis") {
-        let network = Network::start(&input).await;
-        network.fill(&input, uplinks);
-        let bridge = BridgeProcess::start(&network, &["--redis", &network.redis.url(), "--to", &network.out.url()]);
-        bridge.measure(uplinks).await.add_to(&mut figures, "Redis to Redis", "≥ 30,000/s");
-    }
-    if has("endless") {
-        endless(&input, uplinks, usual.unwrap(), &mut figures).await;
+        to_redis(&input, uplinks).await.add_to(&mut figures, "Redis to Redis", "≥ 30,000/s");
     }
     if has("two") {
         two(&input, uplinks, &mut figures).await;
@@ -58,25 +57,30 @@ async fn main() {
         peer::compare(&input, &mut figures).await;
     }
     if has("memory") {
-        let input = Input::new(1000, 100_000);
-        let network = Network::start(&input).await;
-        let bridge = BridgeProcess::start(&network, &network.redis_to_mqtt());
-        // Uplinks are not decoded while too many other devices are being asked for, so that it takes several rounds.
-        let mut rounds = 0;
-        while bridge.decoded() < 100_000 {
-            rounds += 1;
-            network.fill_from(&input, rounds * 100_000, 100_000);
-            bridge.until_finished(rounds * 100_000).await;
-        }
-        figures.add("1,000 profiles, 100,000 devices", format!("{:.0} MB", bridge.resident_mb()), "≤ 300 MB");
+        memory::measure(&mut figures).await;
     }
     figures.print();
+}
+
+/// The names among the arguments; Cargo adds options.
+fn chosen() -> Vec<String> {
+    let chosen: Vec<_> = env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let unknown = chosen.iter().find(|name| !NAMES.contains(&name.as_str()));
+    assert!(unknown.is_none(), "{unknown:?} is none of {NAMES:?}");
+    chosen
 }
 
 async fn to_mqtt(input: &Input, uplinks: usize) -> Measured {
     let network = Network::start(input).await;
     network.fill(input, uplinks);
     BridgeProcess::start(&network, &network.redis_to_mqtt()).measure(input.decoded(uplinks)).await
+}
+
+async fn to_redis(input: &Input, uplinks: usize) -> Measured {
+    let network = Network::start(input).await;
+    network.fill(input, uplinks);
+    let arguments = ["--redis", &network.redis.url(), "--to", &network.out.url()];
+    BridgeProcess::start(&network, &arguments).measure(input.decoded(uplinks)).await
 }
 
 /// One more profile never ends; its devices send as much as those of the others.
@@ -98,8 +102,4 @@ async fn two(input: &Input, uplinks: usize, figures: &mut Figures) {
         rates.push(usage::rate(&bridges, uplinks).await);
     }
     figures.add("two processes ÷ one", format!("{:.2}", rates[1] / rates[0]), "");
-}
-
-fn number(name: &str, default: usize) -> usize {
-    env::var(name).map_or(default, |text| text.parse().unwrap())
 }

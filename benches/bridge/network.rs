@@ -40,14 +40,9 @@ impl Network {
 
     /// Adds uplinks to the stream.
     pub(crate) fn fill(&self, input: &Input, uplinks: usize) {
-        self.fill_from(input, 0, uplinks);
-    }
-
-    /// Adds uplinks from this number on.
-    pub(crate) fn fill_from(&self, input: &Input, first: usize, uplinks: usize) {
         let mut stream = TcpStream::connect(self.redis.url().trim_start_matches("redis://")).unwrap();
         let mut responses = BufReader::new(stream.try_clone().unwrap()).lines();
-        for batch in (first..first + uplinks).collect::<Vec<_>>().chunks(BATCH) {
+        for batch in (0..uplinks).collect::<Vec<_>>().chunks(BATCH) {
             let commands: Vec<u8> = batch
                 .iter()
                 .flat_map(|number| redis_command(&[b"XADD", KEY, b"*", b"up", &input.encoded(*number)]))

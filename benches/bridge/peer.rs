@@ -2,8 +2,10 @@
 
 use std::{
     env,
+    io::{BufRead, BufReader},
+    path::Path,
     process::{Child, Command, Stdio},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use rumqttc::v5::{AsyncClient, Event, MqttOptions, mqttbytes::QoS, mqttbytes::v5::Packet};
@@ -13,7 +15,7 @@ use crate::{
     bridge_process::BridgeProcess,
     input::{Input, dev_eui},
     network::Network,
-    usage::Cpu,
+    usage::{Cpu, Measured},
 };
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peers/bridge.js");
@@ -21,31 +23,59 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peers/bridge.
 const OURS: usize = 100_000;
 const NODES: usize = 10_000;
 
-/// Rate and processor time per uplink.
-struct Run {
-    per_s: f64,
-    cpu_us: f64,
+/// A process of Node that prints `ready`, and then how many events it has published.
+struct Peer {
+    process: Child,
+    lines: Box<dyn Iterator<Item = String> + Send>,
+    started: Instant,
 }
 
-struct Peer(Child);
+impl Peer {
+    fn start(network: &Network, codecs: &Path) -> Self {
+        let mut command = Command::new("node");
+        command.arg(SCRIPT).arg(network.broker.url()).arg(codecs).stdout(Stdio::piped());
+        let mut process = command.spawn().unwrap();
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map_while(Result::ok);
+        assert_eq!(lines.next().as_deref(), Some("ready"), "node did not subscribe");
+        Self { process, lines: Box::new(lines), started: Instant::now() }
+    }
+
+    /// Waits until so many are published; returns how many are.
+    fn until(&mut self, uplinks: usize) -> usize {
+        let mut counts = self.lines.by_ref().filter_map(|line| line.parse().ok());
+        counts.find(|count| *count >= uplinks).expect("node ended")
+    }
+
+    /// Measures from a tenth to nearly the end of the uplinks.
+    fn measure(&mut self, uplinks: usize) -> Measured {
+        self.until(1);
+        let first_s = self.started.elapsed().as_secs_f64();
+        let before = self.until(uplinks / 10);
+        let (start, cpu) = (Instant::now(), Cpu::of(self.process.id()));
+        let after = self.until(uplinks / 100 * 97);
+        Measured::new(first_s, after - before, start.elapsed(), Cpu::of(self.process.id()).since(&cpu))
+    }
+}
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        drop(self.0.kill());
-        drop(self.0.wait());
+        drop(self.process.kill());
+        drop(self.process.wait());
     }
 }
 
 pub(crate) async fn compare(input: &Input, figures: &mut Figures) {
-    let Some(node) = nodes(input).await else { return };
-    let ours = ours(input).await;
-    figures.add("Mosquitto to Mosquitto, QoS 1", format!("{:.0}/s, {:.1} µs", ours.per_s, ours.cpu_us), "");
+    if env::var_os("NODE_PATH").is_none() {
+        return println!("not compared with Node: NODE_PATH is not set");
+    }
+    let (node, ours) = (nodes(input).await, ours(input).await);
+    ours.add_to(figures, "Mosquitto to Mosquitto, QoS 1", "");
     figures.add("the same in Node", format!("{:.0}/s, {:.0} µs", node.per_s, node.cpu_us), "");
     figures.add("ours ÷ Node, rate", format!("{:.1}", ours.per_s / node.per_s), "≥ 10");
     figures.add("Node ÷ ours, processor time", format!("{:.1}", node.cpu_us / ours.cpu_us), "≥ 10");
 }
 
-async fn ours(input: &Input) -> Run {
+async fn ours(input: &Input) -> Measured {
     let network = Network::start(input).await;
     let (url, dir) = (network.broker.url(), tempfile::tempdir().unwrap());
     let arguments = ["--mqtt", &url];
@@ -54,45 +84,18 @@ async fn ours(input: &Input) -> Run {
     bridge.ready().await;
     let dir = bridge.end();
     publish(&network, input, OURS).await;
-    let bridge = BridgeProcess::start_in(&network, &arguments, dir);
-    measure(&network, bridge.id(), OURS).await
+    BridgeProcess::start_in(&network, &arguments, dir).measure(input.decoded(OURS)).await
 }
 
-async fn nodes(input: &Input) -> Option<Run> {
-    env::var_os("NODE_PATH")?;
+async fn nodes(input: &Input) -> Measured {
     let network = Network::start(input).await;
     let codecs = network.dir.path().join("codecs.json");
     let scripts: Vec<_> = input.profiles.iter().map(|profile| &profile.script).collect();
     std::fs::write(&codecs, serde_json::to_string(&scripts).unwrap()).unwrap();
-    let start = || {
-        let mut command = Command::new("node");
-        command.arg(SCRIPT).arg(network.broker.url()).arg(&codecs).stdout(Stdio::null());
-        Peer(command.spawn().unwrap())
-    };
-    let node = start();
-    tokio::time::sleep(Duration::from_secs(2)).await;
-    drop(node);
+    drop(Peer::start(&network, &codecs));
     publish(&network, input, NODES).await;
-    let node = start();
-    Some(measure(&network, node.0.id(), NODES).await)
-}
-
-/// Counts what comes out.
-async fn measure(network: &Network, process: u32, uplinks: usize) -> Run {
-    let (client, mut connection) = AsyncClient::new(options(network, "count"), 100);
-    client.subscribe("airlock/application/+/device/+/event/up", QoS::AtMostOnce).await.unwrap();
-    let (mut counted, mut begin) = (0, None);
-    while counted < uplinks / 100 * 97 {
-        if let Event::Incoming(Packet::Publish(_)) = connection.poll().await.unwrap() {
-            counted += 1;
-            if counted == uplinks / 10 {
-                begin = Some((Instant::now(), Cpu::of(process)));
-            }
-        }
-    }
-    let ((start, cpu), counted) = (begin.unwrap(), counted - uplinks / 10);
-    let cpu = Cpu::of(process).since(&cpu);
-    Run { per_s: counted as f64 / start.elapsed().as_secs_f64(), cpu_us: cpu.all * 1e6 / counted as f64 }
+    let mut node = Peer::start(&network, &codecs);
+    tokio::task::spawn_blocking(move || node.measure(NODES)).await.unwrap()
 }
 
 async fn publish(network: &Network, input: &Input, uplinks: usize) {

@@ -45,7 +45,7 @@ pub(crate) struct Measured {
     /// From the start of the process to the first decoded uplink.
     pub(crate) first_s: f64,
     pub(crate) per_s: f64,
-    cpu_us: f64,
+    pub(crate) cpu_us: f64,
     sandbox_us: f64,
 }
 

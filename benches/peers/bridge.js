@@ -4,6 +4,9 @@ const fs = require('node:fs');
 const mqtt = require('mqtt');
 const vm = require('node:vm');
 
+// How many events are confirmed between two lines that say so.
+const COUNT_EVERY = 100;
+
 const [url, file] = process.argv.slice(2);
 const scripts = JSON.parse(fs.readFileSync(file, 'utf8')).map(
   (text) => new vm.Script(`${text}\n;JSON.stringify(decodeUplink({ bytes: bytes, fPort: port, recvTime: time, variables: {} }).data)`),
@@ -17,6 +20,7 @@ function decode(event) {
   return JSON.parse(scripts[profile].runInContext(context, { timeout: 100 }));
 }
 
+let confirmed = 0;
 const client = mqtt.connect(url, {
   protocolVersion: 5, clientId: 'node', clean: false, properties: { sessionExpiryInterval: 3600, receiveMaximum: 8192 },
 });
@@ -27,6 +31,9 @@ client.on('message', (topic, payload) => {
   } catch (_) {
     // The event goes out without an object.
   }
-  client.publish('airlock/' + topic, JSON.stringify(event), { qos: 1 });
+  client.publish('airlock/' + topic, JSON.stringify(event), { qos: 1 }, () => {
+    confirmed += 1;
+    if (confirmed % COUNT_EVERY === 0) console.log(confirmed);
+  });
 });
-client.on('connect', () => client.subscribe('application/+/device/+/event/up', { qos: 1 }));
+client.on('connect', () => client.subscribe('application/+/device/+/event/up', { qos: 1 }, () => console.log('ready')));
