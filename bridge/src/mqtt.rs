@@ -1,14 +1,17 @@
 //! MQTT 5, or 3.1.1 where a broker has nothing newer: messages in that are acknowledged once they are dealt with, and
 //! messages out that count as published once the broker has confirmed them.
 //!
-//! Each connection starts with a new client of the library: what was unfinished on the last one is repeated from here
-//! (out) or by the broker (in), so neither depends on what the library keeps.
+//! Each connection starts anew: what was unfinished on the last one is repeated from here (out) or by the broker (in).
 
 mod connection;
 mod endpoint;
+mod lost;
 mod outbox;
+mod packet;
+mod protocol;
 mod publisher;
 mod settings;
+mod socket;
 mod subscriber;
 mod suspects;
 mod url;

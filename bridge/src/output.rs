@@ -93,7 +93,9 @@ impl Output {
                     return true;
                 }
                 Err(PublishError::Stopped) => return false,
-                Err(error @ PublishError::TooLarge(_)) => return drop_message(&name, &payload, &error, "too large"),
+                Err(error @ (PublishError::TooLarge(_) | PublishError::TopicTooLong)) => {
+                    return drop_message(&name, &payload, &error, "too large");
+                }
                 Err(error @ PublishError::ClosesConnections) => {
                     return drop_message(&name, &payload, &error, "closes connections");
                 }

@@ -78,7 +78,7 @@ impl ChirpStackBridge {
         let refresh = AbortOnDropHandle::new(tokio::spawn(directory.clone().run()));
         let applications = Arc::new(match out {
             Target::Broker(endpoint) => output(endpoint, prefix.clone(), settings),
-            Target::Stream(target) => Output::to_stream(target, prefix.clone(), to_entry),
+            Target::Stream(target) => Output::to_stream(*target, prefix.clone(), to_entry),
         });
         let sessions = match &events {
             Source::Mqtt(endpoint) => Some(endpoint.clone()),

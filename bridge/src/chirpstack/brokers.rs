@@ -23,13 +23,13 @@ pub(super) struct Brokers {
 /// Where events come from.
 pub(super) enum Source {
     Mqtt(Endpoint),
-    Redis(Node),
+    Redis(Box<Node>),
 }
 
 /// Where decoded events go.
 pub(super) enum Target {
     Broker(Endpoint),
-    Stream(StreamTarget),
+    Stream(Box<StreamTarget>),
 }
 
 /// Where commands come from, and go to.
@@ -75,7 +75,7 @@ impl Brokers {
             return Err(Error::setting("bridge.chirpstack.to_prefix", reason));
         }
         let target = StreamTarget { node, key: format!("{prefix}{KEY}"), length_max: settings.to_history_max.max(1) };
-        Ok(Self { events, out: Target::Stream(target), commands: None, prefix })
+        Ok(Self { events, out: Target::Stream(Box::new(target)), commands: None, prefix })
     }
 }
 
@@ -93,7 +93,8 @@ pub(super) fn network_source(settings: &ChirpStackSettings, client_id: &str) -> 
     if settings.redis.url.is_empty() {
         source(settings, client_id, "events").map(Source::Mqtt)
     } else {
-        Node::of_stream(&settings.redis, "bridge.chirpstack.redis").map(Source::Redis)
+        let node = Node::of_stream(&settings.redis, "bridge.chirpstack.redis")?;
+        Ok(Source::Redis(Box::new(node)))
     }
 }
 

@@ -38,7 +38,7 @@ impl Events {
                 Self::Mqtt(receive(endpoint, subscription, device(String::new()), work))
             }
             Source::Redis(node) => {
-                Self::Redis(StreamSubscriber::start(stream_subscription(node, settings, consumer), lanes(work)))
+                Self::Redis(StreamSubscriber::start(stream_subscription(*node, settings, consumer), lanes(work)))
             }
         }
     }
@@ -62,7 +62,7 @@ impl Events {
                 Self::Mqtt(receive(endpoint, subscription, device(String::new()), work))
             }
             Source::Redis(node) => {
-                Self::Watched(StreamWatcher::start(stream_subscription(node, settings, ""), lanes(work)))
+                Self::Watched(StreamWatcher::start(stream_subscription(*node, settings, ""), lanes(work)))
             }
         }
     }

@@ -1,357 +1,352 @@
-//! One connection to a broker, from its beginning to its end, in MQTT 5 or 3.1.1.
+//! One connection to a broker, in MQTT 5 or 3.1.1. Packets are written and read in batches: a system call for each would
+//! cost more than everything else that is done for a message.
 
-use std::{io, time::Duration};
+use std::{collections::VecDeque, pin::pin, time::Duration};
 
-use bytes::Bytes;
-use rumqttc::v5::mqttbytes::v5 as packets5;
-use rumqttc::{self as v4, v5};
-use tokio::sync::mpsc;
-use tokio_util::task::AbortOnDropHandle;
+use bytes::{Bytes, BytesMut};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf, split},
+    sync::mpsc::{Receiver, Sender, channel},
+    time::{Instant, Interval, MissedTickBehavior, interval_at, timeout},
+};
 
-use super::endpoint::Endpoint;
+use super::{
+    endpoint::Endpoint,
+    lost::Lost,
+    packet::{self, Event, Role},
+    protocol::Protocol,
+    socket::{self, Socket},
+};
 
-/// Maximum size of a packet that is received, in bytes. Events of ChirpStack have a few thousand.
-pub(super) const PACKET_BYTES_MAX: u32 = 1024 * 1024;
-/// The largest packet that there is, in bytes. MQTT 3.1.1 has no way to tell the broker what is too large, so larger
-/// ones than [`PACKET_BYTES_MAX`] are received and dropped: otherwise the broker would send them again and again.
-const PROTOCOL_PACKET_BYTES_MAX: usize = 268_435_460;
-/// How many requests and events may queue up between the library and us.
-const QUEUE_MAX: usize = 1024;
-/// The broker closes a connection that was silent for one and a half times as long.
-const KEEP_ALIVE: Duration = Duration::from_secs(30);
-/// How long a broker keeps a session without a connection, and what it queues for it. MQTT 3.1.1 cannot say.
-const SESSION_EXPIRY_S: u32 = 24 * 60 * 60;
+/// How long a broker may take to accept a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the last acknowledgements may take to be sent.
+const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// How much is read at once, in bytes.
+const READ_BYTES_MIN: usize = 4 * 1024;
+const READ_BYTES_MAX: usize = 64 * 1024;
+/// Nothing but a ping is added to as much as is not sent yet, in bytes.
+const UNSENT_BYTES_MAX: usize = 64 * 1024;
+/// How many acknowledgements wait to be sent. Whoever has another one waits, too.
+const ACKS_MAX: usize = 256;
 
-/// The version of the protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Protocol {
-    V5,
-    V4,
-}
-
-/// What a connection is for.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Role {
-    /// Receives up to so many messages that are not acknowledged yet. A broker keeps the session if it is told to.
-    Subscriber { in_flight_max: u16, keeps_session: bool },
-    /// Publishes, up to so many messages that are not confirmed yet.
-    Publisher { in_flight_max: u16 },
-}
-
-/// One connection to a broker, which is made when it is created.
+/// An accepted connection. Futures of its methods may be dropped at any time.
 pub(super) struct Connection {
-    pub(super) client: Client,
-    pub(super) events: mpsc::Receiver<Result<Event, Lost>>,
-    _driver: AbortOnDropHandle<()>,
+    reader: ReadHalf<Box<dyn Socket>>,
+    input: BytesMut,
+    events: VecDeque<Event>,
+    writer: Writer,
+    protocol: Protocol,
 }
 
-/// What happens on a connection.
-#[derive(Debug)]
-pub(super) enum Event {
-    Connected {
-        has_shared_subscriptions: bool,
-        packet_bytes_max: Option<u32>,
-    },
-    /// The broker's response to a subscription: why it was refused, if it was.
-    Subscribed {
-        refusal: Option<String>,
-    },
-    /// The broker's response to the end of a subscription.
-    Unsubscribed,
-    Received(Received),
-    /// The next publication in order was sent as the packet of this number.
-    Sent(u16),
-    /// The packet of this number was confirmed, or refused for a reason.
-    Confirmed {
-        packet: u16,
-        refusal: Option<String>,
-    },
+/// What is sent: what was asked for, acknowledgements and pings.
+struct Writer {
+    socket: WriteHalf<Box<dyn Socket>>,
+    output: BytesMut,
+    is_flushed: bool,
+    acks: Receiver<u16>,
+    acks_sender: Sender<u16>,
+    pings: Interval,
+    /// Whether the broker has not answered the last ping yet.
+    is_pinged: bool,
+    protocol: Protocol,
 }
 
-/// A message as it came in.
-#[derive(Debug)]
-pub(super) struct Received {
-    pub(super) topic: String,
-    pub(super) payload: Bytes,
-    /// The number to acknowledge; none if the message was sent at most once.
-    pub(super) packet: Option<u16>,
-    /// Whether the broker sent it before.
-    pub(super) is_repeated: bool,
-}
+/// Acknowledges messages of one connection.
+#[derive(Clone)]
+pub(super) struct Acknowledger(Sender<u16>);
 
-/// Why a connection ended, or was not made.
-#[derive(Clone, Debug)]
-pub(super) struct Lost {
-    pub(super) reason: String,
-    /// Whether the broker may know only another version of the protocol.
-    pub(super) is_protocol_unknown: bool,
-    /// Whether it said so.
-    pub(super) is_version_refused: bool,
-}
-
-/// Makes requests on a connection.
-#[derive(Clone, Debug)]
-pub(super) enum Client {
-    V5(v5::AsyncClient),
-    V4(v4::AsyncClient),
-}
-
-impl Connection {
-    pub(super) fn open(endpoint: &Endpoint, protocol: Protocol, role: Role) -> Self {
-        let (sender, events) = mpsc::channel(QUEUE_MAX);
-        let (client, driver) = match protocol {
-            Protocol::V5 => {
-                let (client, connection) = v5::AsyncClient::new(options5(endpoint, role), QUEUE_MAX);
-                (Client::V5(client), tokio::spawn(drive5(connection, sender)))
-            }
-            Protocol::V4 => {
-                let (client, connection) = v4::AsyncClient::new(options4(endpoint, role), QUEUE_MAX);
-                (Client::V4(client), tokio::spawn(drive4(connection, sender)))
-            }
-        };
-        Self { client, events, _driver: AbortOnDropHandle::new(driver) }
-    }
-
-    /// The next event. An error is the last one.
-    pub(super) async fn next(&mut self) -> Result<Event, Lost> {
-        let ended = || Err(Lost::because("the connection was closed".to_owned()));
-        self.events.recv().await.unwrap_or_else(ended)
-    }
-}
-
-impl Client {
-    /// Requests subscriptions; whether the connection had room for the request.
-    pub(super) fn subscribe(&self, filters: &[String]) -> bool {
-        match self {
-            Self::V5(client) => {
-                let filters =
-                    filters.iter().map(|filter| packets5::Filter::new(filter, v5::mqttbytes::QoS::AtLeastOnce));
-                client.try_subscribe_many(filters).is_ok()
-            }
-            Self::V4(client) => {
-                let filters =
-                    filters.iter().map(|filter| v4::SubscribeFilter::new(filter.clone(), v4::QoS::AtLeastOnce));
-                client.try_subscribe_many(filters).is_ok()
-            }
-        }
-    }
-
-    /// Requests the end of subscriptions, which the broker may not have.
-    pub(super) fn unsubscribe(&self, filters: &[String]) {
-        for filter in filters {
-            let is_requested = match self {
-                Self::V5(client) => client.try_unsubscribe(filter).is_ok(),
-                Self::V4(client) => client.try_unsubscribe(filter).is_ok(),
-            };
-            if !is_requested {
-                tracing::debug!(filter, "no room to unsubscribe");
-            }
-        }
-    }
-
-    /// Publishes a message that the broker has to confirm; whether the connection had room for it.
-    pub(super) fn publish(&self, topic: &str, payload: Bytes) -> bool {
-        match self {
-            Self::V5(client) => client.try_publish(topic, v5::mqttbytes::QoS::AtLeastOnce, false, payload).is_ok(),
-            Self::V4(client) => client.try_publish(topic, v4::QoS::AtLeastOnce, false, payload).is_ok(),
-        }
-    }
-
+impl Acknowledger {
     /// Acknowledges a message. On a connection that has ended it does nothing: the broker sends the message again.
     pub(super) async fn acknowledge(&self, packet: u16) {
-        // The libraries only look at the packet's number and its quality of service.
-        let is_sent = match self {
-            Self::V5(client) => {
-                let mut message = packets5::Publish::new("", v5::mqttbytes::QoS::AtLeastOnce, Bytes::new(), None);
-                message.pkid = packet;
-                client.ack(&message).await.is_ok()
-            }
-            Self::V4(client) => {
-                let mut message = v4::Publish::new("", v4::QoS::AtLeastOnce, Vec::new());
-                message.pkid = packet;
-                client.ack(&message).await.is_ok()
-            }
-        };
-        if !is_sent {
+        if self.0.send(packet).await.is_err() {
             tracing::debug!(packet, "the connection ended before an acknowledgement");
         }
     }
+}
 
-    /// Ends the connection properly.
-    pub(super) async fn disconnect(&self) {
-        let is_sent = match self {
-            Self::V5(client) => client.disconnect().await.is_ok(),
-            Self::V4(client) => client.disconnect().await.is_ok(),
+impl Connection {
+    /// Connects; the first event is [`Event::Connected`].
+    pub(super) async fn open(endpoint: &Endpoint, protocol: Protocol, role: Role) -> Result<Self, Lost> {
+        let opening = timeout(CONNECT_TIMEOUT, Self::try_open(endpoint, protocol, role));
+        opening.await.unwrap_or_else(|_| Err(Lost::because("the broker does not answer")))
+    }
+
+    async fn try_open(endpoint: &Endpoint, protocol: Protocol, role: Role) -> Result<Self, Lost> {
+        let socket = socket::connect(endpoint).await.map_err(|error| Lost::io(&error, protocol))?;
+        Self::over(socket, endpoint, protocol, role).await
+    }
+
+    async fn over(socket: Box<dyn Socket>, endpoint: &Endpoint, protocol: Protocol, role: Role) -> Result<Self, Lost> {
+        let (reader, writer) = split(socket);
+        let mut connection = Self {
+            reader,
+            input: BytesMut::with_capacity(READ_BYTES_MAX),
+            events: VecDeque::new(),
+            writer: Writer::new(writer, protocol),
+            protocol,
         };
-        if !is_sent {
-            tracing::debug!("the connection had ended already");
-        }
-    }
-}
-
-fn options5(endpoint: &Endpoint, role: Role) -> v5::MqttOptions {
-    let mut options = v5::MqttOptions::new(&endpoint.client_id, &endpoint.url.host, endpoint.url.port);
-    options.set_transport(endpoint.transport.clone()).set_keep_alive(KEEP_ALIVE).set_manual_acks(true);
-    if let Some((username, password)) = endpoint.login() {
-        options.set_credentials(username, password.expose());
-    }
-    match role {
-        Role::Subscriber { in_flight_max, keeps_session } => options
-            .set_clean_start(!keeps_session)
-            .set_session_expiry_interval(keeps_session.then_some(SESSION_EXPIRY_S))
-            .set_receive_maximum(Some(in_flight_max))
-            .set_outgoing_inflight_upper_limit(1),
-        Role::Publisher { in_flight_max } => {
-            options.set_clean_start(true).set_outgoing_inflight_upper_limit(in_flight_max)
-        }
-    };
-    options.set_max_packet_size(Some(PACKET_BYTES_MAX));
-    options
-}
-
-fn options4(endpoint: &Endpoint, role: Role) -> v4::MqttOptions {
-    let mut options = v4::MqttOptions::new(&endpoint.client_id, &endpoint.url.host, endpoint.url.port);
-    options.set_transport(endpoint.transport.clone()).set_keep_alive(KEEP_ALIVE).set_manual_acks(true);
-    options.set_max_packet_size(PROTOCOL_PACKET_BYTES_MAX, PACKET_BYTES_MAX as usize);
-    if let Some((username, password)) = endpoint.login() {
-        options.set_credentials(username, password.expose());
-    }
-    match role {
-        Role::Subscriber { keeps_session, .. } => options.set_clean_session(!keeps_session),
-        Role::Publisher { in_flight_max } => options.set_clean_session(true).set_inflight(in_flight_max),
-    };
-    options
-}
-
-async fn drive5(mut connection: v5::EventLoop, events: mpsc::Sender<Result<Event, Lost>>) {
-    loop {
-        let event = match connection.poll().await {
-            Ok(event) => event5(event).map(Ok),
-            Err(error) => Some(Err(Lost::from5(&error))),
-        };
-        let is_last = matches!(event, Some(Err(_)));
-        if let Some(event) = event
-            && (events.send(event).await.is_err() || is_last)
-        {
-            return;
-        }
-    }
-}
-
-async fn drive4(mut connection: v4::EventLoop, events: mpsc::Sender<Result<Event, Lost>>) {
-    loop {
-        let event = match connection.poll().await {
-            Ok(event) => event4(event).map(Ok),
-            Err(error) => Some(Err(Lost::from4(&error))),
-        };
-        let is_last = matches!(event, Some(Err(_)));
-        if let Some(event) = event
-            && (events.send(event).await.is_err() || is_last)
-        {
-            return;
-        }
-    }
-}
-
-fn event5(event: v5::Event) -> Option<Event> {
-    use packets5::{Packet, PubAckReason, SubscribeReasonCode};
-    Some(match event {
-        v5::Event::Incoming(Packet::ConnAck(response)) => {
-            let properties = response.properties;
-            let shared = properties.as_ref().and_then(|properties| properties.shared_subscription_available);
-            let packet_bytes_max = properties.and_then(|properties| properties.max_packet_size);
-            Event::Connected { has_shared_subscriptions: shared != Some(0), packet_bytes_max }
-        }
-        v5::Event::Incoming(Packet::SubAck(response)) => {
-            let refused = response.return_codes.iter().find(|code| !matches!(code, SubscribeReasonCode::Success(_)));
-            Event::Subscribed { refusal: refused.map(|code| format!("{code:?}")) }
-        }
-        v5::Event::Incoming(Packet::UnsubAck(_)) => Event::Unsubscribed,
-        v5::Event::Incoming(Packet::Publish(message)) => Event::Received(Received {
-            topic: String::from_utf8_lossy(&message.topic).into_owned(),
-            packet: (message.qos != v5::mqttbytes::QoS::AtMostOnce).then_some(message.pkid),
-            payload: message.payload,
-            is_repeated: message.dup,
-        }),
-        v5::Event::Incoming(Packet::PubAck(response)) => {
-            let is_accepted = matches!(response.reason, PubAckReason::Success | PubAckReason::NoMatchingSubscribers);
-            let refusal = (!is_accepted).then(|| format!("{:?}", response.reason));
-            Event::Confirmed { packet: response.pkid, refusal }
-        }
-        v5::Event::Outgoing(v4::Outgoing::Publish(packet)) => Event::Sent(packet),
-        _ => return None,
-    })
-}
-
-fn event4(event: v4::Event) -> Option<Event> {
-    use v4::Packet;
-    Some(match event {
-        v4::Event::Incoming(Packet::ConnAck(_)) => {
-            Event::Connected { has_shared_subscriptions: false, packet_bytes_max: Some(PACKET_BYTES_MAX) }
-        }
-        v4::Event::Incoming(Packet::SubAck(response)) => {
-            let is_refused = response.return_codes.contains(&v4::SubscribeReasonCode::Failure);
-            Event::Subscribed { refusal: is_refused.then(|| "Failure".to_owned()) }
-        }
-        v4::Event::Incoming(Packet::UnsubAck(_)) => Event::Unsubscribed,
-        v4::Event::Incoming(Packet::Publish(message)) => Event::Received(Received {
-            topic: message.topic,
-            packet: (message.qos != v4::QoS::AtMostOnce).then_some(message.pkid),
-            payload: message.payload,
-            is_repeated: message.dup,
-        }),
-        v4::Event::Incoming(Packet::PubAck(response)) => Event::Confirmed { packet: response.pkid, refusal: None },
-        v4::Event::Outgoing(v4::Outgoing::Publish(packet)) => Event::Sent(packet),
-        _ => return None,
-    })
-}
-
-impl Lost {
-    pub(super) fn because(reason: String) -> Self {
-        Self { reason, is_protocol_unknown: false, is_version_refused: false }
-    }
-
-    fn from5(error: &v5::ConnectionError) -> Self {
-        use packets5::ConnectReturnCode as Code;
-        use v5::{ConnectionError as Error, StateError};
-        let is_protocol_unknown = match error {
-            Error::ConnectionRefused(code) => {
-                matches!(code, Code::UnsupportedProtocolVersion | Code::RefusedProtocolVersion)
+        protocol.connect(endpoint, role, &mut connection.writer.output)?;
+        match connection.next().await? {
+            Event::Connected(connected) => {
+                connection.writer.ping_every(Duration::from_secs(connected.keep_alive_s.into()));
+                connection.events.push_front(Event::Connected(connected));
+                Ok(connection)
             }
-            Error::MqttState(StateError::Deserialization(_) | StateError::ConnectionAborted) => true,
-            Error::Io(error) | Error::MqttState(StateError::Io(error)) => is_closed_by_peer(error),
-            _ => false,
-        };
-        let reason = match error {
-            Error::ConnectionRefused(code) => refusal(&format!("{code:?}")),
-            error => error.to_string(),
-        };
-        let is_version_refused = is_protocol_unknown && matches!(error, Error::ConnectionRefused(_));
-        Self { reason, is_protocol_unknown, is_version_refused }
+            _ => Err(Lost::unreadable("it is no response to the connection", protocol)),
+        }
     }
 
-    fn from4(error: &v4::ConnectionError) -> Self {
-        use v4::ConnectionError as Error;
-        let reason = match error {
-            Error::ConnectionRefused(code) => refusal(&format!("{code:?}")),
-            error => error.to_string(),
+    /// The next event.
+    pub(super) async fn next(&mut self) -> Result<Event, Lost> {
+        loop {
+            if let Some(event) = self.next_if_read() {
+                return Ok(event);
+            }
+            self.input.reserve(READ_BYTES_MIN);
+            tokio::select! {
+                read = self.reader.read_buf(&mut self.input) => match read {
+                    Ok(0) => return Err(Lost::closed(self.protocol)),
+                    Ok(_) => self.decode()?,
+                    Err(error) => return Err(Lost::io(&error, self.protocol)),
+                },
+                written = self.writer.write() => written?,
+            }
+        }
+    }
+
+    /// The next event if it has been read.
+    pub(super) fn next_if_read(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Reads nothing, but sends what is to be sent, until `done`.
+    pub(super) async fn write_until<T>(&mut self, done: impl Future<Output = T>) -> Result<T, Lost> {
+        let mut done = pin!(done);
+        loop {
+            // The broker's answer is not read.
+            self.writer.is_pinged = false;
+            tokio::select! {
+                done = &mut done => return Ok(done),
+                written = self.writer.write() => written?,
+            }
+        }
+    }
+
+    fn decode(&mut self) -> Result<(), Lost> {
+        while let Some(event) = self.protocol.read(&mut self.input)? {
+            self.writer.is_pinged = false;
+            if !matches!(event, Event::Pong) {
+                self.events.push_back(event);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn subscribe(&mut self, filters: &[String]) -> Result<(), Lost> {
+        self.protocol.subscribe(filters, &mut self.writer.output)
+    }
+
+    /// Ends subscriptions, which the broker may not have.
+    pub(super) fn unsubscribe(&mut self, filters: &[String]) -> Result<(), Lost> {
+        self.protocol.unsubscribe(filters, &mut self.writer.output)
+    }
+
+    /// Whether a message may be added to what is not sent yet.
+    pub(super) fn has_room(&self) -> bool {
+        self.writer.has_room()
+    }
+
+    /// Publishes a message that the broker has to confirm.
+    pub(super) fn publish(&mut self, packet: u16, topic: &str, payload: &Bytes) {
+        self.protocol.publish(packet, topic, payload, &mut self.writer.output);
+    }
+
+    pub(super) fn acknowledger(&self) -> Acknowledger {
+        Acknowledger(self.writer.acks_sender.clone())
+    }
+
+    /// Ends the connection behind everything that is to be sent, and waits until the broker has read it.
+    pub(super) async fn disconnect(mut self) {
+        let end = async {
+            self.writer.disconnect().await?;
+            while self.next().await.is_ok() {}
+            Ok::<_, Lost>(())
         };
-        Self::because(reason)
+        if let Ok(Err(Lost { reason, .. })) = timeout(DISCONNECT_TIMEOUT, end).await {
+            tracing::debug!(reason, "the connection had ended already");
+        }
     }
 }
 
-/// Brokers that do not know a version may just close the connection.
-fn is_closed_by_peer(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted
-    )
+impl Writer {
+    fn new(socket: WriteHalf<Box<dyn Socket>>, protocol: Protocol) -> Self {
+        let (acks_sender, acks) = channel(ACKS_MAX);
+        let pings = every(Duration::from_secs(packet::KEEP_ALIVE_S.into()));
+        let output = BytesMut::new();
+        Self { socket, output, is_flushed: true, acks, acks_sender, pings, is_pinged: false, protocol }
+    }
+
+    fn ping_every(&mut self, keep_alive: Duration) {
+        self.pings = every(keep_alive);
+    }
+
+    fn has_room(&self) -> bool {
+        self.output.len() < UNSENT_BYTES_MAX
+    }
+
+    /// Sends some of what is to be sent, once there is something.
+    async fn write(&mut self) -> Result<(), Lost> {
+        let mut packets = Vec::new();
+        let (has_room, is_sent) = (self.has_room(), self.output.is_empty() && self.is_flushed);
+        tokio::select! {
+            _ = self.acks.recv_many(&mut packets, ACKS_MAX), if has_room => {
+                packets.into_iter().for_each(|packet| packet::acknowledge(packet, &mut self.output));
+                Ok(())
+            }
+            sent = send(&mut self.socket, &mut self.output, &mut self.is_flushed), if !is_sent => {
+                sent.map_err(|error| Lost::io(&error, self.protocol))
+            }
+            _ = self.pings.tick() => self.ping(),
+        }
+    }
+
+    fn ping(&mut self) -> Result<(), Lost> {
+        if std::mem::replace(&mut self.is_pinged, true) {
+            return Err(Lost::because("the broker no longer answers"));
+        }
+        packet::ping(&mut self.output);
+        Ok(())
+    }
+
+    async fn disconnect(&mut self) -> Result<(), Lost> {
+        while let Ok(packet) = self.acks.try_recv() {
+            packet::acknowledge(packet, &mut self.output);
+        }
+        packet::disconnect(&mut self.output);
+        let sent = send(&mut self.socket, &mut self.output, &mut self.is_flushed).await;
+        sent.map_err(|error| Lost::io(&error, self.protocol))
+    }
 }
 
-fn refusal(code: &str) -> String {
-    let advice = match code {
-        "BadUserNamePassword" | "NotAuthorized" => ": check the user and the password",
-        _ => "",
-    };
-    format!("the broker refused the connection ({code}){advice}")
+/// Sends all of `output`. What it has sent is removed, also if the future is dropped.
+async fn send(
+    socket: &mut WriteHalf<Box<dyn Socket>>,
+    output: &mut BytesMut,
+    is_flushed: &mut bool,
+) -> std::io::Result<()> {
+    while !output.is_empty() {
+        *is_flushed = false;
+        if socket.write_buf(output).await? == 0 {
+            return Err(std::io::ErrorKind::WriteZero.into());
+        }
+    }
+    socket.flush().await?;
+    *is_flushed = true;
+    Ok(())
+}
+
+fn every(period: Duration) -> Interval {
+    let mut interval = interval_at(Instant::now() + period, period);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    interval
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{io::DuplexStream, time::sleep};
+
+    use super::{super::settings::MqttSettings, *};
+
+    const CONNACK: [u8; 4] = [0x20, 2, 0, 0];
+    const PINGRESP: [u8; 2] = [0xd0, 0];
+    const KEEP_ALIVE: Duration = Duration::from_secs(packet::KEEP_ALIVE_S as u64);
+
+    /// A connection with MQTT 3.1.1, and the broker's end of it.
+    async fn connect() -> (Connection, DuplexStream) {
+        let settings = MqttSettings { url: "mqtt://localhost".into(), ..MqttSettings::default() };
+        let endpoint = Endpoint::new(&settings, "mqtt", "me".into()).unwrap();
+        let (ours, mut broker) = tokio::io::duplex(1024);
+        let accept = async {
+            assert_eq!(read(&mut broker).await[0], 0x10);
+            broker.write_all(&CONNACK).await.unwrap();
+        };
+        let role = Role::Subscriber { in_flight_max: 1, keeps_session: true };
+        let (connection, ()) = tokio::join!(Connection::over(Box::new(ours), &endpoint, Protocol::V4, role), accept);
+        let mut connection = connection.unwrap();
+        assert!(matches!(connection.next().await, Ok(Event::Connected(_))));
+        (connection, broker)
+    }
+
+    async fn read(broker: &mut DuplexStream) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        broker.read_buf(&mut bytes).await.unwrap();
+        bytes
+    }
+
+    async fn reason(connection: &mut Connection) -> String {
+        connection.next().await.unwrap_err().reason
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_broker_that_answers_pings_keeps_its_connection() {
+        let (mut connection, mut broker) = connect().await;
+        tokio::spawn(async move {
+            for _ in 0..10 {
+                assert_eq!(read(&mut broker).await, [0xc0, 0]);
+                broker.write_all(&PINGRESP).await.unwrap();
+            }
+        });
+        assert_eq!(reason(&mut connection).await, "the broker closed the connection");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_broker_that_freezes_loses_its_connection() {
+        let (mut connection, _broker) = connect().await;
+        assert_eq!(reason(&mut connection).await, "the broker no longer answers");
+    }
+
+    /// Its buffers are full in the middle of a packet.
+    #[tokio::test(start_paused = true)]
+    async fn a_broker_that_stops_reading_loses_its_connection() {
+        let (mut connection, _broker) = connect().await;
+        while connection.has_room() {
+            connection.publish(1, "a", &Bytes::from_static(&[0; 1000]));
+        }
+        assert_eq!(reason(&mut connection).await, "the broker no longer answers");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn half_a_packet_is_not_received() {
+        let (mut connection, mut broker) = connect().await;
+        broker.write_all(&[0x32, 10, 0, 1, b'a', 0]).await.unwrap();
+        drop(broker);
+        assert_eq!(reason(&mut connection).await, "the broker closed the connection");
+    }
+
+    /// Whoever works on a message may take long, and what the broker answers is not read meanwhile.
+    #[tokio::test(start_paused = true)]
+    async fn a_busy_bridge_keeps_its_connection() {
+        let (mut connection, broker) = connect().await;
+        connection.write_until(sleep(KEEP_ALIVE * 10)).await.unwrap();
+        drop(broker);
+        assert!(connection.next().await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn acknowledgements_wait_for_a_broker_that_does_not_read() {
+        let (mut connection, mut broker) = connect().await;
+        let acknowledger = connection.acknowledger();
+        let mut acknowledged = tokio::spawn(async move {
+            for packet in 0..50_000_u16 {
+                acknowledger.acknowledge(packet).await;
+            }
+        });
+        let stalled = connection.write_until(sleep(KEEP_ALIVE)).await;
+        assert!(
+            stalled.is_ok() && !acknowledged.is_finished() && connection.writer.output.len() < 2 * UNSENT_BYTES_MAX
+        );
+        tokio::spawn(async move { while !read(&mut broker).await.is_empty() {} });
+        assert!(connection.write_until(&mut acknowledged).await.unwrap().is_ok());
+    }
 }

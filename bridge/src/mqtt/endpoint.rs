@@ -1,7 +1,9 @@
 //! A broker, and how to log in there.
 
+use std::sync::Arc;
+
 use client::{ClientIdentity, Trust};
-use rumqttc::Transport;
+use tokio_rustls::rustls::ClientConfig;
 use types::Secret;
 
 use super::{settings::MqttSettings, url::BrokerUrl};
@@ -16,7 +18,8 @@ pub(crate) struct Endpoint {
     pub(crate) url: BrokerUrl,
     pub(super) client_id: String,
     login: Option<Login>,
-    pub(super) transport: Transport,
+    /// None for a connection without TLS.
+    pub(super) tls: Option<Arc<ClientConfig>>,
 }
 
 #[derive(Clone)]
@@ -33,8 +36,8 @@ impl Endpoint {
         if !url.is_tls && (settings.ca_certificate.is_some() || settings.certificate.is_some()) {
             return Err(setting("url", "must start with mqtts:// where certificates are set"));
         }
-        let transport = if url.is_tls { tls(settings, &setting)? } else { Transport::tcp() };
-        Ok(Self { url, client_id, login: login(settings, &setting)?, transport })
+        let tls = if url.is_tls { Some(Arc::new(tls(settings, &setting)?)) } else { None };
+        Ok(Self { url, client_id, login: login(settings, &setting)?, tls })
     }
 
     /// The same for a user and password that do not come from these settings, which must not have any.
@@ -67,18 +70,17 @@ fn login(settings: &MqttSettings, setting: &dyn Fn(&str, &str) -> Error) -> Resu
     }
 }
 
-fn tls(settings: &MqttSettings, setting: &dyn Fn(&str, &str) -> Error) -> Result<Transport, Error> {
+fn tls(settings: &MqttSettings, setting: &dyn Fn(&str, &str) -> Error) -> Result<ClientConfig, Error> {
     let trust = match &settings.ca_certificate {
         Some(path) => Trust::Certificate(read(path)?),
         None => Trust::System,
     };
-    let config = match (&settings.certificate, &settings.key) {
+    Ok(match (&settings.certificate, &settings.key) {
         (None, None) => trust.tls()?,
         (Some(certificate), Some(key)) => trust.tls_with_identity(&ClientIdentity {
             certificate_pem: read(certificate)?,
             key_pem: Secret::new(read(key)?),
         })?,
         _ => return Err(setting("key", "must be set together with `certificate`")),
-    };
-    Ok(Transport::tls_with_config(config.into()))
+    })
 }

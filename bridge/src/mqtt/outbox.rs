@@ -1,7 +1,7 @@
 //! What the broker has not confirmed yet.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashMap},
     time::Duration,
 };
 
@@ -9,12 +9,9 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 
 use super::{
-    connection::{Client, Event},
+    packet::{HEADER_BYTES_MAX, TOPIC_BYTES_MAX},
     suspects::{Number, Suspects},
 };
-
-/// Room for the header of a PUBLISH packet, besides topic and payload.
-const HEADER_BYTES_MAX: usize = 16;
 
 /// Why a message was not published.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,6 +22,9 @@ pub(crate) enum PublishError {
     /// The broker takes only smaller messages.
     #[error("the broker takes at most {0} bytes")]
     TooLarge(u32),
+    /// No broker takes it.
+    #[error("its topic is longer than MQTT allows: shorten the identifiers in it")]
+    TopicTooLong,
     /// The broker closes the connection because of it.
     #[error("the broker closes the connection whenever it is sent: see the broker's log, and its access control")]
     ClosesConnections,
@@ -46,13 +46,14 @@ pub(super) struct Publication {
 pub(super) struct Outbox {
     next: Number,
     unconfirmed: BTreeMap<Number, Publication>,
-    /// Not yet given to the current connection, without suspects.
+    /// Not yet sent on the current connection, without suspects.
     waiting: BTreeSet<Number>,
-    /// Given to the connection, not yet sent.
-    given: VecDeque<Number>,
     /// Sent, by the number of the packet.
     sent: HashMap<u16, Number>,
-    packet_bytes_max: Option<u32>,
+    last_packet: u16,
+    /// Maximum number of messages that the broker has not confirmed yet.
+    in_flight_max: u16,
+    packet_bytes_max: u32,
     suspects: Suspects,
 }
 
@@ -63,9 +64,10 @@ impl Outbox {
             next: 0,
             unconfirmed: BTreeMap::new(),
             waiting: BTreeSet::new(),
-            given: VecDeque::new(),
             sent: HashMap::new(),
-            packet_bytes_max: None,
+            last_packet: 0,
+            in_flight_max: 0,
+            packet_bytes_max: 0,
             suspects: Suspects::new(wait_max),
         }
     }
@@ -85,7 +87,7 @@ impl Outbox {
 
     /// Takes note of the end of a connection; whether it has led to anything, so that the next one may come soon.
     pub(super) fn lose_connection(&mut self) -> bool {
-        let in_flight = self.sent.drain().map(|(_, number)| number).chain(self.given.drain(..));
+        let in_flight = self.sent.drain().map(|(_, number)| number);
         let kind = |number| Some((number, self.unconfirmed.get(&number)?.kind.as_str()));
         let in_flight: Vec<_> = in_flight.filter_map(kind).collect();
         let Some(number) = self.suspects.lose(&in_flight) else {
@@ -96,60 +98,61 @@ impl Outbox {
     }
 
     /// A new connection: whatever is not confirmed goes out again.
-    pub(super) fn start_again(&mut self, packet_bytes_max: Option<u32>) {
+    pub(super) fn start_again(&mut self, packet_bytes_max: u32, in_flight_max: u16) {
         self.suspects.start_again();
         let trusted = self.unconfirmed.keys().filter(|number| !self.suspects.is_suspect(**number));
         self.waiting = trusted.copied().collect();
-        self.packet_bytes_max = packet_bytes_max;
+        (self.packet_bytes_max, self.in_flight_max) = (packet_bytes_max, in_flight_max);
     }
 
-    /// Gives the connection what may be sent.
-    pub(super) fn give_to(&mut self, client: &Client) {
-        let in_flight = |this: &Self| this.given.len() + this.sent.len();
-        while let Some(number) = self.suspects.next(&self.waiting, in_flight(self)) {
-            if let Some(too_large) = self.too_large(number) {
-                self.waiting.remove(&number);
-                self.suspects.forget(number);
-                self.finish(number, Err(too_large));
-                continue;
+    /// The next message to send, and the number of its packet.
+    pub(super) fn next(&mut self) -> Option<(u16, &Publication)> {
+        let number = loop {
+            if self.sent.len() >= self.in_flight_max.into() {
+                return None;
             }
-            let is_given = self
-                .unconfirmed
-                .get(&number)
-                .is_none_or(|publication| client.publish(&publication.topic, publication.payload.clone()));
-            if !is_given {
-                return;
-            }
+            let number = self.suspects.next(&self.waiting, self.sent.len())?;
             self.waiting.remove(&number);
-            self.suspects.sent(number);
-            self.given.push_back(number);
+            let Some(too_large) = self.too_large(number) else { break number };
+            self.suspects.forget(number);
+            self.finish(number, Err(too_large));
+        };
+        let packet = self.free_packet();
+        self.suspects.sent(number);
+        self.sent.insert(packet, number);
+        self.unconfirmed.get(&number).map(|publication| (packet, publication))
+    }
+
+    /// A number that no packet in flight has, and that is not zero.
+    fn free_packet(&mut self) -> u16 {
+        loop {
+            self.last_packet = self.last_packet.checked_add(1).unwrap_or(1);
+            if !self.sent.contains_key(&self.last_packet) {
+                return self.last_packet;
+            }
         }
     }
 
     /// The error for a publication that the connection would break at.
     fn too_large(&self, number: Number) -> Option<PublishError> {
-        let (publication, bytes_max) = (self.unconfirmed.get(&number)?, self.packet_bytes_max?);
-        let bytes = publication.topic.len() + publication.payload.len() + HEADER_BYTES_MAX;
-        (bytes > bytes_max as usize).then_some(PublishError::TooLarge(bytes_max))
+        let Publication { topic, payload, .. } = self.unconfirmed.get(&number)?;
+        let bytes = topic.len() + payload.len() + HEADER_BYTES_MAX;
+        if topic.len() > TOPIC_BYTES_MAX {
+            Some(PublishError::TopicTooLong)
+        } else if bytes > self.packet_bytes_max as usize {
+            Some(PublishError::TooLarge(self.packet_bytes_max))
+        } else {
+            None
+        }
     }
 
-    pub(super) fn handle(&mut self, event: Event) {
-        match event {
-            Event::Sent(packet) => {
-                if let Some(number) = self.given.pop_front() {
-                    self.sent.insert(packet, number);
-                }
-            }
-            Event::Confirmed { packet, refusal } => {
-                if let Some(number) = self.sent.remove(&packet) {
-                    if let Some(publication) = self.unconfirmed.get(&number) {
-                        self.suspects.confirmed(number, &publication.kind);
-                    }
-                    self.finish(number, refusal.map_or(Ok(()), |reason| Err(PublishError::Refused(reason))));
-                }
-            }
-            Event::Connected { .. } | Event::Subscribed { .. } | Event::Unsubscribed | Event::Received(_) => {}
+    /// The broker has confirmed a packet, or refused it for a reason.
+    pub(super) fn confirm(&mut self, packet: u16, refusal: Option<String>) {
+        let Some(number) = self.sent.remove(&packet) else { return };
+        if let Some(publication) = self.unconfirmed.get(&number) {
+            self.suspects.confirmed(number, &publication.kind);
         }
+        self.finish(number, refusal.map_or(Ok(()), |reason| Err(PublishError::Refused(reason))));
     }
 
     fn finish(&mut self, number: Number, result: Result<(), PublishError>) {
@@ -162,6 +165,8 @@ impl Outbox {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
+
     use super::*;
 
     type Confirmed = oneshot::Receiver<Result<(), PublishError>>;
@@ -180,22 +185,47 @@ mod tests {
     /// A connection to a broker that takes one message after the other, until it closes the connection at one of these
     /// kinds; whether it did.
     fn connect(outbox: &mut Outbox, closes_at: &[&str]) -> bool {
-        let (client, _connection) =
-            rumqttc::AsyncClient::new(rumqttc::MqttOptions::new("me", "localhost", 1883), 10_000);
-        let client = Client::V4(client);
-        outbox.start_again(None);
-        outbox.give_to(&client);
-        while let Some(number) = outbox.given.front().copied() {
-            if closes_at.contains(&outbox.unconfirmed[&number].topic.as_str()) {
+        outbox.start_again(u32::MAX, u16::MAX);
+        let mut in_flight = VecDeque::new();
+        loop {
+            while let Some((packet, publication)) = outbox.next() {
+                in_flight.push_back((packet, publication.topic.clone()));
+            }
+            let Some((packet, topic)) = in_flight.pop_front() else { break };
+            if closes_at.contains(&topic.as_str()) {
                 outbox.lose_connection();
                 return true;
             }
-            outbox.handle(Event::Sent(1));
-            outbox.handle(Event::Confirmed { packet: 1, refusal: None });
-            outbox.give_to(&client);
+            outbox.confirm(packet, None);
         }
         assert_eq!(outbox.len(), 0, "nothing is in flight, although something waits");
         false
+    }
+
+    #[tokio::test]
+    async fn no_more_are_in_flight_than_the_broker_takes() {
+        let mut outbox = Outbox::new(LONG);
+        let mut confirmed: Vec<_> = (0..5).map(|_| add(&mut outbox, "a")).collect();
+        outbox.start_again(u32::MAX, 2);
+        let (first, _) = outbox.next().unwrap();
+        let (second, _) = outbox.next().unwrap();
+        assert!(first != second && outbox.next().is_none());
+        outbox.confirm(second, None);
+        let (third, _) = outbox.next().unwrap();
+        assert!(third != first && outbox.next().is_none());
+        assert_eq!(confirmed[1].try_recv(), Ok(Ok(())));
+        assert!(confirmed[0].try_recv().is_err());
+    }
+
+    #[tokio::test]
+    async fn what_no_packet_can_hold_is_given_up() {
+        let mut outbox = Outbox::new(LONG);
+        let mut topic_too_long = add(&mut outbox, &"a".repeat(65_536));
+        let mut too_large = add(&mut outbox, &"a".repeat(65_535));
+        outbox.start_again(60_000, 1);
+        assert!(outbox.next().is_none());
+        assert_eq!(topic_too_long.try_recv(), Ok(Err(PublishError::TopicTooLong)));
+        assert_eq!(too_large.try_recv(), Ok(Err(PublishError::TooLarge(60_000))));
     }
 
     #[tokio::test]

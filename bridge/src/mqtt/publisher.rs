@@ -7,9 +7,11 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
-    connection::{Connection, Event, Lost, Role},
+    connection::Connection,
     endpoint::Endpoint,
+    lost::Lost,
     outbox::{Outbox, Publication, PublishError},
+    packet::{Event, Role},
     subscriber::{ProtocolChoice, report},
     suspects::IN_FLIGHT_MAX,
 };
@@ -61,10 +63,13 @@ impl Task {
         let (mut backoff, mut choice, mut is_failing) = (Backoff::new(), ProtocolChoice::default(), false);
         let mut fruitless = Backoff::new();
         loop {
-            let role = Role::Publisher { in_flight_max: IN_FLIGHT_MAX };
-            let mut connection = Connection::open(&self.endpoint, choice.next(), role);
-            let lost = self.serve(&mut connection).await;
-            let Some(lost) = lost else { return connection.client.disconnect().await };
+            let lost = match Connection::open(&self.endpoint, choice.next(), Role::Publisher).await {
+                Ok(mut connection) => match self.serve(&mut connection).await {
+                    Some(lost) => lost,
+                    None => return connection.disconnect().await,
+                },
+                Err(lost) => lost,
+            };
             let has_connected = self.connected.send_replace(false);
             choice.ended(has_connected, &lost);
             if has_connected && self.outbox.lose_connection() {
@@ -84,23 +89,41 @@ impl Task {
 
     /// Publishes until the connection is lost; none when nobody can publish any more.
     async fn serve(&mut self, connection: &mut Connection) -> Option<Lost> {
+        let mut added = Vec::new();
         loop {
-            let has_room = self.outbox.len() < IN_FLIGHT_MAX.into();
+            let room = usize::from(IN_FLIGHT_MAX).saturating_sub(self.outbox.len());
             tokio::select! {
                 event = connection.next() => match event {
-                    Ok(Event::Connected { packet_bytes_max, .. }) => {
-                        tracing::info!(broker = %self.endpoint.url, "ready to publish");
-                        self.connected.send_replace(true);
-                        self.outbox.start_again(packet_bytes_max);
-                    }
-                    Ok(event) => self.outbox.handle(event),
+                    Ok(event) => self.handle(event),
                     Err(lost) => return Some(lost),
                 },
-                publication = self.publications.recv(), if has_room => self.outbox.add(publication?),
+                count = self.publications.recv_many(&mut added, room), if room > 0 => {
+                    if count == 0 {
+                        return None;
+                    }
+                    added.drain(..).for_each(|publication| self.outbox.add(publication));
+                }
             }
-            if *self.connected.borrow() {
-                self.outbox.give_to(&connection.client);
+            while let Some(event) = connection.next_if_read() {
+                self.handle(event);
             }
+            while connection.has_room()
+                && let Some((packet, publication)) = self.outbox.next()
+            {
+                connection.publish(packet, &publication.topic, &publication.payload);
+            }
+        }
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Connected(broker) => {
+                tracing::info!(broker = %self.endpoint.url, "ready to publish");
+                self.connected.send_replace(true);
+                self.outbox.start_again(broker.packet_bytes_max, broker.in_flight_max);
+            }
+            Event::Confirmed { packet, refusal } => self.outbox.confirm(packet, refusal),
+            Event::Subscribed { .. } | Event::Unsubscribed | Event::Received(_) | Event::Pong => {}
         }
     }
 }

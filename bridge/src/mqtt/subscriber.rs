@@ -9,14 +9,17 @@ use std::{
 };
 
 use tokio::{
-    sync::{Semaphore, watch},
-    time::{sleep, timeout},
+    sync::{OwnedSemaphorePermit, Semaphore, watch},
+    time::sleep,
 };
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
-    connection::{Client, Connection, Event, Lost, PACKET_BYTES_MAX, Protocol, Received, Role},
+    connection::Connection,
     endpoint::Endpoint,
+    lost::Lost,
+    packet::{Event, PACKET_BYTES_MAX, Received, Role},
+    protocol::Protocol,
 };
 use crate::{
     backoff::Backoff,
@@ -25,8 +28,6 @@ use crate::{
 
 /// After how long without a message the broker has no more that it kept.
 const IDLE_TIME: Duration = Duration::from_secs(3);
-/// How long the last acknowledgements may take to be sent.
-const DISCONNECT_WAIT: Duration = Duration::from_secs(2);
 
 /// What to receive.
 pub(crate) struct Subscription {
@@ -150,22 +151,16 @@ impl<F: Fn(Delivery)> Task<F> {
         let (mut backoff, mut is_failing) = (Backoff::new(), false);
         let role = Role::Subscriber { in_flight_max, keeps_session };
         loop {
-            let mut connection = Connection::open(&self.endpoint, choice.next(), role);
-            let mut has_connected = false;
-            let lost = loop {
-                let event = tokio::select! {
-                    event = connection.next() => event,
-                    () = self.drained.cancelled() => return disconnect(connection).await,
-                };
-                match event {
-                    Ok(event) => {
-                        has_connected = true;
-                        if let Err(lost) = self.handle(event, &connection.client).await {
-                            break lost;
-                        }
-                    }
-                    Err(lost) => break lost,
-                }
+            let opened = tokio::select! {
+                opened = Connection::open(&self.endpoint, choice.next(), role) => opened,
+                () = self.drained.cancelled() => return,
+            };
+            let (has_connected, lost) = match opened {
+                Ok(mut connection) => match self.serve(&mut connection).await {
+                    Some(lost) => (true, lost),
+                    None => return connection.disconnect().await,
+                },
+                Err(lost) => (false, lost),
             };
             choice.ended(has_connected, &lost);
             // A connection that was refused its subscription is a failure like any other.
@@ -182,11 +177,28 @@ impl<F: Fn(Delivery)> Task<F> {
         }
     }
 
-    async fn handle(&mut self, event: Event, client: &Client) -> Result<(), Lost> {
+    /// Receives until the connection is lost; none when the subscription is drained.
+    async fn serve(&mut self, connection: &mut Connection) -> Option<Lost> {
+        loop {
+            let event = tokio::select! {
+                event = connection.next() => event,
+                () = self.drained.cancelled() => return None,
+            };
+            let handled = match event {
+                Ok(event) => self.handle(event, connection).await,
+                Err(lost) => Err(lost),
+            };
+            if let Err(lost) = handled {
+                return Some(lost);
+            }
+        }
+    }
+
+    async fn handle(&mut self, event: Event, connection: &mut Connection) -> Result<(), Lost> {
         match event {
-            Event::Connected { has_shared_subscriptions, .. } => {
-                self.has_shared_subscriptions = has_shared_subscriptions && !self.is_sharing_refused;
-                self.subscribe(client);
+            Event::Connected(broker) => {
+                self.has_shared_subscriptions = broker.has_shared_subscriptions && !self.is_sharing_refused;
+                self.subscribe(connection)?;
             }
             Event::Subscribed { refusal: None } => {
                 tracing::info!(broker = %self.endpoint.url, "receiving messages");
@@ -197,19 +209,18 @@ impl<F: Fn(Delivery)> Task<F> {
             }
             Event::Subscribed { refusal: Some(reason) } => return self.refused(&reason),
             Event::Unsubscribed if self.is_leaving() => _ = self.subscribed.send_replace(true),
-            Event::Received(received) => self.receive(received, client).await,
-            Event::Unsubscribed | Event::Sent(_) | Event::Confirmed { .. } => {}
+            Event::Received(received) => self.receive(received, connection).await?,
+            Event::Unsubscribed | Event::Confirmed { .. } | Event::Pong => {}
         }
         Ok(())
     }
 
-    fn subscribe(&self, client: &Client) {
+    fn subscribe(&self, connection: &mut Connection) -> Result<(), Lost> {
         let Subscription { filters, group, .. } = &self.subscription;
         if let Some(group) = group {
             let shared: Vec<_> = filters.iter().map(|filter| format!("$share/{}/{filter}", group.name)).collect();
             if self.is_leaving() {
-                client.unsubscribe(filters);
-                return client.unsubscribe(&shared);
+                return connection.unsubscribe(&[filters.as_slice(), &shared].concat());
             }
             let wants_share = group.membership == Membership::Shared;
             let is_shared = wants_share && self.has_shared_subscriptions;
@@ -221,11 +232,11 @@ impl<F: Fn(Delivery)> Task<F> {
             }
             let (wanted, former) = if is_shared { (&shared, filters) } else { (filters, &shared) };
             // The session may still have the other form, from an earlier run with other settings: a message that
-            // matches both would come twice. A new connection has room for both requests.
-            client.unsubscribe(former);
-            client.subscribe(wanted);
+            // matches both would come twice.
+            connection.unsubscribe(former)?;
+            connection.subscribe(wanted)
         } else {
-            client.subscribe(filters);
+            connection.subscribe(filters)
         }
     }
 
@@ -247,37 +258,47 @@ impl<F: Fn(Delivery)> Task<F> {
     }
 
     /// Hands a message on. When too many are in progress, it waits, and so does whatever the broker sends next.
-    async fn receive(&self, message: Received, client: &Client) {
+    async fn receive(&self, received: Received, connection: &mut Connection) -> Result<(), Lost> {
         self.received.fetch_add(1, Ordering::Relaxed);
-        let Received { topic, payload, packet, is_repeated } = message;
+        let Received { topic, payload, packet, is_repeated } = received;
         if self.draining.is_cancelled() {
-            return;
+            return Ok(());
         }
-        let permit = match self.in_flight.clone().try_acquire_owned() {
-            Ok(permit) => permit,
-            // It was sent at most once: nobody keeps it.
-            Err(_) if packet.is_none() && self.subscription.on_granted.is_none() => {
-                return crate::metrics::dropped("too many in progress");
-            }
-            Err(_) => match self.in_flight.clone().acquire_owned().await {
-                Ok(permit) => permit,
-                // Nobody closes it.
-                Err(_) => return,
-            },
+        let Some(permit) = self.permit(packet, connection).await? else {
+            crate::metrics::dropped("too many in progress");
+            return Ok(());
         };
-        let client = client.clone();
+        let acknowledger = connection.acknowledger();
         let acknowledge = async move {
             if let Some(packet) = packet {
-                client.acknowledge(packet).await;
+                acknowledger.acknowledge(packet).await;
             }
         };
         let ack = Ack::new(acknowledge, permit);
-        if payload.len() > PACKET_BYTES_MAX as usize {
-            tracing::error!(topic, bytes = payload.len(), "dropped a message that is too large");
-            crate::metrics::dropped("too large");
-            return ack.acknowledge().await;
+        if payload.len() <= PACKET_BYTES_MAX as usize {
+            (self.receive)(Delivery { topic, payload, is_repeated, ack });
+            return Ok(());
         }
-        (self.receive)(Delivery { topic, payload, is_repeated, ack });
+        tracing::error!(topic, bytes = payload.len(), "dropped a message that is too large");
+        crate::metrics::dropped("too large");
+        connection.write_until(ack.acknowledge()).await
+    }
+
+    /// A place among the messages in progress; none for a message that does not wait for one.
+    async fn permit(
+        &self,
+        packet: Option<u16>,
+        connection: &mut Connection,
+    ) -> Result<Option<OwnedSemaphorePermit>, Lost> {
+        if let Ok(permit) = self.in_flight.clone().try_acquire_owned() {
+            return Ok(Some(permit));
+        }
+        // It was sent at most once: nobody keeps it.
+        if packet.is_none() && self.subscription.on_granted.is_none() {
+            return Ok(None);
+        }
+        // It fails only for a closed semaphore, which this one never is.
+        Ok(connection.write_until(self.in_flight.clone().acquire_owned()).await?.ok())
     }
 }
 
@@ -285,20 +306,12 @@ impl<F: Fn(Delivery)> Task<F> {
 pub(crate) async fn end_session(endpoint: &Endpoint) -> bool {
     let role = Role::Subscriber { in_flight_max: 1, keeps_session: false };
     for protocol in [Protocol::V5, Protocol::V4] {
-        let mut connection = Connection::open(endpoint, protocol, role);
-        if matches!(connection.next().await, Ok(Event::Connected { .. })) {
-            disconnect(connection).await;
+        if let Ok(connection) = Connection::open(endpoint, protocol, role).await {
+            connection.disconnect().await;
             return true;
         }
     }
     false
-}
-
-/// Ends a connection behind the acknowledgements that the library has not sent yet.
-async fn disconnect(mut connection: Connection) {
-    connection.client.disconnect().await;
-    // Without a connection there is nothing to send.
-    _ = timeout(DISCONNECT_WAIT, async { while connection.next().await.is_ok() {} }).await;
 }
 
 /// How often MQTT 5 is tried before 3.1.1, where the broker closes the connection without a word.

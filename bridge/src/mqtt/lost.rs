@@ -1,0 +1,50 @@
+//! Why a connection ended, or was not made.
+
+use std::{fmt::Display, io};
+
+use super::protocol::Protocol;
+
+/// Why a connection ended, or was not made.
+#[derive(Clone, Debug)]
+pub(super) struct Lost {
+    pub(super) reason: String,
+    /// Whether the broker may know only another version of the protocol.
+    pub(super) is_protocol_unknown: bool,
+    /// Whether it said so.
+    pub(super) is_version_refused: bool,
+}
+
+impl Lost {
+    pub(super) fn because(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), is_protocol_unknown: false, is_version_refused: false }
+    }
+
+    /// The broker refused the connection with this code.
+    pub(super) fn refused(code: &str, is_version_refused: bool) -> Self {
+        let advice = match code {
+            "BadUserNamePassword" | "NotAuthorized" => ": check the user and the password",
+            _ => "",
+        };
+        let reason = format!("the broker refused the connection ({code}){advice}");
+        Self { reason, is_protocol_unknown: is_version_refused, is_version_refused }
+    }
+
+    /// The broker sent something that cannot be read.
+    pub(super) fn unreadable(error: impl Display, protocol: Protocol) -> Self {
+        let reason = format!("the broker sent a packet that cannot be read: {error}");
+        Self { is_protocol_unknown: protocol == Protocol::V5, ..Self::because(reason) }
+    }
+
+    /// Reading or writing failed. Brokers that do not know a version may just close the connection.
+    pub(super) fn io(error: &io::Error, protocol: Protocol) -> Self {
+        let is_closed_by_peer = matches!(
+            error.kind(),
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted
+        );
+        Self { is_protocol_unknown: is_closed_by_peer && protocol == Protocol::V5, ..Self::because(error.to_string()) }
+    }
+
+    pub(super) fn closed(protocol: Protocol) -> Self {
+        Self { is_protocol_unknown: protocol == Protocol::V5, ..Self::because("the broker closed the connection") }
+    }
+}
