@@ -1,4 +1,4 @@
-//! Hands events over to a receiver, again and again while they may be accepted later.
+//! Hands events over to a receiver, once each, and again and again while they may be accepted later.
 
 use std::{
     num::NonZeroUsize,
@@ -9,13 +9,19 @@ use lru::LruCache;
 use tokio_util::sync::CancellationToken;
 use types::{DevEui, NetworkEvent, NetworkRefusal};
 
-use crate::{backoff::Backoff, metrics, network::Receiver};
+use crate::{
+    backoff::Backoff,
+    dedup::{Dedup, MessageKey},
+    metrics,
+    network::Receiver,
+};
 
 /// Maximum number of devices whose refusal is remembered, so that it is not logged again.
 const REFUSED_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
 
 /// Hands events over.
 pub(crate) struct HandOver {
+    pub(crate) dedup: Dedup,
     refused: Mutex<LruCache<DevEui, String>>,
     /// Cancelled when the bridge stops: what was not taken by then comes again on its next start.
     stopping: CancellationToken,
@@ -26,6 +32,8 @@ pub(crate) struct HandOver {
 pub(crate) enum HandedOver {
     /// The receiver has it.
     Taken,
+    /// It was dealt with before.
+    Repeated,
     /// The receiver will never take it.
     Refused,
     /// Its source says that it is not the receiver's.
@@ -34,13 +42,43 @@ pub(crate) enum HandedOver {
     Stopped,
 }
 
+impl HandedOver {
+    /// Counts it; whether its source may forget it.
+    pub(crate) fn count(self, count: impl Fn(&'static str)) -> bool {
+        match self {
+            Self::Taken => count("forwarded"),
+            Self::Repeated => count("duplicate"),
+            Self::Refused => metrics::dropped("refused"),
+            Self::Withdrawn => metrics::dropped("foreign"),
+            Self::Stopped => return false,
+        }
+        true
+    }
+}
+
 impl HandOver {
-    pub(crate) fn new(stopping: CancellationToken) -> Self {
-        Self { refused: Mutex::new(LruCache::new(REFUSED_MAX)), stopping }
+    pub(crate) fn new(dedup: Dedup, stopping: CancellationToken) -> Self {
+        Self { dedup, refused: Mutex::new(LruCache::new(REFUSED_MAX)), stopping }
     }
 
-    /// Hands an event over as `event` returns it, which may know more of it each time.
+    /// Hands an event over as `event` returns it, which may know more of it each time. `key` is that of all its copies.
     pub(crate) async fn hand_over<F: Future<Output = Option<NetworkEvent>>>(
+        &self,
+        receiver: &dyn Receiver,
+        (dev_eui, key): (DevEui, MessageKey),
+        event: impl Fn() -> F,
+    ) -> HandedOver {
+        if self.dedup.contains(key) {
+            return HandedOver::Repeated;
+        }
+        let outcome = self.try_until_done(receiver, dev_eui, event).await;
+        if matches!(outcome, HandedOver::Taken | HandedOver::Refused) {
+            self.dedup.add(key);
+        }
+        outcome
+    }
+
+    async fn try_until_done<F: Future<Output = Option<NetworkEvent>>>(
         &self,
         receiver: &dyn Receiver,
         dev_eui: DevEui,

@@ -9,6 +9,7 @@ mod environment;
 mod error;
 mod hand_over;
 mod http;
+mod into;
 mod lanes;
 mod look_up;
 mod members;

@@ -26,6 +26,9 @@ pub struct NetworkSettings {
     /// How to reach ChirpStack 4.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chirpstack: Option<ChirpStackSettings>,
+    /// How to reach The Things Stack 3.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub things_stack: Option<ThingsStackSettings>,
     /// Which applications there are which here. Events of others are ignored.
     pub applications: Vec<ApplicationSettings>,
 }
@@ -34,7 +37,7 @@ pub struct NetworkSettings {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApplicationSettings {
-    /// The application's id or name in the network.
+    /// The application's id or name in ChirpStack, or its id and tenant in The Things Stack, such as `app1@tenant1`.
     pub application: String,
     /// The id of our application, which must be registered on this handler.
     #[schemars(with = "String")]

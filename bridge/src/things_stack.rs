@@ -14,6 +14,7 @@ mod failed_downlink;
 mod feed;
 mod formatter;
 mod javascript;
+mod network;
 mod position;
 mod report;
 mod settings;
@@ -27,6 +28,7 @@ mod webhook_ids;
 pub(crate) use self::webhook::{Refusal, Webhook};
 pub use self::{
     bridge::ThingsStackBridge,
+    network::ThingsStackNetwork,
     settings::{ApiSettings, ThingsStackApplication, ThingsStackSettings, WebhookSettings},
     shadow::ThingsStackShadow,
 };

@@ -3,10 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use anyhow::{Context as _, ensure};
-use bridge::{
-    ApplicationSettings, Environment, Network, NetworkSettings, Receiver, Route,
-    chirpstack::{ChirpStackNetwork, ChirpStackSettings},
-};
+use bridge::{ApplicationSettings, Environment, Network, NetworkSettings, Receiver, Route};
 use futures::future::{BoxFuture, join_all};
 use handler::{
     downlink,
@@ -31,14 +28,16 @@ impl Networks {
         let mut networks = Vec::new();
         check_sources(&context.settings.bridge.into).await?;
         for settings in &context.settings.bridge.into {
-            let directory = directory(settings)?;
+            let unusable = || "cannot use a network of `bridge`";
+            let name = settings.name().with_context(unusable)?;
             let environment = Environment {
                 pool: pool.clone(),
                 clock: context.clock.clone(),
                 random: context.random.clone(),
-                state_dir: context.settings.data_dir.join("bridge").join(directory),
+                state_dir: context.settings.data_dir.join("bridge").join(format!("into-{name}")),
             };
-            let network = connect(settings, &environment, events).context("cannot use a network of `bridge`")?;
+            let routes = settings.applications.iter().map(|application| route(application, events)).collect();
+            let network = settings.start(routes, &environment).with_context(unusable)?;
             network.report_to(&context.health);
             networks.push((network, settings.applications.iter().map(|settings| settings.app_id.clone()).collect()));
         }
@@ -73,7 +72,7 @@ async fn check_sources(entries: &[NetworkSettings]) -> anyhow::Result<()> {
     for (place, entry) in entries.iter().enumerate() {
         for other in &entries[..place] {
             ensure!(
-                !ChirpStackNetwork::is_same_source(chirpstack(entry)?, chirpstack(other)?).await,
+                !entry.is_same_source(other).await.context("cannot use a network of `bridge`")?,
                 "two entries of `bridge` read the same events: name all applications in one of them"
             );
         }
@@ -81,34 +80,10 @@ async fn check_sources(entries: &[NetworkSettings]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn chirpstack(settings: &NetworkSettings) -> anyhow::Result<&ChirpStackSettings> {
-    settings.chirpstack.as_ref().context("an entry of `bridge` names no network: set `chirpstack`")
-}
-
-fn connect(
-    settings: &NetworkSettings,
-    environment: &Environment,
-    events: &Arc<NetworkEvents>,
-) -> anyhow::Result<Arc<dyn Network>> {
-    let routes = settings.applications.iter().map(|application| route(application, events)).collect();
-    Ok(Arc::new(ChirpStackNetwork::start(chirpstack(settings)?, routes, environment)?))
-}
-
 fn route(settings: &ApplicationSettings, events: &Arc<NetworkEvents>) -> Route {
     let ApplicationSettings { application, app_id, register, ids } = settings.clone();
     let registration = Registration { app_id: app_id.clone(), is_automatic: register, ids };
     Route { application, app_id, receiver: Arc::new(ApplicationReceiver { registration, events: events.clone() }) }
-}
-
-/// Where a network's client id and what is known of its devices are kept: the same as long as its address is written in
-/// the same way.
-fn directory(settings: &NetworkSettings) -> anyhow::Result<String> {
-    let ChirpStackSettings { mqtt, redis, .. } = chirpstack(settings)?;
-    let (url, prefix) = if redis.url.is_empty() { (&mqtt.url, "") } else { (&redis.url, redis.key_prefix.as_str()) };
-    // A URL with a password is refused later; by then the directory is there.
-    let url = url.rsplit_once('@').map_or(url.as_str(), |(_, address)| address);
-    let safe = |letter: char| if letter.is_ascii_alphanumeric() || letter == '.' { letter } else { '-' };
-    Ok(format!("into-chirpstack-{}", url.chars().chain(prefix.chars()).map(safe).collect::<String>()))
 }
 
 /// Takes the events of a network's application.

@@ -1,5 +1,7 @@
 //! A client of The Things Stack's API: payload formatters, stored uplinks, and downlink queues.
 
+use std::collections::BTreeMap;
+
 use reqwest::{Method, RequestBuilder, Url, header::ACCEPT};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -8,6 +10,8 @@ use types::Secret;
 use crate::{Error, Result, Trust, http::Http};
 
 const SERVICE: &str = "The Things Stack API";
+/// The most that the API allows.
+const DEVICES_PER_PAGE: &str = "1000";
 
 /// A client of a cluster of The Things Stack. Each call has the API key of its application. Limits and retries are
 /// those of `HandlerClient`.
@@ -38,6 +42,19 @@ pub struct EndDevice {
     pub formatters: Option<Formatters>,
     /// What it is, in the device repository.
     pub version_ids: Option<VersionIds>,
+}
+
+/// What its owner noted about a device.
+pub type Attributes = BTreeMap<String, String>;
+
+/// The ids of a device.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct EndDeviceIds {
+    /// Its id in its application.
+    pub device_id: String,
+    /// Its DevEUI, in hexadecimal; empty if it has none.
+    pub dev_eui: String,
 }
 
 /// A version of a model in the device repository.
@@ -99,6 +116,24 @@ struct Link {
     default_formatters: Option<Formatters>,
 }
 
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Described {
+    attributes: Attributes,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct DevicePage {
+    end_devices: Vec<Identified>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Identified {
+    ids: EndDeviceIds,
+}
+
 #[derive(Deserialize)]
 struct Stored {
     result: Box<RawValue>,
@@ -128,6 +163,21 @@ impl ThingsStackClient {
     pub async fn device(&self, key: &Secret, application: &str, device: &str) -> Result<EndDevice> {
         let path = ["api", "v3", "as", "applications", application, "devices", device];
         self.http.json(self.get(key, &path, &[("field_mask", "formatters,version_ids")])).await
+    }
+
+    /// The attributes of a device, from the Identity Server.
+    pub async fn attributes(&self, key: &Secret, application: &str, device: &str) -> Result<Attributes> {
+        let path = ["api", "v3", "applications", application, "devices", device];
+        Ok(self.http.json::<Described>(self.get(key, &path, &[("field_mask", "attributes")])).await?.attributes)
+    }
+
+    /// The ids of an application's devices; the first page is 1, and one behind the last is empty.
+    pub async fn devices(&self, key: &Secret, application: &str, page: u32) -> Result<Vec<EndDeviceIds>> {
+        let path = ["api", "v3", "applications", application, "devices"];
+        let page = page.to_string();
+        let query = [("field_mask", "ids"), ("limit", DEVICES_PER_PAGE), ("page", page.as_str())];
+        let page: DevicePage = self.http.json(self.get(key, &path, &query)).await?;
+        Ok(page.end_devices.into_iter().map(|device| device.ids).collect())
     }
 
     /// A formatter of the device repository.

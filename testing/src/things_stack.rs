@@ -59,6 +59,8 @@ impl ThingsStackApi {
         let router = Router::new()
             .route("/api/v3/as/applications/{app}/link", get(link))
             .route("/api/v3/as/applications/{app}/devices/{device}", get(device))
+            .route("/api/v3/applications/{app}/devices", get(devices))
+            .route("/api/v3/applications/{app}/devices/{device}", get(device))
             .route("/api/v3/dr/applications/{app}/brands/{b}/models/{m}/{f}/{band}/formatters/{d}/{r}", get(formatter))
             .route("/api/v3/as/applications/{app}/packages/storage/uplink_message", get(stored))
             .route("/api/v3/as/applications/{app}/devices/{device}/down/{op}", post(down))
@@ -80,7 +82,7 @@ impl ThingsStackApi {
         self.lock().links.insert(application.to_owned(), json!({"default_formatters": formatters}));
     }
 
-    /// Sets what the Application Server knows of a device: `formatters` and `version_ids`.
+    /// Sets what the API says of a device: `ids`, `attributes`, `formatters` and `version_ids`.
     pub fn set_device(&self, application: &str, device: &str, known: Value) {
         self.lock().devices.insert(format!("{application}/{device}"), known);
     }
@@ -216,6 +218,19 @@ async fn device(
 ) -> Response {
     let key = format!("{app}/{device}");
     authorize(&state, &headers).map_or_else(unauthenticated, |contents| found(contents.devices.get(&key)))
+}
+
+async fn devices(
+    State(state): State<Shared>,
+    Path(app): Path<String>,
+    Query(query): Query<HashMap<String, String>>,
+    headers: HeaderMap,
+) -> Response {
+    let Some(contents) = authorize(&state, &headers) else { return unauthenticated() };
+    let is_first = query.get("page").is_none_or(|page| page == "1");
+    let known = contents.devices.iter().filter(|(key, _)| is_first && key.starts_with(&format!("{app}/")));
+    let devices: Vec<&Value> = known.map(|(_, device)| device).collect();
+    Json(json!({"end_devices": devices})).into_response()
 }
 
 async fn formatter(

@@ -5,4 +5,5 @@ mod entries;
 mod harness;
 mod kills;
 mod outages;
+mod things_stack;
 mod uplinks;

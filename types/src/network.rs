@@ -19,6 +19,26 @@ pub enum NetworkEvent {
     Downlink(DownlinkReport),
 }
 
+impl NetworkEvent {
+    /// The device that it is about.
+    pub fn device(&self) -> &NetworkDevice {
+        match self {
+            Self::Uplink(uplink) => &uplink.device,
+            Self::Join(join) => &join.device,
+            Self::Downlink(report) => &report.device,
+        }
+    }
+
+    /// The same, to add what is learned elsewhere.
+    pub fn device_mut(&mut self) -> &mut NetworkDevice {
+        match self {
+            Self::Uplink(uplink) => &mut uplink.device,
+            Self::Join(join) => &mut join.device,
+            Self::Downlink(report) => &mut report.device,
+        }
+    }
+}
+
 /// Where the ids of devices come from that are registered when they are first heard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

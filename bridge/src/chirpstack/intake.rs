@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
-use types::{NetworkDevice, NetworkEvent};
+use types::NetworkEvent;
 
 use super::{
     directory::{Device, Directory},
@@ -13,7 +13,6 @@ use super::{
     topic::Topic,
 };
 use crate::{
-    dedup::Dedup,
     delivery::Delivery,
     hand_over::{HandOver, HandedOver},
     look_up::LookUpError,
@@ -26,7 +25,6 @@ pub(super) struct Intake {
     pub(super) routes: Arc<Routes>,
     /// Without it, devices have neither variables nor a JoinEUI.
     pub(super) directory: Option<Arc<Directory>>,
-    pub(super) dedup: Dedup,
     pub(super) hand_over: HandOver,
     pub(super) stopping: CancellationToken,
 }
@@ -68,27 +66,17 @@ impl Intake {
             metrics::event("ignored");
             return true;
         };
+        let dedup = &self.hand_over.dedup;
         let key = match deduplication_id.as_str() {
-            "" => self.dedup.key(&topic.to_string(), payload),
-            id => self.dedup.key(&topic.to_string(), id),
+            "" => dedup.key(&topic.to_string(), payload),
+            id => dedup.key(&topic.to_string(), id),
         };
-        if self.dedup.contains(key) {
-            count(name, "duplicate");
-            return true;
-        }
         let complete = || self.complete(topic, event.clone());
-        match self.hand_over.hand_over(receiver, device(&event).dev_eui, complete).await {
-            HandedOver::Taken => count(name, "forwarded"),
-            HandedOver::Refused => metrics::dropped("refused"),
-            HandedOver::Withdrawn => {
-                tracing::warn!(%topic, "dropped an event of a device that belongs to another application than the topic's");
-                metrics::dropped("foreign");
-                return true;
-            }
-            HandedOver::Stopped => return false,
+        let outcome = self.hand_over.hand_over(receiver, (event.device().dev_eui, key), complete).await;
+        if outcome == HandedOver::Withdrawn {
+            tracing::warn!(%topic, "dropped an event of a device that belongs to another application than the topic's");
         }
-        self.dedup.add(key);
-        true
+        outcome.count(|result| count(name, result))
     }
 
     /// Adds what only the API knows; none if it says that the device belongs to another application.
@@ -98,7 +86,7 @@ impl Intake {
             Ok(known) if *known.application_id != *topic.application_id => return None,
             Ok(known) => add(&mut event, &known),
             Err(error) => {
-                device_mut(&mut event).is_provisional = matches!(error, LookUpError::Unreachable { .. });
+                event.device_mut().is_provisional = matches!(error, LookUpError::Unreachable { .. });
                 if let NetworkEvent::Uplink(uplink) = &mut event {
                     uplink.warnings.push(format!("the variables of the device are not known: {error}"));
                 }
@@ -110,7 +98,7 @@ impl Intake {
 
 fn add(event: &mut NetworkEvent, known: &Device) {
     // A device that does not join has none, and nobody else's is taken for it.
-    device_mut(event).app_eui = Some(known.join_eui.parse().unwrap_or_default());
+    event.device_mut().app_eui = Some(known.join_eui.parse().unwrap_or_default());
     if let NetworkEvent::Uplink(uplink) = event {
         uplink.variables = Some(known.variables.clone()).filter(|variables| !is_empty(variables));
     }
@@ -118,22 +106,6 @@ fn add(event: &mut NetworkEvent, known: &Device) {
 
 fn is_empty(object: &RawValue) -> bool {
     object.get() == "{}"
-}
-
-fn device(event: &NetworkEvent) -> &NetworkDevice {
-    match event {
-        NetworkEvent::Uplink(uplink) => &uplink.device,
-        NetworkEvent::Join(join) => &join.device,
-        NetworkEvent::Downlink(report) => &report.device,
-    }
-}
-
-fn device_mut(event: &mut NetworkEvent) -> &mut NetworkDevice {
-    match event {
-        NetworkEvent::Uplink(uplink) => &mut uplink.device,
-        NetworkEvent::Join(join) => &mut join.device,
-        NetworkEvent::Downlink(report) => &mut report.device,
-    }
 }
 
 fn count(name: &str, result: &'static str) {

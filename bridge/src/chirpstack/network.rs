@@ -57,11 +57,11 @@ impl ChirpStackNetwork {
         });
         let stopping = CancellationToken::new();
         let window = Duration::from_millis(settings.duplicate_window_ms);
+        let dedup = Dedup::new(settings.duplicate_messages_max, window, environment.clock.clone());
         let intake = Arc::new(Intake {
             routes: routes.clone(),
             directory: directory.clone(),
-            dedup: Dedup::new(settings.duplicate_messages_max, window, environment.clock.clone()),
-            hand_over: HandOver::new(stopping.clone()),
+            hand_over: HandOver::new(dedup, stopping.clone()),
             stopping: stopping.clone(),
         });
         let mut shared = settings.clone();

@@ -14,18 +14,23 @@ use super::{
 };
 use crate::{Environment, Error, state_dir::StateDir};
 
+/// A client of the API that the settings name.
+pub(super) fn client(settings: &ThingsStackSettings) -> Result<ThingsStackClient, Error> {
+    if settings.api.url.is_empty() {
+        let reason =
+            "is empty: give the URL of The Things Stack with --api, such as https://eu1.cloud.thethings.network";
+        return Err(Error::setting("bridge.things_stack.api.url", reason));
+    }
+    Ok(ThingsStackClient::new(&settings.api.url, &trust(settings)?)?)
+}
+
 pub(super) fn directory(
     settings: &ThingsStackSettings,
     applications: &[Arc<Application>],
     environment: &Environment,
     state_dir: &StateDir,
 ) -> Result<Directory, Error> {
-    if settings.api.url.is_empty() {
-        let reason =
-            "is empty: give the URL of The Things Stack with --api, such as https://eu1.cloud.thethings.network";
-        return Err(Error::setting("bridge.things_stack.api.url", reason));
-    }
-    let api = ThingsStackClient::new(&settings.api.url, &trust(settings)?)?;
+    let api = client(settings)?;
     let loader = Loader::new(environment.pool.clone(), Duration::from_millis(settings.sandbox_wait_ms_max));
     let limits = DirectoryLimits {
         models_max: settings.models_max,

@@ -2,29 +2,11 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use testing::{CHIRPSTACK_APPLICATION, ChirpStackApi, Proxy};
 
-use super::harness::{ChirpStack, DEVICE, Server, device_info, start};
-use crate::{
-    harness::{MESSAGE_TIMEOUT, remove_time},
-    server_process::ServerProcess,
-};
-
-/// The next event about a downlink.
-async fn next_downlink_event(server: &mut Server) -> (String, Value) {
-    loop {
-        let (topic, mut message) = server.next().await;
-        if let Some((_, event)) = topic.split_once("/events/down/") {
-            assert!(remove_time(&mut message), "{message}");
-            return (event.to_owned(), message);
-        }
-    }
-}
-
-async fn send_down(server: &mut Server, dev_id: &str, downlink: Value) {
-    server.listener.send(&dev_id.parse().unwrap(), &serde_json::from_value(downlink).unwrap()).await.unwrap();
-}
+use super::harness::{ChirpStack, DEVICE, Server, device_info, next_downlink_event, send_down, start};
+use crate::{harness::MESSAGE_TIMEOUT, server_process::ServerProcess};
 
 /// The ports of the downlinks that wait in ChirpStack, and their ids.
 fn queued(api: &ChirpStackApi) -> Vec<(u32, String)> {

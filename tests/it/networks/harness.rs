@@ -14,7 +14,7 @@ use testing::{
 };
 
 use crate::{
-    harness::{MESSAGE_TIMEOUT, Owner, next},
+    harness::{MESSAGE_TIMEOUT, Owner, next, remove_time},
     server_process::{ServerProcess, get, serve},
 };
 
@@ -120,6 +120,21 @@ impl Server {
         };
         tokio::time::timeout(MESSAGE_TIMEOUT, found).await.unwrap_or_else(|_| panic!("no {metric}"));
     }
+}
+
+/// The next event about a downlink.
+pub(super) async fn next_downlink_event(server: &mut Server) -> (String, Value) {
+    loop {
+        let (topic, mut message) = server.next().await;
+        if let Some((_, event)) = topic.split_once("/events/down/") {
+            assert!(remove_time(&mut message), "{message}");
+            return (event.to_owned(), message);
+        }
+    }
+}
+
+pub(super) async fn send_down(server: &mut Server, dev_id: &str, downlink: Value) {
+    server.listener.send(&dev_id.parse().unwrap(), &serde_json::from_value(downlink).unwrap()).await.unwrap();
 }
 
 pub(super) async fn start(application: &str, members: &str) -> Option<(ChirpStack, Server, TempDir)> {

@@ -1,0 +1,210 @@
+//! The Things Stack as a network whose devices belong to applications of this process.
+
+mod devices;
+mod event;
+mod intake;
+mod radio;
+mod send;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use client::things_stack::{QueueOperation, ThingsStackClient};
+use futures::future::{BoxFuture, join_all};
+use server::{status::ErrorChain, telemetry::Health};
+use tokio::sync::watch;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use types::{AppId, DevEui, Kind, Kinded, NetworkDownlink, NetworkRefusal, Random};
+
+use self::{devices::Devices, intake::Intake};
+use super::{
+    api::client,
+    application::Application,
+    bridge::subscription,
+    brokers::source,
+    catch_up::CatchUp,
+    feed::{self, Feed},
+    position::Positions,
+    settings::{ThingsStackApplication, ThingsStackSettings},
+    topic::messages,
+};
+use crate::{
+    Environment, Error, Network,
+    dedup::Dedup,
+    delivery::Delivery,
+    hand_over::HandOver,
+    lanes::Work,
+    metrics,
+    network::{Receiver, Route},
+    receive::report_connections,
+    state_dir::StateDir,
+};
+
+/// The Things Stack: a connection to its MQTT server for each application, and its API, to which downlinks go.
+pub struct ThingsStackNetwork {
+    api: ThingsStackClient,
+    applications: HashMap<AppId, Arc<Application>>,
+    devices: Arc<Devices>,
+    random: Arc<dyn Random>,
+    positions: Arc<Positions>,
+    /// Empty once it is stopped.
+    feeds: Mutex<Vec<Feed>>,
+    subscribed: Vec<watch::Receiver<bool>>,
+    stopping: CancellationToken,
+    _save: AbortOnDropHandle<()>,
+    _state_dir: StateDir,
+}
+
+impl ThingsStackNetwork {
+    /// Checks the settings, and connects in the background, however long The Things Stack is away.
+    pub fn start(settings: &ThingsStackSettings, routes: Vec<Route>, environment: &Environment) -> Result<Self, Error> {
+        metrics::describe();
+        let settings = with_applications(settings, &routes)?;
+        let applications = Application::all(&settings)?;
+        let api = client(&settings)?;
+        let state_dir = StateDir::open(environment.state_dir.clone())?;
+        let client_id = state_dir.client_id(environment.random.as_ref())?;
+        let endpoints = applications.iter().map(|application| source(&settings, application, &client_id));
+        let endpoints = endpoints.collect::<Result<Vec<_>, _>>()?;
+        let positions = Arc::new(Positions::open(state_dir.positions()));
+        let (devices, stopping) = (Arc::new(Devices::new(api.clone(), &settings)), CancellationToken::new());
+        let window = Duration::from_millis(settings.duplicate_window_ms);
+        let dedup = Dedup::new(settings.duplicate_messages_max, window, environment.clock.clone());
+        let app_ids = routes.iter().map(|route| (route.application.clone(), route.app_id.clone())).collect();
+        let work = work(Intake {
+            receivers: receivers(&applications, routes),
+            devices: devices.clone(),
+            hand_over: HandOver::new(dedup, stopping.clone()),
+        });
+        let feed = |(application, endpoint): (&Arc<Application>, _)| {
+            let intake = feed::Intake {
+                catch_up: CatchUp::new(api.clone(), application.clone()),
+                positions: positions.clone(),
+                clock: environment.clock.clone(),
+            };
+            Feed::start(endpoint, subscription(&settings, messages(&application.uid)), intake, work.clone())
+        };
+        let feeds: Vec<_> = applications.iter().zip(endpoints).map(feed).collect();
+        Ok(Self {
+            applications: by_app_id(applications, &app_ids),
+            devices,
+            random: environment.random.clone(),
+            subscribed: feeds.iter().map(Feed::subscribed).collect(),
+            feeds: Mutex::new(feeds),
+            stopping,
+            _save: AbortOnDropHandle::new(tokio::spawn(positions.clone().run())),
+            positions,
+            api,
+            _state_dir: state_dir,
+        })
+    }
+
+    async fn try_send(
+        &self,
+        app_id: &AppId,
+        dev_eui: DevEui,
+        downlink: NetworkDownlink,
+    ) -> Result<String, NetworkRefusal> {
+        let unknown = || {
+            let reason = format_args!("The Things Stack has no device with DevEUI {dev_eui} in the application");
+            NetworkRefusal::new(Kind::NotFound, reason)
+        };
+        let application = self.applications.get(app_id).ok_or_else(unknown)?;
+        let device = self.devices.id(application, dev_eui).await.map_err(|error| refusal(&error))?;
+        let device = device.ok_or_else(unknown)?;
+        let operation = if downlink.replaces_others { QueueOperation::Replace } else { QueueOperation::Push };
+        let id = format!("{:032x}", u128::from_be_bytes(self.random.array()));
+        let body = send::request(downlink, &id).map_err(|error| NetworkRefusal::new(Kind::Internal, error))?;
+        let (key, target) = (application.key.current(), (application.id(), None, &*device));
+        self.api.queue_downlinks(&key, target, operation, body).await.map_err(|error| refusal(&error))?;
+        Ok(id)
+    }
+}
+
+impl Network for ThingsStackNetwork {
+    fn send(
+        &self,
+        app_id: AppId,
+        dev_eui: DevEui,
+        downlink: NetworkDownlink,
+    ) -> BoxFuture<'_, Result<String, NetworkRefusal>> {
+        Box::pin(async move { self.try_send(&app_id, dev_eui, downlink).await })
+    }
+
+    fn report_to(&self, health: &Health) {
+        report_connections(health, "messages from The Things Stack", self.subscribed.clone());
+    }
+
+    fn stop(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            self.stopping.cancel();
+            let feeds = std::mem::take(&mut *self.feeds.lock().unwrap_or_else(PoisonError::into_inner));
+            join_all(feeds.into_iter().map(Feed::drain)).await;
+            self.positions.save();
+        })
+    }
+}
+
+/// What is done with each message.
+fn work(intake: Intake) -> Work<Delivery> {
+    let intake = Arc::new(intake);
+    Arc::new(move |delivery| -> BoxFuture<'static, ()> {
+        let intake = intake.clone();
+        Box::pin(async move { intake.handle(delivery).await })
+    })
+}
+
+/// The settings with the applications of all routes. Those that have a key of their own are listed already.
+fn with_applications(settings: &ThingsStackSettings, routes: &[Route]) -> Result<ThingsStackSettings, Error> {
+    let refused = |reason: String| Error::setting("bridge.applications", reason);
+    if routes.is_empty() {
+        return Err(refused("is empty: name an application of The Things Stack and one of Airlock".to_owned()));
+    }
+    if !settings.webhook.listen.is_empty() {
+        let reason = "is for `airlock bridge things-stack`: messages come over MQTT here, so remove it";
+        return Err(Error::setting("bridge.things_stack.webhook.listen", reason));
+    }
+    let mut all = settings.clone();
+    if let Some(other) = all.applications.iter().find(|known| routes.iter().all(|route| route.application != known.id))
+    {
+        return Err(refused(format!("does not name `{}`, which `things_stack.applications` has", other.id)));
+    }
+    for (place, Route { application, .. }) in routes.iter().enumerate() {
+        if routes[..place].iter().any(|earlier| earlier.application == *application) {
+            return Err(refused(format!("`{application}` is there twice")));
+        }
+        if all.applications.iter().all(|known| known.id != *application) {
+            all.applications.push(ThingsStackApplication { id: application.clone(), key_file: None });
+        }
+    }
+    Ok(all)
+}
+
+fn receivers(
+    applications: &[Arc<Application>],
+    routes: Vec<Route>,
+) -> HashMap<String, (Arc<Application>, Arc<dyn Receiver>)> {
+    let mut by_uid: HashMap<_, _> = routes.into_iter().map(|route| (route.application, route.receiver)).collect();
+    let receiver = |application: &Arc<Application>| {
+        let receiver = by_uid.remove(&application.uid)?;
+        Some((application.uid.clone(), (application.clone(), receiver)))
+    };
+    applications.iter().filter_map(receiver).collect()
+}
+
+fn by_app_id(
+    applications: Vec<Arc<Application>>,
+    app_ids: &HashMap<String, AppId>,
+) -> HashMap<AppId, Arc<Application>> {
+    let pair = |application: Arc<Application>| Some((app_ids.get(&application.uid)?.clone(), application));
+    applications.into_iter().filter_map(pair).collect()
+}
+
+fn refusal(error: &client::Error) -> NetworkRefusal {
+    metrics::api_failed(error.kind());
+    let kind = if error.kind() == Kind::Internal { Kind::Unavailable } else { error.kind() };
+    NetworkRefusal::new(kind, format_args!("The Things Stack does not take the downlink: {}", ErrorChain(error)))
+}

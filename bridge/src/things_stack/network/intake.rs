@@ -1,0 +1,84 @@
+//! Messages of The Things Stack to the receivers of their applications.
+
+use std::{collections::HashMap, sync::Arc};
+
+use types::NetworkEvent;
+
+use super::{
+    super::{application::Application, topic::Topic},
+    devices::Devices,
+    event::{Said, read},
+};
+use crate::{delivery::Delivery, hand_over::HandOver, look_up::LookUpError, metrics, network::Receiver};
+
+/// Hands messages over to the receivers of their applications.
+pub(super) struct Intake {
+    /// By the id and tenant of the application.
+    pub(super) receivers: HashMap<String, (Arc<Application>, Arc<dyn Receiver>)>,
+    pub(super) devices: Arc<Devices>,
+    pub(super) hand_over: HandOver,
+}
+
+impl Intake {
+    /// Hands a message over, then acknowledges it.
+    pub(super) async fn handle(&self, Delivery { topic, payload, ack, .. }: Delivery) {
+        let topic = Topic::parse(&topic, "");
+        let found = topic.and_then(|topic| Some((topic, self.receivers.get(topic.application)?)));
+        // The filters let no others through.
+        let Some((topic, (application, receiver))) = found else { return ack.acknowledge().await };
+        if self.take(topic, &payload, application, receiver.as_ref()).await {
+            ack.acknowledge().await;
+        }
+    }
+
+    /// Whether the message may be forgotten.
+    async fn take(&self, topic: Topic<'_>, payload: &[u8], application: &Application, receiver: &dyn Receiver) -> bool {
+        let Said { event, identity } = match read(topic, payload) {
+            Ok(Some(said)) => said,
+            Ok(None) => {
+                metrics::event("ignored");
+                return true;
+            }
+            Err(error) => {
+                tracing::warn!(%topic, %error, "dropped a message that cannot be read");
+                count(topic, "malformed");
+                return true;
+            }
+        };
+        let dev_eui = event.device().dev_eui;
+        self.devices.heard(application, dev_eui, topic.device);
+        let dedup = &self.hand_over.dedup;
+        let key = match identity.as_str() {
+            "" => dedup.key(&topic.to_string(), payload),
+            identity => dedup.key(&topic.to_string(), identity),
+        };
+        let complete = || self.complete(topic, application, event.clone());
+        self.hand_over.hand_over(receiver, (dev_eui, key), complete).await.count(|result| count(topic, result))
+    }
+
+    /// Adds what only the API knows, which matters to a device that is not registered yet.
+    async fn complete(
+        &self,
+        topic: Topic<'_>,
+        application: &Application,
+        mut event: NetworkEvent,
+    ) -> Option<NetworkEvent> {
+        if matches!(event, NetworkEvent::Downlink(_)) {
+            return Some(event);
+        }
+        let device = event.device_mut();
+        match self.devices.attributes(application, topic.device).await {
+            Ok(attributes) => device.tags.clone_from(&attributes),
+            Err(error) => device.is_provisional = matches!(error, LookUpError::Unreachable { .. }),
+        }
+        Some(event)
+    }
+}
+
+fn count(topic: Topic<'_>, result: &'static str) {
+    if topic.rest == "up" {
+        metrics::uplink(result);
+    } else {
+        metrics::event(result);
+    }
+}
