@@ -1,6 +1,9 @@
-//! Third-party clients: `mosquitto_sub` and `mosquitto_pub`, plain and over TLS.
+//! Third-party clients, unmodified: here `mosquitto_sub` and `mosquitto_pub`, plain and over TLS.
 
-use std::{process::Stdio, sync::Arc};
+mod npm_mqtt;
+mod paho;
+
+use std::{process, process::Stdio, sync::Arc};
 
 use mqtt::BrokerSettings;
 use tokio::{
@@ -26,6 +29,14 @@ fn subscribe(arguments: &str) -> (Child, Lines<BufReader<ChildStdout>>) {
         .expect("install coreutils and mosquitto-clients");
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     (child, lines)
+}
+
+/// What a program printed that must succeed; the broker goes on while it runs.
+async fn printed(mut command: process::Command) -> String {
+    let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{out}\n{err}");
+    out.into_owned()
 }
 
 async fn line_with(lines: &mut Lines<BufReader<ChildStdout>>, text: &str) -> String {
@@ -60,6 +71,36 @@ async fn mosquitto_sub_receives_its_application_by_any_wildcard() {
             );
             assert!(child.wait().await.unwrap().success());
         }
+    }
+}
+
+#[tokio::test]
+async fn mosquitto_sub_continues_its_session_where_it_left() {
+    let harness = Harness::start().await;
+    let mut handler = harness.handler().await;
+    for version in ["mqttv31", "mqttv311", "mqttv5"] {
+        let arguments = |count: usize| {
+            let (host, port) = (harness.host(), harness.port());
+            // With MQTT 5, the session would end with the connection otherwise.
+            let expiry = if version == "mqttv5" { "-x 600" } else { "" };
+            format!(
+                "-h {host} -p {port} -V {version} -u app-one -P account.read -t +/devices/+/up -q 1 -c -i kept-{version} \
+                 -C {count} -d {expiry}"
+            )
+        };
+        let (mut child, mut lines) = subscribe(&arguments(1));
+        line_with(&mut lines, "Subscribed").await;
+        publish_up(&mut handler, "app-one", "first").await;
+        line_with(&mut lines, "first").await;
+        assert!(child.wait().await.unwrap().success());
+        for number in 0..3 {
+            publish_up(&mut handler, "app-one", &format!("away {number}")).await;
+        }
+        let (mut child, mut lines) = subscribe(&arguments(3));
+        for number in 0..3 {
+            line_with(&mut lines, &format!("away {number}")).await;
+        }
+        assert!(child.wait().await.unwrap().success());
     }
 }
 
