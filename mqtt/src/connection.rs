@@ -4,6 +4,7 @@ mod packet_stream;
 
 use std::{net::IpAddr, pin::pin, time::Duration};
 
+use futures::FutureExt;
 use mqtt5_protocol::{PacketType, Properties, types::ReasonCode};
 use serde_json::json;
 use server::status::ErrorChain;
@@ -36,6 +37,9 @@ const WRITE_WAIT: Duration = Duration::from_secs(60);
 
 /// How often it is checked that the client reads and keeps alive.
 const CHECK_INTERVAL: Duration = Duration::from_secs(20);
+
+/// How many packets are read of a client that has connected again.
+const PACKETS_READ_LATE_MAX: usize = 100;
 
 /// A client that has connected.
 pub(crate) struct Client<S> {
@@ -166,7 +170,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
             report_dropped(context, connect, attachment);
             let progress = tokio::select! {
                 biased;
-                cause = ended.as_mut() => return End::Ended(cause),
+                cause = ended.as_mut() => return Box::pin(self.ended(cause, &mut inbound)).await,
                 progress = self.stream.progress(CLIENT_PACKET_BYTES_MAX as usize) => progress,
                 () = attachment.changed(), if self.stream.has_room() => continue,
                 () = check.as_mut() => {
@@ -190,7 +194,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
             let answer = tokio::select! {
                 biased;
                 answer = inbound.handle(packet) => answer,
-                cause = ended.as_mut() => return End::Ended(cause),
+                cause = ended.as_mut() => return Box::pin(self.ended(cause, &mut inbound)).await,
             };
             match answer {
                 Ok(Answer::Nothing) => {}
@@ -199,6 +203,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
                 Err(reason) => return End::Violation(reason),
             }
         }
+    }
+
+    /// How the connection ends for this cause. A client that has connected again may have left before, so that its will
+    /// does not count. In a box, because it is large and happens once.
+    async fn ended(&mut self, cause: Cause, inbound: &mut Inbound<'_>) -> End {
+        let packets_max = if cause == Cause::TakenOver { PACKETS_READ_LATE_MAX } else { 0 };
+        for _ in 0..packets_max {
+            let progress = self.stream.progress(CLIENT_PACKET_BYTES_MAX as usize).now_or_never();
+            let Some(Ok(progress)) = progress else { break };
+            if let Progress::Packet(packet) = progress
+                && packet.packet_type() == Some(PacketType::Disconnect)
+                && let Ok(Answer::Leaves { with_will }) = inbound.handle(packet).await
+            {
+                return End::Left { with_will };
+            }
+        }
+        End::Ended(cause)
     }
 
     /// Hands on what the session has for the client, as far as the client and its connection keep up.

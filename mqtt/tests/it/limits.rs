@@ -179,6 +179,32 @@ async fn slows_down_a_client_that_publishes_too_fast_without_losing_messages() {
     }
 }
 
+/// What the client sent is not read yet, because it publishes too fast.
+#[tokio::test]
+async fn a_client_that_left_before_it_connects_again_has_no_will() {
+    let harness = Harness::start_with(BrokerSettings { publishes_per_second_max: 1, ..settings() }).await;
+    let address = harness.broker.address();
+    let mut observer = RawClient::connect(address, &Login::new(4, "app-one", "account.read")).await;
+    observer.subscribe("#").await;
+    for version in [4, 5] {
+        let login = Login::new(version, "app-one", "account.both").with_client_id("hasty").persistent();
+        let mut client = RawClient::connect(address, &login.clone().with_will("app-one/devices/dev/down")).await;
+        for _ in 0..3 {
+            client.send_publish("app-one/devices/dev/down", "sent", QoS::AtMostOnce, false).await;
+        }
+        client.send(&[0xe0, 0]).await;
+        assert_eq!(observer.next().await.1, "sent");
+        let mut again = RawClient::connect(address, &login).await;
+        client.closed().await;
+        again.publish("app-one/devices/dev/down", "again").await;
+        let mut body = "sent".to_owned();
+        while body == "sent" {
+            body = observer.next().await.1;
+        }
+        assert_eq!(body, "again");
+    }
+}
+
 #[tokio::test]
 async fn disconnects_clients_that_do_not_speak_mqtt() {
     let harness = Harness::start().await;
