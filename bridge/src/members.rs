@@ -25,6 +25,14 @@ impl<'a> Members<'a> {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| &**value)
     }
 
+    /// The same, for as long as the text lives that was parsed; none for a member that was changed.
+    pub(crate) fn parsed(&self, name: &str) -> Option<&'a RawValue> {
+        match self.0.iter().find(|(key, _)| key == name) {
+            Some((_, Cow::Borrowed(value))) => Some(value),
+            _ => None,
+        }
+    }
+
     /// A member; none if it is missing or of another type.
     pub(crate) fn get<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         self.raw(name).and_then(|value| serde_json::from_str(value.get()).ok())
@@ -44,6 +52,21 @@ impl<'a> Members<'a> {
         }
         let place = self.0.iter().position(|(key, _)| key == after).map_or(self.0.len(), |place| place + 1);
         self.0.insert(place, (Cow::Borrowed(name), value));
+    }
+
+    /// Replaces each member by what `replace` makes of it, or removes it.
+    pub(crate) fn replace_each(&mut self, mut replace: impl FnMut(&str, &RawValue) -> Option<Box<RawValue>>) {
+        self.0.retain_mut(|(name, value)| match replace(name.as_ref(), &*value) {
+            Some(new) => {
+                *value = Cow::Owned(new);
+                true
+            }
+            None => false,
+        });
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Removes a member if it is there.

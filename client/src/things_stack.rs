@@ -13,6 +13,9 @@ const SERVICE: &str = "The Things Stack API";
 /// The most that the API allows.
 const DEVICES_PER_PAGE: &str = "1000";
 
+/// The fields of [`EndDevice`].
+const DEVICE_FIELDS: &str = "formatters,version_ids,skip_payload_crypto_override";
+
 /// A client of a cluster of The Things Stack. Each call has the API key of its application. Limits and retries are
 /// those of `HandlerClient`.
 #[derive(Clone, Debug)]
@@ -42,6 +45,8 @@ pub struct EndDevice {
     pub formatters: Option<Formatters>,
     /// What it is, in the device repository.
     pub version_ids: Option<VersionIds>,
+    /// Whether payloads stay encrypted in The Things Stack; none if its application says so.
+    pub skip_payload_crypto_override: Option<bool>,
 }
 
 /// What its owner noted about a device.
@@ -88,6 +93,8 @@ pub enum FormatterRole {
     UplinkDecoder,
     /// Encodes downlinks.
     DownlinkEncoder,
+    /// Decodes downlinks.
+    DownlinkDecoder,
 }
 
 /// What becomes of a device's downlink queue.
@@ -110,10 +117,14 @@ pub struct StoredQuery<'a> {
     pub fields: Option<&'a str>,
 }
 
-#[derive(Default, Deserialize)]
+/// What the Application Server knows of an application.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-struct Link {
-    default_formatters: Option<Formatters>,
+pub struct Link {
+    /// The formatters of devices that have none.
+    pub default_formatters: Option<Formatters>,
+    /// Whether payloads stay encrypted in The Things Stack.
+    pub skip_payload_crypto: Option<bool>,
 }
 
 #[derive(Default, Deserialize)]
@@ -152,17 +163,16 @@ impl ThingsStackClient {
         Ok(Self { http: Http::new(SERVICE, base, trust)? })
     }
 
-    /// The default formatters of an application, if it has any.
-    pub async fn default_formatters(&self, key: &Secret, application: &str) -> Result<Option<Formatters>> {
+    /// The default formatters of an application, and whether they see payloads.
+    pub async fn link(&self, key: &Secret, application: &str) -> Result<Link> {
         let path = ["api", "v3", "as", "applications", application, "link"];
-        let request = self.get(key, &path, &[("field_mask", "default_formatters")]);
-        Ok(self.http.json::<Link>(request).await?.default_formatters)
+        self.http.json(self.get(key, &path, &[("field_mask", "default_formatters,skip_payload_crypto")])).await
     }
 
-    /// Formatters and version of a device.
+    /// Formatters and version of a device, and whether they see payloads.
     pub async fn device(&self, key: &Secret, application: &str, device: &str) -> Result<EndDevice> {
         let path = ["api", "v3", "as", "applications", application, "devices", device];
-        self.http.json(self.get(key, &path, &[("field_mask", "formatters,version_ids")])).await
+        self.http.json(self.get(key, &path, &[("field_mask", DEVICE_FIELDS)])).await
     }
 
     /// The attributes of a device, from the Identity Server.
@@ -192,6 +202,7 @@ impl ThingsStackClient {
         let (direction, role) = match role {
             FormatterRole::UplinkDecoder => ("uplink", "decoder"),
             FormatterRole::DownlinkEncoder => ("downlink", "encoder"),
+            FormatterRole::DownlinkDecoder => ("downlink", "decoder"),
         };
         let model = ["brands", brand_id, "models", model_id, firmware_version, band_id];
         let path = [&["api", "v3", "dr", "applications", application], &model[..], &["formatters", direction, role]];

@@ -79,10 +79,16 @@ impl ThingsStackApi {
 
     /// Sets the default formatters of an application, without its tenant.
     pub fn set_default(&self, application: &str, formatters: &Value) {
-        self.lock().links.insert(application.to_owned(), json!({"default_formatters": formatters}));
+        self.set_link(application, json!({"default_formatters": formatters}));
     }
 
-    /// Sets what the API says of a device: `ids`, `attributes`, `formatters` and `version_ids`.
+    /// Sets what the Application Server knows of an application: `default_formatters` and `skip_payload_crypto`.
+    pub fn set_link(&self, application: &str, link: Value) {
+        self.lock().links.insert(application.to_owned(), link);
+    }
+
+    /// Sets what the API says of a device: `ids`, `attributes`, `formatters`, `version_ids` and
+    /// `skip_payload_crypto_override`.
     pub fn set_device(&self, application: &str, device: &str, known: Value) {
         self.lock().devices.insert(format!("{application}/{device}"), known);
     }

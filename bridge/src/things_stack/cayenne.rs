@@ -35,6 +35,17 @@ pub(super) fn encode(object: &str) -> Result<Vec<u8>, String> {
     Ok(channels.into_iter().flat_map(bytes).collect())
 }
 
+/// Decodes what [`encode`] makes: channels with a value in hundredths each, up to the end or a channel 255.
+pub(super) fn decode_downlink(payload: &[u8]) -> Result<Box<RawValue>, String> {
+    let end = payload.iter().step_by(3).position(|channel| *channel == 0xff).map_or(payload.len(), |count| count * 3);
+    let (values, []) = payload[..end].as_chunks() else { return Err("it ends within a channel".to_owned()) };
+    let named = |[channel, high, low]: &[u8; 3]| {
+        (format!("value_{channel}"), f64::from(i16::from_be_bytes([*high, *low])) / 100.0)
+    };
+    let object: BTreeMap<String, f64> = values.iter().map(named).collect();
+    to_raw_value(&object).map_err(|error| error.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,5 +68,13 @@ mod tests {
         let object = r#"{"value_2":-1.5,"value_1":10,"temperature_1":20,"value_300":1}"#;
         assert_eq!(encode(object).unwrap(), [1, 3, 0xe8, 2, 0xff, 0x6a]);
         assert!(encode("[]").is_err());
+    }
+
+    #[test]
+    fn decodes_what_it_encodes() {
+        let payload = [1, 3, 0xe8, 2, 0xff, 0x6a];
+        assert_eq!(decode_downlink(&payload).unwrap().get(), r#"{"value_1":10.0,"value_2":-1.5}"#);
+        assert_eq!(decode_downlink(&[1, 3, 0xe8, 0xff, 7]).unwrap().get(), r#"{"value_1":10.0}"#);
+        assert!(decode_downlink(&[1, 3]).unwrap_err().contains("within a channel"));
     }
 }

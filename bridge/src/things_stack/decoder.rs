@@ -1,4 +1,4 @@
-//! Decodes an uplink with the formatter that applies to its device.
+//! Decodes uplinks, and the downlinks of reports, with the formatter that applies to their device.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -8,11 +8,12 @@ use std::{
 use types::Clock;
 
 use super::{
-    decoded::Decoded, directory::Directory, formatter::Formatter, topic::Topic, uplink_message::UplinkMessage,
+    decoded::Decoded, directory::Directory, downlink_event::DownlinkEvent, formatter::Formatter, topic::Topic,
+    uplink_message::UplinkMessage,
 };
-use crate::outcome::{CodecError, Input};
+use crate::outcome::{self, CodecError, Input};
 
-/// Decodes uplinks.
+/// Decodes payloads.
 pub(super) struct Decoder {
     pub(super) directory: Arc<Directory>,
     pub(super) clock: Arc<dyn Clock>,
@@ -43,6 +44,21 @@ impl Decoder {
             variables: "",
         };
         formatter.decode(&message.payload, &input).await
+    }
+
+    /// Decodes the downlink that a message is about; without an object if it is encrypted, or nothing decodes it.
+    pub(super) async fn decode_downlink(
+        &self,
+        event: &DownlinkEvent<'_>,
+        topic: Topic<'_>,
+    ) -> Result<outcome::Decoded, CodecError> {
+        if self.directory.encrypts_payloads(topic.application, topic.device).await? {
+            return Ok(outcome::Decoded::default());
+        }
+        let found = self.directory.formatters(topic.application, topic.device, None).await?;
+        let Some(found) = found else { return Ok(outcome::Decoded::default()) };
+        let input = Input { port: event.port, time_ms: self.clock.now().as_millis(), seed: 0, variables: "" };
+        found.down_decoder()?.decode_downlink(&event.payload, &input).await
     }
 }
 

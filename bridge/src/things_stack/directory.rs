@@ -15,13 +15,13 @@ use std::{
     time::Duration,
 };
 
-use client::things_stack::{FormatterRole, ThingsStackClient, VersionIds};
+use client::things_stack::{FormatterRole, Link, ThingsStackClient, VersionIds};
 use lru::LruCache;
 use tokio::time::Instant;
 use types::{Kind, Kinded};
 
 pub(super) use self::records::Loader;
-use self::records::{Choice, Device, DeviceRecord, Formatters, Model, ModelRecord};
+use self::records::{Choice, Defaults, Device, DeviceRecord, Formatters, Model, ModelRecord};
 use super::{
     application::Application,
     formatter::{Formatter, Source},
@@ -60,8 +60,8 @@ pub(super) struct DirectoryLimits {
 }
 
 struct Known {
-    /// The default formatters of applications, by id; none if they have none.
-    defaults: HashMap<Box<str>, Option<Arc<Formatters>>>,
+    /// By the id of the application.
+    defaults: HashMap<Box<str>, Arc<Defaults>>,
     /// By [`device_key`].
     devices: LruCache<Box<str>, Arc<Device>>,
     /// By [`model_id`].
@@ -127,7 +127,7 @@ impl Directory {
         let device = self.device(application, device).await?;
         let formatters = match &device.formatters {
             Some(formatters) => Some(formatters.clone()),
-            None => self.defaults(application).await?,
+            None => self.defaults(application).await?.formatters.clone(),
         };
         let Some(formatters) = formatters else { return Ok(None) };
         let needs_model = matches!(formatters.up, Choice::Repository) || matches!(formatters.down, Choice::Repository);
@@ -138,7 +138,16 @@ impl Directory {
         Ok(Some(Resolved { formatters, model }))
     }
 
-    async fn defaults(&self, application: &Application) -> Result<Option<Arc<Formatters>>, LookUpError> {
+    /// Whether the payloads of a device stay encrypted in The Things Stack, so that no formatter can read them.
+    pub(super) async fn encrypts_payloads(&self, uid: &str, device: &str) -> Result<bool, CodecError> {
+        let application = self.application(uid)?;
+        match self.device(application, device).await?.record.is_encrypted {
+            Some(is_encrypted) => Ok(is_encrypted),
+            None => Ok(self.defaults(application).await?.is_encrypted),
+        }
+    }
+
+    async fn defaults(&self, application: &Application) -> Result<Arc<Defaults>, LookUpError> {
         let known = || self.lock().defaults.get(application.uid.as_str()).cloned();
         let fetch = || self.fetch_defaults(application);
         self.look_ups.look_up(application.object("application", &application.uid), known, fetch).await
@@ -158,20 +167,22 @@ impl Directory {
         self.look_ups.look_up(application.object("model", &id), known, || self.fetch_model(application, version)).await
     }
 
-    /// Fetches and keeps the default formatters of an application, which has none if it was never linked.
-    pub(super) async fn fetch_defaults(&self, application: &Application) -> client::Result<Option<Arc<Formatters>>> {
-        let found = match self.api.default_formatters(&application.key.current(), application.id()).await {
-            Err(error) if error.kind() == Kind::NotFound => None,
+    /// Fetches and keeps the defaults of an application, which has none if it was never linked.
+    async fn fetch_defaults(&self, application: &Application) -> client::Result<Arc<Defaults>> {
+        let found = match self.api.link(&application.key.current(), application.id()).await {
+            Err(error) if error.kind() == Kind::NotFound => Link::default(),
             found => found?,
         };
         let name = format!("default formatter of {}", application.uid);
-        let formatters =
-            found.map(|found| Arc::new(self.loader.formatters(self.loader.sources(found), &application.uid, &name)));
+        let formatters = |found| Arc::new(self.loader.formatters(self.loader.sources(found), &application.uid, &name));
+        let defaults = Arc::new(Defaults {
+            formatters: found.default_formatters.map(formatters),
+            is_encrypted: found.skip_payload_crypto.unwrap_or_default(),
+        });
         let mut known = self.lock();
-        let old = known.defaults.insert(application.uid.as_str().into(), formatters.clone());
-        known.is_changed |=
-            old.flatten().as_deref().map(Formatters::sources) != formatters.as_deref().map(Formatters::sources);
-        Ok(formatters)
+        let old = known.defaults.insert(application.uid.as_str().into(), defaults.clone());
+        known.is_changed |= old.is_none_or(|old| !old.is_same(&defaults));
+        Ok(defaults)
     }
 
     async fn fetch_device(&self, application: &Application, device: &str) -> client::Result<Arc<Device>> {
@@ -181,6 +192,7 @@ impl Directory {
             id: device.into(),
             formatters: found.formatters.map(|found| self.loader.sources(found)),
             version: found.version_ids.filter(|version| !version.brand_id.is_empty()),
+            is_encrypted: found.skip_payload_crypto_override,
         };
         let key = device_key(&application.uid, device);
         let device = Arc::new(self.loader.device(record, Some(Instant::now())));
@@ -201,8 +213,10 @@ impl Directory {
             }
         };
         let sources = [fetch(FormatterRole::UplinkDecoder).await?, fetch(FormatterRole::DownlinkEncoder).await?];
+        let down_decoder = fetch(FormatterRole::DownlinkDecoder).await?;
         let id = model_id(version);
-        let record = ModelRecord { application: application.uid.clone(), version: version.clone(), sources };
+        let (application, version) = (application.uid.clone(), version.clone());
+        let record = ModelRecord { application, version, sources, down_decoder };
         let model = Arc::new(self.loader.model(record, &id, Some(Instant::now())));
         let mut known = self.lock();
         let old = known.models.put(id.into(), model.clone());
@@ -237,6 +251,11 @@ impl Resolved {
     /// What encodes downlinks.
     pub(super) fn down(&self) -> Result<&Arc<Formatter>, CodecError> {
         self.resolve(&self.formatters.down, |model| &model.down)
+    }
+
+    /// What decodes downlinks.
+    pub(super) fn down_decoder(&self) -> Result<&Arc<Formatter>, CodecError> {
+        self.resolve(&self.formatters.down, |model| &model.down_decoder)
     }
 
     fn resolve<'a>(

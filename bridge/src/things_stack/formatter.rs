@@ -8,12 +8,9 @@ use tokio::time::Instant;
 use super::{
     cayenne,
     decoded::Decoded,
-    javascript::{self, Role},
+    javascript::{JavaScript, Role},
 };
-use crate::{
-    outcome::{self, CodecError, Encoded, Input},
-    script::Script,
-};
+use crate::outcome::{self, CodecError, Encoded, Input};
 
 /// A formatter as The Things Stack stores it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -37,7 +34,7 @@ pub(super) struct Formatter {
 enum Kind {
     None,
     CayenneLpp,
-    JavaScript(Box<Script>),
+    JavaScript(Box<JavaScript>),
     /// Another one, which only The Things Stack can run.
     Foreign,
 }
@@ -65,7 +62,7 @@ impl Formatter {
             "" | "FORMATTER_NONE" => Kind::None,
             "FORMATTER_CAYENNELPP" => Kind::CayenneLpp,
             "FORMATTER_JAVASCRIPT" => {
-                Kind::JavaScript(Box::new(javascript::script(&source.parameter, role, &id, (pool, wait_max))))
+                Kind::JavaScript(Box::new(JavaScript::new(&source.parameter, role, &id, (pool, wait_max))))
             }
             _ => Kind::Foreign,
         };
@@ -75,7 +72,7 @@ impl Formatter {
     /// Loads a script before its first message comes; says if that fails.
     pub(super) async fn load(&self, deadline: Instant) {
         if let Kind::JavaScript(script) = &self.kind
-            && let Ok(Err(failure)) = script.load(deadline).await
+            && let Some(failure) = script.load(deadline).await
         {
             tracing::warn!(formatter = self.name, %failure, "a payload formatter cannot be loaded");
         }
@@ -90,8 +87,24 @@ impl Formatter {
                 let uplink = outcome::Decoded { object, ..outcome::Decoded::default() };
                 Ok(Decoded { uplink, ..Decoded::default() })
             }
-            Kind::JavaScript(script) => javascript::decode(script, payload, input).await,
+            Kind::JavaScript(script) => script.decode(payload, input).await,
             Kind::Foreign => Err(self.foreign()),
+        }
+    }
+
+    /// Decodes the payload of a downlink, as far as the formatter can.
+    pub(super) async fn decode_downlink(
+        &self,
+        payload: &[u8],
+        input: &Input<'_>,
+    ) -> Result<outcome::Decoded, CodecError> {
+        match &self.kind {
+            Kind::None | Kind::Foreign => Ok(outcome::Decoded::default()),
+            Kind::CayenneLpp => {
+                let object = Some(cayenne::decode_downlink(payload).map_err(CodecError::CayenneLpp)?);
+                Ok(outcome::Decoded { object, ..outcome::Decoded::default() })
+            }
+            Kind::JavaScript(script) => script.decode_downlink(payload, input).await,
         }
     }
 
@@ -103,7 +116,7 @@ impl Formatter {
                 let bytes = cayenne::encode(object).map_err(CodecError::CayenneLpp)?;
                 Ok(Encoded { bytes, port: None })
             }
-            Kind::JavaScript(script) => javascript::encode(script, object, input).await,
+            Kind::JavaScript(script) => script.encode(object, input).await,
             Kind::Foreign => Err(self.foreign()),
         }
     }

@@ -1,12 +1,13 @@
 //! Formatters in JavaScript, called as The Things Stack calls them: `decodeUplink` with `normalizeUplink`, or else
-//! `Decoder`; `encodeDownlink`, or else `Encoder`.
+//! `Decoder`; `encodeDownlink`, or else `Encoder`; `decodeDownlink`.
 
 use std::{sync::Arc, time::Duration};
 
 use runtime::{Call, CallOutcome, EntryPoint, Failure, Pool, Slot, Sources, Value};
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 
-use super::decoded::Decoded;
+use super::{decoded::Decoded, measurements::Measurements};
 use crate::{
     outcome::{self, CodecError, Encoded, Input},
     script::Script,
@@ -22,40 +23,92 @@ pub(super) enum Role {
 /// How warnings of the normalizer begin.
 const NORMALIZER: &str = "`normalizeUplink`";
 
-/// The script of a formatter, of which only the functions of its role count.
-pub(super) fn script(text: &str, role: Role, id: &str, (pool, wait_max): (Arc<Pool>, Duration)) -> Script {
-    Script::new(sources(text, role), id, pool, wait_max)
+/// The name of the function that normalizes.
+const NORMALIZE_UPLINK: &str = "normalizeUplink";
+/// The name of the function that decodes downlinks.
+const DECODE_DOWNLINK: &str = "decodeDownlink";
+
+/// A formatter in JavaScript.
+pub(super) struct JavaScript {
+    script: Script,
+    /// Whether the text has the name of the function, so that it may be defined.
+    has_normalizer: bool,
+    has_downlink_decoder: bool,
+}
+
+impl JavaScript {
+    /// The script of a formatter, of which only the functions of its role count.
+    pub(super) fn new(text: &str, role: Role, id: &str, (pool, wait_max): (Arc<Pool>, Duration)) -> Self {
+        Self {
+            script: Script::new(sources(text, role), id, pool, wait_max),
+            has_normalizer: text.contains(NORMALIZE_UPLINK),
+            has_downlink_decoder: text.contains(DECODE_DOWNLINK),
+        }
+    }
+
+    /// Loads it before its first message comes; the failure if it cannot be loaded.
+    pub(super) async fn load(&self, deadline: Instant) -> Option<Failure> {
+        self.script.load(deadline).await.ok()?.err()
+    }
+
+    /// Calls `decodeUplink({bytes, fPort, recvTime})` and `normalizeUplink({data})`, or `Decoder(bytes, port)`.
+    pub(super) async fn decode(&self, payload: &[u8], input: &Input<'_>) -> Result<Decoded, CodecError> {
+        const NAME: &str = "decodeUplink";
+        let (value, outcome) = call(&self.script, NAME, call_of(EntryPoint::Uplink, payload.to_vec(), input)).await?;
+        let (mut uplink, normalized) = fields(NAME, value, outcome)?;
+        let (warnings, others) = uplink.warnings.into_iter().partition(|warning| warning.starts_with(NORMALIZER));
+        uplink.warnings = others;
+        let mut measurements = match (&normalized, &uplink.object) {
+            (Some(normalized), _) => Measurements::of_normalizer(normalized),
+            (None, Some(decoded)) if !self.has_normalizer => Measurements::of_decoder(decoded).unwrap_or_default(),
+            (None, _) => Measurements::default(),
+        };
+        measurements.warnings.splice(..0, warnings);
+        Ok(Decoded { uplink, normalized: measurements })
+    }
+
+    /// Calls `decodeDownlink({bytes, fPort})`; without it, nothing is decoded.
+    pub(super) async fn decode_downlink(
+        &self,
+        payload: &[u8],
+        input: &Input<'_>,
+    ) -> Result<outcome::Decoded, CodecError> {
+        if !self.has_downlink_decoder {
+            return Ok(outcome::Decoded::default());
+        }
+        let request = call_of(EntryPoint::DecodeDownlink, payload.to_vec(), input);
+        let (value, outcome) = call(&self.script, DECODE_DOWNLINK, request).await?;
+        fields(DECODE_DOWNLINK, value, outcome).map(|(decoded, _)| decoded)
+    }
+
+    /// Calls `encodeDownlink({data, fPort})`, or `Encoder(data, port)`.
+    pub(super) async fn encode(&self, object: &str, input: &Input<'_>) -> Result<Encoded, CodecError> {
+        const NAME: &str = "encodeDownlink";
+        let payload = object.as_bytes().to_vec();
+        match call(&self.script, NAME, call_of(EntryPoint::EncodeDownlink, payload, input)).await? {
+            (Value::Bytes { bytes, port }, _) => Ok(Encoded { bytes, port }),
+            _ => Err(malformed(NAME)),
+        }
+    }
 }
 
 pub(super) fn sources(text: &str, role: Role) -> Sources {
-    let text = text.to_owned();
     match role {
-        Role::Uplink => Sources { decoder: text, ..Sources::default() },
-        Role::Downlink => Sources { encoder: text, ..Sources::default() },
+        Role::Uplink => Sources { decoder: text.to_owned(), ..Sources::default() },
+        // It may have an encoder, a decoder or both.
+        Role::Downlink => Sources::single_file(text),
     }
 }
 
-/// Calls `decodeUplink({bytes, fPort, recvTime})` and `normalizeUplink({data})`, or `Decoder(bytes, port)`.
-pub(super) async fn decode(script: &Script, payload: &[u8], input: &Input<'_>) -> Result<Decoded, CodecError> {
-    const NAME: &str = "decodeUplink";
-    let (value, outcome) = call(script, NAME, call_of(EntryPoint::Uplink, payload.to_vec(), input)).await?;
-    let Value::Fields { json, normalized, .. } = value else { return Err(malformed(NAME)) };
+/// What a decoder returned, and what its normalizer did.
+fn fields(
+    name: &'static str,
+    value: Value,
+    CallOutcome { warnings, fuel, elapsed, .. }: CallOutcome,
+) -> Result<(outcome::Decoded, Option<Box<RawValue>>), CodecError> {
+    let Value::Fields { json, normalized, .. } = value else { return Err(malformed(name)) };
     let object = Some(json).filter(|json| json.get() != "null");
-    let (normalized_warnings, warnings) =
-        outcome.warnings.into_iter().partition(|warning| warning.starts_with(NORMALIZER));
-    let (fuel, elapsed) = (outcome.fuel, outcome.elapsed);
-    let uplink = outcome::Decoded { object, warnings, fuel, elapsed };
-    Ok(Decoded { uplink, normalized: measurements(normalized), normalized_warnings })
-}
-
-/// Calls `encodeDownlink({data, fPort})`, or `Encoder(data, port)`.
-pub(super) async fn encode(script: &Script, object: &str, input: &Input<'_>) -> Result<Encoded, CodecError> {
-    const NAME: &str = "encodeDownlink";
-    let payload = object.as_bytes().to_vec();
-    match call(script, NAME, call_of(EntryPoint::EncodeDownlink, payload, input)).await? {
-        (Value::Bytes { bytes, port }, _) => Ok(Encoded { bytes, port }),
-        _ => Err(malformed(NAME)),
-    }
+    Ok((outcome::Decoded { object, warnings, fuel, elapsed }, normalized))
 }
 
 fn call_of(entry_point: EntryPoint, payload: Vec<u8>, input: &Input<'_>) -> Call {
@@ -74,10 +127,4 @@ async fn call(script: &Script, name: &'static str, call: Call) -> Result<(Value,
 
 fn malformed(name: &'static str) -> CodecError {
     CodecError::failed(name, Failure::malformed_reply(Slot::Decoder))
-}
-
-/// The measurements that `normalizeUplink` returned: one, or an array of them.
-fn measurements(normalized: Option<Box<RawValue>>) -> Vec<Box<RawValue>> {
-    let Some(normalized) = normalized else { return Vec::new() };
-    serde_json::from_str(normalized.get()).unwrap_or_else(|_| vec![normalized])
 }

@@ -14,8 +14,9 @@ use crate::outcome::CodecError;
 /// The name of the service that reports.
 const SERVICE: &str = "airlock";
 
-/// The name of that event.
-const DECODE_FAIL: &str = "as.up.data.decode.fail";
+/// The names of that event.
+const UPLINK_DECODE_FAIL: &str = "as.up.data.decode.fail";
+const DOWNLINK_DECODE_FAIL: &str = "as.down.data.decode.fail";
 
 /// An `ApplicationUp` with `service_data`.
 #[derive(Serialize)]
@@ -53,14 +54,33 @@ struct Failure {
 }
 
 impl<'a> Report<'a> {
-    /// The failure of a formatter; `correlation_ids` are those of the message that it is about.
-    pub(super) fn new(
+    /// The failure of an uplink formatter; `correlation_ids` are those of the message that it is about.
+    pub(super) fn of_uplink(
         error: &CodecError,
         topic: Topic<'a>,
         correlation_ids: &'a [String],
         received_at: Timestamp,
     ) -> Self {
-        let data = Failure { event: DECODE_FAIL, message: error.to_string(), context: error.context() };
+        Self::new(UPLINK_DECODE_FAIL, error, (topic, correlation_ids), received_at)
+    }
+
+    /// The failure of a downlink formatter to decode.
+    pub(super) fn of_downlink(
+        error: &CodecError,
+        topic: Topic<'a>,
+        correlation_ids: &'a [String],
+        received_at: Timestamp,
+    ) -> Self {
+        Self::new(DOWNLINK_DECODE_FAIL, error, (topic, correlation_ids), received_at)
+    }
+
+    fn new(
+        event: &'static str,
+        error: &CodecError,
+        (topic, correlation_ids): (Topic<'a>, &'a [String]),
+        received_at: Timestamp,
+    ) -> Self {
+        let data = Failure { event, message: error.to_string(), context: error.context() };
         Self {
             end_device_ids: DeviceIds::of(topic),
             correlation_ids,

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use types::Clock;
 
-use super::{decoded::Decoded, decoder::Decoder, report::Report, topic::Topic, uplink_message::UplinkMessage};
+use super::{
+    decoded::Decoded, decoder::Decoder, downlink_event::DownlinkEvent, report::Report, topic::Topic,
+    uplink_message::UplinkMessage,
+};
 use crate::{dedup::MessageKey, delivery::Delivery, metrics, outcome::CodecError, republish::Republisher};
 
 /// Publishes messages, uplinks with the payload that their formatter makes of them.
@@ -28,7 +31,10 @@ impl Uplinks {
                 metrics::event("ignored");
                 true
             }
-            _ => self.republisher.publish_unchanged(topic, &payload).await,
+            rest => match DownlinkEvent::kind(rest) {
+                Some(kind) => self.downlink_event(topic, kind, &payload).await,
+                None => self.republisher.publish_unchanged(topic, &payload).await,
+            },
         };
         if is_done {
             ack.acknowledge().await;
@@ -70,7 +76,7 @@ impl Uplinks {
     ) -> bool {
         if let Err(error) = &decoded {
             let ids = message.correlation_ids();
-            let report = Report::new(error, topic, &ids, self.clock.now());
+            let report = Report::of_uplink(error, topic, &ids, self.clock.now());
             if !self.republisher.output.publish_json(topic.with("service/data"), report.to_json()).await {
                 return false;
             }

@@ -2,11 +2,11 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use client::things_stack::VersionIds;
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
 use types::Timestamp;
 
-use super::decoded::Decoded;
+use super::{decoded::Decoded, measurements::Measurements};
 use crate::members::Members;
 
 const DECODED: [&str; 4] =
@@ -42,17 +42,10 @@ pub(super) enum Malformed {
     Member(&'static str),
 }
 
-#[derive(Deserialize)]
-struct Outer<'a> {
-    #[serde(borrow)]
-    uplink_message: Option<&'a RawValue>,
-}
-
 impl<'a> UplinkMessage<'a> {
     pub(super) fn parse(message: &'a [u8]) -> Result<Self, Malformed> {
         let members = Members::parse(message).map_err(|_| Malformed::NotJson)?;
-        let outer: Outer<'a> = serde_json::from_slice(message).map_err(|_| Malformed::Member("uplink_message"))?;
-        let uplink = outer.uplink_message.ok_or(Malformed::Member("uplink_message"))?;
+        let uplink = members.parsed("uplink_message").ok_or(Malformed::Member("uplink_message"))?;
         let uplink = Members::parse(uplink.get().as_bytes()).map_err(|_| Malformed::Member("uplink_message"))?;
         // What is zero or empty is left out.
         let port: u8 = member(&uplink, "f_port")?;
@@ -94,7 +87,9 @@ impl<'a> UplinkMessage<'a> {
     /// The message with this result of its formatter, or without any.
     pub(super) fn into_json(mut self, decoded: Option<Decoded>) -> serde_json::Result<Vec<u8>> {
         DECODED.iter().for_each(|name| self.uplink.remove(name));
-        if let Some(Decoded { uplink, normalized, normalized_warnings }) = decoded {
+        if let Some(Decoded { uplink, normalized: Measurements { valid: normalized, warnings: normalized_warnings } }) =
+            decoded
+        {
             let warnings = uplink.warnings;
             // In this order, each behind the payload, so that the last one comes first.
             if !normalized_warnings.is_empty() {
@@ -139,7 +134,8 @@ mod tests {
             warnings: vec!["w".to_owned()],
             ..Default::default()
         };
-        let decoded = Decoded { uplink, normalized: vec![raw(r#"{"air":{}}"#)], normalized_warnings: Vec::new() };
+        let normalized = Measurements { valid: vec![raw(r#"{"air":{}}"#)], warnings: Vec::new() };
+        let decoded = Decoded { uplink, normalized };
         let json = String::from_utf8(message.into_json(Some(decoded)).unwrap()).unwrap();
         let expected = MESSAGE.replace(
             r#""decoded_payload":{"old":1}"#,

@@ -8,7 +8,7 @@ use server::private_file::write_private;
 
 use super::{
     Known, Loader, model_id,
-    records::{Device, DeviceRecord, Formatters, Model, ModelRecord, Sources},
+    records::{Defaults, Device, DeviceRecord, Model, ModelRecord, Sources},
 };
 use crate::things_stack::{formatter::Source, topic::device_key};
 
@@ -28,6 +28,8 @@ struct File {
 struct StoredApplication {
     id: Box<str>,
     formatters: Option<[StoredSource; 2]>,
+    #[serde(default)]
+    is_encrypted: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -36,6 +38,8 @@ struct StoredDevice {
     id: Box<str>,
     formatters: Option<[StoredSource; 2]>,
     version: Option<VersionIds>,
+    #[serde(default)]
+    is_encrypted: Option<bool>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -43,6 +47,8 @@ struct StoredModel {
     application: String,
     version: VersionIds,
     formatters: [StoredSource; 2],
+    /// Files of an earlier release do not have it.
+    down_decoder: Option<StoredSource>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -55,7 +61,7 @@ struct StoredSource {
 /// What is written.
 #[derive(Default)]
 pub(super) struct Contents {
-    pub(super) defaults: Vec<(Box<str>, Option<Arc<Formatters>>)>,
+    pub(super) defaults: Vec<(Box<str>, Arc<Defaults>)>,
     pub(super) devices: Vec<Arc<Device>>,
     pub(super) models: Vec<Arc<Model>>,
 }
@@ -83,19 +89,20 @@ fn add(file: File, loader: &Loader, known: &mut Known) {
         loader.source(formatter, text)
     };
     let sources = |stored: [StoredSource; 2]| stored.map(source);
-    for StoredApplication { id, formatters } in applications {
+    for StoredApplication { id, formatters, is_encrypted } in applications {
         let name = format!("default formatter of {id}");
         let formatters = formatters.map(|stored| Arc::new(loader.formatters(sources(stored), &id, &name)));
-        known.defaults.insert(id, formatters);
+        known.defaults.insert(id, Arc::new(Defaults { formatters, is_encrypted }));
     }
-    for StoredDevice { application, id, formatters, version } in devices {
-        let record = DeviceRecord { application, id, formatters: formatters.map(sources), version };
+    for StoredDevice { application, id, formatters, version, is_encrypted } in devices {
+        let record = DeviceRecord { application, id, formatters: formatters.map(sources), version, is_encrypted };
         let key = device_key(&record.application, &record.id);
         known.devices.put(key.into(), Arc::new(loader.device(record, None)));
     }
-    for StoredModel { application, version, formatters } in models {
+    for StoredModel { application, version, formatters, down_decoder } in models {
         let id = model_id(&version);
-        let record = ModelRecord { application, version, sources: sources(formatters) };
+        let down_decoder = down_decoder.map(source).unwrap_or_default();
+        let record = ModelRecord { application, version, sources: sources(formatters), down_decoder };
         known.models.put(id.as_str().into(), Arc::new(loader.model(record, &id, None)));
     }
 }
@@ -104,18 +111,20 @@ fn add(file: File, loader: &Loader, known: &mut Known) {
 pub(super) fn write(path: &Path, contents: &Contents) -> io::Result<()> {
     let mut texts = Texts::default();
     let mut file = File { version: VERSION, ..File::default() };
-    for (id, formatters) in &contents.defaults {
-        let formatters = formatters.as_ref().map(|formatters| texts.sources(formatters.sources()));
-        file.applications.push(StoredApplication { id: id.clone(), formatters });
+    for (id, defaults) in &contents.defaults {
+        let formatters = defaults.formatters.as_ref().map(|formatters| texts.sources(formatters.sources()));
+        let is_encrypted = defaults.is_encrypted;
+        file.applications.push(StoredApplication { id: id.clone(), formatters, is_encrypted });
     }
     for device in &contents.devices {
-        let DeviceRecord { application, id, formatters, version } = device.record.clone();
+        let DeviceRecord { application, id, formatters, version, is_encrypted } = device.record.clone();
         let formatters = formatters.as_ref().map(|sources| texts.sources(sources));
-        file.devices.push(StoredDevice { application, id, formatters, version });
+        file.devices.push(StoredDevice { application, id, formatters, version, is_encrypted });
     }
     for model in &contents.models {
-        let ModelRecord { application, version, sources } = model.record.clone();
-        file.models.push(StoredModel { application, version, formatters: texts.sources(&sources) });
+        let ModelRecord { application, version, sources, down_decoder } = model.record.clone();
+        let (formatters, down_decoder) = (texts.sources(&sources), Some(texts.source(&down_decoder)));
+        file.models.push(StoredModel { application, version, formatters, down_decoder });
     }
     file.texts = texts.list;
     write_private(path, &serde_json::to_vec(&file)?)
@@ -130,12 +139,14 @@ struct Texts {
 
 impl Texts {
     fn sources(&mut self, sources: &Sources) -> [StoredSource; 2] {
-        sources.each_ref().map(|Source { formatter, parameter }| {
-            let text = *self.places.entry(parameter.clone()).or_insert_with(|| {
-                self.list.push(parameter.to_string());
-                self.list.len() - 1
-            });
-            StoredSource { formatter: formatter.clone(), text }
-        })
+        sources.each_ref().map(|source| self.source(source))
+    }
+
+    fn source(&mut self, Source { formatter, parameter }: &Source) -> StoredSource {
+        let text = *self.places.entry(parameter.clone()).or_insert_with(|| {
+            self.list.push(parameter.to_string());
+            self.list.len() - 1
+        });
+        StoredSource { formatter: formatter.clone(), text }
     }
 }

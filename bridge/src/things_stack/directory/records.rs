@@ -25,6 +25,15 @@ pub(in crate::things_stack) struct Formatters {
     sources: Sources,
 }
 
+/// What applies to the devices of an application that have nothing of their own.
+#[derive(Default)]
+pub(super) struct Defaults {
+    /// None if it has none.
+    pub(super) formatters: Option<Arc<Formatters>>,
+    /// Whether payloads stay encrypted in The Things Stack.
+    pub(super) is_encrypted: bool,
+}
+
 /// Which formatter applies.
 pub(in crate::things_stack) enum Choice {
     /// That of the device's model.
@@ -48,6 +57,8 @@ pub(super) struct DeviceRecord {
     pub(super) id: Box<str>,
     pub(super) formatters: Option<Sources>,
     pub(super) version: Option<VersionIds>,
+    /// Whether payloads stay encrypted in The Things Stack; none if its application says so.
+    pub(super) is_encrypted: Option<bool>,
 }
 
 /// A model of the device repository.
@@ -55,6 +66,7 @@ pub(super) struct Model {
     pub(super) record: ModelRecord,
     pub(super) up: Arc<Formatter>,
     pub(super) down: Arc<Formatter>,
+    pub(super) down_decoder: Arc<Formatter>,
     pub(super) fetched: Option<Instant>,
 }
 
@@ -65,6 +77,8 @@ pub(super) struct ModelRecord {
     pub(super) application: String,
     pub(super) version: VersionIds,
     pub(super) sources: Sources,
+    /// What decodes downlinks, which is often the same text.
+    pub(super) down_decoder: Source,
 }
 
 /// Makes formatters. Devices of an application whose formatters have the same text share one.
@@ -129,7 +143,8 @@ impl Loader {
         let [up, down] = record.sources.clone();
         let up = self.formatter(up, Role::Uplink, id, id);
         let down = self.formatter(down, Role::Downlink, id, id);
-        Model { record, up, down, fetched }
+        let down_decoder = self.formatter(record.down_decoder.clone(), Role::Downlink, id, id);
+        Model { record, up, down, down_decoder, fetched }
     }
 
     fn formatter(&self, source: Source, role: Role, scope: &str, name: &str) -> Arc<Formatter> {
@@ -145,6 +160,14 @@ impl Loader {
         let formatter = Arc::new(Formatter::new(source, role, (id, name.to_owned()), run_by));
         made.insert(key, Arc::downgrade(&formatter));
         formatter
+    }
+}
+
+impl Defaults {
+    /// Whether the API says the same.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let sources = |defaults: &Self| defaults.formatters.as_deref().map(|formatters| formatters.sources.clone());
+        self.is_encrypted == other.is_encrypted && sources(self) == sources(other)
     }
 }
 

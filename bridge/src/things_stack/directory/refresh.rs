@@ -90,7 +90,7 @@ impl Directory {
     async fn refresh(&self) -> client::Result<()> {
         let applications = self.applications.values().map(|application| async move {
             let found = self.fetch_defaults(application).await?;
-            load(found.as_deref()).await;
+            load(found.formatters.as_deref()).await;
             Ok(())
         });
         let applications = first_error(applications.collect()).await;

@@ -83,8 +83,12 @@ impl Network {
     /// An application that receives everything that the bridge publishes.
     pub async fn application(&self) -> MqttClient {
         let mut client = MqttClient::connect(&self.broker.url()).await;
-        for kind in ["up", "up/normalized", "join", "down/ack", "down/failed", "service/data"] {
+        for kind in ["up", "up/normalized", "join", "service/data"] {
             client.subscribe(&format!("v3/+/devices/+/{kind}")).await;
+        }
+        // Not those that applications publish.
+        for kind in ["queued", "sent", "ack", "nack", "failed"] {
+            client.subscribe(&format!("v3/+/devices/+/down/{kind}")).await;
         }
         client
     }

@@ -3,7 +3,7 @@
 use serde_json::json;
 use testing::{MqttClient, things_stack_uplink};
 
-use super::harness::{Network, next_report_and_up, next_up, send, topic};
+use super::harness::{APPLICATION_ID, Network, javascript, next_report_and_up, next_up, send, topic};
 
 const SCRIPT: &str =
     "function decodeUplink(input) { return {data: {n: input.bytes[0]}, warnings: input.bytes[1] ? ['two'] : []} }
@@ -30,6 +30,39 @@ async fn an_uplink_keeps_its_topic_and_everything_but_what_is_decoded() {
     let decoded = r#""frm_payload":"AQID","decoded_payload":{"n":1},"decoded_payload_warnings":["two"],"normalized_payload":[{"air":{"temperature":1}}]"#;
     let expected = message.replace(r#""frm_payload":"AQID""#, decoded);
     assert_eq!(String::from_utf8(received.payload).unwrap(), expected);
+}
+
+#[tokio::test]
+async fn measurements_are_checked_and_those_of_a_decoder_without_a_normalizer_count_too() {
+    let Some((network, _bridge, mut things_stack, mut application)) = start().await else { return };
+    let normalizer = "function decodeUplink(input) { return {data: {n: input.bytes[0]}} }
+        function normalizeUplink(input) {
+            return {data: [{air: {temperature: input.data.n, smell: 1}}, {soil: {pH: 15}}]} }";
+    let decoder = "function decodeUplink(input) { return {data: {air: {relativeHumidity: input.bytes[0]}}} }";
+    let other = "function decodeUplink(input) { return {data: {relativeHumidity: input.bytes[0]}} }";
+    let lost = "function decodeUplink(input) { return {data: {battery: 1}} } function normalizeUplink() { return {} }";
+    for (device, script, measurements, warnings) in [
+        (
+            "normalizer",
+            normalizer,
+            json!([{"air": {"temperature": 7}}]),
+            json!([
+                "measurement 1: unknown field `air.smell`",
+                "measurement 2: `soil.pH` should be equal or less than `14`"
+            ]),
+        ),
+        ("decoder", decoder, json!([{"air": {"relativeHumidity": 7}}]), json!(null)),
+        ("other", other, json!(null), json!(null)),
+        ("lost", lost, json!(null), json!(null)),
+    ] {
+        network.api.set_device(APPLICATION_ID, device, json!({"formatters": javascript(script, "")}));
+        send(&mut things_stack, device, 1, "Bw==").await;
+        let up = next_up(&mut application).await;
+        let up = &up["uplink_message"];
+        let found = (&up["normalized_payload"], &up["normalized_payload_warnings"]);
+        assert_eq!(found, (&measurements, &warnings), "{device}");
+        assert!(up["decoded_payload"].is_object(), "{device}");
+    }
 }
 
 #[tokio::test]
