@@ -35,7 +35,7 @@ const KINDS: [(&str, &str); 11] = [
     ("downlink_sent", "down/sent"),
     ("downlink_failed", "down/failed"),
     ("downlink_queued", "down/queued"),
-    ("downlink_queue_invalidated", "down/queue_invalidated"),
+    ("downlink_queue_invalidated", "down/invalidated"),
     ("location_solved", "location/solved"),
     ("service_data", "service/data"),
 ];

@@ -87,7 +87,7 @@ impl Network {
             client.subscribe(&format!("v3/+/devices/+/{kind}")).await;
         }
         // Not those that applications publish.
-        for kind in ["queued", "sent", "ack", "nack", "failed"] {
+        for kind in ["queued", "sent", "ack", "nack", "failed", "invalidated"] {
             client.subscribe(&format!("v3/+/devices/+/down/{kind}")).await;
         }
         client

@@ -55,9 +55,11 @@ async fn a_message_is_published_before_it_is_answered() {
         assert_eq!(message["uplink_message"]["f_cnt"], counter);
         assert_eq!(message["uplink_message"]["decoded_payload"], json!({"n": 1}));
     }
-    let join = things_stack_uplink("dev1", 3, "AQ==").to_string().replace("uplink_message", "join_accept");
-    assert_eq!(post(address, &[("x-downlink-apikey", THINGS_STACK_KEY)], join).await.status(), 200);
-    assert_eq!(application.next().await.topic, topic("dev1", "join"));
+    for (member, kind) in [("join_accept", "join"), ("downlink_queue_invalidated", "down/invalidated")] {
+        let message = things_stack_uplink("dev1", 3, "AQ==").to_string().replace("uplink_message", member);
+        assert_eq!(post(address, &[("x-downlink-apikey", THINGS_STACK_KEY)], message).await.status(), 200);
+        assert_eq!(application.next().await.topic, topic("dev1", kind));
+    }
 }
 
 #[tokio::test]
