@@ -238,6 +238,7 @@ mod tests {
             (r#"{"hex": "01", "variables": "x"}"#, "variables not valid: it must be a JSON object"),
             (r#"{"hex": "01", "dialect": "goja"}"#, "dialect not valid: it must be one of ts013, v2, chirpstack3"),
             (r#"{"hex": "01", "port": 256}"#, "256"),
+            (r#"{"hex": "01", "time": "2300-01-01T00:00:00Z"}"#, "between the years 1678 and 2261"),
             (r#"{"hex": "01", "fport": 1}"#, "unknown field `fport`"),
         ] {
             let told = read(json).err().unwrap_or_default();

@@ -37,4 +37,4 @@ pub use scope::{Scope, ScopeError};
 pub use serde;
 pub use service::{ServiceName, UnknownService};
 pub use text::is_line;
-pub use time::{Clock, Timestamp};
+pub use time::{Clock, InvalidTimestamp, Timestamp};

@@ -70,12 +70,23 @@ impl Timestamp {
     }
 }
 
-impl FromStr for Timestamp {
-    type Err = time::error::Parse;
+/// Why a text is not a point in time.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidTimestamp {
+    /// It is not in the form of RFC 3339.
+    #[error(transparent)]
+    Malformed(#[from] time::error::Parse),
+    /// Nanoseconds since 1970 cannot express it.
+    #[error("it must be between the years 1678 and 2261")]
+    OutOfRange,
+}
 
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
+impl FromStr for Timestamp {
+    type Err = InvalidTimestamp;
+
+    fn from_str(text: &str) -> Result<Self, InvalidTimestamp> {
         let nanos = OffsetDateTime::parse(text, &Rfc3339)?.unix_timestamp_nanos();
-        Ok(Self(nanos.clamp(i64::MIN.into(), i64::MAX.into()) as i64))
+        i64::try_from(nanos).map(Self).map_err(|_| InvalidTimestamp::OutOfRange)
     }
 }
 
@@ -113,6 +124,16 @@ mod tests {
         assert_eq!(moment.to_rfc3339(), "2017-01-17T14:47:09.74Z");
         assert_eq!(moment.to_rfc3339_millis(), "2017-01-17T14:47:09.740Z");
         assert_eq!(moment.to_rfc3339().parse(), Ok(moment));
+    }
+
+    #[test]
+    fn a_time_that_cannot_be_expressed_is_refused() {
+        for text in ["1677-01-01T00:00:00Z", "2262-12-31T00:00:00Z", "9999-12-31T23:59:59.5+01:00"] {
+            assert_eq!(text.parse::<Timestamp>(), Err(InvalidTimestamp::OutOfRange), "{text}");
+        }
+        for text in ["", "2026-11-22", "2026-13-01T00:00:00Z"] {
+            assert!(matches!(text.parse::<Timestamp>(), Err(InvalidTimestamp::Malformed(_))), "{text}");
+        }
     }
 
     #[test]
