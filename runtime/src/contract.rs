@@ -6,6 +6,7 @@ pub(crate) mod failure;
 #[allow(dead_code, reason = "compiled into the guest too")]
 pub(crate) mod guest_limits;
 pub(crate) mod input;
+pub(crate) mod refused_import;
 pub(crate) mod reply;
 pub(crate) mod sanitize;
 pub(crate) mod sources;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::contract::failure::Failure;
+use crate::contract::refused_import;
 use crate::contract::reply;
 use crate::contract::sources::{Sources, SourcesHash};
 use crate::contract::wire::{FailureKind, Slot};
@@ -129,7 +130,8 @@ impl Engine {
             timed: false,
         };
         let run = instance.run(&self.host, &task);
-        let dialects = reply::load(&run.reply?, limits).ok_or_else(|| Failure::malformed_reply(Slot::Decoder))??;
+        let loaded = reply::load(&run.reply?, limits).ok_or_else(|| Failure::malformed_reply(Slot::Decoder))?;
+        let dialects = loaded.map_err(|failure| refused_import::locate(failure, sources))?;
         let guest = &self.host.guest;
         let metadata = Metadata { guest: guest.digest, hash, dialects, fuel: run.fuel };
         let module = Module::diff(guest, instance.memory(), &metadata, self.cache.key())
