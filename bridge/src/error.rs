@@ -2,6 +2,7 @@
 
 use std::{io, path::PathBuf};
 
+use server::secret_file::SecretFileError;
 use types::{Kind, Kinded};
 
 /// Why a bridge cannot start. While it runs, failures are events, logs and metrics.
@@ -25,12 +26,9 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
-    /// A file that must hold a secret is empty.
-    #[error("the file `{}` is empty: write the password or API key to it", path.display())]
-    Empty {
-        /// The path of the file.
-        path: PathBuf,
-    },
+    /// A file has no secret.
+    #[error(transparent)]
+    Secret(#[from] SecretFileError),
     /// Another process uses the same directory.
     #[error(
         "another bridge runs with the directory `{}`: stop it, or give this one its own with --data",
@@ -58,8 +56,8 @@ pub enum Error {
 impl Kinded for Error {
     fn kind(&self) -> Kind {
         match self {
-            Self::Setting { .. } | Self::Empty { .. } => Kind::Invalid,
-            Self::File { .. } => Kind::Unavailable,
+            Self::Setting { .. } | Self::Secret(SecretFileError::Empty { .. }) => Kind::Invalid,
+            Self::File { .. } | Self::Secret(SecretFileError::Unreadable { .. }) => Kind::Unavailable,
             Self::Locked { .. } => Kind::Conflict,
             Self::Api { source, .. } | Self::Client(source) => source.kind(),
         }

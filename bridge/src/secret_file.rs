@@ -1,123 +1,12 @@
-//! Files that settings name, and secrets in them, which may be replaced while a bridge runs.
+//! Files that settings name.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{fs, path::Path};
 
-use tokio::time::Instant;
-use types::Secret;
+pub(crate) use server::secret_file::{SecretFile, read_secret};
 
 use crate::Error;
 
-/// How long what was read is used before the file is read again.
-const REREAD_INTERVAL: Duration = Duration::from_secs(1);
-
-/// A file with a secret.
-#[derive(Clone)]
-pub(crate) struct SecretFile {
-    /// None for a secret that is a setting itself.
-    path: Option<PathBuf>,
-    last: Arc<Mutex<Last>>,
-}
-
-/// What the last attempt to read the file showed.
-struct Last {
-    when: Instant,
-    secret: Secret,
-    /// Whether the file could be read, and the secret is what it has.
-    is_current: bool,
-}
-
-impl SecretFile {
-    /// Reads the file for the first time.
-    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
-        Ok(Self::with(Some(path.to_owned()), read_secret(path)?))
-    }
-
-    /// A secret that is in no file.
-    pub(crate) fn given(secret: Secret) -> Self {
-        Self::with(None, secret)
-    }
-
-    fn with(path: Option<PathBuf>, secret: Secret) -> Self {
-        let last = Last { when: Instant::now(), secret, is_current: true };
-        Self { path, last: Arc::new(Mutex::new(last)) }
-    }
-
-    /// What the file has, or had when it could be read last: to log in somewhere.
-    pub(crate) fn current(&self) -> Secret {
-        self.read_again().secret.clone()
-    }
-
-    /// What the file has, to compare with what others bring; none while it cannot be read, because what it had may have
-    /// been revoked.
-    pub(crate) fn verified(&self) -> Option<Secret> {
-        let last = self.read_again();
-        last.is_current.then(|| last.secret.clone())
-    }
-
-    /// Reads the file if it was not read just before.
-    fn read_again(&self) -> MutexGuard<'_, Last> {
-        // A panic elsewhere leaves the secret usable.
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(path) = self.path.as_ref().filter(|_| last.when.elapsed() >= REREAD_INTERVAL) else { return last };
-        last.when = Instant::now();
-        match read_secret(path) {
-            Ok(secret) => (last.secret, last.is_current) = (secret, true),
-            Err(error) => {
-                if last.is_current {
-                    tracing::warn!(%error, "cannot read a secret again");
-                }
-                last.is_current = false;
-            }
-        }
-        last
-    }
-}
-
-/// Reads a file that holds one line with a secret. An empty one may be about to be written.
-pub(crate) fn read_secret(path: &Path) -> Result<Secret, Error> {
-    let text = read(path)?;
-    match text.trim() {
-        "" => Err(Error::Empty { path: path.to_owned() }),
-        secret => Ok(Secret::new(secret)),
-    }
-}
-
+/// Reads a file.
 pub(crate) fn read(path: &Path) -> Result<String, Error> {
     fs::read_to_string(path).map_err(|source| Error::File { action: "read", path: path.to_owned(), source })
-}
-
-#[cfg(test)]
-mod tests {
-    use tokio::time::advance;
-
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn a_secret_that_was_replaced_is_read_again() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("password");
-        fs::write(&path, "old\n").unwrap();
-        let file = SecretFile::open(&path).unwrap();
-        for secret in ["old", "new"] {
-            fs::write(&path, secret).unwrap();
-            advance(REREAD_INTERVAL).await;
-            assert_eq!((file.current().expose(), file.verified().unwrap().expose()), (secret, secret));
-        }
-        // A file that is being replaced is empty, or gone, for a moment.
-        fs::write(&path, "\n").unwrap();
-        advance(REREAD_INTERVAL).await;
-        assert_eq!((file.current().expose(), file.verified().is_none()), ("new", true));
-        assert!(matches!(SecretFile::open(&path), Err(Error::Empty { .. })));
-        fs::remove_file(&path).unwrap();
-        advance(REREAD_INTERVAL).await;
-        assert_eq!((file.current().expose(), file.verified().is_none()), ("new", true));
-        fs::write(&path, "newest").unwrap();
-        advance(REREAD_INTERVAL).await;
-        assert_eq!((file.current().expose(), file.verified().unwrap().expose()), ("newest", "newest"));
-    }
 }

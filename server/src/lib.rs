@@ -12,6 +12,7 @@ pub mod openapi;
 pub mod private_file;
 pub mod rate_limit;
 pub mod seal;
+pub mod secret_file;
 pub mod serve;
 pub mod settings;
 pub mod shutdown;
