@@ -31,7 +31,7 @@ pub(crate) async fn start(
     }
     let pool = Arc::new(pool::start(&settings.sandbox).await?);
     let codecs = Arc::new(Codecs::open(&settings.codecs, pool, clock, random)?);
-    let router = codecs.router();
+    let router = codecs.router(is_local);
     let (followed, stop) = (codecs.clone(), server.stop.clone());
     tokio::spawn(async move { followed.follow(&stop).await });
     let service = HttpService::new("codecs", router, ErrorFormat::Account);

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use futures::{StreamExt, stream};
 use runtime::Pool;
 use server::status::ErrorChain;
 use tokio::{
@@ -19,6 +20,12 @@ use tokio::{
 
 use self::files::{Found, Stamp};
 use crate::{Error, OpenError, Settings, codec::Codec, metrics, name::CodecName};
+
+/// How many codecs of the directory are loaded at once. One that is saved over HTTP waits behind them.
+const LOADS_MAX: usize = 4;
+
+/// A codec whose file has changed, with the version that is used so far.
+type Changed = (CodecName, Option<Option<Stamp>>, Found);
 
 /// The codecs of a directory.
 pub(crate) struct CodecDirectory {
@@ -134,11 +141,12 @@ impl CodecDirectory {
     /// Loads the codecs, then follows changes of the directory for ever.
     pub(crate) async fn follow(self: &Arc<Self>) {
         let codecs: Vec<_> = self.known().codecs.values().filter_map(|entry| entry.codec.clone()).collect();
-        for codec in codecs {
+        let load = async |codec: Arc<Codec>| {
             if let Err(error) = codec.check().await {
                 tracing::warn!(error = %ErrorChain(&error), "cannot load a codec");
             }
-        }
+        };
+        stream::iter(codecs).for_each_concurrent(LOADS_MAX, load).await;
         let mut ticks = interval(self.refresh_interval);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -159,26 +167,42 @@ impl CodecDirectory {
         self.known().problem.clone().map_or(Ok(()), Err)
     }
 
-    /// Reads what has changed since the last time.
+    /// Reads what has changed since the last time, and loads it while others may save and delete codecs.
     async fn refresh(self: &Arc<Self>) -> Result<(), OpenError> {
+        let changed = self.changed().await?;
+        let load = async |(name, old, found)| {
+            let loaded = self.load(&name, found).await;
+            let _changing = self.changing.lock().await;
+            // Somebody has saved or deleted it in the meantime.
+            if self.stamp(&name) == old {
+                self.adopt(name, loaded);
+            }
+        };
+        stream::iter(changed).for_each_concurrent(LOADS_MAX, load).await;
+        self.count();
+        Ok(())
+    }
+
+    /// Reads the files that have changed, and forgets those that are gone.
+    async fn changed(self: &Arc<Self>) -> Result<Vec<Changed>, OpenError> {
         let _changing = self.changing.lock().await;
         let stamp = |(name, entry): (&CodecName, &Entry)| Some((name.clone(), entry.stamp?));
         let stamps = self.known().codecs.iter().filter_map(stamp).collect();
         let this = self.clone();
         let found = blocking(move || this.scan(&stamps)).await?;
         self.known().codecs.retain(|name, _| found.contains_key(name));
-        for (name, found) in found {
-            if found.text.is_some() {
-                self.adopt(name, found).await;
-            }
-        }
-        self.count();
-        Ok(())
+        let is_changed = found.into_iter().filter(|(_, found)| found.text.is_some());
+        Ok(is_changed.map(|(name, found)| (name.clone(), self.stamp(&name), found)).collect())
     }
 
-    /// Replaces a codec whose file has changed, unless the new text cannot be used.
-    async fn adopt(&self, name: CodecName, found: Found) {
-        let mut new = self.entry(&name, found);
+    /// The version of a file that is used, or was tried; none outside for a codec that is not known.
+    fn stamp(&self, name: &CodecName) -> Option<Option<Stamp>> {
+        self.known().codecs.get(name).map(|entry| entry.stamp)
+    }
+
+    /// What a file has, and why it cannot be used.
+    async fn load(&self, name: &CodecName, found: Found) -> (Entry, Option<String>) {
+        let mut new = self.entry(name, found);
         let problem = match (&new.codec, &new.problem) {
             (Some(codec), None) => codec.check().await.err().map(|error| {
                 if error.may_pass() {
@@ -188,6 +212,11 @@ impl CodecDirectory {
             }),
             (_, problem) => problem.clone(),
         };
+        (new, problem)
+    }
+
+    /// Replaces a codec whose file has changed, unless the new text cannot be used.
+    fn adopt(&self, name: CodecName, (new, problem): (Entry, Option<String>)) {
         let mut known = self.known();
         let old = known.codecs.get_mut(&name);
         match (problem, old) {

@@ -51,6 +51,12 @@ pub(crate) enum Error {
     /// The key is missing or wrong.
     #[error("key missing or wrong: send it as `Authorization: Bearer KEY`")]
     Unauthenticated,
+    /// The key cannot be compared with the right one.
+    #[error("the key cannot be checked now: the service cannot read its file, or there is no key in it")]
+    Unverified,
+    /// A request names a host that is not this service's.
+    #[error("the service does not answer for this host: add it to `codecs.hosts`, or set `codecs.key_file`")]
+    Host,
     /// Codecs cannot be changed over HTTP without a key.
     #[error("codecs can only be changed by whoever has the key: set `codecs.key_file`")]
     ReadOnly,
@@ -127,8 +133,8 @@ impl Kinded for Error {
             Self::Invalid { .. } | Self::Codec { .. } | Self::Empty(_) | Self::NoFunction { .. } => Kind::Invalid,
             Self::NotFound(_) => Kind::NotFound,
             Self::Unauthenticated => Kind::Unauthenticated,
-            Self::ReadOnly | Self::Full(_) => Kind::Denied,
-            Self::Busy | Self::Unreadable { .. } => Kind::Unavailable,
+            Self::ReadOnly | Self::Full(_) | Self::Host => Kind::Denied,
+            Self::Busy | Self::Unreadable { .. } | Self::Unverified => Kind::Unavailable,
             Self::Change(_) => Kind::Internal,
         }
     }

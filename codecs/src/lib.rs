@@ -10,7 +10,7 @@ mod name;
 mod rest;
 mod settings;
 
-use std::{fs, sync::Arc};
+use std::sync::Arc;
 
 use axum::Router;
 use runtime::Pool;
@@ -41,14 +41,10 @@ impl Codecs {
     ) -> Result<Self, OpenError> {
         metrics::describe();
         let directory = Arc::new(CodecDirectory::open(settings, pool)?);
-        let key = settings.key_file.as_deref().map(|path| {
-            let text =
-                fs::read_to_string(path).map_err(|source| OpenError::KeyFile { path: path.to_owned(), source })?;
-            Key::parse(&text).ok_or_else(|| OpenError::KeyTooShort(path.to_owned()))
-        });
         let service = Service {
             directory: directory.clone(),
-            key: key.transpose()?,
+            key: settings.key_file.as_deref().map(Key::open).transpose()?,
+            hosts: settings.hosts.clone(),
             clock,
             random,
             batch_max: settings.batch_max,
@@ -61,9 +57,9 @@ impl Codecs {
         self.directory.list().len()
     }
 
-    /// The API, and `/openapi.json`, which describes it.
-    pub fn router(&self) -> Router {
-        rest::router(self.service.clone())
+    /// The API, and `/openapi.json`, which describes it. `is_local` if only this machine reaches it.
+    pub fn router(&self, is_local: bool) -> Router {
+        rest::router(self.service.clone(), is_local)
     }
 
     /// Makes `/readyz` fail while the directory cannot be read.

@@ -3,6 +3,7 @@
 mod codecs;
 mod emqx;
 mod error;
+mod host;
 mod key;
 mod run;
 
@@ -33,6 +34,8 @@ pub(crate) struct Service {
     pub(crate) directory: Arc<CodecDirectory>,
     /// None if everybody may run codecs, and nobody may change them.
     pub(crate) key: Option<Key>,
+    /// The hosts that it answers for besides this machine.
+    pub(crate) hosts: Vec<String>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
     /// Maximum number of messages in one request.
@@ -45,7 +48,7 @@ struct NamePath(CodecName);
 type Shared = axum::extract::State<Arc<Service>>;
 
 /// The routes, and `/openapi.json`, which describes them.
-pub(crate) fn router(service: Arc<Service>) -> Router {
+pub(crate) fn router(service: Arc<Service>, is_local: bool) -> Router {
     let about = About {
         title: "Airlock codecs",
         description: "Runs codecs on messages, each in a fresh sandbox with limits on time and memory. With a key file, \
@@ -56,7 +59,12 @@ pub(crate) fn router(service: Arc<Service>) -> Router {
         failures: &[Kind::Unauthenticated, Kind::Unavailable, Kind::Exhausted],
     };
     let (router, document) = openapi::generate(about, routes);
-    let router = router.layer(from_fn_with_state(service.clone(), key::check));
+    let router = match (&service.key, is_local) {
+        (Some(_), _) => router.layer(from_fn_with_state(service.clone(), key::check)),
+        (None, true) => router.layer(from_fn_with_state(service.clone(), host::check)),
+        // Whoever reaches it may use it.
+        (None, false) => router,
+    };
     router.route("/openapi.json", openapi::serve(&document)).with_state(service)
 }
 

@@ -16,6 +16,9 @@ pub struct Settings {
     /// File with the key that every request must then bring, as `Authorization: Bearer KEY`. Without it, everybody who
     /// reaches the address can run codecs, and nobody can change them.
     pub key_file: Option<PathBuf>,
+    /// The names of the service, where only this machine reaches it and there is no key: it answers for no other host,
+    /// besides `localhost` and IP addresses. A proxy may pass on its own name.
+    pub hosts: Vec<String>,
     /// How often the directory is read again, in milliseconds.
     pub refresh_interval_ms: u64,
     /// Maximum number of codecs.
@@ -30,6 +33,7 @@ impl Default for Settings {
             dir: None,
             listen: "127.0.0.1:8090".to_owned(),
             key_file: None,
+            hosts: Vec::new(),
             refresh_interval_ms: 1000,
             codecs_max: 10_000,
             batch_max: 1000,

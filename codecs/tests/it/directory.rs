@@ -91,6 +91,22 @@ async fn goes_on_without_its_directory_and_says_so() {
     service.until("the recovery", async || service.health.report().await.is_ready()).await;
 }
 
+#[tokio::test]
+async fn codecs_that_take_long_to_load_hold_up_nobody_who_saves_one() {
+    const COUNT: usize = 24;
+    let service = Service::with_key(&[]).await;
+    for number in 0..COUNT {
+        replace(&service.file(&format!("loop{number}.js")), "while (true) {}");
+    }
+    let loaded = async || list(&service).await.as_array().unwrap().len();
+    service.until("the first", async || loaded().await > 0).await;
+    // A codec of no other test, with which it would share the sandboxes.
+    assert_eq!(service.send(Method::PUT, "/codecs/saved", BYTE).await.status(), 201);
+    // The others are still being loaded.
+    assert!(loaded().await < COUNT);
+    assert_eq!(service.value("saved").await, json!({"value": 42}));
+}
+
 async fn list(service: &Service) -> Value {
     service.send(Method::GET, "/codecs", "").await.json::<Value>().await.unwrap()["codecs"].take()
 }

@@ -17,7 +17,7 @@ use server::{
     system::{OsRandom, SystemClock},
     telemetry::Health,
 };
-use tempfile::TempDir;
+use tempfile::{NamedTempFile, TempDir};
 use tokio_util::sync::CancellationToken;
 
 pub const KEY: &str = "0123456789abcdef";
@@ -32,6 +32,7 @@ pub const BYTE: &str = "function decodeUplink(input) { return { data: { value: i
 pub struct Service {
     pub dir: TempDir,
     pub health: Health,
+    pub key_file: Option<NamedTempFile>,
     url: String,
     stop: CancellationToken,
 }
@@ -55,9 +56,12 @@ impl Service {
 
     /// A service with a key.
     pub async fn with_key(codecs: &[(&str, &str)]) -> Self {
-        let file = tempfile::NamedTempFile::new().unwrap();
+        let file = NamedTempFile::new().unwrap();
         fs::write(file.path(), format!("{KEY}\n")).unwrap();
-        Self::start(codecs, Settings { key_file: Some(file.path().to_owned()), ..Settings::default() }).await
+        let settings = Settings { key_file: Some(file.path().to_owned()), ..Settings::default() };
+        let mut service = Self::start(codecs, settings).await;
+        service.key_file = Some(file);
+        service
     }
 
     pub async fn start(codecs: &[(&str, &str)], settings: Settings) -> Self {
@@ -72,13 +76,13 @@ impl Service {
         codecs.report_to(&health);
         let server = Server { settings: ServeSettings::default(), random: Arc::new(OsRandom), stop: stop.clone() };
         let listeners = Listeners::new().plain("127.0.0.1:0").await.unwrap();
-        let router = codecs.router();
+        let router = codecs.router(true);
         let service = HttpService::new("codecs", router, ErrorFormat::Account);
         let serving = server.start(service, listeners);
         let url = format!("http://{}", serving.addresses()[0]);
         let stopped = stop.clone();
         tokio::spawn(async move { codecs.follow(&stopped).await });
-        Self { dir, health, url, stop }
+        Self { dir, health, key_file: None, url, stop }
     }
 
     pub fn file(&self, name: &str) -> PathBuf {
@@ -97,6 +101,12 @@ impl Service {
         let request = client.request(method, format!("{}{path}", self.url));
         let request = credentials.iter().fold(request, |request, value| request.header("authorization", value));
         request.send().await.unwrap()
+    }
+
+    /// Sends a request for a host.
+    pub async fn send_to(&self, host: &str, path: &str) -> Response {
+        let client = reqwest::Client::builder().tls_certs_only([]).build().unwrap();
+        client.get(format!("{}{path}", self.url)).header("host", host).send().await.unwrap()
     }
 
     /// Sends JSON to a codec; returns the status and the body.

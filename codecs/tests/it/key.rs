@@ -48,6 +48,47 @@ async fn only_the_key_itself_will_do() {
 }
 
 #[tokio::test]
+async fn a_key_that_was_replaced_is_not_accepted_any_more() {
+    let service = Service::with_key(&[("byte", BYTE)]).await;
+    let path = service.key_file.as_ref().unwrap().path();
+    let other = KEY.replace('0', "1");
+    let status = async |key: &str| {
+        let credentials = [format!("Bearer {key}")];
+        service.send_with(Method::GET, "/codecs", &credentials).await.status().as_u16()
+    };
+    fs::write(path, &other).unwrap();
+    service.until("the new key", async || status(&other).await == 200).await;
+    assert_eq!(status(KEY).await, 401);
+    // Nobody can say which key is right.
+    for text in ["", "short", "two words of a key"] {
+        fs::write(path, text).unwrap();
+        service.until("the refusal", async || status(&other).await == 503).await;
+        fs::write(path, &other).unwrap();
+        service.until("the key", async || status(&other).await == 200).await;
+    }
+}
+
+/// A web page could let the name of its host lead to this machine.
+#[tokio::test]
+async fn without_a_key_a_local_service_answers_for_its_own_hosts_only() {
+    let settings = Settings { hosts: vec!["codecs.example".to_owned()], ..Settings::default() };
+    let service = Service::start(&[("byte", BYTE)], settings).await;
+    for (host, status) in [
+        ("localhost:8090", 200),
+        ("127.0.0.1", 200),
+        ("[::1]:8090", 200),
+        ("Codecs.example:443", 200),
+        ("evil.example:8090", 403),
+        ("evil.codecs.example", 403),
+        ("", 403),
+    ] {
+        assert_eq!(service.send_to(host, "/codecs/byte").await.status(), status, "{host}");
+    }
+    let service = Service::with_key(&[("byte", BYTE)]).await;
+    assert_eq!(service.send_to("evil.example", "/codecs/byte").await.status(), 401);
+}
+
+#[tokio::test]
 async fn without_a_key_nobody_changes_codecs() {
     let service = Service::with(&[("byte", BYTE)]).await;
     for method in [Method::PUT, Method::DELETE] {
@@ -76,9 +117,11 @@ async fn saves_replaces_and_deletes_codecs() {
 #[tokio::test]
 async fn a_codec_that_cannot_be_loaded_is_not_saved() {
     let service = Service::with_key(&[("byte", BYTE)]).await;
-    let response = service.send(Method::PUT, "/codecs/byte", "function decodeUplink(i) {\n  retrn 1;\n}").await;
-    let (status, body) = (response.status(), response.json::<Value>().await.unwrap());
-    assert_eq!((status.as_u16(), &body["kind"], &body["line"]), (400, &json!("syntax"), &json!(2)), "{body}");
+    for text in ["function decodeUplink(i) {\n  retrn 1;\n}", "\nimport fs from 'fs';\nfunction decodeUplink(i) {}"] {
+        let response = service.send(Method::PUT, "/codecs/byte", text).await;
+        let (status, body) = (response.status(), response.json::<Value>().await.unwrap());
+        assert_eq!((status.as_u16(), &body["kind"], &body["line"]), (400, &json!("syntax"), &json!(2)), "{body}");
+    }
     assert_eq!(service.send(Method::PUT, "/codecs/byte", vec![0xff]).await.status(), 400);
     assert_eq!(fs::read_to_string(service.file("byte.js")).unwrap(), BYTE);
     assert_eq!(service.value("byte").await, json!({"value": 42}));
