@@ -23,7 +23,7 @@ pub enum Error {
     #[error(transparent)]
     Id(#[from] types::IdError),
     /// It does not exist on this handler.
-    #[error("{what} {id} not found on this handler")]
+    #[error("{what} {id} not found")]
     NotFound {
         /// What it is, such as `Device`.
         what: &'static str,

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use axum::http::HeaderMap;
 use futures::stream::Empty;
+
 use tokio::{sync::Mutex, time::Instant};
 use tonic::{
     Request, Response, Status,
@@ -40,6 +42,17 @@ pub fn number<E>(
     refuse: impl FnOnce(&'static str, &'static str) -> E,
 ) -> Result<usize, E> {
     let Some(value) = metadata.get(name) else { return Ok(0) };
+    let number = value.to_str().ok().and_then(|text| text.parse().ok());
+    number.ok_or_else(|| refuse(name, "must be a whole number from 0 up"))
+}
+
+/// The same number in a header of an HTTP request, as a gRPC gateway maps it: `Grpc-Metadata-Limit`.
+pub fn number_in_header<E>(
+    headers: &HeaderMap,
+    name: &'static str,
+    refuse: impl FnOnce(&'static str, &'static str) -> E,
+) -> Result<usize, E> {
+    let Some(value) = headers.get(format!("grpc-metadata-{name}")) else { return Ok(0) };
     let number = value.to_str().ok().and_then(|text| text.parse().ok());
     number.ok_or_else(|| refuse(name, "must be a whole number from 0 up"))
 }

@@ -104,7 +104,7 @@ async fn offers_a_test_before_saving_a_function() {
     assert!(!failed.status.success() && said.contains("nothing was changed") && said.contains("Error: no"), "{said}");
     assert!(line.typed(&["applications", "pf"]).contains("// no decoder"));
     let said = printed(&line.network.type_at_terminal(&set, "\n00\n7\n"));
-    for expected in ["decoder: 7", r#"Fields: {"p":7}"#, "The message is valid", "Updated application my-app"] {
+    for expected in ["Decoder: 7", r#"Fields: {"p":7}"#, "The message is valid", "Updated application my-app"] {
         assert!(said.contains(expected), "{expected}: {said}");
     }
     std::fs::write(line.network.dir.path().join("decoder.js"), "function Encoder(f) { return [f.led]; }").unwrap();

@@ -13,8 +13,19 @@ struct Requests<'a> {
 
 impl Requests<'_> {
     async fn ask(&self, method: &str, path: &str, body: Value) -> (u16, Value, Vec<String>) {
+        self.ask_with(method, path, body, &[]).await
+    }
+
+    async fn ask_with(
+        &self,
+        method: &str,
+        path: &str,
+        body: Value,
+        headers: &[(&str, &str)],
+    ) -> (u16, Value, Vec<String>) {
         let url = format!("{}/applications/{}/devices{path}", self.network.handler_http(), self.owner.app_id);
         let request = reqwest::Client::new().request(method.parse().unwrap(), url).json(&body);
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
         let response = request.header("authorization", self.owner.token.to_header()).send().await.unwrap();
         let counts =
             ["grpc-metadata-total", "grpc-metadata-selected"].map(|name| response.headers().get(name).cloned());
@@ -39,20 +50,27 @@ impl Requests<'_> {
     async fn list(&self, query: &str) -> (Vec<String>, Vec<String>) {
         let (status, response, counts) = self.ask("GET", query, json!({})).await;
         assert_eq!(status, 200, "{response}");
-        let devices = response.get("devices").and_then(Value::as_array).cloned().unwrap_or_default();
-        (devices.iter().map(|device| device["dev_id"].as_str().unwrap().to_owned()).collect(), counts)
+        (dev_ids(&response), counts)
     }
+}
+
+fn dev_ids(response: &Value) -> Vec<String> {
+    let devices = response.get("devices").and_then(Value::as_array).into_iter().flatten();
+    devices.map(|device| device["dev_id"].as_str().unwrap().to_owned()).collect()
 }
 
 async fn a_change_keeps_keys_and_address_and_nothing_else(requests: &Requests<'_>) {
     let session = json!({
         "dev_eui": "0102030405060708", "app_key": "2b7e151628aed2a6abf7158809cf4f3c", "dev_addr": "26000001",
         "nwk_s_key": "11".repeat(16), "app_s_key": "22".repeat(16), "f_cnt_up": 7, "uses32_bit_f_cnt": true,
+        // Only the network says when a device was heard.
+        "last_seen": 1,
         "activation_constraints": "abp,local",
     });
     let more = json!({"description": "by the door", "altitude": -3, "attributes": {"floor": "3"}});
     assert_eq!(requests.put("changing", session, more).await, (200, json!({})));
-    assert_eq!(requests.get("changing").await["lorawan_device"]["app_key"], "2B7E151628AED2A6ABF7158809CF4F3C");
+    let stored = &requests.get("changing").await["lorawan_device"];
+    assert_eq!((&stored["app_key"], stored.get("last_seen")), (&json!("2B7E151628AED2A6ABF7158809CF4F3C"), None));
     assert_eq!(requests.put("changing", json!({"dev_addr": "", "app_key": null}), json!({})).await.0, 200);
     let app_id = requests.owner.app_id.as_str();
     let left = json!({
@@ -77,6 +95,10 @@ async fn a_pair_of_euis_belongs_to_one_device(requests: &Requests<'_>) {
         ("one", euis(3), 200),
         ("two", euis(1), 200),
         ("three", euis(2), 200),
+        // So is the AppEUI of a template, which has no DevEUI.
+        ("four", json!({"app_eui": "70B3D57ED0000001"}), 200),
+        ("five", json!({"app_eui": "70B3D57ED0000001"}), 409),
+        ("five", json!({"app_eui": "70B3D57ED0000002"}), 200),
         // Many devices may have no EUIs.
         ("four", json!({}), 200),
         ("five", json!({}), 200),
@@ -126,6 +148,18 @@ async fn lists_come_in_parts_and_say_how_many_there_are(requests: &Requests<'_>)
         let (found, counts) = requests.list(query).await;
         assert_eq!(found, ids, "{query}");
         assert_eq!(counts, ["4", selected], "{query}");
+    }
+    // As a gRPC gateway has it; a query takes precedence.
+    for (query, limit, status, ids) in
+        [("", "2", 200, &["b2", "c3"][..]), ("?limit=1", "2", 200, &["b2"]), ("", "many", 400, &[])]
+    {
+        let headers = [("grpc-metadata-limit", limit), ("grpc-metadata-offset", "1")];
+        let (found, response, _) = requests.ask_with("GET", query, json!({}), &headers).await;
+        assert_eq!(
+            (found, dev_ids(&response)),
+            (status, ids.iter().map(ToString::to_string).collect()),
+            "{query} {limit}"
+        );
     }
 }
 

@@ -42,7 +42,7 @@ async fn dry_runs_over_http_store_nothing() {
         assert!(take_cost(&mut response), "{response}");
         let mut expected = expected;
         expected["payload"] = "Bwg=".into();
-        expected["logs"] = json!([{"function": "decoder", "fields": ["\"got\"", "2"]}]);
+        expected["logs"] = json!([{"function": "Decoder", "fields": ["\"got\"", "2"]}]);
         assert_eq!(response, expected);
     }
     let encoder = "function Encoder(fields) { return [fields.n, 2]; }";
@@ -86,7 +86,7 @@ async fn a_failing_dry_run_returns_logs_line_kind_and_cost() {
         ("function", json!("decoder")),
         ("kind", json!("thrown")),
         ("line", json!(3)),
-        ("logs", json!([{"function": "decoder", "fields": ["\"before\""]}])),
+        ("logs", json!([{"function": "Decoder", "fields": ["\"before\""]}])),
     ] {
         assert_eq!(response[member], expected, "{member}: {response}");
     }

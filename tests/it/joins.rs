@@ -139,11 +139,7 @@ async fn a_refused_join_names_the_reason_and_changes_nothing() {
             (Code::NotFound, "AppKey for device keyless not found"),
             true,
         ),
-        (
-            message(&|it| it.dev_id = "nobody".to_owned()),
-            (Code::NotFound, "Device strict-app:nobody not found on this handler"),
-            true,
-        ),
+        (message(&|it| it.dev_id = "nobody".to_owned()), (Code::NotFound, "Device strict-app:nobody not found"), true),
         (
             message(&|it| it.dev_eui = bytes("0004A30B001C0532")),
             (Code::InvalidArgument, "Activation not valid: AppEUI and DevEUI are not those of the payload"),

@@ -6,12 +6,12 @@ use aide::{OperationInput, generate::GenContext, openapi::Operation};
 use api::rest::discovery::{Announcement, AnnouncementsResponse};
 use axum::{
     extract::{FromRequestParts, Path, Query, State},
-    http::request::Parts,
+    http::{HeaderMap, request::Parts},
     response::{IntoResponse, Response},
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
-use server::{json::Json, openapi, usage::Usage};
+use server::{grpc, json::Json, openapi, usage::Usage};
 use types::{AppEui, AppId, GatewayId, ServiceName};
 
 use super::{ComponentPath, RestResult, Shared, refuse};
@@ -72,7 +72,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PageQuery {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> std::result::Result<Self, Response> {
         let query = Query::<HashMap<String, String>>::try_from_uri(&parts.uri);
-        query.map(|Query(query)| Self(page(&query))).map_err(IntoResponse::into_response)
+        query.map(|Query(query)| Self(page(&query, &parts.headers))).map_err(IntoResponse::into_response)
     }
 }
 
@@ -130,9 +130,9 @@ pub(super) async fn get_by_app_eui(
 }
 
 /// Reads the requested page.
-fn page(query: &HashMap<String, String>) -> Result<Page> {
+fn page(query: &HashMap<String, String>, headers: &HeaderMap) -> Result<Page> {
     let number = |name: &'static str| match query.get(name) {
-        None => Ok(0),
+        None => grpc::number_in_header(headers, name, Error::invalid),
         Some(text) => text.parse().map_err(|_| Error::invalid(name, "must be a whole number from 0 up")),
     };
     Ok(Page { limit: number("limit")?, offset: number("offset")? })

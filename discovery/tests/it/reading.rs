@@ -59,6 +59,8 @@ async fn rest_uses_the_json_of_v2() {
     assert_eq!(get(&discovery, "/announcements/handler/handler-1").await, (200, announcement.clone()));
     assert_eq!(get(&discovery, "/announcements/handler").await, (200, json!({"services": [announcement]})));
     assert_eq!(get(&discovery, "/announcements/handler?limit=1&offset=1").await, (200, json!({})));
+    let paged = reqwest::Client::new().get(discovery.url("/announcements/handler")).header("Grpc-Metadata-Offset", "1");
+    assert_eq!(paged.send().await.unwrap().json::<Value>().await.unwrap(), json!({}));
     assert_eq!(get(&discovery, "/announcements/router").await, (200, json!({})));
     assert_eq!(get(&discovery, "/announcements/unknown").await, (200, json!({})));
 }

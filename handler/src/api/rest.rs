@@ -19,7 +19,7 @@ use api::rest::handler as body;
 use axum::{
     Router,
     extract::{Path, Query, State, rejection::QueryRejection},
-    http,
+    http::{self, HeaderMap},
     response::{AppendHeaders, IntoResponse, Response},
 };
 use schemars::JsonSchema;
@@ -27,6 +27,7 @@ use serde::Deserialize;
 use server::{
     auth::{AuthError, Caller, Presented},
     error_response::ErrorFormat,
+    grpc,
     json::{Empty, Json, JsonObject, fill_from_path},
     openapi::{self, About, OperationExt},
 };
@@ -72,10 +73,10 @@ struct DevicePath {
 struct PageQuery {
     /// How many devices to list at most; 0 lists as many as a response holds.
     #[serde(default)]
-    limit: usize,
+    limit: Option<usize>,
     /// How many devices to skip.
     #[serde(default)]
-    offset: usize,
+    offset: Option<usize>,
 }
 
 /// Names an application; other members are checked, but not used.
@@ -227,11 +228,15 @@ async fn list_devices(
     State(operations): Shared,
     Path(path): Path<ApplicationPath>,
     query: Result<Query<PageQuery>, QueryRejection>,
+    headers: HeaderMap,
     Presented(caller): Presented,
 ) -> HttpResult<DevicePageResponse> {
     let app_id = app_id(&path.app_id)?;
     let Query(PageQuery { limit, offset }) =
         query.map_err(|_| Error::invalid("Limit or offset", "must be whole numbers from 0 up"))?;
+    let header = |name| grpc::number_in_header(&headers, name, Error::invalid);
+    let limit = limit.map_or_else(|| header("limit"), Ok)?;
+    let offset = offset.map_or_else(|| header("offset"), Ok)?;
     let page = operations.list_devices(caller?, &app_id, offset, limit).await?;
     Ok(DevicePageResponse(page))
 }

@@ -131,7 +131,8 @@ impl From<LorawanDevice> for Lorawan {
             disable_f_cnt_check: body.disable_f_cnt_check,
             uses32_bit_f_cnt: body.uses32_bit_f_cnt,
             activation_constraints: if constraints.is_empty() { "local".to_owned() } else { constraints },
-            last_seen: body.last_seen,
+            // The network says it, not the caller.
+            last_seen: 0,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use types::{AppEui, DevEui};
 
-/// The EUIs of a device that is not a template.
+/// The EUIs of a device; the DevEUI of a template is zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Euis {
     pub(crate) app_eui: AppEui,

@@ -182,7 +182,7 @@ impl Devices {
     }
 }
 
-/// Where the store says which device has these EUIs; none for a template.
+/// Where the store says which device has these EUIs, if it has any.
 pub(super) fn eui_key(device: &Device) -> Result<Option<Key>, Error> {
     device.euis().map(|euis| store_keys::eui(&device.app_id, euis)).transpose()
 }

@@ -1,4 +1,5 @@
-//! Claiming EUIs: a pair of AppEUI and DevEUI belongs to at most one device of all applications.
+//! Claiming EUIs: a pair of AppEUI and DevEUI belongs to at most one device of all applications. A template has no
+//! DevEUI, so there is one for each AppEUI.
 //!
 //! Applications have tags of their own, so no commit covers two of them, and the holder of a pair is a record under the
 //! pair's own tag. First the application records that it is claiming the pair, then it becomes the holder, then the
@@ -22,10 +23,10 @@ use crate::{
 const CLAIM_AGE_MAX: Duration = Duration::from_secs(600);
 
 impl Device {
-    /// Its EUIs; none for a template.
+    /// Its EUIs; none if both are zero, because then nothing joins with them.
     pub(super) fn euis(&self) -> Option<Euis> {
         let (app_eui, dev_eui) = (self.lorawan.app_eui, self.lorawan.dev_eui);
-        (!self.is_template()).then_some(Euis { app_eui, dev_eui })
+        (!dev_eui.is_zero() || !app_eui.is_zero()).then_some(Euis { app_eui, dev_eui })
     }
 }
 
@@ -130,6 +131,9 @@ impl Devices {
 }
 
 /// The same for devices of the caller's application and of others, so as not to reveal whose it is.
-fn taken(euis: Euis) -> Error {
-    Error::already_exists("Device with AppEUI and DevEUI", euis.dev_eui)
+fn taken(Euis { app_eui, dev_eui }: Euis) -> Error {
+    if dev_eui.is_zero() {
+        return Error::already_exists("Registration template with AppEUI", app_eui);
+    }
+    Error::already_exists("Device with AppEUI and DevEUI", dev_eui)
 }

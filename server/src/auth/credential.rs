@@ -67,7 +67,8 @@ impl OperationInput for Presented {
 /// Returns the credential of an HTTP or gRPC request, if it has one.
 ///
 /// `Authorization` takes precedence over `token`, and `token` over `key`, as in v2; an empty value counts as absent. A
-/// repeated header is refused. Query strings, cookies and bodies are never read.
+/// header with two different values is refused; v2's network brokers send the same token twice. Query strings, cookies
+/// and bodies are never read.
 pub fn credential_of(headers: &HeaderMap) -> Result<Option<Credential>, AuthError> {
     let Some((header, _)) = credential_header(headers) else { return Ok(None) };
     let text = single(headers, header)?;
@@ -87,8 +88,10 @@ pub(crate) fn credential_header(headers: &HeaderMap) -> Option<(&'static str, &H
 
 fn single<'a>(headers: &'a HeaderMap, header: &'static str) -> Result<&'a str, AuthError> {
     let mut values = headers.get_all(header).iter();
-    match (values.next(), values.next()) {
-        (Some(value), None) => Ok(value.to_str().map_err(|_| AuthError::Text { header })?.trim()),
-        _ => Err(AuthError::Repeated { header }),
+    let repeated = AuthError::Repeated { header };
+    let Some(value) = values.next() else { return Err(repeated) };
+    if values.any(|other| other != value) {
+        return Err(repeated);
     }
+    Ok(value.to_str().map_err(|_| AuthError::Text { header })?.trim())
 }

@@ -75,7 +75,10 @@ async fn registers_a_template_for_joining_devices() {
     assert_eq!(line.device("a-prefix-of-19-char", "DevEUI"), "");
     assert!(line.typed(&["devices", "list"]).contains("register on join"));
 
-    // A second template uses the access key of the first.
+    // There is one template for each AppEUI. The next one uses the access key of the first.
+    let (_, error) = line.refused(&["devices", "register", "on-join", "second"], "");
+    assert!(error.contains("Registration template with AppEUI"), "{error}");
+    line.typed(&["devices", "delete", "a-prefix-of-19-char", "--yes"]);
     line.typed(&["devices", "register", "on-join", "second"]);
     let info = line.typed(&["applications", "info"]);
     let keys: Vec<_> = info.lines().filter(|line| line.trim().starts_with("register-on-join")).collect();

@@ -234,7 +234,7 @@ MANAGE = [
             payload=b"\x05\x06",
             fields='{"first":5,"port":9,"twice":10}',
             valid=True,
-            logs=[log("decoder", '"got"', "[5,6]")],
+            logs=[log("Decoder", '"got"', "[5,6]")],
         ),
     ),
     (
@@ -242,7 +242,7 @@ MANAGE = [
         uplink(b"\x80"),
         KEY,
         handler.DryUplinkResult(
-            payload=b"\x80", fields='{"first":128,"port":9,"twice":256}', logs=[log("decoder", '"got"', "[128]")]
+            payload=b"\x80", fields='{"first":128,"port":9,"twice":256}', logs=[log("Decoder", '"got"', "[128]")]
         ),
     ),
     ("DryUplink", handler.DryUplinkMessage(payload=b"\x05"), KEY, INVALID),
@@ -250,7 +250,7 @@ MANAGE = [
         "DryDownlink",
         downlink(fields='{"led": 3}'),
         KEY,
-        handler.DryDownlinkResult(payload=b"\x03\x09", logs=[log("encoder", '{"port":9}')]),
+        handler.DryDownlinkResult(payload=b"\x03\x09", logs=[log("Encoder", '{"port":9}')]),
     ),
     ("DryDownlink", downlink(payload=b"\x07"), KEY, handler.DryDownlinkResult(payload=b"\x07")),
     ("DryDownlink", downlink(payload=b"\x07", fields="{}"), KEY, INVALID),

@@ -5,6 +5,8 @@ use api::{
     rest::handler::HandlerApplication,
 };
 
+use runtime::Slot;
+
 use crate::{
     Error, FunctionError,
     application::SentApplication,
@@ -79,5 +81,15 @@ pub(crate) fn dry_run_application(message: Option<api::handler::Application>) ->
 }
 
 fn entry(entry: runtime::LogEntry) -> LogEntry {
-    LogEntry { function: entry.slot.name().to_owned(), fields: entry.fields }
+    LogEntry { function: v2_name(entry.slot).to_owned(), fields: entry.fields }
+}
+
+/// The name of a function in v2, whatever its calling convention is.
+fn v2_name(slot: Slot) -> &'static str {
+    match slot {
+        Slot::Decoder => "Decoder",
+        Slot::Converter => "Converter",
+        Slot::Validator => "Validator",
+        Slot::Encoder => "Encoder",
+    }
 }
