@@ -12,7 +12,7 @@ use types::{AppId, Credential, Secret};
 use crate::{
     Authenticator, Refusal,
     connect_limits::ConnectLimits,
-    limits::{CLIENT_PACKET_BYTES_MAX, RECEIVE_MAX, TOPIC_ALIASES_MAX},
+    limits::{CLIENT_PACKET_BYTES_MAX, PROPERTIES_BYTES_MAX, RECEIVE_MAX, TOPIC_ALIASES_MAX},
     message::{Level, Message},
     packet::{ControlPacket, forwarded},
     permissions::Permissions,
@@ -93,6 +93,9 @@ impl Connect {
         }
         if packet.client_id.len() > CLIENT_ID_BYTES_MAX || (packet.client_id.is_empty() && needs_client_id(&packet)) {
             return Err(ReasonCode::ClientIdentifierNotValid.into());
+        }
+        if [&packet.properties, &packet.will_properties].iter().any(|it| it.encoded_len() > PROPERTIES_BYTES_MAX) {
+            return Err(ReasonCode::PacketTooLarge.into());
         }
         if packet.properties.contains(PropertyId::AuthenticationMethod) {
             return Err(ReasonCode::BadAuthenticationMethod.into());

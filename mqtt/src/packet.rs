@@ -62,6 +62,7 @@ impl ControlPacket {
             return Ok(None);
         }
         let header = arrived[0];
+        check_flags(header)?;
         arrived.advance(header_bytes);
         Ok(Some(Self { header, body: arrived.split_to(length).freeze() }))
     }
@@ -97,7 +98,11 @@ impl ControlPacket {
 
     pub(crate) fn subscribe(&self, version: u8) -> Result<SubscribePacket, MqttError> {
         let header = self.fixed_header(PacketType::Subscribe);
-        SubscribePacket::decode_body_with_version(&mut self.body.clone(), &header, version.max(4))
+        let packet = SubscribePacket::decode_body_with_version(&mut self.body.clone(), &header, version.max(4))?;
+        if version < 5 {
+            check_requested_qos(self.body.slice(2..))?;
+        }
+        Ok(packet)
     }
 
     pub(crate) fn unsubscribe(&self, version: u8) -> Result<UnsubscribePacket, MqttError> {
@@ -229,6 +234,32 @@ fn append_header(bytes: &mut Vec<u8>, header: u8, mut length: usize) {
         }
         bytes.push(low | 0x80);
     }
+}
+
+/// Only those of a PUBLISH say something.
+fn check_flags(header: u8) -> Result<(), MqttError> {
+    let expected = match PacketType::from_u8(header >> 4) {
+        Some(PacketType::Publish) => return Ok(()),
+        Some(PacketType::PubRel | PacketType::Subscribe | PacketType::Unsubscribe) => 2,
+        _ => 0,
+    };
+    if header & 0x0f == expected {
+        return Ok(());
+    }
+    Err(MqttError::MalformedPacket("the flags are not those of the packet's type".to_owned()))
+}
+
+/// Refuses QoS 3 in the filters of a SUBSCRIBE of MQTT 3, which decoding takes for another.
+fn check_requested_qos(mut filters: Bytes) -> Result<(), MqttError> {
+    let malformed = |_| MqttError::MalformedPacket("a subscription is cut short".to_owned());
+    while filters.has_remaining() {
+        let length = filters.try_get_u16().map_err(malformed)?;
+        filters.advance(filters.len().min(length.into()));
+        if filters.try_get_u8().map_err(malformed)? > 2 {
+            return Err(MqttError::MalformedPacket("a subscription asks for an unknown QoS".to_owned()));
+        }
+    }
+    Ok(())
 }
 
 /// The Remaining Length, one to four bytes of seven bits each, and where it ends; none if it is incomplete.

@@ -50,7 +50,7 @@ impl Login {
         Self { will: Some((topic, false)), ..self }
     }
 
-    fn packet(&self) -> ConnectPacket {
+    pub fn packet(&self) -> ConnectPacket {
         let mut options = mqtt5_protocol::ConnectOptions::new(self.client_id);
         options.clean_start = self.clean;
         options.username = self.user.map(str::to_owned);
@@ -79,7 +79,7 @@ impl Login {
 }
 
 /// A packet: its first byte, and everything after the Remaining Length.
-type Arrived = (u8, Vec<u8>);
+pub type Arrived = (u8, Vec<u8>);
 
 /// One connection.
 pub struct RawClient {
@@ -212,6 +212,11 @@ impl RawClient {
     /// Sends bytes. The connection may be closed already: that shows when the test reads.
     pub async fn send(&mut self, bytes: &[u8]) {
         _ = self.stream.get_mut().write_all(bytes).await;
+    }
+
+    /// The next packet, whatever it is; none if the connection ends.
+    pub async fn first(&mut self) -> Option<Arrived> {
+        eventually("an answer", self.arrived(|_| true)).await
     }
 
     /// The next packet with this first byte: everything after its Remaining Length.
