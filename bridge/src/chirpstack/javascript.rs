@@ -37,13 +37,13 @@ pub(super) fn script(text: String, profile_id: &str, pool: Arc<Pool>, wait_max: 
 
 /// Calls `decodeUplink({bytes, fPort, recvTime, variables})`.
 pub(super) async fn decode(script: &Script, payload: &[u8], input: &Input<'_>) -> Result<Decoded, CodecError> {
-    let (json, outcome) = call(script, Function::Decoder, payload.to_vec(), input).await?;
+    let (json, ran) = call(script, Function::Decoder, payload.to_vec(), input).await?;
     let returned = Returned::read(&json, DECODER)?;
     let data = returned.data.filter(|data| data.get().starts_with('{'));
     let object = data.ok_or(CodecError::Missing { function: DECODER, member: "data" })?;
     let mut warnings = returned.warnings();
-    warnings.extend(outcome.warnings);
-    Ok(Decoded { object: Some(object.to_owned()), warnings, fuel: outcome.fuel, elapsed: outcome.elapsed })
+    warnings.extend(ran.warnings);
+    Ok(Decoded { object: Some(object.to_owned()), warnings, ..ran })
 }
 
 /// Calls `encodeDownlink({data, fPort, variables})`.
@@ -57,13 +57,13 @@ pub(super) async fn encode(script: &Script, object: &str, input: &Input<'_>) -> 
     Ok(Encoded { bytes: bytes.into_iter().map(|byte| byte as u8).collect(), port: port.map(|port| port as u8) })
 }
 
-/// Runs one function; returns its result as JSON.
+/// Runs one function; returns its result as JSON, and what else is known of it.
 async fn call(
     script: &Script,
     function: Function,
     payload: Vec<u8>,
     input: &Input<'_>,
-) -> Result<(Box<RawValue>, CallOutcome), CodecError> {
+) -> Result<(Box<RawValue>, Decoded), CodecError> {
     let name = if function == Function::Encoder { ENCODER } else { DECODER };
     let call = Call {
         entry_point: EntryPoint::SingleFunction,
@@ -74,10 +74,9 @@ async fn call(
         extra: format!(r#"{{"variables":{}}}"#, input.variables),
         single_function: Some(function),
     };
-    let mut outcome = script.call(name, call).await?;
-    let nothing = Failure::malformed_reply(Slot::Decoder);
-    match std::mem::replace(&mut outcome.result, Err(nothing)) {
-        Ok(Value::Returned { json: Some(json) }) => Ok((json, outcome)),
+    let CallOutcome { result, warnings, fuel, elapsed, .. } = script.call(name, call).await?;
+    match result {
+        Ok(Value::Returned { json: Some(json) }) => Ok((json, Decoded { object: None, warnings, fuel, elapsed })),
         Ok(Value::Returned { json: None }) => Err(CodecError::Missing { function: name, member: "data" }),
         Ok(_) => Err(CodecError::failed(name, Failure::malformed_reply(Slot::Decoder))),
         Err(failure) => Err(CodecError::failed(name, failure)),
