@@ -9,6 +9,8 @@ mod decoder;
 mod directory;
 mod downlink;
 mod event;
+mod forms;
+mod incoming;
 mod intake;
 mod javascript;
 mod log_event;

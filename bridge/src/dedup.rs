@@ -29,7 +29,7 @@ impl Dedup {
     }
 
     /// The key of a message with this topic, and these bytes or this id.
-    pub(crate) fn key(&self, topic: &str, content: impl Hash) -> MessageKey {
+    pub(crate) fn key(&self, topic: impl Hash, content: impl Hash) -> MessageKey {
         MessageKey(self.hasher.hash_one((topic, content)))
     }
 

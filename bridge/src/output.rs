@@ -2,7 +2,7 @@
 
 mod refusals;
 
-use std::{fmt, time::Duration};
+use std::{fmt, hash::Hash, time::Duration};
 
 use bytes::Bytes;
 use tokio::{sync::watch, time::Instant};
@@ -15,14 +15,30 @@ use crate::{
 };
 
 /// A network's topic, without a prefix.
-pub(crate) trait OutputTopic: fmt::Display + Copy + Send + Sync {
+pub(crate) trait OutputTopic: fmt::Display + Hash + Copy + Send + Sync {
     /// What access control treats alike: the application, and the kind of message.
     fn kind(&self) -> String;
 }
 
-/// Makes the entry of a stream of a message: its name and value, or why there is none. It gets the topic without a
-/// prefix, and the payload.
-pub(crate) type ToEntry = fn(&str, &[u8]) -> Result<(String, Vec<u8>), String>;
+/// A message, in the form that it came in or in that of the output.
+#[derive(Clone)]
+pub(crate) enum Payload {
+    Json(Bytes),
+    Entry(Entry),
+}
+
+/// The entry of a stream.
+#[derive(Clone)]
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    pub(crate) value: Bytes,
+    /// The JSON of a name and a value, or why there is none.
+    pub(crate) to_json: fn(&str, &[u8]) -> Result<Vec<u8>, String>,
+}
+
+/// Makes the entry of a stream of a message, or says why there is none. It gets the topic without a prefix, and the
+/// JSON.
+pub(crate) type ToEntry = fn(&str, &[u8]) -> Result<Entry, String>;
 
 /// A broker or a stream, and what precedes topics, or the name of the stream, there.
 pub(crate) struct Output {
@@ -57,24 +73,35 @@ impl Output {
         }
     }
 
+    /// Whether messages become entries of a stream, and not JSON.
+    pub(crate) fn is_stream(&self) -> bool {
+        matches!(self.target, Target::Stream { .. })
+    }
+
     /// Publishes a message, or drops one that can never be published. It waits for a broker that is away, because
     /// nothing may be lost; false if the bridge stops before.
-    pub(crate) async fn publish(&self, topic: impl OutputTopic, payload: impl Into<Bytes>) -> bool {
+    pub(crate) async fn publish(&self, topic: impl OutputTopic, payload: impl Into<Payload>) -> bool {
         let payload = payload.into();
         match &self.target {
-            Target::Broker { publisher, refusals } => self.send(publisher, refusals, topic, payload).await,
-            Target::Stream { publisher, to_entry } => match to_entry(&topic.to_string(), &payload) {
-                Ok((name, value)) => publisher.publish(name, value).await,
-                Err(error) => drop_message(&topic.to_string(), &payload, &error, "no entry"),
+            Target::Broker { publisher, refusals } => match payload.to_json() {
+                Ok(json) => self.send(publisher, refusals, topic, json).await,
+                Err(error) => drop_message(&topic.to_string(), payload.bytes(), &error, "no JSON"),
+            },
+            Target::Stream { publisher, to_entry } => match payload.to_entry(&topic, *to_entry) {
+                Ok(Entry { name, value, .. }) => publisher.publish(name, value).await,
+                Err(error) => drop_message(&topic.to_string(), payload.bytes(), &error, "no entry"),
             },
         }
     }
 
-    /// The same for a message whose JSON may not be writable, which does not happen; there is no point in receiving it
-    /// again.
-    pub(crate) async fn publish_json(&self, topic: impl OutputTopic, json: serde_json::Result<Vec<u8>>) -> bool {
-        match json {
-            Ok(json) => self.publish(topic, json).await,
+    /// The same for a message that may not be writable; there is no point in receiving it again.
+    pub(crate) async fn publish_written<E: fmt::Display + Send>(
+        &self,
+        topic: impl OutputTopic,
+        payload: Result<impl Into<Payload> + Send, E>,
+    ) -> bool {
+        match payload {
+            Ok(payload) => self.publish(topic, payload).await,
             Err(error) => {
                 tracing::error!(%topic, %error, "cannot write a message: dropped it");
                 metrics::dropped("unwritable");
@@ -106,6 +133,41 @@ impl Output {
                 }
             }
         }
+    }
+}
+
+impl Payload {
+    /// What came in, or goes out.
+    pub(crate) fn bytes(&self) -> &Bytes {
+        match self {
+            Self::Json(bytes) | Self::Entry(Entry { value: bytes, .. }) => bytes,
+        }
+    }
+
+    pub(crate) fn to_json(&self) -> Result<Bytes, String> {
+        match self {
+            Self::Json(json) => Ok(json.clone()),
+            Self::Entry(Entry { name, value, to_json }) => to_json(name, value).map(Bytes::from),
+        }
+    }
+
+    fn to_entry(&self, topic: &impl OutputTopic, to_entry: ToEntry) -> Result<Entry, String> {
+        match self {
+            Self::Json(json) => to_entry(&topic.to_string(), json),
+            Self::Entry(entry) => Ok(entry.clone()),
+        }
+    }
+}
+
+impl From<Bytes> for Payload {
+    fn from(json: Bytes) -> Self {
+        Self::Json(json)
+    }
+}
+
+impl From<Vec<u8>> for Payload {
+    fn from(json: Vec<u8>) -> Self {
+        Self::Json(json.into())
     }
 }
 

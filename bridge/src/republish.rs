@@ -1,11 +1,11 @@
 //! Publishes what came from a network, each message once.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use crate::{
     dedup::{Dedup, MessageKey},
     metrics,
-    output::{Output, OutputTopic},
+    output::{Output, OutputTopic, Payload},
 };
 
 /// Publishes messages, and drops copies of those that were published a short time ago.
@@ -16,24 +16,25 @@ pub(crate) struct Republisher {
 
 impl Republisher {
     /// Publishes a message that has nothing to decode; whether it may be acknowledged.
-    pub(crate) async fn publish_unchanged(&self, topic: impl OutputTopic, payload: &[u8]) -> bool {
-        let key = self.dedup.key(&topic.to_string(), payload);
+    pub(crate) async fn publish_unchanged(&self, topic: impl OutputTopic, payload: impl Into<Payload>) -> bool {
+        let payload = payload.into();
+        let key = self.dedup.key(topic, payload.bytes());
         if self.dedup.contains(key) {
             metrics::event("duplicate");
             return true;
         }
         metrics::event("forwarded");
-        self.publish_last(topic, Ok(payload.to_vec()), key).await
+        self.publish_last(topic, serde_json::Result::Ok(payload), key).await
     }
 
     /// Publishes the last of the messages that one becomes, after which a copy of that one is a duplicate.
-    pub(crate) async fn publish_last(
+    pub(crate) async fn publish_last<E: fmt::Display + Send>(
         &self,
         topic: impl OutputTopic,
-        json: serde_json::Result<Vec<u8>>,
+        payload: Result<impl Into<Payload> + Send, E>,
         key: MessageKey,
     ) -> bool {
-        let is_published = self.output.publish_json(topic, json).await;
+        let is_published = self.output.publish_written(topic, payload).await;
         if is_published {
             self.dedup.add(key);
         }

@@ -13,9 +13,9 @@ use super::{
     decoder::Decoder,
     directory::Directory,
     downlink::Downlinks,
+    forms::to_entry,
     settings::ChirpStackSettings,
     source::{Events, group, subscription},
-    stream::to_entry,
     topic::{COMMANDS, device},
     uplink::Uplinks,
 };

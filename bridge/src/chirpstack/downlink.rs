@@ -55,7 +55,7 @@ impl Downlinks {
             // The filter lets no other topic through.
             return ack.acknowledge().await;
         };
-        let key = self.dedup.key(&topic.to_string(), &payload[..]);
+        let key = self.dedup.key(topic, &payload[..]);
         // The same command twice is two downlinks, unless the broker says that it sends it again.
         if is_repeated && self.dedup.contains(key) {
             metrics::downlink("duplicate");
@@ -116,7 +116,7 @@ impl Downlinks {
         metrics::downlink("refused");
         let info = self.device_info(topic).await;
         let log = LogEvent::failure(error, Code::DownlinkCodec, self.clock.now(), info.as_deref());
-        self.applications.publish_json(topic.with("event/log"), log.to_json()).await
+        self.applications.publish_written(topic.with("event/log"), log.to_json()).await
     }
 
     /// What is known of the device; only its EUI if nothing is.

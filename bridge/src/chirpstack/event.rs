@@ -1,21 +1,35 @@
 //! The `up` event: what its codec needs, and the same event with an object.
 
+use std::borrow::Cow;
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use prost::Message;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use types::Timestamp;
 
-use crate::members::Members;
+use super::forms::{self, DeviceHead, UplinkHead, device_info, entry, json_with_object, with_object};
+use crate::{
+    members::Members,
+    output::{Entry, Payload},
+};
 
 /// An `up` event of ChirpStack.
 pub(super) struct UplinkEvent<'a> {
-    members: Members<'a>,
+    form: Form<'a>,
+    is_encrypted: bool,
     pub(super) device: DeviceInfo,
     /// Equal in copies of the same event.
     pub(super) deduplication_id: Option<String>,
     pub(super) time: Option<Timestamp>,
     pub(super) port: u8,
     pub(super) data: Vec<u8>,
+}
+
+/// An event as it came in.
+enum Form<'a> {
+    Json(Members<'a>),
+    Protobuf(&'a Entry),
 }
 
 /// What the bridge needs of `deviceInfo`.
@@ -33,50 +47,99 @@ pub(super) enum Malformed {
     NotJson,
     #[error("`{0}` is missing or malformed")]
     Member(&'static str),
+    #[error("it is not the protobuf of ChirpStack 4: {0}")]
+    NotProtobuf(#[from] prost::DecodeError),
 }
 
 impl<'a> UplinkEvent<'a> {
+    pub(super) fn read(payload: &'a Payload) -> Result<Self, Malformed> {
+        match payload {
+            Payload::Json(json) => Self::parse(json),
+            Payload::Entry(entry) => Self::decode(entry),
+        }
+    }
+
+    fn decode(entry: &'a Entry) -> Result<Self, Malformed> {
+        let head = UplinkHead::decode(&*entry.value)?;
+        let DeviceHead { device_profile_id, dev_eui, .. } = head.device_info.unwrap_or_default();
+        let nanos = |time: pbjson_types::Timestamp| {
+            time.seconds.saturating_mul(1_000_000_000).saturating_add(time.nanos.into())
+        };
+        Self {
+            device: DeviceInfo { device_profile_id, dev_eui },
+            deduplication_id: Some(head.deduplication_id).filter(|id| !id.is_empty()),
+            time: head.time.map(|time| Timestamp::from_nanos(nanos(time))),
+            port: u8::try_from(head.f_port).map_err(|_| Malformed::Member("fPort"))?,
+            data: head.data,
+            is_encrypted: head.join_server_context.is_some(),
+            form: Form::Protobuf(entry),
+        }
+        .check()
+    }
+
     pub(super) fn parse(payload: &'a [u8]) -> Result<Self, Malformed> {
         let members = Members::parse(payload).map_err(|_| Malformed::NotJson)?;
-        let device: DeviceInfo = members.get("deviceInfo").unwrap_or_default();
-        if device.device_profile_id.is_empty() || device.dev_eui.is_empty() {
-            return Err(Malformed::Member("deviceInfo"));
-        }
         // A proto3 writer may leave out what is zero or empty.
         let data: String = member(&members, "data")?;
         let port: u8 = member(&members, "fPort")?;
-        Ok(Self {
-            device,
+        Self {
+            device: members.get("deviceInfo").unwrap_or_default(),
             deduplication_id: members.get("deduplicationId").filter(|id: &String| !id.is_empty()),
             time: members.get("time"),
             port,
             data: STANDARD.decode(data).map_err(|_| Malformed::Member("data"))?,
-            members,
-        })
+            is_encrypted: members.has("joinServerContext"),
+            form: Form::Json(members),
+        }
+        .check()
+    }
+
+    fn check(self) -> Result<Self, Malformed> {
+        let is_known = !self.device.device_profile_id.is_empty() && !self.device.dev_eui.is_empty();
+        if is_known { Ok(self) } else { Err(Malformed::Member("deviceInfo")) }
     }
 
     /// Whether a codec can do something with it: it has a port of the application, and ChirpStack could decrypt it.
     pub(super) fn is_decodable(&self) -> bool {
-        self.port > 0 && !self.members.has("joinServerContext")
+        self.port > 0 && !self.is_encrypted
     }
 
-    /// The object that ChirpStack decoded itself.
+    /// The object that ChirpStack decoded itself; none is read of an entry of a stream.
     pub(super) fn object(&self) -> Option<&RawValue> {
-        self.members.raw("object").filter(|object| object.get() != "null")
-    }
-
-    /// `deviceInfo` as it came in.
-    pub(super) fn device_info(&self) -> Option<&RawValue> {
-        self.members.raw("deviceInfo")
-    }
-
-    /// The event with this object, or without one.
-    pub(super) fn into_json(mut self, object: Option<Box<RawValue>>) -> serde_json::Result<Vec<u8>> {
-        match object {
-            Some(object) => self.members.set("object", object, "data"),
-            None => self.members.remove("object"),
+        match &self.form {
+            Form::Json(members) => members.raw("object").filter(|object| object.get() != "null"),
+            Form::Protobuf(_) => None,
         }
-        serde_json::to_vec(&self.members)
+    }
+
+    /// `deviceInfo` as JSON.
+    pub(super) fn device_info(&self) -> Option<Cow<'_, RawValue>> {
+        match &self.form {
+            Form::Json(members) => members.raw("deviceInfo").map(Cow::Borrowed),
+            Form::Protobuf(entry) => device_info(&entry.value).map(Cow::Owned),
+        }
+    }
+
+    /// The event with this object, or without one, as JSON or as the entry of a stream.
+    pub(super) fn into_payload(
+        self,
+        object: Option<Box<RawValue>>,
+        is_stream: bool,
+    ) -> Result<Payload, forms::Malformed> {
+        Ok(match self.form {
+            Form::Json(mut members) => {
+                match object {
+                    Some(object) => members.set("object", object, "data"),
+                    None => members.remove("object"),
+                }
+                serde_json::to_vec(&members)?.into()
+            }
+            Form::Protobuf(Entry { name, value, .. }) if is_stream => {
+                let value = with_object(value, object.as_deref())?;
+                Payload::Entry(entry(name.clone(), value.into()))
+            }
+            Form::Protobuf(Entry { value, .. }) => json_with_object(value, object.as_deref())?.into(),
+        })
     }
 }
 
@@ -97,7 +160,7 @@ mod tests {
         assert_eq!(event.time.unwrap().as_nanos(), 1_795_365_955_231_022_372);
         assert!(event.is_decodable());
         let object = RawValue::from_string(r#"{"t":1.0}"#.to_owned()).unwrap();
-        let json = String::from_utf8(event.into_json(Some(object)).unwrap()).unwrap();
+        let json = String::from_utf8(event.into_payload(Some(object), false).unwrap().bytes().to_vec()).unwrap();
         assert_eq!(json, EVENT.replace(r#""data":"AQID","#, r#""data":"AQID","object":{"t":1.0},"#));
     }
 

@@ -68,8 +68,8 @@ impl Intake {
         };
         let dedup = &self.hand_over.dedup;
         let key = match deduplication_id.as_str() {
-            "" => dedup.key(&topic.to_string(), payload),
-            id => dedup.key(&topic.to_string(), id),
+            "" => dedup.key(topic, payload),
+            id => dedup.key(topic, id),
         };
         let complete = || self.complete(topic, event.clone());
         let outcome = self.hand_over.hand_over(receiver, (event.device().dev_eui, key), complete).await;

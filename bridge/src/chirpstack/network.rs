@@ -17,6 +17,7 @@ use super::{
     api::{check_api, directory},
     brokers::{Source, network_source},
     directory::Directory,
+    incoming::in_json,
     intake::Intake,
     routes::Routes,
     settings::{ChirpStackSettings, GrpcSettings},
@@ -66,10 +67,15 @@ impl ChirpStackNetwork {
         });
         let mut shared = settings.clone();
         shared.redis.group = format!("{}-serve", settings.redis.group);
-        let events = Events::start(source, &shared, (&client_id, group(GROUP, &shared)), move |delivery| {
-            let intake = intake.clone();
-            Box::pin(async move { intake.handle(delivery).await })
-        });
+        let events = Events::start(
+            source,
+            &shared,
+            (&client_id, group(GROUP, &shared)),
+            in_json(move |delivery| {
+                let intake = intake.clone();
+                Box::pin(async move { intake.handle(delivery).await })
+            }),
+        );
         let subscribed = events.subscribed();
         Ok(Self {
             routes,

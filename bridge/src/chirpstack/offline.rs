@@ -73,8 +73,8 @@ impl OfflineDecoder {
         let event = UplinkEvent::parse(event).map_err(|error| error.to_string())?;
         let decoded = self.decoder.decode(&event, topic).await;
         let Decoded { object, fuel, elapsed, .. } = decoded.map_err(|error| error.to_string())?;
-        let event = event.into_json(object).map_err(|error| error.to_string())?;
-        Ok(OfflineUplink { event, fuel, elapsed })
+        let event = event.into_payload(object, false).map_err(|error| error.to_string())?;
+        Ok(OfflineUplink { event: event.bytes().to_vec(), fuel, elapsed })
     }
 }
 

@@ -17,6 +17,7 @@ use super::{
     decoder::Decoder,
     directory::Directory,
     event::UplinkEvent,
+    incoming::in_json,
     settings::ChirpStackSettings,
     source::Events,
     topic::Topic,
@@ -58,10 +59,14 @@ impl ChirpStackShadow {
             comparisons: comparisons.clone(),
             observe: Box::new(observe),
         });
-        let events = Events::watch(source, settings, move |delivery| {
-            let observer = observer.clone();
-            Box::pin(async move { observer.handle(delivery).await })
-        });
+        let events = Events::watch(
+            source,
+            settings,
+            in_json(move |delivery| {
+                let observer = observer.clone();
+                Box::pin(async move { observer.handle(delivery).await })
+            }),
+        );
         let subscribed = events.subscribed();
         Ok(Self { directory, events, comparisons, subscribed, _refresh: refresh, _state_dir: state_dir })
     }

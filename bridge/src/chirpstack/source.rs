@@ -5,12 +5,12 @@ use tokio::sync::watch;
 
 use super::{
     brokers::Source,
+    incoming::{Incoming, received},
     settings::ChirpStackSettings,
     stream::{KEY, lanes},
     topic::{EVENTS, SHADOWED, device},
 };
 use crate::{
-    delivery::Delivery,
     mqtt::{Group, Membership, Subscriber, Subscription},
     receive::receive,
     redis::{Node, StreamSubscriber, StreamSubscription, StreamWatcher},
@@ -30,12 +30,12 @@ impl Events {
         source: Source,
         settings: &ChirpStackSettings,
         (consumer, group): (&str, Group),
-        work: impl Fn(Delivery) -> BoxFuture<'static, ()> + Send + Sync + 'static,
+        work: impl Fn(Incoming) -> BoxFuture<'static, ()> + Send + Sync + 'static,
     ) -> Self {
         match source {
             Source::Mqtt(endpoint) => {
                 let subscription = subscription(settings, EVENTS.to_owned(), group);
-                Self::Mqtt(receive(endpoint, subscription, device(String::new()), work))
+                Self::Mqtt(receive(endpoint, subscription, device(String::new()), received(work)))
             }
             Source::Redis(node) => {
                 Self::Redis(StreamSubscriber::start(stream_subscription(*node, settings, consumer), lanes(work)))
@@ -47,7 +47,7 @@ impl Events {
     pub(super) fn watch(
         source: Source,
         settings: &ChirpStackSettings,
-        work: impl Fn(Delivery) -> BoxFuture<'static, ()> + Send + Sync + 'static,
+        work: impl Fn(Incoming) -> BoxFuture<'static, ()> + Send + Sync + 'static,
     ) -> Self {
         match source {
             Source::Mqtt(endpoint) => {
@@ -59,7 +59,7 @@ impl Events {
                     tries_mqtt5: true,
                     on_granted: None,
                 };
-                Self::Mqtt(receive(endpoint, subscription, device(String::new()), work))
+                Self::Mqtt(receive(endpoint, subscription, device(String::new()), received(work)))
             }
             Source::Redis(node) => {
                 Self::Watched(StreamWatcher::start(stream_subscription(*node, settings, ""), lanes(work)))

@@ -15,7 +15,7 @@ pub(super) fn device(prefix: String) -> impl Fn(&str) -> String + Send + Sync + 
 }
 
 /// A topic of ChirpStack, without a prefix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Topic<'a> {
     pub(super) application_id: &'a str,
     pub(super) dev_eui: &'a str,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use redis::{RedisResult, cmd, pipe};
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -36,7 +37,7 @@ pub(crate) struct StreamPublisher {
 
 struct Addition {
     name: String,
-    value: Vec<u8>,
+    value: Bytes,
     done: oneshot::Sender<()>,
 }
 
@@ -56,7 +57,7 @@ impl StreamPublisher {
 
     /// Adds an entry with one field, and waits until the server has confirmed it, however long it is away; false if the
     /// bridge stops before.
-    pub(crate) async fn publish(&self, name: String, value: Vec<u8>) -> bool {
+    pub(crate) async fn publish(&self, name: String, value: Bytes) -> bool {
         let (done, confirmed) = oneshot::channel();
         self.queue.send(Addition { name, value, done }).await.is_ok() && confirmed.await.is_ok()
     }
@@ -115,7 +116,7 @@ impl Task {
         for Addition { name, value, .. } in &self.unconfirmed {
             let StreamTarget { key, length_max, .. } = &self.target;
             let command = commands.cmd("XADD").arg(key).arg("MAXLEN").arg("~").arg(*length_max);
-            command.arg("*").arg(name).arg(value).ignore();
+            command.arg("*").arg(name).arg(&**value).ignore();
         }
         connection.pipeline(&commands).await?;
         for addition in self.unconfirmed.drain(..) {

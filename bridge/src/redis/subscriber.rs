@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use redis::RedisResult;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch},
@@ -33,7 +34,7 @@ const FAILURES_MAX: u32 = 3;
 /// An entry that was received.
 pub(crate) struct StreamEntry {
     pub(crate) name: String,
-    pub(crate) value: Vec<u8>,
+    pub(crate) value: Bytes,
     pub(crate) ack: Ack,
 }
 
@@ -211,7 +212,7 @@ impl<F: Fn(StreamEntry) + Send + Sync> Reader<F> {
             }
             let ack = self.ack(held, permit);
             match field {
-                Some((name, value)) if !is_given_up => (self.receive)(StreamEntry { name, value, ack }),
+                Some((name, value)) if !is_given_up => (self.receive)(StreamEntry { name, value: value.into(), ack }),
                 Some(_) => drop(tokio::spawn(ack.acknowledge())),
                 None => {
                     self.history.lose(1);

@@ -90,7 +90,7 @@ impl<F: Fn(StreamEntry) + Send + Sync> Reading for Task<F> {
                 after = entry.id;
                 let ack = Ack::new(async {}, permit);
                 if let Some((name, value)) = entry.field {
-                    (self.receive)(StreamEntry { name, value, ack });
+                    (self.receive)(StreamEntry { name, value: value.into(), ack });
                 }
             }
         }

@@ -53,7 +53,7 @@ impl Downlinks {
             // The filter lets no other topic through.
             return ack.acknowledge().await;
         };
-        let key = self.dedup.key(&topic.to_string(), &payload[..]);
+        let key = self.dedup.key(topic, &payload[..]);
         // The same request twice is two downlinks, unless the broker says that it sends it again.
         if is_repeated && self.dedup.contains(key) {
             metrics::downlink("duplicate");
@@ -146,7 +146,7 @@ impl Downlinks {
     async fn fail(&self, topic: Topic<'_>, payload: &[u8], error: &CodecError) -> bool {
         metrics::downlink("refused");
         for failed in FailedDownlink::all(topic, payload, error, self.clock.now()) {
-            if !self.applications.publish_json(topic.with("down/failed"), failed.to_json()).await {
+            if !self.applications.publish_written(topic.with("down/failed"), failed.to_json()).await {
                 return false;
             }
         }

@@ -77,9 +77,9 @@ impl Uplinks {
     /// Publishes a message about a downlink; whether it may be acknowledged.
     pub(super) async fn downlink_event(&self, topic: Topic<'_>, kind: &'static str, payload: &[u8]) -> bool {
         let Some(event) = DownlinkEvent::parse(kind, payload) else {
-            return self.republisher.publish_unchanged(topic, payload).await;
+            return self.republisher.publish_unchanged(topic, payload.to_vec()).await;
         };
-        let key = self.republisher.dedup.key(&topic.to_string(), payload);
+        let key = self.republisher.dedup.key(topic, payload);
         if self.republisher.dedup.contains(key) {
             metrics::event("duplicate");
             return true;
@@ -101,7 +101,7 @@ impl Uplinks {
     async fn report_downlink(&self, error: &CodecError, event: &DownlinkEvent<'_>, topic: Topic<'_>) -> bool {
         let ids: Vec<String> = event.members.get("correlation_ids").unwrap_or_default();
         let report = Report::of_downlink(error, topic, &ids, self.clock.now());
-        self.republisher.output.publish_json(topic.with("service/data"), report.to_json()).await
+        self.republisher.output.publish_written(topic.with("service/data"), report.to_json()).await
     }
 }
 

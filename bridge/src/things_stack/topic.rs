@@ -8,7 +8,7 @@ use crate::output::OutputTopic;
 const ID_BYTES_MAX: usize = 36;
 
 /// A topic of The Things Stack, without a prefix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Topic<'a> {
     /// `app1@tenant1`, or `app1` in the open source edition.
     pub(super) application: &'a str,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use types::Clock;
 
 use super::{
@@ -25,7 +26,7 @@ impl Uplinks {
             return ack.acknowledge().await;
         };
         let is_done = match topic.rest {
-            "up" => self.uplink(topic, &payload).await,
+            "up" => self.uplink(topic, payload).await,
             // Published again, they would be taken for those of an application.
             "down/push" | "down/replace" => {
                 metrics::event("ignored");
@@ -33,7 +34,7 @@ impl Uplinks {
             }
             rest => match DownlinkEvent::kind(rest) {
                 Some(kind) => self.downlink_event(topic, kind, &payload).await,
-                None => self.republisher.publish_unchanged(topic, &payload).await,
+                None => self.republisher.publish_unchanged(topic, payload).await,
             },
         };
         if is_done {
@@ -41,52 +42,52 @@ impl Uplinks {
         }
     }
 
-    async fn uplink(&self, topic: Topic<'_>, payload: &[u8]) -> bool {
-        let message = match UplinkMessage::parse(payload) {
+    async fn uplink(&self, topic: Topic<'_>, payload: Bytes) -> bool {
+        let message = match UplinkMessage::parse(&payload) {
             Ok(message) => message,
             Err(error) => {
                 metrics::uplink("malformed");
                 tracing::warn!(%topic, %error, "an uplink cannot be decoded: publishing it unchanged");
-                return self.republisher.publish_unchanged(topic, payload).await;
+                return self.republisher.publish_unchanged(topic, payload.clone()).await;
             }
         };
-        let key = self.republisher.dedup.key(&topic.to_string(), &message.identity);
+        let key = self.republisher.dedup.key(topic, &message.identity);
         if self.republisher.dedup.contains(key) {
             metrics::uplink("duplicate");
             return true;
         }
         if !message.is_decodable() {
             metrics::uplink("unchanged");
-            return self.republisher.publish_last(topic, Ok(payload.to_vec()), key).await;
+            return self.republisher.publish_last(topic, serde_json::Result::Ok(payload.clone()), key).await;
         }
         let decoded = match self.decoder.formatter(&message, topic).await {
             Ok(formatter) => self.decoder.decode(&message, formatter.as_deref()).await,
             Err(error) => Err(error),
         };
-        self.publish(topic, (message, payload), decoded, key).await
+        self.publish(topic, (message, &payload), decoded, key).await
     }
 
     /// Publishes why a formatter failed, then the message, without a decoded payload.
     async fn publish(
         &self,
         topic: Topic<'_>,
-        (message, payload): (UplinkMessage<'_>, &[u8]),
+        (message, payload): (UplinkMessage<'_>, &Bytes),
         decoded: Result<Decoded, CodecError>,
         key: MessageKey,
     ) -> bool {
         if let Err(error) = &decoded {
             let ids = message.correlation_ids();
             let report = Report::of_uplink(error, topic, &ids, self.clock.now());
-            if !self.republisher.output.publish_json(topic.with("service/data"), report.to_json()).await {
+            if !self.republisher.output.publish_written(topic.with("service/data"), report.to_json()).await {
                 return false;
             }
         }
         metrics::uplink(result(&decoded));
         let json = match decoded {
-            Ok(decoded) if decoded.uplink.object.is_some() => message.into_json(Some(decoded)),
-            Err(error) if error.is_verdict() => message.into_json(None),
+            Ok(decoded) if decoded.uplink.object.is_some() => message.into_json(Some(decoded)).map(Bytes::from),
+            Err(error) if error.is_verdict() => message.into_json(None).map(Bytes::from),
             // What The Things Stack may have decoded itself stays.
-            Ok(_) | Err(_) => Ok(payload.to_vec()),
+            Ok(_) | Err(_) => Ok(payload.clone()),
         };
         self.republisher.publish_last(topic, json, key).await
     }

@@ -49,8 +49,8 @@ impl Intake {
         self.devices.heard(application, dev_eui, topic.device);
         let dedup = &self.hand_over.dedup;
         let key = match identity.as_str() {
-            "" => dedup.key(&topic.to_string(), payload),
-            identity => dedup.key(&topic.to_string(), identity),
+            "" => dedup.key(topic, payload),
+            identity => dedup.key(topic, identity),
         };
         let complete = || self.complete(topic, application, event.clone());
         self.hand_over.hand_over(receiver, (dev_eui, key), complete).await.count(|result| count(topic, result))
