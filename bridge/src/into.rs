@@ -2,12 +2,19 @@
 
 use std::sync::Arc;
 
+use aws_lc_rs::digest::{SHA256, digest};
+
 use crate::{
     Environment, Error, Network, NetworkSettings,
     chirpstack::{ChirpStackNetwork, ChirpStackSettings},
     network::Route,
     things_stack::{ThingsStackNetwork, ThingsStackSettings},
 };
+
+/// Maximum length of the part of a file's name that an address makes. File systems allow 255 bytes in all.
+const NAME_BYTES_MAX: usize = 128;
+/// How much of the hash of a longer one is in its name.
+const HASH_BYTES: usize = 8;
 
 /// The network that an entry names.
 enum Named<'a> {
@@ -46,8 +53,7 @@ impl NetworkSettings {
         };
         // A URL with a password is refused later; by then the directory is there.
         let url = url.rsplit_once('@').map_or(url, |(_, address)| address);
-        let safe = |letter: char| if letter.is_ascii_alphanumeric() || letter == '.' { letter } else { '-' };
-        Ok(format!("{network}-{}", url.chars().chain(prefix.chars()).map(safe).collect::<String>()))
+        Ok(format!("{network}-{}", file_name(&format!("{url}{prefix}"))))
     }
 
     fn named(&self) -> Result<Named<'_>, Error> {
@@ -62,6 +68,33 @@ impl NetworkSettings {
     }
 }
 
+/// A text as a part of a file's name. The end of a long one is replaced by its hash.
+fn file_name(text: &str) -> String {
+    let safe = |letter: char| if letter.is_ascii_alphanumeric() || letter == '.' { letter } else { '-' };
+    let mut name: String = text.chars().map(safe).collect();
+    if name.len() > NAME_BYTES_MAX {
+        name.truncate(NAME_BYTES_MAX - 2 * HASH_BYTES);
+        let hash = digest(&SHA256, text.as_bytes());
+        name.extend(hash.as_ref().iter().take(HASH_BYTES).map(|byte| format!("{byte:02x}")));
+    }
+    name
+}
+
 fn host(url: &str) -> String {
     url.trim_end_matches('/').to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_fits_a_file_system_and_stays_what_it_was() {
+        assert_eq!(file_name("mqtt://broker.example:1883"), "mqtt---broker.example-1883");
+        let [one, other] = ["a", "b"].map(|end| format!("mqtt://{}{end}", "host.".repeat(60)));
+        let names = [&one, &other].map(|address| file_name(address));
+        assert_ne!(names[0], names[1]);
+        assert_eq!(names[0], file_name(&one));
+        assert!(names.iter().all(|name| name.len() == NAME_BYTES_MAX), "{names:?}");
+    }
 }
