@@ -22,15 +22,17 @@ const HEADER_BYTES_MAX: usize = 16;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MqttOutputSettings {
-    /// Without effect: messages reach the broker without a queue. Accepted so that older files work.
-    pub queue_messages_max: usize,
+    /// Without effect: messages reach the broker without a queue. Accepted, with a warning, so that older files work.
+    #[serde(skip_serializing)]
+    #[schemars(skip)]
+    pub queue_messages_max: Option<usize>,
     /// Whether to publish each field of an uplink on its own topic as well.
     pub field_topics: bool,
 }
 
 impl Default for MqttOutputSettings {
     fn default() -> Self {
-        Self { queue_messages_max: 10_000, field_topics: true }
+        Self { queue_messages_max: None, field_topics: true }
     }
 }
 
@@ -43,6 +45,12 @@ pub struct MqttOutput {
 impl MqttOutput {
     /// An output to the clients of `router`.
     pub fn new(router: Arc<Router>, settings: &MqttOutputSettings) -> Self {
+        if settings.queue_messages_max.is_some() {
+            tracing::warn!(
+                "the setting output.queue_messages_max has no effect any more: remove it; messages reach the broker \
+                 without a queue"
+            );
+        }
         Self { router, field_topics: settings.field_topics }
     }
 }
@@ -93,4 +101,16 @@ fn is_small(Publication { topic, payload }: &Publication) -> bool {
         metrics::output_dropped(1);
     }
     is_small
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_without_effect_is_accepted_and_not_printed() {
+        let settings: MqttOutputSettings = serde_json::from_str(r#"{"queue_messages_max": 7}"#).unwrap();
+        assert_eq!(settings.queue_messages_max, Some(7));
+        assert_eq!(serde_json::to_string(&settings).unwrap(), r#"{"field_topics":true}"#);
+    }
 }
