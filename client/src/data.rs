@@ -1,6 +1,8 @@
 //! An application's messages as they arrive, and downlinks to its devices, for programs.
 
 mod actor;
+mod address;
+mod connect;
 mod connection_event;
 mod downlink;
 mod downlinks;
@@ -22,6 +24,7 @@ use types::{AppId, Credential, DevId};
 
 use self::{
     actor::{Actor, Command},
+    connect::SERVICE,
     downlinks::PendingDownlink,
     link::Link,
 };
@@ -33,7 +36,7 @@ pub use self::{
     stream::MessageStream,
     topics::Topics,
 };
-use crate::{Error, Result, Trust, mqtt::SERVICE};
+use crate::{Error, Result, Trust};
 
 /// How long a subscription and a downlink may take.
 const RESPONSE_WAIT: Duration = Duration::from_secs(10);

@@ -9,7 +9,6 @@ mod grpc;
 pub mod handler;
 mod hex_bytes;
 mod http;
-pub mod mqtt;
 mod random;
 mod retry;
 pub mod things_stack;

@@ -25,12 +25,11 @@ use client::{
     account::{AccountClient, ClientCredentials},
     discovery::DiscoveryClient,
     handler::HandlerClient,
-    mqtt::MqttClient,
 };
 use server::{audit::AuditLog, system::SystemClock, telemetry::Metrics};
 use store::RedisSettings;
 use tempfile::TempDir;
-use testing::RedisProcess;
+use testing::{MqttClient, RedisProcess};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -205,10 +204,9 @@ impl Owner {
     }
 
     pub(crate) async fn listen_at(&self, address: &str) -> MqttClient {
-        let credential = Credential::Key(self.key.clone());
-        let mut listener = MqttClient::connect(address, &self.app_id, &credential).await.unwrap();
+        let mut listener = MqttClient::connect_with(address, self.app_id.as_str(), self.key.expose()).await;
         for messages in ["up", "down", "events/#"] {
-            listener.subscribe(&format!("{}/devices/+/{messages}", self.app_id)).await.unwrap();
+            listener.subscribe(&format!("{}/devices/+/{messages}", self.app_id)).await;
         }
         listener
     }
@@ -272,7 +270,7 @@ pub(crate) async fn next(listener: &mut MqttClient) -> (String, serde_json::Valu
 
 /// The next message of any kind.
 pub(crate) async fn next_of_all(listener: &mut MqttClient) -> (String, serde_json::Value) {
-    let message = tokio::time::timeout(MESSAGE_TIMEOUT, listener.next()).await.expect("a message arrives").unwrap();
+    let message = tokio::time::timeout(MESSAGE_TIMEOUT, listener.next()).await.expect("a message arrives");
     let (_, topic) = message.topic.split_once("/devices/").unwrap();
     (topic.to_owned(), serde_json::from_slice(&message.payload).unwrap())
 }

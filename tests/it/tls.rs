@@ -8,15 +8,15 @@ use airlock::settings::{Settings, TlsMode};
 use api::discovery::Announcement;
 use client::{
     Error, Trust,
+    data::{DataClient, Message, Topics},
     discovery::DiscoveryClient,
     handler::{HandlerClient, Page},
-    mqtt::MqttClient,
 };
 use types::{Credential, ServiceName};
 
 use self::openssl::{Served, dial, make, text};
 use crate::{
-    harness::{Network, Owner, next, printed},
+    harness::{Network, Owner, printed},
     third_party_clients::python_sdk::{full_key, python, run},
 };
 
@@ -92,10 +92,12 @@ async fn our_client_is_served(network: &Network, owner: &Owner, announced: &Anno
         let port = network.stack.mqtt_tls_address().unwrap().port();
         let key = Credential::Key(owner.key.clone());
         let address = format!("mqtts://{host}:{port}");
-        let mut mqtt = MqttClient::connect_with_trust(&address, &trust, &owner.app_id, &key).await.unwrap();
-        mqtt.subscribe("+/devices/+/up").await.unwrap();
+        let mqtt = DataClient::connect_with_trust(&address, &trust, &owner.app_id, &key).await.unwrap();
+        let mut uplinks = mqtt.stream(Topics::uplinks()).await.unwrap();
         owner.simulate("dev-1", &[1, 2], 1).await.unwrap();
-        assert_eq!(next(&mut mqtt).await.1["payload_fields"]["n"], 2);
+        let received = uplinks.next().await.unwrap().unwrap();
+        let Message::Uplink(uplink) = &*received.message else { panic!("{:?}", received.message) };
+        assert_eq!(uplink.payload_fields.as_ref().unwrap().get(), r#"{"n":2}"#);
     }
 }
 
@@ -124,7 +126,7 @@ async fn nobody_trusts_another_certificate(network: &Network, owner: &Owner, ann
     for error in [
         announcement(network, &other).await.unwrap_err(),
         handler.list_devices(&owner.app_id, Page::default()).await.unwrap_err(),
-        MqttClient::connect_with_trust(&mqtt, &other, &owner.app_id, &key).await.unwrap_err(),
+        DataClient::connect_with_trust(&mqtt, &other, &owner.app_id, &key).await.unwrap_err(),
     ] {
         assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
     }

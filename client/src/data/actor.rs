@@ -10,6 +10,7 @@ use tokio::{
 use types::{AppId, Kinded};
 
 use super::{
+    connect::{connection_error, is_permanent},
     connection_event::ConnectionEvent,
     downlinks::{Downlinks, PendingDownlink},
     link::{Acknowledgement, Link, LinkEvent},
@@ -17,10 +18,7 @@ use super::{
     subscriptions::Subscriptions,
     topics::Topics,
 };
-use crate::{
-    Error, Result,
-    mqtt::{connection_error, is_permanent},
-};
+use crate::{Error, Result};
 
 /// How long the last packet may take.
 const DISCONNECT_WAIT: Duration = Duration::from_secs(5);

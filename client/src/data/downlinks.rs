@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use rumqttc::{AsyncClient, QoS};
 use tokio::sync::oneshot;
 
-use super::SERVICE;
+use super::connect::SERVICE;
 use crate::{Error, Result};
 
 /// How many downlinks may wait for the broker.

@@ -7,11 +7,8 @@ use rumqttc::{
 use tokio::{sync::mpsc, time::sleep};
 use types::{AppId, Credential};
 
-use super::SERVICE;
-use crate::{
-    Error, Result, Trust,
-    mqtt::{RETRY_DELAY_MAX, connection_error, is_permanent, options, retries},
-};
+use super::connect::{RETRY_DELAY_MAX, SERVICE, connection_error, is_permanent, options, retries};
+use crate::{Error, Result, Trust};
 
 /// How many requests may wait for the connection: more than messages, downlinks and filters together.
 const REQUESTS_MAX: usize = 8192;

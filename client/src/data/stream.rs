@@ -11,8 +11,8 @@ use futures::Stream;
 use tokio::sync::mpsc;
 
 use super::{
-    SERVICE,
     actor::Command,
+    connect::SERVICE,
     queue::{Queue, Received, Shared, queue},
 };
 use crate::{Error, Result};

@@ -5,5 +5,4 @@
 mod account;
 mod data;
 mod grpc;
-mod mqtt;
 mod trust;

@@ -5,9 +5,8 @@ use std::{
     process::Stdio,
 };
 
-use client::mqtt::MqttClient;
 use serde_json::json;
-use types::Credential;
+use testing::MqttClient;
 
 use super::CommandLine;
 use crate::harness::{airlock, next};
@@ -17,10 +16,8 @@ async fn a_downlink_reaches_subscribers() {
     let line = CommandLine::start().await;
     line.typed(&["devices", "register", "dev-1"]);
     let key = line.typed(&["applications", "key"]);
-    let key = Credential::Key(key.trim().parse().unwrap());
-    let app_id = "my-app".parse().unwrap();
-    let mut listener = MqttClient::connect(&line.network.mqtt(), &app_id, &key).await.unwrap();
-    listener.subscribe("my-app/devices/+/events/down/#").await.unwrap();
+    let mut listener = MqttClient::connect_with(&line.network.mqtt(), "my-app", key.trim()).await;
+    listener.subscribe("my-app/devices/+/events/down/#").await;
     let said = line.typed(&["downlink", "dev-1", "01ff", "--fport", "2", "--confirmed"]);
     assert!(said.contains("01FF on port 2"), "{said}");
     let (topic, event) = next(&mut listener).await;

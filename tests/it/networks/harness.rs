@@ -6,7 +6,6 @@ use std::{
     time::Duration,
 };
 
-use client::mqtt::MqttClient as Listener;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use testing::{
@@ -91,7 +90,7 @@ pub(super) fn uplink(dev_eui: &str, name: &str, counter: u32) -> Value {
 pub(super) struct Server {
     pub(super) process: ServerProcess,
     pub(super) owner: Owner,
-    pub(super) listener: Listener,
+    pub(super) listener: MqttClient,
 }
 
 impl Server {
@@ -134,7 +133,7 @@ pub(super) async fn next_downlink_event(server: &mut Server) -> (String, Value) 
 }
 
 pub(super) async fn send_down(server: &mut Server, dev_id: &str, downlink: Value) {
-    server.listener.send(&dev_id.parse().unwrap(), &serde_json::from_value(downlink).unwrap()).await.unwrap();
+    server.listener.publish(&format!("meadow-app/devices/{dev_id}/down"), downlink.to_string()).await;
 }
 
 pub(super) async fn start(application: &str, members: &str) -> Option<(ChirpStack, Server, TempDir)> {

@@ -15,7 +15,7 @@ use airlock::{
 use api::rest::account::{NewAccessKey, NewUser};
 use client::{
     account::{AccountClient, ClientCredentials},
-    mqtt::MqttClient,
+    data::DataClient,
 };
 use serde_json::json;
 use server::system::SystemClock;
@@ -28,6 +28,7 @@ use crate::{
     harness::{MESSAGE_TIMEOUT, Network, Owner, PASSWORD, airlock, environment_at, next},
     joins::network_broker::BROKER,
 };
+use testing::MqttClient;
 
 /// `airlock serve account` in a process of its own, always on the same port.
 pub(super) struct AccountProcess {
@@ -235,7 +236,7 @@ async fn confirmed_goes_on(services: &Services, listener: &mut MqttClient, remov
         assert_eq!(services.read(credential).await, 503, "{why}");
         let text = services.reason(credential).await;
         assert!(text.contains(why) && text.contains("account service"), "{text}");
-        let refused = MqttClient::connect(&services.network.mqtt(), &services.owner.app_id, credential).await;
+        let refused = DataClient::connect(&services.network.mqtt(), &services.owner.app_id, credential).await;
         assert_eq!(refused.err().map(|error| error.kind()), Some(Kind::Unavailable));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use client::{account::AccountClient, mqtt::MqttClient};
+use client::{account::AccountClient, data::DataClient};
 use server::system::SystemClock;
 use testing::ManualClock;
 use types::{Clock, Credential};
@@ -31,7 +31,7 @@ async fn works(services: &Services, clock: &ManualClock, what: &str) {
     soon(200, async || read(&services.owner.token).await).await;
     let connect = async || {
         clock.advance(MINUTE);
-        MqttClient::connect(&services.network.mqtt(), &services.owner.app_id, &known).await.is_ok()
+        DataClient::connect(&services.network.mqtt(), &services.owner.app_id, &known).await.is_ok()
     };
     soon(true, connect).await;
     assert_eq!(services.readiness().await, (200, "ok".to_owned()), "{what}");
@@ -81,7 +81,7 @@ async fn keys_outlive_tokens_when_the_clock_is_put_forward() {
         soon(401, async || Caller::new(&old).ask("GET", &url, String::new()).await.0).await;
         let new = log_in_again(&account, "forward", &owner.app_id).await;
         soon(200, async || Caller::new(&new).ask("GET", &url, String::new()).await.0).await;
-        soon(true, async || MqttClient::connect(&network.mqtt(), &owner.app_id, &key).await.is_ok()).await;
+        soon(true, async || DataClient::connect(&network.mqtt(), &owner.app_id, &key).await.is_ok()).await;
         let mut listener = owner.listen(&network).await;
         let uplink = serde_json::json!({"payload": "Bw==", "port": 1}).to_string();
         let simulate = format!("{url}/devices/dev-1/simulate");

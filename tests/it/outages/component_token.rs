@@ -4,7 +4,7 @@ use std::path::Path;
 
 use client::{
     account::{AccountClient, ClientCredentials},
-    mqtt::MqttClient,
+    data::DataClient,
 };
 use types::{AppId, Credential, Scope, Secret};
 
@@ -48,7 +48,7 @@ async fn access_keys_work_after_all_tokens_became_invalid() {
     let url = format!("{}/applications/{}/devices", network.handler_http(), owner.app_id);
     let key = Credential::Key(owner.key.clone());
     assert_eq!(Caller::new(&key).ask("GET", &url, String::new()).await.0, 403, "the key is known, but may not do this");
-    MqttClient::connect(&network.mqtt(), &owner.app_id, &key).await.unwrap();
+    DataClient::connect(&network.mqtt(), &owner.app_id, &key).await.unwrap();
     let token = log_in_again(&account, "rotated", &owner.app_id).await;
     soon(200, async || {
         let body = serde_json::json!({"payload": "Bw==", "port": 1}).to_string();

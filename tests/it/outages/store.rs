@@ -1,11 +1,9 @@
 //! Redis is killed, hangs, loads or is full under two handlers and two discovery services.
 
 use airlock::serve::{Service, Stack};
-use client::mqtt::MqttClient;
 use serde_json::{Value, json};
-use testing::RedisProcess;
+use testing::{MqttClient, RedisProcess};
 use tonic::Code;
-use types::Credential;
 
 use super::{Caller, rounds, soon};
 use crate::harness::{Network, Owner, device, environment, next};
@@ -157,8 +155,8 @@ async fn a_store_that_loads_its_data_is_used_when_it_has() {
 
 /// Subscribes to the application at one handler, which has its own broker.
 async fn listen(owner: &Owner, handler: &Stack) -> MqttClient {
-    let (address, key) = (handler.mqtt_address().unwrap().to_string(), Credential::Key(owner.key.clone()));
-    let mut listener = MqttClient::connect(&address, &owner.app_id, &key).await.unwrap();
-    listener.subscribe(&format!("{}/devices/#", owner.app_id)).await.unwrap();
+    let address = handler.mqtt_address().unwrap().to_string();
+    let mut listener = MqttClient::connect_with(&address, owner.app_id.as_str(), owner.key.expose()).await;
+    listener.subscribe(&format!("{}/devices/#", owner.app_id)).await;
     listener
 }
