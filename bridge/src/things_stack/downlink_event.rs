@@ -3,12 +3,7 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::value::to_raw_value;
 
-use super::{report::Report, topic::Topic, uplink::Uplinks};
-use crate::{
-    members::Members,
-    metrics,
-    outcome::{CodecError, Decoded},
-};
+use crate::{members::Members, outcome::Decoded};
 
 /// An `ApplicationUp` about a downlink.
 pub(super) struct DownlinkEvent<'a> {
@@ -36,7 +31,7 @@ impl<'a> DownlinkEvent<'a> {
     }
 
     /// None for a message with nothing to decode.
-    fn parse(kind: &'static str, message: &'a [u8]) -> Option<Self> {
+    pub(super) fn parse(kind: &'static str, message: &'a [u8]) -> Option<Self> {
         let members = Members::parse(message).ok()?;
         let inner = Members::parse(members.parsed(kind)?.get().as_bytes()).ok()?;
         let (downlink, failure) = match kind {
@@ -53,8 +48,13 @@ impl<'a> DownlinkEvent<'a> {
         Some(Self { members, kind, failure, downlink, port, payload })
     }
 
+    /// What The Things Stack ties its own events about the message together with.
+    pub(super) fn correlation_ids(&self) -> Vec<String> {
+        self.members.get("correlation_ids").unwrap_or_default()
+    }
+
     /// The message with this decoded payload.
-    fn into_json(mut self, Decoded { object, warnings, .. }: Decoded) -> serde_json::Result<Vec<u8>> {
+    pub(super) fn into_json(mut self, Decoded { object, warnings, .. }: Decoded) -> serde_json::Result<Vec<u8>> {
         self.downlink.remove("decoded_payload_warnings");
         // Each behind the payload, so that the last one comes first.
         if !warnings.is_empty() {
@@ -70,38 +70,6 @@ impl<'a> DownlinkEvent<'a> {
         }
         self.members.set(self.kind, inner, "");
         serde_json::to_vec(&self.members)
-    }
-}
-
-impl Uplinks {
-    /// Publishes a message about a downlink; whether it may be acknowledged.
-    pub(super) async fn downlink_event(&self, topic: Topic<'_>, kind: &'static str, payload: &[u8]) -> bool {
-        let Some(event) = DownlinkEvent::parse(kind, payload) else {
-            return self.republisher.publish_unchanged(topic, payload.to_vec()).await;
-        };
-        let key = self.republisher.dedup.key(topic, payload);
-        if self.republisher.dedup.contains(key) {
-            metrics::event("duplicate");
-            return true;
-        }
-        let json = match self.decoder.decode_downlink(&event, topic).await {
-            Ok(decoded) if decoded.object.is_some() => event.into_json(decoded),
-            Ok(_) => Ok(payload.to_vec()),
-            Err(error) => {
-                if !self.report_downlink(&error, &event, topic).await {
-                    return false;
-                }
-                Ok(payload.to_vec())
-            }
-        };
-        metrics::event("forwarded");
-        self.republisher.publish_last(topic, json, key).await
-    }
-
-    async fn report_downlink(&self, error: &CodecError, event: &DownlinkEvent<'_>, topic: Topic<'_>) -> bool {
-        let ids: Vec<String> = event.members.get("correlation_ids").unwrap_or_default();
-        let report = Report::of_downlink(error, topic, &ids, self.clock.now());
-        self.republisher.output.publish_written(topic.with("service/data"), report.to_json()).await
     }
 }
 

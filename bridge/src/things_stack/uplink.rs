@@ -33,7 +33,7 @@ impl Uplinks {
                 true
             }
             rest => match DownlinkEvent::kind(rest) {
-                Some(kind) => self.downlink_event(topic, kind, &payload).await,
+                Some(kind) => self.downlink(topic, kind, payload).await,
                 None => self.republisher.publish_unchanged(topic, payload).await,
             },
         };
@@ -89,6 +89,32 @@ impl Uplinks {
             // What The Things Stack may have decoded itself stays.
             Ok(_) | Err(_) => Ok(payload.clone()),
         };
+        self.republisher.publish_last(topic, json, key).await
+    }
+
+    /// Publishes what became of a downlink, with its payload decoded.
+    async fn downlink(&self, topic: Topic<'_>, kind: &'static str, payload: Bytes) -> bool {
+        let Some(event) = DownlinkEvent::parse(kind, &payload) else {
+            return self.republisher.publish_unchanged(topic, payload.clone()).await;
+        };
+        let key = self.republisher.dedup.key(topic, &payload[..]);
+        if self.republisher.dedup.contains(key) {
+            metrics::event("duplicate");
+            return true;
+        }
+        let json = match self.decoder.decode_downlink(&event, topic).await {
+            Ok(decoded) if decoded.object.is_some() => event.into_json(decoded).map(Bytes::from),
+            Ok(_) => Ok(payload.clone()),
+            Err(error) => {
+                let ids = event.correlation_ids();
+                let report = Report::of_downlink(&error, topic, &ids, self.clock.now());
+                if !self.republisher.output.publish_written(topic.with("service/data"), report.to_json()).await {
+                    return false;
+                }
+                Ok(payload.clone())
+            }
+        };
+        metrics::event("forwarded");
         self.republisher.publish_last(topic, json, key).await
     }
 }
