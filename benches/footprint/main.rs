@@ -2,7 +2,7 @@
 //!
 //! Starts `airlock serve` as a process of its own; `AIRLOCK_BINARY` names another binary than the one built with this
 //! bench. Clients connect, subscribe to all uplinks of one application, are idle, and then all receive one.
-//! `FOOTPRINT_CLIENTS` has their numbers, 1,000, 3,000 and 10,000 by default: raise `ulimit -n` above them. The
+//! `FOOTPRINT_CLIENTS` has their numbers, 1,000, 5,000 and 10,000 by default: raise `ulimit -n` above them. The
 //! functions keep 7 MB each when they are loaded; one application saves 60 of them one after the other, and then 60
 //! others at the same time.
 
