@@ -71,7 +71,11 @@ async fn connect(
     let what = format!("{number} clients{with_tls}, subscribed");
     figures.add(&what, connected.to_string(), "10,000: ≤ 400 MB, ≤ 2 descriptors each");
     figures.add("of that, each client", connected.per_client(&before, number), "");
-    figures.add("they connected and subscribed in", format!("{took:.2} s, {cpu:.2} s of processor time"), "5,000: ≤ 3 s");
+    figures.add(
+        "they connected and subscribed in",
+        format!("{took:.2} s, {cpu:.2} s of processor time"),
+        "5,000: ≤ 3 s",
+    );
     let cpu = server.cpu_time();
     tokio::time::sleep(IDLE).await;
     let share = (server.cpu_time() - cpu).as_secs_f64() / IDLE.as_secs_f64();

@@ -29,6 +29,7 @@ mod joins;
 mod layers;
 mod login;
 mod malformed_input;
+mod mqtt_access;
 mod mqtt_sessions;
 mod networks;
 mod openapi;

@@ -1,9 +1,16 @@
 //! Which clients may connect, subscribe and publish, and that none sees another application's messages.
 
+use std::{
+    io::{self, Write},
+    sync::{Arc, Mutex},
+};
+
 use mqtt5_protocol::QoS;
+use tracing::subscriber::DefaultGuard;
+use tracing_subscriber::filter::LevelFilter;
 
 use crate::{
-    harness::{APPS, Harness, publish_up},
+    harness::{APPS, Harness, READ, publish_up},
     raw_client::{Login, MQTT_31, RawClient},
 };
 
@@ -287,4 +294,75 @@ async fn a_session_that_outlives_its_connection_needs_a_client_identifier() {
         let (_, status, _) = RawClient::try_connect(harness.broker.address(), &login).await;
         assert_eq!(status, expected, "version {version}");
     }
+}
+
+/// A log that a test reads.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    /// Keeps what this thread logs from now on, on this level and above.
+    fn start(level: LevelFilter) -> (Self, DefaultGuard) {
+        let log = Self::default();
+        let writer = log.clone();
+        let lines =
+            tracing_subscriber::fmt().with_max_level(level).with_ansi(false).with_writer(move || writer.clone());
+        (log, tracing::subscriber::set_default(lines.finish()))
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn credentials_are_not_logged_on_any_level() {
+    let (log, _logging) = Log::start(LevelFilter::TRACE);
+    let harness = Harness::start().await;
+    let address = harness.broker.address();
+    harness.authenticator.grant("app-one", "account.canary1", &[READ]);
+    for version in ALL_VERSIONS {
+        for key in ["account.canary1", "account.canary2", "canary3"] {
+            let login = Login::new(version, "app-one", key);
+            let (mut client, code, _) = RawClient::try_connect(address, &login).await;
+            if code == 0 {
+                client.subscribe("#").await;
+                client.send(&[0x10, 0]).await;
+                client.closed().await;
+            }
+        }
+    }
+    harness.authenticator.revoke("app-one", "account.canary1");
+    harness.broker.check_credentials().await;
+    let text = log.text();
+    assert!(text.contains("refused an MQTT client"), "the log is looked at: {text}");
+    assert!(!text.contains("canary"), "{text}");
+}
+
+/// Anybody could fill the log otherwise.
+#[tokio::test]
+async fn strangers_cannot_write_into_the_log() {
+    let (log, _logging) = Log::start(LevelFilter::INFO);
+    let harness = Harness::start().await;
+    let address = harness.broker.address();
+    for version in ALL_VERSIONS {
+        RawClient::try_connect(address, &Login::new(version, "app-one", "account.wrong")).await;
+        RawClient::try_connect(address, &Login::new(version, "no-such-app", "account.wrong")).await;
+    }
+    for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0x10, 0xff, 0xff, 0xff, 0xff], &[0xc0, 0]] {
+        let mut client = RawClient::open(address, 4).await;
+        client.send(bytes).await;
+        client.closed().await;
+    }
+    assert_eq!(log.text(), "");
 }

@@ -7,7 +7,8 @@ use std::{process, process::Stdio, sync::Arc};
 
 use mqtt::BrokerSettings;
 use tokio::{
-    io::{AsyncBufReadExt, BufReader, Lines},
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines},
+    net::TcpStream,
     process::{Child, ChildStdout, Command},
 };
 use tokio_rustls::rustls::{ServerConfig, crypto::aws_lc_rs, pki_types::PrivateKeyDer};
@@ -166,6 +167,24 @@ async fn serves_tls_while_other_clients_never_finish_the_handshake() {
         subscribe(&format!("-h localhost -p {port} --cafile {} -u app-one -P account.read -t # -d -E", file.display()));
     line_with(&mut lines, "Subscribed").await;
     assert!(child.wait().await.unwrap().success());
+}
+
+#[tokio::test]
+async fn refuses_versions_of_tls_that_are_not_safe() {
+    let settings = BrokerSettings { tls_listen: "127.0.0.1:0".to_owned(), ..settings() };
+    let broker = start_with_tls(&settings, tls().1, FakeAuthenticator::default()).await;
+    for (minor, what) in [(1, "TLS 1.0"), (2, "TLS 1.1")] {
+        let mut client = TcpStream::connect(broker.tls_address().unwrap()).await.unwrap();
+        // A hello with one cipher suite, one curve and one kind of signature, which all go with TLS 1.2.
+        let extensions = [0, 16, 0, 10, 0, 4, 0, 2, 0, 0x17, 0, 13, 0, 4, 0, 2, 4, 3];
+        let body = [&[3, minor][..], &[7; 32], &[0, 0, 2, 0xc0, 0x2b, 1, 0], &extensions].concat();
+        let hello = [&[1, 0, 0, u8::try_from(body.len()).unwrap()], &body[..]].concat();
+        client.write_all(&[&[22, 3, 1, 0, u8::try_from(hello.len()).unwrap()], &hello[..]].concat()).await.unwrap();
+        let mut alert = Vec::new();
+        eventually("the alert", client.read_to_end(&mut alert)).await.unwrap();
+        // A fatal alert about the version.
+        assert_eq!((alert[0], &alert[5..]), (21, &[2, 70][..]), "{what}");
+    }
 }
 
 /// A self-signed certificate for localhost, as PEM and as a server uses it.
