@@ -211,6 +211,11 @@ impl Session {
         self.lock().outbox.restore_in_flight(packet_id, delivery);
     }
 
+    /// Stands for the credential that it belongs to.
+    pub(crate) fn holder_name(&self) -> Arc<str> {
+        Arc::clone(&self.lock().holder.name)
+    }
+
     pub(crate) fn holder(&self) -> Holder {
         self.lock().holder.clone()
     }

@@ -109,19 +109,20 @@ impl Subscribers {
     /// Of the sessions whose clients are away, one of the holder that has most: preferably one that has nothing, or
     /// else the one that has been away longest.
     fn least_needed(&self, may_go: impl Fn(&Arc<Session>) -> bool) -> Option<Arc<Session>> {
+        let is_away = |session: &&Arc<Session>| session.away_since().is_some() && may_go(session);
+        let away: Vec<_> = self.sessions.values().filter(is_away).collect();
+        // Most of the time there is none, however many clients are connected.
+        if away.is_empty() {
+            return None;
+        }
         let mut held: HashMap<Arc<str>, usize> = HashMap::new();
-        let holders = self.sessions.values().map(|session| session.holder().name);
+        let holders = self.sessions.values().map(|session| session.holder_name());
         holders.for_each(|name| *held.entry(name).or_default() += 1);
-        let need = |session: &Arc<Session>| {
-            let others = held.get(&session.holder().name).copied().unwrap_or_default();
-            Some((usize::MAX - others, session.has(), session.away_since()?))
+        let need = |session: &&&Arc<Session>| {
+            let others = held.get(&session.holder_name()).copied().unwrap_or_default();
+            (usize::MAX - others, session.has(), session.away_since())
         };
-        let away = self
-            .sessions
-            .values()
-            .filter(|session| may_go(session))
-            .filter_map(|session| Some((need(session)?, session)));
-        away.min_by_key(|(need, _)| *need).map(|(_, session)| Arc::clone(session))
+        away.iter().min_by_key(need).map(|session| Arc::clone(session))
     }
 
     /// Whether the session is in use, and not another one with its id.
