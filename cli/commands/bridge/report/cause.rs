@@ -12,8 +12,7 @@ pub(super) fn of_difference(there: Option<&str>, here: Option<&str>) -> &'static
         (Some(_), None) => return "a member that is missing here",
         (Some(there), Some(here)) => (there, here),
     };
-    let (Ok(there), Ok(here)) = (serde_json::from_str(there), serde_json::from_str(here)) else { return "unknown" };
-    match (&there, &here) {
+    match (&read(there), &read(here)) {
         (Value::Object(there), Value::String(here)) if there.is_empty() && is_time(here) => {
             "a Date: {} there, a text here"
         }
@@ -27,6 +26,12 @@ pub(super) fn of_difference(there: Option<&str>, here: Option<&str>) -> &'static
         (Value::String(there), _) if there.contains("Error: ") => of_failure_there(there),
         _ => "unknown",
     }
+}
+
+/// A value as JSON. Of one that was truncated only the beginning of a text is known.
+fn read(text: &str) -> Value {
+    let truncated = || text.strip_prefix('"').map_or(Value::Null, |text| Value::String(text.to_owned()));
+    serde_json::from_str(text).unwrap_or_else(|_| truncated())
 }
 
 /// The likely cause of a failure in ChirpStack that did not happen here.
@@ -83,6 +88,8 @@ mod tests {
             (None, Some("2"), "a member that is missing there"),
             (Some("2"), None, "a member that is missing here"),
             (Some(r#""TypeError: cannot read property 'f' of undefined""#), Some("[]"), "strict mode"),
+            (Some(r#""TypeError: cannot read property 'f' of undefined""#), Some(r#"[{"a":1},{"b…"#), "strict mode"),
+            (Some(r#""TypeError: 'f' of undefined at …"#), Some("1"), "strict mode"),
             (Some("\"a\""), Some("\"b\""), "unknown"),
         ] {
             let found = of_difference(there, here);
