@@ -84,7 +84,7 @@ impl HandOver {
         dev_eui: DevEui,
         event: impl Fn() -> F,
     ) -> HandedOver {
-        let (mut backoff, mut is_waiting) = (Backoff::new(), false);
+        let (mut backoff, mut attempts) = (Backoff::new(), 0_u32);
         loop {
             let Some(event) = event().await else { return HandedOver::Withdrawn };
             match receiver.receive(event).await {
@@ -97,10 +97,11 @@ impl HandOver {
                     return HandedOver::Refused;
                 }
                 Err(refusal) => {
-                    if !is_waiting {
+                    // The first one may lack what only the network's API says.
+                    if attempts == 1 {
                         tracing::warn!(%dev_eui, reason = refusal.reason(), "cannot take an event now: trying again");
                     }
-                    is_waiting = true;
+                    attempts = attempts.saturating_add(1);
                     metrics::retried();
                 }
             }

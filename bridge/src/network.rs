@@ -4,14 +4,32 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use server::telemetry::Health;
-use types::{AppId, DevEui, NetworkDownlink, NetworkEvent, NetworkRefusal};
+use server::{status::ErrorChain, telemetry::Health};
+use types::{AppId, DevEui, Kind, Kinded, NetworkDownlink, NetworkEvent, NetworkRefusal};
+
+use crate::{look_up::Api, metrics};
 
 /// Takes what a network reports about the devices of an application.
 pub trait Receiver: Send + Sync {
     /// Takes an event for good, or says why not. The events of a device come one after the other, those of different
     /// devices at once. What may be accepted later comes again until it is.
     fn receive(&self, event: NetworkEvent) -> BoxFuture<'_, Result<(), NetworkRefusal>>;
+}
+
+/// Why an API does not take a downlink. One that the API key does not allow waits for another key.
+pub(crate) fn refusal(api: Api, error: &client::Error) -> NetworkRefusal {
+    metrics::api_failed(error.kind());
+    let Api { network, key_advice } = api;
+    let reason = format!("{network} does not take the downlink: {}", ErrorChain(error));
+    match error.kind() {
+        Kind::Unauthenticated | Kind::Denied => NetworkRefusal::new(
+            Kind::Unavailable,
+            format_args!("{reason}: {key_advice}; it must be allowed to queue downlinks"),
+        ),
+        // Its database may be busy.
+        Kind::Internal => NetworkRefusal::new(Kind::Unavailable, reason),
+        kind => NetworkRefusal::new(kind, reason),
+    }
 }
 
 /// An application of a network, and who takes what is reported about its devices.

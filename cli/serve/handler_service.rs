@@ -160,7 +160,6 @@ async fn operations(
         devices: devices.clone(),
         payloads: payloads.clone(),
         output: output.clone(),
-        store: context.store.clone(),
         traffic: component.traffic.clone(),
         outgoing,
         clock: context.clock.clone(),

@@ -9,7 +9,7 @@ use types::Secret;
 
 use crate::{Error, Result, Trust, http::Http};
 
-const SERVICE: &str = "The Things Stack API";
+const SERVICE: &str = "Things Stack API";
 /// The most that the API allows.
 const DEVICES_PER_PAGE: &str = "1000";
 
@@ -154,7 +154,9 @@ impl ThingsStackClient {
     /// Creates a client for a URL such as `https://eu1.cloud.thethings.network`; `trust` matters for `https` only.
     pub fn new(url: &str, trust: &Trust) -> Result<Self> {
         let expected = "http(s)://host(:port)";
-        let invalid = || Error::Address { address: url.to_owned(), expected };
+        // A password in it is not shown.
+        let address = url.rsplit_once('@').map_or(url, |(_, address)| address);
+        let invalid = || Error::Address { address: address.to_owned(), expected };
         let base = Url::parse(url).map_err(|_| invalid())?;
         let is_origin = base.path() == "/" && base.query().is_none() && base.username().is_empty();
         if !is_origin || !matches!(base.scheme(), "http" | "https") || base.password().is_some() {

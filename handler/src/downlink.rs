@@ -13,10 +13,9 @@ use std::sync::Arc;
 use runtime::Priority;
 use server::status::ErrorChain;
 use server::usage::Usage;
-use store::Store;
 use types::{AppId, Clock, DevId, Downlink, DownlinkEvent, Kind, Kinded};
 
-use self::queue::{QueuedDownlink, Schedule};
+use self::queue::Schedule;
 pub use self::{
     outgoing::{Network, Networks, Outgoing},
     receiver::DownlinkReceiver,
@@ -46,8 +45,6 @@ pub struct Downlinks {
     pub payloads: Arc<Payloads>,
     /// Where events go.
     pub output: Arc<dyn Output>,
-    /// Where the queues are stored.
-    pub store: Arc<dyn Store>,
     /// Counts downlinks.
     pub traffic: Arc<Traffic>,
     /// Takes downlinks from the queues to networks.
@@ -80,13 +77,10 @@ impl Downlinks {
         usage: &Usage,
     ) -> Result<Downlink, Error> {
         let schedule = Schedule::parse(downlink.schedule.as_deref().unwrap_or_default())?;
-        if downlink.port > PORT_MAX {
-            return Err(Error::invalid("Downlink Port", format_args!("1 to {PORT_MAX} are allowed")));
-        }
+        check_port(downlink.port)?;
         self.devices.check_exists(app_id, dev_id).await?;
         let encoded = self.encode(app_id, downlink, usage).await?;
-        let queued = QueuedDownlink::new(encoded.clone(), schedule);
-        queue::put(self.store.as_ref(), app_id, dev_id, &queued, schedule).await?;
+        self.outgoing.queues.put(app_id, dev_id, encoded.clone(), schedule).await?;
         metrics::downlink_scheduled();
         let now = self.clock.now();
         self.traffic.downlink.mark(now);
@@ -99,14 +93,13 @@ impl Downlinks {
 
     /// The queue of a device; [`Error::NotFound`] if the device does not exist.
     pub(crate) async fn list(&self, app_id: &AppId, dev_id: &DevId) -> Result<Vec<Downlink>, Error> {
-        let queue = queue::list(self.store.as_ref(), app_id, dev_id).await?;
-        Ok(queue.into_iter().map(QueuedDownlink::into_downlink).collect())
+        self.outgoing.queues.list(app_id, dev_id).await
     }
 
     /// Empties the queue of a device; [`Error::NotFound`] if the device does not exist. What its network has taken stays
-    /// there.
+    /// there, but is not sent again.
     pub(crate) async fn clear(&self, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
-        queue::clear(self.store.as_ref(), app_id, dev_id).await
+        self.outgoing.queues.clear(app_id, dev_id).await
     }
 
     async fn encode(&self, app_id: &AppId, downlink: &Downlink, usage: &Usage) -> Result<Downlink, Error> {
@@ -121,7 +114,11 @@ impl Downlinks {
         if payload.len() > PAYLOAD_BYTES_MAX {
             return Err(Error::invalid("Payload", format_args!("at most {PAYLOAD_BYTES_MAX} bytes are allowed")));
         }
+        if payload.is_empty() {
+            return Err(Error::invalid("Downlink Payload", "the encoder returned no bytes"));
+        }
         let port = Some(downlink.port).filter(|port| *port > 0).or(port).unwrap_or(PORT_DEFAULT);
+        check_port(port)?;
         Ok(Downlink { port, confirmed: downlink.confirmed, payload_raw: Some(payload), ..Downlink::default() })
     }
 
@@ -164,6 +161,11 @@ impl Downlinks {
 }
 
 /// Whether this is the text of an empty object.
+fn check_port(port: u8) -> Result<(), Error> {
+    let is_valid = port <= PORT_MAX;
+    is_valid.then_some(()).ok_or_else(|| Error::invalid("Downlink Port", format_args!("1 to {PORT_MAX} are allowed")))
+}
+
 fn is_empty(fields: &str) -> bool {
     serde_json::from_str::<serde_json::Map<_, serde_json::Value>>(fields).is_ok_and(|fields| fields.is_empty())
 }

@@ -48,8 +48,12 @@ impl Uplinks {
         let payload = frame.decrypt(&device);
         let decoded = self.decode(&application, &payload, Run { priority: Priority::Live, usage }).await?;
         let cost = decoded.cost;
-        for kept in self.publish(&device, payload, decoded)? {
+        let is_valid = decoded.validity != Validity::Invalid;
+        for kept in self.publish(&device, payload, decoded) {
             kept.wait().await?;
+        }
+        if !is_valid {
+            return Err(validator_returned_false());
         }
         metrics::uplink_published(cost);
         Ok(cost)
@@ -76,7 +80,7 @@ impl Uplinks {
     }
 
     /// Publishes the message, and then an event for everything that went wrong.
-    fn publish(&self, device: &Device, mut payload: Payload, mut decoded: Decoded) -> Result<Vec<Kept>, Error> {
+    fn publish(&self, device: &Device, mut payload: Payload, mut decoded: Decoded) -> Vec<Kept> {
         let received = payload.received;
         let complaints = complaints(&mut payload, &mut decoded);
         let is_valid = decoded.validity != Validity::Invalid;
@@ -88,7 +92,7 @@ impl Uplinks {
             let event = ErrorEvent { error, time: Some(received) };
             kept.push(self.publish_event(device, Event::UpError(event)));
         }
-        if is_valid { Ok(kept) } else { Err(validator_returned_false()) }
+        kept
     }
 
     fn publish_event(&self, device: &Device, event: Event) -> Kept {

@@ -78,6 +78,28 @@ async fn rest_says_at_once_why_a_downlink_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_an_encoder_returns_is_checked_at_once() {
+    let network = Network::start().await;
+    let owner = network.owner("encoding").await;
+    owner.add_device("dev-1").await;
+    let mut application = owner.handler.get_application(&owner.app_id).await.unwrap();
+    application.payload_format = "ts013".to_owned();
+    application.encoder = "function encodeDownlink(input) { return input.data; }".to_owned();
+    owner.handler.set_application(application).await.unwrap();
+    for (fields, status, reason) in [
+        (json!({"bytes": [1], "fPort": 223}), 200, ""),
+        (json!({"bytes": [1], "fPort": 230}), 400, "1 to 223"),
+        (json!({"bytes": [], "fPort": 1}), 400, "no bytes"),
+    ] {
+        let body = json!({"payload_fields": fields});
+        let (found, response) = call(&network, &owner, "POST", "dev-1", Some(body)).await;
+        let error = response["error"].as_str().unwrap_or_default();
+        assert!(found == status && error.contains(reason), "{fields}: {found} {response}");
+    }
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn grpc_has_the_same_queue() {
     let network = Network::start().await;
     let owner = network.owner("grpc").await;

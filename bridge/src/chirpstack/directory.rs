@@ -21,7 +21,7 @@ use lru::LruCache;
 pub(super) use self::records::{Codecs, Device, Profile};
 use crate::look_up::{Api, LookUpError, LookUpLimits, LookUps, Object};
 
-const API: Api = Api { network: "ChirpStack", key_advice: "use a key of its tenant, or a global one" };
+pub(super) const API: Api = Api { network: "ChirpStack", key_advice: "use a key of its tenant, or a global one" };
 
 /// The known device profiles and devices.
 pub(super) struct Directory {

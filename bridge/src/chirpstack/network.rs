@@ -16,7 +16,7 @@ use types::{AppId, DevEui, Kind, Kinded, NetworkDownlink, NetworkRefusal};
 use super::{
     api::{check_api, directory},
     brokers::{Source, network_source},
-    directory::Directory,
+    directory::{API, Directory},
     incoming::in_json,
     intake::Intake,
     routes::Routes,
@@ -24,8 +24,14 @@ use super::{
     source::{Events, group},
 };
 use crate::{
-    Environment, Error, Network, dedup::Dedup, hand_over::HandOver, metrics, network::Route, prefix::is_same_broker,
-    receive::report_connection, state_dir::StateDir,
+    Environment, Error, Network,
+    dedup::Dedup,
+    hand_over::HandOver,
+    metrics,
+    network::{Route, refusal},
+    prefix::is_same_broker,
+    receive::report_connection,
+    state_dir::StateDir,
 };
 
 /// The processes that share the events of a broker or a stream. Bridges that decode beside ChirpStack share others.
@@ -116,13 +122,20 @@ impl ChirpStackNetwork {
         let dev_eui = dev_eui.to_string().to_lowercase();
         self.check_owner(directory.api(), app_id, &dev_eui).await?;
         let item = DeviceQueueItem { dev_eui, confirmed, f_port: port.into(), data: payload };
-        directory.api().enqueue(item, replaces_others).await.map_err(|error| refusal(&error))
+        match directory.api().enqueue(item, replaces_others).await {
+            Ok(id) => Ok(id),
+            Err(error) => Err(refused(directory.api(), &error).await),
+        }
     }
 
     /// Whoever may register devices of an application here chooses their EUIs, and the bridge's key reaches all devices.
     async fn check_owner(&self, api: &ChirpStackClient, app_id: &AppId, dev_eui: &str) -> Result<(), NetworkRefusal> {
-        let device = api.device(dev_eui).await.map_err(|error| refusal(&error))?.device.unwrap_or_default();
-        let route = self.routes.try_find(&device.application_id, Some(api)).await.map_err(|error| refusal(&error))?;
+        let device = match api.device(dev_eui).await {
+            Ok(response) => response.device.unwrap_or_default(),
+            Err(error) => return Err(refused(api, &error).await),
+        };
+        let route =
+            self.routes.try_find(&device.application_id, Some(api)).await.map_err(|error| refusal(API, &error))?;
         if route.is_some_and(|route| route.app_id == *app_id) {
             return Ok(());
         }
@@ -133,11 +146,15 @@ impl ChirpStackNetwork {
     }
 }
 
-fn refusal(error: &client::Error) -> NetworkRefusal {
-    metrics::api_failed(error.kind());
-    // ChirpStack's database may be busy.
-    let kind = if error.kind() == Kind::Internal { Kind::Unavailable } else { error.kind() };
-    NetworkRefusal::new(kind, format_args!("ChirpStack does not take the downlink: {}", ErrorChain(error)))
+/// Why the API does not take a downlink. A key that is accepted may not see the device, whether or not it exists.
+async fn refused(api: &ChirpStackClient, error: &client::Error) -> NetworkRefusal {
+    let refusal = refusal(API, error);
+    match error.kind() {
+        Kind::Unauthenticated | Kind::Denied if api.check().await.is_ok() => {
+            NetworkRefusal::new(Kind::Denied, refusal.reason())
+        }
+        _ => refusal,
+    }
 }
 
 impl Network for ChirpStackNetwork {

@@ -8,8 +8,8 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use types::{
-    DevAddr, DownlinkConfig, DownlinkOutcome, DownlinkReport, NetworkDevice, NetworkEvent, NetworkJoin, NetworkUplink,
-    Timestamp,
+    DevAddr, DevEui, DownlinkConfig, DownlinkOutcome, DownlinkReport, NetworkDevice, NetworkEvent, NetworkJoin,
+    NetworkUplink, Timestamp,
 };
 
 use self::radio::{RxInfo, TxInfo};
@@ -92,7 +92,8 @@ impl Event<'_> {
     /// The device, which must be that of the topic: access control at the broker has checked that, unlike the body.
     fn device(&self, dev_eui: &str) -> Result<NetworkDevice, Unreadable> {
         let DeviceInfo { device_name, dev_eui: named, tags } = &self.device_info;
-        let parsed = dev_eui.parse().ok().filter(|_| named.eq_ignore_ascii_case(dev_eui));
+        let is_same = named.eq_ignore_ascii_case(dev_eui);
+        let parsed = dev_eui.parse().ok().filter(|dev_eui: &DevEui| is_same && !dev_eui.is_zero());
         let dev_eui = parsed.ok_or(Unreadable::Member("deviceInfo.devEui"))?;
         Ok(NetworkDevice { dev_eui, name: device_name.clone(), tags: tags.clone(), ..NetworkDevice::default() })
     }

@@ -14,7 +14,7 @@ use std::{
 
 use client::things_stack::{QueueOperation, ThingsStackClient};
 use futures::future::{BoxFuture, join_all};
-use server::{status::ErrorChain, telemetry::Health};
+use server::telemetry::Health;
 use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use types::{AppId, DevEui, Kind, Kinded, NetworkDownlink, NetworkRefusal, Random};
@@ -26,6 +26,7 @@ use super::{
     bridge::subscription,
     brokers::source,
     catch_up::CatchUp,
+    directory::API,
     feed::{self, Feed},
     position::Positions,
     settings::{ThingsStackApplication, ThingsStackSettings},
@@ -38,7 +39,7 @@ use crate::{
     hand_over::HandOver,
     lanes::Work,
     metrics,
-    network::{Receiver, Route},
+    network::{Receiver, Route, refusal},
     receive::report_connections,
     state_dir::StateDir,
 };
@@ -113,14 +114,21 @@ impl ThingsStackNetwork {
             NetworkRefusal::new(Kind::NotFound, reason)
         };
         let application = self.applications.get(app_id).ok_or_else(unknown)?;
-        let device = self.devices.id(application, dev_eui).await.map_err(|error| refusal(&error))?;
-        let device = device.ok_or_else(unknown)?;
         let operation = if downlink.replaces_others { QueueOperation::Replace } else { QueueOperation::Push };
         let id = format!("{:032x}", u128::from_be_bytes(self.random.array()));
         let body = send::request(downlink, &id).map_err(|error| NetworkRefusal::new(Kind::Internal, error))?;
-        let (key, target) = (application.key.current(), (application.id(), None, &*device));
-        self.api.queue_downlinks(&key, target, operation, body).await.map_err(|error| refusal(&error))?;
-        Ok(id)
+        loop {
+            let (device, is_listed) =
+                self.devices.id(application, dev_eui).await.map_err(|error| refusal(API, &error))?;
+            let device = device.ok_or_else(unknown)?;
+            let (key, target) = (application.key.current(), (application.id(), None, &*device));
+            match self.api.queue_downlinks(&key, target, operation, body.clone()).await {
+                Ok(()) => return Ok(id),
+                // It may have another id since it was last heard.
+                Err(error) if error.kind() == Kind::NotFound && !is_listed => self.devices.forget(application, dev_eui),
+                Err(error) => return Err(refusal(API, &error)),
+            }
+        }
     }
 }
 
@@ -201,10 +209,4 @@ fn by_app_id(
 ) -> HashMap<AppId, Arc<Application>> {
     let pair = |application: Arc<Application>| Some((app_ids.get(&application.uid)?.clone(), application));
     applications.into_iter().filter_map(pair).collect()
-}
-
-fn refusal(error: &client::Error) -> NetworkRefusal {
-    metrics::api_failed(error.kind());
-    let kind = if error.kind() == Kind::Internal { Kind::Unavailable } else { error.kind() };
-    NetworkRefusal::new(kind, format_args!("The Things Stack does not take the downlink: {}", ErrorChain(error)))
 }

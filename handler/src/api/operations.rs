@@ -209,7 +209,7 @@ impl Operations {
         downlink: &Downlink,
     ) -> Result<Downlink, Error> {
         let usage = caller.usage.clone();
-        self.access.allow(caller, app_id, &[ApplicationRight::MessagesDownWrite], Purpose::Live).await?;
+        self.access.allow(caller, app_id, &[ApplicationRight::MessagesDownWrite], Purpose::Read).await?;
         self.applications.check_registered(app_id).await?;
         self.downlinks.schedule(app_id, dev_id, downlink, &usage).await
     }
@@ -228,7 +228,7 @@ impl Operations {
 
     /// Empties the queue of a device.
     pub(crate) async fn clear_downlinks(&self, caller: Caller, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
-        self.access.allow(caller, app_id, &[ApplicationRight::MessagesDownWrite], Purpose::Live).await?;
+        self.access.allow(caller, app_id, &[ApplicationRight::MessagesDownWrite], Purpose::Change).await?;
         self.downlinks.clear(app_id, dev_id).await
     }
 

@@ -80,6 +80,11 @@ pub(crate) fn sent_downlinks(app_id: &AppId, dev_id: &DevId) -> Result<Key, Erro
     key(app_id, &format!("sent/{dev_id}"))
 }
 
+/// Names the process that hands over the next downlink of a device.
+pub(crate) fn downlink_claim(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
+    key(app_id, &format!("handing-over/{dev_id}"))
+}
+
 /// Names an application whose deletion has begun, so that it is completed after a restart.
 pub(crate) fn deletion(app_id: &AppId) -> Result<Key, Error> {
     service_key(&format!("deletion/{app_id}"))

@@ -1,26 +1,26 @@
 //! Downlinks from the queues of devices to their networks, and what these report about them.
 
-mod handed_over;
-
 use std::{
-    collections::{BTreeMap, HashSet, VecDeque},
+    collections::{BTreeMap, VecDeque},
     hash::{BuildHasher, RandomState},
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
 use futures::future::BoxFuture;
 use server::status::ErrorChain;
 use store::Store;
-use tokio::{sync::mpsc, time::sleep};
+use tokio::{
+    sync::mpsc,
+    time::{sleep, timeout},
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use types::{
-    AppId, Clock, DevEui, DevId, Downlink, DownlinkEvent, DownlinkOutcome, DownlinkSentEvent, NetworkDownlink,
-    NetworkRefusal, SentDownlink, Timestamp,
+    AppId, Clock, DevEui, DevId, Downlink, DownlinkEvent, DownlinkOutcome, DownlinkSentEvent, Kind, Kinded,
+    NetworkDownlink, NetworkRefusal, SentDownlink, Timestamp,
 };
 
-use self::handed_over::{Fate, HandedOver, Waiting};
-use super::queue::QueuedDownlink;
+use super::queue::{QueuedDownlink, Queues, Reported, Waiting};
 use crate::{
     Error,
     application::store_keys,
@@ -34,10 +34,23 @@ const LANES: usize = 16;
 const WAITING_MAX: usize = 1024;
 /// How often queues are searched for downlinks that could not leave.
 const SEARCH_INTERVAL: Duration = Duration::from_secs(10);
+/// How long a network may take. Less than a claim lasts, so that nobody else hands the same downlink over.
+const SEND_TIMEOUT: Duration = Duration::from_secs(25);
 /// How often a downlink is sent that the device has to acknowledge, but does not.
 const ATTEMPTS_MAX: u8 = 8;
 /// How many queues are read at once.
 const PAGE_MAX: usize = 256;
+
+/// What a report means for the downlink that it is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// Another report is awaited.
+    Awaits,
+    /// It is finished.
+    Ends,
+    /// It is sent again.
+    Repeats,
+}
 
 /// A network that takes downlinks for its devices.
 pub trait Network: Send + Sync {
@@ -49,18 +62,15 @@ pub trait Network: Send + Sync {
 /// The networks through which the downlinks of applications leave.
 pub type Networks = BTreeMap<AppId, Arc<dyn Network>>;
 
-type Address = (AppId, DevId);
-
 /// Hands downlinks over to networks.
 pub struct Outgoing {
+    pub(super) queues: Queues,
     store: Arc<dyn Store>,
     output: Arc<dyn Output>,
     clock: Arc<dyn Clock>,
     /// Set once the networks are there, which report to [`Self::report`].
     lanes: OnceLock<BTreeMap<AppId, Lanes>>,
     hasher: RandomState,
-    /// Devices whose downlink is being handed over: reports about it wait until its id is known.
-    busy: Mutex<HashSet<Address>>,
     stop: CancellationToken,
     tasks: TaskTracker,
 }
@@ -73,12 +83,12 @@ impl Outgoing {
     /// Nothing leaves before [`Self::start`].
     pub fn new(store: Arc<dyn Store>, output: Arc<dyn Output>, clock: Arc<dyn Clock>) -> Self {
         Self {
+            queues: Queues::new(store.clone(), clock.clone()),
             store,
             output,
             clock,
             lanes: OnceLock::new(),
             hasher: RandomState::new(),
-            busy: Mutex::default(),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
         }
@@ -128,21 +138,26 @@ impl Outgoing {
         id: &str,
         outcome: DownlinkOutcome,
     ) -> Result<(), Error> {
-        if self.lock_busy().contains(&(app_id.clone(), dev_id.clone())) {
-            return Err(Error::Conflict(format!("downlink queue of {app_id}:{dev_id}")));
-        }
-        let fate = |downlink: &QueuedDownlink| fate(&outcome, downlink);
-        let found = handed_over::take(self.store.as_ref(), app_id, dev_id, id, fate).await?;
-        if let Some((_, Fate::Repeats)) = found {
+        let downlink = match self.queues.reported(app_id, dev_id, id).await? {
+            Reported::Found(downlink) => Some(downlink),
+            Reported::NotYet => return Err(Error::Conflict(format!("downlink queue of {app_id}:{dev_id}"))),
+            Reported::Unknown => None,
+        };
+        let fate = downlink.as_ref().map(|downlink| fate(&outcome, downlink));
+        if fate == Some(Fate::Repeats) {
+            self.queues.repeated(app_id, dev_id, id).await?;
             self.added(app_id, dev_id);
             return Ok(());
         }
-        let downlink = found.map(|(downlink, _)| downlink.into_downlink());
-        let time = Some(self.clock.now());
-        match event(outcome, downlink, (app_id, dev_id), id.is_empty(), time) {
-            Some(event) => self.publish(app_id, dev_id, event).wait().await,
-            None => Ok(()),
+        let (downlink, time) = (downlink.map(|queued| queued.downlink), Some(self.clock.now()));
+        if let Some(event) = event(outcome, downlink, (app_id, dev_id), id.is_empty(), time) {
+            self.publish(app_id, dev_id, event).wait().await?;
         }
+        // Only now, because the report comes again if the event is not kept.
+        if fate == Some(Fate::Ends) {
+            self.queues.ended(app_id, dev_id, id).await?;
+        }
+        Ok(())
     }
 
     async fn serve(&self, app_id: &AppId, network: &dyn Network, mut devices: mpsc::Receiver<DevId>) {
@@ -155,13 +170,11 @@ impl Outgoing {
 
     /// Hands over what is in the queue of a device, until that fails for a reason that may pass.
     async fn send_all(&self, network: &dyn Network, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
-        let address = (app_id.clone(), dev_id.clone());
         while !self.stop.is_cancelled()
-            && let Some(Waiting { dev_eui, downlink }) = handed_over::next(self.store.as_ref(), app_id, dev_id).await?
+            && let Some(waiting) = self.queues.claim(app_id, dev_id).await?
         {
-            self.lock_busy().insert(address.clone());
-            let is_done = self.send(network, &address, dev_eui, downlink).await;
-            self.lock_busy().remove(&address);
+            let is_done = self.send(network, (app_id, dev_id), waiting).await;
+            self.queues.release(app_id, dev_id).await?;
             if !is_done? {
                 break;
             }
@@ -173,14 +186,13 @@ impl Outgoing {
     async fn send(
         &self,
         network: &dyn Network,
-        (app_id, dev_id): &Address,
-        dev_eui: DevEui,
-        downlink: QueuedDownlink,
+        (app_id, dev_id): (&AppId, &DevId),
+        Waiting { dev_eui, downlink }: Waiting,
     ) -> Result<bool, Error> {
-        match network.send(dev_eui, for_network(&downlink)).await {
+        let sent = timeout(SEND_TIMEOUT, network.send(dev_eui, for_network(&downlink))).await;
+        match sent.unwrap_or_else(|_| Err(NetworkRefusal::new(Kind::Timeout, "it does not answer in time"))) {
             Ok(id) => {
-                let handed_over = HandedOver { id, downlink: downlink.clone() };
-                handed_over::done(self.store.as_ref(), app_id, dev_id, &downlink, Some(handed_over)).await?;
+                self.queues.taken(app_id, dev_id, &downlink, &id).await?;
                 Ok(true)
             }
             Err(refusal) if refusal.may_pass() => {
@@ -188,12 +200,12 @@ impl Outgoing {
                 Ok(false)
             }
             Err(refusal) => {
-                let message = Some(downlink.clone().into_downlink());
-                let event =
-                    DownlinkEvent { error: Some(refusal.reason().to_owned()), message, time: Some(self.clock.now()) };
+                tracing::warn!(%app_id, %dev_id, reason = refusal.reason(), "dropped a downlink");
+                let (error, message) = (Some(refusal.reason().to_owned()), Some(downlink.downlink.clone()));
+                let event = DownlinkEvent { error, message, time: Some(self.clock.now()) };
                 self.publish(app_id, dev_id, Event::DownlinkError(event)).wait().await?;
-                handed_over::done(self.store.as_ref(), app_id, dev_id, &downlink, None).await?;
-                metrics::downlink_dropped(types::Kinded::kind(&refusal));
+                self.queues.dropped(app_id, dev_id, &downlink).await?;
+                metrics::downlink_dropped(refusal.kind());
                 Ok(true)
             }
         }
@@ -234,20 +246,14 @@ impl Outgoing {
     fn publish(&self, app_id: &AppId, dev_id: &DevId, event: Event) -> Kept {
         self.output.publish(Message { app_id: app_id.clone(), dev_id: dev_id.clone(), event })
     }
-
-    fn lock_busy(&self) -> MutexGuard<'_, HashSet<Address>> {
-        // A panic elsewhere leaves the set usable.
-        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-fn for_network(queued: &QueuedDownlink) -> NetworkDownlink {
-    let downlink = &queued.downlink;
+fn for_network(QueuedDownlink { downlink, replaces_others, .. }: &QueuedDownlink) -> NetworkDownlink {
     NetworkDownlink {
         port: downlink.port,
         confirmed: downlink.confirmed,
         payload: downlink.payload_raw.clone().unwrap_or_default(),
-        replaces_others: queued.replaces_others(),
+        replaces_others: *replaces_others,
     }
 }
 
@@ -255,7 +261,7 @@ fn for_network(queued: &QueuedDownlink) -> NetworkDownlink {
 fn fate(outcome: &DownlinkOutcome, queued: &QueuedDownlink) -> Fate {
     match outcome {
         DownlinkOutcome::Sent { .. } if queued.downlink.confirmed => Fate::Awaits,
-        DownlinkOutcome::NotAcknowledged if queued.attempts + 1 < ATTEMPTS_MAX => Fate::Repeats,
+        DownlinkOutcome::NotAcknowledged if queued.attempts.saturating_add(1) < ATTEMPTS_MAX => Fate::Repeats,
         _ => Fate::Ends,
     }
 }
@@ -278,7 +284,7 @@ fn event(
             Event::DownlinkSent(Box::new(DownlinkSentEvent { message, gateway_id, config, time }))
         }
         (DownlinkOutcome::NotAcknowledged, message) => {
-            let error = format!("the device did not acknowledge the downlink, which was sent {ATTEMPTS_MAX} times");
+            let error = "the device did not acknowledge the downlink, which is not sent again".to_owned();
             Event::DownlinkError(DownlinkEvent { error: Some(error), message, time })
         }
         (_, message) => Event::DownlinkAck(DownlinkEvent { error: None, message, time }),

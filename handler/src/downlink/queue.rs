@@ -1,46 +1,71 @@
-//! The downlink queue of a device.
+//! The downlinks of a device: those that wait, in the order in which they are sent, and those that its network has
+//! taken.
 
-use std::collections::VecDeque;
+use std::{
+    collections::VecDeque,
+    hash::{BuildHasher, RandomState},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use serde::{Deserialize, Serialize};
 use store::{Batch, Commit, Entry, Store};
-use types::{AppId, DevId, Downlink};
+use tokio::sync::Mutex as AsyncMutex;
+use types::{AppId, Clock, DevEui, DevId, Downlink};
 
-use crate::{Error, application::store_keys};
+use crate::{Error, application::store_keys, device};
 
-const QUEUE_MAX: usize = 32;
-/// How often a change is attempted while others change the same queue.
-const PUT_ATTEMPTS_MAX: usize = 20;
+const WAITING_MAX: usize = 32;
+/// Maximum number of downlinks of a device about which a report is awaited. Of the oldest, nothing is told any more.
+const TAKEN_MAX: usize = 64;
+/// How often a change is attempted while other processes change the same queue.
+const CHANGE_ATTEMPTS_MAX: usize = 20;
+/// How long a process may take to hand a downlink over. If it has not said that it is done by then, another tries.
+const CLAIM_AGE_MAX: Duration = Duration::from_secs(30);
+/// How many devices' queues this process changes at once.
+const TURNS: usize = 64;
 
 /// A downlink in the queue of its device: encoded, so it has no fields.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct QueuedDownlink {
+    /// Distinguishes it from others of the device.
+    #[serde(default)]
+    id: u64,
     #[serde(flatten)]
     pub(super) downlink: Downlink,
+    /// Whether it also replaces what its network has taken already.
+    #[serde(default)]
+    pub(super) replaces_others: bool,
     /// How often its network has taken it before.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default)]
     pub(super) attempts: u8,
 }
 
-impl QueuedDownlink {
-    /// A downlink that no network has taken yet.
-    pub(super) fn new(downlink: Downlink, schedule: Schedule) -> Self {
-        let schedule = (schedule == Schedule::Replace).then(|| REPLACE.to_owned());
-        Self { downlink: Downlink { schedule, ..downlink }, attempts: 0 }
-    }
-
-    /// Whether it also replaces what its network has taken already.
-    pub(super) fn replaces_others(&self) -> bool {
-        self.downlink.schedule.as_deref() == Some(REPLACE)
-    }
-
-    /// The downlink as applications see it.
-    pub(super) fn into_downlink(self) -> Downlink {
-        Downlink { schedule: None, ..self.downlink }
-    }
+/// A downlink that a network has taken.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Taken {
+    /// The network's id of it.
+    id: String,
+    downlink: QueuedDownlink,
 }
 
-const REPLACE: &str = "replace";
+/// The next downlink for a device.
+pub(super) struct Waiting {
+    pub(super) dev_eui: DevEui,
+    pub(super) downlink: QueuedDownlink,
+}
+
+/// A downlink about which its network reports.
+pub(super) enum Reported {
+    Found(QueuedDownlink),
+    /// The network may have taken it a moment ago, and nobody has noted that yet.
+    NotYet,
+    /// Somebody else has sent it, or it is finished.
+    Unknown,
+}
 
 /// Where in the queue a downlink goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,85 +82,252 @@ impl Schedule {
     /// The schedule of this name; [`Error::Invalid`] if it is unknown.
     pub(super) fn parse(name: &str) -> Result<Self, Error> {
         match name {
-            "" | REPLACE => Ok(Self::Replace),
+            "" | "replace" => Ok(Self::Replace),
             "first" => Ok(Self::First),
             "last" => Ok(Self::Last),
-            _ => Err(Error::invalid("ScheduleType", "unknown")),
+            _ => Err(Error::invalid("ScheduleType", "unknown: it is replace, first or last")),
         }
     }
 }
 
-/// Puts a downlink into the queue of its device; [`Error::NotFound`] if the device does not exist.
-pub(super) async fn put(
-    store: &dyn Store,
-    app_id: &AppId,
-    dev_id: &DevId,
-    downlink: &QueuedDownlink,
-    schedule: Schedule,
-) -> Result<(), Error> {
-    let keys = [store_keys::device(app_id, dev_id)?, store_keys::downlinks(app_id, dev_id)?];
-    let put = store::retry(PUT_ATTEMPTS_MAX, async || {
-        let [device, queued] = store.get_array(&keys).await?;
-        let device = device.ok_or_else(|| Error::device_not_found(app_id, dev_id))?;
-        let queue = insert(read(queued.as_ref())?, downlink, schedule)?;
-        let [device_key, queue_key] = keys.clone();
-        let batch = Batch::new()
+/// The queues of all devices.
+pub(super) struct Queues {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    /// One change at a time for the same device: others would be in conflict.
+    turns: [AsyncMutex<()>; TURNS],
+    hasher: RandomState,
+    /// Tells this process's claims from those of others.
+    owner: String,
+    next_id: AtomicU64,
+}
+
+/// The downlinks of a device.
+struct DeviceQueue {
+    waiting: VecDeque<QueuedDownlink>,
+    taken: VecDeque<Taken>,
+}
+
+impl Queues {
+    pub(super) fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
+        let hasher = RandomState::new();
+        let turns = std::array::from_fn(|_| AsyncMutex::default());
+        let owner = format!("{:016x}", hasher.hash_one("owner"));
+        Self { store, clock, turns, hasher, owner, next_id: AtomicU64::new(0) }
+    }
+
+    /// Puts a downlink into the queue of its device; [`Error::NotFound`] if the device does not exist.
+    pub(super) async fn put(
+        &self,
+        app_id: &AppId,
+        dev_id: &DevId,
+        downlink: Downlink,
+        schedule: Schedule,
+    ) -> Result<(), Error> {
+        let id = self.hasher.hash_one(self.next_id.fetch_add(1, Ordering::Relaxed));
+        let replaces_others = schedule == Schedule::Replace;
+        let downlink = QueuedDownlink { id, downlink, replaces_others, attempts: 0 };
+        let put = self.change(app_id, dev_id, |queue| queue.insert(&downlink, schedule)).await?;
+        put.ok_or_else(|| Error::device_not_found(app_id, dev_id))
+    }
+
+    /// The downlinks that wait for a device; [`Error::NotFound`] if the device does not exist.
+    pub(super) async fn list(&self, app_id: &AppId, dev_id: &DevId) -> Result<Vec<Downlink>, Error> {
+        let keys = [store_keys::device(app_id, dev_id)?, store_keys::downlinks(app_id, dev_id)?];
+        let [device, waiting] = self.store.get_array(&keys).await?;
+        device.ok_or_else(|| Error::device_not_found(app_id, dev_id))?;
+        let waiting: VecDeque<QueuedDownlink> = read(waiting.as_ref())?;
+        Ok(waiting.into_iter().map(|queued| queued.downlink).collect())
+    }
+
+    /// Empties the queue of a device, and sends nothing again that its network has taken; [`Error::NotFound`] if the
+    /// device does not exist.
+    pub(super) async fn clear(&self, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
+        let clear = |queue: &mut DeviceQueue| {
+            queue.waiting.clear();
+            queue.repeat_nothing();
+        };
+        self.edit(app_id, dev_id, clear).await?.ok_or_else(|| Error::device_not_found(app_id, dev_id))
+    }
+
+    /// The first downlink that waits for a device, for this process to hand over; none if there is none, or if another
+    /// process is handing one over.
+    pub(super) async fn claim(&self, app_id: &AppId, dev_id: &DevId) -> Result<Option<Waiting>, Error> {
+        let claim = store_keys::downlink_claim(app_id, dev_id)?;
+        let keys = [store_keys::device(app_id, dev_id)?, store_keys::downlinks(app_id, dev_id)?, claim.clone()];
+        let [Some(device), waiting, claimed] = self.store.get_array(&keys).await? else { return Ok(None) };
+        let next = read::<QueuedDownlink>(waiting.as_ref())?.pop_front();
+        let Some(downlink) = next.filter(|_| claimed.is_none()) else { return Ok(None) };
+        let expires = u64::try_from(self.clock.now().plus(CLAIM_AGE_MAX).as_millis()).unwrap_or_default();
+        let batch = Batch::new().expect_absent(claim.clone()).put_until(claim, self.owner.clone(), expires);
+        let is_ours = self.store.commit(batch).await? == Commit::Done;
+        Ok(is_ours.then_some(Waiting { dev_eui: device::dev_eui(&device.value)?, downlink }))
+    }
+
+    /// Gives a claim up.
+    pub(super) async fn release(&self, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
+        let claim = store_keys::downlink_claim(app_id, dev_id)?;
+        let [claimed] = self.store.get_array(std::array::from_ref(&claim)).await?;
+        if let Some(claimed) = claimed.filter(|claimed| *claimed.value == *self.owner.as_bytes()) {
+            // After a conflict, another process has it.
+            _ = self.store.commit(Batch::new().expect(claim.clone(), claimed.version).delete(claim)).await?;
+        }
+        Ok(())
+    }
+
+    /// A downlink has left under an id of its network.
+    pub(super) async fn taken(
+        &self,
+        app_id: &AppId,
+        dev_id: &DevId,
+        downlink: &QueuedDownlink,
+        id: &str,
+    ) -> Result<(), Error> {
+        let taken = Taken { id: id.to_owned(), downlink: downlink.clone() };
+        self.edit(app_id, dev_id, |queue| queue.take(&taken)).await.map(drop)
+    }
+
+    /// A downlink will never leave.
+    pub(super) async fn dropped(&self, app_id: &AppId, dev_id: &DevId, downlink: &QueuedDownlink) -> Result<(), Error> {
+        self.edit(app_id, dev_id, |queue| queue.drop_waiting(downlink)).await.map(drop)
+    }
+
+    /// The downlink that a network has taken under an id.
+    pub(super) async fn reported(&self, app_id: &AppId, dev_id: &DevId, id: &str) -> Result<Reported, Error> {
+        let keys = [store_keys::downlink_claim(app_id, dev_id)?, store_keys::sent_downlinks(app_id, dev_id)?];
+        let [claimed, taken] = self.store.get_array(&keys).await?;
+        let found = read::<Taken>(taken.as_ref())?.into_iter().find(|taken| taken.id == id);
+        Ok(match found {
+            Some(taken) => Reported::Found(taken.downlink),
+            None if claimed.is_some() && !id.is_empty() => Reported::NotYet,
+            None => Reported::Unknown,
+        })
+    }
+
+    /// No further report about a downlink is awaited.
+    pub(super) async fn ended(&self, app_id: &AppId, dev_id: &DevId, id: &str) -> Result<(), Error> {
+        self.edit(app_id, dev_id, |queue| queue.taken.retain(|taken| taken.id != id)).await.map(drop)
+    }
+
+    /// A downlink has to be sent again.
+    pub(super) async fn repeated(&self, app_id: &AppId, dev_id: &DevId, id: &str) -> Result<(), Error> {
+        self.edit(app_id, dev_id, |queue| queue.repeat(id)).await.map(drop)
+    }
+
+    /// Changes the downlinks of a device in a way that cannot fail.
+    async fn edit(&self, app_id: &AppId, dev_id: &DevId, edit: impl Fn(&mut DeviceQueue)) -> Result<Option<()>, Error> {
+        let edit = |queue: &mut DeviceQueue| {
+            edit(queue);
+            Ok(())
+        };
+        self.change(app_id, dev_id, edit).await
+    }
+
+    /// Changes the downlinks of a device; none if the device does not exist.
+    async fn change<T>(
+        &self,
+        app_id: &AppId,
+        dev_id: &DevId,
+        change: impl Fn(&mut DeviceQueue) -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        let keys = [
+            store_keys::device(app_id, dev_id)?,
+            store_keys::downlinks(app_id, dev_id)?,
+            store_keys::sent_downlinks(app_id, dev_id)?,
+        ];
+        let turn = self.hasher.hash_one((app_id, dev_id)) as usize % TURNS;
+        let _turn = self.turns[turn].lock().await;
+        let changed = store::retry(CHANGE_ATTEMPTS_MAX, async || {
             // A queue must not outlive its device.
-            .expect(device_key, device.version)
-            .expect_entry(&queue_key, queued.as_ref())
-            .put(queue_key, serde_json::to_vec(&queue)?);
-        Ok::<_, Error>((store.commit(batch).await? == Commit::Done).then_some(()))
-    });
-    put.await?.ok_or_else(|| Error::Conflict(format!("downlink queue of {app_id}:{dev_id}")))
+            let [Some(device), waiting, taken] = self.store.get_array(&keys).await? else { return Ok(Some(None)) };
+            let mut queue = DeviceQueue { waiting: read(waiting.as_ref())?, taken: read(taken.as_ref())? };
+            let result = change(&mut queue)?;
+            let [device_key, waiting_key, taken_key] = keys.clone();
+            let batch = Batch::new()
+                .expect(device_key, device.version)
+                .expect_entry(&waiting_key, waiting.as_ref())
+                .expect_entry(&taken_key, taken.as_ref());
+            let batch = match queue.waiting.is_empty() {
+                true => batch.delete(waiting_key),
+                false => batch.put(waiting_key, serde_json::to_vec(&queue.waiting)?),
+            };
+            let batch = match queue.taken.is_empty() {
+                true => batch.delete(taken_key),
+                false => batch.put(taken_key, serde_json::to_vec(&queue.taken)?),
+            };
+            Ok::<_, Error>((self.store.commit(batch).await? == Commit::Done).then_some(Some(result)))
+        });
+        changed.await?.ok_or_else(|| Error::Conflict(format!("downlink queue of {app_id}:{dev_id}")))
+    }
 }
 
-/// The queue of a device; [`Error::NotFound`] if the device does not exist.
-pub(super) async fn list(store: &dyn Store, app_id: &AppId, dev_id: &DevId) -> Result<VecDeque<QueuedDownlink>, Error> {
-    let keys = [store_keys::device(app_id, dev_id)?, store_keys::downlinks(app_id, dev_id)?];
-    let [device, queued] = store.get_array(&keys).await?;
-    device.ok_or_else(|| Error::device_not_found(app_id, dev_id))?;
-    read(queued.as_ref())
-}
+impl DeviceQueue {
+    fn insert(&mut self, downlink: &QueuedDownlink, schedule: Schedule) -> Result<(), Error> {
+        match schedule {
+            Schedule::Replace => {
+                self.waiting = [downlink.clone()].into();
+                self.repeat_nothing();
+            }
+            Schedule::First => self.put_first(downlink.clone()),
+            Schedule::Last => self.waiting.push_back(downlink.clone()),
+        }
+        if self.waiting.len() <= WAITING_MAX {
+            return Ok(());
+        }
+        let reason = format_args!("the queue of the device is full: {WAITING_MAX} are waiting");
+        Err(Error::invalid("Downlink", reason))
+    }
 
-/// Empties the queue of a device; [`Error::NotFound`] if the device does not exist.
-pub(super) async fn clear(store: &dyn Store, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
-    list(store, app_id, dev_id).await?;
-    // It is done on no condition, so nothing can be in conflict with it.
-    _ = store.commit(Batch::new().delete(store_keys::downlinks(app_id, dev_id)?)).await?;
-    Ok(())
+    /// Puts a downlink in front. What the former first one would replace in the network is then replaced by this one,
+    /// so that it is not dropped there itself.
+    fn put_first(&mut self, mut downlink: QueuedDownlink) {
+        if let Some(former) = self.waiting.front_mut() {
+            downlink.replaces_others = std::mem::take(&mut former.replaces_others);
+        }
+        self.waiting.push_front(downlink);
+    }
+
+    /// Nothing that the network has taken is sent again.
+    fn repeat_nothing(&mut self) {
+        self.taken.iter_mut().for_each(|taken| taken.downlink.attempts = u8::MAX);
+    }
+
+    fn take(&mut self, taken: &Taken) {
+        let removed = self.remove(&taken.downlink);
+        if taken.downlink.replaces_others {
+            if let (true, Some(front)) = (removed, self.waiting.front_mut()) {
+                // One was put before it, and must not replace it now.
+                front.replaces_others = false;
+            }
+            self.taken.clear();
+        }
+        self.taken.push_back(taken.clone());
+        self.taken.drain(..self.taken.len().saturating_sub(TAKEN_MAX));
+    }
+
+    fn drop_waiting(&mut self, downlink: &QueuedDownlink) {
+        let removed = self.remove(downlink);
+        if let (true, Some(front)) = (removed, self.waiting.front_mut()) {
+            // What it would have replaced is still there.
+            front.replaces_others |= downlink.replaces_others;
+        }
+    }
+
+    /// Removes a downlink that waits; the application may have changed the queue in the meantime.
+    fn remove(&mut self, downlink: &QueuedDownlink) -> bool {
+        let place = self.waiting.iter().position(|other| other.id == downlink.id);
+        place.and_then(|place| self.waiting.remove(place)).is_some()
+    }
+
+    fn repeat(&mut self, id: &str) {
+        let place = self.taken.iter().position(|taken| taken.id == id);
+        let Some(Taken { downlink, .. }) = place.and_then(|place| self.taken.remove(place)) else { return };
+        let attempts = downlink.attempts.saturating_add(1);
+        self.put_first(QueuedDownlink { replaces_others: false, attempts, ..downlink });
+    }
 }
 
 /// Reads a list that is stored; a missing one is empty.
-pub(super) fn read<T: for<'de> Deserialize<'de>>(entry: Option<&Entry>) -> Result<VecDeque<T>, Error> {
+fn read<T: for<'de> Deserialize<'de>>(entry: Option<&Entry>) -> Result<VecDeque<T>, Error> {
     Ok(entry.map(|entry| serde_json::from_slice(&entry.value)).transpose()?.unwrap_or_default())
-}
-
-fn insert(
-    mut queue: VecDeque<QueuedDownlink>,
-    downlink: &QueuedDownlink,
-    schedule: Schedule,
-) -> Result<VecDeque<QueuedDownlink>, Error> {
-    match schedule {
-        Schedule::Replace => queue = [downlink.clone()].into(),
-        Schedule::First => put_first(&mut queue, downlink.clone()),
-        Schedule::Last => queue.push_back(downlink.clone()),
-    }
-    if queue.len() <= QUEUE_MAX {
-        return Ok(queue);
-    }
-    Err(Error::invalid("Downlink", format_args!("the queue of the device is full: {QUEUE_MAX} are waiting")))
-}
-
-/// Puts a downlink in front. What the former first one would replace in the network is then replaced by this one, so
-/// that it is not dropped there itself.
-pub(super) fn put_first(queue: &mut VecDeque<QueuedDownlink>, mut downlink: QueuedDownlink) {
-    if let Some(former) = queue.front_mut() {
-        downlink.downlink.schedule = former.downlink.schedule.take();
-    }
-    queue.push_front(downlink);
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
-fn is_zero(number: &u8) -> bool {
-    *number == 0
 }

@@ -55,7 +55,6 @@ impl Fixture {
             payloads: Arc::new(Payloads::new(pool(), &Settings::default()).unwrap()),
             outgoing: Arc::new(Outgoing::new(store.clone(), output.clone(), Arc::new(SystemClock))),
             output,
-            store: store.clone(),
             traffic: Arc::default(),
             clock: Arc::new(SystemClock),
         })));

@@ -7,7 +7,7 @@ use std::{
 
 use futures::future::BoxFuture;
 use handler::{
-    Settings,
+    Error, Settings,
     application::Applications,
     device::Devices,
     downlink::{DownlinkReceiver, Downlinks, Network, Networks, Outgoing},
@@ -98,7 +98,11 @@ struct Fixture {
 impl Fixture {
     /// Applications with the device `dev` and a network each.
     async fn start(networks: &[(&str, &Arc<TestNetwork>)]) -> Self {
-        let store: Arc<dyn Store> = Arc::new(FailingStore::new(StoreClock::new(|| 0)));
+        Self::on(Arc::new(FailingStore::new(StoreClock::new(|| 0))), networks).await
+    }
+
+    /// The same in a store that others use, too.
+    async fn on(store: Arc<dyn Store>, networks: &[(&str, &Arc<TestNetwork>)]) -> Self {
         let sealer = sealer(store.as_ref()).await;
         let applications = Applications::new(store.clone(), sealer.clone());
         let devices = Devices::new(store.clone(), sealer, ManualClock::new());
@@ -106,8 +110,9 @@ impl Fixture {
         let outgoing = Arc::new(Outgoing::new(store.clone(), output.clone(), Arc::new(SystemClock)));
         let mut connected = Networks::new();
         for (app_id, network) in networks {
-            applications.register(&id(app_id)).await.unwrap();
-            devices.set(device(app_id)).await.unwrap();
+            if applications.register(&id(app_id)).await.is_ok() {
+                devices.set(device(app_id)).await.unwrap();
+            }
             let network: Arc<dyn Network> = (*network).clone();
             connected.insert(id(app_id), network);
         }
@@ -133,7 +138,6 @@ impl Fixture {
             payloads,
             outgoing: outgoing.clone(),
             output: output.clone(),
-            store: store.clone(),
             traffic: Arc::default(),
             clock: Arc::new(SystemClock),
         }));
@@ -152,17 +156,21 @@ impl Fixture {
 
     /// The network reports that the device of `app-one` did not acknowledge a downlink.
     async fn not_acknowledged(&self, id_there: usize) {
+        // It is refused while the id of the downlink is not stored yet.
+        while let Err(error) = self.report(id_there, DownlinkOutcome::NotAcknowledged).await {
+            assert_eq!(error.kind(), Kind::Conflict, "{error}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// The network reports about a downlink for the device of `app-one`.
+    async fn report(&self, id_there: usize, outcome: DownlinkOutcome) -> Result<(), Error> {
         let registration = Registration { app_id: id("app-one"), is_automatic: false, ids: DeviceIds::Eui };
         let dev_eui = device("app-one").lorawan.dev_eui;
         let device =
             NetworkDevice { dev_eui, app_eui: Some(device("app-one").lorawan.app_eui), ..NetworkDevice::default() };
-        let (id, outcome) = (id_there.to_string(), DownlinkOutcome::NotAcknowledged);
-        let report = NetworkEvent::Downlink(DownlinkReport { device, id, outcome });
-        // It is refused while the id of the downlink is not stored yet.
-        while let Err(error) = self.events.handle(&registration, report.clone()).await {
-            assert_eq!(error.kind(), Kind::Conflict, "{error}");
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        let report = DownlinkReport { device, id: id_there.to_string(), outcome };
+        self.events.handle(&registration, NetworkEvent::Downlink(report)).await
     }
 
     /// What was published, without what was scheduled.
@@ -213,10 +221,78 @@ async fn a_downlink_that_is_not_acknowledged_is_sent_eight_times_and_then_report
         fixture.not_acknowledged(attempts).await;
     }
     let [Event::DownlinkError(event)] = &fixture.published()[..] else { panic!("one event on `down/errors`") };
-    assert!(event.error.as_ref().is_some_and(|error| error.contains("8 times")), "{event:?}");
+    assert!(event.error.as_ref().is_some_and(|error| error.contains("did not acknowledge")), "{event:?}");
     assert!(event.message.as_ref().is_some_and(|message| message.confirmed && message.port == 5), "{event:?}");
     fixture.outgoing.stop().await;
     assert_eq!(network.taken.lock().unwrap().len(), 8);
+}
+
+#[tokio::test]
+async fn a_downlink_that_was_replaced_is_not_sent_again() {
+    let network = TestNetwork::new(99);
+    let fixture = Fixture::start(&[("app-one", &network)]).await;
+    fixture.publish("app-one", "dev", r#"{"port":5,"payload_raw":"AQ==","confirmed":true}"#.to_owned()).await;
+    network.wait_for(&[5]).await;
+    while fixture
+        .report(1, DownlinkOutcome::Sent { gateway_id: String::new(), config: Default::default() })
+        .await
+        .is_err()
+    {}
+    fixture.published();
+    // The one that replaces it has not left yet.
+    network.wait_until_asked().await;
+    *network.refusal.lock().unwrap() = Some(Kind::Unavailable);
+    fixture.send("app-one", "dev", 6, "replace").await;
+    network.wait_until_asked().await;
+    fixture.not_acknowledged(1).await;
+    assert!(matches!(fixture.published()[..], [Event::DownlinkError(_)]));
+    fixture.outgoing.stop().await;
+    assert_eq!(network.taken.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_report_comes_again_until_its_event_is_kept() {
+    let network = TestNetwork::new(9);
+    let fixture = Fixture::start(&[("app-one", &network)]).await;
+    fixture.publish("app-one", "dev", r#"{"port":5,"payload_raw":"AQ==","confirmed":true}"#.to_owned()).await;
+    network.wait_for(&[5]).await;
+    fixture.output.fail(true);
+    let error = loop {
+        match fixture.report(1, DownlinkOutcome::Acknowledged).await {
+            Err(error) if error.kind() == Kind::Conflict => tokio::time::sleep(Duration::from_millis(5)).await,
+            result => break result.unwrap_err(),
+        }
+    };
+    assert_eq!(error.kind(), Kind::Unavailable);
+    fixture.output.fail(false);
+    fixture.published();
+    fixture.report(1, DownlinkOutcome::Acknowledged).await.unwrap();
+    assert!(matches!(fixture.published()[..], [Event::DownlinkAck(_)]));
+    fixture.report(1, DownlinkOutcome::Acknowledged).await.unwrap();
+    assert!(fixture.published().is_empty());
+    fixture.outgoing.stop().await;
+}
+
+#[tokio::test]
+async fn one_of_two_processes_hands_a_downlink_over() {
+    let (slow, other) = (TestNetwork::new(0), TestNetwork::new(9));
+    let first = Fixture::start(&[("app-one", &slow)]).await;
+    first.send("app-one", "dev", 1, "last").await;
+    slow.wait_until_asked().await;
+    let second = Fixture::on(first.store.clone(), &[("app-one", &other)]).await;
+    let mut another = device("app-one");
+    another.dev_id = "dev-b".parse().unwrap();
+    another.lorawan.dev_eui = DevEui::new([7; 8]);
+    second.devices.set(another).await.unwrap();
+    second.send("app-one", "dev", 2, "last").await;
+    second.send("app-one", "dev-b", 9, "last").await;
+    other.wait_for(&[9]).await;
+    slow.permits.add_permits(9);
+    slow.wait_for(&[1, 2]).await;
+    for fixture in [&first, &second] {
+        fixture.outgoing.stop().await;
+    }
+    assert_eq!(other.taken.lock().unwrap().len(), 1);
 }
 
 #[tokio::test]

@@ -29,7 +29,10 @@ pub(super) struct Devices {
 struct Known {
     /// By [`device_key`].
     attributes: LruCache<Box<str>, Arc<Attributes>>,
+    /// By application and DevEUI.
     ids: LruCache<(Box<str>, DevEui), Box<str>>,
+    /// By [`device_key`].
+    euis: LruCache<Box<str>, DevEui>,
 }
 
 impl Devices {
@@ -41,7 +44,8 @@ impl Devices {
             refused_for: Duration::from_millis(settings.refresh_interval_ms.max(1)),
         };
         let capacity = NonZeroUsize::new(settings.devices_max).unwrap_or(NonZeroUsize::MIN);
-        let known = Known { attributes: LruCache::new(capacity), ids: LruCache::new(capacity) };
+        let known =
+            Known { attributes: LruCache::new(capacity), ids: LruCache::new(capacity), euis: LruCache::new(capacity) };
         Self { api, look_ups: LookUps::new(API, limits), known: Mutex::new(known), search: AsyncMutex::default() }
     }
 
@@ -63,25 +67,38 @@ impl Devices {
         self.look_ups.look_up(object, known, fetch).await
     }
 
-    /// Takes note of the id of a device.
+    /// Takes note of the id of a device, which another one may have had before.
     pub(super) fn heard(&self, application: &Application, dev_eui: DevEui, device: &str) {
-        let key = (application.uid.as_str().into(), dev_eui);
+        let (key, eui_key) = ((application.uid.as_str().into(), dev_eui), device_key(&application.uid, device));
         let mut known = self.lock();
-        if known.ids.get(&key).is_none_or(|id| **id != *device) {
-            known.ids.put(key, device.into());
+        if known.ids.get(&key).is_some_and(|id| **id == *device) {
+            return;
         }
+        if let Some(former) = known.euis.put(eui_key.into(), dev_eui).filter(|former| *former != dev_eui) {
+            known.ids.pop(&(application.uid.as_str().into(), former));
+        }
+        known.ids.put(key, device.into());
     }
 
-    /// The id of a device; none if the application has none with this DevEUI.
-    pub(super) async fn id(&self, application: &Application, dev_eui: DevEui) -> client::Result<Option<Box<str>>> {
+    /// Forgets the id of a device.
+    pub(super) fn forget(&self, application: &Application, dev_eui: DevEui) {
+        self.lock().ids.pop(&(application.uid.as_str().into(), dev_eui));
+    }
+
+    /// The id of a device, and whether the API has just said it; none if the application has none with this DevEUI.
+    pub(super) async fn id(
+        &self,
+        application: &Application,
+        dev_eui: DevEui,
+    ) -> client::Result<(Option<Box<str>>, bool)> {
         let known = || self.lock().ids.get(&(application.uid.as_str().into(), dev_eui)).cloned();
         if let Some(id) = known() {
-            return Ok(Some(id));
+            return Ok((Some(id), false));
         }
         let _search = self.search.lock().await;
         for page in 1..=PAGES_MAX {
             if let Some(id) = known() {
-                return Ok(Some(id));
+                return Ok((Some(id), true));
             }
             let found = self.api.devices(&application.key.current(), application.id(), page).await?;
             if found.is_empty() {
@@ -93,7 +110,7 @@ impl Devices {
                 }
             }
         }
-        Ok(known())
+        Ok((known(), true))
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {

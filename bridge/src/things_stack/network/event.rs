@@ -135,7 +135,7 @@ impl Message {
         if *device_id != *topic.device {
             return Err(Unreadable::Member("end_device_ids.device_id"));
         }
-        if dev_eui.is_empty() {
+        if dev_eui.bytes().all(|digit| digit == b'0') {
             return Err(Unreadable::NoDevEui);
         }
         let app_eui = match join_eui.as_str() {

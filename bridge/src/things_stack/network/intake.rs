@@ -1,6 +1,12 @@
 //! Messages of The Things Stack to the receivers of their applications.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use types::NetworkEvent;
 
@@ -52,21 +58,28 @@ impl Intake {
             "" => dedup.key(topic, payload),
             identity => dedup.key(topic, identity),
         };
-        let complete = || self.complete(topic, application, event.clone());
+        // Only a device that is not registered yet needs what the API says.
+        let is_first = AtomicBool::new(true);
+        let complete = || self.complete(topic, application, event.clone(), is_first.swap(false, Ordering::Relaxed));
         self.hand_over.hand_over(receiver, (dev_eui, key), complete).await.count(|result| count(topic, result))
     }
 
-    /// Adds what only the API knows, which matters to a device that is not registered yet.
+    /// Adds what only the API knows, unless `is_provisional` will do.
     async fn complete(
         &self,
         topic: Topic<'_>,
         application: &Application,
         mut event: NetworkEvent,
+        is_provisional: bool,
     ) -> Option<NetworkEvent> {
         if matches!(event, NetworkEvent::Downlink(_)) {
             return Some(event);
         }
         let device = event.device_mut();
+        if is_provisional {
+            device.is_provisional = true;
+            return Some(event);
+        }
         match self.devices.attributes(application, topic.device).await {
             Ok(attributes) => device.tags.clone_from(&attributes),
             Err(error) => device.is_provisional = matches!(error, LookUpError::Unreachable { .. }),
