@@ -170,8 +170,12 @@ impl Devices {
             .delete(store_keys::nonces(app_id, dev_id)?)
             .delete(store_keys::downlinks(app_id, dev_id)?)
             .delete(store_keys::sent_downlinks(app_id, dev_id)?);
-        let held = self.held(app_id, device.euis()).await?;
-        let batch = eui_key(&device)?.into_iter().fold(batch, Batch::delete);
+        let eui_keys = Vec::from_iter(eui_key(&device)?);
+        let named = self.store.get(&eui_keys).await?.into_iter().flatten();
+        // Another template may have the AppEUI, if both are from the time when that was possible.
+        let named: Vec<_> = named.filter(|entry| *entry.value == *dev_id.as_str().as_bytes()).collect();
+        let held = self.held(app_id, device.euis().filter(|_| !named.is_empty())).await?;
+        let batch = named.into_iter().fold(batch, |batch, entry| batch.delete(entry.key));
         match self.store.commit(batch).await? {
             Commit::Done => {
                 eui_holder::release(held, self.store.as_ref()).await;

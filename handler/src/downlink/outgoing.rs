@@ -10,14 +10,11 @@ use std::{
 use futures::future::BoxFuture;
 use server::status::ErrorChain;
 use store::Store;
-use tokio::{
-    sync::mpsc,
-    time::{sleep, timeout},
-};
+use tokio::{sync::mpsc, time::sleep};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use types::{
-    AppId, Clock, DevEui, DevId, Downlink, DownlinkEvent, DownlinkOutcome, DownlinkSentEvent, Kind, Kinded,
-    NetworkDownlink, NetworkRefusal, SentDownlink, Timestamp,
+    AppId, Clock, DevEui, DevId, Downlink, DownlinkEvent, DownlinkOutcome, DownlinkSentEvent, Kinded, NetworkDownlink,
+    NetworkRefusal, SentDownlink, Timestamp,
 };
 
 use super::queue::{QueuedDownlink, Queues, Reported, Waiting};
@@ -34,8 +31,6 @@ const LANES: usize = 16;
 const WAITING_MAX: usize = 1024;
 /// How often queues are searched for downlinks that could not leave.
 const SEARCH_INTERVAL: Duration = Duration::from_secs(10);
-/// How long a network may take. Less than a claim lasts, so that nobody else hands the same downlink over.
-const SEND_TIMEOUT: Duration = Duration::from_secs(25);
 /// How often a downlink is sent that the device has to acknowledge, but does not.
 const ATTEMPTS_MAX: u8 = 8;
 /// How many queues are read at once.
@@ -189,8 +184,8 @@ impl Outgoing {
         (app_id, dev_id): (&AppId, &DevId),
         Waiting { dev_eui, downlink }: Waiting,
     ) -> Result<bool, Error> {
-        let sent = timeout(SEND_TIMEOUT, network.send(dev_eui, for_network(&downlink))).await;
-        match sent.unwrap_or_else(|_| Err(NetworkRefusal::new(Kind::Timeout, "it does not answer in time"))) {
+        let sending = network.send(dev_eui, for_network(&downlink));
+        match self.queues.holding((app_id, dev_id), sending).await {
             Ok(id) => {
                 self.queues.taken(app_id, dev_id, &downlink, &id).await?;
                 Ok(true)

@@ -4,6 +4,7 @@
 use std::{
     collections::VecDeque,
     hash::{BuildHasher, RandomState},
+    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -12,8 +13,9 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use store::{Batch, Commit, Entry, Store};
-use tokio::sync::Mutex as AsyncMutex;
+use server::status::ErrorChain;
+use store::{Batch, Commit, Entry, Key, Store};
+use tokio::{sync::Mutex as AsyncMutex, time::timeout};
 use types::{AppId, Clock, DevEui, DevId, Downlink};
 
 use crate::{Error, application::store_keys, device};
@@ -23,8 +25,10 @@ const WAITING_MAX: usize = 32;
 const TAKEN_MAX: usize = 64;
 /// How often a change is attempted while other processes change the same queue.
 const CHANGE_ATTEMPTS_MAX: usize = 20;
-/// How long a process may take to hand a downlink over. If it has not said that it is done by then, another tries.
-const CLAIM_AGE_MAX: Duration = Duration::from_secs(30);
+/// How long the claim of a process counts that does not renew it, because it was killed.
+const CLAIM_AGE_MAX: Duration = Duration::from_secs(6);
+/// How often a claim is renewed.
+const CLAIM_INTERVAL: Duration = Duration::from_secs(2);
 /// How many devices' queues this process changes at once.
 const TURNS: usize = 64;
 
@@ -158,21 +162,49 @@ impl Queues {
         let [Some(device), waiting, claimed] = self.store.get_array(&keys).await? else { return Ok(None) };
         let next = read::<QueuedDownlink>(waiting.as_ref())?.pop_front();
         let Some(downlink) = next.filter(|_| claimed.is_none()) else { return Ok(None) };
-        let expires = u64::try_from(self.clock.now().plus(CLAIM_AGE_MAX).as_millis()).unwrap_or_default();
-        let batch = Batch::new().expect_absent(claim.clone()).put_until(claim, self.owner.clone(), expires);
+        let batch = Batch::new().expect_absent(claim.clone());
+        let batch = batch.put_until(claim, self.owner.clone(), self.claim_end());
         let is_ours = self.store.commit(batch).await? == Commit::Done;
         Ok(is_ours.then_some(Waiting { dev_eui: device::dev_eui(&device.value)?, downlink }))
     }
 
     /// Gives a claim up.
     pub(super) async fn release(&self, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
+        self.change_claim(app_id, dev_id, Batch::delete).await
+    }
+
+    /// Waits for what a claim is for, and keeps the claim meanwhile.
+    pub(super) async fn holding<T>(&self, (app_id, dev_id): (&AppId, &DevId), work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        loop {
+            if let Ok(done) = timeout(CLAIM_INTERVAL, work.as_mut()).await {
+                return done;
+            }
+            let renew = |batch: Batch, claim| batch.put_until(claim, self.owner.clone(), self.claim_end());
+            if let Err(error) = self.change_claim(app_id, dev_id, renew).await {
+                tracing::warn!(%app_id, %dev_id, error = %ErrorChain(&error), "cannot say that a downlink is being handed over");
+            }
+        }
+    }
+
+    /// Changes the claim of a device, if it is ours.
+    async fn change_claim(
+        &self,
+        app_id: &AppId,
+        dev_id: &DevId,
+        change: impl FnOnce(Batch, Key) -> Batch,
+    ) -> Result<(), Error> {
         let claim = store_keys::downlink_claim(app_id, dev_id)?;
         let [claimed] = self.store.get_array(std::array::from_ref(&claim)).await?;
         if let Some(claimed) = claimed.filter(|claimed| *claimed.value == *self.owner.as_bytes()) {
             // After a conflict, another process has it.
-            _ = self.store.commit(Batch::new().expect(claim.clone(), claimed.version).delete(claim)).await?;
+            _ = self.store.commit(change(Batch::new().expect(claim.clone(), claimed.version), claim)).await?;
         }
         Ok(())
+    }
+
+    fn claim_end(&self) -> u64 {
+        u64::try_from(self.clock.now().plus(CLAIM_AGE_MAX).as_millis()).unwrap_or_default()
     }
 
     /// A downlink has left under an id of its network.

@@ -67,8 +67,8 @@ impl OperationInput for Presented {
 /// Returns the credential of an HTTP or gRPC request, if it has one.
 ///
 /// `Authorization` takes precedence over `token`, and `token` over `key`, as in v2; an empty value counts as absent. A
-/// header with two different values is refused; v2's network brokers send the same token twice. Query strings, cookies
-/// and bodies are never read.
+/// repeated header is refused, but for the same token twice, which v2's network brokers send. Query strings, cookies and
+/// bodies are never read.
 pub fn credential_of(headers: &HeaderMap) -> Result<Option<Credential>, AuthError> {
     let Some((header, _)) = credential_header(headers) else { return Ok(None) };
     let text = single(headers, header)?;
@@ -90,7 +90,7 @@ fn single<'a>(headers: &'a HeaderMap, header: &'static str) -> Result<&'a str, A
     let mut values = headers.get_all(header).iter();
     let repeated = AuthError::Repeated { header };
     let Some(value) = values.next() else { return Err(repeated) };
-    if values.any(|other| other != value) {
+    if values.any(|other| !TOKEN.contains(&header) || other != value) {
         return Err(repeated);
     }
     Ok(value.to_str().map_err(|_| AuthError::Text { header })?.trim())

@@ -55,11 +55,11 @@ fn refuses_malformed_credentials_as_unauthenticated() {
 }
 
 #[test]
-fn refuses_headers_with_two_values_as_invalid() {
+fn refuses_repeated_headers_as_invalid_unless_they_have_one_token() {
+    assert!(read(&[("token", "t"), ("token", "t")]).unwrap().is_some());
     for (name, value, other) in
-        [("authorization", "Bearer t", "Bearer u"), ("token", "t", ""), ("grpc-metadata-key", "i.k", "i.l")]
+        [("authorization", "Bearer t", "Bearer t"), ("token", "t", "u"), ("grpc-metadata-key", "i.k", "i.k")]
     {
-        assert!(read(&[(name, value), (name, value)]).unwrap().is_some(), "{name}");
         let error = read(&[(name, value), (name, other)]).unwrap_err();
         assert_eq!(error.kind(), Kind::Invalid);
         assert!(error.to_string().contains(name), "{error}");
