@@ -15,6 +15,7 @@ mod intake;
 mod javascript;
 mod log_event;
 mod network;
+mod object;
 mod offline;
 mod report;
 mod routes;

@@ -15,8 +15,8 @@ use prost::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
-use super::topic::Topic;
-use crate::output::Entry;
+use super::{object::to_struct, topic::Topic};
+use crate::{members::Members, output::Entry};
 
 /// The name of uplinks in a stream.
 pub(super) const UP: &str = "up";
@@ -117,7 +117,7 @@ pub(super) fn with_object(uplink: &[u8], object: Option<&RawValue>) -> Result<Ve
             out.extend_from_slice(&field[..field.len() - rest.len()]);
         }
     }
-    let object: Option<Struct> = object.map(|object| serde_json::from_str(object.get())).transpose()?;
+    let object = object.map(to_struct).transpose()?;
     // What follows is added to what precedes it.
     out.append(&mut UplinkEvent { object, ..UplinkEvent::default() }.encode_to_vec());
     Ok(out)
@@ -155,7 +155,7 @@ struct Form {
 
 fn form(name: &str) -> Option<Form> {
     Some(match name {
-        UP => Form { device: device::<UplinkHead>, ..Form::of::<UplinkEvent>() },
+        UP => Form { device: device::<UplinkHead>, protobuf: uplink_protobuf, ..Form::of::<UplinkEvent>() },
         "join" => Form::of::<JoinEvent>(),
         "ack" => Form::of::<AckEvent>(),
         "txack" => Form::of::<TxAckEvent>(),
@@ -183,6 +183,15 @@ fn json<E: Event + Serialize>(value: &[u8]) -> Result<Vec<u8>, Malformed> {
 
 fn protobuf<E: Event + DeserializeOwned>(json: &[u8]) -> serde_json::Result<Vec<u8>> {
     serde_json::from_slice::<E>(json).map(|event| event.encode_to_vec())
+}
+
+/// The object is read apart from the rest.
+fn uplink_protobuf(json: &[u8]) -> serde_json::Result<Vec<u8>> {
+    let mut members = Members::parse(json)?;
+    let object = members.raw("object").filter(|object| object.get() != "null").map(to_struct).transpose()?;
+    members.remove("object");
+    let uplink: UplinkEvent = serde_json::from_slice(&serde_json::to_vec(&members)?)?;
+    Ok(UplinkEvent { object, ..uplink }.encode_to_vec())
 }
 
 trait Event: Message + Default {
@@ -313,5 +322,17 @@ mod tests {
         assert!(matches!(topic("join", &hostile), Err(Malformed::NoDevice)));
         assert!(matches!(topic("unheard-of", &join), Err(Malformed::UnknownType)));
         assert!(topic("join", &join).is_ok());
+    }
+
+    #[test]
+    fn numbers_of_any_size_fit_into_both_forms() {
+        let topic = "application/119e3472-d36a-4260-a167-b51f0bd25676/device/a300000000000001/event/up";
+        let json = r#"{"deviceInfo":{"devEui":"a300000000000001"},"fCnt":7,"object":{"at":1795366259000,"n":-1}}"#;
+        let entry = to_entry(topic, json.as_bytes()).unwrap();
+        let uplink = UplinkEvent::decode(entry.value.clone()).unwrap();
+        let replaced = with_object(&entry.value, Some(&raw(r#"{"at":1795366259000,"n":-1}"#))).unwrap();
+        assert_eq!(UplinkEvent::decode(&*replaced).unwrap(), uplink);
+        let object = serde_json::to_value(uplink.object.unwrap()).unwrap();
+        assert_eq!((uplink.f_cnt, object), (7, json!({"at": 1_795_366_259_000.0, "n": -1.0})));
     }
 }
