@@ -8,12 +8,21 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use server::audit::AuditLog;
 use tokio::sync::oneshot;
+use tracing::{Dispatch, subscriber::DefaultGuard};
 use tracing_subscriber::layer::SubscriberExt;
 
 use crate::service::{PASSWORD, Service};
 
 const REASON: &str = "the audit log cannot be written (No space left on device (os error 28)), so nothing was changed";
+
+/// Records what this thread does.
+fn record_here(audit: &AuditLog) -> (DefaultGuard, Dispatch) {
+    // With a single subscriber, `tracing` asks only the thread that logs an event first whether anybody wants it.
+    let second = Dispatch::new(tracing_subscriber::registry());
+    (tracing::subscriber::set_default(tracing_subscriber::registry().with(audit.layer())), second)
+}
 
 #[tokio::test]
 async fn changes_are_refused_while_the_audit_file_cannot_be_written() {
@@ -24,7 +33,7 @@ async fn changes_are_refused_while_the_audit_file_cannot_be_written() {
     let mine = service.application(&general, "my-app").await;
     let key = service.key(&mine, "my-app", "reader", &["messages:up:r"]).await;
     // After the first events, because `tracing` caches for each event whether any thread wants it.
-    let _here = tracing::subscriber::set_default(tracing_subscriber::registry().with(audit.layer()));
+    let _here = record_here(&audit);
     let app = async || service.get("/api/v2/applications/my-app", &mine).await.json();
     let before = app().await;
 
@@ -79,7 +88,7 @@ async fn a_change_is_recorded_although_its_client_hangs_up() {
     let general = service.user("alice").await;
     let mine = service.application(&general, "my-app").await;
     // After the first events, because `tracing` caches for each event whether any thread wants it.
-    let _here = tracing::subscriber::set_default(tracing_subscriber::registry().with(audit.layer()));
+    let _here = record_here(&audit);
     let (committed, is_committed) = oneshot::channel();
     let (release, released) = oneshot::channel::<()>();
     store.interrupt_commit(Box::pin(async {
@@ -137,7 +146,7 @@ async fn wrong_client_credentials_of_one_address_do_not_hide_those_of_another() 
     };
     assert_eq!(from([127, 0, 0, 1]).await, 401);
     // After the first events, because `tracing` caches for each event whether any thread wants it.
-    let _here = tracing::subscriber::set_default(tracing_subscriber::registry().with(audit.layer()));
+    let _here = record_here(&audit);
     for _ in 0..130 {
         from([127, 0, 0, 1]).await;
     }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use mqtt5_protocol::QoS;
-use tracing::subscriber::DefaultGuard;
+use tracing::{Dispatch, subscriber::DefaultGuard};
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::{
@@ -302,12 +302,14 @@ struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
     /// Keeps what this thread logs from now on, on this level and above.
-    fn start(level: LevelFilter) -> (Self, DefaultGuard) {
+    fn start(level: LevelFilter) -> (Self, (DefaultGuard, Dispatch)) {
+        // With a single subscriber, `tracing` asks only the thread that logs an event first whether anybody wants it.
+        let second = Dispatch::new(tracing_subscriber::registry());
         let log = Self::default();
         let writer = log.clone();
         let lines =
             tracing_subscriber::fmt().with_max_level(level).with_ansi(false).with_writer(move || writer.clone());
-        (log, tracing::subscriber::set_default(lines.finish()))
+        (log, (tracing::subscriber::set_default(lines.finish()), second))
     }
 
     fn text(&self) -> String {

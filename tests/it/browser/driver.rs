@@ -163,18 +163,30 @@ impl Browser {
     }
 }
 
+/// How often chromedriver is started.
+const STARTS_MAX: usize = 5;
+
 impl Driver {
     fn start() -> Option<Self> {
+        // Another process may take the port that chromedriver has found free.
+        (0..STARTS_MAX).find_map(|_| Self::try_start())?
+    }
+
+    /// None if it did not start, and none within if it is not installed.
+    fn try_start() -> Option<Option<Self>> {
         let mut command = Command::new("chromedriver");
         let child = command.arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
         let Ok(mut child) = child else {
             testing::skip("chromedriver is missing", "install chromium and chromium-driver to test in a browser");
-            return None;
+            return Some(None);
         };
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let port = lines.find_map(|line| line.split_once("successfully on port ").map(|(_, port)| port.to_owned()));
-        let port = port.expect("chromedriver says where it listens");
-        Some(Self { child, url: format!("http://127.0.0.1:{}", port.trim_end_matches('.')) })
+        let Some(port) = port else {
+            drop(child.wait());
+            return None;
+        };
+        Some(Some(Self { child, url: format!("http://127.0.0.1:{}", port.trim_end_matches('.')) }))
     }
 }
 
