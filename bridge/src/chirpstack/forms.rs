@@ -155,14 +155,14 @@ struct Form {
 
 fn form(name: &str) -> Option<Form> {
     Some(match name {
-        UP => Form { device: device::<UplinkHead>, protobuf: uplink_protobuf, ..Form::of::<UplinkEvent>() },
+        UP => Form { device: device::<UplinkHead>, ..Form::with_object::<UplinkEvent>() },
         "join" => Form::of::<JoinEvent>(),
         "ack" => Form::of::<AckEvent>(),
         "txack" => Form::of::<TxAckEvent>(),
         "log" => Form::of::<LogEvent>(),
         "status" => Form::of::<StatusEvent>(),
         "location" => Form::of::<LocationEvent>(),
-        "integration" => Form::of::<IntegrationEvent>(),
+        "integration" => Form::with_object::<IntegrationEvent>(),
         _ => return None,
     })
 }
@@ -170,6 +170,10 @@ fn form(name: &str) -> Option<Form> {
 impl Form {
     fn of<E: Event + Serialize + DeserializeOwned>() -> Self {
         Self { device: device::<E>, json: json::<E>, protobuf: protobuf::<E> }
+    }
+
+    fn with_object<E: ObjectEvent + Serialize + DeserializeOwned>() -> Self {
+        Self { protobuf: object_protobuf::<E>, ..Self::of::<E>() }
     }
 }
 
@@ -186,16 +190,34 @@ fn protobuf<E: Event + DeserializeOwned>(json: &[u8]) -> serde_json::Result<Vec<
 }
 
 /// The object is read apart from the rest.
-fn uplink_protobuf(json: &[u8]) -> serde_json::Result<Vec<u8>> {
+fn object_protobuf<E: ObjectEvent + DeserializeOwned>(json: &[u8]) -> serde_json::Result<Vec<u8>> {
     let mut members = Members::parse(json)?;
     let object = members.raw("object").filter(|object| object.get() != "null").map(to_struct).transpose()?;
     members.remove("object");
-    let uplink: UplinkEvent = serde_json::from_slice(&serde_json::to_vec(&members)?)?;
-    Ok(UplinkEvent { object, ..uplink }.encode_to_vec())
+    let mut event: E = serde_json::from_slice(&serde_json::to_vec(&members)?)?;
+    event.set_object(object);
+    Ok(event.encode_to_vec())
 }
 
 trait Event: Message + Default {
     fn device(self) -> Device;
+}
+
+/// An event with an object.
+trait ObjectEvent: Event {
+    fn set_object(&mut self, object: Option<Struct>);
+}
+
+impl ObjectEvent for UplinkEvent {
+    fn set_object(&mut self, object: Option<Struct>) {
+        self.object = object;
+    }
+}
+
+impl ObjectEvent for IntegrationEvent {
+    fn set_object(&mut self, object: Option<Struct>) {
+        self.object = object;
+    }
 }
 
 impl Event for UplinkHead {
@@ -333,6 +355,9 @@ mod tests {
         let replaced = with_object(&entry.value, Some(&raw(r#"{"at":1795366259000,"n":-1}"#))).unwrap();
         assert_eq!(UplinkEvent::decode(&*replaced).unwrap(), uplink);
         let object = serde_json::to_value(uplink.object.unwrap()).unwrap();
-        assert_eq!((uplink.f_cnt, object), (7, json!({"at": 1_795_366_259_000.0, "n": -1.0})));
+        assert_eq!((uplink.f_cnt, &object), (7, &json!({"at": 1_795_366_259_000.0, "n": -1.0})));
+        let entry = to_entry(&topic.replace("/up", "/integration"), json.as_bytes()).unwrap();
+        let event = IntegrationEvent::decode(entry.value).unwrap();
+        assert_eq!(serde_json::to_value(event.object.unwrap()).unwrap(), object);
     }
 }
