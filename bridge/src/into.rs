@@ -35,7 +35,7 @@ impl NetworkSettings {
     pub async fn is_same_source(&self, other: &Self) -> Result<bool, Error> {
         Ok(match (self.named()?, other.named()?) {
             (Named::ChirpStack(one), Named::ChirpStack(other)) => ChirpStackNetwork::is_same_source(one, other).await,
-            (Named::ThingsStack(one), Named::ThingsStack(other)) => host(&one.api.url) == host(&other.api.url),
+            (Named::ThingsStack(one), Named::ThingsStack(other)) => origin(&one.api.url) == origin(&other.api.url),
             _ => false,
         })
     }
@@ -80,7 +80,8 @@ fn file_name(text: &str) -> String {
     name
 }
 
-fn host(url: &str) -> String {
+/// A URL as it is compared with others.
+fn origin(url: &str) -> String {
     url.trim_end_matches('/').to_ascii_lowercase()
 }
 

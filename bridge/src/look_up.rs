@@ -210,7 +210,7 @@ impl LookUps {
             Kind::Unauthenticated | Kind::Denied => format!("the API key may not read {what} {id}: {key_advice}"),
             _ => format!("{network} does not return {what} {id}: {error}"),
         };
-        tracing::warn!(reason, "cannot decode");
+        tracing::warn!(reason, "cannot look up what a message needs");
         self.lock().refused.put(object.key(), (Instant::now(), reason.clone()));
         LookUpError::Refused(reason)
     }

@@ -57,6 +57,9 @@ pub enum Error {
     /// The queue for the sandbox is full.
     #[error("too many payloads wait for a sandbox: try again later")]
     Busy(#[from] runtime::Busy),
+    /// A network reports about a downlink whose id may not be stored yet.
+    #[error("a downlink for {0} is just being handed over")]
+    HandingOver(DevId),
     /// The application has too many downlinks in progress.
     #[error("too many downlinks at once: try again later")]
     DownlinksBusy,
@@ -161,7 +164,7 @@ impl Kinded for Error {
             Self::Invalid { .. } | Self::Id(_) | Self::Function(_) => Kind::Invalid,
             Self::NotFound { .. } | Self::NoAppKey(_) | Self::WrongMic => Kind::NotFound,
             Self::AlreadyExists { .. } => Kind::AlreadyExists,
-            Self::Conflict(_) => Kind::Conflict,
+            Self::Conflict(_) | Self::HandingOver(_) => Kind::Conflict,
             Self::Busy(_) | Self::DownlinksBusy | Self::Unidentified { .. } => Kind::Unavailable,
             Self::RateLimited { .. } => Kind::Exhausted,
             Self::Auth(error) => error.kind(),

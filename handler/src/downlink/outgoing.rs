@@ -135,7 +135,7 @@ impl Outgoing {
     ) -> Result<(), Error> {
         let downlink = match self.queues.reported(app_id, dev_id, id).await? {
             Reported::Found(downlink) => Some(downlink),
-            Reported::NotYet => return Err(Error::Conflict(format!("downlink queue of {app_id}:{dev_id}"))),
+            Reported::NotYet => return Err(Error::HandingOver(dev_id.clone())),
             Reported::Unknown => None,
         };
         let fate = downlink.as_ref().map(|downlink| fate(&outcome, downlink));
