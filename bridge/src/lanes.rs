@@ -6,7 +6,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use futures::{FutureExt, future::BoxFuture};
+use futures::{
+    FutureExt,
+    future::{BoxFuture, ready},
+};
 
 /// What is done with each message.
 pub(crate) type Work<T> = Arc<dyn Fn(T) -> BoxFuture<'static, ()> + Send + Sync>;
@@ -32,6 +35,22 @@ impl<T: Send + 'static> Lanes<T> {
         drop(waiting);
         tokio::spawn(run(self.waiting.clone(), self.work.clone(), device.into(), message));
     }
+}
+
+/// Works on some messages in lanes of their own, so that the others of their device do not wait for them: those of which
+/// `lane` returns the device.
+pub(crate) fn apart<T: Send + 'static>(
+    work: Work<T>,
+    lane: impl Fn(&T) -> Option<String> + Send + Sync + 'static,
+) -> Work<T> {
+    let lanes = Lanes::new(work.clone());
+    Arc::new(move |message| match lane(&message) {
+        Some(device) => {
+            lanes.add(&device, message);
+            Box::pin(ready(()))
+        }
+        None => work(message),
+    })
 }
 
 async fn run<T>(waiting: Arc<Mutex<HashMap<Box<str>, VecDeque<T>>>>, work: Work<T>, device: Box<str>, first: T) {
@@ -93,6 +112,30 @@ mod tests {
         while !lock(&lanes.waiting).is_empty() {
             tokio::task::yield_now().await;
         }
+    }
+
+    #[tokio::test]
+    async fn messages_apart_hold_up_no_others_of_their_device() {
+        let gate = Arc::new(Semaphore::new(0));
+        let (sender, mut done) = mpsc::unbounded_channel();
+        let held = gate.clone();
+        let work: Work<u32> = Arc::new(move |number| {
+            let (gate, done) = (held.clone(), sender.clone());
+            Box::pin(async move {
+                if number >= 10 {
+                    gate.acquire().await.unwrap().forget();
+                }
+                done.send(number).unwrap();
+            })
+        });
+        let lanes = Lanes::new(apart(work, |number| (*number >= 10).then(|| "device".to_owned())));
+        for number in [10, 1, 11, 2] {
+            lanes.add("device", number);
+        }
+        let mut order = vec![done.recv().await, done.recv().await];
+        gate.add_permits(2);
+        order.extend([done.recv().await, done.recv().await]);
+        assert_eq!(order, [1, 2, 10, 11].map(Some));
     }
 
     #[tokio::test]

@@ -16,6 +16,12 @@ pub trait Receiver: Send + Sync {
     fn receive(&self, event: NetworkEvent) -> BoxFuture<'_, Result<(), NetworkRefusal>>;
 }
 
+/// Why a downlink cannot leave whose device the API does not tell: the API has not got the downlink yet.
+pub(crate) fn not_sent(api: Api, error: &client::Error) -> NetworkRefusal {
+    let refusal = refusal(api, error);
+    if refusal.may_be_taken() { NetworkRefusal::new(Kind::Unavailable, refusal.reason()) } else { refusal }
+}
+
 /// Why an API does not take a downlink. One that the API key does not allow waits for another key.
 pub(crate) fn refusal(api: Api, error: &client::Error) -> NetworkRefusal {
     metrics::api_failed(error.kind());
@@ -46,7 +52,8 @@ pub struct Route {
 /// A connection to a network, which makes itself again when it is lost.
 pub trait Network: Send + Sync {
     /// Hands a downlink over to the network, which sends it when the device listens; returns the id that reports about
-    /// it will have. Refused if the device belongs to an application of the network that is not this one's.
+    /// it will have: that of the downlink if the network lets us choose it. A refusal of [`Kind::Timeout`] means that
+    /// the network may have taken it. Refused if the device belongs to an application of the network that is not this one's.
     fn send(
         &self,
         app_id: AppId,

@@ -4,6 +4,7 @@
 //! In v2 the encoder runs when a downlink is sent. Here it runs when a downlink is scheduled, so that its author learns
 //! about errors at once.
 
+mod device_queue;
 mod outgoing;
 mod queue;
 mod receiver;
@@ -15,7 +16,7 @@ use server::status::ErrorChain;
 use server::usage::Usage;
 use types::{AppId, Clock, DevId, Downlink, DownlinkEvent, Kind, Kinded};
 
-use self::queue::Schedule;
+use self::device_queue::Schedule;
 pub use self::{
     outgoing::{Network, Networks, Outgoing},
     receiver::DownlinkReceiver,
@@ -160,12 +161,12 @@ impl Downlinks {
     }
 }
 
-/// Whether this is the text of an empty object.
 fn check_port(port: u8) -> Result<(), Error> {
     let is_valid = port <= PORT_MAX;
     is_valid.then_some(()).ok_or_else(|| Error::invalid("Downlink Port", format_args!("1 to {PORT_MAX} are allowed")))
 }
 
+/// Whether this is the text of an empty object.
 fn is_empty(fields: &str) -> bool {
     serde_json::from_str::<serde_json::Map<_, serde_json::Value>>(fields).is_ok_and(|fields| fields.is_empty())
 }

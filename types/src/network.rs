@@ -131,6 +131,8 @@ pub enum DownlinkOutcome {
 /// A downlink for a network to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkDownlink {
+    /// An id for networks that let us choose it. A downlink that is handed over again has the same.
+    pub id: String,
     /// The LoRaWAN port.
     pub port: u8,
     /// Whether the device has to acknowledge it.
@@ -158,6 +160,11 @@ impl NetworkRefusal {
     /// The reason, for people.
     pub fn reason(&self) -> &str {
         &self.reason
+    }
+
+    /// Whether it may have been taken nevertheless, because no answer came in time.
+    pub fn may_be_taken(&self) -> bool {
+        self.kind == Kind::Timeout
     }
 
     /// Whether the same may be taken later.

@@ -22,13 +22,17 @@ use super::{
     routes::Routes,
     settings::{ChirpStackSettings, GrpcSettings},
     source::{Events, group},
+    topic::Topic,
 };
 use crate::{
     Environment, Error, Network,
     dedup::Dedup,
+    delivery::Delivery,
     hand_over::HandOver,
+    lanes::{Work, apart},
+    look_up::Api,
     metrics,
-    network::{Route, refusal},
+    network::{Route, not_sent, refusal},
     prefix::is_same_broker,
     receive::report_connection,
     state_dir::StateDir,
@@ -65,22 +69,20 @@ impl ChirpStackNetwork {
         let stopping = CancellationToken::new();
         let window = Duration::from_millis(settings.duplicate_window_ms);
         let dedup = Dedup::new(settings.duplicate_messages_max, window, environment.clock.clone());
-        let intake = Arc::new(Intake {
+        let intake = Intake {
             routes: routes.clone(),
             directory: directory.clone(),
             hand_over: HandOver::new(dedup, stopping.clone()),
             stopping: stopping.clone(),
-        });
+        };
         let mut shared = settings.clone();
         shared.redis.group = format!("{}-serve", settings.redis.group);
+        let work = work(intake);
         let events = Events::start(
             source,
             &shared,
             (&client_id, group(GROUP, &shared)),
-            in_json(move |delivery| {
-                let intake = intake.clone();
-                Box::pin(async move { intake.handle(delivery).await })
-            }),
+            in_json(move |delivery| work(delivery)),
         );
         let subscribed = events.subscribed();
         Ok(Self {
@@ -112,7 +114,8 @@ impl ChirpStackNetwork {
         dev_eui: DevEui,
         downlink: NetworkDownlink,
     ) -> Result<String, NetworkRefusal> {
-        let NetworkDownlink { port, confirmed, payload, replaces_others } = downlink;
+        // It chooses the id itself.
+        let NetworkDownlink { port, confirmed, payload, replaces_others, .. } = downlink;
         let Some(directory) = &self.directory else {
             return Err(NetworkRefusal::new(
                 Kind::Unsupported,
@@ -124,7 +127,7 @@ impl ChirpStackNetwork {
         let item = DeviceQueueItem { dev_eui, confirmed, f_port: port.into(), data: payload };
         match directory.api().enqueue(item, replaces_others).await {
             Ok(id) => Ok(id),
-            Err(error) => Err(refused(directory.api(), &error).await),
+            Err(error) => Err(refused(directory.api(), refusal, &error).await),
         }
     }
 
@@ -132,10 +135,10 @@ impl ChirpStackNetwork {
     async fn check_owner(&self, api: &ChirpStackClient, app_id: &AppId, dev_eui: &str) -> Result<(), NetworkRefusal> {
         let device = match api.device(dev_eui).await {
             Ok(response) => response.device.unwrap_or_default(),
-            Err(error) => return Err(refused(api, &error).await),
+            Err(error) => return Err(refused(api, not_sent, &error).await),
         };
         let route =
-            self.routes.try_find(&device.application_id, Some(api)).await.map_err(|error| refusal(API, &error))?;
+            self.routes.try_find(&device.application_id, Some(api)).await.map_err(|error| not_sent(API, &error))?;
         if route.is_some_and(|route| route.app_id == *app_id) {
             return Ok(());
         }
@@ -147,7 +150,11 @@ impl ChirpStackNetwork {
 }
 
 /// Why the API does not take a downlink. A key that is accepted may not see the device, whether or not it exists.
-async fn refused(api: &ChirpStackClient, error: &client::Error) -> NetworkRefusal {
+async fn refused(
+    api: &ChirpStackClient,
+    refusal: fn(Api, &client::Error) -> NetworkRefusal,
+    error: &client::Error,
+) -> NetworkRefusal {
     let refusal = refusal(API, error);
     match error.kind() {
         Kind::Unauthenticated | Kind::Denied if api.check().await.is_ok() => {
@@ -183,6 +190,20 @@ impl Network for ChirpStackNetwork {
             }
         })
     }
+}
+
+/// What is done with each event. Reports about downlinks may have to wait, and uplinks do not wait for them.
+fn work(intake: Intake) -> Work<Delivery> {
+    let intake = Arc::new(intake);
+    let work = Arc::new(move |delivery| -> BoxFuture<'static, ()> {
+        let intake = intake.clone();
+        Box::pin(async move { intake.handle(delivery).await })
+    });
+    apart(work, |delivery: &Delivery| {
+        let topic = Topic::parse(&delivery.topic, "")?;
+        let is_report = ["txack", "ack", "log"].contains(&topic.event()?);
+        is_report.then(|| topic.dev_eui.to_owned())
+    })
 }
 
 /// The devices as ChirpStack's API describes them; none if it is not set.

@@ -17,7 +17,7 @@ use futures::future::{BoxFuture, join_all};
 use server::telemetry::Health;
 use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
-use types::{AppId, DevEui, Kind, Kinded, NetworkDownlink, NetworkRefusal, Random};
+use types::{AppId, DevEui, Kind, Kinded, NetworkDownlink, NetworkRefusal};
 
 use self::{devices::Devices, intake::Intake};
 use super::{
@@ -30,16 +30,16 @@ use super::{
     feed::{self, Feed},
     position::Positions,
     settings::{ThingsStackApplication, ThingsStackSettings},
-    topic::messages,
+    topic::{Topic, device_key, messages},
 };
 use crate::{
     Environment, Error, Network,
     dedup::Dedup,
     delivery::Delivery,
     hand_over::HandOver,
-    lanes::Work,
+    lanes::{Work, apart},
     metrics,
-    network::{Receiver, Route, refusal},
+    network::{Receiver, Route, not_sent, refusal},
     receive::report_connections,
     state_dir::StateDir,
 };
@@ -49,7 +49,6 @@ pub struct ThingsStackNetwork {
     api: ThingsStackClient,
     applications: HashMap<AppId, Arc<Application>>,
     devices: Arc<Devices>,
-    random: Arc<dyn Random>,
     positions: Arc<Positions>,
     /// Empty once it is stopped.
     feeds: Mutex<Vec<Feed>>,
@@ -92,7 +91,6 @@ impl ThingsStackNetwork {
         Ok(Self {
             applications: by_app_id(applications, &app_ids),
             devices,
-            random: environment.random.clone(),
             subscribed: feeds.iter().map(Feed::subscribed).collect(),
             feeds: Mutex::new(feeds),
             stopping,
@@ -115,11 +113,11 @@ impl ThingsStackNetwork {
         };
         let application = self.applications.get(app_id).ok_or_else(unknown)?;
         let operation = if downlink.replaces_others { QueueOperation::Replace } else { QueueOperation::Push };
-        let id = format!("{:032x}", u128::from_be_bytes(self.random.array()));
-        let body = send::request(downlink, &id).map_err(|error| NetworkRefusal::new(Kind::Internal, error))?;
+        let id = downlink.id.clone();
+        let body = send::request(downlink).map_err(|error| NetworkRefusal::new(Kind::Internal, error))?;
         loop {
             let (device, is_listed) =
-                self.devices.id(application, dev_eui).await.map_err(|error| refusal(API, &error))?;
+                self.devices.id(application, dev_eui).await.map_err(|error| not_sent(API, &error))?;
             let device = device.ok_or_else(unknown)?;
             let (key, target) = (application.key.current(), (application.id(), None, &*device));
             match self.api.queue_downlinks(&key, target, operation, body.clone()).await {
@@ -156,12 +154,16 @@ impl Network for ThingsStackNetwork {
     }
 }
 
-/// What is done with each message.
+/// What is done with each message. Reports about downlinks may have to wait, and uplinks do not wait for them.
 fn work(intake: Intake) -> Work<Delivery> {
     let intake = Arc::new(intake);
-    Arc::new(move |delivery| -> BoxFuture<'static, ()> {
+    let work = Arc::new(move |delivery| -> BoxFuture<'static, ()> {
         let intake = intake.clone();
         Box::pin(async move { intake.handle(delivery).await })
+    });
+    apart(work, |delivery: &Delivery| {
+        let topic = Topic::parse(&delivery.topic, "")?;
+        topic.rest.starts_with("down/").then(|| device_key(topic.application, topic.device))
     })
 }
 

@@ -17,7 +17,10 @@ use types::{
     NetworkRefusal, SentDownlink, Timestamp,
 };
 
-use super::queue::{QueuedDownlink, Queues, Reported, Waiting};
+use super::{
+    device_queue::{Heard, QueuedDownlink},
+    queue::{Queues, Reported, Waiting},
+};
 use crate::{
     Error,
     application::store_keys,
@@ -33,6 +36,8 @@ const WAITING_MAX: usize = 1024;
 const SEARCH_INTERVAL: Duration = Duration::from_secs(10);
 /// How often a downlink is sent that the device has to acknowledge, but does not.
 const ATTEMPTS_MAX: u8 = 8;
+/// How often a downlink is handed over to a network that does not answer in time, and may have taken it each time.
+const UNANSWERED_MAX: u8 = 3;
 /// How many queues are read at once.
 const PAGE_MAX: usize = 256;
 
@@ -50,7 +55,8 @@ enum Fate {
 /// A network that takes downlinks for its devices.
 pub trait Network: Send + Sync {
     /// Hands a downlink over to the network, which sends it when the device listens; returns the id that reports about
-    /// it will have. A refusal that may pass is tried again later.
+    /// it will have: that of the downlink if the network lets us choose it. A refusal that may pass is tried again
+    /// later, one of [`Kind::Timeout`](types::Kind::Timeout) only a few times, because the network may have taken it.
     fn send(&self, dev_eui: DevEui, downlink: NetworkDownlink) -> BoxFuture<'_, Result<String, NetworkRefusal>>;
 }
 
@@ -135,6 +141,11 @@ impl Outgoing {
     ) -> Result<(), Error> {
         let downlink = match self.queues.reported(app_id, dev_id, id).await? {
             Reported::Found(downlink) => Some(downlink),
+            Reported::Leaving(downlink) => {
+                // It must not be handed over again.
+                self.queues.taken(app_id, dev_id, &downlink, (id, Heard::Report)).await?;
+                Some(downlink)
+            }
             Reported::NotYet => return Err(Error::HandingOver(dev_id.clone())),
             Reported::Unknown => None,
         };
@@ -185,25 +196,49 @@ impl Outgoing {
         Waiting { dev_eui, downlink }: Waiting,
     ) -> Result<bool, Error> {
         let sending = network.send(dev_eui, for_network(&downlink));
-        match self.queues.holding((app_id, dev_id), sending).await {
+        let refusal = match self.queues.holding((app_id, dev_id), sending).await {
             Ok(id) => {
-                self.queues.taken(app_id, dev_id, &downlink, &id).await?;
-                Ok(true)
+                self.queues.taken(app_id, dev_id, &downlink, (&id, Heard::Answer)).await?;
+                return Ok(true);
             }
-            Err(refusal) if refusal.may_pass() => {
-                tracing::warn!(%app_id, %dev_id, reason = refusal.reason(), "a downlink waits for its network");
-                Ok(false)
-            }
-            Err(refusal) => {
-                tracing::warn!(%app_id, %dev_id, reason = refusal.reason(), "dropped a downlink");
-                let (error, message) = (Some(refusal.reason().to_owned()), Some(downlink.downlink.clone()));
-                let event = DownlinkEvent { error, message, time: Some(self.clock.now()) };
-                self.publish(app_id, dev_id, Event::DownlinkError(event)).wait().await?;
-                self.queues.dropped(app_id, dev_id, &downlink).await?;
-                metrics::downlink_dropped(refusal.kind());
-                Ok(true)
-            }
+            Err(refusal) => refusal,
+        };
+        if !refusal.may_pass() {
+            self.give_up((app_id, dev_id), &downlink, &refusal, refusal.reason().to_owned()).await?;
+            self.queues.dropped(app_id, dev_id, &downlink).await?;
+            return Ok(true);
         }
+        if !refusal.may_be_taken() {
+            tracing::warn!(%app_id, %dev_id, reason = refusal.reason(), "a downlink waits for its network");
+            return Ok(false);
+        }
+        let Some(unanswered) = self.queues.unanswered(app_id, dev_id, &downlink).await? else {
+            // The network has reported about it since, or the application does not want it any more.
+            return Ok(true);
+        };
+        if unanswered < UNANSWERED_MAX {
+            tracing::warn!(%app_id, %dev_id, reason = refusal.reason(), "a downlink may have left: handing it over again");
+            return Ok(false);
+        }
+        let reason = format!("{}; it may be sent nevertheless, and is not handed over again", refusal.reason());
+        self.give_up((app_id, dev_id), &downlink, &refusal, reason).await?;
+        self.queues.taken(app_id, dev_id, &downlink, (&downlink.network_id(), Heard::Answer)).await?;
+        Ok(true)
+    }
+
+    /// Tells the application that a downlink is not handed over any more.
+    async fn give_up(
+        &self,
+        (app_id, dev_id): (&AppId, &DevId),
+        downlink: &QueuedDownlink,
+        refusal: &NetworkRefusal,
+        reason: String,
+    ) -> Result<(), Error> {
+        tracing::warn!(%app_id, %dev_id, reason, "gave a downlink up");
+        metrics::downlink_dropped(refusal.kind());
+        let message = Some(downlink.downlink.clone());
+        let event = DownlinkEvent { error: Some(reason), message, time: Some(self.clock.now()) };
+        self.publish(app_id, dev_id, Event::DownlinkError(event)).wait().await
     }
 
     /// Finds downlinks that could not leave before, also those from before a restart.
@@ -243,8 +278,10 @@ impl Outgoing {
     }
 }
 
-fn for_network(QueuedDownlink { downlink, replaces_others, .. }: &QueuedDownlink) -> NetworkDownlink {
+fn for_network(queued: &QueuedDownlink) -> NetworkDownlink {
+    let QueuedDownlink { downlink, replaces_others, .. } = queued;
     NetworkDownlink {
+        id: queued.network_id(),
         port: downlink.port,
         confirmed: downlink.confirmed,
         payload: downlink.payload_raw.clone().unwrap_or_default(),

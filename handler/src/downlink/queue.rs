@@ -1,5 +1,4 @@
-//! The downlinks of a device: those that wait, in the order in which they are sent, and those that its network has
-//! taken.
+//! The downlinks of all devices in the store, and which process hands those of a device over.
 
 use std::{
     collections::VecDeque,
@@ -12,17 +11,15 @@ use std::{
     time::Duration,
 };
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use server::status::ErrorChain;
 use store::{Batch, Commit, Entry, Key, Store};
 use tokio::{sync::Mutex as AsyncMutex, time::timeout};
 use types::{AppId, Clock, DevEui, DevId, Downlink};
 
+use super::device_queue::{DeviceQueue, Heard, QueuedDownlink, Schedule, Taken};
 use crate::{Error, application::store_keys, device};
 
-const WAITING_MAX: usize = 32;
-/// Maximum number of downlinks of a device about which a report is awaited. Of the oldest, nothing is told any more.
-const TAKEN_MAX: usize = 64;
 /// How often a change is attempted while other processes change the same queue.
 const CHANGE_ATTEMPTS_MAX: usize = 20;
 /// How long the claim of a process counts that does not renew it, because it was killed.
@@ -31,30 +28,6 @@ const CLAIM_AGE_MAX: Duration = Duration::from_secs(6);
 const CLAIM_INTERVAL: Duration = Duration::from_secs(2);
 /// How many devices' queues this process changes at once.
 const TURNS: usize = 64;
-
-/// A downlink in the queue of its device: encoded, so it has no fields.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct QueuedDownlink {
-    /// Distinguishes it from others of the device.
-    #[serde(default)]
-    id: u64,
-    #[serde(flatten)]
-    pub(super) downlink: Downlink,
-    /// Whether it also replaces what its network has taken already.
-    #[serde(default)]
-    pub(super) replaces_others: bool,
-    /// How often its network has taken it before.
-    #[serde(default)]
-    pub(super) attempts: u8,
-}
-
-/// A downlink that a network has taken.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Taken {
-    /// The network's id of it.
-    id: String,
-    downlink: QueuedDownlink,
-}
 
 /// The next downlink for a device.
 pub(super) struct Waiting {
@@ -65,33 +38,12 @@ pub(super) struct Waiting {
 /// A downlink about which its network reports.
 pub(super) enum Reported {
     Found(QueuedDownlink),
+    /// Whoever hands it over does not know yet that the network has taken it, or never will.
+    Leaving(QueuedDownlink),
     /// The network may have taken it a moment ago, and nobody has noted that yet.
     NotYet,
     /// Somebody else has sent it, or it is finished.
     Unknown,
-}
-
-/// Where in the queue a downlink goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Schedule {
-    /// In place of the whole queue.
-    Replace,
-    /// At the front.
-    First,
-    /// At the back.
-    Last,
-}
-
-impl Schedule {
-    /// The schedule of this name; [`Error::Invalid`] if it is unknown.
-    pub(super) fn parse(name: &str) -> Result<Self, Error> {
-        match name {
-            "" | "replace" => Ok(Self::Replace),
-            "first" => Ok(Self::First),
-            "last" => Ok(Self::Last),
-            _ => Err(Error::invalid("ScheduleType", "unknown: it is replace, first or last")),
-        }
-    }
 }
 
 /// The queues of all devices.
@@ -104,12 +56,6 @@ pub(super) struct Queues {
     /// Tells this process's claims from those of others.
     owner: String,
     next_id: AtomicU64,
-}
-
-/// The downlinks of a device.
-struct DeviceQueue {
-    waiting: VecDeque<QueuedDownlink>,
-    taken: VecDeque<Taken>,
 }
 
 impl Queues {
@@ -130,7 +76,7 @@ impl Queues {
     ) -> Result<(), Error> {
         let id = self.hasher.hash_one(self.next_id.fetch_add(1, Ordering::Relaxed));
         let replaces_others = schedule == Schedule::Replace;
-        let downlink = QueuedDownlink { id, downlink, replaces_others, attempts: 0 };
+        let downlink = QueuedDownlink { id, downlink, replaces_others, attempts: 0, unanswered: 0 };
         let put = self.change(app_id, dev_id, |queue| queue.insert(&downlink, schedule)).await?;
         put.ok_or_else(|| Error::device_not_found(app_id, dev_id))
     }
@@ -147,11 +93,7 @@ impl Queues {
     /// Empties the queue of a device, and sends nothing again that its network has taken; [`Error::NotFound`] if the
     /// device does not exist.
     pub(super) async fn clear(&self, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
-        let clear = |queue: &mut DeviceQueue| {
-            queue.waiting.clear();
-            queue.repeat_nothing();
-        };
-        self.edit(app_id, dev_id, clear).await?.ok_or_else(|| Error::device_not_found(app_id, dev_id))
+        self.edit(app_id, dev_id, DeviceQueue::clear).await?.ok_or_else(|| Error::device_not_found(app_id, dev_id))
     }
 
     /// The first downlink that waits for a device, for this process to hand over; none if there is none, or if another
@@ -213,10 +155,21 @@ impl Queues {
         app_id: &AppId,
         dev_id: &DevId,
         downlink: &QueuedDownlink,
-        id: &str,
+        (id, heard): (&str, Heard),
     ) -> Result<(), Error> {
-        let taken = Taken { id: id.to_owned(), downlink: downlink.clone() };
+        let taken = Taken { id: id.to_owned(), downlink: downlink.clone(), heard };
         self.edit(app_id, dev_id, |queue| queue.take(&taken)).await.map(drop)
+    }
+
+    /// A network did not answer in time whether it has taken a downlink. Returns how often that was so; none if the
+    /// downlink does not wait any more.
+    pub(super) async fn unanswered(
+        &self,
+        app_id: &AppId,
+        dev_id: &DevId,
+        downlink: &QueuedDownlink,
+    ) -> Result<Option<u8>, Error> {
+        Ok(self.change(app_id, dev_id, |queue| Ok(queue.unanswered(downlink))).await?.flatten())
     }
 
     /// A downlink will never leave.
@@ -226,11 +179,19 @@ impl Queues {
 
     /// The downlink that a network has taken under an id.
     pub(super) async fn reported(&self, app_id: &AppId, dev_id: &DevId, id: &str) -> Result<Reported, Error> {
-        let keys = [store_keys::downlink_claim(app_id, dev_id)?, store_keys::sent_downlinks(app_id, dev_id)?];
-        let [claimed, taken] = self.store.get_array(&keys).await?;
-        let found = read::<Taken>(taken.as_ref())?.into_iter().find(|taken| taken.id == id);
-        Ok(match found {
-            Some(taken) => Reported::Found(taken.downlink),
+        let keys = [
+            store_keys::downlink_claim(app_id, dev_id)?,
+            store_keys::sent_downlinks(app_id, dev_id)?,
+            store_keys::downlinks(app_id, dev_id)?,
+        ];
+        let [claimed, taken, waiting] = self.store.get_array(&keys).await?;
+        if let Some(taken) = read::<Taken>(taken.as_ref())?.into_iter().find(|taken| taken.id == id) {
+            let is_awaited = taken.heard != Heard::LastReport;
+            return Ok(if is_awaited { Reported::Found(taken.downlink) } else { Reported::Unknown });
+        }
+        let waiting = read::<QueuedDownlink>(waiting.as_ref())?.into_iter().find(|waiting| waiting.network_id() == id);
+        Ok(match waiting {
+            Some(downlink) => Reported::Leaving(downlink),
             None if claimed.is_some() && !id.is_empty() => Reported::NotYet,
             None => Reported::Unknown,
         })
@@ -238,7 +199,7 @@ impl Queues {
 
     /// No further report about a downlink is awaited.
     pub(super) async fn ended(&self, app_id: &AppId, dev_id: &DevId, id: &str) -> Result<(), Error> {
-        self.edit(app_id, dev_id, |queue| queue.taken.retain(|taken| taken.id != id)).await.map(drop)
+        self.edit(app_id, dev_id, |queue| queue.end(id)).await.map(drop)
     }
 
     /// A downlink has to be sent again.
@@ -290,72 +251,6 @@ impl Queues {
             Ok::<_, Error>((self.store.commit(batch).await? == Commit::Done).then_some(Some(result)))
         });
         changed.await?.ok_or_else(|| Error::Conflict(format!("downlink queue of {app_id}:{dev_id}")))
-    }
-}
-
-impl DeviceQueue {
-    fn insert(&mut self, downlink: &QueuedDownlink, schedule: Schedule) -> Result<(), Error> {
-        match schedule {
-            Schedule::Replace => {
-                self.waiting = [downlink.clone()].into();
-                self.repeat_nothing();
-            }
-            Schedule::First => self.put_first(downlink.clone()),
-            Schedule::Last => self.waiting.push_back(downlink.clone()),
-        }
-        if self.waiting.len() <= WAITING_MAX {
-            return Ok(());
-        }
-        let reason = format_args!("the queue of the device is full: {WAITING_MAX} are waiting");
-        Err(Error::invalid("Downlink", reason))
-    }
-
-    /// Puts a downlink in front. What the former first one would replace in the network is then replaced by this one,
-    /// so that it is not dropped there itself.
-    fn put_first(&mut self, mut downlink: QueuedDownlink) {
-        if let Some(former) = self.waiting.front_mut() {
-            downlink.replaces_others = std::mem::take(&mut former.replaces_others);
-        }
-        self.waiting.push_front(downlink);
-    }
-
-    /// Nothing that the network has taken is sent again.
-    fn repeat_nothing(&mut self) {
-        self.taken.iter_mut().for_each(|taken| taken.downlink.attempts = u8::MAX);
-    }
-
-    fn take(&mut self, taken: &Taken) {
-        let removed = self.remove(&taken.downlink);
-        if taken.downlink.replaces_others {
-            if let (true, Some(front)) = (removed, self.waiting.front_mut()) {
-                // One was put before it, and must not replace it now.
-                front.replaces_others = false;
-            }
-            self.taken.clear();
-        }
-        self.taken.push_back(taken.clone());
-        self.taken.drain(..self.taken.len().saturating_sub(TAKEN_MAX));
-    }
-
-    fn drop_waiting(&mut self, downlink: &QueuedDownlink) {
-        let removed = self.remove(downlink);
-        if let (true, Some(front)) = (removed, self.waiting.front_mut()) {
-            // What it would have replaced is still there.
-            front.replaces_others |= downlink.replaces_others;
-        }
-    }
-
-    /// Removes a downlink that waits; the application may have changed the queue in the meantime.
-    fn remove(&mut self, downlink: &QueuedDownlink) -> bool {
-        let place = self.waiting.iter().position(|other| other.id == downlink.id);
-        place.and_then(|place| self.waiting.remove(place)).is_some()
-    }
-
-    fn repeat(&mut self, id: &str) {
-        let place = self.taken.iter().position(|taken| taken.id == id);
-        let Some(Taken { downlink, .. }) = place.and_then(|place| self.taken.remove(place)) else { return };
-        let attempts = downlink.attempts.saturating_add(1);
-        self.put_first(QueuedDownlink { replaces_others: false, attempts, ..downlink });
     }
 }
 

@@ -38,6 +38,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A network that keeps what it takes: the port, and whether it replaces others.
 struct TestNetwork {
     taken: Mutex<Vec<(u8, bool)>>,
+    /// The ids that it was asked to use, which it does only if it answers with them.
+    ids: Mutex<Vec<String>>,
+    answers_with_our_ids: bool,
     /// Each downlink needs a permit, and waits for it.
     permits: Semaphore,
     /// Refuses with this kind until it is taken.
@@ -47,8 +50,12 @@ struct TestNetwork {
 
 impl TestNetwork {
     fn new(permits: usize) -> Arc<Self> {
-        let (taken, refusal, changed) = Default::default();
-        Arc::new(Self { taken, permits: Semaphore::new(permits), refusal, changed })
+        Arc::new(Self::with_permits(permits))
+    }
+
+    fn with_permits(permits: usize) -> Self {
+        let (taken, ids, refusal, changed) = Default::default();
+        Self { taken, ids, answers_with_our_ids: false, permits: Semaphore::new(permits), refusal, changed }
     }
 
     async fn wait_until_asked(&self) {
@@ -74,6 +81,7 @@ impl TestNetwork {
 impl Network for TestNetwork {
     fn send(&self, _dev_eui: DevEui, downlink: NetworkDownlink) -> BoxFuture<'_, Result<String, NetworkRefusal>> {
         Box::pin(async move {
+            self.ids.lock().unwrap().push(downlink.id.clone());
             self.changed.notify_one();
             self.permits.acquire().await.unwrap().forget();
             if let Some(kind) = self.refusal.lock().unwrap().take() {
@@ -81,7 +89,7 @@ impl Network for TestNetwork {
             }
             let mut taken = self.taken.lock().unwrap();
             taken.push((downlink.port, downlink.replaces_others));
-            Ok(taken.len().to_string())
+            Ok(if self.answers_with_our_ids { downlink.id } else { taken.len().to_string() })
         })
     }
 }
@@ -164,13 +172,22 @@ impl Fixture {
     }
 
     /// The network reports about a downlink for the device of `app-one`.
-    async fn report(&self, id_there: usize, outcome: DownlinkOutcome) -> Result<(), Error> {
+    async fn report(&self, id_there: impl ToString, outcome: DownlinkOutcome) -> Result<(), Error> {
         let registration = Registration { app_id: id("app-one"), is_automatic: false, ids: DeviceIds::Eui };
         let dev_eui = device("app-one").lorawan.dev_eui;
         let device =
             NetworkDevice { dev_eui, app_eui: Some(device("app-one").lorawan.app_eui), ..NetworkDevice::default() };
         let report = DownlinkReport { device, id: id_there.to_string(), outcome };
         self.events.handle(&registration, NetworkEvent::Downlink(report)).await
+    }
+
+    /// Starts again, as after a restart, because the next search takes a while.
+    async fn restart(&mut self, network: &Arc<TestNetwork>) {
+        self.outgoing.stop().await;
+        let outgoing = Arc::new(Outgoing::new(self.store.clone(), self.output.clone(), Arc::new(SystemClock)));
+        outgoing.start(Networks::from([(id("app-one"), network.clone() as Arc<dyn Network>)]));
+        self.outgoing = outgoing.clone();
+        self.events.outgoing = outgoing;
     }
 
     /// What was published, without what was scheduled.
@@ -247,6 +264,77 @@ async fn a_downlink_that_was_replaced_is_not_sent_again() {
     fixture.not_acknowledged(1).await;
     assert!(matches!(fixture.published()[..], [Event::DownlinkError(_)]));
     fixture.outgoing.stop().await;
+    assert_eq!(network.taken.lock().unwrap().len(), 1);
+}
+
+fn sent() -> DownlinkOutcome {
+    DownlinkOutcome::Sent { gateway_id: String::new(), config: Default::default() }
+}
+
+#[tokio::test]
+async fn a_network_that_never_answers_in_time_gets_three_copies_with_one_id() {
+    let network = TestNetwork::new(99);
+    let refuse = || *network.refusal.lock().unwrap() = Some(Kind::Timeout);
+    refuse();
+    let mut fixture = Fixture::start(&[("app-one", &network)]).await;
+    fixture.send("app-one", "dev", 5, "last").await;
+    network.wait_until_asked().await;
+    for _ in 1..3 {
+        fixture.outgoing.stop().await;
+        assert!(fixture.published().is_empty());
+        refuse();
+        fixture.restart(&network).await;
+        network.wait_until_asked().await;
+    }
+    fixture.outgoing.stop().await;
+    let [Event::DownlinkError(event)] = &fixture.published()[..] else { panic!("one event on `down/errors`") };
+    assert!(event.error.as_ref().is_some_and(|error| error.contains("may be sent nevertheless")), "{event:?}");
+    let ids = network.ids.lock().unwrap().clone();
+    assert!(ids.len() == 3 && ids.iter().all(|id| *id == ids[0]), "{ids:?}");
+    // The network had taken it.
+    fixture.report(&ids[0], sent()).await.unwrap();
+    assert!(matches!(fixture.published()[..], [Event::DownlinkSent(_)]));
+    fixture.restart(&network).await;
+    fixture.send("app-one", "dev", 6, "last").await;
+    network.wait_for(&[6]).await;
+    fixture.outgoing.stop().await;
+}
+
+#[tokio::test]
+async fn a_report_about_a_downlink_without_an_answer_counts() {
+    let network = TestNetwork::new(99);
+    *network.refusal.lock().unwrap() = Some(Kind::Timeout);
+    let mut fixture = Fixture::start(&[("app-one", &network)]).await;
+    fixture.publish("app-one", "dev", r#"{"port":5,"payload_raw":"AQ==","confirmed":true}"#.to_owned()).await;
+    network.wait_until_asked().await;
+    fixture.outgoing.stop().await;
+    fixture.published();
+    let id = network.ids.lock().unwrap()[0].clone();
+    fixture.report(&id, sent()).await.unwrap();
+    assert!(matches!(fixture.published()[..], [Event::DownlinkSent(_)]));
+    fixture.restart(&network).await;
+    fixture.send("app-one", "dev", 6, "last").await;
+    network.wait_for(&[6]).await;
+    fixture.report(&id, DownlinkOutcome::Acknowledged).await.unwrap();
+    assert!(matches!(fixture.published()[..], [Event::DownlinkAck(_)]));
+    fixture.outgoing.stop().await;
+}
+
+#[tokio::test]
+async fn a_report_that_overtakes_the_answer_waits_for_nothing() {
+    let network = Arc::new(TestNetwork { answers_with_our_ids: true, ..TestNetwork::with_permits(0) });
+    let fixture = Fixture::start(&[("app-one", &network)]).await;
+    fixture.send("app-one", "dev", 5, "last").await;
+    network.wait_until_asked().await;
+    fixture.published();
+    let id = network.ids.lock().unwrap()[0].clone();
+    fixture.report(&id, sent()).await.unwrap();
+    assert!(matches!(fixture.published()[..], [Event::DownlinkSent(_)]));
+    network.permits.add_permits(9);
+    fixture.outgoing.stop().await;
+    // About a copy, from before the answer.
+    fixture.report(&id, sent()).await.unwrap();
+    assert!(fixture.published().is_empty());
     assert_eq!(network.taken.lock().unwrap().len(), 1);
 }
 

@@ -30,9 +30,9 @@ struct ConfirmedRetry {
     max_attempts: u32,
 }
 
-/// The request for a downlink of which reports have this id.
-pub(super) fn request(downlink: NetworkDownlink, id: &str) -> serde_json::Result<Vec<u8>> {
-    let NetworkDownlink { port, confirmed, payload, .. } = downlink;
+/// The request for a downlink of which reports have its id.
+pub(super) fn request(downlink: NetworkDownlink) -> serde_json::Result<Vec<u8>> {
+    let NetworkDownlink { id, port, confirmed, payload, .. } = downlink;
     serde_json::to_vec(&Downlinks {
         downlinks: [Downlink {
             f_port: port,
