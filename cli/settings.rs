@@ -8,7 +8,7 @@ use std::{
 use anyhow::Context;
 use clap::Args;
 use etcetera::{BaseStrategy, choose_base_strategy};
-use handler::output::mqtt::MqttOutputSettings;
+use handler::output::OutputSettings;
 use mqtt::BrokerSettings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -85,8 +85,8 @@ pub struct Settings {
     pub handler: handler::Settings,
     /// The embedded MQTT broker.
     pub broker: BrokerSettings,
-    /// What is published over MQTT.
-    pub output: MqttOutputSettings,
+    /// What is published, and where.
+    pub output: OutputSettings,
     /// The bridges to existing networks.
     pub bridge: bridge::Settings,
     /// The codec service, `POST /codecs/{name}`.
@@ -203,7 +203,7 @@ impl Default for Settings {
             discovery: discovery::Settings::default(),
             handler: handler::Settings::default(),
             broker: BrokerSettings::default(),
-            output: MqttOutputSettings::default(),
+            output: OutputSettings::default(),
             bridge: bridge::Settings::default(),
             codecs: codecs::Settings::default(),
             sandbox: runtime::Settings::default(),

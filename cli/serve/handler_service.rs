@@ -13,12 +13,13 @@ use handler::{
     downlink::{DownlinkReceiver, Downlinks, Outgoing},
     join::Joins,
     network::NetworkEvents,
-    output::mqtt::MqttOutput,
+    output::{AllOutputs, Output, mqtt::MqttOutput, queued::QueuedOutput},
     payload::Payloads,
     status::Component,
     uplink::Uplinks,
 };
 use mqtt::{Broker, BrokerServices, Durable, Router, Sharing};
+use outputs::Outputs;
 use runtime::Pool;
 use server::status::ErrorChain;
 use server::{
@@ -39,6 +40,7 @@ pub(super) struct HandlerService {
     broker: Broker,
     networks: Networks,
     outgoing: Arc<Outgoing>,
+    outputs: Arc<Outputs>,
     announcing: Option<JoinHandle<()>>,
     deletions: JoinHandle<()>,
     stop: CancellationToken,
@@ -59,11 +61,15 @@ impl HandlerService {
         ensure!(tls.is_some() || !has_secure_websocket, "broker.websocket_tls_listen needs TLS: set tls.mode");
         let (random, clock) = (context.random.as_ref(), &context.clock);
         let router = Arc::new(router(context).await?);
-        let output = Arc::new(MqttOutput::new(Arc::clone(&router), &settings.output));
+        let outputs = Arc::new(outputs(context)?);
+        let output: Arc<dyn Output> = Arc::new(AllOutputs(vec![
+            Arc::new(MqttOutput::new(Arc::clone(&router), &settings.output)),
+            Arc::new(QueuedOutput::new(outputs.clone(), clock.clone())),
+        ]));
         let pool = Arc::new(pool::start(&context.settings.sandbox).await?);
         let outgoing = Arc::new(Outgoing::new(context.store.clone(), output.clone(), context.clock.clone()));
-        let outputs = (output.clone(), outgoing.clone());
-        let mut operations = operations(context, &pool, authenticator.clone(), outputs).await?;
+        let leaving = (output.clone(), outgoing.clone(), outputs.clone());
+        let mut operations = operations(context, &pool, authenticator.clone(), leaving).await?;
         let downlinks = Arc::new(DownlinkReceiver::new(operations.downlinks.clone()));
         let services = BrokerServices { authenticator, downlinks, router };
         let broker = Broker::start(&settings.broker, tls, services, random, clock).await?;
@@ -91,7 +97,7 @@ impl HandlerService {
             }
             None => None,
         };
-        Ok(Self { serving, broker, networks, outgoing, announcing, deletions, stop })
+        Ok(Self { serving, broker, networks, outgoing, outputs, announcing, deletions, stop })
     }
 
     /// The two listeners: gRPC, then plain HTTP.
@@ -119,7 +125,7 @@ impl HandlerService {
             // It fails only by a panic, which has been logged.
             _ = task.await;
         }
-        self.broker.shutdown().await;
+        tokio::join!(self.broker.shutdown(), self.outputs.stop());
     }
 }
 
@@ -133,11 +139,23 @@ async fn router(context: &Context) -> anyhow::Result<Router> {
     Router::load(durable, clock).await.context("cannot load the sessions of MQTT clients")
 }
 
+/// The outputs with queues, which deliver what earlier processes left.
+fn outputs(context: &Context) -> anyhow::Result<Outputs> {
+    let environment = outputs::Environment {
+        store: context.store.clone(),
+        is_shared: context.settings.store.redis.is_some(),
+        clock: context.clock.clone(),
+        random: context.random.clone(),
+        keys: context.sealing_keys()?,
+    };
+    Outputs::start(&context.settings.output.delivery, environment).context("cannot start the outputs")
+}
+
 async fn operations(
     context: &Context,
     pool: &Arc<Pool>,
     authenticator: Arc<Authenticator>,
-    (output, outgoing): (Arc<MqttOutput>, Arc<Outgoing>),
+    (output, outgoing, outputs): (Arc<dyn Output>, Arc<Outgoing>, Arc<Outputs>),
 ) -> anyhow::Result<Operations> {
     let payloads = Arc::new(Payloads::new(pool.clone(), &context.settings.handler)?);
     let sealer = context.sealer().await?;
@@ -176,6 +194,7 @@ async fn operations(
         announcer: None,
         addresses: Addresses::new(context.settings.handler.prefixes.clone(), context.random.clone()),
         component,
+        webhooks: outputs.webhooks(),
         clock: context.clock.clone(),
     })
 }
@@ -185,7 +204,7 @@ async fn complete_deletions(operations: Arc<Operations>, stop: CancellationToken
 }
 
 /// Takes what networks report, on the same stores as the operations.
-fn network_events(operations: &Operations, output: Arc<MqttOutput>, outgoing: Arc<Outgoing>) -> Arc<NetworkEvents> {
+fn network_events(operations: &Operations, output: Arc<dyn Output>, outgoing: Arc<Outgoing>) -> Arc<NetworkEvents> {
     Arc::new(NetworkEvents {
         devices: operations.devices.clone(),
         uplinks: operations.uplinks.clone(),

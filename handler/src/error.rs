@@ -106,6 +106,9 @@ pub enum Error {
     /// The store has an application without its functions.
     #[error("the payload functions of application {0} are missing in the store: save them again")]
     FunctionsMissing(AppId),
+    /// An output or a webhook.
+    #[error(transparent)]
+    Output(#[from] outputs::Error),
     /// A record in the store cannot be read or written.
     #[error("a record in the store cannot be read")]
     Record(#[from] serde_json::Error),
@@ -168,6 +171,7 @@ impl Kinded for Error {
             Self::Busy(_) | Self::DownlinksBusy | Self::Unidentified { .. } => Kind::Unavailable,
             Self::RateLimited { .. } => Kind::Exhausted,
             Self::Auth(error) => error.kind(),
+            Self::Output(error) => error.kind(),
             Self::Denied { .. } | Self::ComponentDenied(_) | Self::NetworkBrokerDenied => Kind::Denied,
             Self::Store(error) if error.kind() == store::ErrorKind::Unavailable => Kind::Unavailable,
             Self::Store(error) if error.kind() == store::ErrorKind::TooLarge => Kind::TooLarge,

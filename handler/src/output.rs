@@ -1,11 +1,16 @@
 //! Outputs, and the messages and events that the handler publishes through them.
 
 pub mod mqtt;
+pub mod queued;
+mod settings;
+
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use serde::Serialize;
 use types::{Activation, AppId, DevId, DeviceEvent, DownlinkEvent, DownlinkSentEvent, ErrorEvent, Uplink};
 
+pub use self::settings::OutputSettings;
 use crate::Error;
 
 /// A message for the subscribers of an application.
@@ -64,6 +69,12 @@ impl Event {
             Self::Delete => "events/delete",
         }
     }
+
+    /// What it is called where it has no topic: `up`, `down/sent`.
+    pub fn name(&self) -> &'static str {
+        let topic = self.topic();
+        topic.strip_prefix("events/").unwrap_or(topic)
+    }
 }
 
 /// Publishes messages.
@@ -72,6 +83,16 @@ pub trait Output: Send + Sync {
     ///
     /// Who is about to tell somebody that the message is accepted waits for what this returns.
     fn publish(&self, message: Message) -> Kept;
+}
+
+/// Publishes each message through all of several outputs.
+pub struct AllOutputs(pub Vec<Arc<dyn Output>>);
+
+impl Output for AllOutputs {
+    fn publish(&self, message: Message) -> Kept {
+        let kept = self.0.iter().map(|output| output.publish(message.clone()));
+        kept.fold(Kept::at_once(), Kept::and)
+    }
 }
 
 /// Resolves when a message is stored for all subscribers that get it after a restart too.
@@ -87,6 +108,17 @@ impl Kept {
     /// For messages that `storing` stores.
     pub fn when(storing: impl Future<Output = Result<(), Error>> + Send + 'static) -> Self {
         Self(Some(Box::pin(storing)))
+    }
+
+    /// When both are kept.
+    fn and(self, other: Self) -> Self {
+        match (self.0, other.0) {
+            (Some(one), Some(another)) => Self::when(async {
+                let (one, another) = futures::join!(one, another);
+                one.and(another)
+            }),
+            (one, another) => Self(one.or(another)),
+        }
     }
 
     /// For messages that nobody has been promised, or with others that are waited for.

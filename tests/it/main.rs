@@ -45,3 +45,4 @@ mod server_process;
 mod third_party_clients;
 mod tls;
 mod uplinks;
+mod webhooks;

@@ -107,6 +107,12 @@ id!(
     "my-device"
 );
 id!(
+    /// The id of a webhook, unique in its application.
+    WebhookId,
+    "WebhookID",
+    "my-webhook"
+);
+id!(
     /// The id of a gateway, unique in the network.
     GatewayId,
     "GatewayID",

@@ -5,6 +5,7 @@
 
 mod downlink;
 mod dry_run;
+mod webhook;
 
 use std::collections::BTreeMap;
 
@@ -18,6 +19,7 @@ use crate::{handler, lorawan};
 pub use self::{
     downlink::{Downlink, DownlinkList},
     dry_run::{Cost, DryDownlink, DryDownlinkResult, DryUplink, DryUplinkResult, FunctionFailure, LogEntry},
+    webhook::{DeadLetter, DeadLetterList, NewWebhook, Resend, Resent, Webhook, WebhookList},
 };
 
 /// An application's payload functions.

@@ -2,9 +2,12 @@
 //!
 //! Every operation first checks the caller's rights. Only device addresses are open to everybody.
 
+mod webhooks;
+
 use std::{sync::Arc, time::Duration};
 
 use api::handler::Status;
+use outputs::Webhooks;
 use runtime::Priority;
 use server::auth::{Caller, Purpose};
 use server::status::ErrorChain;
@@ -55,6 +58,8 @@ pub struct Operations {
     pub addresses: Addresses,
     /// The status of the handler.
     pub component: Component,
+    /// The webhooks of applications.
+    pub webhooks: Arc<Webhooks>,
     /// The time of a call.
     pub clock: Arc<dyn Clock>,
 }

@@ -3,6 +3,7 @@
 mod downlinks;
 mod dry_run;
 mod error;
+mod webhooks;
 
 use std::sync::Arc;
 
@@ -93,7 +94,7 @@ pub(crate) fn router(operations: Arc<Operations>) -> Router {
     let about = About {
         title: "Airlock handler",
         description: "Applications, their payload functions and devices. Responses omit members with default \
-                      values. Except for downlinks, dry runs and simulated uplinks, the paths are those of The Things Network v2.",
+                      values. Except for downlinks, dry runs, simulated uplinks and webhooks, the paths are those of The Things Network v2.",
         tags: &[],
         credentials: vec![
             ("token", openapi::bearer("An access token of the account service.")),
@@ -103,7 +104,12 @@ pub(crate) fn router(operations: Arc<Operations>) -> Router {
         failures: &[Kind::Exhausted, Kind::Unavailable],
     };
     let (router, document) = openapi::generate(about, || {
-        ApiRouter::new().merge(applications()).merge(devices()).merge(downlinks::routes()).merge(dry_runs())
+        ApiRouter::new()
+            .merge(applications())
+            .merge(devices())
+            .merge(downlinks::routes())
+            .merge(dry_runs())
+            .merge(webhooks::routes())
     });
     router.route("/openapi.json", openapi::serve(&document)).with_state(operations)
 }

@@ -6,35 +6,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use mqtt::{PACKET_BYTES_MAX, Publication, Published, Router};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::{
     Error, metrics,
-    output::{Event, Kept, Message, Output},
+    output::{Event, Kept, Message, Output, OutputSettings},
 };
 
 /// Room for the header of a PUBLISH packet, besides topic and body.
 const HEADER_BYTES_MAX: usize = 16;
-
-/// What is published over MQTT.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct MqttOutputSettings {
-    /// Without effect: messages reach the broker without a queue. Accepted, with a warning, so that older files work.
-    #[serde(skip_serializing)]
-    #[schemars(skip)]
-    pub queue_messages_max: Option<usize>,
-    /// Whether to publish each field of an uplink on its own topic as well.
-    pub field_topics: bool,
-}
-
-impl Default for MqttOutputSettings {
-    fn default() -> Self {
-        Self { queue_messages_max: None, field_topics: true }
-    }
-}
 
 /// Hands messages to the embedded broker.
 pub struct MqttOutput {
@@ -44,7 +24,7 @@ pub struct MqttOutput {
 
 impl MqttOutput {
     /// An output to the clients of `router`.
-    pub fn new(router: Arc<Router>, settings: &MqttOutputSettings) -> Self {
+    pub fn new(router: Arc<Router>, settings: &OutputSettings) -> Self {
         if settings.queue_messages_max.is_some() {
             tracing::warn!(
                 "the setting output.queue_messages_max has no effect any more: remove it; messages reach the broker \
@@ -101,16 +81,4 @@ fn is_small(Publication { topic, payload }: &Publication) -> bool {
         metrics::output_dropped(1);
     }
     is_small
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_setting_without_effect_is_accepted_and_not_printed() {
-        let settings: MqttOutputSettings = serde_json::from_str(r#"{"queue_messages_max": 7}"#).unwrap();
-        assert_eq!(settings.queue_messages_max, Some(7));
-        assert_eq!(serde_json::to_string(&settings).unwrap(), r#"{"field_topics":true}"#);
-    }
 }

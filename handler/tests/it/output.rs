@@ -1,9 +1,6 @@
 //! The MQTT output: topics, bodies and their order.
 
-use handler::output::{
-    Event, Output,
-    mqtt::{MqttOutput, MqttOutputSettings},
-};
+use handler::output::{Event, Output, OutputSettings, mqtt::MqttOutput};
 use serde_json::{Value, json};
 use types::{Activation, DeviceEvent, DownlinkEvent, ErrorEvent, Timestamp};
 
@@ -78,7 +75,7 @@ async fn publishes_field_topics_unless_they_are_switched_off() {
     let harness = Harness::start().await;
     let mut subscriber = subscriber(&harness).await;
     let fields = r#"{"temperature":21.5,"gps":{"lat":1}}"#;
-    let settings = MqttOutputSettings { field_topics: false, ..Default::default() };
+    let settings = OutputSettings { field_topics: false, ..Default::default() };
     let plain = MqttOutput::new(harness.router.clone(), &settings);
     plain.publish(uplink("app-one", 1, Some(fields))).wait().await.unwrap();
     plain.publish(uplink("app-one", 2, None)).wait().await.unwrap();
@@ -96,7 +93,7 @@ async fn publishes_field_topics_unless_they_are_switched_off() {
 #[tokio::test]
 async fn a_subscriber_to_fields_that_comes_later_gets_those_of_the_next_uplink() {
     let harness = Harness::start().await;
-    let settings = MqttOutputSettings { field_topics: true, ..Default::default() };
+    let settings = OutputSettings { field_topics: true, ..Default::default() };
     let output = MqttOutput::new(harness.router.clone(), &settings);
     let publish = async |counter, temperature| {
         let fields = json!({ "temperature": temperature }).to_string();

@@ -1,0 +1,97 @@
+//! Bodies about webhooks, which v2 did not have.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use types::{Secret, Timestamp, WebhookId};
+
+/// A webhook to create or to replace.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "NewWebhook")]
+pub struct NewWebhook {
+    /// Where messages are sent with POST. `{app_id}`, `{dev_id}` and `{event}` may stand after the host.
+    pub url: String,
+    /// Which events are sent, such as `up` or `down/acks`; all if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<String>,
+    /// Headers of each request, by name. The same templates may stand in their values. They are never shown again.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, String>")]
+    pub headers: BTreeMap<String, Secret>,
+    /// The key that signs requests: `whsec_` and 24 to 64 bytes in base64. It is never shown again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub secret: Option<Secret>,
+}
+
+/// A webhook without its secrets.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Webhook {
+    /// Its id.
+    pub id: WebhookId,
+    /// Where messages are sent.
+    pub url: String,
+    /// Which events are sent; all if there are none.
+    pub events: Vec<String>,
+    /// The names of its headers.
+    pub header_names: Vec<String>,
+    /// Whether its requests are signed.
+    pub is_signed: bool,
+}
+
+/// The webhooks of an application.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct WebhookList {
+    /// The webhooks, ordered by id.
+    pub webhooks: Vec<Webhook>,
+}
+
+/// A message that a webhook did not take.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct DeadLetter {
+    /// Names it among those of the webhook.
+    pub id: String,
+    /// The device that it is about.
+    pub dev_id: String,
+    /// What happened.
+    pub event: String,
+    /// When it was accepted.
+    pub time: Timestamp,
+    /// When it was given up.
+    pub failed_at: Timestamp,
+    /// How often it was sent.
+    pub attempts: u32,
+    /// What the receiver answered last.
+    pub reason: String,
+    /// The message.
+    #[schemars(with = "serde_json::Value")]
+    pub body: Box<RawValue>,
+}
+
+/// Some of the messages that a webhook did not take.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct DeadLetterList {
+    /// The messages, the oldest first.
+    pub dead_letters: Vec<DeadLetter>,
+    /// How many there are.
+    pub total: usize,
+}
+
+/// Which messages to send again.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Resend {
+    /// Their ids; all if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ids: Vec<String>,
+}
+
+/// How many messages are sent again.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Resent {
+    /// Their number.
+    pub resent: usize,
+}

@@ -1,0 +1,185 @@
+//! Webhooks over HTTP, with paths of our own.
+
+use std::sync::Arc;
+
+use aide::axum::{
+    ApiRouter,
+    routing::{get_with, post_with},
+};
+use api::rest::handler as body;
+use axum::extract::{Path, Query, State, rejection::QueryRejection};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use server::{
+    auth::Presented,
+    json::{Empty, Json, JsonObject},
+    openapi::OperationExt,
+};
+use types::{AppId, Kind, WebhookId};
+
+use super::{ApplicationPath, HttpResult, Shared};
+use crate::{
+    Error,
+    api::{operations::Operations, wire::app_id},
+};
+
+/// A webhook, as its path names it.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+struct WebhookPath {
+    /// The application.
+    #[schemars(with = "AppId")]
+    app_id: String,
+    /// The webhook.
+    #[schemars(with = "WebhookId")]
+    webhook_id: String,
+}
+
+/// Which dead letters to read.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+struct DeadLetterQuery {
+    /// How many to list at most; 0 lists as many as a response holds.
+    #[serde(default)]
+    limit: usize,
+    /// How many to skip.
+    #[serde(default)]
+    offset: usize,
+}
+
+impl WebhookPath {
+    fn ids(&self) -> Result<(AppId, WebhookId), Error> {
+        Ok((app_id(&self.app_id)?, self.webhook_id.parse()?))
+    }
+}
+
+pub(super) fn routes() -> ApiRouter<Arc<Operations>> {
+    let list =
+        get_with(list, |op| op.doc("ListWebhooks", "List the webhooks of an application").fails(&[Kind::NotFound]));
+    let webhook =
+        get_with(get, |op| op.doc("GetWebhook", "Get a webhook without its secrets").fails(&[Kind::NotFound]))
+            .put_with(set, |op| {
+                op.doc(
+                    "SetWebhook",
+                    "Create or replace a webhook. Omitted members are cleared; what waits for it stays.",
+                )
+                .fails(&[Kind::NotFound, Kind::Conflict])
+            })
+            .delete_with(delete, |op| {
+                op.doc("DeleteWebhook", "Delete a webhook, with what waits for it")
+                    .fails(&[Kind::NotFound, Kind::Conflict])
+            });
+    let dead_letters = get_with(list_dead_letters, |op| {
+        op.doc("ListDeadLetters", "List messages that a webhook did not take, the oldest first")
+            .fails(&[Kind::NotFound])
+    })
+    .delete_with(delete_dead_letters, |op| {
+        op.doc("DeleteDeadLetters", "Delete the messages that a webhook did not take").fails(&[Kind::NotFound])
+    });
+    let resend = post_with(resend, |op| {
+        op.doc("ResendDeadLetters", "Send messages again that a webhook did not take: those with these ids, or all")
+            .fails(&[Kind::NotFound, Kind::Conflict])
+    });
+    ApiRouter::new()
+        .api_route("/applications/{app_id}/webhooks", list)
+        .api_route("/applications/{app_id}/webhooks/{webhook_id}", webhook)
+        .api_route("/applications/{app_id}/webhooks/{webhook_id}/dead-letters", dead_letters)
+        .api_route("/applications/{app_id}/webhooks/{webhook_id}/dead-letters/resend", resend)
+}
+
+async fn list(
+    State(operations): Shared,
+    Path(path): Path<ApplicationPath>,
+    Presented(caller): Presented,
+) -> HttpResult<Json<body::WebhookList>> {
+    let webhooks = operations.list_webhooks(caller?, &app_id(&path.app_id)?).await?;
+    let webhooks = webhooks.into_iter().map(|(id, webhook)| shown(id, webhook)).collect();
+    Ok(Json(body::WebhookList { webhooks }))
+}
+
+async fn get(
+    State(operations): Shared,
+    Path(path): Path<WebhookPath>,
+    Presented(caller): Presented,
+) -> HttpResult<Json<body::Webhook>> {
+    let (app_id, id) = path.ids()?;
+    let webhook = operations.get_webhook(caller?, &app_id, &id).await?;
+    Ok(Json(shown(id, webhook)))
+}
+
+async fn set(
+    State(operations): Shared,
+    Path(path): Path<WebhookPath>,
+    Presented(caller): Presented,
+    JsonObject(body): JsonObject<body::NewWebhook>,
+) -> HttpResult<Json<body::Webhook>> {
+    let (app_id, id) = path.ids()?;
+    let body::NewWebhook { url, events, headers, secret } = body;
+    let webhook = outputs::Webhook { url, events, headers, secret };
+    operations.set_webhook(caller?, &app_id, &id, webhook.clone()).await?;
+    Ok(Json(shown(id, webhook)))
+}
+
+async fn delete(State(operations): Shared, Path(path): Path<WebhookPath>, Presented(caller): Presented) -> HttpResult {
+    let (app_id, id) = path.ids()?;
+    operations.delete_webhook(caller?, &app_id, &id).await?;
+    Ok(Json(Empty {}))
+}
+
+async fn list_dead_letters(
+    State(operations): Shared,
+    Path(path): Path<WebhookPath>,
+    query: Result<Query<DeadLetterQuery>, QueryRejection>,
+    Presented(caller): Presented,
+) -> HttpResult<Json<body::DeadLetterList>> {
+    let (app_id, id) = path.ids()?;
+    let Query(DeadLetterQuery { limit, offset }) =
+        query.map_err(|_| Error::invalid("Limit or offset", "must be whole numbers from 0 up"))?;
+    let (letters, total) = operations.list_dead_letters(caller?, (&app_id, &id), offset, limit).await?;
+    Ok(Json(body::DeadLetterList { dead_letters: letters.into_iter().map(dead_letter).collect(), total }))
+}
+
+async fn delete_dead_letters(
+    State(operations): Shared,
+    Path(path): Path<WebhookPath>,
+    Presented(caller): Presented,
+) -> HttpResult {
+    let (app_id, id) = path.ids()?;
+    operations.delete_dead_letters(caller?, &app_id, &id).await?;
+    Ok(Json(Empty {}))
+}
+
+async fn resend(
+    State(operations): Shared,
+    Path(path): Path<WebhookPath>,
+    Presented(caller): Presented,
+    JsonObject(body): JsonObject<body::Resend>,
+) -> HttpResult<Json<body::Resent>> {
+    let (app_id, id) = path.ids()?;
+    let resent = operations.resend_dead_letters(caller?, (&app_id, &id), &body.ids).await?;
+    Ok(Json(body::Resent { resent }))
+}
+
+fn shown(id: WebhookId, webhook: outputs::Webhook) -> body::Webhook {
+    body::Webhook {
+        id,
+        url: webhook.url,
+        events: webhook.events,
+        header_names: webhook.headers.into_keys().collect(),
+        is_signed: webhook.secret.is_some(),
+    }
+}
+
+fn dead_letter(letter: outputs::DeadLetter) -> body::DeadLetter {
+    let outputs::DeadLetter { id, message, failed_at, attempts, reason } = letter;
+    body::DeadLetter {
+        id,
+        dev_id: message.dev_id.map(String::from).unwrap_or_default(),
+        event: message.event,
+        time: message.time,
+        failed_at,
+        attempts,
+        reason,
+        body: message.body,
+    }
+}

@@ -1,0 +1,38 @@
+//! What is published, and where.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What is published, and where.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct OutputSettings {
+    /// Without effect: messages reach the broker without a queue. Accepted, with a warning, so that older files work.
+    #[serde(skip_serializing)]
+    #[schemars(skip)]
+    pub queue_messages_max: Option<usize>,
+    /// Whether to publish each field of an uplink on its own topic as well.
+    pub field_topics: bool,
+    /// Queues and attempts of webhooks.
+    pub delivery: outputs::Settings,
+}
+
+impl Default for OutputSettings {
+    fn default() -> Self {
+        Self { queue_messages_max: None, field_topics: true, delivery: outputs::Settings::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_without_effect_is_accepted_and_not_printed() {
+        let settings: OutputSettings = serde_json::from_str(r#"{"queue_messages_max": 7}"#).unwrap();
+        assert_eq!(settings.queue_messages_max, Some(7));
+        let printed = serde_json::to_value(&settings).unwrap();
+        assert_eq!(printed["field_topics"], true);
+        assert_eq!(printed.get("queue_messages_max"), None);
+    }
+}

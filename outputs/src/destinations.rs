@@ -1,0 +1,134 @@
+//! Which destinations an application has: its webhooks, and the outputs of the operator.
+
+use std::{
+    num::NonZeroUsize,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use lru::LruCache;
+use store::{Batch, Key};
+use tokio::time::{Instant, sleep};
+use types::AppId;
+
+use crate::{
+    Error,
+    destination::{self, Destination},
+    message::Message,
+    sender::Sender,
+    webhook::{Loaded, StoredWebhooks},
+};
+
+/// How long it may take until a process notices the first webhook that another process stores. All later changes are
+/// noticed with the next message, because storing it expects the webhooks to be unchanged.
+const CACHE_TIME: Duration = Duration::from_secs(2);
+const APPLICATIONS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(65_535);
+
+/// The destinations of all applications.
+pub(crate) struct Destinations {
+    webhooks: Arc<StoredWebhooks>,
+    /// Whether other processes change webhooks.
+    is_shared: bool,
+    cache: Mutex<LruCache<AppId, Cached>>,
+}
+
+#[derive(Clone)]
+struct Cached {
+    of_application: Arc<OfApplication>,
+    loaded: Instant,
+}
+
+/// The destinations of an application.
+pub(crate) struct OfApplication {
+    /// The record of the webhooks, which is expected to be unchanged when messages are stored.
+    record: Key,
+    loaded: Loaded,
+}
+
+impl Destinations {
+    pub(crate) fn new(webhooks: Arc<StoredWebhooks>, is_shared: bool) -> Self {
+        Self { webhooks, is_shared, cache: Mutex::new(LruCache::new(APPLICATIONS_MAX)) }
+    }
+
+    /// Whether an application is known to have none.
+    pub(crate) fn is_without(&self, app_id: &AppId) -> bool {
+        self.cached(app_id).is_some_and(|cached| cached.loaded.webhooks.is_empty())
+    }
+
+    /// The destinations of an application.
+    pub(crate) async fn of(&self, app_id: &AppId) -> Result<Arc<OfApplication>, Error> {
+        if let Some(cached) = self.cached(app_id) {
+            return Ok(cached);
+        }
+        let now = Instant::now();
+        let (record, loaded) = (destination::webhooks(app_id)?, self.webhooks.load(app_id).await?);
+        let of_application = Arc::new(OfApplication { record, loaded });
+        let cached = Cached { of_application: of_application.clone(), loaded: now };
+        self.lock().put(app_id.clone(), cached);
+        Ok(of_application)
+    }
+
+    /// What sends to a destination; none if it was deleted.
+    pub(crate) async fn sender(&self, destination: &Destination) -> Result<Option<Arc<dyn Sender>>, Error> {
+        // Another process may have changed it.
+        if self.is_shared {
+            self.forget(&destination.app_id);
+        }
+        Ok(self.of(&destination.app_id).await?.sender(destination))
+    }
+
+    /// Reads the webhooks of an application again, because they were changed.
+    pub(crate) fn forget(&self, app_id: &AppId) {
+        self.lock().pop(app_id);
+    }
+
+    /// Waits until every process has noticed the first webhook of an application.
+    pub(crate) async fn noticed(&self) {
+        if self.is_shared {
+            sleep(CACHE_TIME).await;
+        }
+    }
+
+    fn cached(&self, app_id: &AppId) -> Option<Arc<OfApplication>> {
+        let cached = self.lock().get(app_id).cloned()?;
+        let is_fresh = !self.is_shared || cached.loaded.elapsed() < CACHE_TIME;
+        is_fresh.then_some(cached.of_application)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, LruCache<AppId, Cached>> {
+        // No panic can leave it half changed.
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl OfApplication {
+    /// Requires that the webhooks are still the same.
+    pub(crate) fn expect(&self, batch: Batch) -> Batch {
+        match self.loaded.version {
+            Some(version) => batch.expect(self.record.clone(), version),
+            None => batch.expect_absent(self.record.clone()),
+        }
+    }
+
+    /// Each destination, with the messages that it gets.
+    pub(crate) fn deliveries<'a>(
+        &self,
+        app_id: &AppId,
+        messages: &[&'a Message],
+    ) -> Vec<(Destination, Vec<&'a Message>)> {
+        let webhooks = self.loaded.webhooks.iter().map(|(id, webhook)| {
+            let wanted = messages.iter().copied().filter(|message| webhook.wants(&message.event));
+            (Destination::new(app_id, "webhook", id.as_str()), wanted.collect::<Vec<_>>())
+        });
+        webhooks.filter(|(_, wanted)| !wanted.is_empty()).collect()
+    }
+
+    fn sender(&self, destination: &Destination) -> Option<Arc<dyn Sender>> {
+        let webhook = self
+            .loaded
+            .webhooks
+            .iter()
+            .find(|(id, _)| destination.kind == "webhook" && id.as_str() == destination.name);
+        webhook.map(|(_, webhook)| webhook.sender())
+    }
+}

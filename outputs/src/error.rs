@@ -1,0 +1,58 @@
+//! Why messages cannot be kept, or webhooks not be changed.
+
+use std::fmt;
+
+use types::{Kind, Kinded};
+
+/// Why messages cannot be kept, or webhooks not be changed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A value breaks a rule.
+    #[error("{what} not valid: {reason}")]
+    Invalid {
+        /// Which value.
+        what: &'static str,
+        /// The rule, and what is allowed.
+        reason: String,
+    },
+    /// The application has no such webhook.
+    #[error("Webhook {0} not found")]
+    NotFound(String),
+    /// Others kept changing the same records.
+    #[error("the webhooks of the application were changed by somebody else at the same time: repeat the change")]
+    Conflict,
+    /// Too many messages wait to be stored.
+    #[error("too many messages wait to be stored: try again later")]
+    Busy,
+    /// The store failed.
+    #[error("cannot use the store")]
+    Store(#[from] store::Error),
+    /// A secret in the store cannot be sealed or opened.
+    #[error(transparent)]
+    Seal(#[from] server::seal::SealError),
+    /// A record in the store cannot be read or written.
+    #[error("a record of an output in the store cannot be read")]
+    Record(#[from] serde_json::Error),
+    /// A connection cannot be prepared.
+    #[error("cannot start the output: {0}")]
+    Start(String),
+}
+
+impl Error {
+    pub(crate) fn invalid(what: &'static str, reason: impl fmt::Display) -> Self {
+        Self::Invalid { what, reason: reason.to_string() }
+    }
+}
+
+impl Kinded for Error {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Invalid { .. } => Kind::Invalid,
+            Self::NotFound(_) => Kind::NotFound,
+            Self::Conflict => Kind::Conflict,
+            Self::Busy => Kind::Unavailable,
+            Self::Store(error) if error.kind() == store::ErrorKind::Unavailable => Kind::Unavailable,
+            Self::Store(_) | Self::Seal(_) | Self::Record(_) | Self::Start(_) => Kind::Internal,
+        }
+    }
+}

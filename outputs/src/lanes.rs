@@ -1,0 +1,100 @@
+//! The lanes of this process: one for each destination with messages.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use server::status::ErrorChain;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    Error,
+    destination::Destination,
+    lane::{Lane, LaneContext},
+};
+
+/// How often it is looked for what killed processes left behind.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
+/// How long what is being sent may take when the process stops.
+const STOP_WAIT: Duration = Duration::from_secs(5);
+
+/// The lanes that run.
+pub(crate) struct Lanes {
+    context: Arc<LaneContext>,
+    /// Whether there are new messages since a lane last found its queue empty.
+    running: Mutex<HashMap<Destination, bool>>,
+    tasks: TaskTracker,
+    /// Ends the lanes even while they send.
+    abort: CancellationToken,
+}
+
+impl Lanes {
+    pub(crate) fn new(context: LaneContext) -> Self {
+        let (running, tasks) = (Mutex::default(), TaskTracker::new());
+        Self { context: Arc::new(context), running, tasks, abort: CancellationToken::new() }
+    }
+
+    /// Says that a destination has messages.
+    pub(crate) fn wake(self: &Arc<Self>, destination: &Destination) {
+        if self.running().insert(destination.clone(), true).is_none() {
+            let (this, destination) = (Arc::clone(self), destination.clone());
+            self.tasks.spawn(self.abort.clone().run_until_cancelled_owned(async move { this.run(destination).await }));
+        }
+    }
+
+    async fn run(&self, destination: Destination) {
+        let mut lane = Lane::new(Arc::clone(&self.context), destination.clone());
+        while !self.context.stop.is_cancelled() {
+            self.running().insert(destination.clone(), false);
+            lane.run().await;
+            let mut running = self.running();
+            if running.get(&destination) != Some(&true) {
+                running.remove(&destination);
+                return;
+            }
+        }
+    }
+
+    /// Delivers what is left from before, and, where several processes use the store, what others leave behind.
+    pub(crate) async fn sweep(self: Arc<Self>) {
+        let mut ticks = interval(SWEEP_INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        while self.context.stop.run_until_cancelled(ticks.tick()).await.is_some() {
+            match self.wake_waiting().await {
+                Ok(()) if !self.context.leases.is_shared => return,
+                Ok(()) => {}
+                Err(error) => {
+                    tracing::warn!(error = %ErrorChain(&error), "cannot look for messages that wait for outputs: trying again");
+                }
+            }
+        }
+    }
+
+    async fn wake_waiting(self: &Arc<Self>) -> Result<(), Error> {
+        for app_id in self.context.queues.applications().await? {
+            for destination in self.context.queues.waiting(&app_id).await? {
+                self.wake(&destination);
+            }
+        }
+        Ok(())
+    }
+
+    /// Stops after what is being sent. What was not confirmed is sent again at the next start.
+    pub(crate) async fn stop(&self) {
+        self.context.stop.cancel();
+        self.tasks.close();
+        if timeout(STOP_WAIT, self.tasks.wait()).await.is_err() {
+            tracing::warn!("receivers did not answer in time: they will get some messages again");
+            self.abort.cancel();
+            self.tasks.wait().await;
+        }
+    }
+
+    fn running(&self) -> MutexGuard<'_, HashMap<Destination, bool>> {
+        // No panic can leave it half changed.
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

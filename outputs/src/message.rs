@@ -1,0 +1,47 @@
+//! Messages, as they are handed over and as they are stored.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use types::{AppId, DevId, Timestamp};
+
+/// The event by which a destination learns how many messages it will not get.
+pub(crate) const DROPPED: &str = "dropped";
+
+/// A message of an application.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Message {
+    /// The device that it is about; none if it is about the destination itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dev_id: Option<DevId>,
+    /// What happened, in the words of the MQTT topics: `up`, `down/sent`, `activations`.
+    pub event: String,
+    /// When it was accepted.
+    pub time: Timestamp,
+    /// The same JSON that MQTT clients get.
+    pub body: Box<RawValue>,
+}
+
+/// A message that will not be sent again, unless somebody asks for it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DeadLetter {
+    /// Names it among those of its destination.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub id: String,
+    /// The message.
+    pub message: Message,
+    /// When it was given up.
+    pub failed_at: Timestamp,
+    /// How often it was sent, by the process that gave it up.
+    pub attempts: u32,
+    /// What the receiver answered last.
+    pub reason: String,
+}
+
+/// A message on its way to one destination.
+#[derive(Clone, Debug)]
+pub(crate) struct Outgoing {
+    /// The same for each attempt, so that receivers recognize a message that they already have.
+    pub(crate) id: String,
+    pub(crate) app_id: AppId,
+    pub(crate) message: Message,
+}

@@ -1,0 +1,148 @@
+//! The outputs of a process: what keeps messages, and what delivers them.
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, atomic::AtomicUsize},
+    time::Duration,
+};
+
+use server::seal::SealingKeys;
+use store::Store;
+use tokio::{
+    sync::oneshot,
+    time::{interval, timeout},
+};
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use types::{AppId, Clock, Random};
+
+use crate::{
+    Error, Settings,
+    appender::{Appender, MESSAGE_BYTES_MAX},
+    destinations::Destinations,
+    lane::LaneContext,
+    lanes::Lanes,
+    lease::Leases,
+    message::Message,
+    metrics,
+    queue::Queues,
+    webhook::{StoredWebhooks, WebhookClient},
+    webhooks::Webhooks,
+};
+
+/// How often applications are put into the index again.
+const INDEX_INTERVAL: Duration = Duration::from_secs(24 * 3600);
+/// How long storing may take, before whoever waits for it is told to repeat the message.
+const STORE_WAIT: Duration = Duration::from_secs(10);
+
+/// What outputs work with.
+pub struct Environment {
+    /// Where the queues are.
+    pub store: Arc<dyn Store>,
+    /// Whether other processes use the store.
+    pub is_shared: bool,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness, for names and pauses.
+    pub random: Arc<dyn Random>,
+    /// Seals the secrets of webhooks.
+    pub keys: SealingKeys,
+}
+
+/// The outputs of a process.
+pub struct Outputs {
+    destinations: Arc<Destinations>,
+    appender: Arc<Appender>,
+    lanes: Arc<Lanes>,
+    webhooks: Arc<Webhooks>,
+    _index: AbortOnDropHandle<()>,
+}
+
+/// Resolves when a message is stored for all destinations.
+#[must_use = "a message may be lost until it is stored"]
+pub struct Stored(Option<oneshot::Receiver<bool>>);
+
+impl Stored {
+    /// Whether there is nothing to wait for.
+    pub fn is_stored(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Waits until the message is stored.
+    pub async fn stored(self) -> Result<(), Error> {
+        let Some(stored) = self.0 else { return Ok(()) };
+        match timeout(STORE_WAIT, stored).await {
+            Ok(Ok(true)) => Ok(()),
+            _ => Err(store::Error::Unavailable { what: "store messages for outputs", source: None }.into()),
+        }
+    }
+}
+
+impl Outputs {
+    /// Starts to deliver what earlier processes left.
+    pub fn start(settings: &Settings, environment: Environment) -> Result<Self, Error> {
+        metrics::describe();
+        let Environment { store, is_shared, clock, random, keys } = environment;
+        let process = u64::from_be_bytes(random.array());
+        let client = Arc::new(WebhookClient::new(settings, clock.clone())?);
+        let stored = Arc::new(StoredWebhooks::new(store.clone(), keys, random.clone(), client));
+        let queues = Arc::new(Queues::new(store.clone(), clock.clone(), settings, process));
+        let destinations = Arc::new(Destinations::new(stored.clone(), is_shared));
+        let process = format!("{process:016x}");
+        let leases = Leases { store: store.clone(), clock: clock.clone(), is_shared, process };
+        let lanes = Arc::new(Lanes::new(LaneContext {
+            queues: queues.clone(),
+            destinations: destinations.clone(),
+            leases,
+            attempts_max: settings.attempts_max.max(1),
+            clock,
+            random,
+            stop: CancellationToken::new(),
+        }));
+        tokio::spawn(lanes.clone().sweep());
+        let appender = Arc::new(Appender {
+            store,
+            queues: queues.clone(),
+            destinations: destinations.clone(),
+            lanes: lanes.clone(),
+            waiting: Mutex::default(),
+            waiting_count: AtomicUsize::new(0),
+            indexed: Mutex::new(HashSet::new()),
+        });
+        let webhooks = Arc::new(Webhooks { stored, queues, destinations: destinations.clone(), lanes: lanes.clone() });
+        let index = AbortOnDropHandle::new(tokio::spawn(refresh_index(appender.clone())));
+        Ok(Self { destinations, appender, lanes, webhooks, _index: index })
+    }
+
+    /// Whether an application is known to have no destination. Then messages need not be made.
+    pub fn is_without_destination(&self, app_id: &AppId) -> bool {
+        self.destinations.is_without(app_id)
+    }
+
+    /// Has a message stored for all destinations of its application, and delivered. Never waits.
+    pub fn publish(&self, app_id: &AppId, message: Message) -> Stored {
+        if message.body.get().len() > MESSAGE_BYTES_MAX {
+            metrics::too_large();
+            return Stored(None);
+        }
+        // If it is refused, whoever waits for the receiver learns at once that there is no sender.
+        Stored(Some(self.appender.append(app_id, message).unwrap_or_else(|_| oneshot::channel().1)))
+    }
+
+    /// The webhooks of applications.
+    pub fn webhooks(&self) -> Arc<Webhooks> {
+        Arc::clone(&self.webhooks)
+    }
+
+    /// Stops to deliver, after what is being sent.
+    pub async fn stop(&self) {
+        self.lanes.stop().await;
+    }
+}
+
+async fn refresh_index(appender: Arc<Appender>) {
+    let mut ticks = interval(INDEX_INTERVAL);
+    loop {
+        ticks.tick().await;
+        appender.refresh_index();
+    }
+}

@@ -1,0 +1,32 @@
+//! What differs between outputs: how one message is sent.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::message::Outgoing;
+
+/// Sends messages to one kind of receiver.
+#[async_trait]
+pub(crate) trait Sender: Send + Sync {
+    /// Sends a message; returns when the receiver has confirmed it. Messages of one device come one after the other.
+    async fn send(&self, message: &Outgoing) -> Result<(), SendError>;
+}
+
+/// Why a message was not confirmed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum SendError {
+    /// The receiver will never take this message.
+    #[error("{0}")]
+    Refused(String),
+    /// The receiver got it, and could not handle it, or did not answer in time. Too many of these end the attempts.
+    #[error("{reason}")]
+    Failed {
+        reason: String,
+        /// How long the receiver wants to be left alone.
+        wait: Option<Duration>,
+    },
+    /// The receiver was not reached, which says nothing about the message.
+    #[error("{0}")]
+    Unreachable(String),
+}

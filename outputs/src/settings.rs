@@ -1,0 +1,35 @@
+//! The settings of queued outputs.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Webhooks, and the queues of all outputs except MQTT.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Maximum number of messages that wait for one webhook, or for one output of one application. If there are more,
+    /// the oldest are dropped.
+    pub queue_messages_max: usize,
+    /// Maximum number of messages of each that were given up and are kept to be sent again. If there are more, the
+    /// oldest are dropped.
+    pub dead_letters_max: usize,
+    /// How often a message is sent before it is given up. Attempts that do not reach the receiver do not count.
+    pub attempts_max: u32,
+    /// How long a receiver may take to answer, in milliseconds.
+    pub timeout_ms: u64,
+    /// Whether webhooks may have addresses of this machine and of private networks. Owners of applications could then
+    /// reach services there that trust this server.
+    pub allow_private_addresses: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            queue_messages_max: 1000,
+            dead_letters_max: 1000,
+            attempts_max: 10,
+            timeout_ms: 10_000,
+            allow_private_addresses: false,
+        }
+    }
+}

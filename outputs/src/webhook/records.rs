@@ -1,0 +1,226 @@
+//! Webhooks as they are described, stored and loaded. Their secrets are sealed in the store.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
+
+use reqwest::header::{HeaderName, HeaderValue};
+use serde::{Deserialize, Serialize};
+use server::seal::{Sealed, SealingKeys};
+use store::{Batch, Commit, Entry, Store, Version};
+use types::{AppId, Random, Secret, WebhookId};
+
+use super::{
+    address,
+    sender::{WebhookClient, WebhookSender},
+    signature::Signer,
+    template,
+};
+use crate::{Error, destination, message::DROPPED, sender::Sender};
+
+const HEADERS_MAX: usize = 16;
+const HEADER_BYTES_MAX: usize = 2048;
+/// What requests have anyway.
+const OWN_HEADERS: [&str; 8] =
+    ["connection", "content-length", "content-type", "expect", "host", "te", "transfer-encoding", "upgrade"];
+/// How often a change is attempted while others change the webhooks of the same application.
+const ATTEMPTS_MAX: usize = 8;
+const WHAT: &str = "secrets of a webhook";
+
+/// What may be asked for, in the words of the MQTT topics.
+const EVENTS: [&str; 11] = [
+    "up",
+    "up/errors",
+    "activations",
+    "activations/errors",
+    "down/scheduled",
+    "down/sent",
+    "down/acks",
+    "down/errors",
+    "create",
+    "update",
+    "delete",
+];
+
+/// A webhook, as its owners describe it.
+#[derive(Clone, Debug, Default)]
+pub struct Webhook {
+    /// Where messages go. It may have `{app_id}`, `{dev_id}` and `{event}` after its host.
+    pub url: String,
+    /// Which events it gets; all if there are none.
+    pub events: Vec<String>,
+    /// Headers of each request, with the same templates in their values. They are secret.
+    pub headers: BTreeMap<String, Secret>,
+    /// The key that signs requests; none if they are not signed.
+    pub secret: Option<Secret>,
+}
+
+/// A webhook in the store.
+#[derive(Clone, Serialize, Deserialize)]
+struct Record {
+    url: String,
+    #[serde(default)]
+    events: Vec<String>,
+    sealed: Sealed,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Secrets {
+    headers: BTreeMap<String, Secret>,
+    secret: Option<Secret>,
+}
+
+type Records = BTreeMap<WebhookId, Record>;
+
+/// Webhooks in the store.
+pub(crate) struct StoredWebhooks {
+    store: Arc<dyn Store>,
+    keys: SealingKeys,
+    random: Arc<dyn Random>,
+    client: Arc<WebhookClient>,
+}
+
+/// The webhooks of an application.
+pub(crate) struct Loaded {
+    /// The version of their record; none if there is none.
+    pub(crate) version: Option<Version>,
+    pub(crate) webhooks: Vec<(WebhookId, LoadedWebhook)>,
+}
+
+/// A webhook, ready to be used.
+pub(crate) struct LoadedWebhook {
+    pub(crate) webhook: Webhook,
+    events: HashSet<String>,
+    sender: Arc<WebhookSender>,
+}
+
+impl Webhook {
+    /// Checks what can be checked before anything is sent.
+    fn check(&self, allow_private: bool) -> Result<(), Error> {
+        address::check_url(&self.url, allow_private)?;
+        if let Some(event) = self.events.iter().find(|event| !EVENTS.contains(&event.as_str())) {
+            return Err(Error::invalid(
+                "Events",
+                format_args!("`{event}` is unknown: there are {}", EVENTS.join(", ")),
+            ));
+        }
+        if self.headers.len() > HEADERS_MAX {
+            return Err(Error::invalid("Headers", format_args!("at most {HEADERS_MAX} are allowed")));
+        }
+        self.headers.iter().try_for_each(|(name, value)| check_header(name, value.expose()))?;
+        self.secret.as_ref().map(Signer::new).transpose()?;
+        Ok(())
+    }
+}
+
+fn check_header(name: &str, value: &str) -> Result<(), Error> {
+    let is_own = |name: &HeaderName| {
+        let name = name.as_str();
+        OWN_HEADERS.contains(&name) || name.starts_with("webhook-") || name.starts_with("airlock-")
+    };
+    match HeaderName::try_from(name) {
+        Ok(name) if !is_own(&name) => {}
+        Ok(name) => return Err(Error::invalid("Headers", format_args!("`{name}` is set by the server"))),
+        Err(_) => return Err(Error::invalid("Headers", format_args!("`{name}` is no name of a header"))),
+    }
+    template::check("Headers", value)?;
+    if value.len() > HEADER_BYTES_MAX || HeaderValue::try_from(value).is_err() {
+        return Err(Error::invalid(
+            "Headers",
+            format_args!("the value of `{name}` must be one line of visible characters"),
+        ));
+    }
+    Ok(())
+}
+
+impl LoadedWebhook {
+    pub(crate) fn wants(&self, event: &str) -> bool {
+        self.events.is_empty() || event == DROPPED || self.events.contains(event)
+    }
+
+    pub(crate) fn sender(&self) -> Arc<dyn Sender> {
+        self.sender.clone()
+    }
+}
+
+impl StoredWebhooks {
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        keys: SealingKeys,
+        random: Arc<dyn Random>,
+        client: Arc<WebhookClient>,
+    ) -> Self {
+        Self { store, keys, random, client }
+    }
+
+    pub(crate) async fn load(&self, app_id: &AppId) -> Result<Loaded, Error> {
+        let (entry, records) = self.read(app_id).await?;
+        let load = |(id, record): (WebhookId, Record)| {
+            let webhook = self.open(app_id, &id, record)?;
+            let sender = Arc::new(WebhookSender::new(&webhook, self.client.clone())?);
+            let events = webhook.events.iter().cloned().collect();
+            Ok((id, LoadedWebhook { webhook, events, sender }))
+        };
+        let webhooks = records.into_iter().map(load).collect::<Result<_, Error>>()?;
+        Ok(Loaded { version: entry.map(|entry| entry.version), webhooks })
+    }
+
+    /// Stores a webhook; returns false if the application has `max` others.
+    pub(crate) async fn put(
+        &self,
+        app_id: &AppId,
+        id: &WebhookId,
+        webhook: Webhook,
+        max: usize,
+    ) -> Result<bool, Error> {
+        webhook.check(self.client.allows_private())?;
+        let secrets = serde_json::to_vec(&Secrets { headers: webhook.headers, secret: webhook.secret })?;
+        let sealed = self.keys.seal(&context(app_id, id), &secrets, self.random.as_ref())?;
+        let record = Record { url: webhook.url, events: webhook.events, sealed };
+        let put = |records: &mut Records| {
+            records.insert(id.clone(), record.clone());
+            records.len() <= max
+        };
+        self.change(app_id, put).await
+    }
+
+    /// Returns false if there was no such webhook.
+    pub(crate) async fn remove(&self, app_id: &AppId, id: &WebhookId) -> Result<bool, Error> {
+        self.change(app_id, |records| records.remove(id).is_some()).await
+    }
+
+    /// Changes the webhooks of an application, unless `change` returns false.
+    async fn change(&self, app_id: &AppId, change: impl Fn(&mut Records) -> bool) -> Result<bool, Error> {
+        let key = destination::webhooks(app_id)?;
+        let changed = store::retry(ATTEMPTS_MAX, async || {
+            let (entry, mut records) = self.read(app_id).await?;
+            if !change(&mut records) {
+                return Ok::<_, Error>(Some(false));
+            }
+            let batch = Batch::new().expect_entry(&key, entry.as_ref());
+            let batch = match records.is_empty() {
+                true => batch.delete(key.clone()),
+                false => batch.put(key.clone(), serde_json::to_vec(&records)?),
+            };
+            Ok((self.store.commit(batch).await? == Commit::Done).then_some(true))
+        });
+        changed.await?.ok_or(Error::Conflict)
+    }
+
+    async fn read(&self, app_id: &AppId) -> Result<(Option<Entry>, Records), Error> {
+        let [entry] = self.store.get_array(&[destination::webhooks(app_id)?]).await?;
+        let records = entry.as_ref().map(|entry| serde_json::from_slice(&entry.value)).transpose()?;
+        Ok((entry, records.unwrap_or_default()))
+    }
+
+    fn open(&self, app_id: &AppId, id: &WebhookId, record: Record) -> Result<Webhook, Error> {
+        let secrets = self.keys.open(WHAT, &context(app_id, id), &record.sealed)?;
+        let Secrets { headers, secret } = serde_json::from_slice(&secrets)?;
+        Ok(Webhook { url: record.url, events: record.events, headers, secret })
+    }
+}
+
+fn context(app_id: &AppId, id: &WebhookId) -> String {
+    format!("webhook {app_id}/{id}")
+}

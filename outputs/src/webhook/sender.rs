@@ -1,0 +1,169 @@
+//! Sends a message with an HTTP POST request.
+
+use std::{collections::BTreeMap, error::Error as _, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use client::Trust;
+use reqwest::{
+    RequestBuilder, Response, StatusCode, Url,
+    header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER},
+    redirect,
+};
+use types::{Clock, Secret};
+
+use super::{
+    Webhook,
+    address::{self, Private},
+    signature::Signer,
+    template,
+};
+use crate::{
+    Error, Settings,
+    message::Outgoing,
+    sender::{SendError, Sender},
+};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How much of an answer is read, so that its connection can be used again.
+const RESPONSE_BYTES_MAX: usize = 16 << 10;
+/// How much of it the reason of a failure quotes.
+const QUOTED_CHARS_MAX: usize = 200;
+const IDLE_CONNECTIONS_MAX: usize = 4;
+const IDLE_TIME: Duration = Duration::from_secs(30);
+
+/// Sends the requests of all webhooks.
+pub(crate) struct WebhookClient {
+    http: reqwest::Client,
+    clock: Arc<dyn Clock>,
+    allow_private: bool,
+}
+
+/// Sends to one webhook.
+pub(crate) struct WebhookSender {
+    client: Arc<WebhookClient>,
+    url: String,
+    headers: BTreeMap<String, Secret>,
+    signer: Option<Signer>,
+}
+
+impl WebhookClient {
+    pub(crate) fn new(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Self, Error> {
+        let builder = reqwest::Client::builder()
+            .user_agent(concat!("airlock/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(Duration::from_millis(settings.timeout_ms.max(1)))
+            .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
+            .pool_idle_timeout(IDLE_TIME)
+            .tcp_nodelay(true)
+            // A redirect could lead to an address that is not allowed.
+            .redirect(redirect::Policy::none())
+            // A proxy would resolve names itself.
+            .no_proxy()
+            .tls_backend_preconfigured(Trust::System.tls().map_err(|error| Error::Start(error.to_string()))?);
+        let builder = match address::resolver(settings.allow_private_addresses) {
+            Some(resolver) => builder.dns_resolver(resolver),
+            None => builder,
+        };
+        let http = builder.build().map_err(|error| Error::Start(error.to_string()))?;
+        Ok(Self { http, clock, allow_private: settings.allow_private_addresses })
+    }
+
+    pub(super) fn allows_private(&self) -> bool {
+        self.allow_private
+    }
+}
+
+impl WebhookSender {
+    pub(super) fn new(webhook: &Webhook, client: Arc<WebhookClient>) -> Result<Self, Error> {
+        let signer = webhook.secret.as_ref().map(Signer::new).transpose()?;
+        Ok(Self { client, url: webhook.url.clone(), headers: webhook.headers.clone(), signer })
+    }
+
+    fn request(&self, Outgoing { id, app_id, message }: &Outgoing) -> Result<RequestBuilder, SendError> {
+        let refused = |reason: &dyn std::fmt::Display| SendError::Refused(reason.to_string());
+        let url = Url::parse(&template::fill(&self.url, app_id, message)).map_err(|error| refused(&error))?;
+        if !self.client.allow_private {
+            address::check_host(&url).map_err(|error| refused(&error))?;
+        }
+        let (time, body) = (self.client.clock.now(), message.body.get());
+        let mut request = self.client.http.post(url).header(CONTENT_TYPE, "application/json");
+        for (name, value) in &self.headers {
+            let value = HeaderValue::try_from(template::fill(value.expose(), app_id, message));
+            let mut value = value.map_err(|error| refused(&error))?;
+            value.set_sensitive(true);
+            request = request.header(name, value);
+        }
+        request = request
+            .header("airlock-application", app_id.as_str())
+            .header("airlock-event", &message.event)
+            .header("webhook-id", id)
+            .header("webhook-timestamp", time.as_secs());
+        if let Some(dev_id) = &message.dev_id {
+            request = request.header("airlock-device", dev_id.as_str());
+        }
+        if let Some(signer) = &self.signer {
+            request = request.header("webhook-signature", signer.sign(id, time, body));
+        }
+        Ok(request.body(body.to_owned()))
+    }
+}
+
+#[async_trait]
+impl Sender for WebhookSender {
+    async fn send(&self, message: &Outgoing) -> Result<(), SendError> {
+        let response = self.request(message)?.send().await.map_err(|error| failed(&error))?;
+        let (status, wait) = (response.status(), wait(&response));
+        let text = read(response).await;
+        match status {
+            status if status.is_success() => Ok(()),
+            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => {
+                Err(SendError::Failed { reason: reason(status, &text), wait })
+            }
+            status if status.is_server_error() => Err(SendError::Failed { reason: reason(status, &text), wait }),
+            // Redirects too: they are not followed.
+            status => Err(SendError::Refused(reason(status, &text))),
+        }
+    }
+}
+
+fn failed(error: &reqwest::Error) -> SendError {
+    let mut source = error.source();
+    while let Some(cause) = source {
+        if cause.is::<Private>() {
+            return SendError::Refused(cause.to_string());
+        }
+        source = cause.source();
+    }
+    if error.is_connect() {
+        return SendError::Unreachable("the receiver cannot be reached".to_owned());
+    }
+    let reason = if error.is_timeout() { "the receiver did not answer in time" } else { "the connection broke" };
+    SendError::Failed { reason: reason.to_owned(), wait: None }
+}
+
+/// The seconds of a `Retry-After` header. Its other form, a date, counts as none.
+fn wait(response: &Response) -> Option<Duration> {
+    let seconds = response.headers().get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+/// Reads the body up to the limit. The status has been received, so what is missing does not matter.
+async fn read(mut response: Response) -> Vec<u8> {
+    let mut body = Vec::new();
+    while let Ok(Some(chunk)) = response.chunk().await {
+        body.extend_from_slice(&chunk);
+        if body.len() > RESPONSE_BYTES_MAX {
+            break;
+        }
+    }
+    body
+}
+
+fn reason(status: StatusCode, body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let text: String = text.chars().filter(|char| !char.is_control()).take(QUOTED_CHARS_MAX).collect();
+    match text.trim() {
+        "" => status.to_string(),
+        text => format!("{status}: {text}"),
+    }
+}

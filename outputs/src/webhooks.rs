@@ -1,0 +1,100 @@
+//! What owners of applications do with their webhooks.
+
+use std::sync::Arc;
+
+use types::{AppId, WebhookId};
+
+use crate::{
+    Error,
+    destination::Destination,
+    destinations::Destinations,
+    lanes::Lanes,
+    message::DeadLetter,
+    queue::Queues,
+    webhook::{StoredWebhooks, Webhook},
+};
+
+/// Maximum number of webhooks of an application.
+pub const WEBHOOKS_MAX: usize = 8;
+
+/// The webhooks of all applications.
+pub struct Webhooks {
+    pub(crate) stored: Arc<StoredWebhooks>,
+    pub(crate) queues: Arc<Queues>,
+    pub(crate) destinations: Arc<Destinations>,
+    pub(crate) lanes: Arc<Lanes>,
+}
+
+impl Webhooks {
+    /// The webhooks of an application, ordered by id.
+    pub async fn list(&self, app_id: &AppId) -> Result<Vec<(WebhookId, Webhook)>, Error> {
+        let loaded = self.stored.load(app_id).await?;
+        Ok(loaded.webhooks.into_iter().map(|(id, loaded)| (id, loaded.webhook)).collect())
+    }
+
+    /// Gets a webhook.
+    pub async fn get(&self, app_id: &AppId, id: &WebhookId) -> Result<Webhook, Error> {
+        let found = self.list(app_id).await?.into_iter().find(|(other, _)| other == id);
+        found.map(|(_, webhook)| webhook).ok_or_else(|| Error::NotFound(id.to_string()))
+    }
+
+    /// Creates or replaces a webhook. What waits for it stays. When this returns, all processes know it.
+    pub async fn set(&self, app_id: &AppId, id: &WebhookId, webhook: Webhook) -> Result<(), Error> {
+        let others = self.list(app_id).await?;
+        if !others.iter().any(|(other, _)| other == id) {
+            // Of a webhook that was deleted, the new one must not get anything.
+            self.queues.delete(&destination(app_id, id)).await?;
+        }
+        let is_set = self.stored.put(app_id, id, webhook, WEBHOOKS_MAX).await?;
+        self.destinations.forget(app_id);
+        if is_set {
+            if others.is_empty() {
+                self.destinations.noticed().await;
+            }
+            return Ok(());
+        }
+        Err(Error::invalid("Webhook", format_args!("an application has at most {WEBHOOKS_MAX}: delete one first")))
+    }
+
+    /// Deletes a webhook, with what waits for it.
+    pub async fn delete(&self, app_id: &AppId, id: &WebhookId) -> Result<(), Error> {
+        let is_removed = self.stored.remove(app_id, id).await?;
+        self.destinations.forget(app_id);
+        if !is_removed {
+            return Err(Error::NotFound(id.to_string()));
+        }
+        self.queues.delete(&destination(app_id, id)).await
+    }
+
+    /// The messages that were given up, the oldest first, and how many there are.
+    pub async fn dead_letters(
+        &self,
+        app_id: &AppId,
+        id: &WebhookId,
+        offset: usize,
+        limit: usize,
+    ) -> Result<(Vec<DeadLetter>, usize), Error> {
+        self.get(app_id, id).await?;
+        self.queues.dead_letters(&destination(app_id, id), offset, limit).await
+    }
+
+    /// Sends messages again that were given up, those with these ids or all; returns how many.
+    pub async fn resend(&self, app_id: &AppId, id: &WebhookId, ids: Option<&[String]>) -> Result<usize, Error> {
+        self.get(app_id, id).await?;
+        let destination = destination(app_id, id);
+        self.queues.put_index(app_id).await?;
+        let resent = self.queues.resend(&destination, ids).await;
+        self.lanes.wake(&destination);
+        resent
+    }
+
+    /// Deletes the messages that were given up.
+    pub async fn delete_dead_letters(&self, app_id: &AppId, id: &WebhookId) -> Result<(), Error> {
+        self.get(app_id, id).await?;
+        self.queues.delete_dead_letters(&destination(app_id, id)).await
+    }
+}
+
+fn destination(app_id: &AppId, id: &WebhookId) -> Destination {
+    Destination::new(app_id, "webhook", id.as_str())
+}
