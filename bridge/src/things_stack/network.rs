@@ -70,7 +70,8 @@ impl ThingsStackNetwork {
         let endpoints = applications.iter().map(|application| source(&settings, application, &client_id));
         let endpoints = endpoints.collect::<Result<Vec<_>, _>>()?;
         let positions = Arc::new(Positions::open(state_dir.positions()));
-        let (devices, stopping) = (Arc::new(Devices::new(api.clone(), &settings)), CancellationToken::new());
+        let (devices, stopping) =
+            (Arc::new(Devices::new(api.clone(), &settings, environment.clock.clone())), CancellationToken::new());
         let window = Duration::from_millis(settings.duplicate_window_ms);
         let dedup = Dedup::new(settings.duplicate_messages_max, window, environment.clock.clone());
         let app_ids = routes.iter().map(|route| (route.application.clone(), route.app_id.clone())).collect();
@@ -123,7 +124,9 @@ impl ThingsStackNetwork {
             match self.api.queue_downlinks(&key, target, operation, body.clone()).await {
                 Ok(()) => return Ok(id),
                 // It may have another id since it was last heard.
-                Err(error) if error.kind() == Kind::NotFound && !is_listed => self.devices.forget(application, dev_eui),
+                Err(error) if error.kind() == Kind::NotFound && !is_listed => {
+                    self.devices.forget(application, dev_eui).await;
+                }
                 Err(error) => return Err(refusal(API, &error)),
             }
         }

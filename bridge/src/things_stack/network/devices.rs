@@ -1,6 +1,7 @@
 //! What only the API says about devices: their attributes, and the id of one that has not been heard yet.
 
 use std::{
+    collections::HashMap,
     num::NonZeroUsize,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -9,21 +10,24 @@ use std::{
 use client::things_stack::{Attributes, ThingsStackClient};
 use lru::LruCache;
 use tokio::sync::Mutex as AsyncMutex;
-use types::DevEui;
+use types::{Clock, DevEui, Timestamp};
 
 use super::super::{application::Application, directory::API, settings::ThingsStackSettings, topic::device_key};
 use crate::look_up::{LookUpError, LookUpLimits, LookUps, Object};
 
 /// Maximum number of pages of devices that are read to find one.
 const PAGES_MAX: u32 = 1000;
+/// How long a list of an application's devices counts: a device that was not in it is not searched for again.
+const LIST_AGE_MAX: Duration = Duration::from_secs(10);
 
 /// The devices of all applications.
 pub(super) struct Devices {
     api: ThingsStackClient,
     look_ups: LookUps,
     known: Mutex<Known>,
-    /// One search at a time, because each reads all devices of an application.
-    search: AsyncMutex<()>,
+    /// By application: when all its devices were last listed. One list at a time, which all wait for who need it.
+    lists: HashMap<String, AsyncMutex<Option<Timestamp>>>,
+    clock: Arc<dyn Clock>,
 }
 
 struct Known {
@@ -36,7 +40,7 @@ struct Known {
 }
 
 impl Devices {
-    pub(super) fn new(api: ThingsStackClient, settings: &ThingsStackSettings) -> Self {
+    pub(super) fn new(api: ThingsStackClient, settings: &ThingsStackSettings, clock: Arc<dyn Clock>) -> Self {
         let limits = LookUpLimits {
             // A part of the messages in progress, so that the others go on.
             waiting_max: usize::from(settings.in_flight_max / 4).max(1),
@@ -46,7 +50,8 @@ impl Devices {
         let capacity = NonZeroUsize::new(settings.devices_max).unwrap_or(NonZeroUsize::MIN);
         let known =
             Known { attributes: LruCache::new(capacity), ids: LruCache::new(capacity), euis: LruCache::new(capacity) };
-        Self { api, look_ups: LookUps::new(API, limits), known: Mutex::new(known), search: AsyncMutex::default() }
+        let lists = settings.applications.iter().map(|application| (application.id.clone(), AsyncMutex::default()));
+        Self { api, look_ups: LookUps::new(API, limits), known: Mutex::new(known), lists: lists.collect(), clock }
     }
 
     /// The attributes of a device, as they were when it was first heard.
@@ -80,9 +85,12 @@ impl Devices {
         known.ids.put(key, device.into());
     }
 
-    /// Forgets the id of a device.
-    pub(super) fn forget(&self, application: &Application, dev_eui: DevEui) {
+    /// Forgets the id of a device, and that its application's devices were listed.
+    pub(super) async fn forget(&self, application: &Application, dev_eui: DevEui) {
         self.lock().ids.pop(&(application.uid.as_str().into(), dev_eui));
+        if let Some(list) = self.lists.get(&application.uid) {
+            *list.lock().await = None;
+        }
     }
 
     /// The id of a device, and whether the API has just said it; none if the application has none with this DevEUI.
@@ -95,26 +103,107 @@ impl Devices {
         if let Some(id) = known() {
             return Ok((Some(id), false));
         }
-        let _search = self.search.lock().await;
-        for page in 1..=PAGES_MAX {
+        let Some(list) = self.lists.get(&application.uid) else { return Ok((None, true)) };
+        let mut listed = list.lock().await;
+        let now = self.clock.now();
+        // A clock that was set back makes no list last.
+        let is_recent = listed.is_some_and(|listed| listed <= now && now < listed.plus(LIST_AGE_MAX));
+        let pages = if is_recent { 0 } else { PAGES_MAX };
+        for page in 1..=pages {
             if let Some(id) = known() {
                 return Ok((Some(id), true));
             }
-            let found = self.api.devices(&application.key.current(), application.id(), page).await?;
-            if found.is_empty() {
+            if !self.read_page(application, page).await? {
+                *listed = Some(now);
                 break;
-            }
-            for ids in found {
-                if let Ok(dev_eui) = ids.dev_eui.parse() {
-                    self.heard(application, dev_eui, &ids.device_id);
-                }
             }
         }
         Ok((known(), true))
     }
 
+    /// Takes note of the ids of some of an application's devices; false if there is no such page.
+    async fn read_page(&self, application: &Application, page: u32) -> client::Result<bool> {
+        let found = self.api.devices(&application.key.current(), application.id(), page).await?;
+        let is_page = !found.is_empty();
+        for ids in found {
+            if let Ok(dev_eui) = ids.dev_eui.parse() {
+                self.heard(application, dev_eui, &ids.device_id);
+            }
+        }
+        Ok(is_page)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Known> {
         // A panic elsewhere leaves the maps usable.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use client::Trust;
+    use serde_json::json;
+    use testing::{ManualClock, THINGS_STACK_KEY, ThingsStackApi};
+    use types::Secret;
+
+    use super::{super::super::settings::ThingsStackApplication, *};
+
+    /// The devices of these applications, one of which is `kitchen` with the DevEUI of ones in each.
+    async fn start(uids: &[&str]) -> (ThingsStackApi, Vec<Arc<Application>>, Devices, Arc<ManualClock>) {
+        server::system::install_crypto();
+        let (api, clock) = (ThingsStackApi::start().await, ManualClock::new());
+        let applications = uids.iter().map(|id| ThingsStackApplication { id: (*id).to_owned(), key_file: None });
+        let settings = ThingsStackSettings {
+            applications: applications.collect(),
+            key: Secret::new(THINGS_STACK_KEY),
+            ..ThingsStackSettings::default()
+        };
+        let applications = Application::all(&settings).unwrap();
+        for application in &applications {
+            set_kitchen(&api, application, "kitchen");
+        }
+        let client = ThingsStackClient::new(&api.url(), &Trust::System).unwrap();
+        (api, applications, Devices::new(client, &settings, clock.clone()), clock)
+    }
+
+    fn set_kitchen(api: &ThingsStackApi, application: &Application, device: &str) {
+        let known = json!({"ids": {"device_id": device, "dev_eui": "0101010101010101"}});
+        api.set_device(application.id(), device, known);
+    }
+
+    fn eui(byte: u8) -> DevEui {
+        DevEui::new([byte; 8])
+    }
+
+    #[tokio::test]
+    async fn one_list_says_for_a_while_which_devices_there_are() {
+        let (api, applications, devices, clock) = start(&["app1"]).await;
+        let ghosts = (2..20).map(|byte| devices.id(&applications[0], eui(byte)));
+        for found in futures::future::join_all(ghosts).await {
+            assert_eq!(found.unwrap(), (None, true));
+        }
+        // A page with the device, and an empty one.
+        assert_eq!(api.calls(), 2);
+        assert_eq!(devices.id(&applications[0], eui(1)).await.unwrap(), (Some("kitchen".into()), false));
+        clock.advance(LIST_AGE_MAX);
+        assert_eq!(devices.id(&applications[0], eui(2)).await.unwrap(), (None, true));
+        assert_eq!(api.calls(), 4);
+    }
+
+    #[tokio::test]
+    async fn a_device_with_another_id_than_before_is_found_again() {
+        let (api, applications, devices, _) = start(&["app1"]).await;
+        devices.id(&applications[0], eui(2)).await.unwrap();
+        api.remove_device("app1", "kitchen");
+        set_kitchen(&api, &applications[0], "cellar");
+        devices.forget(&applications[0], eui(1)).await;
+        assert_eq!(devices.id(&applications[0], eui(1)).await.unwrap(), (Some("cellar".into()), true));
+    }
+
+    #[tokio::test]
+    async fn an_application_does_not_wait_for_the_devices_of_another() {
+        let (_api, applications, devices, _) = start(&["app1", "app2"]).await;
+        let _turn = devices.lists["app1"].lock().await;
+        assert_eq!(devices.id(&applications[1], eui(1)).await.unwrap(), (Some("kitchen".into()), true));
     }
 }
