@@ -58,8 +58,12 @@ pub(crate) async fn run(command: Downlink, network: &Network) -> anyhow::Result<
         schedule: command.schedule.name().to_owned(),
         payload_raw,
         payload_fields,
+        warnings: Vec::new(),
     };
     let queued = network.handler(key).await?.schedule_downlink(message).await?;
+    for warning in queued.warnings {
+        say(format_args!("Warning of the encoder: {warning}"))?;
+    }
     let bytes = HexBytes(queued.payload_raw);
     say(format_args!("Enqueued downlink for {}: {bytes} on port {}", command.dev_id, queued.port))
 }

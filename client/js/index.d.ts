@@ -105,6 +105,8 @@ export interface DeviceChange {
 /** What became of a downlink. */
 export interface DownlinkEvent {
   message: Downlink;
+  /** What the encoder warned of, when the downlink is scheduled. The Things Network v2 has no warnings. */
+  warnings?: string[];
   /** When it happened; servers of v2 do not say. */
   time?: string;
 }

@@ -9,7 +9,7 @@ use types::Secret;
 
 use crate::{Error, Result, Trust, http::Http};
 
-const SERVICE: &str = "Things Stack API";
+const SERVICE: &str = "API of The Things Stack";
 /// The most that the API allows.
 const DEVICES_PER_PAGE: &str = "1000";
 

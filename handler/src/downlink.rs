@@ -27,7 +27,7 @@ use crate::{
     device::Devices,
     metrics,
     output::{Event, Message, Output},
-    payload::{PAYLOAD_BYTES_MAX, Payload, Payloads, Run},
+    payload::{Encoded, Payload, Payloads, Run},
     status::Traffic,
 };
 
@@ -35,6 +35,16 @@ use crate::{
 const PORT_DEFAULT: u8 = 1;
 /// The highest port for applications.
 const PORT_MAX: u8 = 223;
+/// Maximum length of a payload, in bytes. No data rate carries more.
+const PAYLOAD_BYTES_MAX: usize = 242;
+
+/// A downlink that was put into the queue of its device.
+pub(crate) struct Scheduled {
+    /// It as it will be sent: with its bytes and port.
+    pub(crate) downlink: Downlink,
+    /// What its encoder warned of.
+    pub(crate) warnings: Vec<String>,
+}
 
 /// Brings downlinks from applications to the queues of their devices.
 pub struct Downlinks {
@@ -57,9 +67,7 @@ pub struct Downlinks {
 impl Downlinks {
     /// Schedules a downlink that was published, and publishes the outcome as an event.
     async fn handle(&self, app_id: &AppId, dev_id: &DevId, body: &[u8]) -> Result<(), Error> {
-        let downlink: Downlink = serde_json::from_slice(body)
-            .map_err(|error| Error::invalid("Downlink", error))
-            .inspect_err(|error| self.publish_error(app_id, dev_id, None, error))?;
+        let downlink = parse(body).inspect_err(|error| self.publish_error(app_id, dev_id, None, error))?;
         // It came over MQTT, where no request is charged.
         let scheduled = self.schedule(app_id, dev_id, &downlink, &Usage::default()).await;
         if let Err(error) = &scheduled {
@@ -68,28 +76,28 @@ impl Downlinks {
         scheduled.map(drop)
     }
 
-    /// Puts a downlink into the queue of its device, and returns it as it will be sent: with its bytes and port. What
-    /// its encoder costs is added to `usage`.
+    /// Puts a downlink into the queue of its device. What its encoder costs is added to `usage`.
     pub(crate) async fn schedule(
         &self,
         app_id: &AppId,
         dev_id: &DevId,
         downlink: &Downlink,
         usage: &Usage,
-    ) -> Result<Downlink, Error> {
+    ) -> Result<Scheduled, Error> {
         let schedule = Schedule::parse(downlink.schedule.as_deref().unwrap_or_default())?;
-        check_port(downlink.port)?;
+        parse_port(downlink.port.into())?;
         self.devices.check_exists(app_id, dev_id).await?;
-        let encoded = self.encode(app_id, downlink, usage).await?;
-        self.outgoing.queues.put(app_id, dev_id, encoded.clone(), schedule).await?;
+        let scheduled = self.encode(app_id, downlink, usage).await?;
+        self.outgoing.queues.put(app_id, dev_id, scheduled.downlink.clone(), schedule).await?;
         metrics::downlink_scheduled();
         let now = self.clock.now();
         self.traffic.downlink.mark(now);
         let message = Some(Downlink { schedule: None, ..downlink.clone() });
-        let event = DownlinkEvent { error: None, message, time: Some(now) };
+        let warnings = scheduled.warnings.clone();
+        let event = DownlinkEvent { error: None, message, warnings, time: Some(now) };
         self.publish(app_id, dev_id, Event::DownlinkScheduled(event));
         self.outgoing.added(app_id, dev_id);
-        Ok(encoded)
+        Ok(scheduled)
     }
 
     /// The queue of a device; [`Error::NotFound`] if the device does not exist.
@@ -103,13 +111,13 @@ impl Downlinks {
         self.outgoing.queues.clear(app_id, dev_id).await
     }
 
-    async fn encode(&self, app_id: &AppId, downlink: &Downlink, usage: &Usage) -> Result<Downlink, Error> {
+    async fn encode(&self, app_id: &AppId, downlink: &Downlink, usage: &Usage) -> Result<Scheduled, Error> {
         let fields = downlink.payload_fields.as_ref().map(|fields| fields.get()).filter(|fields| !is_empty(fields));
         let bytes = downlink.payload_raw.as_ref().filter(|bytes| !bytes.is_empty());
-        let (payload, port) = match (bytes, fields) {
+        let Encoded { payload, port, warnings, .. } = match (bytes, fields) {
             (Some(_), Some(_)) => return Err(Error::invalid("Downlink", "Both Fields and Payload provided")),
             (None, None) => return Err(Error::invalid("Downlink Payload", "empty")),
-            (Some(bytes), None) => (bytes.clone(), None),
+            (Some(bytes), None) => Encoded { payload: bytes.clone(), ..Encoded::default() },
             (None, Some(fields)) => self.encode_fields(app_id, fields, downlink.port, usage).await?,
         };
         if payload.len() > PAYLOAD_BYTES_MAX {
@@ -119,26 +127,21 @@ impl Downlinks {
             return Err(Error::invalid("Downlink Payload", "the encoder returned no bytes"));
         }
         let port = Some(downlink.port).filter(|port| *port > 0).or(port).unwrap_or(PORT_DEFAULT);
-        check_port(port)?;
-        Ok(Downlink { port, confirmed: downlink.confirmed, payload_raw: Some(payload), ..Downlink::default() })
+        let port = parse_port(port.into())?;
+        let confirmed = downlink.confirmed;
+        let downlink = Downlink { port, confirmed, payload_raw: Some(payload), ..Downlink::default() };
+        Ok(Scheduled { downlink, warnings })
     }
 
-    /// The output of the application's encoder, and the port that it chose.
-    async fn encode_fields(
-        &self,
-        app_id: &AppId,
-        fields: &str,
-        port: u8,
-        usage: &Usage,
-    ) -> Result<(Vec<u8>, Option<u8>), Error> {
+    /// The output of the application's encoder.
+    async fn encode_fields(&self, app_id: &AppId, fields: &str, port: u8, usage: &Usage) -> Result<Encoded, Error> {
         let application = self.applications.get(app_id).await?;
         if application.summary().conversion() == Conversion::None {
             return Err(Error::invalid("Downlink Payload", "fields supplied, but the payload format converts none"));
         }
         let payload = Payload::without_device(None, port.into(), self.clock.now())?;
         let run = Run { priority: Priority::Live, usage };
-        let encoded = self.payloads.encode(&application, fields, &payload, run).await?;
-        Ok((encoded.payload, encoded.port))
+        self.payloads.encode(&application, fields, &payload, run).await
     }
 
     /// Tells the application why its downlink was not scheduled. Internal errors are only logged in full.
@@ -151,7 +154,8 @@ impl Downlinks {
             }
             _ => error.to_string(),
         };
-        let event = DownlinkEvent { error: Some(text), message, time: Some(self.clock.now()) };
+        let (error, time) = (Some(text), Some(self.clock.now()));
+        let event = DownlinkEvent { error, message, time, ..DownlinkEvent::default() };
         self.publish(app_id, dev_id, Event::DownlinkError(event));
     }
 
@@ -161,9 +165,20 @@ impl Downlinks {
     }
 }
 
-fn check_port(port: u8) -> Result<(), Error> {
-    let is_valid = port <= PORT_MAX;
-    is_valid.then_some(()).ok_or_else(|| Error::invalid("Downlink Port", format_args!("1 to {PORT_MAX} are allowed")))
+/// The port of a downlink; zero leaves it to the encoder.
+pub(crate) fn parse_port(port: u32) -> Result<u8, Error> {
+    let port = u8::try_from(port).ok().filter(|port| *port <= PORT_MAX);
+    port.ok_or_else(|| {
+        Error::invalid("Downlink Port", format_args!("1 to {PORT_MAX} are allowed, and 0 for that of the encoder"))
+    })
+}
+
+/// The downlink in a message. An array could be read as one, too, but v2 did not take it.
+fn parse(body: &[u8]) -> Result<Downlink, Error> {
+    if body.trim_ascii_start().starts_with(b"[") {
+        return Err(Error::invalid("Downlink", "it is not a JSON object"));
+    }
+    serde_json::from_slice(body).map_err(|error| Error::invalid("Downlink", error))
 }
 
 /// Whether this is the text of an empty object.

@@ -65,11 +65,15 @@ async fn rest_says_at_once_why_a_downlink_is_refused() {
         ("dev-1", json!({"payload_raw": "AQ==", "port": 224}), 400, "1 to 223"),
         ("dev-1", json!({"payload_raw": "AQ==", "port": 256}), 400, "1 to 223"),
         ("dev-1", json!({"payload_fields": [1]}), 400, "must be a JSON object"),
-        ("dev-1", json!({"payload_raw": "?"}), 400, "base64"),
+        ("dev-1", json!({"payload_raw": "?"}), 400, "base64 not valid"),
+        ("dev-1", json!({"payload_raw": "AQ==", "port": true}), 400, "a number, or a text that is one"),
+        ("dev-1", json!({"payload_raw": format!("?{}", "A".repeat(1000))}), 400, "base64 not valid"),
+        ("dev-1", json!({"payload_raw": "A".repeat(324)}), 400, "at most 242 bytes"),
     ] {
         let (found, response) = call(&network, &owner, "POST", dev_id, Some(body.clone())).await;
         let error = response["error"].as_str().unwrap_or_default();
         assert!(found == status && error.contains(reason), "{body}: {found} {response}");
+        assert!(error.len() < 300, "no long text is repeated: {error}");
     }
     for method in ["GET", "DELETE"] {
         assert_eq!(call(&network, &owner, method, "nobody", None).await.0, 404, "{method}");
@@ -88,6 +92,7 @@ async fn what_an_encoder_returns_is_checked_at_once() {
     owner.handler.set_application(application).await.unwrap();
     for (fields, status, reason) in [
         (json!({"bytes": [1], "fPort": 223}), 200, ""),
+        (json!({"bytes": [1], "fPort": 223, "warnings": ["led is old"]}), 200, ""),
         (json!({"bytes": [1], "fPort": 230}), 400, "1 to 223"),
         (json!({"bytes": [], "fPort": 1}), 400, "no bytes"),
     ] {
@@ -95,7 +100,12 @@ async fn what_an_encoder_returns_is_checked_at_once() {
         let (found, response) = call(&network, &owner, "POST", "dev-1", Some(body)).await;
         let error = response["error"].as_str().unwrap_or_default();
         assert!(found == status && error.contains(reason), "{fields}: {found} {response}");
+        assert_eq!(response["warnings"], fields["warnings"]);
     }
+    let fields = r#"{"bytes": [1], "fPort": 223, "warnings": ["led is old"]}"#;
+    let ids = (owner.app_id.to_string(), "dev-1".to_owned());
+    let downlink = Downlink { app_id: ids.0, dev_id: ids.1, payload_fields: fields.to_owned(), ..Downlink::default() };
+    assert_eq!(owner.handler.schedule_downlink(downlink).await.unwrap().warnings, ["led is old"]);
     network.stack.stop().await;
 }
 

@@ -55,6 +55,9 @@ pub struct DownlinkEvent {
     /// The downlink as published, without its schedule; `None` if the message was not a downlink.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Downlink>,
+    /// What the encoder warned of; v2 has no warnings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// When it happened; v2 did not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Timestamp>,

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod base64;
 mod bytes;
 mod claims;
 mod credential;
@@ -17,6 +18,7 @@ mod service;
 mod text;
 mod time;
 
+pub use self::base64::decode_base64;
 pub use bytes::{AppEui, AppKey, AppNonce, AppSKey, BytesError, DevAddr, DevEui, DevNonce, NetId, NwkSKey};
 pub use claims::{Claims, FullName};
 pub use credential::{ACCESS_KEY_BYTES_MAX, AccessKey, CREDENTIAL_BYTES_MAX, Credential, CredentialError, Secret};

@@ -178,7 +178,7 @@ mod base64_or_null {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<u8>>, D::Error> {
         let text = Option::<String>::deserialize(deserializer)?;
-        text.map(|text| STANDARD.decode(text).map_err(serde::de::Error::custom)).transpose()
+        text.map(|text| crate::decode_base64(&text).map_err(serde::de::Error::custom)).transpose()
     }
 }
 

@@ -28,8 +28,11 @@ pub(super) mod number {
 
     use serde::{Deserialize, Deserializer, de::Error};
 
+    /// How much of a text an error repeats, in bytes.
+    const EXCERPT_BYTES_MAX: usize = 32;
+
     #[derive(Deserialize)]
-    #[serde(untagged)]
+    #[serde(untagged, expecting = "a number, or a text that is one, is needed")]
     enum Written {
         Number(serde_json::Number),
         Text(String),
@@ -46,7 +49,10 @@ pub(super) mod number {
             Some(Written::Number(number)) => number.to_string(),
             Some(Written::Text(text)) => text,
         };
-        text.parse().map_err(|error| D::Error::custom(format!("number `{text}` not valid: {error}")))
+        text.parse().map_err(|error| {
+            let excerpt = &text[..text.floor_char_boundary(EXCERPT_BYTES_MAX)];
+            D::Error::custom(format!("number `{excerpt}` not valid: {error}"))
+        })
     }
 }
 
@@ -83,7 +89,7 @@ pub(super) mod float {
 
 /// Bytes as standard base64.
 pub(super) mod bytes {
-    use base64::{Engine, engine::general_purpose::STANDARD};
+    use base64::engine::general_purpose::STANDARD;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
     pub(in crate::rest) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
@@ -93,7 +99,7 @@ pub(super) mod bytes {
     /// Accepts standard base64; `null` is empty.
     pub(in crate::rest) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
         let text = Option::<String>::deserialize(deserializer)?.unwrap_or_default();
-        STANDARD.decode(&text).map_err(|error| D::Error::custom(format!("base64 `{text}` not valid: {error}")))
+        types::decode_base64(&text).map_err(|error| D::Error::custom(format!("base64 not valid: {error}")))
     }
 }
 

@@ -21,7 +21,7 @@ use crate::{
     application::{Application, Applications, Conversion, JoinKeyChange, SentApplication},
     cost::Cost,
     device::{Addresses, DEVICE_PAGE_MAX, Device, DevicePage, Devices},
-    downlink::Downlinks,
+    downlink::{Downlinks, Scheduled},
     join::{Activated, ActivationRequest, JoinRequest, Joins},
     output::{Event, Message},
     payload::{Decoded, Encoded, Payload, Payloads, Run},
@@ -212,7 +212,7 @@ impl Operations {
         app_id: &AppId,
         dev_id: &DevId,
         downlink: &Downlink,
-    ) -> Result<Downlink, Error> {
+    ) -> Result<Scheduled, Error> {
         let usage = caller.usage.clone();
         self.access.allow(caller, app_id, &[ApplicationRight::MessagesDownWrite], Purpose::Read).await?;
         self.applications.check_registered(app_id).await?;

@@ -237,7 +237,8 @@ impl Outgoing {
         tracing::warn!(%app_id, %dev_id, reason, "gave a downlink up");
         metrics::downlink_dropped(refusal.kind());
         let message = Some(downlink.downlink.clone());
-        let event = DownlinkEvent { error: Some(reason), message, time: Some(self.clock.now()) };
+        let (error, time) = (Some(reason), Some(self.clock.now()));
+        let event = DownlinkEvent { error, message, time, ..DownlinkEvent::default() };
         self.publish(app_id, dev_id, Event::DownlinkError(event)).wait().await
     }
 
@@ -308,7 +309,7 @@ fn event(
 ) -> Option<Event> {
     Some(match (outcome, downlink) {
         (DownlinkOutcome::Failed(error), message) if message.is_some() || is_anonymous => {
-            Event::DownlinkError(DownlinkEvent { error: Some(error), message, time })
+            Event::DownlinkError(DownlinkEvent { error: Some(error), message, time, ..DownlinkEvent::default() })
         }
         (_, None) => return None,
         (DownlinkOutcome::Sent { gateway_id, config }, Some(downlink)) => {
@@ -317,9 +318,9 @@ fn event(
         }
         (DownlinkOutcome::NotAcknowledged, message) => {
             let error = "the device did not acknowledge the downlink, which is not sent again".to_owned();
-            Event::DownlinkError(DownlinkEvent { error: Some(error), message, time })
+            Event::DownlinkError(DownlinkEvent { error: Some(error), message, time, ..DownlinkEvent::default() })
         }
-        (_, message) => Event::DownlinkAck(DownlinkEvent { error: None, message, time }),
+        (_, message) => Event::DownlinkAck(DownlinkEvent { message, time, ..DownlinkEvent::default() }),
     })
 }
 

@@ -41,6 +41,8 @@ pub(crate) struct Encoded {
     pub(crate) payload: Vec<u8>,
     /// The port that the encoder chose, if it did.
     pub(crate) port: Option<u8>,
+    /// The warnings that the encoder returned.
+    pub(crate) warnings: Vec<String>,
     pub(crate) logs: Vec<LogEntry>,
     pub(crate) cost: Cost,
 }

@@ -124,7 +124,9 @@ impl Payloads {
         run.usage.add_fuel(report.fuel);
         let cost = Cost { fuel: report.fuel, elapsed: report.elapsed };
         let failure = match report.result {
-            Ok(Value::Bytes { bytes, port }) => return Ok(Encoded { payload: bytes, port, logs: report.logs, cost }),
+            Ok(Value::Bytes { bytes, port }) => {
+                return Ok(Encoded { payload: bytes, port, warnings: report.warnings, logs: report.logs, cost });
+            }
             Ok(_) => Failure::malformed_reply(Slot::Encoder),
             Err(failure) => failure,
         };

@@ -140,7 +140,7 @@ async fn queues_downlinks_as_their_schedule_says() {
             vec![(223, false, vec![4])],
         ),
         (
-            r#"{"port":5,"payload_raw":"BQ==","schedule":"replace"}"#,
+            r#"{"port":5,"payload_raw":"BQ==\n","schedule":"replace"}"#,
             r#"{"port":5,"payload_raw":"BQ=="}"#,
             vec![(5, false, vec![5])],
         ),
@@ -163,7 +163,7 @@ async fn reports_a_downlink_that_cannot_be_queued() {
     let (mut one, mut two) = (fixture.client("app-one").await, fixture.client("app-two").await);
     event(&mut one, "app-one", "dev", r#"{"payload_raw":"AQ=="}"#).await;
     let before = fixture.queue("app-one").await;
-    let long = format!(r#"{{"payload_raw":"{}"}}"#, "AAAA".repeat(86));
+    let long = format!(r#"{{"payload_raw":"{}"}}"#, "AAAA".repeat(81));
     for (app_id, dev_id, body, error, has_message) in [
         ("app-one", "dev", r#"{"schedule":"soon","payload_raw":"AQ=="}"#, "ScheduleType not valid: unknown", true),
         ("app-one", "dev", r#"{"port":1}"#, "Downlink Payload not valid: empty", true),
@@ -178,8 +178,10 @@ async fn reports_a_downlink_that_cannot_be_queued() {
         ("app-one", "dev", r#"{"port":224,"payload_raw":"AQ=="}"#, "Downlink Port not valid: 1 to 223", true),
         ("app-one", "dev", r#"{"port":256,"payload_raw":"AQ=="}"#, "Downlink not valid: invalid value", false),
         ("app-one", "dev", r#"{"payload_raw":"%%%"}"#, "Downlink not valid: Invalid symbol", false),
+        ("app-one", "dev", "[]", "Downlink not valid: it is not a JSON object", false),
+        ("app-one", "dev", r#" [7,false,"last","AQ=="]"#, "Downlink not valid: it is not a JSON object", false),
         ("app-one", "dev", "no JSON", "Downlink not valid: expected", false),
-        ("app-one", "dev", &long, "Payload not valid: at most 255 bytes", true),
+        ("app-one", "dev", &long, "Payload not valid: at most 242 bytes", true),
         ("app-one", "dev", r#"{"payload_fields":[1]}"#, "Fields not valid: ", true),
         ("app-one", "dev", r#"{"payload_fields":{"bad":1}}"#, "payload function not valid: ", true),
         ("app-one", "nobody", r#"{"payload_raw":"AQ=="}"#, "Device app-one:nobody not found", true),
@@ -234,6 +236,16 @@ async fn uses_the_port_of_the_encoder_unless_the_downlink_has_one() {
         event(&mut client, "app-one", "dev", &body).await;
         assert_eq!(fixture.queue("app-one").await, [(expected, false, vec![9])]);
     }
+}
+
+#[tokio::test]
+async fn an_event_has_the_warnings_of_the_encoder() {
+    let fixture = Fixture::new().await;
+    let encoder = "function encodeDownlink(input) { return { bytes: [9], warnings: ['led is old'] }; }";
+    fixture.save("app-one", "ts013", encoder).await;
+    let mut client = fixture.client("app-one").await;
+    let (topic, event) = event(&mut client, "app-one", "dev", r#"{"payload_fields":{"led":1}}"#).await;
+    assert_eq!((topic.as_str(), &event["warnings"]), ("dev/events/down/scheduled", &json!(["led is old"])));
 }
 
 #[tokio::test]

@@ -30,7 +30,7 @@ async fn publishes_events_in_order_under_their_topics() {
     let output = harness.output();
     let error = ErrorEvent { error: "no".to_owned(), time: None };
     let activation = Activation::default();
-    let downlink = DownlinkEvent { error: Some("no".to_owned()), message: None, time: None };
+    let downlink = DownlinkEvent { error: Some("no".to_owned()), ..DownlinkEvent::default() };
     let device =
         DeviceEvent { latitude: None, longitude: None, altitude: Some(3), update_at: Timestamp::from_millis(1) };
     let activation_json = r#"{"app_eui":"","dev_eui":"","dev_addr":"","metadata":{"time":""}}"#;

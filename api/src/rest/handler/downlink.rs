@@ -29,6 +29,10 @@ pub struct Downlink {
     #[serde(alias = "payloadFields", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub payload_fields: Option<Box<RawValue>>,
+    /// What the encoder warned of, in the response.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    #[schemars(extend("readOnly" = true))]
+    pub warnings: Vec<String>,
 }
 
 /// The queue of a device.

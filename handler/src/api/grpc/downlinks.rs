@@ -16,8 +16,8 @@ impl DownlinkManager for Service {
         let (caller, message) = split(request)?;
         let (app_id, dev_id) = (app_id(&message.app_id)?, dev_id(&message.dev_id)?);
         let sent = downlink::downlink(downlink::body(message)?)?;
-        let queued = self.operations.schedule_downlink(caller, &app_id, &dev_id, &sent).await?;
-        Ok(Response::new(downlink::queued_message(&app_id, &dev_id, queued)))
+        let scheduled = self.operations.schedule_downlink(caller, &app_id, &dev_id, &sent).await?;
+        Ok(Response::new(downlink::scheduled_message(&app_id, &dev_id, scheduled)))
     }
 
     async fn get_downlinks_for_device(

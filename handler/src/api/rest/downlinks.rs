@@ -25,7 +25,8 @@ pub(super) fn routes() -> ApiRouter<Arc<Operations>> {
     .post_with(schedule, |op| {
         op.doc(
             "ScheduleDownlink",
-            "Put a downlink into the queue of a device. The response has the bytes and the port that will be sent.",
+            "Put a downlink into the queue of a device. The response has the bytes and the port that will be sent, and \
+             what the encoder warned of.",
         )
         .fails(&[Kind::NotFound, Kind::Conflict])
     })
@@ -43,8 +44,8 @@ async fn schedule(
     JsonObject(body): JsonObject<body::Downlink>,
 ) -> HttpResult<Json<body::Downlink>> {
     let (app_id, dev_id) = (app_id(&path.app_id)?, dev_id(&path.dev_id)?);
-    let queued = operations.schedule_downlink(caller?, &app_id, &dev_id, &downlink::downlink(body)?).await?;
-    Ok(Json(downlink::queued_body(queued)))
+    let scheduled = operations.schedule_downlink(caller?, &app_id, &dev_id, &downlink::downlink(body)?).await?;
+    Ok(Json(downlink::scheduled_body(scheduled)))
 }
 
 async fn list(

@@ -4,7 +4,15 @@ use api::{downlink::Downlink as Message, rest::handler::Downlink as Body};
 use serde_json::value::RawValue;
 use types::{AppId, DevId, Downlink};
 
-use crate::Error;
+use crate::{
+    Error,
+    downlink::{Scheduled, parse_port},
+};
+
+/// The body of a downlink that was put into the queue of its device.
+pub(crate) fn scheduled_body(Scheduled { downlink, warnings }: Scheduled) -> Body {
+    Body { warnings, ..queued_body(downlink) }
+}
 
 /// The body of a downlink in the queue of a device.
 pub(crate) fn queued_body(downlink: Downlink) -> Body {
@@ -18,7 +26,7 @@ pub(crate) fn queued_body(downlink: Downlink) -> Body {
 
 /// The downlink in a body.
 pub(crate) fn downlink(body: Body) -> Result<Downlink, Error> {
-    let port = u8::try_from(body.port).map_err(|_| Error::invalid("Downlink Port", "1 to 223 are allowed"))?;
+    let port = parse_port(body.port)?;
     if body.payload_fields.as_ref().is_some_and(|fields| !fields.get().starts_with('{') && fields.get() != "null") {
         return Err(Error::invalid("Downlink Payload", "payload_fields must be a JSON object"));
     }
@@ -40,7 +48,17 @@ pub(crate) fn body(message: Message) -> Result<Body, Error> {
         schedule: message.schedule,
         payload_raw: message.payload_raw,
         payload_fields: fields.transpose().map_err(|error| Error::invalid("Downlink Payload", error))?,
+        warnings: Vec::new(),
     })
+}
+
+/// The message of a downlink that was put into the queue of its device.
+pub(crate) fn scheduled_message(
+    app_id: &AppId,
+    dev_id: &DevId,
+    Scheduled { downlink, warnings }: Scheduled,
+) -> Message {
+    Message { warnings, ..queued_message(app_id, dev_id, downlink) }
 }
 
 /// The message of a downlink in the queue of a device.

@@ -35,7 +35,7 @@ impl From<Decoded> for DryUplinkResult {
 
 impl From<Encoded> for DryDownlinkResult {
     fn from(encoded: Encoded) -> Self {
-        let Encoded { payload, port: _, logs, cost } = encoded;
+        let Encoded { payload, logs, cost, .. } = encoded;
         let logs = logs.into_iter().map(entry).collect();
         Self { payload, logs, fuel: cost.fuel, microseconds: cost.microseconds() }
     }
