@@ -15,7 +15,7 @@ use types::Kinded;
 
 use crate::{
     metrics,
-    things_stack::{Refusal, ThingsStackBridge, Webhook},
+    things_stack::{Admitted, Refusal, Webhook, WebhookListener},
 };
 
 /// Maximum size of a message, in bytes: that of one over MQTT.
@@ -24,14 +24,15 @@ const SCHEME: &[u8] = b"Bearer ";
 const DOWNLINK_KEY: &str = "x-downlink-apikey";
 const DOWNLINK_PUSH: &str = "x-downlink-push";
 
-/// Receives messages for a bridge at every path; none if its messages come over MQTT.
-pub fn webhook_router(bridge: &ThingsStackBridge) -> Option<Router> {
-    let webhook = bridge.webhook()?.clone();
-    Some(Router::new().route("/", post(receive)).route("/{*path}", post(receive)).with_state(webhook))
+/// Receives messages at every path. Several networks may listen at the same address: the key of a request says which of
+/// them it is for.
+pub fn webhook_router(listeners: &[WebhookListener]) -> Router {
+    let webhooks: Arc<[_]> = listeners.iter().map(|listener| listener.webhook.clone()).collect();
+    Router::new().route("/", post(receive)).route("/{*path}", post(receive)).with_state(webhooks)
 }
 
-async fn receive(State(webhook): State<Arc<Webhook>>, request: Request) -> Response {
-    match handle(&webhook, request).await {
+async fn receive(State(webhooks): State<Arc<[Arc<Webhook>]>>, request: Request) -> Response {
+    match handle(&webhooks, request).await {
         Ok(()) => StatusCode::OK.into_response(),
         Err(refusal) => {
             let status = status::http(refusal.kind());
@@ -41,13 +42,27 @@ async fn receive(State(webhook): State<Arc<Webhook>>, request: Request) -> Respo
     }
 }
 
-async fn handle(webhook: &Webhook, request: Request) -> Result<(), Refusal> {
+async fn handle(webhooks: &[Arc<Webhook>], request: Request) -> Result<(), Refusal> {
     let (parts, body) = request.into_parts();
-    let admitted = webhook.admit(key(&parts.headers))?;
+    let (webhook, admitted) = admit(webhooks, key(&parts.headers))?;
     Usage::in_extensions(&parts.extensions).set_key_holder();
     let body = to_bytes(body, BODY_BYTES_MAX).await.map_err(|_| Refusal::TooLarge)?;
     let push = parts.headers.get(DOWNLINK_PUSH).and_then(|value| value.to_str().ok());
     webhook.receive(admitted, body, push).await
+}
+
+/// Admits a request to the one webhook that has its key. All of them compare it, so that the time tells nothing.
+fn admit<'a>(webhooks: &'a [Arc<Webhook>], key: Option<&[u8]>) -> Result<(&'a Webhook, Admitted<'a>), Refusal> {
+    let (mut found, mut refusal) = (Vec::new(), Refusal::Key);
+    for webhook in webhooks {
+        match webhook.admit(key) {
+            Ok(admitted) => found.push((&**webhook, admitted)),
+            Err(Refusal::Key) => {}
+            Err(other) => refusal = other,
+        }
+    }
+    let first = found.pop().ok_or(refusal)?;
+    if found.is_empty() { Ok(first) } else { Err(Refusal::Ambiguous) }
 }
 
 /// The key that a request brings: in `Authorization`, or the one for downlinks.

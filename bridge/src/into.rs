@@ -8,13 +8,21 @@ use crate::{
     Environment, Error, Network, NetworkSettings,
     chirpstack::{ChirpStackNetwork, ChirpStackSettings},
     network::Route,
-    things_stack::{ThingsStackNetwork, ThingsStackSettings},
+    things_stack::{ThingsStackNetwork, ThingsStackSettings, WebhookListener},
 };
 
 /// Maximum length of the part of a file's name that an address makes. File systems allow 255 bytes in all.
 const NAME_BYTES_MAX: usize = 128;
 /// How much of the hash of a longer one is in its name.
 const HASH_BYTES: usize = 8;
+
+/// A network that was started.
+pub struct StartedNetwork {
+    /// Its connections.
+    pub network: Arc<dyn Network>,
+    /// Where its messages are received, if it sends them itself.
+    pub webhook: Option<WebhookListener>,
+}
 
 /// The network that an entry names.
 enum Named<'a> {
@@ -24,10 +32,16 @@ enum Named<'a> {
 
 impl NetworkSettings {
     /// Checks the settings, and connects in the background, however long the network is away.
-    pub fn start(&self, routes: Vec<Route>, environment: &Environment) -> Result<Arc<dyn Network>, Error> {
+    pub fn start(&self, routes: Vec<Route>, environment: &Environment) -> Result<StartedNetwork, Error> {
         Ok(match self.named()? {
-            Named::ChirpStack(settings) => Arc::new(ChirpStackNetwork::start(settings, routes, environment)?),
-            Named::ThingsStack(settings) => Arc::new(ThingsStackNetwork::start(settings, routes, environment)?),
+            Named::ChirpStack(settings) => {
+                let network = Arc::new(ChirpStackNetwork::start(settings, routes, environment)?);
+                StartedNetwork { network, webhook: None }
+            }
+            Named::ThingsStack(settings) => {
+                let network = Arc::new(ThingsStackNetwork::start(settings, routes, environment)?);
+                StartedNetwork { webhook: network.webhook().cloned(), network }
+            }
         })
     }
 

@@ -33,6 +33,7 @@ pub use self::{
     environment::Environment,
     error::Error,
     http::webhook_router,
+    into::StartedNetwork,
     mqtt::MqttSettings,
     network::{Network, Receiver, Route},
     observation::{Observation, Verdict},

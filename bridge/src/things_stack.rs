@@ -27,10 +27,11 @@ mod uplink_message;
 mod webhook;
 mod webhook_ids;
 
-pub(crate) use self::webhook::{Refusal, Webhook};
+pub(crate) use self::webhook::{Admitted, Refusal, Webhook};
 pub use self::{
     bridge::ThingsStackBridge,
     network::ThingsStackNetwork,
     settings::{ApiSettings, ThingsStackApplication, ThingsStackSettings, WebhookSettings},
     shadow::ThingsStackShadow,
+    webhook::WebhookListener,
 };

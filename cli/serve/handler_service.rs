@@ -82,7 +82,7 @@ impl HandlerService {
         let server = Server { stop: stop.clone(), ..context.server.clone() };
         let router = handler::router(operations, &context.health)?;
         let serving = server.start(HttpService::new("handler", router, ErrorFormat::GrpcGateway), listeners);
-        let networks = Networks::start(context, &pool, &network_events).await?;
+        let networks = Networks::start(context, &server, &pool, &network_events).await?;
         outgoing.start(networks.of_applications()?);
         let announcing = match announcer {
             Some(announcer) => {
@@ -107,6 +107,10 @@ impl HandlerService {
 
     pub(super) fn mqtt_address(&self) -> SocketAddr {
         self.broker.address()
+    }
+
+    pub(super) fn webhook_addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        self.networks.webhook_addresses()
     }
 
     pub(super) fn mqtt_tls_address(&self) -> Option<SocketAddr> {

@@ -1,31 +1,48 @@
 //! Networks whose devices belong to applications of this handler: `[[bridge]]` in the settings.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::SocketAddr,
+    sync::Arc,
+};
 
 use anyhow::{Context as _, ensure};
-use bridge::{ApplicationSettings, Environment, Network, NetworkSettings, Receiver, Route};
+use bridge::{
+    ApplicationSettings, Environment, Network, NetworkSettings, Receiver, Route, StartedNetwork,
+    things_stack::WebhookListener,
+};
 use futures::future::{BoxFuture, join_all};
 use handler::{
     downlink,
     network::{NetworkEvents, Registration},
 };
 use runtime::Pool;
-use server::status::ErrorChain;
+use server::{
+    error_response::ErrorFormat,
+    serve::{HttpService, Listeners, Server, ServerHandle},
+    status::ErrorChain,
+};
 use types::{AppId, DevEui, Kinded, NetworkDownlink, NetworkEvent, NetworkRefusal};
 
 use super::context::Context;
 
-/// The networks, each with its connections, and the applications whose devices it brings.
-pub(super) struct Networks(Vec<(Arc<dyn Network>, BTreeSet<AppId>)>);
+/// The networks.
+pub(super) struct Networks {
+    /// Each with its connections, and the applications whose devices it brings.
+    connected: Vec<(Arc<dyn Network>, BTreeSet<AppId>)>,
+    /// What receives the messages of networks that send them as webhooks.
+    webhooks: Vec<ServerHandle>,
+}
 
 impl Networks {
     /// Checks the settings, and connects in the background.
     pub(super) async fn start(
         context: &Context,
+        server: &Server,
         pool: &Arc<Pool>,
         events: &Arc<NetworkEvents>,
     ) -> anyhow::Result<Self> {
-        let mut networks = Vec::new();
+        let (mut connected, mut listeners) = (Vec::new(), Vec::new());
         check_sources(&context.settings.bridge.into).await?;
         for settings in &context.settings.bridge.into {
             let unusable = || "cannot use a network of `bridge`";
@@ -37,17 +54,23 @@ impl Networks {
                 state_dir: context.settings.data_dir.join("bridge").join(format!("into-{name}")),
             };
             let routes = settings.applications.iter().map(|application| route(application, events)).collect();
-            let network = settings.start(routes, &environment).with_context(unusable)?;
+            let StartedNetwork { network, webhook } = settings.start(routes, &environment).with_context(unusable)?;
             network.report_to(&context.health);
-            networks.push((network, settings.applications.iter().map(|settings| settings.app_id.clone()).collect()));
+            listeners.extend(webhook);
+            connected.push((network, settings.applications.iter().map(|settings| settings.app_id.clone()).collect()));
         }
-        Ok(Self(networks))
+        Ok(Self { connected, webhooks: serve_webhooks(listeners, server).await? })
+    }
+
+    /// Where messages are received as webhooks.
+    pub(super) fn webhook_addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        self.webhooks.iter().flat_map(ServerHandle::addresses).copied()
     }
 
     /// Where the downlinks of applications leave; an error if one has two networks.
     pub(super) fn of_applications(&self) -> anyhow::Result<downlink::Networks> {
         let mut networks = downlink::Networks::new();
-        for (network, app_ids) in &self.0 {
+        for (network, app_ids) in &self.connected {
             for app_id in app_ids {
                 let is_first =
                     networks.insert(app_id.clone(), Arc::new(Way(network.clone(), app_id.clone()))).is_none();
@@ -62,9 +85,27 @@ impl Networks {
     }
 
     /// Receives no more events, and finishes those in progress.
-    pub(super) async fn stop(&self) {
-        join_all(self.0.iter().map(|(network, _)| network.stop())).await;
+    pub(super) async fn stop(self) {
+        let connected = join_all(self.connected.iter().map(|(network, _)| network.stop()));
+        let webhooks = join_all(self.webhooks.into_iter().map(ServerHandle::finished));
+        tokio::join!(connected, webhooks);
     }
+}
+
+/// Receives webhooks until `server` stops. Networks may share an address.
+async fn serve_webhooks(listeners: Vec<WebhookListener>, server: &Server) -> anyhow::Result<Vec<ServerHandle>> {
+    let mut by_address: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for listener in listeners {
+        by_address.entry(listener.listen.clone()).or_default().push(listener);
+    }
+    let mut serving = Vec::new();
+    for (address, listeners) in by_address {
+        let unusable = || format!("cannot listen at `things_stack.webhook.listen` {address} of `bridge`");
+        let listening = Listeners::new().plain(&address).await.with_context(unusable)?;
+        let service = HttpService::new("webhook", bridge::webhook_router(&listeners), ErrorFormat::Account);
+        serving.push(server.start(service, listening));
+    }
+    Ok(serving)
 }
 
 /// Refuses entries that read the same events, which each would get a part of.

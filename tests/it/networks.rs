@@ -7,3 +7,4 @@ mod kills;
 mod outages;
 mod things_stack;
 mod uplinks;
+mod webhooks;

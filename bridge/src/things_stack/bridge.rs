@@ -21,7 +21,7 @@ use super::{
     settings::ThingsStackSettings,
     topic::{device, downlinks_of, messages},
     uplink::Uplinks,
-    webhook::Webhook,
+    webhook::WebhookListener,
     webhook_ids::WebhookIds,
 };
 use crate::{
@@ -43,7 +43,7 @@ pub struct ThingsStackBridge {
     positions: Arc<Positions>,
     feeds: Vec<Feed>,
     downlinks: Subscriber,
-    webhook: Option<Arc<Webhook>>,
+    webhook: Option<WebhookListener>,
     connected: Vec<(&'static str, Vec<watch::Receiver<bool>>)>,
     prefix: String,
     _tasks: [AbortOnDropHandle<()>; 2],
@@ -73,8 +73,7 @@ impl ThingsStackBridge {
         };
         let work = parts.work();
         let feeds: Vec<_> = sources.into_iter().map(|source| parts.feed(source, &positions, work.clone())).collect();
-        let receiver = || Webhook::new(&applications, parts.webhooks.clone(), settings.in_flight_max, work);
-        let webhook = (!settings.webhook.listen.is_empty()).then(|| Arc::new(receiver()));
+        let webhook = WebhookListener::new(settings, &applications, parts.webhooks.clone(), work);
         let downlinks = parts.receive_downlinks(commands, &applications);
         let connected = vec![
             ("messages from The Things Stack", feeds.iter().map(Feed::subscribed).collect()),
@@ -86,8 +85,8 @@ impl ThingsStackBridge {
         Ok(Self { directory, positions, feeds, downlinks, webhook, connected, prefix, _tasks, _state_dir })
     }
 
-    /// What receives messages as a webhook; none if they come over MQTT.
-    pub(crate) fn webhook(&self) -> Option<&Arc<Webhook>> {
+    /// Where messages are received as a webhook; none if they come over MQTT.
+    pub fn webhook(&self) -> Option<&WebhookListener> {
         self.webhook.as_ref()
     }
 
@@ -190,7 +189,7 @@ impl Parts<'_> {
 }
 
 /// The connections to The Things Stack's MQTT server; none if messages come through a webhook.
-fn sources(
+pub(super) fn sources(
     settings: &ThingsStackSettings,
     applications: &[Arc<Application>],
     client_id: &str,

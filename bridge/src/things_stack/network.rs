@@ -23,14 +23,15 @@ use self::{devices::Devices, intake::Intake};
 use super::{
     api::client,
     application::Application,
-    bridge::subscription,
-    brokers::source,
+    bridge::{sources, subscription},
     catch_up::CatchUp,
     directory::API,
     feed::{self, Feed},
     position::Positions,
     settings::{ThingsStackApplication, ThingsStackSettings},
     topic::{Topic, device_key, messages},
+    webhook::WebhookListener,
+    webhook_ids::WebhookIds,
 };
 use crate::{
     Environment, Error, Network,
@@ -44,7 +45,8 @@ use crate::{
     state_dir::StateDir,
 };
 
-/// The Things Stack: a connection to its MQTT server for each application, and its API, to which downlinks go.
+/// The Things Stack: a connection to its MQTT server for each application, or a receiver of its webhooks, and its API,
+/// to which downlinks go.
 pub struct ThingsStackNetwork {
     api: ThingsStackClient,
     applications: HashMap<AppId, Arc<Application>>,
@@ -52,6 +54,8 @@ pub struct ThingsStackNetwork {
     positions: Arc<Positions>,
     /// Empty once it is stopped.
     feeds: Mutex<Vec<Feed>>,
+    webhook: Option<WebhookListener>,
+    webhooks: Arc<WebhookIds>,
     subscribed: Vec<watch::Receiver<bool>>,
     stopping: CancellationToken,
     _save: AbortOnDropHandle<()>,
@@ -67,8 +71,7 @@ impl ThingsStackNetwork {
         let api = client(&settings)?;
         let state_dir = StateDir::open(environment.state_dir.clone())?;
         let client_id = state_dir.client_id(environment.random.as_ref())?;
-        let endpoints = applications.iter().map(|application| source(&settings, application, &client_id));
-        let endpoints = endpoints.collect::<Result<Vec<_>, _>>()?;
+        let sources = sources(&settings, &applications, &client_id)?;
         let positions = Arc::new(Positions::open(state_dir.positions()));
         let (devices, stopping) =
             (Arc::new(Devices::new(api.clone(), &settings, environment.clock.clone())), CancellationToken::new());
@@ -80,26 +83,36 @@ impl ThingsStackNetwork {
             devices: devices.clone(),
             hand_over: HandOver::new(dedup, stopping.clone()),
         });
-        let feed = |(application, endpoint): (&Arc<Application>, _)| {
+        let webhooks = Arc::new(WebhookIds::new(&settings.api.url));
+        let webhook = WebhookListener::new(&settings, &applications, webhooks.clone(), work.clone());
+        let feed = |(application, endpoint): (Arc<Application>, _)| {
+            let subscription = subscription(&settings, messages(&application.uid));
             let intake = feed::Intake {
-                catch_up: CatchUp::new(api.clone(), application.clone()),
+                catch_up: CatchUp::new(api.clone(), application),
                 positions: positions.clone(),
                 clock: environment.clock.clone(),
             };
-            Feed::start(endpoint, subscription(&settings, messages(&application.uid)), intake, work.clone())
+            Feed::start(endpoint, subscription, intake, work.clone())
         };
-        let feeds: Vec<_> = applications.iter().zip(endpoints).map(feed).collect();
+        let feeds: Vec<_> = sources.into_iter().map(feed).collect();
         Ok(Self {
             applications: by_app_id(applications, &app_ids),
             devices,
             subscribed: feeds.iter().map(Feed::subscribed).collect(),
             feeds: Mutex::new(feeds),
+            webhook,
+            webhooks,
             stopping,
             _save: AbortOnDropHandle::new(tokio::spawn(positions.clone().run())),
             positions,
             api,
             _state_dir: state_dir,
         })
+    }
+
+    /// Where messages are received as a webhook; none if they come over MQTT.
+    pub(crate) fn webhook(&self) -> Option<&WebhookListener> {
+        self.webhook.as_ref()
     }
 
     async fn try_send(
@@ -120,7 +133,8 @@ impl ThingsStackNetwork {
             let (device, is_listed) =
                 self.devices.id(application, dev_eui).await.map_err(|error| not_sent(API, &error))?;
             let device = device.ok_or_else(unknown)?;
-            let (key, target) = (application.key.current(), (application.id(), None, &*device));
+            let webhook = self.webhooks.get(application);
+            let (key, target) = (application.key.current(), (application.id(), webhook.as_deref(), &*device));
             match self.api.queue_downlinks(&key, target, operation, body.clone()).await {
                 Ok(()) => return Ok(id),
                 // It may have another id since it was last heard.
@@ -144,7 +158,9 @@ impl Network for ThingsStackNetwork {
     }
 
     fn report_to(&self, health: &Health) {
-        report_connections(health, "messages from The Things Stack", self.subscribed.clone());
+        if self.webhook.is_none() {
+            report_connections(health, "messages from The Things Stack", self.subscribed.clone());
+        }
     }
 
     fn stop(&self) -> BoxFuture<'_, ()> {
@@ -175,10 +191,6 @@ fn with_applications(settings: &ThingsStackSettings, routes: &[Route]) -> Result
     let refused = |reason: String| Error::setting("bridge.applications", reason);
     if routes.is_empty() {
         return Err(refused("is empty: name an application of The Things Stack and one of Airlock".to_owned()));
-    }
-    if !settings.webhook.listen.is_empty() {
-        let reason = "is for `airlock bridge things-stack`: messages come over MQTT here, so remove it";
-        return Err(Error::setting("bridge.things_stack.webhook.listen", reason));
     }
     let mut all = settings.clone();
     if let Some(other) = all.applications.iter().find(|known| routes.iter().all(|route| route.application != known.id))

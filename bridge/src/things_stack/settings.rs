@@ -76,7 +76,8 @@ pub struct ApiSettings {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct WebhookSettings {
-    /// Address to listen at, such as `127.0.0.1:8090`. If empty, messages come over MQTT.
+    /// Address to listen at, such as `127.0.0.1:8090`. If empty, messages come over MQTT. Entries of `[[bridge]]` may
+    /// have the same address, if their keys differ.
     pub listen: String,
     /// File with the secret that requests bring in `Authorization: Bearer`. If unset, the API key of their application,
     /// which they may also bring in `X-Downlink-Apikey`.

@@ -16,6 +16,7 @@ use types::{Kind, Kinded};
 
 use super::{
     application::Application,
+    settings::ThingsStackSettings,
     topic::{Topic, device_key, is_id},
     webhook_ids::WebhookIds,
 };
@@ -42,6 +43,14 @@ const KINDS: [(&str, &str); 11] = [
 
 /// How long a request waits until its message is published. The Things Stack does not wait much longer.
 const PUBLISH_WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// Where the messages of a network's applications are received.
+#[derive(Clone)]
+pub struct WebhookListener {
+    /// The address to listen at.
+    pub listen: String,
+    pub(crate) webhook: Arc<Webhook>,
+}
 
 /// Receives the messages of applications.
 pub(crate) struct Webhook {
@@ -70,7 +79,10 @@ pub(crate) enum Refusal {
     Unverified,
     #[error("the key is not that of the message's application")]
     Application,
-    #[error("the key is that of several tenants' applications with this id: give each a key of its own")]
+    #[error(
+        "the key is that of several tenants' applications with this id, or of several networks' applications: give \
+         each a key of its own"
+    )]
     Ambiguous,
     #[error("the body is too large")]
     TooLarge,
@@ -99,13 +111,22 @@ struct ApplicationIds {
     application_id: String,
 }
 
-impl Webhook {
+impl WebhookListener {
+    /// None if messages come over MQTT.
     pub(super) fn new(
+        settings: &ThingsStackSettings,
         applications: &[Arc<Application>],
         ids: Arc<WebhookIds>,
-        in_flight_max: u16,
         work: Work<Delivery>,
-    ) -> Self {
+    ) -> Option<Self> {
+        let listen = settings.webhook.listen.clone();
+        let webhook = || Arc::new(Webhook::new(applications, ids, settings.in_flight_max, work));
+        (!listen.is_empty()).then(|| Self { listen, webhook: webhook() })
+    }
+}
+
+impl Webhook {
+    fn new(applications: &[Arc<Application>], ids: Arc<WebhookIds>, in_flight_max: u16, work: Work<Delivery>) -> Self {
         let in_flight = Arc::new(Semaphore::new(in_flight_max.max(1).into()));
         Self { applications: applications.to_vec(), ids, in_flight, lanes: Lanes::new(work) }
     }

@@ -74,7 +74,7 @@ async fn publish(
         () = shutdown.requested.cancelled() => return say("Stopped before it was ready"),
     };
     own_telemetry::serve(settings, metrics, shutdown, |health| started.report_to(health)).await?;
-    let webhook = serve_webhook(network, &started, settings, shutdown).await?;
+    let webhook = serve_webhook(&started, settings, shutdown).await?;
     tokio::select! {
         () = started.ready() => say(network.ready_text(started.prefix()))?,
         () = shutdown.requested.cancelled() => {}
@@ -97,16 +97,16 @@ async fn publish(
 
 /// Receives the requests of webhooks, if that is wanted, and says where.
 async fn serve_webhook(
-    network: &Network,
     started: &Bridge,
     settings: &Settings,
     shutdown: &Shutdown,
 ) -> anyhow::Result<Option<ServerHandle>> {
-    let (Network::ThingsStack(network), Bridge::ThingsStack(started)) = (network, started) else { return Ok(None) };
-    let Some(router) = bridge::webhook_router(started) else { return Ok(None) };
+    let Bridge::ThingsStack(started) = started else { return Ok(None) };
+    let Some(webhook) = started.webhook() else { return Ok(None) };
     let stop = shutdown.requested.clone();
     let server = Server { settings: settings.serve.clone(), random: Arc::new(OsRandom), stop };
-    let listeners = Listeners::new().plain(&network.webhook.listen).await?;
+    let listeners = Listeners::new().plain(&webhook.listen).await?;
+    let router = bridge::webhook_router(std::slice::from_ref(webhook));
     let serving = server.start(HttpService::new("webhook", router, ErrorFormat::Account), listeners);
     let address = serving.addresses().first().map_or_else(String::new, ToString::to_string);
     say(format_args!("Webhook: http://{address}/"))?;

@@ -240,9 +240,9 @@ fn settings_that_cannot_work_are_refused() {
         (
             format!(
                 "[[bridge]]\n{key}things_stack.api.url = 'http://localhost'\n\
-                 things_stack.webhook.listen = '127.0.0.1:0'\n{applications}"
+                 things_stack.webhook.listen = 'localhost'\n{applications}"
             ),
-            "over MQTT",
+            "things_stack.webhook.listen",
         ),
         (
             format!("[[bridge]]\n{key}things_stack.api.url = 'http://localhost'\n{applications}").repeat(2),

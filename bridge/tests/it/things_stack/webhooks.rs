@@ -24,7 +24,7 @@ async fn start(
     let application = network.application().await;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let router = bridge::webhook_router(&bridge).unwrap();
+    let router = bridge::webhook_router(&[bridge.webhook().unwrap().clone()]);
     tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
     Some((network, bridge, application, address))
 }
