@@ -15,6 +15,7 @@ mod public_keys;
 mod question;
 mod reachability;
 mod rule;
+mod self_signed;
 mod settings;
 mod unique_members;
 mod verifier;
@@ -28,6 +29,7 @@ pub use component_token::{ComponentToken, RenewError, TokenSource, expiry_of};
 pub(crate) use credential::credential_header;
 pub use credential::{Caller, Presented, credential_of};
 pub use rule::{Purpose, Unconfirmed};
+pub use self_signed::SelfSigned;
 pub use settings::AuthSettings;
 pub use verifier::{TokenError, Verifier};
 

@@ -1,17 +1,31 @@
 //! The key pair of a component, created on the first start in a file next to the certificate.
 
-use std::{fs, io, path::Path};
+use std::{fmt, fs, io, path::Path};
 
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use rcgen::{KeyPair, PKCS_ECDSA_P256_SHA256};
+use serde::Serialize;
+use types::{ComponentId, Secret, Timestamp};
 
 use crate::{Error, private_file::write_private};
 
-/// The public key of a component, ECDSA over P-256.
-///
-/// Nothing is signed with the private key yet; messages to network brokers will be.
-#[derive(Clone, Debug)]
+/// How long before and after its signing a token is valid, in seconds: as long as those of TTN v2.
+const TOKEN_VALIDITY_S: u64 = 20;
+
+/// The key pair of a component, ECDSA over P-256. It signs the component's calls to network brokers.
+#[derive(Clone)]
 pub struct Identity {
     public_key_pem: String,
+    signing_key: EncodingKey,
+}
+
+#[derive(Serialize)]
+struct OwnClaims<'a> {
+    iss: &'a str,
+    sub: &'a str,
+    iat: u64,
+    nbf: u64,
+    exp: u64,
 }
 
 impl Identity {
@@ -28,11 +42,26 @@ impl Identity {
             }
             Err(error) => return Err(failed("read")(error)),
         };
-        Ok(Self { public_key_pem: pair.public_key_pem().replace("\r\n", "\n") })
+        let signing_key = EncodingKey::from_ec_der(&pair.serialize_der());
+        Ok(Self { public_key_pem: pair.public_key_pem().replace("\r\n", "\n"), signing_key })
+    }
+
+    /// A token that the component signs itself, valid for a moment; none if the crypto library fails.
+    pub fn token(&self, id: &ComponentId, now: Timestamp) -> Option<Secret> {
+        let (iss, now) = (id.as_str(), now.as_secs());
+        let start = now.saturating_sub(TOKEN_VALIDITY_S);
+        let claims = OwnClaims { iss, sub: iss, iat: start, nbf: start, exp: now + TOKEN_VALIDITY_S };
+        encode(&Header::new(Algorithm::ES256), &claims, &self.signing_key).ok().map(Secret::new)
     }
 
     /// The public key as PEM, for the announcement.
     pub fn public_key_pem(&self) -> &str {
         &self.public_key_pem
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Identity").field("public_key_pem", &self.public_key_pem).finish_non_exhaustive()
     }
 }

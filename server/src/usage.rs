@@ -13,7 +13,7 @@ use axum::{
     extract::FromRequestParts,
     http::{Extensions, request::Parts},
 };
-use types::Claims;
+use types::{Claims, ComponentId, ServiceName};
 
 /// Costs are in fuel, the unit of the sandbox, of which a processor uses about 10,000 per microsecond. These are the
 /// costs of a request, of checking a credential that turns out to be wrong, of a byte of a body, and of an entry of a
@@ -79,6 +79,11 @@ impl Usage {
             Some(known) => Arc::clone(&known.name),
             None => Tenant::of(claims).name,
         });
+    }
+
+    /// Says which component makes the request, once its own token was verified.
+    pub fn set_component(&self, service: ServiceName, id: &ComponentId) {
+        self.0.caller.get_or_init(|| Arc::from(format!("{service}\n{id}")));
     }
 
     /// Says that the request brought the key of the service, whose bearers share their turns.

@@ -110,6 +110,19 @@ impl Authenticator {
         self.authenticate_at(Entity::Application(app_id.clone()), caller.into(), purpose).await
     }
 
+    /// A token with which others can be called in the caller's name: its own, or the one for its access key.
+    ///
+    /// It is not verified: call [`Self::authenticate_for`] first.
+    pub async fn token_for(&self, app_id: &AppId, credential: &Credential) -> Result<Secret, AuthError> {
+        match credential {
+            Credential::Token(token) => Ok(token.clone()),
+            Credential::Key(key) => {
+                let token = self.issuer_of(credential)?.exchange_for_token(app_id, key).await?;
+                token.ok_or_else(|| AuthError::Key { app_id: app_id.clone() })
+            }
+        }
+    }
+
     /// The claims of a token, without the rights to this gateway that the user has lost since it was issued.
     pub async fn authenticate_for_gateway(
         &self,

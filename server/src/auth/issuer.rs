@@ -108,16 +108,28 @@ impl Issuer {
 
     /// Exchanges an access key for its claims; none if the account service refuses the key.
     pub(super) async fn exchange(&self, app_id: &AppId, key: &AccessKey) -> Result<Option<Claims>, AuthError> {
+        match self.exchange_for_token(app_id, key).await? {
+            Some(token) => self.verify_new(&token).await.map(|claims| self.answered(Some(claims))),
+            None => Ok(self.answered(None)),
+        }
+    }
+
+    /// Exchanges an access key for a token; none if the account service refuses the key.
+    pub(super) async fn exchange_for_token(
+        &self,
+        app_id: &AppId,
+        key: &AccessKey,
+    ) -> Result<Option<Secret>, AuthError> {
         let _permit = self.asking.acquire().await;
         let response = match &self.component {
             Some(component) => self.exchange_as(component, app_id, key).await,
             None => self.client.exchange_key(app_id, key).await,
         };
         match response {
-            Ok(response) => self.verify_new(&response.access_token).await.map(|claims| self.answered(Some(claims))),
+            Ok(response) => Ok(Some(response.access_token)),
             Err(error) if is_about_us(&error) => Err(AuthError::NotAccepted { issuer: self.id.clone() }),
             Err(error) => match refusal(&error) {
-                Some(Kind::Unauthenticated) => Ok(self.answered(None)),
+                Some(Kind::Unauthenticated) => Ok(None),
                 _ => Err(self.silent(error)),
             },
         }

@@ -15,7 +15,7 @@ use super::unique_members::UniqueMembers;
 
 const KEY_ID_BYTES_MAX: usize = 128;
 /// How far the issuer's clock may differ from ours, in seconds.
-const LEEWAY_S: u64 = 30;
+pub(super) const LEEWAY_S: u64 = 30;
 
 /// Why a token is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -154,7 +154,7 @@ struct Bounds {
 }
 
 /// A part of a token: a JSON object without duplicate members at any depth.
-fn object(part: &str) -> Result<Map<String, Value>, TokenError> {
+pub(super) fn object(part: &str) -> Result<Map<String, Value>, TokenError> {
     let bytes = URL_SAFE_NO_PAD.decode(part).map_err(|_| TokenError::Malformed)?;
     match serde_json::from_slice(&bytes) {
         Ok(UniqueMembers(Value::Object(members))) => Ok(members),
@@ -165,7 +165,7 @@ fn object(part: &str) -> Result<Map<String, Value>, TokenError> {
 }
 
 /// Has the library check the signature only: it would check times by the machine's clock, not the given one.
-fn signature_only() -> Validation {
+pub(super) fn signature_only() -> Validation {
     let mut rules = Validation::new(Algorithm::ES256);
     rules.required_spec_claims.clear();
     rules.validate_exp = false;

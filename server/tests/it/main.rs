@@ -19,6 +19,7 @@ mod logs;
 mod outages;
 mod request_bodies;
 mod requests;
+mod self_signed;
 mod settings;
 mod shutdown;
 mod signer;
