@@ -18,6 +18,10 @@ use crate::{
 
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a stream may be silent before its connection is tested, and how long that may take. Servers of TTN v2 end
+/// connections that are tested more often than every 30 s.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(60);
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) const RESPONSE_BYTES_MAX: usize = 4 << 20;
 const ADDRESS_FORM: &str = "host:port";
 
@@ -31,6 +35,22 @@ pub(crate) struct Peer {
 impl Peer {
     /// Prepares calls to the first of the addresses; the first call connects.
     pub(crate) fn new(service: &'static str, net_address: &str, trust: &Trust) -> Result<Self> {
+        Self::with(service, net_address, trust, |endpoint| endpoint)
+    }
+
+    /// The same for streams, whose connection is tested while it is silent.
+    pub(crate) fn for_streams(service: &'static str, net_address: &str, trust: &Trust) -> Result<Self> {
+        Self::with(service, net_address, trust, |endpoint| {
+            endpoint.http2_keep_alive_interval(KEEP_ALIVE_INTERVAL).keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
+        })
+    }
+
+    fn with(
+        service: &'static str,
+        net_address: &str,
+        trust: &Trust,
+        set: impl FnOnce(Endpoint) -> Endpoint,
+    ) -> Result<Self> {
         let address = net_address.split(',').next().unwrap_or_default().trim().to_owned();
         let invalid = || Error::Address { address: address.clone(), expected: ADDRESS_FORM };
         let verifier = trust.verifier()?;
@@ -47,7 +67,7 @@ impl Peer {
         if let Some(verifier) = verifier {
             endpoint = endpoint.tls_config_with_verifier(ClientTlsConfig::new(), verifier).map_err(|_| invalid())?;
         }
-        Ok(Self { channel: endpoint.connect_lazy(), service, address })
+        Ok(Self { channel: set(endpoint).connect_lazy(), service, address })
     }
 
     /// Makes a call, with retries where that is safe, and returns the message of the response.
@@ -73,12 +93,17 @@ impl Peer {
         .await
     }
 
+    /// The connection, for calls without a time limit.
+    pub(crate) fn channel(&self) -> Channel {
+        self.channel.clone()
+    }
+
     /// The error for a response that cannot be parsed.
     pub(crate) fn unreadable(&self, source: impl Into<Cause>) -> Error {
         Error::Unreadable { service: self.service, address: self.address.clone(), source: source.into() }
     }
 
-    fn failed(&self, status: Status) -> Error {
+    pub(crate) fn failed(&self, status: Status) -> Error {
         let (service, address) = (self.service, self.address.clone());
         // A status from the server has no source; one with a source comes from this side.
         if status.source().is_none() {

@@ -9,6 +9,7 @@ mod grpc;
 pub mod handler;
 mod hex_bytes;
 mod http;
+pub mod network_broker;
 mod random;
 mod retry;
 pub mod things_stack;
