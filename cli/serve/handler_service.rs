@@ -3,7 +3,8 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::{Context as _, ensure};
-use client::{Trust, discovery::DiscoveryClient};
+use api::discovery::Announcement;
+use client::{Trust, discovery::DiscoveryClient, network_broker::CallingComponent};
 use handler::{
     access::{Access, RateLimiter},
     announcement::Announcer,
@@ -13,6 +14,7 @@ use handler::{
     downlink::{DownlinkReceiver, Downlinks, Outgoing},
     join::Joins,
     network::NetworkEvents,
+    network_broker::{NetworkBrokers, Progress, Subscriptions, UplinkReceiver},
     output::{AllOutputs, Output, mqtt::MqttOutput, queued::QueuedOutput},
     payload::Payloads,
     status::Component,
@@ -39,6 +41,7 @@ pub(super) struct HandlerService {
     serving: ServerHandle,
     broker: Broker,
     networks: Networks,
+    network_brokers: Subscriptions,
     outgoing: Arc<Outgoing>,
     outputs: Arc<Outputs>,
     announcing: Option<JoinHandle<()>>,
@@ -69,13 +72,18 @@ impl HandlerService {
         let pool = Arc::new(pool::start(&context.settings.sandbox).await?);
         let outgoing = Arc::new(Outgoing::new(context.store.clone(), output.clone(), context.clock.clone()));
         let leaving = (output.clone(), outgoing.clone(), outputs.clone());
-        let mut operations = operations(context, &pool, authenticator.clone(), leaving).await?;
+        let discovery = discovery_client(context)?;
+        let network_brokers = Arc::new(network_brokers(context, discovery.clone(), &listeners)?);
+        let callers = (authenticator.clone(), network_brokers.clone());
+        let mut operations = operations(context, &pool, callers, leaving).await?;
         let downlinks = Arc::new(DownlinkReceiver::new(operations.downlinks.clone()));
         let services = BrokerServices { authenticator, downlinks, router };
         let broker = Broker::start(&settings.broker, tls, services, random, clock).await?;
-        let announcer = announcer(context, token, &listeners, broker.address())?.map(Arc::new);
+        let announcement = announcement(context, &listeners, broker.address())?;
+        let announcer = announcer(context, token, discovery, announcement).map(Arc::new);
         operations.announcer.clone_from(&announcer);
         let stop = CancellationToken::new();
+        let receiver = Arc::new(uplink_receiver(&operations, output.clone(), outgoing.clone()));
         let network_events = network_events(&operations, output, outgoing.clone());
         let operations = Arc::new(operations);
         let deletions = tokio::spawn(complete_deletions(operations.clone(), stop.clone()));
@@ -97,7 +105,8 @@ impl HandlerService {
             }
             None => None,
         };
-        Ok(Self { serving, broker, networks, outgoing, outputs, announcing, deletions, stop })
+        let network_brokers = network_brokers.subscribe(receiver);
+        Ok(Self { serving, broker, networks, network_brokers, outgoing, outputs, announcing, deletions, stop })
     }
 
     /// The two listeners: gRPC, then plain HTTP.
@@ -124,7 +133,7 @@ impl HandlerService {
     /// Finishes accepted calls, publishes queued messages, and stops.
     pub(super) async fn stop(self) {
         self.stop.cancel();
-        tokio::join!(self.serving.finished(), self.networks.stop(), self.outgoing.stop());
+        tokio::join!(self.serving.finished(), self.networks.stop(), self.network_brokers.stop(), self.outgoing.stop());
         for task in self.announcing.into_iter().chain([self.deletions]) {
             // It fails only by a panic, which has been logged.
             _ = task.await;
@@ -158,7 +167,7 @@ fn outputs(context: &Context) -> anyhow::Result<Outputs> {
 async fn operations(
     context: &Context,
     pool: &Arc<Pool>,
-    authenticator: Arc<Authenticator>,
+    (authenticator, network_brokers): (Arc<Authenticator>, Arc<NetworkBrokers>),
     (output, outgoing, outputs): (Arc<dyn Output>, Arc<Outgoing>, Arc<Outputs>),
 ) -> anyhow::Result<Operations> {
     let payloads = Arc::new(Payloads::new(pool.clone(), &context.settings.handler)?);
@@ -171,6 +180,7 @@ async fn operations(
         access: access.clone(),
         applications: applications.clone(),
         devices: devices.clone(),
+        network_brokers: network_brokers.clone(),
         output: output.clone(),
         random: context.random.clone(),
         clock: context.clock.clone(),
@@ -194,7 +204,7 @@ async fn operations(
         uplinks: Arc::new(Uplinks { applications, devices, payloads, output }),
         downlinks,
         joins,
-        network_brokers: context.settings.handler.network_brokers.clone(),
+        network_brokers,
         announcer: None,
         addresses: Addresses::new(context.settings.handler.prefixes.clone(), context.random.clone()),
         component,
@@ -219,38 +229,80 @@ fn network_events(operations: &Operations, output: Arc<dyn Output>, outgoing: Ar
     })
 }
 
+/// Takes uplinks of network brokers, on the same stores as the operations.
+fn uplink_receiver(operations: &Operations, output: Arc<dyn Output>, outgoing: Arc<Outgoing>) -> UplinkReceiver {
+    UplinkReceiver {
+        devices: operations.devices.clone(),
+        uplinks: operations.uplinks.clone(),
+        outgoing,
+        output,
+        traffic: operations.component.traffic.clone(),
+        clock: operations.clock.clone(),
+        progress: Progress::default(),
+    }
+}
+
+fn discovery_client(context: &Context) -> anyhow::Result<DiscoveryClient> {
+    let certificate = context.tls.as_ref().map(Tls::certificate_pem).unwrap_or_default();
+    Ok(DiscoveryClient::connect(&context.settings.client.discovery_address, &Trust::announced(certificate))?)
+}
+
+/// The network brokers that this handler trusts, and how it calls them.
+fn network_brokers(
+    context: &Context,
+    discovery: DiscoveryClient,
+    listeners: &Listeners,
+) -> anyhow::Result<NetworkBrokers> {
+    let (identity, clock) = (context.handler_identity()?, context.clock.clone());
+    let id = context.settings.handler.id.clone();
+    let caller = CallingComponent {
+        id: id.clone(),
+        service: ServiceName::Handler,
+        version: service_version(),
+        net_address: public_address(context, listeners, 0)?,
+        sign: Arc::new(move || identity.token(&id, clock.now())),
+    };
+    let (ids, clock) = (context.settings.handler.network_brokers.clone(), context.clock.clone());
+    Ok(NetworkBrokers { ids, discovery, caller, clock })
+}
+
+/// Where others reach a listener, counted from 0.
+fn public_address(context: &Context, listeners: &Listeners, number: usize) -> anyhow::Result<String> {
+    let port = listeners.addresses().get(number).context("the handler has no listener")?.port();
+    Ok(format!("{}:{port}", context.settings.announce_host))
+}
+
+/// What this handler announces to the discovery service.
+fn announcement(context: &Context, listeners: &Listeners, mqtt: SocketAddr) -> anyhow::Result<Announcement> {
+    let settings = &context.settings;
+    Ok(Announcement {
+        id: settings.handler.id.to_string(),
+        service_name: ServiceName::Handler.to_string(),
+        service_version: service_version(),
+        description: settings.handler.description.clone(),
+        net_address: public_address(context, listeners, 0)?,
+        api_address: format!("http://{}", public_address(context, listeners, 1)?),
+        mqtt_address: format!("{}:{}", settings.announce_host, mqtt.port()),
+        certificate: context.tls.as_ref().map(Tls::certificate_pem).unwrap_or_default().to_owned(),
+        public_key: context.handler_identity()?.public_key_pem().to_owned(),
+        ..Default::default()
+    })
+}
+
 /// Announces this handler to the discovery service; `None` without a token to do so.
 fn announcer(
     context: &Context,
     token: Arc<ComponentToken>,
-    listeners: &Listeners,
-    mqtt: SocketAddr,
-) -> anyhow::Result<Option<Announcer>> {
+    discovery: DiscoveryClient,
+    announcement: Announcement,
+) -> Option<Announcer> {
     if token.current().is_none() {
         tracing::warn!(
             "this handler does not announce itself: set handler.token_file to the handler.token in the account service's data directory"
         );
-        return Ok(None);
+        return None;
     }
-    let settings = &context.settings;
-    let certificate = context.tls.as_ref().map(Tls::certificate_pem).unwrap_or_default();
-    let discovery = DiscoveryClient::connect(&settings.client.discovery_address, &Trust::announced(certificate))?;
-    let listening = listeners.addresses();
-    let port = |number: usize| listening.get(number).map(SocketAddr::port).context("the handler has no listener");
-    let (host, id) = (&settings.announce_host, &settings.handler.id);
-    let announcement = api::discovery::Announcement {
-        id: id.to_string(),
-        service_name: ServiceName::Handler.to_string(),
-        service_version: service_version(),
-        description: settings.handler.description.clone(),
-        net_address: format!("{host}:{}", port(0)?),
-        api_address: format!("http://{host}:{}", port(1)?),
-        mqtt_address: format!("{host}:{}", mqtt.port()),
-        certificate: certificate.to_owned(),
-        public_key: context.handler_identity()?.public_key_pem().to_owned(),
-        ..Default::default()
-    };
-    Ok(Some(Announcer::new(discovery, id.clone(), token, announcement)))
+    Some(Announcer::new(discovery, context.settings.handler.id.clone(), token, announcement))
 }
 
 /// Version, commit and build date in the format of v2; a build may leave the last two unknown.

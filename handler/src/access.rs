@@ -5,7 +5,9 @@ pub(crate) mod rate_limit;
 use std::sync::Arc;
 
 use server::auth::{Authenticator, Caller, Purpose};
-use types::{AccessKey, AppId, ApplicationRight, Claims, ComponentId, Credential, Kind, Kinded, Scope, ServiceName};
+use types::{
+    AccessKey, AppId, ApplicationRight, Claims, ComponentId, Credential, Kind, Kinded, Scope, Secret, ServiceName,
+};
 
 pub use self::rate_limit::{RateLimiter, RateLimits};
 use crate::Error;
@@ -57,6 +59,11 @@ impl Access {
             Err(error) if error.kind() == Kind::Unauthenticated => Err(Error::invalid("Application", error)),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// A token with which others can be called in the name of a caller that was allowed.
+    pub(crate) async fn token(&self, app_id: &AppId, credential: &Credential) -> Result<Secret, Error> {
+        Ok(self.authenticator.token_for(app_id, credential).await?)
     }
 
     pub(crate) async fn allow_network_broker(&self, caller: Caller, brokers: &[ComponentId]) -> Result<(), Error> {

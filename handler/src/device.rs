@@ -5,8 +5,10 @@ mod change;
 mod devices;
 mod eui_claim;
 mod find;
+mod frame_counters;
 mod model;
 mod record;
+mod sender;
 mod session;
 mod validation;
 
@@ -19,6 +21,7 @@ pub use self::{
 pub(crate) use self::{
     devices::DEVICE_PAGE_MAX,
     record::dev_eui,
+    sender::Sender,
     session::{Nonces, Session},
     validation::attributes_of,
 };

@@ -8,6 +8,7 @@ mod device_queue;
 mod outgoing;
 mod queue;
 mod receiver;
+mod response;
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use server::usage::Usage;
 use types::{AppId, Clock, DevId, Downlink, DownlinkEvent, Kind, Kinded};
 
 use self::device_queue::Schedule;
+pub(crate) use self::response::{Response, SentFrame};
 pub use self::{
     outgoing::{Network, Networks, Outgoing},
     receiver::DownlinkReceiver,

@@ -80,12 +80,38 @@ pub enum Error {
     /// The caller is not a network broker that this handler trusts.
     #[error("permission denied: only network brokers listed in the setting `handler.brokers` may send join requests")]
     NetworkBrokerDenied,
+    /// A network broker has signed its own token, and there is no key to verify it with.
+    #[error(
+        "permission denied: network broker `{0}` has announced no public key to discovery, so its own token cannot be \
+         verified"
+    )]
+    NetworkBrokerKey(types::ComponentId),
+    /// The discovery service cannot be asked for the key of a network broker.
+    #[error("the discovery service cannot be asked for the key of the network broker: try again later")]
+    Discovery(#[source] client::Error),
+    /// A network broker did not register or delete a device.
+    #[error("network broker `{id}` did not change the device: {reason}")]
+    NetworkBroker {
+        /// The network broker.
+        id: types::ComponentId,
+        /// Why.
+        reason: client::Error,
+    },
     /// A device that joins has no AppKey.
     #[error("AppKey for device {0} not found")]
     NoAppKey(DevId),
     /// A join request was not signed with the device's AppKey.
     #[error("device that validates MIC not found")]
     WrongMic,
+    /// A device has not been activated, so it has no keys for its frames.
+    #[error("session keys of device {0} not found")]
+    NoSession(DevId),
+    /// An uplink was not signed with the device's NwkSKey.
+    #[error("Uplink not valid: its MIC is not made with the NwkSKey of the device")]
+    UplinkMic,
+    /// The connection over which a downlink should leave has ended, or too many downlinks wait there.
+    #[error("the network broker takes no downlinks now: the downlink waits for the next uplink")]
+    NetworkBrokerGone,
     /// Unexpected failure in the crypto library.
     #[error("cannot {0}")]
     Crypto(&'static str),
@@ -164,15 +190,21 @@ impl Kinded for Error {
     fn kind(&self) -> Kind {
         match self {
             Self::Function(error) if error.failure.kind == runtime::FailureKind::Broken => Kind::Internal,
-            Self::Invalid { .. } | Self::Id(_) | Self::Function(_) => Kind::Invalid,
-            Self::NotFound { .. } | Self::NoAppKey(_) | Self::WrongMic => Kind::NotFound,
+            Self::Invalid { .. } | Self::Id(_) | Self::Function(_) | Self::UplinkMic => Kind::Invalid,
+            Self::NotFound { .. } | Self::NoAppKey(_) | Self::NoSession(_) | Self::WrongMic => Kind::NotFound,
             Self::AlreadyExists { .. } => Kind::AlreadyExists,
             Self::Conflict(_) | Self::HandingOver(_) => Kind::Conflict,
-            Self::Busy(_) | Self::DownlinksBusy | Self::Unidentified { .. } => Kind::Unavailable,
+            Self::Busy(_) | Self::DownlinksBusy | Self::Unidentified { .. } | Self::NetworkBrokerGone => {
+                Kind::Unavailable
+            }
             Self::RateLimited { .. } => Kind::Exhausted,
             Self::Auth(error) => error.kind(),
             Self::Output(error) => error.kind(),
-            Self::Denied { .. } | Self::ComponentDenied(_) | Self::NetworkBrokerDenied => Kind::Denied,
+            Self::NetworkBroker { reason, .. } => reason.kind(),
+            Self::Discovery(_) => Kind::Unavailable,
+            Self::Denied { .. } | Self::ComponentDenied(_) | Self::NetworkBrokerDenied | Self::NetworkBrokerKey(_) => {
+                Kind::Denied
+            }
             Self::Store(error) if error.kind() == store::ErrorKind::Unavailable => Kind::Unavailable,
             Self::Store(error) if error.kind() == store::ErrorKind::TooLarge => Kind::TooLarge,
             Self::Seal(_) | Self::Store(_) | Self::FunctionsMissing(_) | Self::Record(_) | Self::Crypto(_) => {

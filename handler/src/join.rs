@@ -9,7 +9,8 @@ mod frame;
 use std::{collections::BTreeSet, sync::Arc};
 
 use types::{
-    Activation, AppId, AppKey, AppNonce, ApplicationRight, Clock, DevId, Kind, Kinded, Metadata, NwkSKey, Random,
+    AccessKey, Activation, AppId, AppKey, AppNonce, ApplicationRight, Clock, Credential, DevId, Kind, Kinded, Metadata,
+    NwkSKey, Random,
 };
 
 pub(crate) use self::frame::{JoinAccept, JoinRequest};
@@ -19,6 +20,7 @@ use crate::{
     application::Applications,
     device::{Device, Devices, Nonces, Session},
     metrics,
+    network_broker::NetworkBrokers,
     output::{Event, Kept, Message, Output},
 };
 
@@ -35,6 +37,8 @@ pub struct Joins {
     pub applications: Applications,
     /// The devices.
     pub devices: Devices,
+    /// The network brokers, whose network servers need to know devices that register on join.
+    pub network_brokers: Arc<NetworkBrokers>,
     /// Where events go.
     pub output: Arc<dyn Output>,
     /// Chooses application nonces.
@@ -133,7 +137,11 @@ impl Joins {
         if let Some(dev_id) = self.devices.find_by_euis(&new).await? {
             return self.devices.get(&new.app_id, &dev_id).await;
         }
-        self.allow_registration(&new.app_id).await?;
+        let key = self.allow_registration(&new.app_id).await?;
+        if !self.network_brokers.is_empty() {
+            let token = self.access.token(&new.app_id, &Credential::Key(key)).await?;
+            self.network_brokers.set_device(&token, &new, None).await?;
+        }
         match self.devices.create(new.clone()).await {
             Ok(()) => {
                 self.publish(&new.app_id, &new.dev_id, Event::Create(None)).wait().await?;
@@ -148,11 +156,12 @@ impl Joins {
         }
     }
 
-    async fn allow_registration(&self, app_id: &AppId) -> Result<(), Error> {
+    async fn allow_registration(&self, app_id: &AppId) -> Result<AccessKey, Error> {
         let key = self.applications.summary(app_id).await?.register_on_join_access_key.ok_or_else(|| {
             Error::invalid("Application", "Does not have Access Key configured for device registration on join")
         })?;
-        self.access.allow_key(key, app_id, ApplicationRight::Devices).await
+        self.access.allow_key(key.clone(), app_id, ApplicationRight::Devices).await?;
+        Ok(key)
     }
 
     /// Tells the application about an error that it can do something about; outages are for the operator.

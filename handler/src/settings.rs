@@ -25,8 +25,8 @@ pub struct Settings {
     /// copy `handler.token` from its data directory. Defaults to `handler.token` in the handler's own data directory;
     /// without a token nothing is announced.
     pub token_file: Option<PathBuf>,
-    /// The component ids of the network brokers that may send join requests. Empty by default, because every user of
-    /// the account service may register a component.
+    /// The component ids of the network brokers of The Things Network v2 from which uplinks and join requests are taken.
+    /// Empty by default, because every user of the account service may register a component.
     #[schemars(with = "Vec<String>")]
     #[serde(rename = "brokers")]
     pub network_brokers: Vec<ComponentId>,

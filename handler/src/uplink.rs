@@ -1,4 +1,4 @@
-//! The path of an uplink: receive, look up, decrypt, decode (which also converts and validates), publish.
+//! The path of an uplink: receive, look up, decode (which also converts and validates), publish.
 
 mod frame;
 mod message;
@@ -45,7 +45,7 @@ impl Uplinks {
 
     async fn process(&self, frame: Frame, usage: &Usage) -> Result<Cost, Error> {
         let (application, device) = self.look_up(&frame).await?;
-        let payload = frame.decrypt(&device);
+        let payload = frame.into_payload(&device);
         let decoded = self.decode(&application, &payload, Run { priority: Priority::Live, usage }).await?;
         let cost = decoded.cost;
         let is_valid = decoded.validity != Validity::Invalid;

@@ -57,7 +57,7 @@ async fn a_device_joins_and_events_are_published() {
     let gateway = json!({"gtw_id": "gateway-1", "time": "", "channel": 0, "rssi": 0.0, "snr": 0.0, "rf_chain": 0});
     let metadata = json!({
         "time": "2017-01-17T14:47:09.74Z", "frequency": 868.1, "modulation": "LORA", "data_rate": "SF7BW125",
-        "coding_rate": "4/5", "gateways": [gateway],
+        "airtime": 61_696_000, "coding_rate": "4/5", "gateways": [gateway],
     });
     let expected = json!({"app_eui": APP_EUI, "dev_eui": DEV_EUI, "dev_addr": DEV_ADDR, "metadata": metadata});
     assert_eq!(next(&mut listener).await, ("dev-1/events/activations".to_owned(), expected));

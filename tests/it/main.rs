@@ -31,6 +31,7 @@ mod login;
 mod malformed_input;
 mod mqtt_access;
 mod mqtt_sessions;
+mod network_brokers;
 mod networks;
 mod openapi;
 mod operator;

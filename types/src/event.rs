@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AppEui, DevAddr, DevEui, Downlink, Metadata, SentDownlink, Timestamp};
+use crate::{AppEui, DevAddr, DevEui, Downlink, Metadata, SentDownlink, Timestamp, message::base64_or_null};
 
 /// The payload of `…/events/up/errors`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,6 +66,9 @@ pub struct DownlinkEvent {
 /// The payload of `…/events/down/sent`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DownlinkSentEvent {
+    /// The whole frame, encrypted; base64 in JSON. `None` if the network does not show it.
+    #[serde(default, with = "base64_or_null", skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Vec<u8>>,
     /// The downlink.
     pub message: SentDownlink,
     /// The gateway that sent it; empty if unknown.
@@ -90,6 +93,9 @@ pub struct DownlinkConfig {
     /// For FSK, in bit/s.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub bit_rate: u32,
+    /// Time on air in nanoseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub airtime: u64,
     /// The downlink frame counter.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub counter: u32,

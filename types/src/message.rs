@@ -96,9 +96,18 @@ pub struct GatewayMetadata {
     /// The concentrator's counter in microseconds, which wraps around.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub timestamp: u32,
+    /// When the antenna received it, in nanoseconds within the second.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub fine_timestamp: u64,
+    /// The same, encrypted; base64 in JSON.
+    #[serde(default, with = "base64_or_null", skip_serializing_if = "Option::is_none")]
+    pub fine_timestamp_encrypted: Option<Vec<u8>>,
     /// RFC 3339, UTC; empty if unknown.
     #[serde(default)]
     pub time: String,
+    /// The antenna; a gateway with several has an entry for each.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub antenna: u32,
     /// The concentrator's channel.
     pub channel: u32,
     /// In dBm.
@@ -116,6 +125,12 @@ pub struct GatewayMetadata {
     /// In metres.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub altitude: i32,
+    /// In metres.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub location_accuracy: i32,
+    /// The source of the location: `gps`, `config`, `registry` or `ip_geolocation`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub location_source: String,
 }
 
 /// A downlink, as published on `<app_id>/devices/<dev_id>/down`, with either bytes or fields.
@@ -163,20 +178,20 @@ fn is_zero<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-mod base64_or_null {
+pub(crate) mod base64_or_null {
     //! Serializes bytes as base64, and `None` as null.
 
     use base64::{Engine, engine::general_purpose::STANDARD};
     use serde::{Deserialize, Deserializer, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(bytes: &Option<Vec<u8>>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(bytes: &Option<Vec<u8>>, serializer: S) -> Result<S::Ok, S::Error> {
         match bytes {
             Some(bytes) => serializer.serialize_str(&STANDARD.encode(bytes)),
             None => serializer.serialize_none(),
         }
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<u8>>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<u8>>, D::Error> {
         let text = Option::<String>::deserialize(deserializer)?;
         text.map(|text| crate::decode_base64(&text).map_err(serde::de::Error::custom)).transpose()
     }

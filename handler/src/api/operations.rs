@@ -12,7 +12,7 @@ use runtime::Priority;
 use server::auth::{Caller, Purpose};
 use server::status::ErrorChain;
 use tokio::time::{sleep, timeout};
-use types::{AppId, ApplicationRight, Clock, ComponentId, Credential, DevId, Downlink};
+use types::{AppId, ApplicationRight, Clock, Credential, DevId, Downlink, Secret};
 
 use crate::{
     Error,
@@ -23,6 +23,7 @@ use crate::{
     device::{Addresses, DEVICE_PAGE_MAX, Device, DevicePage, Devices},
     downlink::{Downlinks, Scheduled},
     join::{Activated, ActivationRequest, JoinRequest, Joins},
+    network_broker::NetworkBrokers,
     output::{Event, Message},
     payload::{Decoded, Encoded, Payload, Payloads, Run},
     status::Component,
@@ -51,7 +52,7 @@ pub struct Operations {
     /// Handles join requests.
     pub joins: Joins,
     /// The network brokers that may send join requests.
-    pub network_brokers: Vec<ComponentId>,
+    pub network_brokers: Arc<NetworkBrokers>,
     /// Announces applications to the discovery service; none if the handler runs without one.
     pub announcer: Option<Arc<Announcer>>,
     /// Chooses device addresses.
@@ -73,6 +74,9 @@ impl Operations {
             (&registered, &self.announcer, &caller.credential)
         {
             announcer.add_application(credential, app_id).await;
+            if let Ok(Some(token)) = self.token_for_network_brokers(Some(credential.clone()), app_id).await {
+                self.network_brokers.register_application(&token, app_id).await;
+            }
         }
         registered
     }
@@ -156,7 +160,12 @@ impl Operations {
     }
 
     pub(crate) async fn set_device(&self, caller: Caller, device: Device) -> Result<(), Error> {
+        let credential = caller.credential.clone();
         self.access.allow(caller, &device.app_id, &[ApplicationRight::Devices], Purpose::Change).await?;
+        if let Some(token) = self.token_for_network_brokers(credential, &device.app_id).await? {
+            let (device, before) = self.devices.preview(device.clone()).await?;
+            self.network_brokers.set_device(&token, &device, before.as_ref()).await?;
+        }
         let change = self.devices.set(device.clone()).await?;
         let event = change.event(&device, self.clock.now());
         self.publish(device.app_id, device.dev_id, event);
@@ -164,11 +173,28 @@ impl Operations {
     }
 
     pub(crate) async fn delete_device(&self, caller: Caller, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
+        let credential = caller.credential.clone();
         self.access.allow(caller, app_id, &[ApplicationRight::Devices], Purpose::Change).await?;
         self.applications.check_registered(app_id).await?;
+        if let Some(token) = self.token_for_network_brokers(credential, app_id).await? {
+            let device = self.devices.get(app_id, dev_id).await?;
+            self.network_brokers.delete_device(&token, &device).await?;
+        }
         self.devices.delete(app_id, dev_id).await?;
         self.publish(app_id.clone(), dev_id.clone(), Event::Delete);
         Ok(())
+    }
+
+    /// The token with which network brokers are called in the caller's name; none if there are no network brokers.
+    async fn token_for_network_brokers(
+        &self,
+        credential: Option<Credential>,
+        app_id: &AppId,
+    ) -> Result<Option<Secret>, Error> {
+        match credential.filter(|_| !self.network_brokers.is_empty()) {
+            Some(credential) => self.access.token(app_id, &credential).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     fn publish(&self, app_id: AppId, dev_id: DevId, event: Event) {
@@ -289,12 +315,12 @@ impl Operations {
         dev_id: &DevId,
         request: &JoinRequest,
     ) -> Result<Vec<u8>, Error> {
-        self.access.allow_network_broker(caller, &self.network_brokers).await?;
+        self.network_brokers.allow(&self.access, caller).await?;
         self.joins.challenge(app_id, dev_id, request).await
     }
 
     pub(crate) async fn activate(&self, caller: Caller, request: ActivationRequest) -> Result<Activated, Error> {
-        self.access.allow_network_broker(caller, &self.network_brokers).await?;
+        self.network_brokers.allow(&self.access, caller).await?;
         let activated = self.joins.handle(request).await?;
         self.component.traffic.activations.mark(self.clock.now());
         Ok(activated)

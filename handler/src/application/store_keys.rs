@@ -80,6 +80,11 @@ pub(crate) fn sent_downlinks(app_id: &AppId, dev_id: &DevId) -> Result<Key, Erro
     key(app_id, &format!("sent/{dev_id}"))
 }
 
+/// The counters of a device whose frames the handler opens.
+pub(crate) fn frame_counters(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
+    key(app_id, &format!("frame-counters/{dev_id}"))
+}
+
 /// Names the process that hands over the next downlink of a device.
 pub(crate) fn downlink_claim(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
     key(app_id, &format!("handing-over/{dev_id}"))

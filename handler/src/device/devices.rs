@@ -6,7 +6,7 @@ use bytes::Bytes;
 use store::{Batch, Commit, Entry, Key, Store};
 use types::{AppId, Clock, DevId};
 
-use super::{change::Change, model::Device, record};
+use super::{change::Change, frame_counters, model::Device, record};
 use crate::{
     Error,
     application::{ApplicationSummary, eui_holder, store_keys},
@@ -52,8 +52,18 @@ impl Devices {
 
     /// Gets a device; [`Error::NotFound`] if it or its application does not exist.
     pub async fn get(&self, app_id: &AppId, dev_id: &DevId) -> Result<Device, Error> {
-        let (_, device) = self.records(app_id, dev_id).await?;
-        let device = record::read(&self.sealer, &device)?;
+        let keys = [
+            store_keys::summary(app_id)?,
+            store_keys::device(app_id, dev_id)?,
+            store_keys::frame_counters(app_id, dev_id)?,
+        ];
+        let [summary, device, counters] = self.store.get_array(&keys).await?;
+        summary.ok_or_else(|| Error::application_not_found(app_id))?;
+        let device = device.ok_or_else(|| Error::device_not_found(app_id, dev_id))?;
+        let mut device = record::read(&self.sealer, &device.value)?;
+        if let Some(counters) = frame_counters::read(counters.as_ref())? {
+            counters.update(&mut device);
+        }
         self.adopt(&device).await;
         Ok(device)
     }
@@ -103,6 +113,21 @@ impl Devices {
         }
     }
 
+    /// A device as [`Self::set`] would store it, and the one that it would replace; [`Error::Invalid`] if it breaks a
+    /// rule.
+    pub(crate) async fn preview(&self, mut device: Device) -> Result<(Device, Option<Device>), Error> {
+        device.check()?;
+        let before = match self.get(&device.app_id, &device.dev_id).await {
+            Ok(before) => Some(before),
+            Err(Error::NotFound { what: "Device", .. }) => None,
+            Err(error) => return Err(error),
+        };
+        if let Some(before) = &before {
+            device.fill_from(&before.lorawan);
+        }
+        Ok((device, before))
+    }
+
     /// Creates or replaces a device; [`Error::NotFound`] if its application is not registered.
     pub async fn set(&self, device: Device) -> Result<Change, Error> {
         self.put(device, IfExists::Replace).await
@@ -126,16 +151,24 @@ impl Devices {
     async fn try_put(&self, mut device: Device, if_exists: IfExists) -> Result<Option<Change>, Error> {
         let (app_id, dev_id) = (&device.app_id, &device.dev_id);
         let (summary_key, key) = (store_keys::summary(app_id)?, store_keys::device(app_id, dev_id)?);
-        let keys: Vec<Key> = [summary_key, key.clone()].into_iter().chain(eui_key(&device)?).collect();
+        let counters_key = store_keys::frame_counters(app_id, dev_id)?;
+        let keys = [summary_key, key.clone(), counters_key.clone()];
+        let keys: Vec<Key> = keys.into_iter().chain(eui_key(&device)?).collect();
         let mut found = self.store.get(&keys).await?.into_iter();
         let application = found.next().flatten().ok_or_else(|| Error::application_not_found(app_id))?;
-        let (stored, eui_holder) = (found.next().flatten(), found.next().flatten());
+        let (stored, counters) = (found.next().flatten(), found.next().flatten());
+        let eui_holder = found.next().flatten();
         if stored.is_some() && if_exists == IfExists::Fail {
             return Err(Error::already_exists("Device", format_args!("{app_id}:{dev_id}")));
         }
         // A device must not outlive its application.
         let mut batch = Batch::new().expect(application.key, application.version).expect_entry(&key, stored.as_ref());
-        let old = stored.map(|stored| record::read(&self.sealer, &stored.value)).transpose()?;
+        let mut old = stored.map(|stored| record::read(&self.sealer, &stored.value)).transpose()?;
+        if let (Some(old), Some(counters)) = (&mut old, frame_counters::read(counters.as_ref())?) {
+            counters.update(old);
+            // The counters of the request count from now on.
+            batch = batch.delete(counters_key);
+        }
         if let Some(old) = &old {
             device.fill_from(&old.lorawan);
             if old.lorawan.app_key != device.lorawan.app_key {
@@ -168,6 +201,7 @@ impl Devices {
             .expect(key.clone(), version)
             .delete(key)
             .delete(store_keys::nonces(app_id, dev_id)?)
+            .delete(store_keys::frame_counters(app_id, dev_id)?)
             .delete(store_keys::downlinks(app_id, dev_id)?)
             .delete(store_keys::sent_downlinks(app_id, dev_id)?);
         let eui_keys = Vec::from_iter(eui_key(&device)?);

@@ -67,7 +67,8 @@ impl Devices {
             .expect(key.clone(), entry.version)
             .expect_entry(&nonces_key, used.as_ref())
             .put(key, record::write(&self.sealer, &device)?)
-            .put(nonces_key, serde_json::to_vec(&nonces)?);
+            .put(nonces_key, serde_json::to_vec(&nonces)?)
+            .delete(store_keys::frame_counters(app_id, dev_id)?);
         Ok((self.store.commit(batch).await? == Commit::Done).then_some((device, session)))
     }
 

@@ -68,7 +68,7 @@ pub struct Outgoing {
     pub(super) queues: Queues,
     store: Arc<dyn Store>,
     output: Arc<dyn Output>,
-    clock: Arc<dyn Clock>,
+    pub(super) clock: Arc<dyn Clock>,
     /// Set once the networks are there, which report to [`Self::report`].
     lanes: OnceLock<BTreeMap<AppId, Lanes>>,
     hasher: RandomState,
@@ -274,7 +274,7 @@ impl Outgoing {
         self.lanes.get()?.get(app_id)?.get(self.hasher.hash_one(dev_id) as usize % LANES)
     }
 
-    fn publish(&self, app_id: &AppId, dev_id: &DevId, event: Event) -> Kept {
+    pub(super) fn publish(&self, app_id: &AppId, dev_id: &DevId, event: Event) -> Kept {
         self.output.publish(Message { app_id: app_id.clone(), dev_id: dev_id.clone(), event })
     }
 }
@@ -314,7 +314,7 @@ fn event(
         (_, None) => return None,
         (DownlinkOutcome::Sent { gateway_id, config }, Some(downlink)) => {
             let message = sent(app_id, dev_id, downlink);
-            Event::DownlinkSent(Box::new(DownlinkSentEvent { message, gateway_id, config, time }))
+            Event::DownlinkSent(Box::new(DownlinkSentEvent { payload: None, message, gateway_id, config, time }))
         }
         (DownlinkOutcome::NotAcknowledged, message) => {
             let error = "the device did not acknowledge the downlink, which is not sent again".to_owned();
@@ -324,7 +324,7 @@ fn event(
     })
 }
 
-fn sent(app_id: &AppId, dev_id: &DevId, downlink: Downlink) -> SentDownlink {
+pub(super) fn sent(app_id: &AppId, dev_id: &DevId, downlink: Downlink) -> SentDownlink {
     let Downlink { port, confirmed, payload_raw, .. } = downlink;
     SentDownlink { app_id: app_id.clone(), dev_id: dev_id.clone(), port, confirmed, payload_raw }
 }

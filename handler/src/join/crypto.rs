@@ -1,23 +1,13 @@
-//! The cryptography of LoRaWAN 1.0 joins: signatures, session keys, and the encryption of join accepts.
+//! The cryptography of LoRaWAN 1.0 joins: session keys, and the encryption of join accepts.
 
-use aws_lc_rs::{
-    cipher::{AES_128, DecryptingKey, DecryptionContext, EncryptingKey, UnboundCipherKey},
-    cmac,
-};
+use aws_lc_rs::cipher::{AES_128, DecryptingKey, DecryptionContext, UnboundCipherKey};
 use types::{AppKey, AppNonce, AppSKey, DevNonce, NetId, NwkSKey};
 use zeroize::Zeroizing;
 
-use crate::Error;
-
-pub(super) const MIC_BYTES: usize = 4;
-const BLOCK_BYTES: usize = 16;
-
-/// The message integrity code of a frame: the first bytes of its AES-CMAC.
-pub(super) fn mic(key: &AppKey, frame: &[u8]) -> Result<[u8; MIC_BYTES], Error> {
-    let tag = cmac::Key::new(cmac::AES_128, key.as_bytes()).and_then(|key| cmac::sign(&key, frame));
-    let tag = tag.map_err(|_| Error::Crypto("sign a frame"))?;
-    tag.as_ref().first_chunk().copied().ok_or(Error::Crypto("sign a frame"))
-}
+use crate::{
+    Error,
+    lorawan::crypto::{BLOCK_BYTES, encrypt_blocks},
+};
 
 /// Encrypts the content of a join accept, whose length is a multiple of 16 bytes.
 ///
@@ -47,16 +37,9 @@ pub(super) fn session_keys(
         for (target, byte) in block.iter_mut().zip(parts.concat()) {
             *target = byte;
         }
-        encrypt(key, &mut block).map(|()| *block)
+        encrypt_blocks(key.as_bytes(), &mut *block).map(|()| *block)
     };
     Ok((NwkSKey::new(derive(1)?), AppSKey::new(derive(2)?)))
-}
-
-fn encrypt(key: &AppKey, block: &mut [u8; BLOCK_BYTES]) -> Result<(), Error> {
-    let encrypted = UnboundCipherKey::new(&AES_128, key.as_bytes())
-        .and_then(EncryptingKey::ecb)
-        .and_then(|key| key.encrypt(block).map(drop));
-    encrypted.map_err(|_| Error::Crypto("derive the keys of a session"))
 }
 
 #[cfg(test)]

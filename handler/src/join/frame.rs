@@ -2,8 +2,11 @@
 
 use types::{AppEui, AppKey, AppNonce, DevAddr, DevEui, DevNonce, NetId};
 
-use super::crypto::{self, MIC_BYTES};
-use crate::Error;
+use super::crypto;
+use crate::{
+    Error,
+    lorawan::crypto::{MIC_BYTES, is_same_mic, mic},
+};
 
 const MHDR_JOIN_REQUEST: u8 = 0x00;
 const MHDR_JOIN_ACCEPT: u8 = 0x20;
@@ -51,12 +54,12 @@ impl JoinRequest {
 
     /// The frame as a device with this key would send it.
     pub(super) fn signed_with(&self, key: &AppKey) -> Result<Vec<u8>, Error> {
-        Ok([&self.signed[..], &crypto::mic(key, &self.signed)?].concat())
+        Ok([&self.signed[..], &mic(key.as_bytes(), &self.signed)?].concat())
     }
 
     pub(super) fn is_signed_with(&self, key: &AppKey) -> Result<bool, Error> {
-        let expected = crypto::mic(key, &self.signed)?;
-        Ok(aws_lc_rs::constant_time::verify_slices_are_equal(&expected, &self.mic).is_ok())
+        let expected = mic(key.as_bytes(), &self.signed)?;
+        Ok(is_same_mic(&expected, &self.mic))
     }
 }
 
@@ -81,7 +84,7 @@ impl JoinAccept {
         frame.extend(self.net_id.as_bytes().iter().rev());
         frame.extend(self.dev_addr.as_bytes().iter().rev());
         frame.extend(&self.settings);
-        frame.extend(crypto::mic(key, &frame)?);
+        frame.extend(mic(key.as_bytes(), &frame)?);
         crypto::encrypt_join_accept(key, &mut frame[1..])?;
         Ok(frame)
     }

@@ -11,8 +11,7 @@ use crate::{
 
 /// An uplink as it was received.
 ///
-/// So far every frame is plain: it is simulated, or its network has decrypted it. `decrypt` is where those of a network
-/// broker will be decrypted.
+/// Its payload is plain: the frame is simulated, or its network or `network_broker` has decrypted it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frame {
     /// The application that it claims to belong to.
@@ -29,6 +28,8 @@ pub struct Frame {
     pub counter: u32,
     /// Whether the device wants an acknowledgement.
     pub confirmed: bool,
+    /// Whether the device sent this counter before.
+    pub is_retry: bool,
     /// How it was received, as far as that is known.
     pub metadata: Metadata,
     /// Further members of the decoder's input, a JSON object; empty for none.
@@ -55,6 +56,7 @@ impl Frame {
             received,
             counter: 0,
             confirmed: false,
+            is_retry: false,
             metadata: Metadata::default(),
             extra: String::new(),
             warnings: Vec::new(),
@@ -73,17 +75,18 @@ impl Frame {
         check_length(&payload)?;
         let extra = variables.map(|variables| format!(r#"{{"variables":{variables}}}"#)).unwrap_or_default();
         let received = received.unwrap_or(now);
-        Ok(Self { app_id, dev_id, port, payload, received, counter, confirmed, metadata, extra, warnings })
+        // Networks drop what a device sends again.
+        let is_retry = false;
+        Ok(Self { app_id, dev_id, port, payload, received, counter, confirmed, is_retry, metadata, extra, warnings })
     }
 
-    pub(crate) fn decrypt(self, device: &Device) -> Payload {
+    pub(crate) fn into_payload(self, device: &Device) -> Payload {
         Payload {
             bytes: (self.port > 0).then_some(self.payload),
             port: self.port,
             counter: self.counter,
             confirmed: self.confirmed,
-            // Networks drop what a device sends again.
-            retry: false,
+            retry: self.is_retry,
             received: self.received,
             seed: seed(&device.app_id, &device.dev_id, self.counter),
             metadata: self.metadata,

@@ -143,7 +143,7 @@ fn unsigned(app_eui: &str, dev_eui: &str, dev_nonce: u16) -> Vec<u8> {
     frame
 }
 
-async fn component_token(network: &Network, username: &str, services: &str, id: &ComponentId) -> Secret {
+pub(crate) async fn component_token(network: &Network, username: &str, services: &str, id: &ComponentId) -> Secret {
     let base = &network.stack.settings().client.auth_server;
     let account = AccountClient::new(base).unwrap();
     let client = ClientCredentials { id: "airlock".parse().unwrap(), secret: Secret::default() };

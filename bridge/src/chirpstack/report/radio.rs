@@ -80,7 +80,7 @@ pub(super) fn config(tx: &TxInfo) -> DownlinkConfig {
         bit_rate: fsk.as_ref().map_or(0, |fsk| fsk.datarate),
         frequency: tx.frequency.into(),
         power: tx.power,
-        counter: 0,
+        ..DownlinkConfig::default()
     }
 }
 

@@ -1,21 +1,14 @@
 //! Parses join requests from network brokers, and writes the responses with the session.
 
-use api::{
-    broker::DeduplicatedDeviceActivationRequest,
-    gateway::RxMetadata,
-    lorawan::{self, Modulation},
-    protocol,
-};
-use types::{AppEui, DevEui, GatewayMetadata, Metadata, Timestamp};
+use api::{broker::DeduplicatedDeviceActivationRequest, lorawan, protocol};
+use types::{AppEui, DevEui};
 
 use super::{app_id, dev_id};
 use crate::{
     Error,
     join::{Activated, ActivationRequest, JoinAccept, JoinRequest},
+    network_broker::metadata,
 };
-
-/// Maximum number of gateways that an event names.
-const GATEWAYS_MAX: usize = 100;
 
 impl TryFrom<&DeduplicatedDeviceActivationRequest> for ActivationRequest {
     type Error = Error;
@@ -32,7 +25,12 @@ impl TryFrom<&DeduplicatedDeviceActivationRequest> for ActivationRequest {
             dev_id: dev_id(&message.dev_id)?,
             join_request,
             join_accept: template.map(|template| JoinAccept::parse(&template.payload)).transpose()?,
-            metadata: metadata(message),
+            metadata: metadata(
+                message.protocol_metadata.as_ref(),
+                &message.gateway_metadata,
+                message.server_time,
+                message.payload.len(),
+            ),
         })
     }
 }
@@ -49,49 +47,4 @@ impl Activated {
         };
         protocol::ActivationMetadata { protocol: Some(protocol::activation_metadata::Protocol::Lorawan(lorawan)) }
     }
-}
-
-fn metadata(message: &DeduplicatedDeviceActivationRequest) -> Metadata {
-    let lorawan = message.protocol_metadata.as_ref().and_then(|metadata| metadata.protocol.as_ref());
-    let gateways = &message.gateway_metadata;
-    let metadata = Metadata {
-        time: time(message.server_time),
-        frequency: gateways.first().map_or(0.0, |gateway| (gateway.frequency as f64 / 1e6) as f32),
-        gateways: gateways.iter().take(GATEWAYS_MAX).map(gateway).collect(),
-        ..Metadata::default()
-    };
-    let Some(protocol::rx_metadata::Protocol::Lorawan(lorawan)) = lorawan else { return metadata };
-    let modulation = match lorawan.modulation() {
-        Modulation::Lora => "LORA",
-        Modulation::Fsk => "FSK",
-    };
-    Metadata {
-        modulation: modulation.to_owned(),
-        data_rate: lorawan.data_rate.clone(),
-        bit_rate: lorawan.bit_rate,
-        coding_rate: lorawan.coding_rate.clone(),
-        ..metadata
-    }
-}
-
-fn gateway(gateway: &RxMetadata) -> GatewayMetadata {
-    let location = gateway.location.unwrap_or_default();
-    GatewayMetadata {
-        gtw_id: gateway.gateway_id.clone(),
-        gtw_trusted: gateway.gateway_trusted,
-        timestamp: gateway.timestamp,
-        time: time(gateway.time),
-        channel: gateway.channel,
-        rssi: gateway.rssi,
-        snr: gateway.snr,
-        rf_chain: gateway.rf_chain,
-        latitude: location.latitude,
-        longitude: location.longitude,
-        altitude: location.altitude,
-    }
-}
-
-/// Nanoseconds since 1970 as text; empty for zero, which means unknown.
-fn time(nanos: i64) -> String {
-    if nanos == 0 { String::new() } else { Timestamp::from_nanos(nanos).to_rfc3339() }
 }

@@ -1,0 +1,121 @@
+//! Downlinks in response to an uplink, for networks that leave the queue to the handler.
+
+use types::{AppId, DevId, Downlink, DownlinkConfig, DownlinkEvent, DownlinkOutcome, DownlinkSentEvent};
+
+use super::{
+    device_queue::{Heard, QueuedDownlink},
+    outgoing::{Outgoing, sent},
+    queue::{Reported, Waiting},
+};
+use crate::{Error, output::Event};
+
+/// The id under which such a downlink is noted. A device has at most one until its next uplink.
+const RESPONSE_ID: &str = "response";
+
+/// The downlink with which an uplink is answered.
+pub(crate) struct Response {
+    queued: QueuedDownlink,
+    /// Whether it was sent before.
+    is_repeated: bool,
+    /// Whether more is waiting for the device.
+    pub(crate) has_more: bool,
+}
+
+/// How a response was sent.
+pub(crate) struct SentFrame {
+    /// The whole frame, encrypted.
+    pub(crate) payload: Vec<u8>,
+    pub(crate) gateway_id: String,
+    pub(crate) config: DownlinkConfig,
+}
+
+impl Response {
+    /// What is sent.
+    pub(crate) fn downlink(&self) -> &Downlink {
+        &self.queued.downlink
+    }
+}
+
+impl Outgoing {
+    /// Ends the response to the uplink before this one. One that the device had to acknowledge, but did not, is sent
+    /// again.
+    pub(crate) async fn end_response(
+        &self,
+        app_id: &AppId,
+        dev_id: &DevId,
+        is_acknowledged: bool,
+    ) -> Result<(), Error> {
+        let Some(queued) = self.noted_response(app_id, dev_id).await? else { return Ok(()) };
+        let outcome = match (queued.downlink.confirmed, is_acknowledged) {
+            (false, _) => return self.queues.ended(app_id, dev_id, RESPONSE_ID).await,
+            (true, true) => DownlinkOutcome::Acknowledged,
+            (true, false) => DownlinkOutcome::NotAcknowledged,
+        };
+        self.report(app_id, dev_id, RESPONSE_ID, outcome).await
+    }
+
+    /// The response to a device that repeats an uplink; none if there was none.
+    pub(crate) async fn repeated_response(&self, app_id: &AppId, dev_id: &DevId) -> Result<Option<Response>, Error> {
+        let Some(queued) = self.noted_response(app_id, dev_id).await? else { return Ok(None) };
+        let has_more = !self.queues.list(app_id, dev_id).await?.is_empty();
+        Ok(Some(Response { queued, is_repeated: true, has_more }))
+    }
+
+    /// Whether anything waits for a device.
+    pub(crate) async fn is_waiting(&self, app_id: &AppId, dev_id: &DevId) -> Result<bool, Error> {
+        Ok(!self.queues.list(app_id, dev_id).await?.is_empty())
+    }
+
+    /// The first downlink that waits for a device. It stays claimed until [`Self::response_sent`] or
+    /// [`Self::give_up_response`].
+    pub(crate) async fn next_response(&self, app_id: &AppId, dev_id: &DevId) -> Result<Option<Response>, Error> {
+        let Some(Waiting { downlink, .. }) = self.queues.claim(app_id, dev_id).await? else { return Ok(None) };
+        let has_more = self.queues.list(app_id, dev_id).await?.len() > 1;
+        Ok(Some(Response { queued: downlink, is_repeated: false, has_more }))
+    }
+
+    /// Notes that a response was sent, and tells the application. One without a payload only answers the device.
+    pub(crate) async fn response_sent(
+        &self,
+        app_id: &AppId,
+        dev_id: &DevId,
+        response: Option<Response>,
+        SentFrame { payload, gateway_id, config }: SentFrame,
+    ) -> Result<(), Error> {
+        if let Some(response) = response.as_ref().filter(|response| !response.is_repeated) {
+            self.queues.taken(app_id, dev_id, &response.queued, (RESPONSE_ID, Heard::Answer)).await?;
+            self.queues.release(app_id, dev_id).await?;
+        }
+        let message = sent(app_id, dev_id, response.map(|response| response.queued.downlink).unwrap_or_default());
+        let (payload, time) = (Some(payload), Some(self.clock.now()));
+        let event = DownlinkSentEvent { payload, message, gateway_id, config, time };
+        self.publish(app_id, dev_id, Event::DownlinkSent(Box::new(event))).wait().await
+    }
+
+    /// Leaves a response in the queue, because it cannot be sent now.
+    pub(crate) async fn give_up_response(
+        &self,
+        app_id: &AppId,
+        dev_id: &DevId,
+        response: Option<&Response>,
+    ) -> Result<(), Error> {
+        match response {
+            Some(response) if !response.is_repeated => self.queues.release(app_id, dev_id).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Tells the application why what waits for a device cannot be sent now. It stays in the queue.
+    pub(crate) async fn response_failed(&self, app_id: &AppId, dev_id: &DevId, reason: String) -> Result<(), Error> {
+        let time = Some(self.clock.now());
+        let event = DownlinkEvent { error: Some(reason), time, ..DownlinkEvent::default() };
+        self.publish(app_id, dev_id, Event::DownlinkError(event)).wait().await
+    }
+
+    async fn noted_response(&self, app_id: &AppId, dev_id: &DevId) -> Result<Option<QueuedDownlink>, Error> {
+        Ok(match self.queues.reported(app_id, dev_id, RESPONSE_ID).await? {
+            Reported::Found(queued) => Some(queued),
+            Reported::Leaving(_) | Reported::NotYet | Reported::Unknown => None,
+        })
+    }
+}

@@ -1,0 +1,63 @@
+//! The network brokers of The Things Network v2, from which uplinks come and through which downlinks leave.
+//!
+//! The handler trusts those in the setting `handler.brokers`, and finds them in discovery.
+
+mod caller;
+mod connection;
+mod metadata;
+mod receiver;
+mod registration;
+mod response;
+mod turns;
+
+use std::sync::Arc;
+
+use client::{discovery::DiscoveryClient, network_broker::CallingComponent};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use types::{Clock, ComponentId};
+
+use self::connection::Connection;
+pub(crate) use self::metadata::metadata;
+pub use self::receiver::{Progress, UplinkReceiver};
+
+/// The network brokers that this handler trusts.
+pub struct NetworkBrokers {
+    /// Their ids.
+    pub ids: Vec<ComponentId>,
+    /// Knows their addresses and keys.
+    pub discovery: DiscoveryClient,
+    /// This handler, as it calls them.
+    pub caller: CallingComponent,
+    /// The time of a call.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// The subscriptions to the uplinks of network brokers.
+pub struct Subscriptions {
+    receiver: Arc<UplinkReceiver>,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl NetworkBrokers {
+    /// Subscribes to the uplinks of all network brokers, and stays subscribed.
+    pub fn subscribe(self: &Arc<Self>, receiver: Arc<UplinkReceiver>) -> Subscriptions {
+        let subscriptions = Subscriptions { receiver, stop: CancellationToken::new(), tasks: TaskTracker::new() };
+        for id in &self.ids {
+            let connection = Connection::new(id.clone(), self.clone(), subscriptions.receiver.clone());
+            let running = async move { connection.run().await };
+            subscriptions.tasks.spawn(subscriptions.stop.clone().run_until_cancelled_owned(running));
+        }
+        subscriptions
+    }
+}
+
+impl Subscriptions {
+    /// Takes no more uplinks, and finishes those in progress.
+    pub async fn stop(&self) {
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.receiver.finish().await;
+    }
+}

@@ -1,0 +1,106 @@
+//! Applications and devices in the network servers behind network brokers.
+//!
+//! A network broker that has not announced itself has no network server to tell.
+
+use api::lorawan;
+use client::network_broker::NetworkBrokerClient;
+use server::status::ErrorChain;
+use types::{AppId, ComponentId, Kind, Kinded, Secret, ServiceName};
+
+use super::NetworkBrokers;
+use crate::{Error, device::Device};
+
+/// What v2 sets when a device has none.
+const CONSTRAINTS_DEFAULT: &str = "local";
+
+impl NetworkBrokers {
+    /// Whether there may be any.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// Says that this handler handles an application. Failures are only logged: network brokers also find it in
+    /// discovery.
+    pub(crate) async fn register_application(&self, token: &Secret, app_id: &AppId) {
+        for id in &self.ids {
+            let registered = match self.client(id).await {
+                Ok(Some(client)) => client.register_application(token, app_id).await,
+                Ok(None) => continue,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = registered {
+                let error = ErrorChain(&error);
+                tracing::warn!(%id, %app_id, %error, "cannot register an application with a network broker");
+            }
+        }
+    }
+
+    /// Creates or changes a device in the network servers. If it had other EUIs before, those are deleted.
+    pub(crate) async fn set_device(
+        &self,
+        token: &Secret,
+        device: &Device,
+        before: Option<&Device>,
+    ) -> Result<(), Error> {
+        if let Some(before) = before.filter(|before| euis(before) != euis(device)) {
+            self.delete_device(token, before).await?;
+        }
+        let message = message(device);
+        for id in &self.ids {
+            if let Some(client) = self.client(id).await.map_err(|error| failed(id, error))? {
+                client.set_device(token, &message).await.map_err(|error| failed(id, error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes a device in the network servers; it is no error if one does not know it.
+    pub(crate) async fn delete_device(&self, token: &Secret, device: &Device) -> Result<(), Error> {
+        let (app_eui, dev_eui) = euis(device);
+        for id in &self.ids {
+            if let Some(client) = self.client(id).await.map_err(|error| failed(id, error))? {
+                match client.delete_device(token, app_eui, dev_eui).await {
+                    Err(error) if error.kind() != Kind::NotFound => return Err(failed(id, error)),
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A client of a network broker; none if it has not announced itself.
+    async fn client(&self, id: &ComponentId) -> client::Result<Option<NetworkBrokerClient>> {
+        match self.discovery.get(ServiceName::Broker, id).await {
+            Ok(announcement) => NetworkBrokerClient::connect(&announcement, self.caller.clone()).map(Some),
+            Err(error) if error.kind() == Kind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn euis(device: &Device) -> (types::AppEui, types::DevEui) {
+    (device.lorawan.app_eui, device.lorawan.dev_eui)
+}
+
+fn failed(id: &ComponentId, reason: client::Error) -> Error {
+    Error::NetworkBroker { id: id.clone(), reason }
+}
+
+/// What a network server needs to know: everything but the keys with which it could read payloads.
+fn message(Device { app_id, dev_id, lorawan, .. }: &Device) -> lorawan::Device {
+    let constraints = Some(lorawan.activation_constraints.as_str()).filter(|constraints| !constraints.is_empty());
+    lorawan::Device {
+        app_eui: lorawan.app_eui.as_bytes().to_vec(),
+        dev_eui: lorawan.dev_eui.as_bytes().to_vec(),
+        app_id: app_id.to_string(),
+        dev_id: dev_id.to_string(),
+        dev_addr: lorawan.dev_addr.map(|addr| addr.as_bytes().to_vec()).unwrap_or_default(),
+        nwk_s_key: lorawan.nwk_s_key.as_ref().map(|key| key.as_bytes().to_vec()).unwrap_or_default(),
+        f_cnt_up: lorawan.f_cnt_up,
+        f_cnt_down: lorawan.f_cnt_down,
+        disable_f_cnt_check: lorawan.disable_f_cnt_check,
+        uses32_bit_f_cnt: lorawan.uses32_bit_f_cnt,
+        activation_constraints: constraints.unwrap_or(CONSTRAINTS_DEFAULT).to_owned(),
+        ..lorawan::Device::default()
+    }
+}

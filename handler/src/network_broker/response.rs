@@ -1,0 +1,107 @@
+//! The downlink in response to an uplink, made from the template of the network server.
+
+use std::time::Duration;
+
+use api::broker::{DownlinkMessage, DownlinkOption};
+use tokio::{sync::mpsc, time::sleep};
+
+use super::metadata;
+use crate::{
+    Error,
+    device::Device,
+    downlink::{Outgoing, Response, SentFrame},
+    lorawan::{DownlinkFrame, FramePayload, SessionKeys},
+};
+
+/// How long an application has to answer an uplink before the device is answered.
+const ANSWER_WAIT: Duration = Duration::from_millis(100);
+/// The text of v2.
+const NO_GATEWAYS: &str = "No gateways available for downlink";
+
+/// What the network prepared as a response; nothing if no gateway can send one.
+pub(super) struct Template {
+    pub(super) message: Option<DownlinkMessage>,
+    /// Where the response goes.
+    pub(super) replies: mpsc::Sender<DownlinkMessage>,
+}
+
+/// A template that can be sent.
+struct Prepared {
+    message: DownlinkMessage,
+    option: DownlinkOption,
+    frame: DownlinkFrame,
+}
+
+impl Template {
+    /// The frame counter of downlinks after this response.
+    pub(super) fn f_cnt_after(&self) -> Option<u32> {
+        let prepared = Prepared::parse(self.message.clone()?).ok()??;
+        Some(prepared.frame.f_cnt().wrapping_add(1))
+    }
+
+    /// Sends what waits for the device, or else what the network itself has to say; returns whether anything was sent.
+    pub(super) async fn respond(self, outgoing: &Outgoing, device: &Device, is_retry: bool) -> Result<bool, Error> {
+        let Device { app_id, dev_id, .. } = device;
+        let repeated = match is_retry {
+            true => outgoing.repeated_response(app_id, dev_id).await?,
+            false => None,
+        };
+        if repeated.is_none() {
+            sleep(ANSWER_WAIT).await;
+        }
+        let Some(prepared) = self.message.map(Prepared::parse).transpose()?.flatten() else {
+            if repeated.is_some() || outgoing.is_waiting(app_id, dev_id).await? {
+                outgoing.response_failed(app_id, dev_id, NO_GATEWAYS.to_owned()).await?;
+            }
+            return Ok(false);
+        };
+        let response = match repeated {
+            Some(response) => Some(response),
+            None => outgoing.next_response(app_id, dev_id).await?,
+        };
+        if response.is_none() && !prepared.frame.is_needed() {
+            return Ok(false);
+        }
+        match prepared.send(device, response.as_ref(), &self.replies) {
+            Ok(sent) => outgoing.response_sent(app_id, dev_id, response, sent).await.map(|()| true),
+            Err(error) => {
+                outgoing.give_up_response(app_id, dev_id, response.as_ref()).await?;
+                if response.is_some() {
+                    outgoing.response_failed(app_id, dev_id, error.to_string()).await?;
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Prepared {
+    /// Reads a template; none if it names no way to send it.
+    fn parse(mut message: DownlinkMessage) -> Result<Option<Self>, Error> {
+        let Some(option) = message.downlink_option.clone() else { return Ok(None) };
+        let f_cnt = metadata::configuration(&option).map_or(0, |lorawan| lorawan.f_cnt);
+        let frame = DownlinkFrame::from_template(&message.payload, f_cnt)?;
+        // It repeats the payload, and would be wrong.
+        message.message = None;
+        Ok(Some(Self { message, option, frame }))
+    }
+
+    fn send(
+        mut self,
+        device: &Device,
+        response: Option<&Response>,
+        replies: &mpsc::Sender<DownlinkMessage>,
+    ) -> Result<SentFrame, Error> {
+        let payload = response.map(|response| FramePayload {
+            port: response.downlink().port,
+            bytes: response.downlink().payload_raw.as_deref().unwrap_or_default(),
+            is_confirmed: response.downlink().confirmed,
+            has_more: response.has_more,
+        });
+        let payload = self.frame.seal(payload, &SessionKeys::of(device)?)?;
+        let config = metadata::config(&self.option, self.frame.f_cnt(), payload.len());
+        self.message.payload.clone_from(&payload);
+        replies.try_send(self.message).map_err(|_| Error::NetworkBrokerGone)?;
+        Ok(SentFrame { payload, gateway_id: self.option.gateway_id, config })
+    }
+}

@@ -1,0 +1,23 @@
+//! Network brokers of The Things Network v2: their uplinks, and the downlinks that answer these.
+
+mod downlinks;
+pub(crate) mod fake_broker;
+mod joins;
+pub(crate) mod messages;
+mod registration;
+mod uplinks;
+
+use self::fake_broker::FakeBroker;
+use crate::harness::{Network, Owner};
+
+const BROKER: &str = "broker-1";
+
+/// A handler that is subscribed to a network broker, and an application with a device.
+async fn linked(name: &str) -> (Network, Owner, FakeBroker) {
+    let network = Network::with(|settings| settings.handler.network_brokers = vec![BROKER.parse().unwrap()]).await;
+    let owner = network.owner(name).await;
+    let broker = FakeBroker::start(&network, name, BROKER).await;
+    messages::add_device(&owner, "dev-1").await;
+    broker.wait_for_handler().await;
+    (network, owner, broker)
+}

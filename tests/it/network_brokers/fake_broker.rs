@@ -1,0 +1,250 @@
+//! A network broker of The Things Network v2, as handlers see it: it streams uplinks and takes downlinks.
+
+use std::{pin::Pin, sync::Arc};
+
+use api::{
+    broker::{
+        ApplicationHandlerRegistration, DeduplicatedUplinkMessage, DeviceActivationRequest, DeviceActivationResponse,
+        DownlinkMessage, Status as BrokerStatus, StatusRequest, SubscribeRequest, UplinkMessage,
+        broker_manager_server::{BrokerManager, BrokerManagerServer},
+        broker_server::{Broker, BrokerServer},
+    },
+    discovery::Announcement,
+    lorawan::{
+        Device, DeviceIdentifier,
+        device_manager_server::{DeviceManager, DeviceManagerServer},
+    },
+};
+use futures::{Stream, stream};
+use server::{auth::SelfSigned, identity::Identity};
+use tokio::{
+    net::TcpListener,
+    sync::{Mutex, mpsc},
+    task::JoinHandle,
+};
+use tonic::{
+    Request, Response, Status, Streaming,
+    metadata::MetadataMap,
+    transport::{Server, server::TcpIncoming},
+};
+use types::{Clock, Secret};
+
+use crate::{
+    harness::{MESSAGE_TIMEOUT, Network},
+    joins::network_broker::component_token,
+};
+
+type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+/// A network broker that runs, and is announced.
+pub(crate) struct FakeBroker {
+    /// Its own key pair.
+    pub(crate) identity: Identity,
+    shared: Shared,
+    address: String,
+    subscribed: Mutex<mpsc::Receiver<mpsc::Sender<DeduplicatedUplinkMessage>>>,
+    uplinks: Mutex<Option<mpsc::Sender<DeduplicatedUplinkMessage>>>,
+    downlinks: Mutex<mpsc::Receiver<DownlinkMessage>>,
+    told: Mutex<mpsc::Receiver<Told>>,
+    serving: std::sync::Mutex<JoinHandle<()>>,
+}
+
+/// What a handler has told the network.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Told {
+    Application(String),
+    Set(Device),
+    Deleted(Vec<u8>),
+}
+
+/// What the service and the test share.
+#[derive(Clone)]
+struct Shared {
+    handler: Arc<Announcement>,
+    subscriptions: mpsc::Sender<mpsc::Sender<DeduplicatedUplinkMessage>>,
+    downlinks: mpsc::Sender<DownlinkMessage>,
+    told: mpsc::Sender<Told>,
+    /// Why devices are not set; empty if they are.
+    refusal: Arc<Mutex<String>>,
+}
+
+impl FakeBroker {
+    /// Starts a network broker, and announces it as a component of this user.
+    pub(crate) async fn start(network: &Network, username: &str, id: &str) -> Self {
+        let (subscriptions, subscribed) = mpsc::channel(10);
+        let (downlinks_in, downlinks) = mpsc::channel(100);
+        let (told_in, told) = mpsc::channel(100);
+        let handler = Arc::new(network.announcement().await);
+        let shared = Shared { handler, subscriptions, downlinks: downlinks_in, told: told_in, refusal: Arc::default() };
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let serving = std::sync::Mutex::new(serve(shared.clone(), listener));
+        let identity = Identity::load_or_create(&network.dir.path().join(format!("{id}.pem"))).unwrap();
+        let token = component_token(network, username, "brokers", &id.parse().unwrap()).await;
+        let announcement = Announcement {
+            id: id.to_owned(),
+            service_name: "broker".to_owned(),
+            net_address: address.clone(),
+            public_key: identity.public_key_pem().to_owned(),
+            ..Announcement::default()
+        };
+        network.discovery().announce(&token, announcement).await.unwrap();
+        let (subscribed, downlinks, uplinks) = (subscribed.into(), downlinks.into(), Mutex::default());
+        let told = told.into();
+        Self { identity, shared, address, subscribed, uplinks, downlinks, told, serving }
+    }
+
+    /// Waits until the handler has subscribed.
+    pub(crate) async fn wait_for_handler(&self) {
+        let uplinks = async { self.subscribed.lock().await.recv().await.unwrap() };
+        *self.uplinks.lock().await = Some(tokio::time::timeout(MESSAGE_TIMEOUT, uplinks).await.expect("it subscribes"));
+    }
+
+    pub(crate) async fn send(&self, uplink: DeduplicatedUplinkMessage) {
+        let uplinks = self.uplinks.lock().await.clone().expect("the handler has subscribed");
+        uplinks.send(uplink).await.unwrap();
+    }
+
+    /// The next downlink.
+    pub(crate) async fn downlink(&self) -> DownlinkMessage {
+        let downlink = async { self.downlinks.lock().await.recv().await.unwrap() };
+        tokio::time::timeout(MESSAGE_TIMEOUT, downlink).await.expect("a downlink arrives")
+    }
+
+    /// What the handler has told the network next.
+    pub(crate) async fn told(&self) -> Told {
+        let told = async { self.told.lock().await.recv().await.unwrap() };
+        tokio::time::timeout(MESSAGE_TIMEOUT, told).await.expect("the handler tells something")
+    }
+
+    /// Refuses devices from now on, for this reason.
+    pub(crate) async fn refuse_devices(&self, reason: &str) {
+        *self.shared.refusal.lock().await = reason.to_owned();
+    }
+
+    /// Whether no downlink has arrived.
+    pub(crate) async fn has_no_downlink(&self) -> bool {
+        self.downlinks.lock().await.try_recv().is_err()
+    }
+
+    /// Ends all connections, and serves at the same address again.
+    pub(crate) async fn restart(&self) {
+        self.uplinks.lock().await.take();
+        let old = {
+            let mut serving = self.serving.lock().unwrap();
+            serving.abort();
+            std::mem::replace(&mut *serving, tokio::spawn(async {}))
+        };
+        _ = old.await;
+        let listener = TcpListener::bind(&self.address).await.unwrap();
+        *self.serving.lock().unwrap() = serve(self.shared.clone(), listener);
+    }
+}
+
+fn serve(shared: Shared, listener: TcpListener) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        let serving = Server::builder()
+            .add_service(BrokerManagerServer::new(shared.clone()))
+            .add_service(DeviceManagerServer::new(shared.clone()))
+            .add_service(BrokerServer::new(shared));
+        serving.serve_with_incoming(TcpIncoming::from(listener)).await.unwrap();
+    })
+}
+
+impl Shared {
+    /// Verifies the caller as v2 does: by the key that the handler has announced.
+    fn check(&self, metadata: &MetadataMap) -> Result<(), Status> {
+        let text = |name| metadata.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let refused = |reason: &str| Err(Status::permission_denied(reason.to_owned()));
+        if (text("id"), text("service-name")) != (&self.handler.id, "handler") || text("service-version").is_empty() {
+            return refused("it does not say who it is");
+        }
+        let Some(token) = SelfSigned::of(&Secret::new(text("token"))) else { return refused("no token of its own") };
+        if token.issuer() != self.handler.id {
+            return refused("another one's token");
+        }
+        let now = server::system::SystemClock.now();
+        token
+            .verify(&self.handler.public_key, &"broker-1".parse().unwrap(), now)
+            .or_else(|_| refused("wrong signature"))
+    }
+}
+
+#[tonic::async_trait]
+impl Broker for Shared {
+    type AssociateStream = Messages<DownlinkMessage>;
+    type SubscribeStream = Messages<DeduplicatedUplinkMessage>;
+
+    async fn subscribe(&self, request: Request<SubscribeRequest>) -> Result<Response<Self::SubscribeStream>, Status> {
+        self.check(request.metadata())?;
+        let (sender, uplinks) = mpsc::channel(100);
+        self.subscriptions.send(sender).await.unwrap();
+        let next = async |mut uplinks: mpsc::Receiver<_>| Some((Ok(uplinks.recv().await?), uplinks));
+        Ok(Response::new(Box::pin(stream::unfold(uplinks, next))))
+    }
+
+    async fn publish(&self, request: Request<Streaming<DownlinkMessage>>) -> Result<Response<()>, Status> {
+        self.check(request.metadata())?;
+        let mut downlinks = request.into_inner();
+        while let Some(downlink) = downlinks.message().await? {
+            self.downlinks.send(downlink).await.unwrap();
+        }
+        Ok(Response::new(()))
+    }
+
+    async fn associate(&self, _: Request<Streaming<UplinkMessage>>) -> Result<Response<Self::AssociateStream>, Status> {
+        Err(Status::unimplemented("this is for routers"))
+    }
+
+    async fn activate(
+        &self,
+        _: Request<DeviceActivationRequest>,
+    ) -> Result<Response<DeviceActivationResponse>, Status> {
+        Err(Status::unimplemented("this is for routers"))
+    }
+}
+
+impl Shared {
+    /// Notes what a user with a token of the account service asks for.
+    async fn note<T>(&self, request: Request<T>, note: impl FnOnce(T) -> Told) -> Result<Response<()>, Status> {
+        let token = request.metadata().get("token").and_then(|token| token.to_str().ok()).unwrap_or_default();
+        if SelfSigned::of(&Secret::new(token)).is_some() || token.split('.').count() != 3 {
+            return Err(Status::permission_denied("no token of the account service"));
+        }
+        let refusal = self.refusal.lock().await.clone();
+        if !refusal.is_empty() {
+            return Err(Status::permission_denied(refusal));
+        }
+        self.told.send(note(request.into_inner())).await.unwrap();
+        Ok(Response::new(()))
+    }
+}
+
+#[tonic::async_trait]
+impl BrokerManager for Shared {
+    async fn register_application_handler(
+        &self,
+        request: Request<ApplicationHandlerRegistration>,
+    ) -> Result<Response<()>, Status> {
+        self.note(request, |registration| Told::Application(registration.app_id)).await
+    }
+
+    async fn get_status(&self, _: Request<StatusRequest>) -> Result<Response<BrokerStatus>, Status> {
+        Err(Status::unimplemented("nobody asks"))
+    }
+}
+
+#[tonic::async_trait]
+impl DeviceManager for Shared {
+    async fn get_device(&self, _: Request<DeviceIdentifier>) -> Result<Response<Device>, Status> {
+        Err(Status::unimplemented("nobody asks"))
+    }
+
+    async fn set_device(&self, request: Request<Device>) -> Result<Response<()>, Status> {
+        self.note(request, Told::Set).await
+    }
+
+    async fn delete_device(&self, request: Request<DeviceIdentifier>) -> Result<Response<()>, Status> {
+        self.note(request, |device| Told::Deleted(device.dev_eui)).await
+    }
+}

@@ -1,0 +1,106 @@
+//! What handlers tell network servers about applications and devices.
+
+use api::lorawan::Device;
+use client::handler::HandlerClient;
+use server::system::SystemClock;
+use types::{ApplicationRight, Clock, Credential, Kind, Kinded};
+
+use super::{
+    BROKER,
+    fake_broker::{FakeBroker, Told},
+    linked,
+    messages::{APP_EUI, DEV_EUI, add_device},
+};
+use crate::{
+    harness::{Network, device},
+    joins::{
+        APP_KEY,
+        network_broker::NetworkBroker,
+        set,
+        templates::{make_key, set_key},
+    },
+};
+
+/// The device of [`add_device`], as the network server sees it.
+fn device_1(app_id: &str) -> Device {
+    Device {
+        app_eui: hex::decode(APP_EUI).unwrap(),
+        dev_eui: hex::decode(DEV_EUI).unwrap(),
+        app_id: app_id.to_owned(),
+        dev_id: "dev-1".to_owned(),
+        dev_addr: hex::decode("49BE7DF1").unwrap(),
+        nwk_s_key: hex::decode("44024241ED4CE9A68C6A8BC055233FD3").unwrap(),
+        activation_constraints: "local".to_owned(),
+        ..Device::default()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_network_server_learns_of_devices_before_the_handler_keeps_them() {
+    let (network, owner, broker) = linked("teller").await;
+    assert_eq!(broker.told().await, Told::Set(device_1(owner.app_id.as_str())), "without the keys of payloads");
+    // An update that leaves the session out keeps it, and one with other EUIs deletes the old ones.
+    let mut changed = device(&owner.app_id, "dev-1");
+    let lorawan = changed.lorawan_device.as_mut().unwrap();
+    (lorawan.app_eui, lorawan.dev_eui) = (APP_EUI.parse().unwrap(), "0004A30B001C0531".parse().unwrap());
+    owner.handler.set_device(changed.into()).await.unwrap();
+    assert_eq!(broker.told().await, Told::Deleted(hex::decode(DEV_EUI).unwrap()));
+    let moved = Device { dev_eui: hex::decode("0004A30B001C0531").unwrap(), ..device_1(owner.app_id.as_str()) };
+    assert_eq!(broker.told().await, Told::Set(moved));
+    owner.handler.delete_device(&owner.app_id, &"dev-1".parse().unwrap()).await.unwrap();
+    assert_eq!(broker.told().await, Told::Deleted(hex::decode("0004A30B001C0531").unwrap()));
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_access_key_is_exchanged_for_a_token() {
+    let (network, owner, broker) = linked("exchanger").await;
+    broker.told().await;
+    let key = crate::third_party_clients::python_sdk::full_key(&network, &owner).await;
+    let handler = HandlerClient::connect(&network.announcement().await, Credential::Key(key)).unwrap();
+    handler.delete_device(&owner.app_id, &"dev-1".parse().unwrap()).await.unwrap();
+    assert_eq!(broker.told().await, Told::Deleted(hex::decode(DEV_EUI).unwrap()));
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_device_that_the_network_server_refuses_is_not_kept() {
+    let (network, owner, broker) = linked("refused-there").await;
+    broker.refuse_devices("the EUIs are of another application").await;
+    let error = owner.handler.set_device(device(&owner.app_id, "dev-2").into()).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Denied, "{error}");
+    assert!(error.to_string().contains("network broker `broker-1` did not change the device"), "{error}");
+    let missing = owner.handler.get_device(&owner.app_id, &"dev-2".parse().unwrap()).await.unwrap_err();
+    assert_eq!(missing.kind(), Kind::NotFound);
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_device_that_registers_on_join_is_registered_there_too() {
+    let (network, owner, broker) = linked("planter").await;
+    set(&owner, "sensor", "", APP_KEY).await;
+    set_key(&owner, Some(make_key(&network, &owner, "planting", &[ApplicationRight::Devices]).await)).await;
+    let token = broker.identity.token(&BROKER.parse().unwrap(), SystemClock.now());
+    NetworkBroker::new(&network, token).await.join(&owner.app_id, "sensor", "0004A30B001C0599", 1).await.unwrap();
+    let mut told = Vec::new();
+    for _ in 0..3 {
+        let Told::Set(device) = broker.told().await else { panic!("devices are set") };
+        told.push((device.dev_id, hex::encode_upper(device.dev_eui)));
+    }
+    let expected =
+        [("dev-1", DEV_EUI), ("sensor", "0000000000000000"), ("sensor-0004a30b001c0599", "0004A30B001C0599")];
+    assert_eq!(told, expected.map(|(dev_id, dev_eui)| (dev_id.to_owned(), dev_eui.to_owned())));
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_network_broker_learns_of_applications() {
+    let network = Network::with(|settings| settings.handler.network_brokers = vec![BROKER.parse().unwrap()]).await;
+    let first = network.owner("first").await;
+    let broker = FakeBroker::start(&network, "first", BROKER).await;
+    let second = network.owner("second").await;
+    assert_eq!(broker.told().await, Told::Application(second.app_id.to_string()));
+    add_device(&first, "dev-1").await;
+    assert_eq!(broker.told().await, Told::Set(device_1(first.app_id.as_str())));
+    network.stack.stop().await;
+}
