@@ -114,9 +114,19 @@ impl LookUps {
         known: impl Fn() -> Option<T>,
         fetch: impl Fn() -> F,
     ) -> Result<T, LookUpError> {
-        if let Some(found) = known() {
-            return Ok(found);
+        match known() {
+            Some(found) => Ok(found),
+            // On the heap, because every message that is being worked on would keep room for it.
+            None => Box::pin(self.ask(object, known, fetch)).await,
         }
+    }
+
+    async fn ask<T, F: Future<Output = client::Result<T>>>(
+        &self,
+        object: Object<'_>,
+        known: impl Fn() -> Option<T>,
+        fetch: impl Fn() -> F,
+    ) -> Result<T, LookUpError> {
         self.check_refused(object)?;
         let _permit = self.while_it_answers(self.waiting.acquire(), Instant::now()).await?;
         self.check_reachable()?;
