@@ -10,6 +10,7 @@ mod browser;
 mod codecs;
 mod commands;
 mod conformance;
+mod crashes;
 mod data_client;
 mod demo;
 mod devices;

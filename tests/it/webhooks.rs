@@ -1,6 +1,6 @@
 //! Webhooks: messages over HTTP, whatever their receivers do.
 
-mod receiver;
+pub(crate) mod receiver;
 mod restarts;
 
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::harness::{Network, Owner};
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 /// Calls the webhooks of an application.
-async fn call(base: &str, owner: &Owner, method: &str, path: &str, body: Value) -> (u16, Value) {
+pub(crate) async fn call(base: &str, owner: &Owner, method: &str, path: &str, body: Value) -> (u16, Value) {
     let url = format!("{base}/applications/{}/webhooks{path}", owner.app_id);
     let request = reqwest::Client::new().request(method.parse().unwrap(), url).json(&body);
     let response = request.header("authorization", owner.token.to_header()).send().await.unwrap();

@@ -1,0 +1,188 @@
+//! Crashes: the server, Redis, the receiver of a webhook and an MQTT client are killed, frozen and full in turn, under
+//! load. Whatever was accepted before is there after, and in order per device.
+
+mod fault;
+mod publisher;
+mod subscriber;
+
+use std::{collections::BTreeSet, process::Stdio, time::Duration};
+
+use client::handler::HandlerClient;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use testing::RedisProcess;
+use tokio::time::{sleep, timeout};
+use types::DevId;
+
+use self::{fault::Fault, publisher::Publisher, subscriber::Subscriber};
+use crate::{
+    harness::{MESSAGE_TIMEOUT, Owner, announcement},
+    server_process::{ServerProcess, serve},
+    webhooks::{call, receiver::Receiver},
+};
+
+const DECODER: &str = "function Decoder(bytes) { return { n: bytes[0] * 256 + bytes[1] }; }";
+/// How often something is killed, unless `AIRLOCK_CRASH_ROUNDS` says otherwise.
+const ROUNDS: usize = 50;
+const DEVICES: u16 = 3;
+/// How many uplinks are sent in a round, at most; every fifth time also a downlink.
+const UPLINKS: u16 = 40;
+/// An uplink that takes longer is not accepted.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Everything that runs.
+struct World {
+    redis: RedisProcess,
+    dir: TempDir,
+    server: ServerProcess,
+    owner: Owner,
+    receiver: Receiver,
+    subscriber: Subscriber,
+    next: u16,
+    uplinks: Vec<u16>,
+}
+
+impl World {
+    async fn start(redis: RedisProcess) -> Self {
+        server::system::install_crypto();
+        let dir = tempfile::tempdir().unwrap();
+        let server = start_server(&redis, &dir);
+        let owner = server.owner(dir.path(), "crashes").await;
+        owner.set_functions([DECODER, "", ""]).await.unwrap();
+        for device in 0..DEVICES {
+            owner.add_device(&format!("dev-{device}")).await;
+        }
+        let receiver = Receiver::start().await;
+        let webhook = json!({"url": receiver.url(), "events": ["up"]});
+        let base = announcement(dir.path(), server.place("discovery")).await.api_address;
+        assert_eq!(call(&base, &owner, "PUT", "/my-hook", webhook).await.0, 200);
+        let subscriber = Subscriber::start(&owner, server.place("MQTT")).await;
+        Self { redis, dir, server, owner, receiver, subscriber, next: 0, uplinks: Vec::new() }
+    }
+
+    /// Sends uplinks and downlinks while `fault` happens, and looks at the downlinks that were accepted.
+    async fn round(&mut self, fault: Fault, moment: Duration) {
+        let Self { redis, server, owner, receiver, subscriber, next, uplinks, .. } = self;
+        let mut downlinks = Vec::new();
+        let mut publisher = Publisher::connect(owner, server.place("MQTT"));
+        let sending = async {
+            for count in 0..UPLINKS {
+                let number = *next;
+                *next += 1;
+                if !simulate(owner, number).await {
+                    return;
+                }
+                uplinks.push(number);
+                if count % 5 == 0 && publisher.publish("dev-0", number).await {
+                    downlinks.push(number);
+                }
+            }
+        };
+        let failing = async {
+            sleep(moment).await;
+            fault.happen(server, redis, receiver, subscriber).await;
+        };
+        tokio::join!(sending, failing);
+        match fault {
+            Fault::KilledServer => self.restart().await,
+            Fault::StoppedReceiver => self.receiver.start_again().await,
+            _ => {}
+        }
+        self.check_downlinks(&downlinks).await;
+    }
+
+    async fn restart(&mut self) {
+        self.server = start_server(&self.redis, &self.dir);
+        let announcement = announcement(self.dir.path(), self.server.place("discovery")).await;
+        self.owner.handler = HandlerClient::connect(&announcement, self.owner.token.clone()).unwrap();
+        self.subscriber.move_to(self.server.place("MQTT"));
+    }
+
+    /// Those that were accepted wait for their device, in order.
+    async fn check_downlinks(&self, accepted: &[u16]) {
+        let (app_id, dev_id): (_, DevId) = (&self.owner.app_id, "dev-0".parse().unwrap());
+        let queued = retry(async || self.owner.handler.list_downlinks(app_id, &dev_id).await).await;
+        let queued = queued.iter().map(|downlink| number(&downlink.payload_raw));
+        assert_eq!(firsts(queued, accepted), accepted, "downlinks were accepted");
+        retry(async || self.owner.handler.clear_downlinks(app_id, &dev_id).await).await;
+    }
+
+    /// What was accepted arrives at the subscriber and at the webhook.
+    async fn finish(mut self) {
+        let mut posted = Vec::new();
+        let missing = |posted: &[u16]| self.uplinks.iter().any(|number| !posted.contains(number));
+        while missing(&posted) {
+            let request = self.receiver.next().await.json();
+            posted.push(field(&request));
+        }
+        let received = self.subscriber.wait_for(&self.uplinks).await;
+        for device in 0..DEVICES {
+            let of_device = |numbers: &[u16]| -> Vec<u16> {
+                numbers.iter().copied().filter(|number| number % DEVICES == device).collect()
+            };
+            let accepted = of_device(&self.uplinks);
+            assert_eq!(firsts(of_device(&posted), &accepted), accepted, "order of the webhook");
+            assert_eq!(firsts(of_device(&received), &accepted), accepted, "order of the subscriber");
+        }
+        println!("{} uplinks were accepted, {} were sent", self.uplinks.len(), self.next);
+    }
+}
+
+fn start_server(redis: &RedisProcess, dir: &TempDir) -> ServerProcess {
+    let mut command = serve(dir.path());
+    command.env("AIRLOCK_OUTPUT__DELIVERY__ALLOW_PRIVATE_ADDRESSES", "true");
+    command.env("AIRLOCK_STORE__REDIS__URLS", format!("[\"{}\"]", redis.url())).stderr(Stdio::null());
+    ServerProcess::spawn(&mut command)
+}
+
+async fn simulate(owner: &Owner, number: u16) -> bool {
+    let (dev_id, payload) = (format!("dev-{}", number % DEVICES), number.to_be_bytes());
+    let sending = owner.simulate(&dev_id, &payload, 1);
+    timeout(PATIENCE, sending).await.is_ok_and(|result| result.is_ok())
+}
+
+/// Repeats what fails until the faults are over.
+async fn retry<T>(call: impl AsyncFn() -> client::Result<T>) -> T {
+    let repeating = async {
+        loop {
+            match timeout(PATIENCE, call()).await {
+                Ok(Ok(value)) => return value,
+                _ => sleep(Duration::from_millis(50)).await,
+            }
+        }
+    };
+    timeout(MESSAGE_TIMEOUT, repeating).await.expect("it works again")
+}
+
+/// The numbers that were accepted, in the order in which each came first.
+fn firsts(numbers: impl IntoIterator<Item = u16>, accepted: &[u16]) -> Vec<u16> {
+    let mut seen = BTreeSet::new();
+    numbers.into_iter().filter(|number| accepted.contains(number) && seen.insert(*number)).collect()
+}
+
+/// The number in a payload.
+fn number(payload: &[u8]) -> u16 {
+    u16::from_be_bytes(payload.try_into().unwrap())
+}
+
+/// The number in a published uplink.
+fn field(uplink: &Value) -> u16 {
+    uplink["payload_fields"]["n"].as_u64().unwrap().try_into().unwrap()
+}
+
+#[expect(clippy::disallowed_methods, reason = "whoever runs this test may want it to take longer")]
+fn rounds() -> usize {
+    std::env::var("AIRLOCK_CRASH_ROUNDS").map_or(ROUNDS, |rounds| rounds.parse().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_accepted_survives_whatever_fails() {
+    let Some(redis) = RedisProcess::start() else { return };
+    let mut world = World::start(redis).await;
+    for round in 0..rounds() {
+        let fault = Fault::ALL[round % Fault::ALL.len()];
+        // Another moment each time, so that it meets the messages in other places.
+        world.round(fault, Duration::from_millis((round * 37 % 150) as u64)).await;
+    }
+    world.finish().await;
+}
