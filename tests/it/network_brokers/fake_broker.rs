@@ -53,7 +53,7 @@ pub(crate) struct FakeBroker {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Told {
     Application(String),
-    Set(Device),
+    Set(Box<Device>),
     Deleted(Vec<u8>),
 }
 
@@ -241,7 +241,7 @@ impl DeviceManager for Shared {
     }
 
     async fn set_device(&self, request: Request<Device>) -> Result<Response<()>, Status> {
-        self.note(request, Told::Set).await
+        self.note(request, |device| Told::Set(Box::new(device))).await
     }
 
     async fn delete_device(&self, request: Request<DeviceIdentifier>) -> Result<Response<()>, Status> {
