@@ -20,6 +20,7 @@ mod observation;
 mod outcome;
 mod output;
 mod prefix;
+mod radio;
 mod receive;
 mod redis;
 mod republish;

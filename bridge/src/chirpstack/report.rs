@@ -13,6 +13,7 @@ use types::{
 };
 
 use self::radio::{RxInfo, TxInfo};
+use crate::radio::{lenient, lenient_list};
 
 /// Codes of `log` events that report a downlink that will not be sent.
 const DOWNLINK_CODES: [&str; 5] =
@@ -41,7 +42,9 @@ struct Event<'a> {
     f_cnt: u32,
     confirmed: bool,
     data: String,
+    #[serde(deserialize_with = "lenient_list")]
     rx_info: Vec<RxInfo>,
+    #[serde(deserialize_with = "lenient")]
     tx_info: TxInfo,
     #[serde(borrow)]
     join_server_context: Option<&'a RawValue>,

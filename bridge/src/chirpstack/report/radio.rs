@@ -3,40 +3,47 @@
 use serde::Deserialize;
 use types::{DownlinkConfig, GatewayMetadata, Metadata, Timestamp};
 
+use crate::radio::{self, Location, lenient};
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct RxInfo {
+    #[serde(deserialize_with = "lenient")]
     gateway_id: String,
+    #[serde(deserialize_with = "lenient")]
     gw_time: Option<Timestamp>,
+    #[serde(deserialize_with = "lenient")]
     ns_time: Option<Timestamp>,
+    #[serde(deserialize_with = "lenient")]
     rssi: f32,
+    #[serde(deserialize_with = "lenient")]
     snr: f32,
+    #[serde(deserialize_with = "lenient")]
     channel: u32,
+    #[serde(deserialize_with = "lenient")]
     rf_chain: u32,
+    #[serde(deserialize_with = "lenient")]
     location: Location,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Location {
-    latitude: f32,
-    longitude: f32,
-    altitude: f32,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct TxInfo {
     /// In Hz.
+    #[serde(deserialize_with = "lenient")]
     frequency: u32,
+    #[serde(deserialize_with = "lenient")]
     power: i32,
+    #[serde(deserialize_with = "lenient")]
     modulation: Modulation,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Modulation {
+    #[serde(deserialize_with = "lenient")]
     lora: Option<Lora>,
+    #[serde(deserialize_with = "lenient")]
     fsk: Option<Fsk>,
 }
 
@@ -44,9 +51,12 @@ struct Modulation {
 #[serde(rename_all = "camelCase", default)]
 struct Lora {
     /// In Hz.
+    #[serde(deserialize_with = "lenient")]
     bandwidth: u32,
+    #[serde(deserialize_with = "lenient")]
     spreading_factor: u32,
     /// Such as `CR_4_5`.
+    #[serde(deserialize_with = "lenient")]
     code_rate: String,
 }
 
@@ -54,18 +64,20 @@ struct Lora {
 #[serde(default)]
 struct Fsk {
     /// In bit/s.
+    #[serde(deserialize_with = "lenient")]
     datarate: u32,
 }
 
 /// How an uplink was received. Its time is elsewhere.
 pub(super) fn metadata(tx: &TxInfo, rx: &[RxInfo]) -> Metadata {
-    let Modulation { lora, fsk } = &tx.modulation;
+    let radio::Modulation { name, data_rate, bit_rate } = modulation(&tx.modulation);
+    let code_rate = tx.modulation.lora.as_ref().map(|lora| coding_rate(&lora.code_rate));
     Metadata {
         frequency: (f64::from(tx.frequency) / 1e6) as f32,
-        modulation: name(&tx.modulation),
-        data_rate: lora.as_ref().map(data_rate).unwrap_or_default(),
-        bit_rate: fsk.as_ref().map_or(0, |fsk| fsk.datarate),
-        coding_rate: lora.as_ref().map(|lora| coding_rate(&lora.code_rate)).unwrap_or_default(),
+        modulation: name,
+        data_rate,
+        bit_rate,
+        coding_rate: code_rate.unwrap_or_default(),
         gateways: rx.iter().map(gateway).collect(),
         ..Metadata::default()
     }
@@ -73,11 +85,11 @@ pub(super) fn metadata(tx: &TxInfo, rx: &[RxInfo]) -> Metadata {
 
 /// How a downlink was sent.
 pub(super) fn config(tx: &TxInfo) -> DownlinkConfig {
-    let Modulation { lora, fsk } = &tx.modulation;
+    let radio::Modulation { name, data_rate, bit_rate } = modulation(&tx.modulation);
     DownlinkConfig {
-        modulation: name(&tx.modulation),
-        data_rate: lora.as_ref().map(data_rate).unwrap_or_default(),
-        bit_rate: fsk.as_ref().map_or(0, |fsk| fsk.datarate),
+        modulation: name,
+        data_rate,
+        bit_rate,
         frequency: tx.frequency.into(),
         power: tx.power,
         ..DownlinkConfig::default()
@@ -90,30 +102,23 @@ pub(super) fn gateway_id(eui: &str) -> String {
 }
 
 fn gateway(rx: &RxInfo) -> GatewayMetadata {
-    GatewayMetadata {
+    rx.location.of(GatewayMetadata {
         gtw_id: gateway_id(&rx.gateway_id),
         time: rx.gw_time.or(rx.ns_time).map(Timestamp::to_rfc3339).unwrap_or_default(),
         channel: rx.channel,
         rssi: rx.rssi,
         snr: rx.snr,
         rf_chain: rx.rf_chain,
-        latitude: rx.location.latitude,
-        longitude: rx.location.longitude,
-        altitude: rx.location.altitude as i32,
         ..GatewayMetadata::default()
-    }
+    })
 }
 
-fn name(modulation: &Modulation) -> String {
+fn modulation(modulation: &Modulation) -> radio::Modulation {
     match modulation {
-        Modulation { lora: Some(_), .. } => "LORA".to_owned(),
-        Modulation { fsk: Some(_), .. } => "FSK".to_owned(),
-        _ => String::new(),
+        Modulation { lora: Some(lora), .. } => radio::Modulation::lora(lora.spreading_factor, lora.bandwidth),
+        Modulation { fsk: Some(fsk), .. } => radio::Modulation::fsk(fsk.datarate),
+        _ => radio::Modulation::default(),
     }
-}
-
-fn data_rate(lora: &Lora) -> String {
-    format!("SF{}BW{}", lora.spreading_factor, lora.bandwidth / 1000)
 }
 
 /// `CR_4_5` becomes `4/5`.

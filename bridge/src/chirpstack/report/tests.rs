@@ -23,6 +23,23 @@ fn downlink(name: &str, event: &Value) -> Option<(String, DownlinkOutcome)> {
 }
 
 #[test]
+fn what_cannot_be_read_of_a_gateway_is_left_out() {
+    let event = json!({
+        "deviceInfo": device_info(), "fCnt": 7, "data": "AQID",
+        "rxInfo": [{"gatewayId": "0102", "gwTime": "yesterday", "rssi": "loud", "snr": 7.5, "channel": -1}, 7],
+        "txInfo": {"frequency": "high", "modulation": {"lora": {"bandwidth": 125_000, "spreadingFactor": 7}}},
+    });
+    let Some(NetworkEvent::Uplink(uplink)) = read("up", &event).unwrap().event else { panic!() };
+    let [gateway] = &uplink.metadata.gateways[..] else { panic!("{:?}", uplink.metadata) };
+    assert_eq!((&*gateway.gtw_id, &*gateway.time, gateway.rssi, gateway.snr), ("eui-0102", "", 0.0, 7.5));
+    assert_eq!((&*uplink.metadata.data_rate, uplink.metadata.frequency), ("SF7BW125", 0.0));
+    for missing in [json!(null), json!({})] {
+        let event = json!({"deviceInfo": device_info(), "rxInfo": missing, "txInfo": missing});
+        assert!(matches!(read("up", &event).unwrap().event, Some(NetworkEvent::Uplink(_))), "{missing}");
+    }
+}
+
+#[test]
 fn an_uplink_has_the_radio_metadata_of_v2() {
     let event = json!({
         "deduplicationId": "d1", "time": "2026-11-22T16:45:55.231022372+00:00", "deviceInfo": device_info(),

@@ -15,6 +15,7 @@ use super::{
     radio::{self, RxMetadata, Settings},
     send::CORRELATION_PREFIX,
 };
+use crate::radio::{lenient, lenient_list};
 
 /// Why a message cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -61,7 +62,9 @@ struct Uplink {
     frm_payload: String,
     confirmed: bool,
     received_at: Option<Timestamp>,
+    #[serde(deserialize_with = "lenient_list")]
     rx_metadata: Vec<RxMetadata>,
+    #[serde(deserialize_with = "lenient")]
     settings: Settings,
     consumed_airtime: String,
     /// Present if the payload is encrypted.
