@@ -33,6 +33,11 @@ impl Dedup {
         MessageKey(self.hasher.hash_one((topic, content)))
     }
 
+    /// The key of a message that its source identifies by `id`, or by all its bytes if that is empty.
+    pub(crate) fn key_by_id(&self, topic: impl Hash, id: &str, payload: &[u8]) -> MessageKey {
+        if id.is_empty() { self.key(topic, payload) } else { self.key(topic, id) }
+    }
+
     /// Whether the message was added within the window.
     pub(crate) fn contains(&self, key: MessageKey) -> bool {
         let now = self.clock.now();

@@ -9,12 +9,14 @@ use types::{Kind, Kinded};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A setting is missing or its value is not valid.
-    #[error("setting `{name}` not valid: {reason}")]
+    #[error("setting `{name}` not valid: {reason}{}", with(*flag))]
     Setting {
         /// The name of the setting.
         name: String,
         /// What is wrong, and what to do.
         reason: String,
+        /// The flag of a command that sets it, too.
+        flag: Option<&'static str>,
     },
     /// A file cannot be read or written.
     #[error("cannot {action} `{}`: check that it exists and who may use it", path.display())]
@@ -66,6 +68,26 @@ impl Kinded for Error {
 
 impl Error {
     pub(crate) fn setting(name: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self::Setting { name: name.into(), reason: reason.into() }
+        Self::Setting { name: name.into(), reason: reason.into(), flag: None }
     }
+
+    /// The same for a setting that a command has a flag for, whose name ends the message.
+    pub(crate) fn flag(name: impl Into<String>, reason: impl Into<String>, flag: &'static str) -> Self {
+        Self::Setting { name: name.into(), reason: reason.into(), flag: Some(flag) }
+    }
+
+    /// The same for an entry of `[[bridge]]`, which has no flags, and settings below it.
+    pub(crate) fn in_entry(self) -> Self {
+        match self {
+            Self::Setting { name, reason, .. } => {
+                let name = name.strip_prefix("bridge.").map_or(name.clone(), |name| format!("[[bridge]] {name}"));
+                Self::Setting { name, reason, flag: None }
+            }
+            other => other,
+        }
+    }
+}
+
+fn with(flag: Option<&'static str>) -> String {
+    flag.map(|flag| format!(", with {flag}")).unwrap_or_default()
 }

@@ -33,6 +33,10 @@ enum Named<'a> {
 impl NetworkSettings {
     /// Checks the settings, and connects in the background, however long the network is away.
     pub fn start(&self, routes: Vec<Route>, environment: &Environment) -> Result<StartedNetwork, Error> {
+        self.try_start(routes, environment).map_err(Error::in_entry)
+    }
+
+    fn try_start(&self, routes: Vec<Route>, environment: &Environment) -> Result<StartedNetwork, Error> {
         Ok(match self.named()? {
             Named::ChirpStack(settings) => {
                 let network = Arc::new(ChirpStackNetwork::start(settings, routes, environment)?);

@@ -37,6 +37,16 @@ impl<T: Send + 'static> Lanes<T> {
     }
 }
 
+/// What `worker` does with each message.
+pub(crate) fn work_of<W, T, F>(worker: W, handle: impl Fn(Arc<W>, T) -> F + Send + Sync + 'static) -> Work<T>
+where
+    W: Send + Sync + 'static,
+    F: Future<Output = ()> + Send + 'static,
+{
+    let worker = Arc::new(worker);
+    Arc::new(move |message| Box::pin(handle(worker.clone(), message)))
+}
+
 /// Works on some messages in lanes of their own, so that the others of their device do not wait for them: those of which
 /// `lane` returns the device.
 pub(crate) fn apart<T: Send + 'static>(

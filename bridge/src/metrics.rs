@@ -45,6 +45,11 @@ pub(crate) fn event(result: &'static str) {
     counter!(EVENTS, "result" => result).increment(1);
 }
 
+/// An uplink, or another event.
+pub(crate) fn received(is_uplink: bool, result: &'static str) {
+    if is_uplink { uplink(result) } else { event(result) }
+}
+
 pub(crate) fn downlink(result: &'static str) {
     counter!(DOWNLINKS, "result" => result).increment(1);
 }

@@ -272,11 +272,14 @@ async fn a_shadow_run_reports_what_differs() {
 async fn a_bridge_without_what_it_needs_says_what_to_give() {
     let dir = tempfile::tempdir().unwrap();
     for (arguments, expected) in [
-        (&[][..], "give the broker's URL with --mqtt"),
+        (&[][..], "give the broker's URL, such as mqtt://localhost:1883, with --mqtt"),
         (&["--mqtt", "localhost:1883"][..], "must be like mqtt://host:1883"),
         (&["--mqtt", "mqtt://me:hush@localhost"][..], "set `username` and `password_file`"),
-        (&["--mqtt", "mqtt://127.0.0.1:1"][..], "give the URL of ChirpStack with --grpc"),
-        (&["--mqtt", "mqtt://127.0.0.1:1", "--grpc", "http://127.0.0.1:1"][..], "give its file with --token-file"),
+        (
+            &["--mqtt", "mqtt://127.0.0.1:1"][..],
+            "give the URL of ChirpStack, such as http://localhost:8080, with --grpc",
+        ),
+        (&["--mqtt", "mqtt://127.0.0.1:1", "--grpc", "http://127.0.0.1:1"][..], "give its file, with --token-file"),
     ] {
         let text = complaint(&airlock(dir.path()).args(["bridge", "chirpstack"]).args(arguments).output().unwrap());
         assert!(text.contains(expected) && !text.contains("hush"), "{arguments:?}: {text}");

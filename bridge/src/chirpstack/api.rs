@@ -40,12 +40,13 @@ pub(super) fn directory(
 
 /// A client, and the file of its API key.
 fn client(settings: &GrpcSettings) -> Result<(ChirpStackClient, PathBuf), Error> {
-    let missing = |name: &str, reason: &str| Error::setting(format!("bridge.chirpstack.grpc.{name}"), reason);
     if settings.url.is_empty() {
-        return Err(missing("url", "is empty: give the URL of ChirpStack with --grpc, such as http://localhost:8080"));
+        let reason = "is empty: give the URL of ChirpStack, such as http://localhost:8080";
+        return Err(Error::flag("bridge.chirpstack.grpc.url", reason, "--grpc"));
     }
     let token_file = settings.token_file.as_deref().ok_or_else(|| {
-        missing("token_file", "is not set: create an API key in ChirpStack, and give its file with --token-file")
+        let reason = "is not set: create an API key in ChirpStack, and give its file";
+        Error::flag("bridge.chirpstack.grpc.token_file", reason, "--token-file")
     })?;
     let trust = match &settings.ca_certificate {
         Some(path) => Trust::Certificate(read(path)?),

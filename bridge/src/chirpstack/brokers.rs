@@ -101,10 +101,8 @@ pub(super) fn network_source(settings: &ChirpStackSettings, client_id: &str) -> 
 /// A connection to the broker on which ChirpStack publishes events.
 pub(super) fn source(settings: &ChirpStackSettings, client_id: &str, role: &str) -> Result<Endpoint, Error> {
     if settings.mqtt.url.is_empty() {
-        return Err(Error::setting(
-            "bridge.chirpstack.mqtt.url",
-            "is empty: give the broker's URL with --mqtt, such as mqtt://localhost:1883",
-        ));
+        let reason = "is empty: give the broker's URL, such as mqtt://localhost:1883";
+        return Err(Error::flag("bridge.chirpstack.mqtt.url", reason, "--mqtt"));
     }
     Endpoint::new(&settings.mqtt, "bridge.chirpstack.mqtt", format!("{client_id}-{role}"))
 }

@@ -66,11 +66,7 @@ impl Intake {
             metrics::event("ignored");
             return true;
         };
-        let dedup = &self.hand_over.dedup;
-        let key = match deduplication_id.as_str() {
-            "" => dedup.key(topic, payload),
-            id => dedup.key(topic, id),
-        };
+        let key = self.hand_over.dedup.key_by_id(topic, &deduplication_id, payload);
         let complete = || self.complete(topic, event.clone());
         let outcome = self.hand_over.hand_over(receiver, (event.device().dev_eui, key), complete).await;
         if outcome == HandedOver::Withdrawn {
@@ -109,9 +105,5 @@ fn is_empty(object: &RawValue) -> bool {
 }
 
 fn count(name: &str, result: &'static str) {
-    if name == "up" {
-        metrics::uplink(result);
-    } else {
-        metrics::event(result);
-    }
+    metrics::received(name == "up", result);
 }

@@ -29,7 +29,7 @@ use crate::{
     dedup::Dedup,
     delivery::Delivery,
     hand_over::HandOver,
-    lanes::{Work, apart},
+    lanes::{Work, apart, work_of},
     look_up::Api,
     metrics,
     network::{Route, not_sent, refusal},
@@ -194,11 +194,7 @@ impl Network for ChirpStackNetwork {
 
 /// What is done with each event. Reports about downlinks may have to wait, and uplinks do not wait for them.
 fn work(intake: Intake) -> Work<Delivery> {
-    let intake = Arc::new(intake);
-    let work = Arc::new(move |delivery| -> BoxFuture<'static, ()> {
-        let intake = intake.clone();
-        Box::pin(async move { intake.handle(delivery).await })
-    });
+    let work = work_of(intake, |intake, delivery| async move { intake.handle(delivery).await });
     apart(work, |delivery: &Delivery| {
         let topic = Topic::parse(&delivery.topic, "")?;
         let is_report = ["txack", "ack", "log"].contains(&topic.event()?);

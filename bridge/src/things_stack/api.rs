@@ -17,11 +17,13 @@ use crate::{Environment, Error, state_dir::StateDir};
 /// A client of the API that the settings name.
 pub(super) fn client(settings: &ThingsStackSettings) -> Result<ThingsStackClient, Error> {
     if settings.api.url.is_empty() {
-        let reason =
-            "is empty: give the URL of The Things Stack with --api, such as https://eu1.cloud.thethings.network";
-        return Err(Error::setting("bridge.things_stack.api.url", reason));
+        let reason = "is empty: give the URL of The Things Stack, such as https://eu1.cloud.thethings.network";
+        return Err(Error::flag("bridge.things_stack.api.url", reason, "--api"));
     }
-    Ok(ThingsStackClient::new(&settings.api.url, &trust(settings)?)?)
+    ThingsStackClient::new(&settings.api.url, &trust(settings)?).map_err(|error| match error {
+        client::Error::Address { .. } => Error::flag("bridge.things_stack.api.url", error.to_string(), "--api"),
+        other => other.into(),
+    })
 }
 
 pub(super) fn directory(

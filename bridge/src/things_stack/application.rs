@@ -38,9 +38,10 @@ impl Application {
                 None => SecretFile::given(settings.key.clone()),
             };
             if key.current().expose().is_empty() {
-                return Err(Error::setting(
+                return Err(Error::flag(
                     "bridge.things_stack.key_file",
-                    "is not set: create an API key in the Console of the application, and give its file with --key-file",
+                    "is not set: create an API key in the Console of the application, and give its file",
+                    "--key-file",
                 ));
             }
             let webhook_key = match &settings.webhook.key_file {

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use futures::future::{BoxFuture, join_all};
+use futures::future::join_all;
 use server::telemetry::Health;
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
@@ -28,7 +28,7 @@ use crate::{
     Environment, Error,
     dedup::Dedup,
     delivery::Delivery,
-    lanes::Work,
+    lanes::{Work, work_of},
     metrics,
     mqtt::{Endpoint, Subscriber, Subscription},
     output::Output,
@@ -131,15 +131,12 @@ struct Parts<'a> {
 impl Parts<'_> {
     /// What is done with each message.
     fn work(&self) -> Work<Delivery> {
-        let uplinks = Arc::new(Uplinks {
+        let uplinks = Uplinks {
             decoder: Decoder { directory: self.directory.clone(), clock: self.clock.clone() },
             republisher: Republisher { output: self.applications.clone(), dedup: self.dedup() },
             clock: self.clock.clone(),
-        });
-        Arc::new(move |delivery| -> BoxFuture<'static, ()> {
-            let uplinks = uplinks.clone();
-            Box::pin(async move { uplinks.handle(delivery).await })
-        })
+        };
+        work_of(uplinks, |uplinks, delivery| async move { uplinks.handle(delivery).await })
     }
 
     fn feed(

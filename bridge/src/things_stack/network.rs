@@ -38,7 +38,7 @@ use crate::{
     dedup::Dedup,
     delivery::Delivery,
     hand_over::HandOver,
-    lanes::{Work, apart},
+    lanes::{Work, apart, work_of},
     metrics,
     network::{Receiver, Route, not_sent, refusal},
     receive::report_connections,
@@ -175,11 +175,7 @@ impl Network for ThingsStackNetwork {
 
 /// What is done with each message. Reports about downlinks may have to wait, and uplinks do not wait for them.
 fn work(intake: Intake) -> Work<Delivery> {
-    let intake = Arc::new(intake);
-    let work = Arc::new(move |delivery| -> BoxFuture<'static, ()> {
-        let intake = intake.clone();
-        Box::pin(async move { intake.handle(delivery).await })
-    });
+    let work = work_of(intake, |intake, delivery| async move { intake.handle(delivery).await });
     apart(work, |delivery: &Delivery| {
         let topic = Topic::parse(&delivery.topic, "")?;
         topic.rest.starts_with("down/").then(|| device_key(topic.application, topic.device))

@@ -41,7 +41,7 @@ async fn a_start_with_wrong_settings_says_what_to_do() {
     network.settings = right.clone();
     network.settings.mqtt.url = String::new();
     let text = message(&network).await;
-    assert!(text.contains("give the broker's URL with --mqtt"), "{text}");
+    assert!(text.contains("give the broker's URL, such as mqtt://localhost:1883, with --mqtt"), "{text}");
 
     // The same broker by another name, and no prefix.
     network.settings = right.clone();

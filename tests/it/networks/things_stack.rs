@@ -223,7 +223,8 @@ fn settings_that_cannot_work_are_refused() {
     let key = "things_stack.key = 'NNSXS.KEY'\n";
     let applications = "[[bridge.applications]]\napplication = 'app1@ttn'\napp_id = 'my-app'\n";
     for (text, reason) in [
-        (format!("[[bridge]]\n{key}{applications}"), "api.url"),
+        (format!("[[bridge]]\n{key}{applications}"), "setting `[[bridge]] things_stack.api.url` not valid: is empty"),
+        (format!("[[bridge]]\n{key}things_stack.api.url = 'eu1'\n{applications}"), "`[[bridge]] things_stack.api.url`"),
         (format!("[[bridge]]\nthings_stack.api.url = 'http://localhost'\n{applications}"), "key_file"),
         (format!("[[bridge]]\n{key}things_stack.api.url = 'http://localhost'\n"), "is empty"),
         (
@@ -253,6 +254,6 @@ fn settings_that_cannot_work_are_refused() {
     ] {
         std::fs::write(dir.path().join("airlock.toml"), &text).unwrap();
         let error = complaint(&run(&mut serve(dir.path()), ""));
-        assert!(error.contains(reason), "{text}\n{error}");
+        assert!(error.contains(reason) && !error.contains(" --"), "{text}\n{error}");
     }
 }

@@ -53,11 +53,7 @@ impl Intake {
         };
         let dev_eui = event.device().dev_eui;
         self.devices.heard(application, dev_eui, topic.device);
-        let dedup = &self.hand_over.dedup;
-        let key = match identity.as_str() {
-            "" => dedup.key(topic, payload),
-            identity => dedup.key(topic, identity),
-        };
+        let key = self.hand_over.dedup.key_by_id(topic, &identity, payload);
         // Only a device that is not registered yet needs what the API says.
         let is_first = AtomicBool::new(true);
         let complete = || self.complete(topic, application, event.clone(), is_first.swap(false, Ordering::Relaxed));
@@ -89,9 +85,5 @@ impl Intake {
 }
 
 fn count(topic: Topic<'_>, result: &'static str) {
-    if topic.rest == "up" {
-        metrics::uplink(result);
-    } else {
-        metrics::event(result);
-    }
+    metrics::received(topic.rest == "up", result);
 }
