@@ -7,7 +7,7 @@ use crate::{
     commands::{
         account::args::Account, applications::args::Applications, bridge::Bridge, demo::Demo, devices::args::Devices,
         downlink::Downlink, functions::args::Functions, gateways::args::Gateways, handler::args::Handler,
-        subscribe::Subscribe, user::args::User,
+        subscribe::Subscribe, user::args::User, webhooks::args::Webhooks,
     },
     serve::Serve,
     settings::GlobalOptions,
@@ -58,6 +58,15 @@ pub(crate) enum Command {
         app_eui: Option<AppEui>,
         #[command(subcommand)]
         command: Devices,
+    },
+    /// Manage the webhooks of an application
+    #[command(visible_alias = "webhook")]
+    Webhooks {
+        /// Application [default: the selected one]
+        #[arg(long, global = true, value_name = "ID")]
+        app_id: Option<AppId>,
+        #[command(subcommand)]
+        command: Webhooks,
     },
     /// Manage gateways
     #[command(visible_alias = "gateway")]
@@ -131,6 +140,7 @@ mod tests {
         ("gateways collaborators", &["create", "update", "set", "delete"]),
         ("handler euis", &["get", "delete"]),
         ("user", &["create", "get"]),
+        ("webhooks", &["create", "list", "update", "set", "delete"]),
     ];
 
     /// Commands with subcommands that do not stand for one kind of thing.

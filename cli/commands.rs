@@ -11,6 +11,7 @@ pub(crate) mod gateways;
 pub(crate) mod handler;
 pub(crate) mod subscribe;
 pub(crate) mod user;
+pub(crate) mod webhooks;
 
 use std::sync::Arc;
 

@@ -69,6 +69,7 @@ async fn run_command(command: Command, global: &GlobalOptions) -> anyhow::Result
         Command::Devices { app_id, app_eui, command } => {
             commands::devices::run(command, (app_id, app_eui), &network()?).await
         }
+        Command::Webhooks { app_id, command } => commands::webhooks::run(command, app_id, &network()?).await,
         Command::Gateways { command } => commands::gateways::run(command, &network()?).await,
         Command::Downlink(downlink) => commands::downlink::run(downlink, &network()?).await,
         Command::Subscribe(subscribe) => commands::subscribe::run(subscribe, &network()?).await,

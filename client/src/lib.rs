@@ -14,6 +14,7 @@ mod random;
 mod retry;
 pub mod things_stack;
 mod trust;
+pub mod webhooks;
 
 pub use api;
 pub use types;

@@ -3,6 +3,7 @@
 mod devices;
 mod gateways;
 mod messages;
+mod webhooks;
 
 use crate::harness::{Network, PASSWORD, airlock, complaint, printed, run};
 

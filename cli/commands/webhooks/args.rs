@@ -1,0 +1,59 @@
+//! The arguments of `airlock webhooks …`.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Subcommand};
+use types::{Secret, WebhookId};
+
+use crate::terminal::Confirmation;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Webhooks {
+    /// List the webhooks
+    #[command(visible_alias = "ls")]
+    List,
+    /// Create a webhook, or replace one with its headers and its secret
+    #[command(visible_aliases = ["create", "update"])]
+    Set(Box<Set>),
+    /// Delete a webhook, with what waits for it
+    Delete {
+        /// Id of the webhook
+        id: WebhookId,
+        #[command(flatten)]
+        confirmation: Confirmation,
+    },
+    /// List messages that a webhook did not take
+    Failed {
+        /// Id of the webhook
+        id: WebhookId,
+    },
+    /// Send messages again that a webhook did not take
+    Resend {
+        /// Id of the webhook
+        id: WebhookId,
+        /// Ids of the messages [default: all]
+        messages: Vec<String>,
+    },
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Set {
+    /// Id of the webhook
+    pub(super) id: WebhookId,
+    /// Where messages are sent; {app_id}, {dev_id} and {event} may stand after the host
+    pub(super) url: String,
+    /// Event that is sent, such as up; may be repeated [default: all]
+    #[arg(long = "event", value_name = "EVENT")]
+    pub(super) events: Vec<String>,
+    /// Header of each request; may be repeated
+    #[arg(long = "header", value_name = "NAME: VALUE", value_parser = header)]
+    pub(super) headers: Vec<(String, Secret)>,
+    /// File with the key that signs requests, as `echo whsec_$(openssl rand -base64 32)` prints it
+    #[arg(long, value_name = "FILE")]
+    pub(super) secret_file: Option<PathBuf>,
+}
+
+fn header(text: &str) -> Result<(String, Secret), String> {
+    let (name, value) = text.split_once(':').ok_or("a header has the form name: value")?;
+    Ok((name.trim().to_owned(), Secret::new(value.trim())))
+}

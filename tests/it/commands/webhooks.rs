@@ -1,0 +1,28 @@
+//! `airlock webhooks …`.
+
+use super::CommandLine;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn webhooks_are_set_listed_and_deleted() {
+    let line = CommandLine::start().await;
+    assert!(line.typed(&["webhooks", "list"]).contains("no webhooks"));
+    let secret = line.network.dir.path().join("hook.secret");
+    std::fs::write(&secret, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n").unwrap();
+    let url = "https://example.com/{app_id}/{event}";
+    let secret = secret.display().to_string();
+    let set = ["webhooks", "set", "my-hook", url, "--event", "up", "--header", "x-key: hush", "--secret-file", &secret];
+    assert!(line.typed(&set).contains("Set webhook my-hook"));
+    let listed = line.typed(&["webhooks", "list"]);
+    for part in ["my-hook", url, "x-key", "yes"] {
+        assert!(listed.contains(part), "{part}: {listed}");
+    }
+    assert!(!listed.contains("hush"), "{listed}");
+    assert!(line.typed(&["webhooks", "failed", "my-hook"]).contains("took everything"));
+    assert!(line.typed(&["webhooks", "resend", "my-hook"]).contains("Sending 0 messages"));
+    let (_, error) = line.refused(&["webhooks", "set", "my-hook", "http://127.0.0.1/"], "");
+    assert!(error.contains("no public address"), "{error}");
+    assert!(line.typed(&["webhooks", "delete", "my-hook", "--yes"]).contains("Deleted webhook my-hook"));
+    let (_, error) = line.refused(&["webhooks", "failed", "my-hook"], "");
+    assert!(error.contains("Webhook my-hook not found"), "{error}");
+    line.network.stack.stop().await;
+}
