@@ -1,0 +1,206 @@
+//! Sessions that several processes share: which of them has a session, and when another one takes it over.
+
+use std::time::Duration;
+
+use super::{LEASE, Shared, connect, in_memory, is_stored, key, logged, login, shared_stores};
+use crate::{
+    gated_store::GatedStore,
+    harness::{eventually, publish_up},
+    raw_client::{Login, RawClient},
+};
+
+#[tokio::test]
+async fn a_session_follows_its_client_to_another_instance() {
+    let (stores, _redis) = shared_stores().await;
+    for store in stores {
+        let (one, two) = (store.start("one", 1).await, store.start("two", 2).await);
+        let mut old = RawClient::connect(one.broker.address(), &login(5, "worker")).await;
+        old.subscribe("#").await;
+        for number in 0..3 {
+            publish_up(&mut one.handler().await, "app-one", &number.to_string()).await;
+            old.next_unacknowledged().await;
+        }
+        let (mut new, code, present) = RawClient::try_connect(two.broker.address(), &login(5, "worker")).await;
+        assert_eq!((code, present), (0, true));
+        for number in 0..3 {
+            assert_eq!(new.next().await.1, number.to_string());
+        }
+        // The first instance finds out when it writes, and ends the connection that it had. Until then it counted on a
+        // subscriber, which will not get this.
+        assert!(!is_stored(&one, "nobody is here any more").await);
+        assert_eq!(old.closed().await, Some(0x8e));
+        assert!(is_stored(&one, "nobody is here any more").await);
+        publish_up(&mut two.handler().await, "app-one", "3").await;
+        assert_eq!(new.next().await.1, "3");
+        new.disconnect().await;
+        publish_up(&mut two.handler().await, "app-one", "4").await;
+        // And back.
+        let (mut back, _, present) = RawClient::try_connect(one.broker.address(), &login(5, "worker")).await;
+        assert!(present);
+        publish_up(&mut one.handler().await, "app-one", "5").await;
+        assert_eq!((back.next().await.1, back.next().await.1), ("4".to_owned(), "5".to_owned()));
+    }
+}
+
+/// Handlers with one id behind one address are restarted one after the other.
+#[tokio::test]
+async fn a_process_that_starts_leaves_others_their_sessions() {
+    let (stores, _redis) = shared_stores().await;
+    for store in stores {
+        let one = store.start("handler", 1).await;
+        let (mut worker, _) = connect(&one, &login(5, "worker")).await;
+        worker.subscribe("#").await;
+        let (mut sleeper, _) = connect(&one, &login(4, "sleeper")).await;
+        sleeper.subscribe("#").await;
+        sleeper.disconnect().await;
+        let starting = async { store.start("handler", 2).await };
+        let _two = starting.await;
+        for body in ["1", "2", "3"] {
+            assert!(is_stored(&one, body).await);
+            assert_eq!(worker.next().await.1, body);
+        }
+        let (mut sleeper, present) = connect(&one, &login(4, "sleeper")).await;
+        assert!(present);
+        for body in ["1", "2", "3"] {
+            assert_eq!(sleeper.next().await.1, body);
+        }
+    }
+}
+
+/// A process that is killed leaves its sessions to another, with another id, which collects what comes for them.
+#[tokio::test]
+async fn sessions_of_a_killed_process_are_adopted() {
+    let (stores, _redis) = shared_stores().await;
+    for store in stores {
+        let access = GatedStore::new(&store.store);
+        let one = store.start_on(access.clone(), "one", 1).await;
+        let two = store.start("two", 2).await;
+        let (mut client, _) = connect(&one, &login(5, "worker")).await;
+        client.subscribe("#").await;
+        client.disconnect().await;
+        assert!(is_stored(&one, "1").await);
+        access.cut(true);
+        store.clock.advance(LEASE);
+        eventually("the adoption", async {
+            // Two may say no while it takes over, and drops uplinks for a session of which it does not know.
+            while owner_of_only_session(&store).await.split('-').next() != Some("0000000000000002") {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        })
+        .await;
+        let three = store.start("two", 3).await;
+        eventually("uplinks for the session", async {
+            loop {
+                assert!(is_stored(&two, "2").await);
+                if logged(&store).await > 1 {
+                    break;
+                }
+            }
+        })
+        .await;
+        let (mut client, present) = connect(&three, &login(5, "worker")).await;
+        assert!(present);
+        assert_eq!((client.next().await.1, client.next().await.1), ("1".to_owned(), "2".to_owned()));
+    }
+}
+
+/// The process that names the owner of the only session of `app-one`.
+async fn owner_of_only_session(store: &Shared) -> String {
+    let owners = store.store.list(&key("mqtt/owner/"), None, 10).await.unwrap();
+    assert_eq!(owners.len(), 1);
+    String::from_utf8(owners[0].value.to_vec()).unwrap()
+}
+
+/// The embedded store has only one process, whatever it is called.
+#[tokio::test]
+async fn sessions_survive_that_the_instance_gets_another_name() {
+    let store = in_memory();
+    let one = store.start("one", 1).await;
+    let (mut client, _) = connect(&one, &login(5, "worker")).await;
+    client.subscribe("#").await;
+    client.disconnect().await;
+    assert!(is_stored(&one, "1").await);
+    let two = store.start("another", 2).await;
+    assert!(is_stored(&two, "2").await);
+    let (mut client, present) = connect(&two, &login(5, "worker")).await;
+    assert!(present);
+    assert_eq!((client.next().await.1, client.next().await.1), ("1".to_owned(), "2".to_owned()));
+}
+
+/// What one process removes may be another's by now.
+#[tokio::test]
+async fn a_stale_copy_of_a_session_deletes_nothing() {
+    let (stores, _redis) = shared_stores().await;
+    for store in stores {
+        let one = store.start("one", 1).await;
+        let access = GatedStore::new(&store.store);
+        let two = store.start_on(access.clone(), "two", 2).await;
+        let (mut client, _) = connect(&one, &login(5, "worker")).await;
+        client.subscribe("#").await;
+        client.disconnect().await;
+        for body in ["1", "2", "3"] {
+            assert!(is_stored(&one, body).await);
+        }
+        let (mut client, present) = connect(&two, &login(5, "worker")).await;
+        assert!(present);
+        for body in ["1", "2", "3"] {
+            assert_eq!(client.next_unacknowledged().await.2, body);
+        }
+        // The first process removes the copy that it still has.
+        one.authenticator.revoke("app-one", "account.read");
+        one.broker.check_credentials().await;
+        one.broker.shutdown().await;
+        access.cut(true);
+        store.clock.advance(LEASE);
+        let three = store.start("three", 3).await;
+        let (mut client, present) = connect(&three, &login(5, "worker")).await;
+        assert!(present);
+        for body in ["1", "2", "3"] {
+            assert_eq!(client.next().await.1, body);
+        }
+    }
+}
+
+/// A client that wants a clean session gets one wherever it connects, and the old one is gone everywhere.
+#[tokio::test]
+async fn a_clean_session_ends_the_one_that_another_process_has() {
+    let (stores, _redis) = shared_stores().await;
+    for store in stores {
+        let (one, two) = (store.start("one", 1).await, store.start("two", 2).await);
+        for (version, name) in [(4, "old"), (5, "new")] {
+            let (mut client, _) = connect(&one, &login(version, name)).await;
+            client.subscribe("#").await;
+            assert!(is_stored(&one, "1").await);
+            client.next_unacknowledged().await;
+            let clean = Login { clean: true, ends: true, ..login(version, name) };
+            let (mut cleaner, present) = connect(&two, &clean).await;
+            assert!(!present);
+            cleaner.ping().await;
+            // The first process finds out when it writes.
+            assert!(!is_stored(&one, "2").await);
+            client.closed().await;
+            let (_, present) = connect(&one, &login(version, name)).await;
+            assert!(!present, "MQTT {version}");
+        }
+    }
+}
+
+/// MQTT 5 allows to continue a session that is to end with this connection.
+#[tokio::test]
+async fn a_session_is_continued_elsewhere_by_a_client_that_will_not_return() {
+    let (stores, _redis) = shared_stores().await;
+    for store in stores {
+        let (one, two) = (store.start("one", 1).await, store.start("two", 2).await);
+        let (mut client, _) = connect(&one, &login(5, "worker")).await;
+        client.subscribe("#").await;
+        client.disconnect().await;
+        assert!(is_stored(&one, "1").await);
+        let last = Login { ends: true, ..login(5, "worker") };
+        let (mut client, present) = connect(&two, &last).await;
+        assert!(present);
+        assert_eq!(client.next().await.1, "1");
+        client.disconnect().await;
+        let (_, present) = connect(&two, &login(5, "worker")).await;
+        assert!(!present);
+    }
+}
