@@ -60,13 +60,13 @@ impl Appender {
     pub(crate) fn append(self: &Arc<Self>, app_id: &AppId, message: Message) -> Result<oneshot::Receiver<bool>, Error> {
         let (stored, is_stored) = oneshot::channel();
         let mut all = self.waiting();
-        let is_new = !all.contains_key(app_id);
-        let waiting = all.entry(app_id.clone()).or_default();
-        if waiting.len() >= APPLICATION_WAITING_MAX || self.waiting_count.load(Ordering::Relaxed) >= ALL_WAITING_MAX {
+        let is_full = all.get(app_id).is_some_and(|waiting| waiting.len() >= APPLICATION_WAITING_MAX);
+        if is_full || self.waiting_count.load(Ordering::Relaxed) >= ALL_WAITING_MAX {
             return Err(Error::Busy);
         }
         self.waiting_count.fetch_add(1, Ordering::Relaxed);
-        waiting.push(Waiting { message, stored });
+        let is_new = !all.contains_key(app_id);
+        all.entry(app_id.clone()).or_default().push(Waiting { message, stored });
         drop(all);
         if is_new {
             tokio::spawn(Arc::clone(self).store_all(app_id.clone()));
@@ -127,9 +127,11 @@ impl Appender {
             batch = with;
             growths.push(growth);
         }
-        let is_done = self.store.commit(batch).await? == Commit::Done;
+        let committed = self.store.commit(batch).await;
+        // After an error nobody knows, so the queues are counted again.
+        let is_done = matches!(committed, Ok(Commit::Done));
         growths.iter().for_each(|growth| self.queues.appended(growth, is_done));
-        if !is_done {
+        if committed? == Commit::Conflict {
             self.destinations.forget(app_id);
         }
         Ok(is_done.then_some(growths))
