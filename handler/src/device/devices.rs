@@ -157,7 +157,7 @@ impl Devices {
         let mut found = self.store.get(&keys).await?.into_iter();
         let application = found.next().flatten().ok_or_else(|| Error::application_not_found(app_id))?;
         let (stored, counters) = (found.next().flatten(), found.next().flatten());
-        let eui_holder = found.next().flatten();
+        let named = found.next().flatten();
         if stored.is_some() && if_exists == IfExists::Fail {
             return Err(Error::already_exists("Device", format_args!("{app_id}:{dev_id}")));
         }
@@ -176,8 +176,7 @@ impl Devices {
                 batch = batch.delete(store_keys::nonces(&device.app_id, &device.dev_id)?);
             }
         }
-        let is_taken = eui_holder.is_some();
-        let Some((batch, given_up)) = self.change_euis(batch, &device, old.as_ref(), is_taken).await? else {
+        let Some((batch, given_up)) = self.change_euis(batch, &device, old.as_ref(), named.as_ref()).await? else {
             return Ok(None);
         };
         let change = old.map_or(Change::Created, |old| Change::Updated(Box::new(old)));
@@ -204,12 +203,7 @@ impl Devices {
             .delete(store_keys::frame_counters(app_id, dev_id)?)
             .delete(store_keys::downlinks(app_id, dev_id)?)
             .delete(store_keys::sent_downlinks(app_id, dev_id)?);
-        let eui_keys = Vec::from_iter(eui_key(&device)?);
-        let named = self.store.get(&eui_keys).await?.into_iter().flatten();
-        // Another template may have the AppEUI, if both are from the time when that was possible.
-        let named: Vec<_> = named.filter(|entry| *entry.value == *dev_id.as_str().as_bytes()).collect();
-        let held = self.held(app_id, device.euis().filter(|_| !named.is_empty())).await?;
-        let batch = named.into_iter().fold(batch, |batch, entry| batch.delete(entry.key));
+        let (batch, held) = self.give_euis_up(batch, &device).await?;
         match self.store.commit(batch).await? {
             Commit::Done => {
                 eui_holder::release(held, self.store.as_ref()).await;

@@ -45,31 +45,52 @@ impl Devices {
 
     /// Adds to the batch that stores a device what changes with its EUIs; none if others interfered.
     ///
-    /// Also returns the holders of the pair that the device gives up, which are released when the batch is committed.
-    /// [`Error::AlreadyExists`] if `is_taken` by another device of the application, or if another application holds it.
+    /// `named` says which device of the application has the pair. Also returns the holders of the pair that the device
+    /// gives up, which are released when the batch is committed. [`Error::AlreadyExists`] if another device or another
+    /// application has the pair.
     pub(super) async fn change_euis(
         &self,
         mut batch: Batch,
         device: &Device,
         old: Option<&Device>,
-        is_taken: bool,
+        named: Option<&Entry>,
     ) -> Result<Option<(Batch, Vec<Entry>)>, Error> {
         let (euis, old_euis) = (device.euis(), old.and_then(Device::euis));
-        if euis == old_euis {
-            return Ok(Some((batch, Vec::new())));
-        }
-        if let Some(euis) = euis {
-            if is_taken {
+        let is_new = euis != old_euis;
+        // Templates from the time when several could have one AppEUI are not named yet.
+        if let Some(euis) = euis.filter(|_| is_new || named.is_none()) {
+            if named.is_some() {
                 return Err(taken(euis));
             }
-            let Some(claim) = self.claim(&device.app_id, euis).await? else { return Ok(None) };
-            let key = store_keys::eui(&device.app_id, euis)?;
-            batch = batch.expect(claim.key.clone(), claim.version).delete(claim.key);
-            batch = batch.expect_absent(key.clone()).put(key, device.dev_id.as_str().as_bytes().to_vec());
+            match self.claim(&device.app_id, euis).await {
+                Ok(Some(claim)) => {
+                    let key = store_keys::eui(&device.app_id, euis)?;
+                    batch = batch.expect(claim.key.clone(), claim.version).delete(claim.key);
+                    batch = batch.expect_absent(key.clone()).put(key, device.dev_id.as_str().as_bytes().to_vec());
+                }
+                Ok(None) => return Ok(None),
+                // It stays a template beside the other, as it was.
+                Err(Error::AlreadyExists { .. }) if !is_new => {}
+                Err(error) => return Err(error),
+            }
         }
-        let Some(old_euis) = old_euis else { return Ok(Some((batch, Vec::new()))) };
-        let given_up = self.held(&device.app_id, Some(old_euis)).await?;
-        Ok(Some((batch.delete(store_keys::eui(&device.app_id, old_euis)?), given_up)))
+        match old.filter(|_| is_new) {
+            Some(old) => self.give_euis_up(batch, old).await.map(Some),
+            None => Ok(Some((batch, Vec::new()))),
+        }
+    }
+
+    /// Adds to a batch that a device no longer has its EUIs, if they are its own. Also returns their holders, which are
+    /// released when the batch is committed.
+    pub(super) async fn give_euis_up(&self, batch: Batch, device: &Device) -> Result<(Batch, Vec<Entry>), Error> {
+        let Some(euis) = device.euis() else { return Ok((batch, Vec::new())) };
+        let [named] = self.store.get_array(&[store_keys::eui(&device.app_id, euis)?]).await?;
+        // Another template may have the AppEUI, if both are from the time when that was possible.
+        let Some(named) = named.filter(|named| *named.value == *device.dev_id.as_str().as_bytes()) else {
+            return Ok((batch, Vec::new()));
+        };
+        let given_up = self.held(&device.app_id, euis).await?;
+        Ok((batch.expect(named.key.clone(), named.version).delete(named.key), given_up))
     }
 
     /// Makes the application of a stored device the holder of its pair if there is none.
@@ -91,8 +112,7 @@ impl Devices {
     }
 
     /// The record by which the application holds a pair of EUIs, if it does.
-    pub(super) async fn held(&self, app_id: &AppId, euis: Option<Euis>) -> Result<Vec<Entry>, Error> {
-        let Some(euis) = euis else { return Ok(Vec::new()) };
+    async fn held(&self, app_id: &AppId, euis: Euis) -> Result<Vec<Entry>, Error> {
         eui_holder::held_by(app_id, &[store_keys::holder(euis)?], self.store.as_ref()).await
     }
 
@@ -114,8 +134,7 @@ impl Devices {
         };
         let batch = batch.put(holder, app_id.as_str().as_bytes().to_vec());
         // After a conflict, another claim of this application may have made it the holder.
-        let is_holder =
-            self.store.commit(batch).await? == Commit::Done || !self.held(app_id, Some(euis)).await?.is_empty();
+        let is_holder = self.store.commit(batch).await? == Commit::Done || !self.held(app_id, euis).await?.is_empty();
         Ok(claiming.filter(|_| is_holder))
     }
 

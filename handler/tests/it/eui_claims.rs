@@ -9,7 +9,7 @@ use handler::{
 };
 use store::{Batch, Commit, Key, Store, Tag};
 use testing::{FailingStore, ManualClock, RecordingStore};
-use types::{Kind, Kinded};
+use types::{AppEui, DevEui, Kind, Kinded};
 
 use crate::{
     harness::sealer,
@@ -131,4 +131,48 @@ async fn a_killed_deletion_frees_the_pair() {
         let is_free = !has_device(&devices, "app-one").await;
         assert_eq!(devices.set(same("app-two")).await.is_ok(), is_free, "after {commits} commits");
     }
+}
+
+/// A registration template: it has no DevEUI.
+fn template(app_id: &str, dev_id: &str) -> Device {
+    let lorawan = Lorawan { app_eui: AppEui::new([7; 8]), dev_eui: DevEui::default(), ..device("app-one").lorawan };
+    Device { dev_id: dev_id.parse().unwrap(), lorawan, ..device(app_id) }
+}
+
+/// As it was stored when several templates could have one AppEUI.
+async fn lose_name(store: &dyn Store, template: &Device) {
+    lose_holder(store, template).await;
+    let euis = format!("{}-{}", template.lorawan.app_eui, template.lorawan.dev_eui);
+    let name = Key::new(&Tag::application(template.app_id.as_str()).unwrap(), &format!("handler/eui/{euis}")).unwrap();
+    assert!(store.get(std::slice::from_ref(&name)).await.unwrap()[0].is_some());
+    assert_eq!(store.commit(Batch::new().delete(name)).await.unwrap(), Commit::Done);
+}
+
+#[tokio::test]
+async fn an_old_template_becomes_the_only_one_when_it_is_saved() {
+    let clock = ManualClock::new();
+    let store = Arc::new(FailingStore::new(clock.for_store()));
+    let (_, devices) = applications(store.clone(), clock).await;
+    devices.set(template("app-one", "old")).await.unwrap();
+    lose_name(store.as_ref(), &template("app-one", "old")).await;
+    devices.set(template("app-one", "old")).await.unwrap();
+    for other in [template("app-one", "new"), template("app-two", "new")] {
+        assert_eq!(devices.set(other).await.unwrap_err().kind(), Kind::AlreadyExists);
+    }
+}
+
+#[tokio::test]
+async fn an_old_template_does_not_give_up_what_another_has() {
+    let clock = ManualClock::new();
+    let store = Arc::new(FailingStore::new(clock.for_store()));
+    let (_, devices) = applications(store.clone(), clock).await;
+    devices.set(template("app-one", "old")).await.unwrap();
+    lose_name(store.as_ref(), &template("app-one", "old")).await;
+    devices.set(template("app-two", "new")).await.unwrap();
+    // It can be changed, although another application has its AppEUI.
+    devices.set(template("app-one", "old")).await.unwrap();
+    let mut changed = template("app-one", "old");
+    changed.lorawan.app_eui = AppEui::new([9; 8]);
+    devices.set(changed).await.unwrap();
+    assert_eq!(devices.set(template("app-one", "newest")).await.unwrap_err().kind(), Kind::AlreadyExists);
 }
