@@ -50,7 +50,7 @@ pub(super) struct QueuedDownlink {
     /// How often its network has taken it before.
     #[serde(default)]
     pub(super) attempts: u8,
-    /// How often its network did not answer in time, and may have taken it nevertheless.
+    /// How often its network did not answer, and may have taken it nevertheless.
     #[serde(default)]
     pub(super) unanswered: u8,
 }
@@ -71,6 +71,9 @@ pub(super) struct Taken {
     /// Who has said so.
     #[serde(default)]
     pub(super) heard: Heard,
+    /// Whether the application has replaced it, and the network does not know: it refused the one in its place.
+    #[serde(default)]
+    pub(super) is_replaced: bool,
 }
 
 /// How it became known that a network has taken a downlink.
@@ -102,6 +105,9 @@ impl DeviceQueue {
             Schedule::First => self.put_first(downlink.clone()),
             Schedule::Last => self.waiting.push_back(downlink.clone()),
         }
+        if let [only] = self.waiting.make_contiguous() {
+            only.replaces_others |= self.taken.iter().any(|taken| taken.is_replaced);
+        }
         if self.waiting.iter().filter(|waiting| waiting.attempts == 0).count() <= WAITING_MAX {
             return Ok(());
         }
@@ -132,7 +138,7 @@ impl DeviceQueue {
         self.taken.drain(..self.taken.len().saturating_sub(TAKEN_MAX));
     }
 
-    /// The network did not answer in time whether it has taken a downlink. Returns how often that was so; none if the
+    /// The network did not answer whether it has taken a downlink. Returns how often that was so; none if the
     /// downlink does not wait any more.
     pub(super) fn unanswered(&mut self, downlink: &QueuedDownlink) -> Option<u8> {
         self.settle(&downlink.network_id());
@@ -143,10 +149,13 @@ impl DeviceQueue {
 
     /// A downlink will never leave.
     pub(super) fn drop_waiting(&mut self, downlink: &QueuedDownlink) {
-        let removed = self.remove(downlink);
-        if let (true, Some(front)) = (removed, self.waiting.front_mut()) {
-            // What it would have replaced is still there.
-            front.replaces_others |= downlink.replaces_others;
+        if !self.remove(downlink) || !downlink.replaces_others {
+            return;
+        }
+        // What it would have replaced is still there: the next one replaces it, whenever that comes.
+        match self.waiting.front_mut() {
+            Some(front) => front.replaces_others = true,
+            None => self.taken.iter_mut().for_each(|taken| taken.is_replaced = true),
         }
     }
 
@@ -212,7 +221,8 @@ mod tests {
     }
 
     fn queue_that_took(ids: impl IntoIterator<Item = u64>) -> DeviceQueue {
-        let take = |id: u64| Taken { id: id.to_string(), downlink: queued(id), heard: Heard::Answer };
+        let take =
+            |id: u64| Taken { id: id.to_string(), downlink: queued(id), heard: Heard::Answer, is_replaced: false };
         DeviceQueue { waiting: VecDeque::new(), taken: ids.into_iter().map(take).collect() }
     }
 
@@ -223,6 +233,20 @@ mod tests {
         queue.repeat("1");
         queue.repeat("2");
         assert!(queue.waiting.iter().map(|waiting| waiting.id).eq([1, 2, 3]));
+    }
+
+    #[test]
+    fn the_next_downlink_replaces_what_a_refused_one_was_to_replace() {
+        for schedule in [Schedule::First, Schedule::Last] {
+            let mut queue = queue_that_took([1, 2]);
+            let refused = QueuedDownlink { replaces_others: true, ..queued(3) };
+            queue.insert(&refused, Schedule::Replace).unwrap();
+            queue.drop_waiting(&refused);
+            queue.insert(&queued(4), schedule).unwrap();
+            queue.insert(&queued(5), Schedule::Last).unwrap();
+            let replaces_others: Vec<_> = queue.waiting.iter().map(|waiting| waiting.replaces_others).collect();
+            assert_eq!(replaces_others, [true, false]);
+        }
     }
 
     #[test]

@@ -157,11 +157,11 @@ impl Queues {
         downlink: &QueuedDownlink,
         (id, heard): (&str, Heard),
     ) -> Result<(), Error> {
-        let taken = Taken { id: id.to_owned(), downlink: downlink.clone(), heard };
+        let taken = Taken { id: id.to_owned(), downlink: downlink.clone(), heard, is_replaced: false };
         self.edit(app_id, dev_id, |queue| queue.take(&taken)).await.map(drop)
     }
 
-    /// A network did not answer in time whether it has taken a downlink. Returns how often that was so; none if the
+    /// A network did not answer whether it has taken a downlink. Returns how often that was so; none if the
     /// downlink does not wait any more.
     pub(super) async fn unanswered(
         &self,
