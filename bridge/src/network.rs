@@ -28,6 +28,7 @@ pub(crate) fn refusal(api: Api, error: &client::Error) -> NetworkRefusal {
     let Api { network, key_advice } = api;
     let reason = format!("{network} does not take the downlink: {}", ErrorChain(error));
     match error.kind() {
+        _ if error.may_have_happened() => NetworkRefusal::new(Kind::Timeout, reason),
         Kind::Unauthenticated | Kind::Denied => NetworkRefusal::new(
             Kind::Unavailable,
             format_args!("{reason}: {key_advice}; it must be allowed to queue downlinks"),

@@ -40,6 +40,16 @@ pub enum Error {
         /// The cause.
         source: Cause,
     },
+    /// The connection was lost before a response came; the call may have taken effect.
+    #[error("the connection to the {service} at {address} was lost before it answered: try again later")]
+    Lost {
+        /// The service.
+        service: &'static str,
+        /// Its address.
+        address: String,
+        /// The cause.
+        source: Cause,
+    },
     /// No response came in time; the call may have taken effect.
     #[error("the {service} at {address} did not answer in time: try again later")]
     Timeout {
@@ -127,12 +137,19 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Whether the call may have taken effect, because nobody answered for the service.
+    pub fn may_have_happened(&self) -> bool {
+        matches!(self, Self::Lost { .. }) || self.kind() == Kind::Timeout
+    }
+}
+
 impl Kinded for Error {
     fn kind(&self) -> Kind {
         match self {
             Self::Address { .. } | Self::Certificate { .. } => Kind::Invalid,
             Self::Credential | Self::NotAccepted { .. } => Kind::Unauthenticated,
-            Self::Unreachable { .. } | Self::Ended { .. } => Kind::Unavailable,
+            Self::Unreachable { .. } | Self::Lost { .. } | Self::Ended { .. } => Kind::Unavailable,
             Self::QueueFull { .. } | Self::Missed { .. } => Kind::Exhausted,
             Self::Timeout { .. } => Kind::Timeout,
             Self::Refused { kind, .. } | Self::Foreign { kind, .. } => *kind,

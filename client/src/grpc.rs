@@ -4,7 +4,7 @@ use std::{error::Error as _, time::Duration};
 
 use tokio::time::timeout;
 use tonic::{
-    Code, Request, Response, Status, TimeoutExpired,
+    Code, ConnectError, Request, Response, Status, TimeoutExpired,
     metadata::{AsciiMetadataValue, MetadataMap},
     transport::{Channel, ClientTlsConfig, Endpoint},
 };
@@ -113,10 +113,12 @@ impl Peer {
                 message: status.message().to_owned(),
             };
         }
-        if timed_out(&status) {
+        if has_cause::<TimeoutExpired>(&status) {
             Error::Timeout { service, address }
-        } else {
+        } else if has_cause::<ConnectError>(&status) {
             Error::Unreachable { service, address, source: status.into() }
+        } else {
+            Error::Lost { service, address, source: status.into() }
         }
     }
 }
@@ -142,10 +144,10 @@ pub(crate) fn with_bearer<T>(message: T, token: &Secret) -> Result<Request<T>> {
     Ok(request)
 }
 
-fn timed_out(status: &Status) -> bool {
+fn has_cause<E: std::error::Error + 'static>(status: &Status) -> bool {
     let mut cause = status.source();
     while let Some(error) = cause {
-        if error.is::<TimeoutExpired>() {
+        if error.is::<E>() {
             return true;
         }
         cause = error.source();

@@ -143,11 +143,13 @@ impl Http {
 
     fn failed(&self, error: reqwest::Error) -> Error {
         let (service, address) = (self.service, self.address());
-        // A connection that takes too long was never made: nothing has happened there.
-        if error.is_timeout() && !error.is_connect() {
-            Error::Timeout { service, address }
-        } else {
-            Error::Unreachable { service, address, source: error.without_url().into() }
+        let (is_connect, is_timeout) = (error.is_connect(), error.is_timeout());
+        let source = error.without_url().into();
+        match (is_connect, is_timeout) {
+            // Nothing has happened there.
+            (true, _) => Error::Unreachable { service, address, source },
+            (false, true) => Error::Timeout { service, address },
+            (false, false) => Error::Lost { service, address, source },
         }
     }
 
@@ -189,6 +191,7 @@ fn kind(status: StatusCode) -> Kind {
         StatusCode::PAYLOAD_TOO_LARGE => Kind::TooLarge,
         StatusCode::TOO_MANY_REQUESTS => Kind::Exhausted,
         StatusCode::NOT_IMPLEMENTED | StatusCode::METHOD_NOT_ALLOWED => Kind::Unsupported,
+        // A bad gateway is nearly always a proxy whose service does not run.
         StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE => Kind::Unavailable,
         StatusCode::GATEWAY_TIMEOUT | StatusCode::REQUEST_TIMEOUT => Kind::Timeout,
         status if status.is_client_error() => Kind::Invalid,

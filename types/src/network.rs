@@ -162,7 +162,7 @@ impl NetworkRefusal {
         &self.reason
     }
 
-    /// Whether it may have been taken nevertheless, because no answer came in time.
+    /// Whether it may have been taken nevertheless, because no answer came.
     pub fn may_be_taken(&self) -> bool {
         self.kind == Kind::Timeout
     }

@@ -28,6 +28,8 @@ use crate::{
 
 /// The port of a downlink that has none, and whose encoder chooses none, as in The Things Stack.
 const DEFAULT_PORT: u8 = 1;
+/// How often a downlink is sent to an API that does not answer, and may have queued it each time.
+const UNANSWERED_MAX: u8 = 3;
 
 /// Encodes the payloads of downlinks.
 pub(super) struct Downlinks {
@@ -120,7 +122,7 @@ impl Downlinks {
     /// Gives the downlinks to The Things Stack, however long it is away.
     async fn queue(&self, topic: Topic<'_>, operation: QueueOperation, request: Request) -> Result<(), CodecError> {
         let application = self.directory.application(topic.application)?;
-        let (mut backoff, mut is_failing) = (Backoff::new(), false);
+        let (mut backoff, mut is_failing, mut unanswered) = (Backoff::new(), false, 0);
         loop {
             let webhook = self.webhooks.get(application);
             let target = (application.id(), webhook.as_deref(), topic.device);
@@ -131,6 +133,10 @@ impl Downlinks {
             };
             if is_final(&error) {
                 return Err(CodecError::Command(format!("The Things Stack refused it: {error}")));
+            }
+            unanswered += u8::from(error.may_have_happened());
+            if unanswered >= UNANSWERED_MAX {
+                return Err(CodecError::Command(format!("it may be sent nevertheless, but is not repeated: {error}")));
             }
             if !is_failing {
                 tracing::warn!(%topic, error = %ErrorChain(&error), "cannot queue a downlink: trying again");

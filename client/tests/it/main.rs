@@ -5,4 +5,5 @@
 mod account;
 mod data;
 mod grpc;
+mod lost_calls;
 mod trust;

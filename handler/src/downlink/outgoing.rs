@@ -36,7 +36,7 @@ const WAITING_MAX: usize = 1024;
 const SEARCH_INTERVAL: Duration = Duration::from_secs(10);
 /// How often a downlink is sent that the device has to acknowledge, but does not.
 const ATTEMPTS_MAX: u8 = 8;
-/// How often a downlink is handed over to a network that does not answer in time, and may have taken it each time.
+/// How often a downlink is handed over to a network that does not answer, and may have taken it each time.
 const UNANSWERED_MAX: u8 = 3;
 /// How many queues are read at once.
 const PAGE_MAX: usize = 256;

@@ -140,6 +140,19 @@ async fn a_downlink_waits_for_an_api_that_is_away() {
 }
 
 #[tokio::test]
+async fn a_downlink_fails_that_may_have_been_queued_three_times() {
+    let Some((network, _bridge, mut application)) = start().await else { return };
+    network.api.refuse_downlinks([504, 503, 504, 504]);
+    for port in [1, 2] {
+        push(&mut application, "dev1", "push", json!({"downlinks": [{"f_port": port, "frm_payload": "AQ=="}]})).await;
+    }
+    let failed = application.next().await.json();
+    let error = &failed["downlink_failed"]["error"]["message_format"];
+    assert!(error.as_str().unwrap().contains("may be sent nevertheless"), "{failed}");
+    assert_eq!(next_downlink(&network).await.1["downlinks"][0]["f_port"], 2);
+}
+
+#[tokio::test]
 async fn a_downlink_waits_for_a_bridge_that_is_down() {
     let Some((network, bridge, mut application)) = start().await else { return };
     drop(bridge);
