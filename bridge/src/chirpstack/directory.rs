@@ -33,6 +33,8 @@ pub(super) struct Directory {
     look_ups: LookUps,
     refresh_interval: Duration,
     file: PathBuf,
+    /// Held while the file is written, so that nobody replaces it with older contents.
+    writing: Mutex<()>,
 }
 
 /// How much is kept, and how long to wait for it.
@@ -69,7 +71,16 @@ impl Directory {
         cache_file::read(&file, &codecs, &mut known);
         let DirectoryLimits { waiting_max, wait_max, refresh_interval, .. } = *limits;
         let look_ups = LookUps::new(API, LookUpLimits { waiting_max, wait_max, refused_for: refresh_interval });
-        Self { api, token_file, codecs, known: Mutex::new(known), look_ups, refresh_interval, file }
+        Self {
+            api,
+            token_file,
+            codecs,
+            known: Mutex::new(known),
+            look_ups,
+            refresh_interval,
+            file,
+            writing: Mutex::default(),
+        }
     }
 
     /// Whether nothing was imported yet.

@@ -47,6 +47,8 @@ pub(super) struct Directory {
     refresh_interval: Duration,
     refresh_devices_max: usize,
     file: PathBuf,
+    /// Held while the file is written, so that nobody replaces it with older contents.
+    writing: Mutex<()>,
 }
 
 /// How much is kept, and how long to wait for it.
@@ -101,6 +103,7 @@ impl Directory {
             refresh_interval,
             refresh_devices_max,
             file,
+            writing: Mutex::default(),
         }
     }
 

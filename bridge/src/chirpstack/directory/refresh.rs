@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    sync::Arc,
+    sync::{Arc, PoisonError},
     time::Duration,
 };
 
@@ -69,6 +69,7 @@ impl Directory {
     }
 
     fn write_file(&self) -> std::io::Result<()> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let (profiles, devices): (Vec<_>, Vec<_>) = {
             let mut known = self.lock();
             if !std::mem::take(&mut known.is_changed) {

@@ -2,7 +2,10 @@
 //!
 //! The API cannot say what has changed, so everything is asked for, devices in turns.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
 
 use futures::{StreamExt, stream};
 use server::status::ErrorChain;
@@ -67,6 +70,7 @@ impl Directory {
     }
 
     fn write_file(&self) -> std::io::Result<()> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let contents = {
             let mut known = self.lock();
             if !std::mem::take(&mut known.is_changed) {
