@@ -72,8 +72,8 @@ pub enum AuthError {
     /// An access key came with a call that names no application.
     #[error("access keys are accepted only for calls that name their application: use a token here")]
     KeyWithoutApplication,
-    /// The access key's issuer is not trusted here.
-    #[error("access key not valid: its issuer is not trusted here")]
+    /// The access key's issuer is not trusted here, or it names none, and it could be one of several.
+    #[error("access key not valid: it must begin with an issuer that is trusted here, and a dot")]
     KeyIssuer,
     /// The account service does not answer.
     #[error("account service `{issuer}` cannot be reached: try again later")]

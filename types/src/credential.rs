@@ -45,13 +45,14 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// An access key: `<issuer>.<secret>`, with exactly one dot.
+/// An access key: `<issuer>.<secret>`, with exactly one dot. As the credential of a call it may lack the issuer, which
+/// clients of v2 leave out.
 #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(inline)]
 pub struct AccessKey {
     text: Secret,
-    dot: usize,
+    dot: Option<usize>,
 }
 
 impl AccessKey {
@@ -60,9 +61,26 @@ impl AccessKey {
         format!("{issuer}.{secret}").parse()
     }
 
-    /// The account service that issued the key.
-    pub fn issuer(&self) -> &str {
-        &self.text.expose()[..self.dot]
+    /// Parses a key that may lack its issuer.
+    fn from_credential(text: &str) -> Result<Self, CredentialError> {
+        if text.is_empty() || text.contains('.') || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return text.parse();
+        }
+        check_length(text, ACCESS_KEY_BYTES_MAX)?;
+        Ok(Self { text: Secret::new(text), dot: None })
+    }
+
+    /// The account service that issued the key; none if the key does not say.
+    pub fn issuer(&self) -> Option<&str> {
+        self.dot.map(|dot| &self.text.expose()[..dot])
+    }
+
+    /// The key with this issuer in front, if it has none.
+    pub fn or_issued_by(&self, issuer: &str) -> Result<Self, CredentialError> {
+        match self.dot {
+            Some(_) => Ok(self.clone()),
+            None => Self::new(issuer, self.expose()),
+        }
     }
 
     /// Returns the whole key, for sending and looking up. Never log it.
@@ -73,7 +91,7 @@ impl AccessKey {
 
 impl fmt::Debug for AccessKey {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "AccessKey({}.…)", self.issuer())
+        write!(out, "AccessKey({}.…)", self.issuer().unwrap_or_default())
     }
 }
 
@@ -85,7 +103,7 @@ impl FromStr for AccessKey {
         let printable = text.bytes().all(|byte| byte.is_ascii_graphic());
         match text.find('.') {
             Some(dot) if printable && dot > 0 && dot + 1 < text.len() && text.matches('.').count() == 1 => {
-                Ok(Self { text: Secret::new(text), dot })
+                Ok(Self { text: Secret::new(text), dot: Some(dot) })
             }
             _ => Err(CredentialError::AccessKey),
         }
@@ -141,7 +159,7 @@ impl Credential {
         match rest.trim() {
             "" => Err(CredentialError::Scheme),
             token if scheme.eq_ignore_ascii_case("bearer") => Self::from_token(token),
-            key if scheme.eq_ignore_ascii_case("key") => key.parse().map(Self::Key),
+            key if scheme.eq_ignore_ascii_case("key") => Self::from_key(key),
             _ => Err(CredentialError::Scheme),
         }
     }
@@ -152,9 +170,14 @@ impl Credential {
         Ok(Self::Token(Secret::new(text)))
     }
 
+    /// An access key, which may lack its issuer.
+    pub fn from_key(text: &str) -> Result<Self, CredentialError> {
+        AccessKey::from_credential(text).map(Self::Key)
+    }
+
     /// Reads a password that is an access key, or else a token.
     pub fn from_password(text: &str) -> Result<Self, CredentialError> {
-        text.parse().map(Self::Key).or_else(|_| Self::from_token(text))
+        Self::from_key(text).or_else(|_| Self::from_token(text))
     }
 
     /// Formats the value of an `Authorization` header.
@@ -186,9 +209,18 @@ mod tests {
 
     #[test]
     fn refuses_other_schemes_and_malformed_keys() {
-        for header in ["", "Bearer", "Bearer ", "Basic YTpi", "Key nodot", "Key a.b.c", "Key .b", "Key a."] {
+        for header in ["", "Bearer", "Bearer ", "Basic YTpi", "Key no dot", "Key a.b.c", "Key .b", "Key a."] {
             assert!(Credential::from_header(header).is_err(), "{header}");
         }
+    }
+
+    #[test]
+    fn only_a_credential_may_lack_its_issuer() {
+        let Ok(Credential::Key(key)) = Credential::from_header("Key secret") else { panic!("an access key") };
+        assert_eq!(key.or_issued_by("issuer").unwrap().expose(), "issuer.secret");
+        let whole: AccessKey = "other.secret".parse().unwrap();
+        assert_eq!(whole.or_issued_by("issuer").unwrap(), whole);
+        assert!("secret".parse::<AccessKey>().is_err());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use tokio::{
     time::{MissedTickBehavior, interval, timeout},
 };
 use tokio_util::sync::CancellationToken;
-use types::{AppId, Claims, Clock, Credential, GatewayId, Secret};
+use types::{AccessKey, AppId, Claims, Clock, Credential, GatewayId, Secret};
 
 use super::{
     AuthError, AuthSettings, Caller, ComponentToken, TokenError,
@@ -114,10 +114,10 @@ impl Authenticator {
     ///
     /// It is not verified: call [`Self::authenticate_for`] first.
     pub async fn token_for(&self, app_id: &AppId, credential: &Credential) -> Result<Secret, AuthError> {
-        match credential {
-            Credential::Token(token) => Ok(token.clone()),
+        match self.with_issuer(credential.clone())? {
+            Credential::Token(token) => Ok(token),
             Credential::Key(key) => {
-                let token = self.issuer_of(credential)?.exchange_for_token(app_id, key).await?;
+                let token = self.issuer_of_key(&key)?.exchange_for_token(app_id, &key).await?;
                 token.ok_or_else(|| AuthError::Key { app_id: app_id.clone() })
             }
         }
@@ -135,7 +135,8 @@ impl Authenticator {
 
     async fn authenticate_at(&self, entity: Entity, caller: Caller, purpose: Purpose) -> Result<Claims, AuthError> {
         let Caller { credential, usage } = caller;
-        let question = Question::new(entity, credential.ok_or(AuthError::Missing)?);
+        let credential = self.with_issuer(credential.ok_or(AuthError::Missing)?)?;
+        let question = Question::new(entity, credential);
         let claims = self.decide(question, purpose).await.map(Arc::unwrap_or_clone)?;
         usage.set_caller(&claims);
         Ok(claims)
@@ -252,7 +253,20 @@ impl Authenticator {
     fn issuer_of(&self, credential: &Credential) -> Result<&Arc<Issuer>, AuthError> {
         match credential {
             Credential::Token(token) => self.issuer(&Origin::of(token.expose())?.issuer),
-            Credential::Key(key) => self.issuers.get(key.issuer()).ok_or(AuthError::KeyIssuer),
+            Credential::Key(key) => self.issuer_of_key(key),
+        }
+    }
+
+    fn issuer_of_key(&self, key: &AccessKey) -> Result<&Arc<Issuer>, AuthError> {
+        key.issuer().and_then(|id| self.issuers.get(id)).ok_or(AuthError::KeyIssuer)
+    }
+
+    /// An access key that does not name its issuer is one of the only account service that is trusted.
+    fn with_issuer(&self, credential: Credential) -> Result<Credential, AuthError> {
+        let mut ids = self.issuers.keys();
+        match (credential, ids.next(), ids.next()) {
+            (Credential::Key(key), Some(only), None) => Ok(Credential::Key(key.or_issued_by(only)?)),
+            (credential, ..) => Ok(credential),
         }
     }
 

@@ -75,7 +75,7 @@ pub fn credential_of(headers: &HeaderMap) -> Result<Option<Credential>, AuthErro
     Ok(Some(match header {
         AUTHORIZATION => Credential::from_header(text)?,
         _ if TOKEN.contains(&header) => Credential::from_token(text)?,
-        _ => Credential::Key(text.parse()?),
+        _ => Credential::from_key(text)?,
     }))
 }
 

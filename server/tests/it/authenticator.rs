@@ -91,6 +91,16 @@ async fn caches_an_exchange_for_a_few_seconds() {
 }
 
 #[tokio::test]
+async fn a_key_without_issuer_is_one_of_the_only_account_service() {
+    let fixture = Fixture::new().await;
+    fixture.with_key("good").await.unwrap();
+    let key = Credential::from_key("good").unwrap();
+    fixture.authenticator.token_for(&app_id(), &key).await.unwrap();
+    assert!(matches!(fixture.with_key("bad").await, Err(AuthError::Key { .. })));
+    assert!(matches!(fixture.with_key("stranger.good").await, Err(AuthError::KeyIssuer)));
+}
+
+#[tokio::test]
 async fn a_token_loses_rights_that_its_user_lost() {
     let fixture = Fixture::new().await;
     let mut with_devices = claims(fixture.clock.secs());

@@ -29,6 +29,7 @@ fn finds_a_credential_in_every_header() {
         (&[("authorization", "KEY i.k")], key("i.k")),
         (&[("token", "t")], token("t")),
         (&[("key", "i.k")], key("i.k")),
+        (&[("key", "k")], Some(Credential::from_key("k").unwrap())),
         (&[("grpc-metadata-token", "t")], token("t")),
         (&[("grpc-metadata-key", "i.k")], key("i.k")),
         (&[("token", "t"), ("key", "i.k")], token("t")),
@@ -45,7 +46,7 @@ fn refuses_malformed_credentials_as_unauthenticated() {
     let headers = [
         ("authorization", "t"),
         ("authorization", "Basic YTpi"),
-        ("authorization", "Key nodot"),
+        ("authorization", "Key no dot"),
         ("authorization", "Bearer "),
         ("key", "a.b.c"),
     ];

@@ -200,7 +200,7 @@ impl Fixture {
 
     /// Authenticates with an access key of the application.
     pub(crate) async fn with_key(&self, key: &str) -> Result<(), AuthError> {
-        self.ask(&Credential::Key(key.parse().unwrap()), Purpose::Read).await.map(|_| ())
+        self.ask(&Credential::from_key(key).unwrap(), Purpose::Read).await.map(|_| ())
     }
 
     pub(crate) async fn ask(&self, credential: &Credential, purpose: Purpose) -> Result<Claims, AuthError> {
