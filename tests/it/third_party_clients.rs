@@ -1,6 +1,7 @@
 //! Third-party clients, installed unmodified from their registries.
 
 pub(crate) mod browser;
+mod generated_broker;
 mod generated_stubs;
 mod oauth;
 pub(crate) mod python_sdk;

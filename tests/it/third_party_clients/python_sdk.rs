@@ -10,7 +10,7 @@ use types::{AccessKey, ApplicationRight};
 
 use crate::harness::{Network, Owner, next, printed, remove_time};
 
-const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/third_party_clients");
+pub(crate) const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/third_party_clients");
 
 /// A Python with the client; none where it cannot be installed.
 pub(crate) fn python() -> Option<&'static Python> {
