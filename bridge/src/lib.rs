@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod backoff;
+pub mod broker;
 mod cayenne;
 pub mod chirpstack;
 mod dedup;

@@ -113,14 +113,22 @@ impl Outbox {
             }
             let number = self.suspects.next(&self.waiting, self.sent.len())?;
             self.waiting.remove(&number);
-            let Some(too_large) = self.too_large(number) else { break number };
+            if !self.is_withdrawn(number) {
+                let Some(too_large) = self.too_large(number) else { break number };
+                self.finish(number, Err(too_large));
+            }
+            self.unconfirmed.remove(&number);
             self.suspects.forget(number);
-            self.finish(number, Err(too_large));
         };
         let packet = self.free_packet();
         self.suspects.sent(number);
         self.sent.insert(packet, number);
         self.unconfirmed.get(&number).map(|publication| (packet, publication))
+    }
+
+    /// Whether nobody waits for a publication any more.
+    fn is_withdrawn(&self, number: Number) -> bool {
+        self.unconfirmed.get(&number).is_none_or(|publication| publication.done.is_closed())
     }
 
     /// A number that no packet in flight has, and that is not zero.

@@ -227,7 +227,7 @@ impl<F: Fn(Delivery)> Task<F> {
             if wants_share && !is_shared {
                 tracing::warn!(
                     broker = %self.endpoint.url,
-                    "the broker has no shared subscriptions: run only one bridge, or each publishes every message"
+                    "the broker has no shared subscriptions: run only one such process, or each gets every message"
                 );
             }
             let (wanted, former) = if is_shared { (&shared, filters) } else { (filters, &shared) };

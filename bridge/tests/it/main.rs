@@ -4,6 +4,7 @@
 extern crate airlock_bridge as bridge;
 
 mod api;
+mod broker;
 mod codecs;
 mod downlinks;
 mod events;
