@@ -4,6 +4,7 @@ mod certificate;
 mod component_token;
 mod context;
 mod data_dir;
+mod external_broker;
 mod handler_service;
 mod networks;
 mod operator;

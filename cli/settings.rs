@@ -85,6 +85,8 @@ pub struct Settings {
     pub handler: handler::Settings,
     /// The embedded MQTT broker.
     pub broker: BrokerSettings,
+    /// A broker that others run, in which several handlers publish the same.
+    pub external_broker: ExternalBrokerSettings,
     /// What is published, and where.
     pub output: OutputSettings,
     /// The bridges to existing networks.
@@ -150,6 +152,19 @@ pub struct StoreSettings {
     pub mark_file: Option<PathBuf>,
 }
 
+/// A broker that others run: Mosquitto, RabbitMQ, EMQX, VerneMQ. Messages go there too, and downlinks come from there.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ExternalBrokerSettings {
+    /// The connection. None while the URL is empty.
+    pub mqtt: bridge::MqttSettings,
+    /// Address at which applications reach the broker, which the handler announces. If unset, that of the connection.
+    pub announced_address: Option<String>,
+    /// How long the broker may take to confirm a message, in milliseconds. An uplink that it has not confirmed by then
+    /// is refused as unavailable, so that its sender repeats it.
+    pub confirm_timeout_ms: u64,
+}
+
 /// TLS of the gRPC listeners.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -203,11 +218,18 @@ impl Default for Settings {
             discovery: discovery::Settings::default(),
             handler: handler::Settings::default(),
             broker: BrokerSettings::default(),
+            external_broker: ExternalBrokerSettings::default(),
             output: OutputSettings::default(),
             bridge: bridge::Settings::default(),
             codecs: codecs::Settings::default(),
             sandbox: runtime::Settings::default(),
         }
+    }
+}
+
+impl Default for ExternalBrokerSettings {
+    fn default() -> Self {
+        Self { mqtt: bridge::MqttSettings::default(), announced_address: None, confirm_timeout_ms: 5_000 }
     }
 }
 
@@ -258,6 +280,7 @@ impl Settings {
             handler_http: free(),
         };
         self.broker.listen = free();
+        self.external_broker = ExternalBrokerSettings::default();
         self.telemetry.listen = free();
         self.codecs.listen = free();
         self.store = StoreSettings::default();

@@ -34,12 +34,17 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use types::ServiceName;
 
-use super::{context::Context, networks::Networks};
+use super::{
+    context::Context,
+    external_broker::{ExternalBroker, SubscribedBroker},
+    networks::Networks,
+};
 use crate::pool;
 
 pub(super) struct HandlerService {
     serving: ServerHandle,
     broker: Broker,
+    external_broker: Option<SubscribedBroker>,
     networks: Networks,
     network_brokers: Subscriptions,
     outgoing: Arc<Outgoing>,
@@ -65,10 +70,13 @@ impl HandlerService {
         let (random, clock) = (context.random.as_ref(), &context.clock);
         let router = Arc::new(router(context).await?);
         let outputs = Arc::new(outputs(context)?);
-        let output: Arc<dyn Output> = Arc::new(AllOutputs(vec![
+        let external_broker = ExternalBroker::connect(context)?;
+        let mut all: Vec<Arc<dyn Output>> = vec![
             Arc::new(MqttOutput::new(Arc::clone(&router), &settings.output)),
             Arc::new(QueuedOutput::new(outputs.clone(), clock.clone())),
-        ]));
+        ];
+        all.extend(external_broker.as_ref().map(ExternalBroker::output));
+        let output: Arc<dyn Output> = Arc::new(AllOutputs(all));
         let pool = Arc::new(pool::start(&context.settings.sandbox).await?);
         let outgoing = Arc::new(Outgoing::new(context.store.clone(), output.clone(), context.clock.clone()));
         let leaving = (output.clone(), outgoing.clone(), outputs.clone());
@@ -77,9 +85,13 @@ impl HandlerService {
         let callers = (authenticator.clone(), network_brokers.clone());
         let mut operations = operations(context, &pool, callers, leaving).await?;
         let downlinks = Arc::new(DownlinkReceiver::new(operations.downlinks.clone()));
-        let services = BrokerServices { authenticator, downlinks, router };
+        let services = BrokerServices { authenticator, downlinks: downlinks.clone(), router };
         let broker = Broker::start(&settings.broker, tls, services, random, clock).await?;
-        let announcement = announcement(context, &listeners, broker.address())?;
+        let mqtt_address = match &external_broker {
+            Some(external_broker) => external_broker.address().to_owned(),
+            None => format!("{}:{}", settings.announce_host, broker.address().port()),
+        };
+        let announcement = announcement(context, &listeners, mqtt_address)?;
         let announcer = announcer(context, token, discovery, announcement).map(Arc::new);
         operations.announcer.clone_from(&announcer);
         let stop = CancellationToken::new();
@@ -92,6 +104,7 @@ impl HandlerService {
         let serving = server.start(HttpService::new("handler", router, ErrorFormat::GrpcGateway), listeners);
         let networks = Networks::start(context, &server, &pool, &network_events).await?;
         outgoing.start(networks.of_applications()?);
+        let external_broker = external_broker.map(|broker| broker.subscribe(downlinks));
         let announcing = match announcer {
             Some(announcer) => {
                 // The handler works without the discovery service, and keeps trying to announce itself.
@@ -106,7 +119,18 @@ impl HandlerService {
             None => None,
         };
         let network_brokers = network_brokers.subscribe(receiver);
-        Ok(Self { serving, broker, networks, network_brokers, outgoing, outputs, announcing, deletions, stop })
+        Ok(Self {
+            serving,
+            broker,
+            external_broker,
+            networks,
+            network_brokers,
+            outgoing,
+            outputs,
+            announcing,
+            deletions,
+            stop,
+        })
     }
 
     /// The two listeners: gRPC, then plain HTTP.
@@ -133,10 +157,25 @@ impl HandlerService {
     /// Finishes accepted calls, publishes queued messages, and stops.
     pub(super) async fn stop(self) {
         self.stop.cancel();
-        tokio::join!(self.serving.finished(), self.networks.stop(), self.network_brokers.stop(), self.outgoing.stop());
+        let (publishing, receiving) = self.external_broker.map(SubscribedBroker::split).unzip();
+        let receiving = async {
+            if let Some(receiving) = receiving {
+                receiving.stop().await;
+            }
+        };
+        tokio::join!(
+            self.serving.finished(),
+            self.networks.stop(),
+            self.network_brokers.stop(),
+            receiving,
+            self.outgoing.stop()
+        );
         for task in self.announcing.into_iter().chain([self.deletions]) {
             // It fails only by a panic, which has been logged.
             _ = task.await;
+        }
+        if let Some(publishing) = publishing {
+            publishing.finished().await;
         }
         tokio::join!(self.broker.shutdown(), self.outputs.stop());
     }
@@ -273,7 +312,7 @@ fn public_address(context: &Context, listeners: &Listeners, number: usize) -> an
 }
 
 /// What this handler announces to the discovery service.
-fn announcement(context: &Context, listeners: &Listeners, mqtt: SocketAddr) -> anyhow::Result<Announcement> {
+fn announcement(context: &Context, listeners: &Listeners, mqtt_address: String) -> anyhow::Result<Announcement> {
     let settings = &context.settings;
     Ok(Announcement {
         id: settings.handler.id.to_string(),
@@ -282,7 +321,7 @@ fn announcement(context: &Context, listeners: &Listeners, mqtt: SocketAddr) -> a
         description: settings.handler.description.clone(),
         net_address: public_address(context, listeners, 0)?,
         api_address: format!("http://{}", public_address(context, listeners, 1)?),
-        mqtt_address: format!("{}:{}", settings.announce_host, mqtt.port()),
+        mqtt_address,
         certificate: context.tls.as_ref().map(Tls::certificate_pem).unwrap_or_default().to_owned(),
         public_key: context.handler_identity()?.public_key_pem().to_owned(),
         ..Default::default()

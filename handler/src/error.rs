@@ -135,6 +135,9 @@ pub enum Error {
     /// An output or a webhook.
     #[error(transparent)]
     Output(#[from] outputs::Error),
+    /// A message cannot be published now, or nobody has confirmed it.
+    #[error("cannot publish the message: {0}: try again later")]
+    Unpublished(String),
     /// A record in the store cannot be read or written.
     #[error("a record in the store cannot be read")]
     Record(#[from] serde_json::Error),
@@ -194,9 +197,11 @@ impl Kinded for Error {
             Self::NotFound { .. } | Self::NoAppKey(_) | Self::NoSession(_) | Self::WrongMic => Kind::NotFound,
             Self::AlreadyExists { .. } => Kind::AlreadyExists,
             Self::Conflict(_) | Self::HandingOver(_) => Kind::Conflict,
-            Self::Busy(_) | Self::DownlinksBusy | Self::Unidentified { .. } | Self::NetworkBrokerGone => {
-                Kind::Unavailable
-            }
+            Self::Busy(_)
+            | Self::DownlinksBusy
+            | Self::Unidentified { .. }
+            | Self::NetworkBrokerGone
+            | Self::Unpublished(_) => Kind::Unavailable,
             Self::RateLimited { .. } => Kind::Exhausted,
             Self::Auth(error) => error.kind(),
             Self::Output(error) => error.kind(),

@@ -18,6 +18,7 @@ mod downlinks;
 mod dry_runs;
 mod error_kinds;
 mod examples;
+mod external_broker;
 mod fairness;
 mod footprint;
 mod functions;

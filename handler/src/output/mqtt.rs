@@ -36,24 +36,15 @@ impl MqttOutput {
 }
 
 impl Output for MqttOutput {
-    fn publish(&self, Message { app_id, dev_id, event }: Message) -> Kept {
-        let topic = format!("{app_id}/devices/{dev_id}/{}", event.topic());
-        let fields = match &event {
-            Event::Up(uplink) if self.field_topics => uplink.payload_fields.as_deref(),
-            _ => None,
-        };
-        let fields = fields.filter(|_| self.router.has_subscribers_below(&app_id, &topic));
-        match publications(&topic, &event, fields) {
-            Ok(publications) => {
-                let published = self.router.publish(&app_id, publications.into_iter().filter(is_small));
-                if published.is_stored() { Kept::at_once() } else { Kept::when(stored(published)) }
-            }
-            Err(error) => {
-                tracing::error!(%app_id, %error, topic = event.topic(), "cannot serialize a message");
-                metrics::output_dropped(1);
-                Kept::at_once()
-            }
+    fn publish(&self, message: Message) -> Kept {
+        let app_id = &message.app_id;
+        let wants_fields = |topic: &str| self.field_topics && self.router.has_subscribers_below(app_id, topic);
+        let publications = publications(&message, wants_fields);
+        if publications.is_empty() {
+            return Kept::at_once();
         }
+        let published = self.router.publish(app_id, publications.into_iter().filter(is_small));
+        if published.is_stored() { Kept::at_once() } else { Kept::when(stored(published)) }
     }
 }
 
@@ -62,8 +53,23 @@ async fn stored(published: Published) -> Result<(), Error> {
     Ok(published.stored().await.map_err(unavailable)?)
 }
 
-/// The message itself, and one for each of its fields.
-fn publications(topic: &str, event: &Event, fields: Option<&RawValue>) -> serde_json::Result<Vec<Publication>> {
+/// What is published for a message: it itself and, if `wants_fields` for its topic, each of its fields. Nothing if it
+/// cannot be written, which is logged.
+pub fn publications(message: &Message, wants_fields: impl FnOnce(&str) -> bool) -> Vec<Publication> {
+    let Message { app_id, dev_id, event } = message;
+    let topic = format!("{app_id}/devices/{dev_id}/{}", event.topic());
+    let fields = match event {
+        Event::Up(uplink) => uplink.payload_fields.as_deref().filter(|_| wants_fields(&topic)),
+        _ => None,
+    };
+    write(&topic, event, fields).unwrap_or_else(|error| {
+        tracing::error!(%app_id, %error, topic = event.topic(), "cannot serialize a message");
+        metrics::output_dropped(1);
+        Vec::new()
+    })
+}
+
+fn write(topic: &str, event: &Event, fields: Option<&RawValue>) -> serde_json::Result<Vec<Publication>> {
     let payload = Bytes::from(serde_json::to_vec(event)?);
     let mut publications = vec![Publication { topic: topic.to_owned(), payload }];
     if let Some(fields) = fields {
