@@ -1,5 +1,6 @@
 //! A broker that others run: Mosquitto.
 
+mod interchangeable;
 mod messages;
 
 use std::time::Duration;

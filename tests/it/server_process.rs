@@ -40,6 +40,12 @@ impl ServerProcess {
         place.map(|(_, place)| place.split(' ').next().unwrap()).expect("it says where that is")
     }
 
+    /// The last URL or address of a service: that of its plain HTTP listener.
+    pub(crate) fn http(&self, name: &str) -> &str {
+        let place = self.places.iter().find(|(known, _)| known == name);
+        place.and_then(|(_, place)| place.rsplit(' ').next()).expect("it says where that is")
+    }
+
     pub(crate) fn command(&self, dir: &Path, arguments: &[&str], input: &str) -> Output {
         let mut command = airlock(dir);
         command.args(["--auth-server", self.place("account"), "--discovery-address", self.place("discovery")]);

@@ -1,0 +1,218 @@
+//! Three handlers on one Redis and one broker, one of which is killed again and again: whichever of them accepts an
+//! uplink, every subscriber hears it, and whichever of them takes a downlink, it is queued.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    process::Stdio,
+    sync::{
+        Arc, RwLock,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use futures::future::join_all;
+use serde_json::json;
+use tempfile::TempDir;
+use testing::{Mosquitto, MqttClient, RedisProcess};
+use tokio::task::block_in_place;
+use types::DevId;
+
+use super::until_ready;
+use crate::{
+    harness::{MESSAGE_TIMEOUT, Owner, next_of_all},
+    server_process::{ServerProcess, serve},
+};
+
+const HANDLERS: usize = 3;
+const DEVICES: usize = 6;
+const UPLINKS: u16 = 80;
+/// How many waits in the queue of a device; it has room for a few that come twice.
+const DOWNLINKS: u16 = 24;
+const KILLS: usize = 6;
+/// An uplink that takes longer is not accepted.
+const PATIENCE: Duration = Duration::from_secs(10);
+const DECODER: &str = "function Decoder(bytes) { return { n: bytes[0] * 256 + bytes[1] }; }";
+/// What handlers have in common, beside the store.
+const SHARED_FILES: [&str; 3] = ["handler.key", "handler.pem", "handler.token"];
+
+/// Account, discovery, and a handler that does not take part.
+struct Services {
+    process: ServerProcess,
+    dir: TempDir,
+    redis: RedisProcess,
+    mosquitto: Mosquitto,
+}
+
+impl Services {
+    fn start() -> Option<Self> {
+        let (redis, mosquitto, dir) = (RedisProcess::start()?, Mosquitto::start()?, tempfile::tempdir().unwrap());
+        let mut command = serve(dir.path());
+        command.env("AIRLOCK_STORE__REDIS__URLS", format!("[\"{}\"]", redis.url())).stderr(Stdio::null());
+        Some(Self { process: ServerProcess::spawn(&mut command), dir, redis, mosquitto })
+    }
+
+    /// Starts a handler that keeps its files in `dir`.
+    fn start_handler(&self, dir: &Path) -> ServerProcess {
+        let mut command = serve(dir);
+        command.arg("handler").stderr(Stdio::null());
+        command.args(["--auth-server", self.process.place("account")]);
+        command.args(["--discovery-address", self.process.place("discovery")]);
+        command.env("AIRLOCK_STORE__REDIS__URLS", format!("[\"{}\"]", self.redis.url()));
+        command.env("AIRLOCK_EXTERNAL_BROKER__MQTT__URL", self.mosquitto.url());
+        ServerProcess::spawn(&mut command)
+    }
+}
+
+/// A handler that is killed and started again in the same directory.
+struct Handler {
+    dir: TempDir,
+    process: ServerProcess,
+}
+
+impl Handler {
+    async fn start(services: &Services) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        for file in SHARED_FILES {
+            std::fs::copy(services.dir.path().join(file), dir.path().join(file)).unwrap();
+        }
+        // It blocks until the process says where it listens.
+        let process = block_in_place(|| services.start_handler(dir.path()));
+        until_ready(process.place("metrics")).await;
+        Self { dir, process }
+    }
+
+    async fn kill(&mut self, services: &Services) {
+        self.process.kill();
+        self.process = block_in_place(|| services.start_handler(self.dir.path()));
+        until_ready(self.process.place("metrics")).await;
+    }
+}
+
+/// Where the handlers are now.
+type Addresses = Arc<RwLock<Vec<String>>>;
+
+fn dev_id(device: usize) -> DevId {
+    format!("dev-{device}").parse().unwrap()
+}
+
+/// Sends the uplinks of a device one after the other, each to the next handler until one accepts it.
+async fn send_uplinks(owner: &Owner, device: usize, addresses: &Addresses, accepted: &AtomicUsize) {
+    let client = reqwest::Client::builder().timeout(PATIENCE).build().unwrap();
+    let mut handler = device;
+    for number in 0..UPLINKS {
+        let body = json!({"payload": STANDARD.encode(number.to_be_bytes()), "port": 1});
+        loop {
+            handler = (handler + 1) % HANDLERS;
+            let base = addresses.read().unwrap()[handler].clone();
+            let url = format!("{base}/applications/{}/devices/{}/simulate", owner.app_id, dev_id(device));
+            let request = client.post(url).json(&body).header("authorization", owner.token.to_header());
+            if request.send().await.is_ok_and(|response| response.status() == 200) {
+                break;
+            }
+        }
+        accepted.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Publishes as many downlinks for each device as uplinks are sent meanwhile.
+async fn send_downlinks(owner: &Owner, broker: &str, accepted: &AtomicUsize) {
+    let mut client = MqttClient::connect(broker).await;
+    for number in 0..DOWNLINKS {
+        while accepted.load(Ordering::Relaxed) * usize::from(DOWNLINKS)
+            < usize::from(number) * DEVICES * usize::from(UPLINKS)
+        {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        for device in 0..DEVICES {
+            let body = json!({"payload_raw": STANDARD.encode(number.to_be_bytes()), "schedule": "last"});
+            let topic = format!("{}/devices/{}/down", owner.app_id, dev_id(device));
+            client.publish(&topic, body.to_string()).await;
+        }
+    }
+}
+
+/// Kills one handler after the other, each when some more uplinks have been accepted.
+async fn kill_handlers(
+    services: Arc<Services>,
+    mut handlers: Vec<Handler>,
+    addresses: Addresses,
+    accepted: Arc<AtomicUsize>,
+) -> Vec<Handler> {
+    for kill in 0..KILLS {
+        let due = DEVICES * usize::from(UPLINKS) * (kill + 1) / (KILLS + 2);
+        while accepted.load(Ordering::Relaxed) < due {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let place = kill % HANDLERS;
+        handlers[place].kill(&services).await;
+        addresses.write().unwrap()[place] = handlers[place].process.http("handler").to_owned();
+    }
+    handlers
+}
+
+/// What the subscriber hears of each device, in the order in which each uplink came first.
+async fn hear(listener: &mut MqttClient) -> (BTreeMap<String, Vec<u16>>, usize) {
+    let (mut heard, mut seen, mut repeated) = (BTreeMap::<_, Vec<u16>>::new(), BTreeSet::new(), 0);
+    while heard.values().filter(|numbers| numbers.len() == usize::from(UPLINKS)).count() < DEVICES {
+        let (topic, up) = next_of_all(listener).await;
+        let number = up["payload_fields"]["n"].as_u64().unwrap().try_into().unwrap();
+        if seen.insert((topic.clone(), number)) {
+            heard.entry(topic).or_default().push(number);
+        } else {
+            repeated += 1;
+        }
+    }
+    (heard, repeated)
+}
+
+/// Waits until every downlink is queued; returns how many came twice.
+async fn queued_twice(owner: &Owner) -> usize {
+    let expected: BTreeSet<u16> = (0..DOWNLINKS).collect();
+    let mut twice = 0;
+    for device in 0..DEVICES {
+        let all_queued = async {
+            loop {
+                let queue = owner.handler.list_downlinks(&owner.app_id, &dev_id(device)).await.unwrap();
+                let number = |bytes: &[u8]| u16::from_be_bytes(bytes.try_into().unwrap());
+                let numbers: Vec<_> = queue.iter().map(|downlink| number(&downlink.payload_raw)).collect();
+                if numbers.iter().copied().collect::<BTreeSet<_>>() == expected {
+                    return numbers.len() - expected.len();
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        twice += tokio::time::timeout(MESSAGE_TIMEOUT, all_queued).await.expect("every downlink is queued");
+    }
+    twice
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whichever_handler_accepts_a_message_every_subscriber_hears_it() {
+    server::system::install_crypto();
+    let Some(services) = Services::start().map(Arc::new) else { return };
+    let owner = services.process.owner(services.dir.path(), "three").await;
+    owner.set_functions([DECODER, "", ""]).await.unwrap();
+    for device in 0..DEVICES {
+        owner.add_device(dev_id(device).as_str()).await;
+    }
+    let mut listener = MqttClient::connect_as(&services.mosquitto.url(), "listener").await;
+    listener.subscribe(&format!("{}/devices/+/up", owner.app_id)).await;
+    let handlers = join_all((0..HANDLERS).map(|_| Handler::start(&services))).await;
+    let addresses: Vec<_> = handlers.iter().map(|handler| handler.process.http("handler").to_owned()).collect();
+    let (addresses, accepted) = (Arc::new(RwLock::new(addresses)), Arc::new(AtomicUsize::new(0)));
+    let sending = join_all((0..DEVICES).map(|device| send_uplinks(&owner, device, &addresses, &accepted)));
+    // In a task of its own, because it waits for processes without giving way.
+    let killing = tokio::spawn(kill_handlers(services.clone(), handlers, addresses.clone(), accepted.clone()));
+    let broker = services.mosquitto.url();
+    let ((heard, repeated), _, (), handlers) =
+        tokio::join!(hear(&mut listener), sending, send_downlinks(&owner, &broker, &accepted), killing);
+    let _running = handlers.unwrap();
+    for (topic, numbers) in heard {
+        assert_eq!(numbers, (0..UPLINKS).collect::<Vec<_>>(), "order of {topic}");
+    }
+    let twice = queued_twice(&owner).await;
+    println!("{repeated} uplinks and {twice} downlinks came twice");
+}
