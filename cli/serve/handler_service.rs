@@ -15,13 +15,13 @@ use handler::{
     join::Joins,
     network::NetworkEvents,
     network_broker::{NetworkBrokers, Progress, Subscriptions, UplinkReceiver},
-    output::{AllOutputs, Output, mqtt::MqttOutput, queued::QueuedOutput},
+    output::{AllOutputs, Output, OutputSettings, mqtt::MqttOutput, queued::QueuedOutput},
     payload::Payloads,
     status::Component,
     uplink::Uplinks,
 };
 use mqtt::{Broker, BrokerServices, Durable, Router, Sharing};
-use outputs::Outputs;
+use outputs::{OperatorOutputs, Outputs};
 use runtime::Pool;
 use server::status::ErrorChain;
 use server::{
@@ -193,14 +193,16 @@ async fn router(context: &Context) -> anyhow::Result<Router> {
 
 /// The outputs with queues, which deliver what earlier processes left.
 fn outputs(context: &Context) -> anyhow::Result<Outputs> {
+    let OutputSettings { delivery, amqp, redis, .. } = &context.settings.output;
     let environment = outputs::Environment {
         store: context.store.clone(),
         is_shared: context.settings.store.redis.is_some(),
         clock: context.clock.clone(),
         random: context.random.clone(),
         keys: context.sealing_keys()?,
+        operator: OperatorOutputs::start(amqp, redis, delivery, &context.random)?,
     };
-    Outputs::start(&context.settings.output.delivery, environment).context("cannot start the outputs")
+    Outputs::start(delivery, environment).context("cannot start the outputs")
 }
 
 async fn operations(

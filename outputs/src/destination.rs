@@ -7,6 +7,9 @@ use types::AppId;
 
 use crate::Error;
 
+/// The kind of destinations that owners of applications manage.
+pub(crate) const WEBHOOK: &str = "webhook";
+
 /// One receiver of one application's messages.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Destination {

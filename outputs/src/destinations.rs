@@ -13,8 +13,9 @@ use types::AppId;
 
 use crate::{
     Error,
-    destination::{self, Destination},
+    destination::{self, Destination, WEBHOOK},
     message::Message,
+    operator::OperatorOutputs,
     sender::Sender,
     webhook::{Loaded, StoredWebhooks},
 };
@@ -27,6 +28,7 @@ const APPLICATIONS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(65_535);
 /// The destinations of all applications.
 pub(crate) struct Destinations {
     webhooks: Arc<StoredWebhooks>,
+    operator: Arc<OperatorOutputs>,
     /// Whether other processes change webhooks.
     is_shared: bool,
     cache: Mutex<LruCache<AppId, Cached>>,
@@ -43,16 +45,17 @@ pub(crate) struct OfApplication {
     /// The record of the webhooks, which is expected to be unchanged when messages are stored.
     record: Key,
     loaded: Loaded,
+    operator: Arc<OperatorOutputs>,
 }
 
 impl Destinations {
-    pub(crate) fn new(webhooks: Arc<StoredWebhooks>, is_shared: bool) -> Self {
-        Self { webhooks, is_shared, cache: Mutex::new(LruCache::new(APPLICATIONS_MAX)) }
+    pub(crate) fn new(webhooks: Arc<StoredWebhooks>, operator: OperatorOutputs, is_shared: bool) -> Self {
+        Self { webhooks, operator: Arc::new(operator), is_shared, cache: Mutex::new(LruCache::new(APPLICATIONS_MAX)) }
     }
 
     /// Whether an application is known to have none.
     pub(crate) fn is_without(&self, app_id: &AppId) -> bool {
-        self.cached(app_id).is_some_and(|cached| cached.loaded.webhooks.is_empty())
+        !self.operator.have(app_id) && self.cached(app_id).is_some_and(|cached| cached.loaded.webhooks.is_empty())
     }
 
     /// The destinations of an application.
@@ -62,14 +65,23 @@ impl Destinations {
         }
         let now = Instant::now();
         let (record, loaded) = (destination::webhooks(app_id)?, self.webhooks.load(app_id).await?);
-        let of_application = Arc::new(OfApplication { record, loaded });
+        let of_application = Arc::new(OfApplication { record, loaded, operator: self.operator.clone() });
         let cached = Cached { of_application: of_application.clone(), loaded: now };
         self.lock().put(app_id.clone(), cached);
         Ok(of_application)
     }
 
+    /// Whether this process may deliver to a destination. An output of the operator may be configured elsewhere, or be
+    /// configured again: what waits for it stays until it expires.
+    pub(crate) fn is_known(&self, destination: &Destination) -> bool {
+        destination.kind == WEBHOOK || self.operator.sender(destination).is_some()
+    }
+
     /// What sends to a destination; none if it was deleted.
     pub(crate) async fn sender(&self, destination: &Destination) -> Result<Option<Arc<dyn Sender>>, Error> {
+        if destination.kind != WEBHOOK {
+            return Ok(self.operator.sender(destination));
+        }
         // Another process may have changed it.
         if self.is_shared {
             self.forget(&destination.app_id);
@@ -118,17 +130,17 @@ impl OfApplication {
     ) -> Vec<(Destination, Vec<&'a Message>)> {
         let webhooks = self.loaded.webhooks.iter().map(|(id, webhook)| {
             let wanted = messages.iter().copied().filter(|message| webhook.wants(&message.event));
-            (Destination::new(app_id, "webhook", id.as_str()), wanted.collect::<Vec<_>>())
+            (Destination::new(app_id, WEBHOOK, id.as_str()), wanted.collect::<Vec<_>>())
         });
-        webhooks.filter(|(_, wanted)| !wanted.is_empty()).collect()
+        let operator = self.operator.of(app_id).map(|(destination, output)| {
+            let wanted = messages.iter().copied().filter(|message| output.wants(message));
+            (destination, wanted.collect())
+        });
+        webhooks.chain(operator).filter(|(_, wanted)| !wanted.is_empty()).collect()
     }
 
     fn sender(&self, destination: &Destination) -> Option<Arc<dyn Sender>> {
-        let webhook = self
-            .loaded
-            .webhooks
-            .iter()
-            .find(|(id, _)| destination.kind == "webhook" && id.as_str() == destination.name);
+        let webhook = self.loaded.webhooks.iter().find(|(id, _)| id.as_str() == destination.name);
         webhook.map(|(_, webhook)| webhook.sender())
     }
 }

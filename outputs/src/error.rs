@@ -1,7 +1,8 @@
 //! Why messages cannot be kept, or webhooks not be changed.
 
-use std::fmt;
+use std::{fmt, io, path::PathBuf};
 
+use server::secret_file::SecretFileError;
 use types::{Kind, Kinded};
 
 /// Why messages cannot be kept, or webhooks not be changed.
@@ -33,6 +34,30 @@ pub enum Error {
     /// A record in the store cannot be read or written.
     #[error("a record of an output in the store cannot be read")]
     Record(#[from] serde_json::Error),
+    /// A setting of an output is missing or its value is not valid.
+    #[error("setting `{setting}` of the output `{output}` not valid: it {reason}")]
+    Setting {
+        /// The name of the setting.
+        setting: String,
+        /// The name of the output.
+        output: String,
+        /// What is wrong, and what to do.
+        reason: String,
+    },
+    /// A file that a setting names cannot be read.
+    #[error("cannot read `{}`: check that it exists and who may use it", path.display())]
+    File {
+        /// The path of the file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A file that a setting names has no secret.
+    #[error(transparent)]
+    Secret(#[from] SecretFileError),
+    /// A certificate is not valid.
+    #[error(transparent)]
+    Certificate(#[from] client::Error),
     /// A connection cannot be prepared.
     #[error("cannot start the output: {0}")]
     Start(String),
@@ -42,12 +67,20 @@ impl Error {
     pub(crate) fn invalid(what: &'static str, reason: impl fmt::Display) -> Self {
         Self::Invalid { what, reason: reason.to_string() }
     }
+
+    /// A setting of the output `name` in the list `output.<kind>`.
+    pub(crate) fn setting(kind: &str, name: &str, setting: &str, reason: &str) -> Self {
+        let setting = format!("output.{kind}.{setting}");
+        Self::Setting { setting, output: name.to_owned(), reason: reason.to_owned() }
+    }
 }
 
 impl Kinded for Error {
     fn kind(&self) -> Kind {
         match self {
-            Self::Invalid { .. } => Kind::Invalid,
+            Self::Invalid { .. } | Self::Setting { .. } | Self::Secret(SecretFileError::Empty { .. }) => Kind::Invalid,
+            Self::File { .. } | Self::Secret(SecretFileError::Unreadable { .. }) => Kind::Unavailable,
+            Self::Certificate(error) => error.kind(),
             Self::NotFound(_) => Kind::NotFound,
             Self::Conflict => Kind::Conflict,
             Self::Busy => Kind::Unavailable,

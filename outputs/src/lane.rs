@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use futures::{StreamExt, stream};
+use futures::{StreamExt, poll, stream};
 use server::status::ErrorChain;
 use store::Key;
 use tokio::time::sleep;
@@ -113,6 +113,14 @@ impl Lane {
                 self.context.queues.delete(&self.destination).await?;
                 return Ok(End::Empty);
             };
+            let mut ready = sender.ready();
+            if poll!(&mut ready).is_pending() {
+                // It may take long: until then, nothing is kept in memory.
+                drop(queued);
+                self.context.stop.run_until_cancelled(ready).await;
+                continue;
+            }
+            drop(ready);
             let round = self.send_round(sender.as_ref(), queued, lease).await;
             if !self.settle(&round.settled, lease).await? {
                 return Ok(End::Lost);

@@ -76,7 +76,9 @@ impl Lanes {
     async fn wake_waiting(self: &Arc<Self>) -> Result<(), Error> {
         for app_id in self.context.queues.applications().await? {
             for destination in self.context.queues.waiting(&app_id).await? {
-                self.wake(&destination);
+                if self.context.destinations.is_known(&destination) {
+                    self.wake(&destination);
+                }
             }
         }
         Ok(())

@@ -4,6 +4,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use types::{AppId, DevId, Timestamp};
 
+/// Which events there are, in the words of the MQTT topics.
+pub(crate) const EVENTS: [&str; 11] = [
+    "up",
+    "up/errors",
+    "activations",
+    "activations/errors",
+    "down/scheduled",
+    "down/sent",
+    "down/acks",
+    "down/errors",
+    "create",
+    "update",
+    "delete",
+];
 /// The event by which a destination learns how many messages it will not get.
 pub(crate) const DROPPED: &str = "dropped";
 
@@ -44,4 +58,19 @@ pub(crate) struct Outgoing {
     pub(crate) id: String,
     pub(crate) app_id: AppId,
     pub(crate) message: Message,
+}
+
+/// The topic that MQTT clients would get a message on.
+pub(crate) fn topic(app_id: &AppId, message: &Message) -> String {
+    let event = &message.event;
+    match &message.dev_id {
+        Some(dev_id) if is_own_topic(event) => format!("{app_id}/devices/{dev_id}/{event}"),
+        Some(dev_id) => format!("{app_id}/devices/{dev_id}/events/{event}"),
+        None => format!("{app_id}/events/{event}"),
+    }
+}
+
+/// Whether an event is not below `events`, as all others are.
+pub(crate) fn is_own_topic(event: &str) -> bool {
+    event == "up"
 }

@@ -24,6 +24,7 @@ use crate::{
     lease::Leases,
     message::Message,
     metrics,
+    operator::OperatorOutputs,
     queue::Queues,
     webhook::{StoredWebhooks, WebhookClient},
     webhooks::Webhooks,
@@ -46,6 +47,8 @@ pub struct Environment {
     pub random: Arc<dyn Random>,
     /// Seals the secrets of webhooks.
     pub keys: SealingKeys,
+    /// The outputs of the operator.
+    pub operator: OperatorOutputs,
 }
 
 /// The outputs of a process.
@@ -81,12 +84,12 @@ impl Outputs {
     /// Starts to deliver what earlier processes left.
     pub fn start(settings: &Settings, environment: Environment) -> Result<Self, Error> {
         metrics::describe();
-        let Environment { store, is_shared, clock, random, keys } = environment;
+        let Environment { store, is_shared, clock, random, keys, operator } = environment;
         let process = u64::from_be_bytes(random.array());
         let client = Arc::new(WebhookClient::new(settings, clock.clone())?);
         let stored = Arc::new(StoredWebhooks::new(store.clone(), keys, random.clone(), client));
         let queues = Arc::new(Queues::new(store.clone(), clock.clone(), settings, process));
-        let destinations = Arc::new(Destinations::new(stored.clone(), is_shared));
+        let destinations = Arc::new(Destinations::new(stored.clone(), operator, is_shared));
         let process = format!("{process:016x}");
         let leases = Leases { store: store.clone(), clock: clock.clone(), is_shared, process };
         let lanes = Arc::new(Lanes::new(LaneContext {

@@ -9,6 +9,9 @@ use crate::message::Outgoing;
 /// Sends messages to one kind of receiver.
 #[async_trait]
 pub(crate) trait Sender: Send + Sync {
+    /// Waits for what every message needs, such as a connection. Messages are read from the queue only then.
+    async fn ready(&self) {}
+
     /// Sends a message; returns when the receiver has confirmed it. Messages of one device come one after the other.
     async fn send(&self, message: &Outgoing) -> Result<(), SendError>;
 }
@@ -26,7 +29,7 @@ pub(crate) enum SendError {
         /// How long the receiver wants to be left alone.
         wait: Option<Duration>,
     },
-    /// The receiver was not reached, which says nothing about the message.
+    /// The receiver was not reached, or takes nothing at the moment, which says nothing about the message.
     #[error("{0}")]
     Unreachable(String),
 }

@@ -6,7 +6,7 @@ use types::{AppId, WebhookId};
 
 use crate::{
     Error,
-    destination::Destination,
+    destination::{Destination, WEBHOOK},
     destinations::Destinations,
     lanes::Lanes,
     message::DeadLetter,
@@ -96,5 +96,5 @@ impl Webhooks {
 }
 
 fn destination(app_id: &AppId, id: &WebhookId) -> Destination {
-    Destination::new(app_id, "webhook", id.as_str())
+    Destination::new(app_id, WEBHOOK, id.as_str())
 }

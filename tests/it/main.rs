@@ -38,6 +38,7 @@ mod networks;
 mod openapi;
 mod operator;
 mod outages;
+mod outputs;
 mod quick_start;
 mod rate_limits;
 mod rights;

@@ -13,13 +13,23 @@ pub struct OutputSettings {
     pub queue_messages_max: Option<usize>,
     /// Whether to publish each field of an uplink on its own topic as well.
     pub field_topics: bool,
-    /// Queues and attempts of webhooks.
+    /// Queues and attempts of webhooks, AMQP and Redis.
     pub delivery: outputs::Settings,
+    /// AMQP brokers, each in a table `[[output.amqp]]`.
+    pub amqp: Vec<outputs::AmqpSettings>,
+    /// Redis servers, each in a table `[[output.redis]]`.
+    pub redis: Vec<outputs::RedisSettings>,
 }
 
 impl Default for OutputSettings {
     fn default() -> Self {
-        Self { queue_messages_max: None, field_topics: true, delivery: outputs::Settings::default() }
+        Self {
+            queue_messages_max: None,
+            field_topics: true,
+            delivery: outputs::Settings::default(),
+            amqp: Vec::new(),
+            redis: Vec::new(),
+        }
     }
 }
 

@@ -17,7 +17,11 @@ use super::{
     signature::Signer,
     template,
 };
-use crate::{Error, destination, message::DROPPED, sender::Sender};
+use crate::{
+    Error, destination,
+    message::{DROPPED, EVENTS},
+    sender::Sender,
+};
 
 const HEADERS_MAX: usize = 16;
 const HEADER_BYTES_MAX: usize = 2048;
@@ -27,21 +31,6 @@ const OWN_HEADERS: [&str; 8] =
 /// How often a change is attempted while others change the webhooks of the same application.
 const ATTEMPTS_MAX: usize = 8;
 const WHAT: &str = "secrets of a webhook";
-
-/// What may be asked for, in the words of the MQTT topics.
-const EVENTS: [&str; 11] = [
-    "up",
-    "up/errors",
-    "activations",
-    "activations/errors",
-    "down/scheduled",
-    "down/sent",
-    "down/acks",
-    "down/errors",
-    "create",
-    "update",
-    "delete",
-];
 
 /// A webhook, as its owners describe it.
 #[derive(Clone, Debug, Default)]

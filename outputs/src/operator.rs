@@ -1,0 +1,111 @@
+//! The outputs that the operator has configured, for all applications or for some.
+
+use std::{collections::HashSet, sync::Arc};
+
+use types::{AppId, Random};
+
+use crate::{
+    Error, Settings,
+    amqp::{AmqpSender, AmqpSettings},
+    destination::Destination,
+    message::{DROPPED, EVENTS, Message},
+    redis::{RedisSender, RedisSettings},
+    sender::Sender,
+};
+
+const NAME_BYTES_MAX: usize = 36;
+
+/// The outputs that the operator has configured.
+#[derive(Default)]
+pub struct OperatorOutputs(Vec<OperatorOutput>);
+
+/// One of them.
+pub(crate) struct OperatorOutput {
+    kind: &'static str,
+    name: String,
+    /// Of all applications if it is empty.
+    applications: HashSet<AppId>,
+    /// All if it is empty.
+    events: HashSet<String>,
+    sender: Arc<dyn Sender>,
+}
+
+impl OperatorOutputs {
+    /// Checks the settings, and connects in the background.
+    pub fn start(
+        amqp: &[AmqpSettings],
+        redis: &[RedisSettings],
+        delivery: &Settings,
+        random: &Arc<dyn Random>,
+    ) -> Result<Self, Error> {
+        let mut outputs = Self::default();
+        for settings in amqp {
+            let AmqpSettings { name, applications, events, .. } = settings;
+            outputs.check("amqp", name, events)?;
+            let sender = AmqpSender::start(settings, delivery, random.clone())?;
+            outputs.add("amqp", name, (applications, events), Arc::new(sender));
+        }
+        for settings in redis {
+            let RedisSettings { name, applications, events, .. } = settings;
+            outputs.check("redis", name, events)?;
+            let sender = RedisSender::start(settings, delivery, random.clone())?;
+            outputs.add("redis", name, (applications, events), Arc::new(sender));
+        }
+        Ok(outputs)
+    }
+
+    fn check(&self, kind: &'static str, name: &str, events: &[String]) -> Result<(), Error> {
+        let refused = |setting: &str, reason: &str| Err(Error::setting(kind, name, setting, reason));
+        let is_valid = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte);
+        if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(is_valid) {
+            return refused("name", "must have 1 to 36 lowercase letters, digits, dashes or underscores");
+        }
+        if self.0.iter().any(|other| (other.kind, other.name.as_str()) == (kind, name)) {
+            return refused("name", "is used twice: name the outputs differently");
+        }
+        match events.iter().find(|event| !EVENTS.contains(&event.as_str())) {
+            Some(event) => refused("events", &format!("has `{event}`: there are {}", EVENTS.join(", "))),
+            None => Ok(()),
+        }
+    }
+
+    fn add(
+        &mut self,
+        kind: &'static str,
+        name: &str,
+        (applications, events): (&[AppId], &[String]),
+        sender: Arc<dyn Sender>,
+    ) {
+        let applications = applications.iter().cloned().collect();
+        let events = events.iter().cloned().collect();
+        self.0.push(OperatorOutput { kind, name: name.to_owned(), applications, events, sender });
+    }
+
+    /// Whether an application sends anything through them.
+    pub(crate) fn have(&self, app_id: &AppId) -> bool {
+        self.0.iter().any(|output| output.is_of(app_id))
+    }
+
+    /// The destinations of an application, and what tells which messages they get.
+    pub(crate) fn of(&self, app_id: &AppId) -> impl Iterator<Item = (Destination, &OperatorOutput)> {
+        let outputs = self.0.iter().filter(|output| output.is_of(app_id));
+        outputs.map(|output| (Destination::new(app_id, output.kind, &output.name), output))
+    }
+
+    /// What sends to a destination; none if no such output is configured here.
+    pub(crate) fn sender(&self, destination: &Destination) -> Option<Arc<dyn Sender>> {
+        let Destination { kind, name, .. } = destination;
+        let output = self.0.iter().find(|output| output.kind == kind && output.name == *name);
+        output.map(|output| output.sender.clone())
+    }
+}
+
+impl OperatorOutput {
+    fn is_of(&self, app_id: &AppId) -> bool {
+        self.applications.is_empty() || self.applications.contains(app_id)
+    }
+
+    pub(crate) fn wants(&self, message: &Message) -> bool {
+        self.events.is_empty() || message.event == DROPPED || self.events.contains(&message.event)
+    }
+}

@@ -1,0 +1,116 @@
+//! Outputs on a store in memory, as a process has them, and what they log.
+
+use std::{
+    io,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use outputs::{AmqpSettings, Environment, Message, OperatorOutputs, Outputs, RedisSettings, Settings};
+use serde_json::{Value, json};
+use server::{
+    seal::{KeyOwner, SealingKeys},
+    system::{OsRandom, SystemClock},
+};
+use store::{Embedded, Key, Store, StoreClock, Tag};
+use tokio::time::timeout;
+use types::{AppId, Clock, Random};
+
+/// How long anything may take that is waited for.
+pub const WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// A store in memory.
+pub fn store() -> Arc<dyn Store> {
+    let now = || u64::try_from(SystemClock.now().as_millis()).unwrap();
+    Arc::new(Embedded::in_memory(StoreClock::new(now)).unwrap())
+}
+
+/// Starts outputs with these settings.
+pub fn start(store: &Arc<dyn Store>, amqp: &[AmqpSettings], redis: &[RedisSettings], settings: &Settings) -> Outputs {
+    server::system::install_crypto();
+    let random: Arc<dyn Random> = Arc::new(OsRandom);
+    let environment = Environment {
+        store: store.clone(),
+        is_shared: false,
+        clock: Arc::new(SystemClock),
+        random: random.clone(),
+        keys: SealingKeys::new(KeyOwner::Handler, &[7; 32]).unwrap(),
+        operator: OperatorOutputs::start(amqp, redis, settings, &random).unwrap(),
+    };
+    Outputs::start(settings, environment).unwrap()
+}
+
+pub fn app_id(text: &str) -> AppId {
+    text.parse().unwrap()
+}
+
+/// Accepts a message, and returns when it is stored.
+pub async fn publish(outputs: &Outputs, app_id: &AppId, dev_id: &str, event: &str, body: Value) {
+    let (event, time) = (event.to_owned(), SystemClock.now());
+    let body = serde_json::value::to_raw_value(&body).unwrap();
+    let message = Message { dev_id: Some(dev_id.parse().unwrap()), event, time, body };
+    outputs.publish(app_id, message).stored().await.unwrap();
+}
+
+/// Accepts uplinks with these numbers.
+pub async fn publish_numbers(outputs: &Outputs, app_id: &AppId, dev_id: &str, numbers: impl IntoIterator<Item = u64>) {
+    for number in numbers {
+        publish(outputs, app_id, dev_id, "up", json!({"n": number})).await;
+    }
+}
+
+/// How many records an application has below a path of its outputs.
+pub async fn count(store: &Arc<dyn Store>, app_id: &AppId, path: &str) -> usize {
+    let tag = Tag::application(app_id.as_str()).unwrap();
+    let key = Key::new(&tag, &format!("handler/output/{path}")).unwrap();
+    store.list(&key, None, 1000).await.unwrap().len()
+}
+
+/// The numbers in the order in which they came first. None may come before a smaller one that has not come.
+pub fn in_order(numbers: impl IntoIterator<Item = u64>) -> Vec<u64> {
+    let mut first: Vec<u64> = Vec::new();
+    for number in numbers {
+        assert!(first.contains(&number) || first.last() < Some(&number), "{number} came after {first:?}");
+        if !first.contains(&number) {
+            first.push(number);
+        }
+    }
+    first
+}
+
+/// What is logged by this thread.
+#[derive(Clone, Default)]
+pub struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    /// Logs until the guard is dropped.
+    pub fn started() -> (Self, tracing::subscriber::DefaultGuard) {
+        let log = Self::default();
+        let writer = log.clone();
+        let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+        (log, tracing::subscriber::set_default(subscriber))
+    }
+
+    /// Waits for a line with this text, and returns everything that was logged.
+    pub async fn until(&self, text: &str) -> String {
+        let logged = || String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
+        let waiting = async {
+            while !logged().contains(text) {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(WAIT_MAX, waiting).await.unwrap_or_else(|_| panic!("no line with {text:?} in: {}", logged()));
+        logged()
+    }
+}
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
