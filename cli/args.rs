@@ -76,7 +76,7 @@ pub(crate) enum Command {
     },
     /// Send a downlink message to a device
     Downlink(Downlink),
-    /// Show an application's uplinks and joins as they arrive
+    /// Show an application's uplinks, events and errors as they arrive
     Subscribe(Subscribe),
     /// Check, run and benchmark payload functions locally, without a server
     #[command(visible_alias = "function")]

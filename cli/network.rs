@@ -16,7 +16,7 @@ use types::{
 
 use crate::{
     session::{Login, SessionFiles},
-    settings::Settings,
+    settings::{ClientSettings, Settings},
 };
 
 /// The id of this program as an OAuth client.
@@ -63,6 +63,11 @@ impl Network {
     /// This program as an OAuth client: a public one, without a secret.
     pub(crate) fn client_credentials() -> anyhow::Result<ClientCredentials> {
         Ok(ClientCredentials { id: CLIENT_ID.parse()?, secret: Secret::default() })
+    }
+
+    /// The addresses and ids of the services.
+    pub(crate) fn settings(&self) -> &ClientSettings {
+        &self.settings.client
     }
 
     /// URL of the account service.

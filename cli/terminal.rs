@@ -93,13 +93,25 @@ pub(crate) fn ask(question: &str) -> anyhow::Result<String> {
     Ok(line.trim().to_owned())
 }
 
-/// Asks for confirmation unless it was given with `--yes`; any answer but yes means no.
-pub(crate) fn confirm(question: std::fmt::Arguments<'_>, confirmation: Confirmation) -> anyhow::Result<bool> {
-    if confirmation.yes || matches!(ask(&format!("{question} (yes/no) > "))?.to_lowercase().as_str(), "y" | "yes") {
-        return Ok(true);
+/// Asks for confirmation unless it was given with `--yes`; an error for any answer but yes.
+pub(crate) fn confirm(question: std::fmt::Arguments<'_>, confirmation: Confirmation) -> anyhow::Result<()> {
+    if confirmation.yes {
+        return Ok(());
     }
-    say("Cancelled")?;
-    Ok(false)
+    match ask(&format!("{question} (yes/no) > "))?.to_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        "" if !can_ask() => bail!("nobody can answer here, so nothing was changed: use --yes to go on without asking"),
+        _ => bail!("cancelled: nothing was changed"),
+    }
+}
+
+/// Prompts for a new password, twice at a terminal, where it cannot be seen.
+pub(crate) fn ask_new_password(source: PasswordSource, question: &str) -> anyhow::Result<Secret> {
+    let password = ask_password(source, question)?;
+    if !source.password_stdin && ask_password(source, "The same again: ")? != password {
+        bail!("the passwords differ: try again");
+    }
+    Ok(password)
 }
 
 /// Whether standard input is a terminal.

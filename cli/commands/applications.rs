@@ -33,6 +33,7 @@ pub(crate) async fn run(command: Applications, network: &Network) -> anyhow::Res
         }
         Applications::List => list(network).await,
         Applications::Info { app_id } => get(network, network.application(app_id)?).await,
+        Applications::Config => config(network),
         Applications::Select { app_id, app_eui } => select::run(network, app_id, app_eui).await,
         Applications::Delete { app_id, confirmation } => {
             delete(network, network.application(app_id)?, confirmation).await
@@ -57,9 +58,7 @@ async fn create(network: &Network, new: NewApplication) -> anyhow::Result<AppId>
 }
 
 async fn delete(network: &Network, app_id: AppId, confirmation: Confirmation) -> anyhow::Result<()> {
-    if !confirm(format_args!("Delete application {app_id} for all collaborators?"), confirmation)? {
-        return Ok(());
-    }
+    confirm(format_args!("Delete application {app_id} for all collaborators?"), confirmation)?;
     let credential = network.credential_for(&app_id).await?;
     network.account()?.delete_application(&credential, &app_id).await?;
     if network.files.selection()?.is_some_and(|selection| selection.app_id == app_id) {
@@ -80,11 +79,24 @@ async fn register(network: &Network, app_id: &AppId) -> anyhow::Result<()> {
 
 async fn unregister(network: &Network, app_id: AppId, confirmation: Confirmation) -> anyhow::Result<()> {
     let question = format_args!("Remove application {app_id} from the handler, with its functions and devices?");
-    if !confirm(question, confirmation)? {
-        return Ok(());
-    }
+    confirm(question, confirmation)?;
     network.handler_for(&app_id).await?.delete_application(&app_id).await?;
     say(format_args!("Removed application {app_id} from the handler"))
+}
+
+/// What the commands use. Nothing of it is checked, so it also shows when something is wrong.
+fn config(network: &Network) -> anyhow::Result<()> {
+    let (selection, login) = (network.files.selection()?, network.files.login()?);
+    let client = network.settings();
+    fields([
+        ("AppID", selection.as_ref().map_or_else(|| "none selected".to_owned(), |it| it.app_id.to_string())),
+        ("AppEUI", selection.and_then(|it| it.app_eui).map(|eui| eui.to_hex()).unwrap_or_default()),
+        ("User", login.map_or_else(|| "not logged in".to_owned(), |it| it.username.to_string())),
+        ("Account service", client.auth_server.clone()),
+        ("Discovery service", client.discovery_address.clone()),
+        ("Handler", client.handler_id.to_string()),
+        ("MQTT broker", client.mqtt_address.clone().unwrap_or_else(|| "the one that the handler announces".to_owned())),
+    ])
 }
 
 async fn list(network: &Network) -> anyhow::Result<()> {

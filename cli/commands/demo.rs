@@ -16,7 +16,7 @@ use clap::Args;
 use client::{
     HexBytes,
     account::AccountClient,
-    data::{Message, MessageStream},
+    data::{Message, MessageStream, Topics},
     handler::HandlerClient,
     random_eui,
 };
@@ -199,7 +199,9 @@ impl Setup {
             handler.set_device(device.into()).await?;
         }
         let credential = Credential::Key(key.clone());
-        let receiver = subscribe::connect(&network.mqtt_address().await?, &app_id, credential).await?;
+        let events = Topics::new("event", "+", &["up/errors", "activations", "activations/errors"])?;
+        let (address, topics) = (network.mqtt_address().await?, Topics::uplinks().and(events));
+        let receiver = subscribe::connect(&address, &app_id, credential, topics).await?;
         let device = scenario.devices()[0];
         Ok(Self { handler, receiver, app_id, device, password, key })
     }

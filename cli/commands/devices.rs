@@ -124,9 +124,7 @@ async fn delete(
     dev_id: &DevId,
     confirmation: Confirmation,
 ) -> anyhow::Result<()> {
-    if !confirm(format_args!("Delete device {dev_id} of application {app_id}?"), confirmation)? {
-        return Ok(());
-    }
+    confirm(format_args!("Delete device {dev_id} of application {app_id}?"), confirmation)?;
     handler.delete_device(app_id, dev_id).await?;
     say(format_args!("Deleted device {dev_id}"))
 }

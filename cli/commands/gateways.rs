@@ -92,9 +92,7 @@ async fn get(network: &Network, gateway_id: GatewayId) -> anyhow::Result<()> {
 }
 
 async fn delete(network: &Network, gateway_id: GatewayId, confirmation: Confirmation) -> anyhow::Result<()> {
-    if !confirm(format_args!("Delete gateway {gateway_id} for all collaborators?"), confirmation)? {
-        return Ok(());
-    }
+    confirm(format_args!("Delete gateway {gateway_id} for all collaborators?"), confirmation)?;
     let credential = credential_for(network, &gateway_id).await?;
     network.account()?.delete_gateway(&credential, &gateway_id).await?;
     say(format_args!("Deleted gateway {gateway_id}"))

@@ -1,12 +1,12 @@
-//! `airlock subscribe`: shows uplinks and joins as they arrive.
+//! `airlock subscribe`: shows what applications receive, as it arrives.
 
 use anyhow::Context;
 use clap::Args;
 use client::{
-    Error,
-    data::{DataClient, Message, MessageStream, Received, Topics},
+    Error, HexBytes,
+    data::{DataClient, DeviceEventName, Message, MessageStream, Received, Topics},
 };
-use types::{AppId, ApplicationRight, Credential, Uplink};
+use types::{AppId, ApplicationRight, Credential, DownlinkEvent, Uplink};
 
 use crate::{
     network::Network,
@@ -30,7 +30,8 @@ pub(crate) struct Subscribe {
 pub(crate) async fn run(command: Subscribe, network: &Network) -> anyhow::Result<()> {
     let app_id = network.mqtt_application(command.app_id)?;
     let key = network.mqtt_credential(&app_id, command.access_key, ApplicationRight::MessagesUpRead).await?;
-    let mut messages = connect(&network.mqtt_address().await?, &app_id, key).await?;
+    let topics = Topics::uplinks().and(Topics::new("event", "+", &[])?);
+    let mut messages = connect(&network.mqtt_address().await?, &app_id, key, topics).await?;
     say(format_args!("Listening to {app_id}; press Ctrl-C to stop"))?;
     let mut left = command.count;
     while left != Some(0) {
@@ -47,11 +48,15 @@ pub(crate) async fn run(command: Subscribe, network: &Network) -> anyhow::Result
     Ok(())
 }
 
-/// Subscribes to the uplinks and joins of an application, and to their errors.
-pub(crate) async fn connect(address: &str, app_id: &AppId, credential: Credential) -> anyhow::Result<MessageStream> {
+/// Subscribes to messages of an application.
+pub(crate) async fn connect(
+    address: &str,
+    app_id: &AppId,
+    credential: Credential,
+    topics: Topics,
+) -> anyhow::Result<MessageStream> {
     let client = DataClient::connect(address, app_id, &credential).await?;
-    let events = Topics::new("event", "+", &["up/errors", "activations", "activations/errors"])?;
-    Ok(client.stream(Topics::uplinks().and(events)).await?)
+    Ok(client.stream(topics).await?)
 }
 
 /// A message as a line of text; one that cannot be parsed is shown as received.
@@ -68,9 +73,33 @@ pub(crate) fn line(received: &Received) -> String {
             Some(text) => error(text),
         },
         Message::Error(event) => error(&event.error),
+        Message::Downlink(name, event) => format!("{dev_id:<16} {}", sanitize(&downlink(*name, event))),
+        Message::Device(name, _) => format!("{dev_id:<16} the device was {}d", name.as_str()),
         Message::Unknown(payload) => format!("{dev_id:<16} {}", sanitize(&String::from_utf8_lossy(payload))),
         message => format!("{dev_id:<16} {}", sanitize(&format!("{message:?}"))),
     }
+}
+
+/// What became of a downlink.
+fn downlink(name: DeviceEventName, event: &DownlinkEvent) -> String {
+    let mut text = match name {
+        DeviceEventName::DownScheduled => "downlink queued",
+        DeviceEventName::DownSent => "downlink sent",
+        DeviceEventName::DownAcks => "downlink acknowledged",
+        _ => "downlink failed",
+    }
+    .to_owned();
+    if let Some(message) = &event.message {
+        let bytes = HexBytes(message.payload_raw.clone().unwrap_or_default());
+        text += &format!(": {bytes} on port {}", message.port);
+        if message.confirmed {
+            text += ", confirmed";
+        }
+    }
+    for reason in event.error.iter().chain(&event.warnings) {
+        text += &format!(": {reason}");
+    }
+    text
 }
 
 /// An uplink as a line of text: time, device, port, payload and fields.
@@ -101,6 +130,11 @@ mod tests {
         assert_eq!(shown("events/activations", joined), expected);
         let refused = br#"{"error":"no","app_eui":"","dev_eui":"","dev_addr":"","metadata":{}}"#;
         assert!(shown("events/activations/errors", refused).ends_with("error: no"));
+        let sent = br#"{"message":{"port":2,"confirmed":true,"payload_raw":"Af8="},"gateway_id":"g1","config":{}}"#;
+        assert_eq!(shown("events/down/sent", sent), "d1               downlink sent: 01FF on port 2, confirmed");
+        let failed = br#"{"error":"no gateway","message":{"port":2,"payload_raw":"AQ=="}}"#;
+        assert!(shown("events/down/errors", failed).ends_with("downlink failed: 01 on port 2: no gateway"));
+        assert!(shown("events/delete", b"null").ends_with("the device was deleted"));
         assert_eq!(shown("up", b"\x1b[2J"), "d1               \u{fffd}[2J");
     }
 }

@@ -12,7 +12,7 @@ use self::args::{LoginBy, User};
 use crate::{
     network::Network,
     session::Login,
-    terminal::{PasswordSource, ask_password, fields, say},
+    terminal::{PasswordSource, ask_new_password, fields, say},
 };
 
 pub(crate) async fn run(command: Option<User>, network: &Network) -> anyhow::Result<()> {
@@ -42,7 +42,7 @@ async fn get(network: &Network) -> anyhow::Result<()> {
 
 async fn create(network: &Network, username: Username, email: String, source: PasswordSource) -> anyhow::Result<()> {
     let account = network.account()?;
-    let password = ask_password(source, "Password: ")?;
+    let password = ask_new_password(source, "Password: ")?;
     let registered = account.register_user(&NewUser { username, email, password }).await?;
     say(format_args!("Registered user {}. Log in with `airlock user login {0}`", registered.user.username))
 }

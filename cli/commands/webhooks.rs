@@ -52,9 +52,7 @@ async fn set(client: &WebhookClient, set: Set) -> anyhow::Result<()> {
 }
 
 async fn delete(client: &WebhookClient, id: &WebhookId, confirmation: Confirmation) -> anyhow::Result<()> {
-    if !confirm(format_args!("Delete webhook {id}, with what waits for it?"), confirmation)? {
-        return Ok(());
-    }
+    confirm(format_args!("Delete webhook {id}, with what waits for it?"), confirmation)?;
     client.delete(id).await?;
     say(format_args!("Deleted webhook {id}"))
 }

@@ -50,6 +50,11 @@ async fn manages_applications_and_collaborators() {
     let (code, error) = line.refused(&["applications", "select", "no-such-app"], "");
     assert!(code == 3 || code == 4, "{code} {error}");
     assert!(line.typed(&["applications", "select"]).contains("Selected application my-app"));
+    let config = line.typed(&["applications", "config"]);
+    let auth_server = &line.network.stack.settings().client.auth_server;
+    for shown in ["AppID: my-app", "User: alice", &format!("Account service: {auth_server}")] {
+        assert!(config.contains(shown), "{shown}: {config}");
+    }
     let (_, error) = line.refused(&["applications", "select", "my-app", "0102030405060708"], "");
     assert!(error.contains("application my-app has no EUI 0102030405060708"), "{error}");
     line.typed(&["applications", "add", "other-app", "Another", "--app-eui", "0102030405060708", "--skip-select"]);
@@ -67,12 +72,24 @@ async fn manages_applications_and_collaborators() {
     line.typed(&["applications", "collaborators", "delete", "my-app", "bob"]);
     assert!(!names_user(&line.typed(&["applications", "info", "my-app"]), "bob"));
 
-    assert!(line.run_with_input(&["applications", "unregister"], "no\n").contains("Cancelled"));
+    assert!(line.refused(&["applications", "unregister"], "no\n").1.contains("cancelled"));
     assert!(line.typed(&["devices", "list"]).contains("dev-1"));
     line.run_with_input(&["applications", "unregister"], "yes\n");
     assert_eq!(line.refused(&["devices", "list"], "").0, 3);
     line.typed(&["applications", "delete", "--yes"]);
     assert!(line.refused(&["applications", "info"], "").1.contains("airlock applications select"));
+    line.network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_password_is_typed_twice_at_a_terminal() {
+    let line = CommandLine::start().await;
+    for (again, expected) in [("another password", "the passwords differ"), (PASSWORD, "Registered user carol")] {
+        let input = format!("{PASSWORD}\n{again}\n");
+        let output = line.network.type_at_terminal(&["user", "register", "carol", "carol@example.com"], &input);
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains(expected) && output.status.success() == (again == PASSWORD), "{said}");
+    }
     line.network.stack.stop().await;
 }
 

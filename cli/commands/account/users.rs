@@ -7,7 +7,7 @@ use types::Username;
 use super::{args::Users, next_page};
 use crate::{
     commands::yes_no,
-    terminal::{PasswordSource, ask_password, fields, sanitize, say, table},
+    terminal::{PasswordSource, ask_new_password, fields, sanitize, say, table},
 };
 
 pub(super) async fn run(command: Users, account: &Account) -> anyhow::Result<()> {
@@ -24,7 +24,7 @@ pub(super) async fn run(command: Users, account: &Account) -> anyhow::Result<()>
             say(format_args!("Enabled {username}"))
         }
         Users::ResetPassword { username, password: source } => {
-            account.reset_password(&username, ask_password(source, "New password: ")?).await?;
+            account.reset_password(&username, ask_new_password(source, "New password: ")?).await?;
             say(format_args!("Set a new password for {username} and ended all sessions, grants and tokens"))
         }
         Users::Validate { username } => {
@@ -61,7 +61,7 @@ async fn get(account: &Account, username: &Username) -> anyhow::Result<()> {
 }
 
 async fn create(account: &Account, username: Username, email: String, source: PasswordSource) -> anyhow::Result<()> {
-    let password = ask_password(source, "Password: ")?;
+    let password = ask_new_password(source, "Password: ")?;
     let user = account.add_user(NewUser { username, email, password }).await?;
     say(format_args!("Created user {} with the confirmed e-mail address {}", user.username, sanitize(&user.email)))
 }

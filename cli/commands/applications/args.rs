@@ -42,6 +42,8 @@ pub(crate) enum Applications {
         /// Application EUI for its devices [default: the application's first]
         app_eui: Option<AppEui>,
     },
+    /// Show which application, user and services the commands use
+    Config,
     /// Delete an application for all of its collaborators; its id cannot be used again
     Delete {
         /// Application [default: the selected one]

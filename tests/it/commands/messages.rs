@@ -54,7 +54,7 @@ async fn subscribe_shows_messages() {
     let elsewhere = tempfile::tempdir().unwrap();
     let mqtt = line.network.mqtt();
     let mut command = airlock(elsewhere.path());
-    command.args(["subscribe", "--count", "1", "--mqtt-address", &mqtt]);
+    command.args(["subscribe", "--count", "2", "--mqtt-address", &mqtt]);
     command.args(["--mqtt-username", "my-app", "--mqtt-password", key.trim()]);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
@@ -62,6 +62,8 @@ async fn subscribe_shows_messages() {
     line.typed(&["devices", "simulate", "dev-1", "01 FF", "--port", "7"]);
     let shown = lines.next().expect("the uplink is shown");
     assert!(shown.contains("dev-1") && shown.contains("port 7") && shown.contains("01FF"), "{shown}");
+    line.typed(&["downlink", "dev-1", "01ff", "--fport", "2"]);
+    assert!(lines.next().expect("the event is shown").ends_with("downlink queued: 01FF on port 2"));
     assert!(child.wait().unwrap().success());
     line.network.stack.stop().await;
 }
