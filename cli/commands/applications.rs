@@ -2,7 +2,7 @@
 
 pub(crate) mod args;
 mod collaborators;
-mod dry_run;
+pub(crate) mod dry_run;
 mod functions;
 mod select;
 

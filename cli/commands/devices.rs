@@ -4,10 +4,11 @@ pub(crate) mod args;
 mod create;
 mod get;
 mod personalize;
+mod simulate;
 mod update;
 
 use anyhow::Context;
-use api::{downlink::Downlink, handler::SimulatedUplinkMessage, rest::handler::Device};
+use api::{downlink::Downlink, rest::handler::Device};
 use client::{
     HexBytes,
     handler::{HandlerClient, Page},
@@ -52,9 +53,7 @@ pub(crate) async fn run(
         }
         Devices::Simulate { dev_id, payload, port } => {
             let HexBytes(payload) = payload;
-            let uplink = SimulatedUplinkMessage { app_id: app_id.into(), dev_id: dev_id.into(), payload, port };
-            handler.simulate_uplink(uplink).await?;
-            say("Simulated uplink sent")
+            simulate::run(&handler, (&app_id, dev_id), payload, port).await
         }
         Devices::Downlinks { dev_id, clear: false } => downlinks(&handler, &app_id, &dev_id).await,
         Devices::Downlinks { dev_id, clear: true } => {

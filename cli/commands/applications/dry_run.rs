@@ -1,7 +1,7 @@
 //! Offers a dry run of an application's payload functions before they are saved.
 
 use anyhow::Context;
-use api::handler::{Application, DryDownlinkMessage, DryUplinkMessage, LogEntry};
+use api::handler::{Application, DryDownlinkMessage, DryUplinkMessage, DryUplinkResult, LogEntry};
 use client::{HexBytes, handler::HandlerClient};
 
 use crate::terminal::{ask, sanitize, say};
@@ -21,10 +21,15 @@ pub(super) async fn offer(handler: &HandlerClient, application: &Application, is
 async fn uplink(handler: &HandlerClient, application: &Application) -> anyhow::Result<()> {
     let HexBytes(payload) = ask("Payload (hexadecimal): ")?.parse()?;
     let uplink = DryUplinkMessage { payload, app: Some(application.clone()), port: ask_port()? };
-    let result = handler.dry_uplink(uplink).await.context(FAILED)?;
+    print_uplink(&handler.dry_uplink(uplink).await.context(FAILED)?)
+}
+
+/// Prints what the functions made of an uplink, and what that cost.
+pub(crate) fn print_uplink(result: &DryUplinkResult) -> anyhow::Result<()> {
     print_logs(&result.logs)?;
     say(format_args!("Fields: {}", sanitize(&result.fields)))?;
-    say(if result.valid { "The message is valid" } else { "The message is not valid" })
+    say(if result.valid { "The message is valid" } else { "The message is not valid" })?;
+    say(format_args!("Cost: {} fuel, {} µs", result.fuel, result.microseconds))
 }
 
 async fn downlink(handler: &HandlerClient, application: &Application) -> anyhow::Result<()> {

@@ -40,7 +40,7 @@ pub(crate) enum Devices {
         #[command(flatten)]
         change: Box<DeviceChange>,
     },
-    /// Simulate an uplink message from a device
+    /// Send an uplink as if a device had sent it, and show what the functions make of it
     Simulate {
         /// Id of the device
         dev_id: DevId,

@@ -88,3 +88,20 @@ async fn registers_a_template_for_joining_devices() {
     assert!(keys[0].contains(printed.trim()), "{info} {printed}");
     line.network.stack.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn simulating_an_uplink_shows_its_fields_or_the_failure() {
+    let line = CommandLine::start().await;
+    line.typed(&["devices", "register", "dev-1"]);
+    let decoder = "function Decoder(bytes, port) {\n  console.log('port', port);\n  if (!bytes[0]) throw 'empty';\n  \
+                   return {n: bytes[0]};\n}";
+    line.run_with_input(&["applications", "pf", "set", "decoder", "--skip-test"], decoder);
+    let said = line.typed(&["devices", "simulate", "dev-1", "07", "--port", "3"]);
+    for shown in ["uplink of dev-1 sent", "Decoder: \"port\" 3", "Fields: {\"n\":7}", "The message is valid", " fuel, "]
+    {
+        assert!(said.contains(shown), "{shown}: {said}");
+    }
+    let (code, error) = line.refused(&["devices", "simulate", "dev-1", "00"], "");
+    assert!(code != 0 && error.contains("published without fields") && error.contains("line 3"), "{code} {error}");
+    line.network.stack.stop().await;
+}
