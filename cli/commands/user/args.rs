@@ -31,7 +31,7 @@ pub(crate) enum User {
     /// user login <code>`. An access code has 38 characters; usernames have at most 36.
     Login {
         /// Username or access code [default: print where to get a code, and prompt for it]
-        #[arg(value_name = "NAME|CODE")]
+        #[arg(value_name = "NAME|CODE", allow_hyphen_values = true)]
         by: Option<LoginBy>,
         #[command(flatten)]
         password: PasswordSource,
@@ -62,6 +62,8 @@ impl FromStr for LoginBy {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
 
     #[test]
@@ -73,5 +75,21 @@ mod tests {
         for neither in ["", "Alice", &code[1..], &format!("{code}x"), &code.replace('-', "/")] {
             assert!(neither.parse::<LoginBy>().is_err(), "{neither}");
         }
+    }
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(subcommand)]
+        user: User,
+    }
+
+    #[test]
+    fn a_code_may_begin_with_a_hyphen() {
+        let code = "-vzE3f0-7ZQ_mE2uYF5pQrKc1Vb8sXw9dLh4Tj";
+        let line = Line::try_parse_from(["user", "login", code]).unwrap();
+        assert!(matches!(line.user, User::Login { by: Some(LoginBy::Code(found)), .. } if found.expose() == code));
+        let line = Line::try_parse_from(["user", "login", "--password-stdin", "alice"]).unwrap();
+        assert!(matches!(line.user, User::Login { by: Some(LoginBy::Name(_)), password } if password.password_stdin));
+        assert!(Line::try_parse_from(["user", "login", "--password"]).is_err());
     }
 }
