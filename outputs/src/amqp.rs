@@ -3,6 +3,7 @@
 mod advice;
 mod confirms;
 mod connection;
+mod listener;
 mod routing;
 mod sender;
 mod settings;

@@ -11,7 +11,7 @@ use types::{Clock, Random};
 
 use crate::{
     Error,
-    destination::Destination,
+    destination::{Destination, WEBHOOK},
     destinations::Destinations,
     lease::{Lease, Leases},
     message::{DROPPED, DeadLetter, Message, Outgoing},
@@ -180,6 +180,10 @@ impl Lane {
         let attempts = *attempts;
         if matches!(error, SendError::Refused(_)) || attempts >= self.context.attempts_max {
             let (failed_at, reason) = (self.context.clock.now(), error.to_string());
+            if self.destination.kind != WEBHOOK {
+                // Nobody but the operator can do something about it.
+                tracing::warn!(destination = %self.destination, event = queued.message.event, reason, "a message was given up");
+            }
             let letter = DeadLetter { id: String::new(), message: queued.message, failed_at, attempts, reason };
             return round.settled.dead.push((queued.key, letter));
         }

@@ -5,14 +5,6 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use amqprs::{
-    Ack, BasicProperties, Cancel, Close, CloseChannel, Nack, Return,
-    callbacks::{ChannelCallback, ConnectionCallback},
-    channel::Channel,
-    connection::Connection,
-    error::Error,
-};
-use async_trait::async_trait;
 use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
 
 /// What became of a message.
@@ -67,17 +59,10 @@ pub(super) struct Published<'a> {
     outcome: oneshot::Receiver<Outcome>,
 }
 
-/// Hands over what the broker says.
-pub(super) struct Listener(Arc<Confirms>);
-
 impl Confirms {
     pub(super) fn new() -> Arc<Self> {
         let (ended, stalled) = (watch::Sender::new(false), watch::Sender::new(false));
         Arc::new(Self { state: Mutex::default(), ended, stalled })
-    }
-
-    pub(super) fn listener(self: &Arc<Self>) -> Listener {
-        Listener(Arc::clone(self))
     }
 
     /// Expects an outcome for the message with this tag, which is about to be published.
@@ -126,14 +111,15 @@ impl Confirms {
     }
 
     /// Notes why the channel is about to end.
-    fn closing(&self, code: u16, text: &str) {
+    pub(super) fn closing(&self, code: u16, text: &str) {
         let mut state = self.state();
         if state.end.is_none() {
             state.end = Some(End { code, text: text.to_owned() });
         }
     }
 
-    fn finish(&self) {
+    /// The channel has ended, for whatever reason.
+    pub(super) fn finish(&self) {
         let mut state = self.state();
         let end = state.end.get_or_insert_with(|| End { code: 0, text: "the connection broke".to_owned() }).clone();
         for pending in std::mem::take(&mut state.pending).into_values() {
@@ -145,7 +131,8 @@ impl Confirms {
         self.stalled.send_replace(false);
     }
 
-    fn resolve(&self, tag: u64, is_multiple: bool, outcome: &Outcome) {
+    /// The broker has answered for the message with this tag; or for all up to it.
+    pub(super) fn resolve(&self, tag: u64, is_multiple: bool, outcome: &Outcome) {
         let mut state = self.state();
         let later = if is_multiple { state.pending.split_off(&(tag + 1)) } else { BTreeMap::new() };
         let resolved = match is_multiple {
@@ -160,7 +147,8 @@ impl Confirms {
         self.stalled.send_if_modified(|stalled| std::mem::replace(stalled, state.late > 0) != (state.late > 0));
     }
 
-    fn returned(&self, message_id: &str) {
+    /// The broker has put a message into no queue. That it has taken it follows.
+    pub(super) fn returned(&self, message_id: &str) {
         let mut state = self.state();
         let waiting = state.pending.values_mut().filter(|pending| pending.message_id == message_id);
         waiting.for_each(|pending| pending.is_returned = true);
@@ -195,57 +183,50 @@ impl Drop for Published<'_> {
     }
 }
 
-impl Drop for Listener {
-    /// The client drops it when the channel has ended, for whatever reason.
-    fn drop(&mut self) {
-        self.0.finish();
-    }
-}
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+    use tokio::sync::Semaphore;
 
-#[async_trait]
-impl ChannelCallback for Listener {
-    async fn close(&mut self, _: &Channel, close: CloseChannel) -> Result<(), Error> {
-        self.0.closing(close.reply_code(), close.reply_text());
-        self.0.finish();
-        Ok(())
+    use super::*;
+
+    fn publish<'a>(confirms: &'a Confirms, room: &Arc<Semaphore>, tag: u64) -> Option<Published<'a>> {
+        let permit = Arc::clone(room).try_acquire_owned().ok()?;
+        let outcome = confirms.expect(tag, &format!("id-{tag}"), permit);
+        Some(confirms.published(tag, outcome))
     }
 
-    async fn cancel(&mut self, _: &Channel, _: Cancel) -> Result<(), Error> {
-        Ok(())
+    #[tokio::test]
+    async fn an_answer_may_be_for_several_messages_and_makes_room() {
+        let (confirms, room) = (Confirms::new(), Arc::new(Semaphore::new(3)));
+        let [first, second, third] = [1, 2, 3].map(|tag| publish(&confirms, &room, tag).unwrap());
+        assert!(publish(&confirms, &room, 4).is_none(), "there is no more room");
+        confirms.returned("id-2");
+        confirms.resolve(2, true, &Outcome::Taken);
+        assert_eq!((first.outcome().await, second.outcome().await), (Outcome::Taken, Outcome::Returned));
+        let fourth = publish(&confirms, &room, 4).unwrap();
+        confirms.resolve(4, false, &Outcome::Rejected);
+        assert_eq!(fourth.outcome().await, Outcome::Rejected);
+        confirms.closing(404, "no exchange");
+        confirms.finish();
+        let end = End { code: 404, text: "no exchange".to_owned() };
+        assert_eq!(third.outcome().await, Outcome::Ended(end.clone()));
+        assert_eq!(publish(&confirms, &room, 5).unwrap().outcome().await, Outcome::Ended(end));
     }
 
-    async fn flow(&mut self, _: &Channel, active: bool) -> Result<bool, Error> {
-        Ok(active)
+    #[tokio::test]
+    async fn answers_that_nobody_waits_for_are_owed_until_they_come() {
+        let (confirms, room) = (Confirms::new(), Arc::new(Semaphore::new(3)));
+        let [first, second, third] = [1, 2, 3].map(|tag| publish(&confirms, &room, tag).unwrap());
+        drop((first, second));
+        confirms.resolve(1, false, &Outcome::Taken);
+        assert!(confirms.is_stalled() && confirms.stalled(false).now_or_never().is_none());
+        confirms.resolve(3, true, &Outcome::Taken);
+        assert_eq!(third.outcome().await, Outcome::Taken);
+        confirms.stalled(false).await;
+        drop(publish(&confirms, &room, 4));
+        assert!(confirms.is_stalled());
+        confirms.finish();
+        assert!(!confirms.is_stalled() && confirms.is_ended());
     }
-
-    async fn publish_ack(&mut self, _: &Channel, ack: Ack) {
-        self.0.resolve(ack.delivery_tag(), ack.mutiple(), &Outcome::Taken);
-    }
-
-    async fn publish_nack(&mut self, _: &Channel, nack: Nack) {
-        self.0.resolve(nack.delivery_tag(), nack.multiple(), &Outcome::Rejected);
-    }
-
-    async fn publish_return(&mut self, _: &Channel, _: Return, properties: BasicProperties, _: Vec<u8>) {
-        if let Some(id) = properties.message_id() {
-            self.0.returned(id);
-        }
-    }
-}
-
-/// Notes why the broker closes the connection. The end of its channel follows.
-pub(super) struct ConnectionListener(pub(super) Arc<Confirms>);
-
-#[async_trait]
-impl ConnectionCallback for ConnectionListener {
-    async fn close(&mut self, _: &Connection, close: Close) -> Result<(), Error> {
-        self.0.closing(close.reply_code(), close.reply_text());
-        Ok(())
-    }
-
-    async fn blocked(&mut self, _: &Connection, _: String) {}
-
-    async fn unblocked(&mut self, _: &Connection) {}
-
-    async fn secret_updated(&mut self, _: &Connection) {}
 }

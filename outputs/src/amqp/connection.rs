@@ -21,7 +21,8 @@ use types::Secret;
 
 use super::{
     advice::{self, refused},
-    confirms::{Confirms, ConnectionListener, Outcome},
+    confirms::{Confirms, Outcome},
+    listener::{ChannelListener, ConnectionListener},
     routing,
     settings::AmqpSettings,
     url::AmqpUrl,
@@ -101,7 +102,7 @@ impl AmqpServer {
     async fn open(&self, connection: Connection, confirms: Arc<Confirms>) -> Result<AmqpConnection, AmqpError> {
         connection.register_callback(ConnectionListener(confirms.clone())).await?;
         let channel = connection.open_channel(None).await?;
-        channel.register_callback(confirms.listener()).await?;
+        channel.register_callback(ChannelListener(confirms.clone())).await?;
         channel.confirm_select(ConfirmSelectArguments::default()).await?;
         let mut declare = ExchangeDeclareArguments::new(&self.exchange, "topic");
         channel.exchange_declare(declare.durable(true).passive(!self.declare_exchange).finish()).await?;

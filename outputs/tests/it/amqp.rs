@@ -27,6 +27,7 @@ async fn a_broker_gets_messages_as_it_should() {
     messages_have_the_form_of_v2(&rabbitmq).await;
     only_what_is_wanted_is_sent_and_in_order(&rabbitmq).await;
     certificates_are_checked(&rabbitmq, &certificates).await;
+    the_documented_permissions_suffice(&rabbitmq).await;
     refusals::all(&rabbitmq).await;
 }
 
@@ -81,4 +82,21 @@ async fn certificates_are_checked(rabbitmq: &RabbitMq, certificates: &Certificat
     assert_eq!(consumer.next().await.number(), 7);
     outputs.stop().await;
     refusals::is_reported(with(&Certificates::create()), "check `ca_certificate`").await;
+}
+
+async fn the_documented_permissions_suffice(rabbitmq: &RabbitMq) {
+    rabbitmq.control(&["add_user", "airlock", "hush"]);
+    let exchange = r"^ttn\.handler$";
+    rabbitmq.control(&["set_permissions", "-p", "/", "airlock", exchange, exchange, "^$"]);
+    let (connection, channel) = consumer::connect(rabbitmq).await;
+    let mut consumer = Consumer::of(connection, channel, "ttn.handler").await;
+    let limited = AmqpSettings {
+        username: "airlock".to_owned(),
+        password_file: Some(rabbitmq.password_file("hush\n")),
+        ..settings(rabbitmq, "ttn.handler")
+    };
+    let outputs = start(&store(), &[limited], &[], &Settings::default());
+    publish_numbers(&outputs, &app_id("my-app"), "dev-1", [7]).await;
+    assert_eq!(consumer.next().await.number(), 7);
+    outputs.stop().await;
 }

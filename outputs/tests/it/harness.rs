@@ -14,6 +14,10 @@ use server::{
 };
 use store::{Embedded, Key, Store, StoreClock, Tag};
 use tokio::time::timeout;
+use tracing::{
+    Level,
+    subscriber::{DefaultGuard, set_default},
+};
 use types::{AppId, Clock, Random};
 
 /// How long anything may take that is waited for.
@@ -84,11 +88,21 @@ pub struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
     /// Logs until the guard is dropped.
-    pub fn started() -> (Self, tracing::subscriber::DefaultGuard) {
+    pub fn started() -> (Self, DefaultGuard) {
+        Self::with(Level::INFO)
+    }
+
+    /// The same with details.
+    pub fn details() -> (Self, DefaultGuard) {
+        Self::with(Level::DEBUG)
+    }
+
+    fn with(level: Level) -> (Self, DefaultGuard) {
         let log = Self::default();
         let writer = log.clone();
-        let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
-        (log, tracing::subscriber::set_default(subscriber))
+        let subscriber = tracing_subscriber::fmt().with_ansi(false).with_max_level(level);
+        let subscriber = subscriber.with_writer(move || writer.clone()).finish();
+        (log, set_default(subscriber))
     }
 
     /// Waits for a line with this text, and returns everything that was logged.

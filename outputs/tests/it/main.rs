@@ -7,3 +7,4 @@ mod amqp;
 mod harness;
 mod rabbitmq;
 mod redis;
+mod settings;

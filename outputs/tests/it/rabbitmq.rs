@@ -5,7 +5,7 @@ use std::{
     io::{BufRead, BufReader},
     net::TcpListener,
     os::unix::process::CommandExt,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
 
@@ -14,6 +14,7 @@ use testing::Certificates;
 
 /// The wrapper in the path wants to be another user.
 const PROGRAM: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
+const CONTROL: &str = "/usr/lib/rabbitmq/bin/rabbitmqctl";
 /// How many ports are tried; another process may take the chosen ones first.
 const TRIES_MAX: usize = 3;
 /// What the broker takes at most.
@@ -59,6 +60,21 @@ impl RabbitMq {
         self.ports.plain
     }
 
+    /// Runs `rabbitmqctl` with these arguments.
+    pub fn control(&self, arguments: &[&str]) {
+        let mut command = Command::new(CONTROL);
+        environment(&mut command, self.ports, self.dir.path());
+        let output = command.args(arguments).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// A file with a password.
+    pub fn password_file(&self, password: &str) -> PathBuf {
+        let path = self.dir.path().join("password");
+        fs::write(&path, password).unwrap();
+        path
+    }
+
     /// Kills the node; what it confirmed is in its directory.
     pub fn kill(&mut self) {
         end(&mut self.node);
@@ -67,6 +83,16 @@ impl RabbitMq {
     /// Starts the killed node again.
     pub fn start_again(&mut self) {
         self.node = serve(self.ports, self.dir.path()).unwrap_or_else(|text| panic!("RabbitMQ did not start: {text}"));
+    }
+
+    /// Suspends the node: it neither answers nor closes its connections.
+    pub fn freeze(&self) {
+        signal(&self.node, "-STOP");
+    }
+
+    /// Resumes a frozen node.
+    pub fn thaw(&self) {
+        signal(&self.node, "-CONT");
     }
 
     fn try_start(certificates: &Certificates) -> Option<Self> {
@@ -106,19 +132,7 @@ fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
 /// What the node wrote if it ended before it was ready, as it does when a port is taken.
 fn serve(ports: Ports, dir: &Path) -> Result<Child, String> {
     let mut command = Command::new(PROGRAM);
-    command
-        .current_dir(dir)
-        .env("HOME", dir)
-        .env("ERL_EPMD_PORT", ports.names.to_string())
-        .env("ERL_EPMD_ADDRESS", "127.0.0.1")
-        .env("ERL_CRASH_DUMP", "/dev/null")
-        .env("RABBITMQ_NODENAME", format!("airlock-{}@localhost", ports.plain))
-        .env("RABBITMQ_DIST_PORT", ports.distribution.to_string())
-        .env("RABBITMQ_MNESIA_BASE", dir.join("mnesia"))
-        .env("RABBITMQ_LOG_BASE", dir.join("log"))
-        .env("RABBITMQ_CONFIG_FILE", dir.join("rabbitmq.conf"))
-        .env("RABBITMQ_ENABLED_PLUGINS_FILE", dir.join("enabled_plugins"))
-        .env("RABBITMQ_CONF_ENV_FILE", "/dev/null");
+    environment(&mut command, ports, dir);
     let mut node = command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut lines = BufReader::new(node.stdout.take().unwrap()).lines().map_while(Result::ok);
     let mut text = String::new();
@@ -134,10 +148,33 @@ fn serve(ports: Ports, dir: &Path) -> Result<Child, String> {
     Err(text)
 }
 
+/// Keeps everything in one directory, and nodes apart.
+fn environment(command: &mut Command, ports: Ports, dir: &Path) {
+    command
+        .current_dir(dir)
+        .env("HOME", dir)
+        .env("ERL_EPMD_PORT", ports.names.to_string())
+        .env("ERL_EPMD_ADDRESS", "127.0.0.1")
+        .env("ERL_CRASH_DUMP", "/dev/null")
+        .env("RABBITMQ_NODENAME", format!("airlock-{}@localhost", ports.plain))
+        .env("RABBITMQ_DIST_PORT", ports.distribution.to_string())
+        .env("RABBITMQ_MNESIA_BASE", dir.join("mnesia"))
+        .env("RABBITMQ_LOG_BASE", dir.join("log"))
+        .env("RABBITMQ_CONFIG_FILE", dir.join("rabbitmq.conf"))
+        .env("RABBITMQ_ENABLED_PLUGINS_FILE", dir.join("enabled_plugins"))
+        .env("RABBITMQ_CONF_ENV_FILE", "/dev/null");
+}
+
 /// Kills a process with its children.
 fn end(child: &mut Child) {
-    _ = Command::new("kill").args(["-9", "--", &format!("-{}", child.id())]).stderr(Stdio::null()).status();
+    signal(child, "-9");
     _ = child.wait();
+}
+
+/// Sends a signal to a process and its children.
+fn signal(child: &Child, signal: &str) {
+    let group = format!("-{}", child.id());
+    _ = Command::new("kill").args([signal, "--", &group]).stderr(Stdio::null()).status();
 }
 
 impl Drop for RabbitMq {

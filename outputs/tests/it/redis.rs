@@ -1,5 +1,7 @@
 //! Redis Streams: what a real Redis gets, whatever happens to it.
 
+use std::io::Write;
+
 use outputs::{RedisSettings, Settings};
 use redis::{Connection, cmd};
 use serde_json::{Value, json};
@@ -147,5 +149,22 @@ async fn refusals_say_what_to_do_and_what_waits_arrives_later() {
     let outputs = start(&store(), &[], &[settings(&redis)], &Settings::default());
     let line = log.until("check `username` and `password_file`").await;
     assert!(line.contains("ERROR") && line.contains("output.redis main"), "{line}");
+    outputs.stop().await;
+}
+
+#[tokio::test]
+async fn the_documented_permissions_suffice() {
+    let Some(redis) = RedisProcess::start() else { return };
+    redis.call(&[b"ACL", b"SETUSER", b"airlock", b"on", b">hush", b"~airlock:*", b"+xadd", b"+ping", b"+info"]);
+    let mut password = tempfile::NamedTempFile::new().unwrap();
+    password.write_all(b"hush\n").unwrap();
+    let limited = RedisSettings {
+        username: Some("airlock".to_owned()),
+        password_file: Some(password.path().to_owned()),
+        ..settings(&redis)
+    };
+    let outputs = start(&store(), &[], &[limited], &Settings::default());
+    publish_numbers(&outputs, &app_id("my-app"), "dev-1", [7]).await;
+    entries(&redis, "airlock:my-app", 1).await;
     outputs.stop().await;
 }

@@ -1,10 +1,15 @@
 //! Kills, of the broker and of the process: what was accepted arrives, in order per device.
 
+use std::time::Duration;
+
 use amqprs::FieldTable;
 use outputs::Settings;
 use serde_json::json;
 use testing::Certificates;
-use tokio::runtime::{Builder, Runtime};
+use tokio::{
+    runtime::{Builder, Runtime},
+    time::sleep,
+};
 
 use super::{
     consumer::{Consumer, bind_queue, connect, declare_exchange},
@@ -27,6 +32,7 @@ async fn what_was_accepted_survives_kills() {
     let Some(mut rabbitmq) = RabbitMq::start(&certificates) else { return };
     everything_arrives_in_order(&mut rabbitmq).await;
     what_waits_is_bounded_while_the_broker_is_away(&mut rabbitmq).await;
+    a_broker_that_does_not_answer_gets_no_more(&rabbitmq).await;
 }
 
 async fn everything_arrives_in_order(rabbitmq: &mut RabbitMq) {
@@ -89,5 +95,28 @@ async fn what_waits_is_bounded_while_the_broker_is_away(rabbitmq: &mut RabbitMq)
     for number in 3..8 {
         assert_eq!(consumer.next().await.number(), number);
     }
+    outputs.stop().await;
+}
+
+async fn a_broker_that_does_not_answer_gets_no_more(rabbitmq: &RabbitMq) {
+    let mut consumer = Consumer::bind(rabbitmq, "frozen", "#").await;
+    let impatient = Settings { timeout_ms: 300, ..Settings::default() };
+    let outputs = start(&store(), &[settings(rabbitmq, "frozen")], &[], &impatient);
+    publish_numbers(&outputs, &app_id("my-app"), "dev-1", [0]).await;
+    assert_eq!(consumer.next().await.number(), 0);
+    rabbitmq.freeze();
+    let (log, logging) = Log::details();
+    publish_numbers(&outputs, &app_id("my-app"), "dev-1", 1..4).await;
+    log.until("the broker did not confirm the message in time").await;
+    drop(logging);
+    // Long enough for some more attempts, which there must not be.
+    sleep(Duration::from_secs(3)).await;
+    rabbitmq.thaw();
+    let mut arrived = Vec::new();
+    while arrived.last() != Some(&3) {
+        arrived.push(consumer.next().await.number());
+    }
+    // The first was sent twice: once when the broker did not answer, and once when it had.
+    assert_eq!(arrived, [1, 1, 2, 3]);
     outputs.stop().await;
 }
