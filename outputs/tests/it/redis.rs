@@ -168,3 +168,21 @@ async fn the_documented_permissions_suffice() {
     entries(&redis, "airlock:my-app", 1).await;
     outputs.stop().await;
 }
+
+#[tokio::test]
+async fn what_waits_for_an_output_that_is_not_configured_stays() {
+    let Some(mut redis) = RedisProcess::start() else { return };
+    let (store, my_app, settings) = (store(), app_id("my-app"), settings(&redis));
+    redis.stop();
+    let outputs = start(&store, &[], std::slice::from_ref(&settings), &Settings::default());
+    publish_numbers(&outputs, &my_app, "dev-1", [7]).await;
+    outputs.stop().await;
+    // It looks for what waits as soon as it starts.
+    let without = start(&store, &[], &[], &Settings::default());
+    publish_numbers(&without, &my_app, "dev-1", 0..100).await;
+    without.stop().await;
+    redis.start_again();
+    let outputs = start(&store, &[], &[settings], &Settings::default());
+    assert_eq!(number(&entries(&redis, "airlock:my-app", 1).await[0]), 7);
+    outputs.stop().await;
+}
