@@ -1,5 +1,6 @@
 //! `airlock serve`: starts the services, prints their addresses, and stops them in order.
 
+mod broker_access;
 mod certificate;
 mod component_token;
 mod context;

@@ -160,6 +160,14 @@ pub struct ExternalBrokerSettings {
     pub mqtt: bridge::MqttSettings,
     /// Address at which applications reach the broker, which the handler announces. If unset, that of the connection.
     pub announced_address: Option<String>,
+    /// Whether this handler receives downlinks from the broker. Where a broker has no shared subscriptions, only one
+    /// handler may.
+    pub receives_downlinks: bool,
+    /// Address at which the broker asks what clients may do; empty for none. Only brokers should reach it.
+    pub access_listen: String,
+    /// File with a secret of 16 letters and digits or more, with which the paths of those questions begin. Needed where
+    /// others than this machine reach the address.
+    pub access_secret_file: Option<PathBuf>,
     /// How long the broker may take to confirm a message, in milliseconds. An uplink that it has not confirmed by then
     /// is refused as unavailable, so that its sender repeats it.
     pub confirm_timeout_ms: u64,
@@ -229,7 +237,14 @@ impl Default for Settings {
 
 impl Default for ExternalBrokerSettings {
     fn default() -> Self {
-        Self { mqtt: bridge::MqttSettings::default(), announced_address: None, confirm_timeout_ms: 5_000 }
+        Self {
+            mqtt: bridge::MqttSettings::default(),
+            announced_address: None,
+            receives_downlinks: true,
+            access_listen: String::new(),
+            access_secret_file: None,
+            confirm_timeout_ms: 5_000,
+        }
     }
 }
 

@@ -25,13 +25,15 @@ pub(super) struct ExternalBroker {
     publisher: Arc<BrokerPublisher>,
     announced_address: String,
     field_topics: bool,
+    receives_downlinks: bool,
     health: Health,
 }
 
 /// The same when downlinks come from it.
 pub(super) struct SubscribedBroker {
     publisher: Arc<BrokerPublisher>,
-    subscription: BrokerSubscription,
+    /// None if this handler does not receive them.
+    subscription: Option<BrokerSubscription>,
 }
 
 impl ExternalBroker {
@@ -49,7 +51,8 @@ impl ExternalBroker {
         publisher.report_to(&context.health);
         let announced_address = settings.announced_address.clone().unwrap_or_else(|| connection.address());
         let (field_topics, health) = (context.settings.output.field_topics, context.health.clone());
-        Ok(Some(Self { connection, publisher, announced_address, field_topics, health }))
+        let receives_downlinks = settings.receives_downlinks;
+        Ok(Some(Self { connection, publisher, announced_address, field_topics, receives_downlinks, health }))
     }
 
     /// Where applications connect.
@@ -64,15 +67,18 @@ impl ExternalBroker {
 
     /// Receives downlinks, and shares them with other handlers.
     pub(super) fn subscribe(self, downlinks: Arc<dyn DownlinkSink>) -> SubscribedBroker {
-        let subscription = self.connection.subscribe(DOWNLINKS, DownlinkIntake(downlinks));
-        subscription.report_to(&self.health);
+        let subscription = self.receives_downlinks.then(|| {
+            let subscription = self.connection.subscribe(DOWNLINKS, DownlinkIntake(downlinks));
+            subscription.report_to(&self.health);
+            subscription
+        });
         SubscribedBroker { publisher: self.publisher, subscription }
     }
 }
 
 impl SubscribedBroker {
     /// The two directions, which stop at different times: the last downlinks lead to messages.
-    pub(super) fn split(self) -> (Arc<BrokerPublisher>, BrokerSubscription) {
+    pub(super) fn split(self) -> (Arc<BrokerPublisher>, Option<BrokerSubscription>) {
         (self.publisher, self.subscription)
     }
 }

@@ -35,6 +35,7 @@ use tokio_util::sync::CancellationToken;
 use types::ServiceName;
 
 use super::{
+    broker_access::{access_requests, serve_access},
     context::Context,
     external_broker::{ExternalBroker, SubscribedBroker},
     networks::Networks,
@@ -45,6 +46,8 @@ pub(super) struct HandlerService {
     serving: ServerHandle,
     broker: Broker,
     external_broker: Option<SubscribedBroker>,
+    /// Answers that broker.
+    answering: Option<ServerHandle>,
     networks: Networks,
     network_brokers: Subscriptions,
     outgoing: Arc<Outgoing>,
@@ -85,6 +88,7 @@ impl HandlerService {
         let callers = (authenticator.clone(), network_brokers.clone());
         let mut operations = operations(context, &pool, callers, leaving).await?;
         let downlinks = Arc::new(DownlinkReceiver::new(operations.downlinks.clone()));
+        let access_requests = access_requests(context, authenticator.clone())?;
         let services = BrokerServices { authenticator, downlinks: downlinks.clone(), router };
         let broker = Broker::start(&settings.broker, tls, services, random, clock).await?;
         let mqtt_address = match &external_broker {
@@ -105,6 +109,7 @@ impl HandlerService {
         let networks = Networks::start(context, &server, &pool, &network_events).await?;
         outgoing.start(networks.of_applications()?);
         let external_broker = external_broker.map(|broker| broker.subscribe(downlinks));
+        let answering = serve_access(context, &server, access_requests).await?;
         let announcing = match announcer {
             Some(announcer) => {
                 // The handler works without the discovery service, and keeps trying to announce itself.
@@ -123,6 +128,7 @@ impl HandlerService {
             serving,
             broker,
             external_broker,
+            answering,
             networks,
             network_brokers,
             outgoing,
@@ -146,6 +152,11 @@ impl HandlerService {
         self.networks.webhook_addresses()
     }
 
+    /// Where a broker of others asks what clients may do.
+    pub(super) fn access_address(&self) -> Option<SocketAddr> {
+        self.answering.as_ref().and_then(|answering| answering.addresses().first().copied())
+    }
+
     pub(super) fn mqtt_tls_address(&self) -> Option<SocketAddr> {
         self.broker.tls_address()
     }
@@ -158,8 +169,13 @@ impl HandlerService {
     pub(super) async fn stop(self) {
         self.stop.cancel();
         let (publishing, receiving) = self.external_broker.map(SubscribedBroker::split).unzip();
+        let answering = async {
+            if let Some(answering) = self.answering {
+                answering.finished().await;
+            }
+        };
         let receiving = async {
-            if let Some(receiving) = receiving {
+            if let Some(receiving) = receiving.flatten() {
                 receiving.stop().await;
             }
         };
@@ -168,6 +184,7 @@ impl HandlerService {
             self.networks.stop(),
             self.network_brokers.stop(),
             receiving,
+            answering,
             self.outgoing.stop()
         );
         for task in self.announcing.into_iter().chain([self.deletions]) {

@@ -81,6 +81,7 @@ impl Stack {
             let service = HandlerService::start(&context, authenticator, token).await?;
             addresses.push(("handler", context.describe(service.serving())?));
             addresses.push(("MQTT", service.mqtt_address().to_string()));
+            addresses.extend(service.access_address().map(|address| ("access", format!("http://{address}/"))));
             addresses.extend(service.webhook_addresses().map(|address| ("webhook", format!("http://{address}/"))));
             handler = Some(service);
             if context.settings.codecs.dir.is_some() {

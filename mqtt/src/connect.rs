@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Maximum length of a client identifier, in bytes.
-const CLIENT_ID_BYTES_MAX: usize = 256;
+pub(crate) const CLIENT_ID_BYTES_MAX: usize = 256;
 
 /// Maximum keep-alive interval; clients that ask for none get this one.
 const KEEP_ALIVE_SECONDS_MAX: u16 = 1200;
@@ -210,14 +210,19 @@ fn hex(hash: &[u8]) -> String {
     hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Takes the application id from the username, and an access key or else a token from the password.
 fn take_credentials(packet: &mut ConnectPacket) -> Option<(AppId, Credential)> {
-    let app_id = packet.username.take()?.parse().ok()?;
+    let username = packet.username.take()?;
     let password = Secret::new(String::from_utf8(packet.password.take()?).ok()?);
-    if password.expose().is_empty() {
+    credentials(&username, password.expose())
+}
+
+/// The application id in a username, and the access key or else the token in a password.
+pub(crate) fn credentials(username: &str, password: &str) -> Option<(AppId, Credential)> {
+    let app_id = username.parse().ok()?;
+    if password.is_empty() {
         return None;
     }
-    Some((app_id, Credential::from_password(password.expose()).ok()?))
+    Some((app_id, Credential::from_password(password).ok()?))
 }
 
 /// Allows a will only where the client may publish. It is never retained, which MQTT 3.1.1 cannot tell the client.

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod access_requests;
 mod authenticator;
 mod broker;
 mod budget;
@@ -11,6 +12,7 @@ mod downlinks;
 mod durable;
 mod ending;
 mod error;
+mod http;
 mod inbound;
 mod limits;
 mod listener;
@@ -25,11 +27,13 @@ mod session;
 mod topics;
 mod websocket;
 
+pub use access_requests::AccessRequests;
 pub use authenticator::{Authenticator, Refusal};
 pub use broker::{Broker, BrokerServices, BrokerSettings};
 pub use downlinks::{DownlinkRefusal, DownlinkSink, PublishedDownlink};
 pub use durable::{Durable, Sharing};
 pub use error::Error;
+pub use http::access_router;
 pub use limits::PACKET_BYTES_MAX;
 pub use message::Publication;
 pub use router::{NotStored, Published, Router};

@@ -12,6 +12,7 @@ mod mqtt_client;
 mod packages;
 pub mod process;
 mod proxy;
+mod rabbitmq;
 mod random;
 mod recording_store;
 mod redis;
@@ -33,6 +34,7 @@ pub use self::{
     mqtt_client::{MqttClient, MqttMessage},
     packages::{Node, Python},
     proxy::Proxy,
+    rabbitmq::RabbitMqtt,
     random::{CountingRandom, FixedRandom},
     recording_store::RecordingStore,
     redis::{RedisProcess, encode as redis_command},

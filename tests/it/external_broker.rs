@@ -1,7 +1,9 @@
 //! A broker that others run: Mosquitto.
 
+mod access;
 mod interchangeable;
 mod messages;
+mod rabbitmq;
 
 use std::time::Duration;
 

@@ -1,0 +1,65 @@
+//! Answers a broker that others run when it asks what clients may do.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, ensure};
+use mqtt::{AccessRequests, access_router};
+use server::{
+    auth::Authenticator,
+    error_response::ErrorFormat,
+    secret_file::read_secret,
+    serve::{HttpService, Listeners, Server, ServerHandle},
+};
+use types::Secret;
+
+use super::context::Context;
+
+/// Minimum length of the secret in paths.
+const SECRET_BYTES_MIN: usize = 16;
+
+/// What answers the broker, on the same rules as the embedded one.
+pub(super) fn access_requests(
+    context: &Context,
+    authenticator: Arc<Authenticator>,
+) -> anyhow::Result<Arc<AccessRequests>> {
+    let system = (context.clock.clone(), context.random.clone());
+    let per_credential = context.settings.broker.connects_per_credential;
+    let (store, keys) = (context.store.clone(), context.sealing_keys()?);
+    Ok(Arc::new(AccessRequests::new(authenticator, store, keys, per_credential, system)))
+}
+
+/// Listens for the broker; none if the settings name no address.
+pub(super) async fn serve_access(
+    context: &Context,
+    server: &Server,
+    requests: Arc<AccessRequests>,
+) -> anyhow::Result<Option<ServerHandle>> {
+    let settings = &context.settings.external_broker;
+    if settings.access_listen.is_empty() {
+        return Ok(None);
+    }
+    let listeners = Listeners::new().plain(&settings.access_listen).await;
+    let listeners = listeners.context("cannot listen at `external_broker.access_listen`")?;
+    let secret = settings.access_secret_file.as_deref().map(read_secret).transpose();
+    let secret = secret.context("cannot use `external_broker.access_secret_file`")?;
+    check(secret.as_ref(), listeners.addresses().iter().all(|address| address.ip().is_loopback()))?;
+    let service = HttpService::new("access", access_router(requests, secret), ErrorFormat::Account);
+    Ok(Some(server.start(service, listeners)))
+}
+
+/// Refuses a secret that may be guessed, or that cannot be part of a path.
+fn check(secret: Option<&Secret>, is_local: bool) -> anyhow::Result<()> {
+    let Some(secret) = secret else {
+        ensure!(
+            is_local,
+            "`external_broker.access_listen` is reached from other machines: set `external_broker.access_secret_file`"
+        );
+        return Ok(());
+    };
+    let is_letter = |letter: u8| letter.is_ascii_alphanumeric() || b"-_".contains(&letter);
+    ensure!(
+        secret.expose().len() >= SECRET_BYTES_MIN && secret.expose().bytes().all(is_letter),
+        "the secret in `external_broker.access_secret_file` must have at least {SECRET_BYTES_MIN} letters and digits"
+    );
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! What brokers of others ask: whether a client may connect, subscribe and publish. The rules are those of our own.
+//!
+//! They ask about topics without the password. So what a client has shown when it connected is kept in the store,
+//! sealed, where any process finds it; its rights are asked for again each time.
+
+mod clients;
+
+use std::sync::Arc;
+
+use server::{rate_limit::RateLimit, seal::SealingKeys, status::ErrorChain};
+use store::Store;
+use types::{AppId, Clock, Random};
+
+use self::clients::{Clients, ClientsError};
+use crate::{
+    authenticator::{Authenticator, Refusal},
+    connect::{CLIENT_ID_BYTES_MAX, credentials},
+    connect_limits::ConnectLimits,
+    permissions::Permissions,
+};
+
+/// Answers the questions of brokers.
+pub struct AccessRequests {
+    authenticator: Arc<dyn Authenticator>,
+    limits: ConnectLimits,
+    clients: Clients,
+}
+
+impl AccessRequests {
+    /// Answers according to `authenticator`. What clients have shown is kept in `store`, sealed with `keys`; one
+    /// credential may be used to connect as often as `per_credential` says.
+    pub fn new(
+        authenticator: Arc<dyn Authenticator>,
+        store: Arc<dyn Store>,
+        keys: SealingKeys,
+        per_credential: RateLimit,
+        (clock, random): (Arc<dyn Clock>, Arc<dyn Random>),
+    ) -> Self {
+        // Only the broker knows the addresses of its clients.
+        let limits = ConnectLimits::new(per_credential, per_credential, &clock);
+        Self { authenticator, limits, clients: Clients::new(store, keys, clock, random) }
+    }
+
+    /// Lets a client connect. Its id belongs to its application from then on, so that no other one gets what waits for
+    /// it in the broker.
+    pub(crate) async fn connect(&self, username: &str, password: &str, client_id: &str) -> Result<(), Refusal> {
+        let (app_id, credential) = credentials(username, password).ok_or(Refusal::Invalid)?;
+        if client_id.is_empty() || client_id.len() > CLIENT_ID_BYTES_MAX {
+            return Err(Refusal::Invalid);
+        }
+        let limited = self.limits.count_credential(&app_id, &credential);
+        limited
+            .map_err(|exceeded| Refusal::Unavailable(format!("too many connections: wait {} s", exceeded.wait_s)))?;
+        let claims = self.authenticator.authenticate(&app_id, &credential).await?;
+        if !Permissions::new(app_id.clone(), &claims).may_connect() {
+            return Err(Refusal::Invalid);
+        }
+        let is_own = self.clients.claim(&app_id, client_id, &credential).await.map_err(|error| unavailable(&error))?;
+        if is_own { Ok(()) } else { Err(Refusal::Invalid) }
+    }
+
+    /// Whether the client with that id is one of the application.
+    pub(crate) async fn is_client_of(&self, username: &str, client_id: &str) -> Result<bool, Refusal> {
+        self.permissions(username, client_id).await.map(|permissions| permissions.is_some())
+    }
+
+    /// Whether a client may publish on a topic.
+    pub(crate) async fn may_publish(&self, username: &str, client_id: &str, topic: &str) -> Result<bool, Refusal> {
+        let permissions = self.permissions(username, client_id).await?;
+        Ok(permissions.is_some_and(|permissions| permissions.may_publish(topic)))
+    }
+
+    /// Whether a client may subscribe to a filter as it is, or receive what is published on a topic.
+    pub(crate) async fn may_subscribe(&self, username: &str, client_id: &str, filter: &str) -> Result<bool, Refusal> {
+        let permissions = self.permissions(username, client_id).await?;
+        Ok(permissions.is_some_and(|permissions| permissions.may_subscribe(filter)))
+    }
+
+    /// A filter of a client, narrowed to its application; none if it may not subscribe to that.
+    pub(crate) async fn narrow(
+        &self,
+        username: &str,
+        client_id: &str,
+        filter: &str,
+    ) -> Result<Option<String>, Refusal> {
+        let Some(permissions) = self.permissions(username, client_id).await? else { return Ok(None) };
+        Ok(Some(permissions.narrow(filter)).filter(|filter| permissions.may_subscribe(filter)))
+    }
+
+    /// What a client may do now; none if it has not connected as this user, or its credential is no longer valid.
+    async fn permissions(&self, username: &str, client_id: &str) -> Result<Option<Permissions>, Refusal> {
+        let Ok(app_id) = username.parse::<AppId>() else { return Ok(None) };
+        let Some(credential) =
+            self.clients.credential(&app_id, client_id).await.map_err(|error| unavailable(&error))?
+        else {
+            return Ok(None);
+        };
+        match self.authenticator.authenticate(&app_id, &credential).await {
+            Ok(claims) => Ok(Some(Permissions::new(app_id, &claims))),
+            Err(Refusal::Invalid) => Ok(None),
+            Err(refusal @ Refusal::Unavailable(_)) => Err(refusal),
+        }
+    }
+}
+
+fn unavailable(error: &ClientsError) -> Refusal {
+    tracing::debug!(error = %ErrorChain(error), "cannot answer a broker");
+    Refusal::Unavailable("the store cannot be used: try again later".to_owned())
+}

@@ -1,0 +1,129 @@
+//! Which application a client id belongs to in the broker of others, and what its client has shown, sealed.
+
+use std::{sync::Arc, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use server::seal::{SealError, Sealed, SealingKeys};
+use sha2::{Digest, Sha256};
+use store::{Batch, Commit, Entry, Key, Store, Tag};
+use types::{AppId, Clock, Credential, Random, Secret};
+
+/// How long a client id belongs to an application behind the last question about it. Brokers keep sessions for less.
+const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
+/// After how long a question extends that.
+const RENEWED_AFTER: Duration = Duration::from_secs(24 * 3600);
+/// How often a record is written that others write at the same time.
+const ATTEMPTS_MAX: usize = 5;
+const WHAT: &str = "credential of a client in an external MQTT broker";
+
+/// Why a record cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ClientsError {
+    /// The store cannot be used, or others keep writing the same record.
+    #[error("cannot use the store")]
+    Store(#[from] store::Error),
+    /// It cannot be sealed or opened.
+    #[error(transparent)]
+    Seal(#[from] SealError),
+    /// It cannot be read or written.
+    #[error("a record cannot be read")]
+    Record(#[from] serde_json::Error),
+}
+
+/// The clients that have connected.
+pub(super) struct Clients {
+    store: Arc<dyn Store>,
+    keys: SealingKeys,
+    clock: Arc<dyn Clock>,
+    random: Arc<dyn Random>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Record {
+    app_id: AppId,
+    password: Sealed,
+    written_ms: u64,
+}
+
+impl Clients {
+    pub(super) fn new(
+        store: Arc<dyn Store>,
+        keys: SealingKeys,
+        clock: Arc<dyn Clock>,
+        random: Arc<dyn Random>,
+    ) -> Self {
+        Self { store, keys, clock, random }
+    }
+
+    /// Remembers what a client has shown; false if its id belongs to another application.
+    pub(super) async fn claim(
+        &self,
+        app_id: &AppId,
+        client_id: &str,
+        credential: &Credential,
+    ) -> Result<bool, ClientsError> {
+        let (key, id) = key(client_id)?;
+        let shown = match credential {
+            Credential::Key(key) => Secret::new(key.expose()),
+            Credential::Token(token) => token.clone(),
+        };
+        let password = self.keys.seal(&context(app_id, &id), shown.expose().as_bytes(), self.random.as_ref())?;
+        let record = Record { app_id: app_id.clone(), password, written_ms: self.now_ms() };
+        for _ in 0..ATTEMPTS_MAX {
+            let [entry] = self.store.get_array(std::array::from_ref(&key)).await?;
+            if let Some(Entry { value, .. }) = &entry
+                && serde_json::from_slice::<Record>(value)?.app_id != *app_id
+            {
+                return Ok(false);
+            }
+            if self.write(&key, entry.as_ref(), &record).await? == Commit::Done {
+                return Ok(true);
+            }
+        }
+        let what = "remember an MQTT client";
+        Err(store::Error::Unavailable { what, source: None }.into())
+    }
+
+    /// What a client of the application has shown.
+    pub(super) async fn credential(&self, app_id: &AppId, client_id: &str) -> Result<Option<Credential>, ClientsError> {
+        let (key, id) = key(client_id)?;
+        let [Some(entry)] = self.store.get_array(std::array::from_ref(&key)).await? else { return Ok(None) };
+        let mut record: Record = serde_json::from_slice(&entry.value)?;
+        if record.app_id != *app_id {
+            return Ok(None);
+        }
+        let shown = self.keys.open(WHAT, &context(app_id, &id), &record.password)?;
+        let shown = std::str::from_utf8(&shown).map_err(|_| SealError::Sealed(WHAT))?;
+        let credential = Credential::from_password(shown).map_err(|_| SealError::Sealed(WHAT))?;
+        if record.written_ms.saturating_add(millis(RENEWED_AFTER)) < self.now_ms() {
+            record.written_ms = self.now_ms();
+            // After a conflict, another process has just written it.
+            _ = self.write(&key, Some(&entry), &record).await?;
+        }
+        Ok(Some(credential))
+    }
+
+    async fn write(&self, key: &Key, entry: Option<&Entry>, record: &Record) -> Result<Commit, ClientsError> {
+        let batch = Batch::new().expect_entry(key, entry);
+        let batch = batch.put_until(key.clone(), serde_json::to_vec(record)?, record.written_ms + millis(KEPT_FOR));
+        Ok(self.store.commit(batch).await?)
+    }
+
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.clock.now().as_millis()).unwrap_or_default()
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The key of a client id, and the hash in it: clients choose their ids freely.
+fn key(client_id: &str) -> Result<(Key, String), store::Error> {
+    let id: String = Sha256::digest(client_id).iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok((Key::new(&Tag::named("client", &id)?, "mqtt/client")?, id))
+}
+
+fn context(app_id: &AppId, id: &str) -> String {
+    format!("mqtt/external/{app_id}/{id}")
+}
