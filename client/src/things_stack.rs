@@ -60,6 +60,8 @@ pub struct EndDeviceIds {
     pub device_id: String,
     /// Its DevEUI, in hexadecimal; empty if it has none.
     pub dev_eui: String,
+    /// Its JoinEUI, in hexadecimal; empty if it has none.
+    pub join_eui: String,
 }
 
 /// A version of a model in the device repository.

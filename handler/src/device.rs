@@ -20,7 +20,7 @@ pub use self::{
 };
 pub(crate) use self::{
     devices::DEVICE_PAGE_MAX,
-    record::dev_eui,
+    record::euis,
     sender::Sender,
     session::{Nonces, Session},
     validation::attributes_of,

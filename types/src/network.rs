@@ -133,6 +133,8 @@ pub enum DownlinkOutcome {
 pub struct NetworkDownlink {
     /// An id for networks that let us choose it. A downlink that is handed over again has the same.
     pub id: String,
+    /// The AppEUI of the device, for networks in which devices may share a DevEUI; zero if it has none.
+    pub app_eui: AppEui,
     /// The LoRaWAN port.
     pub port: u8,
     /// Whether the device has to acknowledge it.

@@ -57,10 +57,10 @@ impl ThingsStackBridge {
         let applications = Application::all(settings)?;
         let state_dir = StateDir::open(environment.state_dir.clone())?;
         let client_id = state_dir.client_id(environment.random.as_ref())?;
+        let directory = Arc::new(directory(settings, &applications, &environment, &state_dir)?);
         let sources = sources(settings, &applications, &client_id)?;
         let brokers::Output { out, commands, prefix } =
             brokers::Output::new(settings, sources.first().map(|(_, endpoint)| endpoint), &client_id).await?;
-        let directory = Arc::new(directory(settings, &applications, &environment, &state_dir)?);
         check_api(&directory, &settings.api.url).await?;
         let positions = Arc::new(Positions::open(state_dir.positions()));
         let tasks = [tokio::spawn(directory.clone().run()), tokio::spawn(positions.clone().run())];

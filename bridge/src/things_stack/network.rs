@@ -121,8 +121,12 @@ impl ThingsStackNetwork {
         dev_eui: DevEui,
         downlink: NetworkDownlink,
     ) -> Result<String, NetworkRefusal> {
+        let app_eui = downlink.app_eui;
         let unknown = || {
-            let reason = format_args!("The Things Stack has no device with DevEUI {dev_eui} in the application");
+            let app_eui = if app_eui.is_zero() { String::new() } else { format!(" and AppEUI {app_eui}") };
+            let reason = format_args!(
+                "The Things Stack has no device with DevEUI {dev_eui}{app_eui} in the application, or more than one"
+            );
             NetworkRefusal::new(Kind::NotFound, reason)
         };
         let application = self.applications.get(app_id).ok_or_else(unknown)?;
@@ -131,12 +135,14 @@ impl ThingsStackNetwork {
         let body = send::request(downlink).map_err(|error| NetworkRefusal::new(Kind::Internal, error))?;
         loop {
             let (device, is_listed) =
-                self.devices.id(application, dev_eui).await.map_err(|error| not_sent(API, &error))?;
+                self.devices.id(application, (app_eui, dev_eui)).await.map_err(|error| not_sent(API, &error))?;
             let device = device.ok_or_else(unknown)?;
             let webhook = self.webhooks.get(application);
             let (key, target) = (application.key.current(), (application.id(), webhook.as_deref(), &*device));
             match self.api.queue_downlinks(&key, target, operation, body.clone()).await {
                 Ok(()) => return Ok(id),
+                // It was deleted, or the device was.
+                Err(error) if error.kind() == Kind::NotFound && webhook.is_some() => self.webhooks.forget(application),
                 // It may have another id since it was last heard.
                 Err(error) if error.kind() == Kind::NotFound && !is_listed => {
                     self.devices.forget(application, dev_eui).await;
@@ -193,9 +199,16 @@ fn with_applications(settings: &ThingsStackSettings, routes: &[Route]) -> Result
     {
         return Err(refused(format!("does not name `{}`, which `things_stack.applications` has", other.id)));
     }
-    for (place, Route { application, .. }) in routes.iter().enumerate() {
+    for (place, Route { application, app_id, .. }) in routes.iter().enumerate() {
         if routes[..place].iter().any(|earlier| earlier.application == *application) {
             return Err(refused(format!("`{application}` is there twice")));
+        }
+        if let Some(earlier) = routes[..place].iter().find(|earlier| earlier.app_id == *app_id) {
+            return Err(refused(format!(
+                "has `{app_id}` for both `{}` and `{application}`: its downlinks could be for a device of either, so use an \
+                 application for each",
+                earlier.application
+            )));
         }
         if all.applications.iter().all(|known| known.id != *application) {
             all.applications.push(ThingsStackApplication { id: application.clone(), key_file: None });

@@ -44,6 +44,11 @@ impl WebhookIds {
         }
     }
 
+    /// Forgets a webhook that was deleted, until a request names it again.
+    pub(super) fn forget(&self, application: &Application) {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner).remove(&application.uid);
+    }
+
     /// The webhook of an application that was last seen.
     pub(super) fn get(&self, application: &Application) -> Option<Arc<str>> {
         self.ids.lock().unwrap_or_else(PoisonError::into_inner).get(&application.uid).cloned()

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use server::seal::Sealed;
-use types::{AppKey, AppSKey, DevEui, NwkSKey};
+use types::{AppEui, AppKey, AppSKey, DevEui, NwkSKey};
 
 use super::model::Device;
 use crate::{Error, sealer::Sealer};
@@ -47,9 +47,9 @@ pub(super) fn read_without_keys(record: &[u8]) -> Result<Device, Error> {
     Ok(serde_json::from_slice(record)?)
 }
 
-/// The DevEUI of a device's record.
-pub(crate) fn dev_eui(record: &[u8]) -> Result<DevEui, Error> {
-    read_without_keys(record).map(|device| device.lorawan.dev_eui)
+/// The AppEUI and the DevEUI in a device's record.
+pub(crate) fn euis(record: &[u8]) -> Result<(AppEui, DevEui), Error> {
+    read_without_keys(record).map(|device| (device.lorawan.app_eui, device.lorawan.dev_eui))
 }
 
 fn take_keys(device: &mut Device) -> Option<DeviceKeys> {

@@ -134,7 +134,12 @@ impl DeviceQueue {
             }
             self.taken.clear();
         }
-        self.taken.push_back(taken.clone());
+        let mut taken = taken.clone();
+        if !removed {
+            // The application did not want it any more while it left, so it is not sent again.
+            taken.downlink.attempts = u8::MAX;
+        }
+        self.taken.push_back(taken);
         self.taken.drain(..self.taken.len().saturating_sub(TAKEN_MAX));
     }
 
@@ -247,6 +252,16 @@ mod tests {
             let replaces_others: Vec<_> = queue.waiting.iter().map(|waiting| waiting.replaces_others).collect();
             assert_eq!(replaces_others, [true, false]);
         }
+    }
+
+    #[test]
+    fn a_downlink_that_was_cleared_while_it_left_is_not_sent_again() {
+        let mut queue = queue_that_took([]);
+        queue.insert(&queued(1), Schedule::Last).unwrap();
+        queue.clear();
+        let taken = Taken { id: "1".to_owned(), downlink: queued(1), heard: Heard::Answer, is_replaced: false };
+        queue.take(&taken);
+        assert_eq!(queue.taken[0].downlink.attempts, u8::MAX);
     }
 
     #[test]

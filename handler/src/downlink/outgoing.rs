@@ -13,8 +13,8 @@ use store::Store;
 use tokio::{sync::mpsc, time::sleep};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use types::{
-    AppId, Clock, DevEui, DevId, Downlink, DownlinkEvent, DownlinkOutcome, DownlinkSentEvent, Kinded, NetworkDownlink,
-    NetworkRefusal, SentDownlink, Timestamp,
+    AppEui, AppId, Clock, DevEui, DevId, Downlink, DownlinkEvent, DownlinkOutcome, DownlinkSentEvent, Kind, Kinded,
+    NetworkDownlink, NetworkRefusal, SentDownlink, Timestamp,
 };
 
 use super::{
@@ -38,6 +38,8 @@ const SEARCH_INTERVAL: Duration = Duration::from_secs(10);
 const ATTEMPTS_MAX: u8 = 8;
 /// How often a downlink is handed over to a network that does not answer, and may have taken it each time.
 const UNANSWERED_MAX: u8 = 3;
+/// How long to wait for a store that is away.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// How many queues are read at once.
 const PAGE_MAX: usize = 256;
 
@@ -193,12 +195,13 @@ impl Outgoing {
         &self,
         network: &dyn Network,
         (app_id, dev_id): (&AppId, &DevId),
-        Waiting { dev_eui, downlink }: Waiting,
+        Waiting { app_eui, dev_eui, downlink }: Waiting,
     ) -> Result<bool, Error> {
-        let sending = network.send(dev_eui, for_network(&downlink));
+        let sending = network.send(dev_eui, for_network(&downlink, app_eui));
         let refusal = match self.queues.holding((app_id, dev_id), sending).await {
             Ok(id) => {
-                self.queues.taken(app_id, dev_id, &downlink, (&id, Heard::Answer)).await?;
+                let taken = self.keep_taken((app_id, dev_id), &downlink, &id);
+                self.queues.holding((app_id, dev_id), taken).await?;
                 return Ok(true);
             }
             Err(refusal) => refusal,
@@ -224,6 +227,26 @@ impl Outgoing {
         self.give_up((app_id, dev_id), &downlink, &refusal, reason).await?;
         self.queues.taken(app_id, dev_id, &downlink, (&downlink.network_id(), Heard::Answer)).await?;
         Ok(true)
+    }
+
+    /// Notes that the network has taken a downlink, however long the store is away: otherwise it would be handed over
+    /// again.
+    async fn keep_taken(
+        &self,
+        (app_id, dev_id): (&AppId, &DevId),
+        downlink: &QueuedDownlink,
+        id: &str,
+    ) -> Result<(), Error> {
+        loop {
+            let error = match self.queues.taken(app_id, dev_id, downlink, (id, Heard::Answer)).await {
+                Err(error) if error.kind() == Kind::Unavailable => error,
+                done => return done,
+            };
+            tracing::warn!(%app_id, %dev_id, error = %ErrorChain(&error), "cannot note that a downlink has left: trying again");
+            if self.stop.run_until_cancelled(sleep(RETRY_INTERVAL)).await.is_none() {
+                return Err(error);
+            }
+        }
     }
 
     /// Tells the application that a downlink is not handed over any more.
@@ -279,10 +302,11 @@ impl Outgoing {
     }
 }
 
-fn for_network(queued: &QueuedDownlink) -> NetworkDownlink {
+fn for_network(queued: &QueuedDownlink, app_eui: AppEui) -> NetworkDownlink {
     let QueuedDownlink { downlink, replaces_others, .. } = queued;
     NetworkDownlink {
         id: queued.network_id(),
+        app_eui,
         port: downlink.port,
         confirmed: downlink.confirmed,
         payload: downlink.payload_raw.clone().unwrap_or_default(),

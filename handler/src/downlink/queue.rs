@@ -15,7 +15,7 @@ use serde::Deserialize;
 use server::status::ErrorChain;
 use store::{Batch, Commit, Entry, Key, Store};
 use tokio::{sync::Mutex as AsyncMutex, time::timeout};
-use types::{AppId, Clock, DevEui, DevId, Downlink};
+use types::{AppEui, AppId, Clock, DevEui, DevId, Downlink};
 
 use super::device_queue::{DeviceQueue, Heard, QueuedDownlink, Schedule, Taken};
 use crate::{Error, application::store_keys, device};
@@ -31,6 +31,7 @@ const TURNS: usize = 64;
 
 /// The next downlink for a device.
 pub(super) struct Waiting {
+    pub(super) app_eui: AppEui,
     pub(super) dev_eui: DevEui,
     pub(super) downlink: QueuedDownlink,
 }
@@ -107,7 +108,8 @@ impl Queues {
         let batch = Batch::new().expect_absent(claim.clone());
         let batch = batch.put_until(claim, self.owner.clone(), self.claim_end());
         let is_ours = self.store.commit(batch).await? == Commit::Done;
-        Ok(is_ours.then_some(Waiting { dev_eui: device::dev_eui(&device.value)?, downlink }))
+        let (app_eui, dev_eui) = device::euis(&device.value)?;
+        Ok(is_ours.then_some(Waiting { app_eui, dev_eui, downlink }))
     }
 
     /// Gives a claim up.

@@ -323,6 +323,28 @@ async fn a_report_about_a_downlink_without_an_answer_counts() {
 }
 
 #[tokio::test]
+async fn an_answer_is_kept_until_the_store_is_back() {
+    let network = TestNetwork::new(0);
+    let store = Arc::new(FailingStore::new(StoreClock::new(|| 0)));
+    let fixture = Fixture::on(store.clone(), &[("app-one", &network)]).await;
+    fixture.publish("app-one", "dev", r#"{"port":5,"payload_raw":"AQ==","confirmed":true}"#.to_owned()).await;
+    network.wait_until_asked().await;
+    fixture.published();
+    store.fail_after(0);
+    network.permits.add_permits(9);
+    network.wait_for(&[5]).await;
+    // It is tried in vain at least once.
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    store.recover();
+    while fixture.report(1, DownlinkOutcome::Acknowledged).await.is_err() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert!(matches!(fixture.published()[..], [Event::DownlinkAck(_)]));
+    fixture.outgoing.stop().await;
+    assert_eq!(network.taken.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
 async fn a_report_that_overtakes_the_answer_waits_for_nothing() {
     let network = Arc::new(TestNetwork { answers_with_our_ids: true, ..TestNetwork::with_permits(0) });
     let fixture = Fixture::start(&[("app-one", &network)]).await;

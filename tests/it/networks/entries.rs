@@ -41,6 +41,18 @@ fn entries_that_read_the_same_events_are_refused_however_their_addresses_are_wri
     assert!(error.contains("`app-0` is in two entries of `bridge`"), "{error}");
 }
 
+/// The downlinks of the one would look for their devices in the other.
+#[test]
+fn two_applications_of_the_things_stack_cannot_be_one_here() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "[[bridge]]\nthings_stack.mqtt.url = 'mqtt://localhost:1'\nthings_stack.api.url = 'http://localhost:1'\n\
+                things_stack.key = 'key'\n[[bridge.applications]]\napplication = 'app1@ttn'\napp_id = 'one'\n\
+                [[bridge.applications]]\napplication = 'app2@ttn'\napp_id = 'one'\n";
+    std::fs::write(dir.path().join("airlock.toml"), text).unwrap();
+    let error = complaint(&run(&mut serve(dir.path()), ""));
+    assert!(error.contains("has `one` for both `app1@ttn` and `app2@ttn`"), "{error}");
+}
+
 #[test]
 fn a_variable_of_another_bridge_does_not_remove_them() {
     let dir = tempfile::tempdir().unwrap();

@@ -81,6 +81,21 @@ async fn messages_come_in_and_downlinks_leave_through_the_webhook() {
 
     send_down(&mut server, "kitchen", json!({"port": 7, "payload_raw": "AQI="})).await;
     assert_eq!(next_downlink_event(&mut server).await.0, "scheduled");
+    let (path, body) = next_downlink(&api).await;
+    assert_eq!(path, "webhooks/hook-1/devices/kitchen/down/replace");
+    let sent = report("downlink_sent", json!({"correlation_ids": body["downlinks"][0]["correlation_ids"]}));
+    assert_eq!(post(&server, THINGS_STACK_KEY, &sent, None).await, 200);
+    assert_eq!(next_downlink_event(&mut server).await.0, "sent");
+
+    // The webhook was deleted: the API takes downlinks without it.
+    api.refuse_downlinks([404]);
+    send_down(&mut server, "kitchen", json!({"port": 8, "payload_raw": "AQI="})).await;
+    assert_eq!(next_downlink_event(&mut server).await.0, "scheduled");
+    assert_eq!(next_downlink(&api).await.0, "devices/kitchen/down/replace");
+    server.process.stop();
+}
+
+async fn next_downlink(api: &ThingsStackApi) -> (String, Value) {
     let found = async {
         loop {
             if let Some(found) = api.next_downlink() {
@@ -89,12 +104,7 @@ async fn messages_come_in_and_downlinks_leave_through_the_webhook() {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
     };
-    let (path, body) = tokio::time::timeout(MESSAGE_TIMEOUT, found).await.expect("a downlink reaches the API");
-    assert_eq!(path, "webhooks/hook-1/devices/kitchen/down/replace");
-    let sent = report("downlink_sent", json!({"correlation_ids": body["downlinks"][0]["correlation_ids"]}));
-    assert_eq!(post(&server, THINGS_STACK_KEY, &sent, None).await, 200);
-    assert_eq!(next_downlink_event(&mut server).await.0, "sent");
-    server.process.stop();
+    tokio::time::timeout(MESSAGE_TIMEOUT, found).await.expect("a downlink reaches the API")
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,7 +10,7 @@ use std::{
 use client::things_stack::{Attributes, ThingsStackClient};
 use lru::LruCache;
 use tokio::sync::Mutex as AsyncMutex;
-use types::{Clock, DevEui, Timestamp};
+use types::{AppEui, Clock, DevEui, Timestamp};
 
 use super::super::{application::Application, directory::API, settings::ThingsStackSettings, topic::device_key};
 use crate::look_up::{LookUpError, LookUpLimits, LookUps, Object};
@@ -33,11 +33,17 @@ pub(super) struct Devices {
 struct Known {
     /// By [`device_key`].
     attributes: LruCache<Box<str>, Arc<Attributes>>,
-    /// By application and DevEUI.
-    ids: LruCache<(Box<str>, DevEui), Box<str>>,
+    /// By application and DevEUI, which devices with different JoinEUIs may share.
+    ids: LruCache<(Box<str>, DevEui), Vec<(AppEui, Box<str>)>>,
     /// By [`device_key`].
-    euis: LruCache<Box<str>, DevEui>,
+    euis: LruCache<Box<str>, Euis>,
 }
+
+/// The JoinEUI, zero if there is none, and the DevEUI of a device.
+pub(super) type Euis = (AppEui, DevEui);
+
+/// How many devices with the same DevEUI are known.
+const TWINS_MAX: usize = 16;
 
 impl Devices {
     pub(super) fn new(api: ThingsStackClient, settings: &ThingsStackSettings, clock: Arc<dyn Clock>) -> Self {
@@ -73,19 +79,24 @@ impl Devices {
     }
 
     /// Takes note of the id of a device, which another one may have had before.
-    pub(super) fn heard(&self, application: &Application, dev_eui: DevEui, device: &str) {
-        let (key, eui_key) = ((application.uid.as_str().into(), dev_eui), device_key(&application.uid, device));
+    pub(super) fn heard(&self, application: &Application, (app_eui, dev_eui): Euis, device: &str) {
+        let key = (application.uid.as_str().into(), dev_eui);
         let mut known = self.lock();
-        if known.ids.get(&key).is_some_and(|id| **id == *device) {
+        if known.ids.get(&key).is_some_and(|ids| ids.iter().any(|(eui, id)| *eui == app_eui && **id == *device)) {
             return;
         }
-        if let Some(former) = known.euis.put(eui_key.into(), dev_eui).filter(|former| *former != dev_eui) {
-            known.ids.pop(&(application.uid.as_str().into(), former));
+        let former = known.euis.put(device_key(&application.uid, device).into(), (app_eui, dev_eui));
+        if let Some(former) = former.filter(|(_, former)| *former != dev_eui) {
+            known.ids.pop(&(application.uid.as_str().into(), former.1));
         }
-        known.ids.put(key, device.into());
+        let ids = known.ids.get_or_insert_mut(key, Vec::new);
+        ids.retain(|(eui, id)| *eui != app_eui && **id != *device);
+        if ids.len() < TWINS_MAX {
+            ids.push((app_eui, device.into()));
+        }
     }
 
-    /// Forgets the id of a device, and that its application's devices were listed.
+    /// Forgets the ids of devices with this DevEUI, and that their application's devices were listed.
     pub(super) async fn forget(&self, application: &Application, dev_eui: DevEui) {
         self.lock().ids.pop(&(application.uid.as_str().into(), dev_eui));
         if let Some(list) = self.lists.get(&application.uid) {
@@ -93,13 +104,24 @@ impl Devices {
         }
     }
 
-    /// The id of a device, and whether the API has just said it; none if the application has none with this DevEUI.
+    /// The id of a device, and whether the API has just said it; none if the application has none with these EUIs.
+    ///
+    /// A device without an AppEUI is the only one with its DevEUI, and one without a JoinEUI has any AppEUI here.
     pub(super) async fn id(
         &self,
         application: &Application,
-        dev_eui: DevEui,
+        (app_eui, dev_eui): Euis,
     ) -> client::Result<(Option<Box<str>>, bool)> {
-        let known = || self.lock().ids.get(&(application.uid.as_str().into(), dev_eui)).cloned();
+        let known = || {
+            let mut known = self.lock();
+            let ids = known.ids.get(&(application.uid.as_str().into(), dev_eui))?;
+            let with = |eui| ids.iter().find(|(other, _)| *other == eui);
+            let found = match &ids[..] {
+                [only] if app_eui.is_zero() => Some(only),
+                _ => with(app_eui).or_else(|| with(AppEui::default())),
+            };
+            found.map(|(_, id)| id.clone())
+        };
         if let Some(id) = known() {
             return Ok((Some(id), false));
         }
@@ -127,7 +149,7 @@ impl Devices {
         let is_page = !found.is_empty();
         for ids in found {
             if let Ok(dev_eui) = ids.dev_eui.parse() {
-                self.heard(application, dev_eui, &ids.device_id);
+                self.heard(application, (ids.join_eui.parse().unwrap_or_default(), dev_eui), &ids.device_id);
             }
         }
         Ok(is_page)
@@ -171,8 +193,25 @@ mod tests {
         api.set_device(application.id(), device, known);
     }
 
-    fn eui(byte: u8) -> DevEui {
-        DevEui::new([byte; 8])
+    fn eui(byte: u8) -> Euis {
+        (AppEui::default(), DevEui::new([byte; 8]))
+    }
+
+    #[tokio::test]
+    async fn devices_that_share_a_dev_eui_are_told_apart_by_their_join_euis() {
+        let (api, applications, devices, _) = start(&["app1"]).await;
+        api.remove_device("app1", "kitchen");
+        let dev_eui = DevEui::new([1; 8]);
+        devices.heard(&applications[0], (AppEui::new([1; 8]), dev_eui), "twin-1");
+        devices.heard(&applications[0], (AppEui::new([2; 8]), dev_eui), "twin-2");
+        for (app_eui, expected) in [(1, Some("twin-1")), (2, Some("twin-2")), (3, None), (0, None)] {
+            let found = devices.id(&applications[0], (AppEui::new([app_eui; 8]), dev_eui)).await.unwrap().0;
+            assert_eq!(found.as_deref(), expected, "{app_eui}");
+        }
+        // The other one is known by what was heard, too.
+        devices.heard(&applications[0], (AppEui::new([2; 8]), dev_eui), "renamed");
+        let found = devices.id(&applications[0], (AppEui::new([2; 8]), dev_eui)).await.unwrap();
+        assert_eq!(found, (Some("renamed".into()), false));
     }
 
     #[tokio::test]
@@ -196,7 +235,7 @@ mod tests {
         devices.id(&applications[0], eui(2)).await.unwrap();
         api.remove_device("app1", "kitchen");
         set_kitchen(&api, &applications[0], "cellar");
-        devices.forget(&applications[0], eui(1)).await;
+        devices.forget(&applications[0], eui(1).1).await;
         assert_eq!(devices.id(&applications[0], eui(1)).await.unwrap(), (Some("cellar".into()), true));
     }
 

@@ -35,6 +35,7 @@ pub(super) enum Unreadable {
 #[serde(default)]
 struct Message {
     end_device_ids: EndDeviceIds,
+    #[serde(deserialize_with = "lenient")]
     received_at: Option<Timestamp>,
     uplink_message: Option<Uplink>,
     join_accept: Option<JoinAccept>,
@@ -56,16 +57,19 @@ struct EndDeviceIds {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Uplink {
+    #[serde(deserialize_with = "lenient")]
     session_key_id: String,
     f_port: u8,
     f_cnt: u32,
     frm_payload: String,
     confirmed: bool,
+    #[serde(deserialize_with = "lenient")]
     received_at: Option<Timestamp>,
     #[serde(deserialize_with = "lenient_list")]
     rx_metadata: Vec<RxMetadata>,
     #[serde(deserialize_with = "lenient")]
     settings: Settings,
+    #[serde(deserialize_with = "lenient")]
     consumed_airtime: String,
     /// Present if the payload is encrypted.
     app_s_key: Option<Value>,
@@ -179,8 +183,9 @@ impl Message {
 
     fn join(self, device: NetworkDevice) -> Result<NetworkJoin, Unreadable> {
         let join = self.join_accept.ok_or(Unreadable::Member("join_accept"))?;
-        let dev_addr: DevAddr =
-            self.end_device_ids.dev_addr.parse().map_err(|_| Unreadable::Member("end_device_ids.dev_addr"))?;
+        let dev_addr: Option<DevAddr> = self.end_device_ids.dev_addr.parse().ok();
+        let dev_addr = dev_addr.filter(|dev_addr| !dev_addr.is_zero());
+        let dev_addr = dev_addr.ok_or(Unreadable::Member("end_device_ids.dev_addr"))?;
         Ok(NetworkJoin { device, dev_addr, received: join.received_at.or(self.received_at) })
     }
 

@@ -52,7 +52,8 @@ impl Intake {
             }
         };
         let dev_eui = event.device().dev_eui;
-        self.devices.heard(application, dev_eui, topic.device);
+        let euis = (event.device().app_eui.unwrap_or_default(), dev_eui);
+        self.devices.heard(application, euis, topic.device);
         let key = self.hand_over.dedup.key_by_id(topic, &identity, payload);
         // Only a device that is not registered yet needs what the API says.
         let is_first = AtomicBool::new(true);

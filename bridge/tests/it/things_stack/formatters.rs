@@ -101,6 +101,9 @@ async fn a_start_that_cannot_work_says_why() {
     assert!(message(network.try_bridge().await).contains("check that http://127.0.0.1:1 is its address"));
     network.settings.api.url = String::new();
     assert!(message(network.try_bridge().await).contains("--api"));
+    network.settings.api.url = "localhost:1".to_owned();
+    assert!(message(network.try_bridge().await).contains("http"), "and not the broker's address, which comes from it");
+    network.settings.api.url = "http://127.0.0.1:1".to_owned();
     network.settings.to.url = String::new();
     assert!(message(network.try_bridge().await).contains("--to"));
     network.settings.applications.clear();
