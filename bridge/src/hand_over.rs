@@ -72,7 +72,8 @@ impl HandOver {
             return HandedOver::Repeated;
         }
         let outcome = self.try_until_done(receiver, dev_eui, event).await;
-        if matches!(outcome, HandedOver::Taken | HandedOver::Refused) {
+        // What is refused may be accepted later, if its network sends it again.
+        if outcome == HandedOver::Taken {
             self.dedup.add(key);
         }
         outcome

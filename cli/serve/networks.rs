@@ -13,7 +13,7 @@ use bridge::{
 };
 use futures::future::{BoxFuture, join_all};
 use handler::{
-    downlink,
+    Error, downlink,
     network::{NetworkEvents, Registration},
 };
 use runtime::Pool;
@@ -137,7 +137,12 @@ impl Receiver for ApplicationReceiver {
     fn receive(&self, event: NetworkEvent) -> BoxFuture<'_, Result<(), NetworkRefusal>> {
         Box::pin(async move {
             let handled = self.events.handle(&self.registration, event).await;
-            handled.map_err(|error| NetworkRefusal::new(error.kind(), ErrorChain(&error)))
+            handled.map_err(|error| match &error {
+                Error::NotFound { what: "Application", .. } => {
+                    NetworkRefusal::new(error.kind(), format_args!("{error}: add it with `airlock applications add`"))
+                }
+                error => NetworkRefusal::new(error.kind(), ErrorChain(error)),
+            })
         })
     }
 }

@@ -100,6 +100,11 @@ impl Directory {
         self.look_ups.look_up(object("device", dev_eui), known, || self.fetch_device(dev_eui)).await
     }
 
+    /// The same, as the API describes it now.
+    pub(super) async fn device_now(&self, dev_eui: &str) -> Result<Arc<Device>, LookUpError> {
+        self.look_ups.look_up(object("device", dev_eui), || None, || self.fetch_device(dev_eui)).await
+    }
+
     /// ChirpStack's API.
     pub(super) fn api(&self) -> &ChirpStackClient {
         &self.api

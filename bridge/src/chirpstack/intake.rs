@@ -78,8 +78,15 @@ impl Intake {
     /// Adds what only the API knows; none if it says that the device belongs to another application.
     async fn complete(&self, topic: Topic<'_>, mut event: NetworkEvent) -> Option<NetworkEvent> {
         let Some(directory) = &self.directory else { return Some(event) };
-        match directory.device(&topic.dev_eui.to_ascii_lowercase()).await {
-            Ok(known) if *known.application_id != *topic.application_id => return None,
+        let dev_eui = topic.dev_eui.to_ascii_lowercase();
+        let is_here = |known: &Device| *known.application_id == *topic.application_id;
+        let known = match directory.device(&dev_eui).await {
+            // It may have moved since.
+            Ok(known) if !is_here(&known) => directory.device_now(&dev_eui).await,
+            known => known,
+        };
+        match known {
+            Ok(known) if !is_here(&known) => return None,
             Ok(known) => add(&mut event, &known),
             Err(error) => {
                 event.device_mut().is_provisional = matches!(error, LookUpError::Unreachable { .. });

@@ -22,8 +22,10 @@ const DOWNLINK_CODES: [&str; 5] =
 /// Why an event cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unreadable {
-    #[error("it is not the JSON of ChirpStack 4 ({0}): set `json=true` in ChirpStack's [integration.mqtt]")]
-    NotJson(#[from] serde_json::Error),
+    #[error("it is not JSON ({0}): set `json=true` in ChirpStack's [integration.mqtt]")]
+    NotJson(serde_json::Error),
+    #[error("it is not an event of ChirpStack 4: {0}")]
+    NotEvent(serde_json::Error),
     #[error("`{0}` is missing or malformed")]
     Member(&'static str),
     #[error("its payload is encrypted end to end: Airlock does not have the key of the join server")]
@@ -34,6 +36,7 @@ pub(super) enum Unreadable {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Event<'a> {
+    #[serde(deserialize_with = "lenient")]
     time: Option<Timestamp>,
     deduplication_id: String,
     device_info: DeviceInfo,
@@ -57,11 +60,19 @@ struct Event<'a> {
     context: BTreeMap<String, String>,
 }
 
+impl From<serde_json::Error> for Unreadable {
+    fn from(error: serde_json::Error) -> Self {
+        if error.is_data() { Self::NotEvent(error) } else { Self::NotJson(error) }
+    }
+}
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct DeviceInfo {
+    #[serde(deserialize_with = "lenient")]
     device_name: String,
     dev_eui: String,
+    #[serde(deserialize_with = "lenient")]
     tags: BTreeMap<String, String>,
 }
 
@@ -119,7 +130,8 @@ impl Event<'_> {
     }
 
     fn join(self, device: NetworkDevice) -> Result<NetworkJoin, Unreadable> {
-        let dev_addr: DevAddr = self.dev_addr.parse().map_err(|_| Unreadable::Member("devAddr"))?;
+        let dev_addr: Option<DevAddr> = self.dev_addr.parse().ok();
+        let dev_addr = dev_addr.filter(|dev_addr| !dev_addr.is_zero()).ok_or(Unreadable::Member("devAddr"))?;
         Ok(NetworkJoin { device, dev_addr, received: self.time })
     }
 

@@ -88,6 +88,8 @@ async fn events_that_lead_nowhere_are_dropped_and_counted() {
     server.wait_for_metric("airlock_bridge_events_total{result=\"ignored\"} 1").await;
     chirpstack.send(DEVICE, "up", &json!({"deviceInfo": {"devEui": "a300000000000009"}})).await;
     server.wait_for_metric("airlock_bridge_uplinks_total{result=\"malformed\"} 1").await;
+    chirpstack.send(DEVICE, "join", &json!({"deviceInfo": {"devEui": DEVICE}})).await;
+    server.wait_for_metric("airlock_bridge_events_total{result=\"malformed\"} 1").await;
     // What is registered by hand under the same id or EUI is found.
     server.owner.add_device("kitchen").await;
     chirpstack.uplink(DEVICE, "Kitchen", 3).await;

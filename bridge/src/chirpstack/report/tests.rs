@@ -86,13 +86,16 @@ fn an_event_must_be_of_the_topics_device_and_readable() {
         (other, "deviceInfo.devEui"),
         (json!({}), "deviceInfo.devEui"),
         (json!({"deviceInfo": device_info(), "data": "&"}), "`data`"),
-        (json!({"deviceInfo": device_info(), "fPort": 300}), "JSON"),
+        (json!({"deviceInfo": device_info(), "fPort": 300}), "not an event of ChirpStack 4"),
         (encrypted, "encrypted"),
     ] {
         let error = read("up", &event).err().unwrap().to_string();
         assert!(error.contains(expected), "{event}: {error}");
     }
-    assert!(Report::read("up", DEV_EUI, b"\x0a\x24bf75").is_err());
+    let error = Report::read("up", DEV_EUI, b"\x0a\x24bf75").err().unwrap().to_string();
+    assert!(error.contains("json=true"), "{error}");
+    let nameless = json!({"deviceInfo": {"devEui": DEV_EUI, "deviceName": null, "tags": null}, "time": null});
+    assert!(read("up", &nameless).is_ok(), "what is not needed may be unreadable");
     assert!(Report::read("status", DEV_EUI, b"\x0a\x24bf75").unwrap().event.is_none());
 }
 
