@@ -34,13 +34,16 @@ struct Known {
     /// By [`device_key`].
     attributes: LruCache<Box<str>, Arc<Attributes>>,
     /// By application and DevEUI, which devices with different JoinEUIs may share.
-    ids: LruCache<(Box<str>, DevEui), Vec<(AppEui, Box<str>)>>,
+    ids: LruCache<(Box<str>, DevEui), Twins>,
     /// By [`device_key`].
     euis: LruCache<Box<str>, Euis>,
 }
 
 /// The JoinEUI, zero if there is none, and the DevEUI of a device.
 pub(super) type Euis = (AppEui, DevEui);
+
+/// The JoinEUIs and ids of devices with the same DevEUI.
+type Twins = Vec<(AppEui, Box<str>)>;
 
 /// How many devices with the same DevEUI are known.
 const TWINS_MAX: usize = 16;
