@@ -110,7 +110,7 @@ impl Log {
         let logged = || String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
         let waiting = async {
             while !logged().contains(text) {
-                tokio::task::yield_now().await;
+                tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
         timeout(WAIT_MAX, waiting).await.unwrap_or_else(|_| panic!("no line with {text:?} in: {}", logged()));

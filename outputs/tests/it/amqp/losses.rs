@@ -99,17 +99,22 @@ async fn what_waits_is_bounded_while_the_broker_is_away(rabbitmq: &mut RabbitMq)
 
 async fn a_broker_that_does_not_answer_gets_no_more(rabbitmq: &RabbitMq) {
     let mut consumer = Consumer::bind(rabbitmq, "frozen", "#").await;
-    let impatient = Settings { timeout_ms: 300, ..Settings::default() };
-    let outputs = start(&store(), &[settings(rabbitmq, "frozen")], &[], &impatient);
-    publish_numbers(&outputs, &app_id("my-app"), "dev-1", [0]).await;
+    let impatient = Settings { timeout_ms: 2000, ..Settings::default() };
+    let (store, my_app) = (store(), app_id("my-app"));
+    let outputs = start(&store, &[settings(rabbitmq, "frozen")], &[], &impatient);
+    publish_numbers(&outputs, &my_app, "dev-1", [0]).await;
     assert_eq!(consumer.next().await.number(), 0);
+    // It is confirmed, too.
+    while count(&store, &my_app, "queue/amqp/main/").await > 0 {
+        yield_now().await;
+    }
     rabbitmq.freeze();
     let (log, logging) = Log::details();
-    publish_numbers(&outputs, &app_id("my-app"), "dev-1", 1..4).await;
+    publish_numbers(&outputs, &my_app, "dev-1", 1..4).await;
     log.until("the broker did not confirm the message in time").await;
     drop(logging);
     // Long enough for some more attempts, which there must not be.
-    sleep(Duration::from_secs(3)).await;
+    sleep(Duration::from_secs(6)).await;
     rabbitmq.thaw();
     let mut arrived = Vec::new();
     while arrived.last() != Some(&3) {
