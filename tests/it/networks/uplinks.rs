@@ -77,6 +77,19 @@ async fn mosquitto_sub_receives_a_device_of_chirpstack() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_device_that_moves_to_the_application_is_heard_at_once() {
+    let start = start(CHIRPSTACK_APPLICATION, "register = true").await;
+    let Some((mut chirpstack, mut server, _dir)) = start else { return };
+    chirpstack.api.move_device(DEVICE, &CHIRPSTACK_APPLICATION.replace('1', "2"));
+    chirpstack.uplink(DEVICE, "Kitchen", 1).await;
+    server.wait_for_metric("airlock_bridge_dropped_total{reason=\"foreign\"} 1").await;
+    chirpstack.api.move_device(DEVICE, CHIRPSTACK_APPLICATION);
+    chirpstack.uplink(DEVICE, "Kitchen", 2).await;
+    assert_eq!(server.next().await.0, "kitchen/events/create");
+    assert_eq!(server.next().await.1["counter"], 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn events_that_lead_nowhere_are_dropped_and_counted() {
     let Some((mut chirpstack, mut server, _dir)) = start(CHIRPSTACK_APPLICATION, "").await else { return };
     chirpstack.uplink(DEVICE, "Kitchen", 1).await;
