@@ -16,8 +16,13 @@ use crate::{
     authenticator::{Authenticator, Refusal},
     connect::{CLIENT_ID_BYTES_MAX, credentials},
     connect_limits::ConnectLimits,
-    permissions::Permissions,
+    permissions::{Permissions, split_share},
 };
+
+/// The group in which handlers share the downlinks of all applications.
+const HANDLERS_SHARE: &str = "$share/airlock/";
+/// What the client ids of handlers begin and end with.
+const HANDLER_ID: (&str, [&str; 2]) = ("airlock-", ["-in", "-out"]);
 
 /// Answers the questions of brokers.
 pub struct AccessRequests {
@@ -45,23 +50,26 @@ impl AccessRequests {
     /// it in the broker.
     pub(crate) async fn connect(&self, username: &str, password: &str, client_id: &str) -> Result<(), Refusal> {
         let (app_id, credential) = credentials(username, password).ok_or(Refusal::Invalid)?;
-        if client_id.is_empty() || client_id.len() > CLIENT_ID_BYTES_MAX {
+        if client_id.is_empty() || client_id.len() > CLIENT_ID_BYTES_MAX || is_handler_id(client_id) {
             return Err(Refusal::Invalid);
         }
         let limited = self.limits.count_credential(&app_id, &credential);
         limited
             .map_err(|exceeded| Refusal::Unavailable(format!("too many connections: wait {} s", exceeded.wait_s)))?;
         let claims = self.authenticator.authenticate(&app_id, &credential).await?;
-        if !Permissions::new(app_id.clone(), &claims).may_connect() {
+        let permissions = Permissions::new(app_id.clone(), &claims);
+        if !permissions.may_connect() {
             return Err(Refusal::Invalid);
         }
-        let is_own = self.clients.claim(&app_id, client_id, &credential).await.map_err(|error| unavailable(&error))?;
+        let claimed = self.clients.claim(&app_id, client_id, (&credential, permissions.may_read())).await;
+        let is_own = claimed.map_err(|error| unavailable(&error))?;
         if is_own { Ok(()) } else { Err(Refusal::Invalid) }
     }
 
-    /// Whether the client with that id is one of the application.
-    pub(crate) async fn is_client_of(&self, username: &str, client_id: &str) -> Result<bool, Refusal> {
-        self.permissions(username, client_id).await.map(|permissions| permissions.is_some())
+    /// Whether the client with that id is one of the application, and may read if that is asked.
+    pub(crate) async fn is_client_of(&self, username: &str, client_id: &str, reads: bool) -> Result<bool, Refusal> {
+        let permissions = self.permissions(username, client_id).await?;
+        Ok(permissions.is_some_and(|permissions| !reads || permissions.may_read()))
     }
 
     /// Whether a client may publish on a topic.
@@ -73,7 +81,7 @@ impl AccessRequests {
     /// Whether a client may subscribe to a filter as it is, or receive what is published on a topic.
     pub(crate) async fn may_subscribe(&self, username: &str, client_id: &str, filter: &str) -> Result<bool, Refusal> {
         let permissions = self.permissions(username, client_id).await?;
-        Ok(permissions.is_some_and(|permissions| permissions.may_subscribe(filter)))
+        Ok(permissions.is_some_and(|permissions| permissions.may_subscribe(filter)) && is_of_devices(filter))
     }
 
     /// A filter of a client, narrowed to its application; none if it may not subscribe to that.
@@ -84,7 +92,12 @@ impl AccessRequests {
         filter: &str,
     ) -> Result<Option<String>, Refusal> {
         let Some(permissions) = self.permissions(username, client_id).await? else { return Ok(None) };
-        Ok(Some(permissions.narrow(filter)).filter(|filter| permissions.may_subscribe(filter)))
+        let mut narrowed = permissions.narrow(filter);
+        if narrowed.ends_with(&format!("{username}/#")) && !is_of_devices(&narrowed) {
+            narrowed.truncate(narrowed.len() - 1);
+            narrowed.push_str("devices/#");
+        }
+        Ok(Some(narrowed).filter(|filter| permissions.may_subscribe(filter) && is_of_devices(filter)))
     }
 
     /// What a client may do now; none if it has not connected as this user, or its credential is no longer valid.
@@ -101,6 +114,18 @@ impl AccessRequests {
             Err(refusal @ Refusal::Unavailable(_)) => Err(refusal),
         }
     }
+}
+
+/// Whether a filter matches only topics of devices, which is all that Airlock publishes: a broker of others may have
+/// something else below the id of an application. The group of the handlers is theirs.
+fn is_of_devices(filter: &str) -> bool {
+    let (share, filter) = split_share(filter);
+    share != HANDLERS_SHARE && filter.split('/').nth(1) == Some("devices")
+}
+
+fn is_handler_id(client_id: &str) -> bool {
+    let (start, ends) = HANDLER_ID;
+    client_id.starts_with(start) && ends.iter().any(|end| client_id.ends_with(end))
 }
 
 fn unavailable(error: &ClientsError) -> Refusal {

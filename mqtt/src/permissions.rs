@@ -87,7 +87,7 @@ impl Permissions {
 }
 
 /// Splits `$share/<group>/` off a filter.
-fn split_share(filter: &str) -> (&str, &str) {
+pub(crate) fn split_share(filter: &str) -> (&str, &str) {
     let group = filter.strip_prefix("$share/").and_then(|rest| rest.find('/'));
     filter.split_at(group.map_or(0, |end| "$share/".len() + end + 1))
 }

@@ -43,6 +43,9 @@ struct Record {
     app_id: AppId,
     password: Sealed,
     written_ms: u64,
+    /// Whether it might read, so that messages may wait for it.
+    #[serde(default)]
+    reads: bool,
 }
 
 impl Clients {
@@ -55,12 +58,13 @@ impl Clients {
         Self { store, keys, clock, random }
     }
 
-    /// Remembers what a client has shown; false if its id belongs to another application.
+    /// Remembers what a client has shown; false if its id belongs to another application, or to a client that `reads`
+    /// while this one may not: it would get what waits for that one.
     pub(super) async fn claim(
         &self,
         app_id: &AppId,
         client_id: &str,
-        credential: &Credential,
+        (credential, reads): (&Credential, bool),
     ) -> Result<bool, ClientsError> {
         let (key, id) = key(client_id)?;
         let shown = match credential {
@@ -68,13 +72,14 @@ impl Clients {
             Credential::Token(token) => token.clone(),
         };
         let password = self.keys.seal(&context(app_id, &id), shown.expose().as_bytes(), self.random.as_ref())?;
-        let record = Record { app_id: app_id.clone(), password, written_ms: self.now_ms() };
+        let record = Record { app_id: app_id.clone(), password, written_ms: self.now_ms(), reads };
         for _ in 0..ATTEMPTS_MAX {
             let [entry] = self.store.get_array(std::array::from_ref(&key)).await?;
-            if let Some(Entry { value, .. }) = &entry
-                && serde_json::from_slice::<Record>(value)?.app_id != *app_id
-            {
-                return Ok(false);
+            if let Some(Entry { value, .. }) = &entry {
+                let known: Record = serde_json::from_slice(value)?;
+                if known.app_id != *app_id || (known.reads && !reads) {
+                    return Ok(false);
+                }
             }
             if self.write(&key, entry.as_ref(), &record).await? == Commit::Done {
                 return Ok(true);

@@ -12,6 +12,8 @@ const READ: u8 = 1;
 const WRITE: u8 = 2;
 /// To subscribe.
 const SUBSCRIBE: u8 = 4;
+/// To subscribe no longer.
+const UNSUBSCRIBE: u8 = 8;
 
 #[derive(Deserialize)]
 pub(super) struct User {
@@ -41,6 +43,7 @@ pub(super) async fn acl(State(requests): Shared, Json(asked): Json<Acl>) -> Stat
     let Acl { username, clientid, topic, acc } = asked;
     status(is_allowed(&match acc {
         READ | SUBSCRIBE => requests.may_subscribe(&username, &clientid, &topic).await,
+        UNSUBSCRIBE => Ok(true),
         WRITE => requests.may_publish(&username, &clientid, &topic).await,
         _ => Ok(false),
     }))

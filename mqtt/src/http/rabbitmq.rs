@@ -14,8 +14,12 @@ use crate::authenticator::Refusal;
 
 /// The exchange of the MQTT plugin.
 const EXCHANGE: &str = "amq.topic";
-/// What the names of its queues begin with; the client id and the quality of service follow.
-const QUEUES: [&str; 2] = ["mqtt-subscription-", "mqtt-will-"];
+/// The virtual host in which Airlock publishes. Clients choose theirs freely.
+const VHOST: &str = "/";
+/// What the name of a client's queue begins with; the client id and the quality of service follow.
+const SUBSCRIPTIONS: &str = "mqtt-subscription-";
+/// What the name of the queue of its will begins with; the client id follows.
+const WILLS: &str = "mqtt-will-";
 
 #[derive(Deserialize)]
 pub(super) struct User {
@@ -30,11 +34,13 @@ pub(super) struct User {
 #[derive(Deserialize)]
 pub(super) struct Vhost {
     username: String,
+    vhost: String,
 }
 
 #[derive(Deserialize)]
 pub(super) struct Resource {
     username: String,
+    vhost: String,
     resource: String,
     name: String,
     permission: String,
@@ -43,6 +49,7 @@ pub(super) struct Resource {
 #[derive(Deserialize)]
 pub(super) struct Topic {
     username: String,
+    vhost: String,
     name: String,
     permission: String,
     routing_key: String,
@@ -59,18 +66,19 @@ pub(super) async fn user(State(requests): Shared, Form(user): Form<User>) -> Res
     })
 }
 
-/// Whoever is here has connected. The MQTT plugin says which virtual host that is for.
-pub(super) async fn vhost(Form(vhost): Form<Vhost>) -> Response {
-    answer(&Ok(vhost.username.parse::<AppId>().is_ok()))
+/// Whoever is here has connected.
+pub(super) async fn vhost(Form(Vhost { username, vhost }): Form<Vhost>) -> Response {
+    answer(&Ok(vhost == VHOST && username.parse::<AppId>().is_ok()))
 }
 
 /// The exchange, and the queues of the client's own sessions.
 pub(super) async fn resource(State(requests): Shared, Form(asked): Form<Resource>) -> Response {
-    let Resource { username, resource, name, permission } = asked;
+    let Resource { username, vhost, resource, name, permission } = asked;
     answer(&match resource.as_str() {
+        _ if vhost != VHOST => Ok(false),
         "exchange" => Ok(name == EXCHANGE && permission != "configure" && username.parse::<AppId>().is_ok()),
         "queue" => match client_of(&name) {
-            Some(client_id) => requests.is_client_of(&username, client_id).await,
+            Some(client_id) => requests.is_client_of(&username, client_id, permission == "read").await,
             None => Ok(false),
         },
         _ => Ok(false),
@@ -79,9 +87,10 @@ pub(super) async fn resource(State(requests): Shared, Form(asked): Form<Resource
 
 /// Topics have dots there, and other wildcards.
 pub(super) async fn topic(State(requests): Shared, Form(asked): Form<Topic>) -> Response {
-    let Topic { username, name, permission, routing_key, client_id } = asked;
+    let Topic { username, vhost, name, permission, routing_key, client_id } = asked;
     let topic: String = routing_key.chars().map(of_topic).collect();
     answer(&match (name.as_str(), permission.as_str()) {
+        _ if vhost != VHOST => Ok(false),
         (EXCHANGE, "write") => requests.may_publish(&username, &client_id, &topic).await,
         (EXCHANGE, "read") => requests.may_subscribe(&username, &client_id, &topic).await,
         _ => Ok(false),
@@ -100,8 +109,10 @@ fn of_topic(letter: char) -> char {
 
 /// The client id in the name of a queue.
 fn client_of(queue: &str) -> Option<&str> {
-    let rest = QUEUES.iter().find_map(|prefix| queue.strip_prefix(prefix))?;
-    Some(rest.strip_suffix("qos0").or_else(|| rest.strip_suffix("qos1")).unwrap_or(rest))
+    match queue.strip_prefix(SUBSCRIPTIONS) {
+        Some(rest) => rest.strip_suffix("qos0").or_else(|| rest.strip_suffix("qos1")),
+        None => queue.strip_prefix(WILLS),
+    }
 }
 
 fn answer(answer: &Result<bool, Refusal>) -> Response {

@@ -7,14 +7,13 @@ use axum::{
     http::HeaderMap,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use types::Secret;
 
 use super::{Shared, is_allowed};
 use crate::access_requests::AccessRequests;
 
-const NOT_AUTHORIZED_V5: u8 = 135;
-const FAILED_V4: u8 = 128;
+const FAILED: u8 = 128;
 
 #[derive(Deserialize)]
 pub(super) struct Hook {
@@ -25,13 +24,24 @@ pub(super) struct Hook {
     #[serde(default)]
     topic: String,
     #[serde(default)]
-    topics: Vec<Topic>,
+    topics: Vec<Asked>,
 }
 
-#[derive(Serialize, Deserialize)]
-struct Topic {
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Asked {
+    /// For the end of a subscription.
+    Filter(String),
+    Subscription(Subscription),
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+struct Subscription {
     topic: String,
     qos: u8,
+    /// The other options of MQTT 5, which would have their defaults otherwise.
+    #[serde(flatten)]
+    options: Map<String, Value>,
 }
 
 pub(super) async fn hook(
@@ -42,35 +52,53 @@ pub(super) async fn hook(
     let name = headers.get("vernemq-hook").and_then(|name| name.to_str().ok()).unwrap_or_default();
     let Ok(Json(hook)) = body else { return refused() };
     let (username, client_id) = (hook.username.as_str(), hook.client_id.as_str());
-    let is_allowed = match name {
-        "auth_on_register" | "auth_on_register_m5" => {
-            requests.connect(username, hook.password.expose(), client_id).await.is_ok()
-        }
-        "auth_on_publish" | "auth_on_publish_m5" => {
-            is_allowed(&requests.may_publish(username, client_id, &hook.topic).await)
-        }
-        "auth_on_subscribe" => {
-            let topics = narrow(&requests, &hook, FAILED_V4).await;
-            return Json(json!({ "result": "ok", "topics": topics }));
-        }
-        "auth_on_subscribe_m5" => {
-            let topics = narrow(&requests, &hook, NOT_AUTHORIZED_V5).await;
-            return Json(json!({ "result": "ok", "modifiers": { "topics": topics } }));
-        }
+    let (hook_name, is_v5) = name.strip_suffix("_m5").map_or((name, false), |name| (name, true));
+    let is_allowed = match hook_name {
+        "auth_on_register" => requests.connect(username, hook.password.expose(), client_id).await.is_ok(),
+        "auth_on_publish" => is_allowed(&requests.may_publish(username, client_id, &hook.topic).await),
+        "auth_on_subscribe" => match narrow(&requests, &hook, is_v5).await {
+            Some(topics) => return with_topics(&topics, is_v5),
+            None => false,
+        },
+        "on_unsubscribe" => return with_topics(&narrowed_as_before(&requests, &hook).await, is_v5),
         _ => false,
     };
     if is_allowed { Json(json!({ "result": "ok" })) } else { refused() }
 }
 
-/// The filters, narrowed to the client's application; what it may not subscribe to has a code instead of a quality.
-async fn narrow(requests: &AccessRequests, hook: &Hook, refused: u8) -> Vec<Topic> {
+/// The filters, narrowed to the client's application. With MQTT 5 none if one of them is refused: releases before 2.2.0
+/// tell the client so, and subscribe it nevertheless. Before MQTT 5 the refused ones have a code instead of a quality.
+async fn narrow(requests: &AccessRequests, hook: &Hook, is_v5: bool) -> Option<Vec<Subscription>> {
     let mut narrowed = Vec::with_capacity(hook.topics.len());
-    for Topic { topic, qos } in &hook.topics {
-        let filter = requests.narrow(&hook.username, &hook.client_id, topic).await.ok().flatten();
-        let qos = if filter.is_some() { *qos } else { refused };
-        narrowed.push(Topic { topic: filter.unwrap_or_else(|| topic.clone()), qos });
+    for asked in &hook.topics {
+        let Asked::Subscription(asked) = asked else { return None };
+        let filter = requests.narrow(&hook.username, &hook.client_id, &asked.topic).await.ok().flatten();
+        narrowed.push(match filter {
+            Some(topic) => Subscription { topic, ..asked.clone() },
+            None if is_v5 => return None,
+            None => Subscription { qos: FAILED, ..asked.clone() },
+        });
     }
-    narrowed
+    // An empty list would leave the client's own as they are.
+    (!narrowed.is_empty()).then_some(narrowed)
+}
+
+/// The filters as they were narrowed when the client subscribed.
+async fn narrowed_as_before(requests: &AccessRequests, hook: &Hook) -> Vec<String> {
+    let mut filters = Vec::with_capacity(hook.topics.len());
+    for asked in &hook.topics {
+        let (Asked::Filter(filter) | Asked::Subscription(Subscription { topic: filter, .. })) = asked;
+        let narrowed = requests.narrow(&hook.username, &hook.client_id, filter).await.ok().flatten();
+        filters.push(narrowed.unwrap_or_else(|| filter.clone()));
+    }
+    filters
+}
+
+fn with_topics(topics: &impl Serialize, is_v5: bool) -> Json<Value> {
+    Json(match is_v5 {
+        true => json!({ "result": "ok", "modifiers": { "topics": topics } }),
+        false => json!({ "result": "ok", "topics": topics }),
+    })
 }
 
 fn refused() -> Json<Value> {

@@ -87,11 +87,16 @@ async fn rabbitmq_gets_the_rules_of_the_embedded_broker() {
         ("one-app", world.key(), ""),
         // It belongs to another application, whose messages may wait there.
         ("one-app", world.key(), "client-2"),
+        // It is like that of a handler.
+        ("one-app", world.key(), "airlock-0123456789abcdef-in"),
     ] {
         let answer = world.rabbitmq("user", &user(username, password, client_id)).await;
         assert_eq!(answer, "deny", "{username} {client_id}");
     }
-    assert_eq!(world.rabbitmq("vhost", &[("username", "one-app"), ("vhost", "/"), ("ip", "::1")]).await, "allow");
+    for (vhost, expected) in [("/", "allow"), ("prod", "deny")] {
+        let asked = [("username", "one-app"), ("vhost", vhost), ("ip", "::1")];
+        assert_eq!(world.rabbitmq("vhost", &asked).await, expected);
+    }
     for (resource, name, permission, expected) in [
         ("exchange", "amq.topic", "write", "allow"),
         ("exchange", "amq.topic", "read", "allow"),
@@ -100,6 +105,8 @@ async fn rabbitmq_gets_the_rules_of_the_embedded_broker() {
         ("queue", "mqtt-subscription-client-1qos1", "configure", "allow"),
         ("queue", "mqtt-subscription-client-1qos0", "read", "allow"),
         ("queue", "mqtt-subscription-client-2qos1", "read", "deny"),
+        ("queue", "mqtt-will-client-1", "configure", "allow"),
+        ("queue", "mqtt-will-client-1qos1", "configure", "deny"),
         ("queue", "anything", "read", "deny"),
         ("topic", "amq.topic", "write", "deny"),
     ] {
@@ -113,7 +120,9 @@ async fn rabbitmq_gets_the_rules_of_the_embedded_broker() {
         ("client-1", "write", "other-app.devices.dev-1.down", "deny"),
         ("client-1", "write", "one-app/devices/dev-1/down", "deny"),
         ("client-1", "read", "one-app.devices.*.up", "allow"),
-        ("client-1", "read", "one-app.#", "allow"),
+        ("client-1", "read", "one-app.devices.#", "allow"),
+        // Something else may be there.
+        ("client-1", "read", "one-app.#", "deny"),
         ("client-1", "read", "*.devices.*.up", "deny"),
         ("client-1", "read", "#", "deny"),
         ("client-1", "read", "one-app/devices.#", "deny"),
@@ -135,11 +144,18 @@ async fn emqx_gets_the_rules_of_the_embedded_broker() {
     let connect = |password: &str| json!({"clientid": "c", "username": "one-app", "password": password});
     assert_eq!(world.emqx("authentication", connect("wrong")).await, "deny");
     let asked = |action: &str, topic: &str| json!({"clientid": "c", "username": "one-app", "action": action, "topic": topic, "qos": 1, "retain": false});
-    assert_eq!(world.emqx("authorization", asked("subscribe", "one-app/#")).await, "deny", "it has not connected");
+    assert_eq!(
+        world.emqx("authorization", asked("subscribe", "one-app/devices/#")).await,
+        "deny",
+        "it has not connected"
+    );
     assert_eq!(world.emqx("authentication", connect(world.key())).await, "allow");
     for (action, topic, expected) in [
         ("subscribe", "one-app/devices/+/up", "allow"),
         ("subscribe", "$share/group/one-app/devices/+/up", "allow"),
+        // Downlinks, which handlers share there.
+        ("subscribe", "$share/airlock/one-app/devices/+/down", "deny"),
+        ("subscribe", "one-app/#", "deny"),
         ("subscribe", "+/devices/+/up", "deny"),
         ("subscribe", "other-app/devices/+/up", "deny"),
         ("publish", "one-app/devices/dev-1/down", "allow"),
@@ -174,15 +190,28 @@ async fn vernemq_gets_the_rules_and_narrowed_filters() {
             let message = client(json!({"topic": topic, "qos": 1, "payload": "e30=", "retain": false}));
             assert_eq!(world.vernemq(&publish, message).await, expected, "{topic}");
         }
-        let topics = json!([{"topic": "+/devices/+/up", "qos": 1}, {"topic": "other-app/#", "qos": 0}]);
-        let code = if suffix.is_empty() { 128 } else { 135 };
-        let narrowed = json!([{"topic": "one-app/devices/+/up", "qos": 1}, {"topic": "other-app/#", "qos": code}]);
-        let expected = match suffix {
-            "" => json!({"result": "ok", "topics": narrowed}),
-            _ => json!({"result": "ok", "modifiers": {"topics": narrowed}}),
+        let ok = |topics: Value| match suffix {
+            "" => json!({"result": "ok", "topics": topics}),
+            _ => json!({"result": "ok", "modifiers": {"topics": topics}}),
         };
-        let subscribed = world.vernemq(&format!("auth_on_subscribe{suffix}"), client(json!({"topics": topics}))).await;
-        assert_eq!(subscribed, expected);
+        let subscribe = format!("auth_on_subscribe{suffix}");
+        let asked = json!([{"topic": "+/devices/+/up", "qos": 1, "no_local": true}, {"topic": "#", "qos": 0}]);
+        let narrowed = json!([
+            {"topic": "one-app/devices/+/up", "qos": 1, "no_local": true}, {"topic": "one-app/devices/#", "qos": 0},
+        ]);
+        assert_eq!(world.vernemq(&subscribe, client(json!({"topics": asked}))).await, ok(narrowed));
+        let asked = json!([{"topic": "+/devices/+/up", "qos": 1}, {"topic": "other-app/devices/#", "qos": 0}]);
+        let expected = match suffix {
+            "" => {
+                ok(json!([{"topic": "one-app/devices/+/up", "qos": 1}, {"topic": "other-app/devices/#", "qos": 128}]))
+            }
+            // Older releases subscribe the client to what has a code.
+            _ => refused.clone(),
+        };
+        assert_eq!(world.vernemq(&subscribe, client(json!({"topics": asked}))).await, expected);
+        assert_eq!(world.vernemq(&subscribe, client(json!({"topics": []}))).await, refused);
+        let ended = client(json!({"topics": ["+/devices/+/up"]}));
+        assert_eq!(world.vernemq(&format!("on_unsubscribe{suffix}"), ended).await, ok(json!(["one-app/devices/+/up"])));
         assert_eq!(world.vernemq("on_publish", client(json!({}))).await, refused);
     }
     world.network.stack.stop().await;
@@ -202,6 +231,7 @@ async fn mosquitto_gets_the_rules_of_the_embedded_broker() {
         (2, "other-app/devices/dev-1/down", 403),
         (4, "one-app/devices/+/up", 200),
         (4, "#", 403),
+        (8, "one-app/devices/+/up", 200),
         (7, "one-app/devices/dev-1/down", 403),
     ] {
         let asked = json!({"username": "one-app", "clientid": "c", "topic": topic, "acc": acc});
@@ -224,14 +254,29 @@ async fn a_revoked_key_and_a_missing_right_count_at_once() {
     let asked =
         |action: &str, topic: &str| json!({"clientid": "c", "username": "one-app", "action": action, "topic": topic});
     assert_eq!(world.emqx("authorization", asked("publish", "one-app/devices/dev-1/down")).await, "deny");
-    assert_eq!(world.emqx("authorization", asked("subscribe", "one-app/#")).await, "allow");
+    assert_eq!(world.emqx("authorization", asked("subscribe", "one-app/devices/#")).await, "allow");
     account.delete_access_key(&world.one.token, &world.one.app_id, "reader").await.unwrap();
     let revoked = async {
-        while world.emqx("authorization", asked("subscribe", "one-app/#")).await == "allow" {
+        while world.emqx("authorization", asked("subscribe", "one-app/devices/#")).await == "allow" {
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         }
     };
     tokio::time::timeout(crate::harness::MESSAGE_TIMEOUT, revoked).await.expect("the right ends");
+    world.network.stack.stop().await;
+}
+
+/// It would get what waits for the other.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_may_not_read_gets_no_session_of_one_that_may() {
+    let world = World::start().await;
+    let account = AccountClient::new(&world.network.stack.settings().client.auth_server).unwrap();
+    let new = NewAccessKey { name: "writer".to_owned(), rights: vec![ApplicationRight::MessagesDownWrite] };
+    let writer = account.add_access_key(&world.one.token, &world.one.app_id, &new).await.unwrap().key.unwrap();
+    let connect = |client_id: &str, key: &str| json!({"clientid": client_id, "username": "one-app", "password": key});
+    assert_eq!(world.emqx("authentication", connect("reader", world.key())).await, "allow");
+    assert_eq!(world.emqx("authentication", connect("reader", writer.expose())).await, "deny");
+    assert_eq!(world.emqx("authentication", connect("writer", writer.expose())).await, "allow");
+    assert_eq!(world.emqx("authentication", connect("writer", world.key())).await, "allow");
     world.network.stack.stop().await;
 }
 

@@ -48,7 +48,8 @@ async fn rabbitmq_lets_applications_do_what_their_keys_allow() {
     // Somebody else's key opens nothing, and nobody reads what belongs to others.
     let foreign = DataClient::connect(&address, &owner.app_id, &Credential::Key(other.key.clone())).await;
     assert!(foreign.is_err());
-    let filter = |app: &str| mosquitto_sub(&rabbitmq, other.app_id.as_str(), other.key.expose(), &format!("{app}/#"));
+    let filter =
+        |app: &str| mosquitto_sub(&rabbitmq, other.app_id.as_str(), other.key.expose(), &format!("{app}/devices/#"));
     assert!(filter("rabbit-app").contains("ended"), "another application's messages");
     assert!(filter("+").contains("ended"), "those of all applications");
     assert!(filter("stranger-app").contains("waited"), "its own");
