@@ -30,6 +30,8 @@ pub(crate) struct Peer {
     channel: Channel,
     service: &'static str,
     address: String,
+    /// When to repeat a call beyond a rate limit if the server does not say it; never if unset.
+    rate_limit_wait: Option<Duration>,
 }
 
 impl Peer {
@@ -67,7 +69,12 @@ impl Peer {
         if let Some(verifier) = verifier {
             endpoint = endpoint.tls_config_with_verifier(ClientTlsConfig::new(), verifier).map_err(|_| invalid())?;
         }
-        Ok(Self { channel: set(endpoint).connect_lazy(), service, address })
+        Ok(Self { channel: set(endpoint).connect_lazy(), service, address, rate_limit_wait: None })
+    }
+
+    /// Repeats calls beyond a rate limit after this time, unless the server names another.
+    pub(crate) fn with_rate_limit_wait(self, wait: Duration) -> Self {
+        Self { rate_limit_wait: Some(wait), ..self }
     }
 
     /// Makes a call, with retries where that is safe, and returns the message of the response.
@@ -107,9 +114,10 @@ impl Peer {
         let (service, address) = (self.service, self.address.clone());
         // A status from the server has no source; one with a source comes from this side.
         if status.source().is_none() {
+            let unsaid = || self.rate_limit_wait.filter(|_| status.code() == Code::ResourceExhausted);
             return Error::Refused {
                 kind: kind(status.code()),
-                retry_after: retry_after(status.metadata()),
+                retry_after: retry_after(status.metadata()).or_else(unsaid),
                 message: status.message().to_owned(),
             };
         }

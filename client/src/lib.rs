@@ -7,7 +7,6 @@ pub mod discovery;
 mod error;
 mod grpc;
 pub mod handler;
-mod hex_bytes;
 mod http;
 pub mod network_broker;
 mod random;
@@ -20,7 +19,7 @@ pub use api;
 pub use types;
 
 pub use error::{Error, Result};
-pub use hex_bytes::{HexBytes, HexBytesError};
 pub use http::COMPONENT_HEADER;
 pub use random::{KEY_BYTES, random_eui, random_key};
 pub use trust::{ClientIdentity, Trust};
+pub use types::{HexBytes, HexBytesError};

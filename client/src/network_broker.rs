@@ -1,6 +1,6 @@
 //! A client of a network broker of The Things Network v2, as handlers use it.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use api::{
     broker::{
@@ -24,6 +24,8 @@ use crate::{
 const SERVICE: &str = "network broker";
 /// The port of network brokers that announce none.
 const PORT_DEFAULT: u16 = 1902;
+/// When to repeat a call beyond a rate limit. Those of v2 are five calls per second, and name no time.
+const RATE_LIMIT_WAIT: Duration = Duration::from_secs(1);
 
 /// The component that calls. It signs a token for each call with the key that it announces.
 #[derive(Clone)]
@@ -63,7 +65,8 @@ impl NetworkBrokerClient {
     pub fn connect(announcement: &Announcement, caller: CallingComponent) -> Result<Self> {
         let address = with_port(&announcement.net_address);
         let trust = Trust::announced(&announcement.certificate);
-        Ok(Self { peer: Peer::for_streams(SERVICE, &address, &trust)?, caller })
+        let peer = Peer::for_streams(SERVICE, &address, &trust)?.with_rate_limit_wait(RATE_LIMIT_WAIT);
+        Ok(Self { peer, caller })
     }
 
     /// Subscribes to the uplinks of the caller's applications.
