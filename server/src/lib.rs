@@ -8,6 +8,7 @@ pub mod error_response;
 pub mod grpc;
 pub mod identity;
 pub mod json;
+pub mod lease;
 pub mod openapi;
 pub mod private_file;
 pub mod rate_limit;

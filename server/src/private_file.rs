@@ -16,7 +16,7 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Like [`write_private`], but fails with [`io::ErrorKind::AlreadyExists`] when the file is there.
-pub(crate) fn create_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn create_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     prepare(path, bytes)?.persist_noclobber(path)?;
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 mod print;
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use figment::{
     Figment, Metadata, Source,
@@ -27,6 +27,8 @@ const SEPARATOR: &str = "__";
 #[derive(Clone, Debug, Default)]
 pub struct Layers {
     figment: Figment,
+    /// The keys of variables and flags.
+    named: BTreeSet<String>,
 }
 
 impl Layers {
@@ -37,13 +39,13 @@ impl Layers {
 
     /// Adds a TOML file; `load` fails when it cannot be read.
     pub fn file(self, path: &Path) -> Self {
-        Self { figment: self.figment.merge(Toml::file_exact(path)) }
+        Self { figment: self.figment.merge(Toml::file_exact(path)), ..self }
     }
 
     /// Adds a TOML file in which a table may be written as the list of one of its members alone, so that `[[table]]`
     /// stands for `[[table.member]]`. Other layers can still set the table's other members.
     pub fn file_with_list(self, path: &Path, table: &'static str, member: &'static str) -> Self {
-        Self { figment: self.figment.merge(WithList { file: Toml::file_exact(path), table, member }) }
+        Self { figment: self.figment.merge(WithList { file: Toml::file_exact(path), table, member }), ..self }
     }
 
     /// Adds variables such as `AIRLOCK_HANDLER__ID` for `handler.id`; ignores those without our prefix.
@@ -66,19 +68,26 @@ impl Layers {
         self.one(format!("flag `{flag}`"), key, value)
     }
 
+    /// Whether a variable or a flag sets a key such as `handler.id`, even to its default.
+    pub fn is_named(&self, key: &str) -> bool {
+        self.named.contains(key)
+    }
+
     /// Loads the settings; an error names the key, the problem, and where the value was set.
     pub fn load<T: DeserializeOwned>(&self) -> Result<T, Error> {
         self.figment.extract().map_err(|error| {
-            let lines: Vec<_> = error.into_iter().map(|error| self.explain(&error)).collect();
+            let would_be_valid = |layers: Self| layers.figment.extract::<T>().is_ok();
+            let lines: Vec<_> = error.into_iter().map(|error| self.explain(&error, would_be_valid)).collect();
             Error::Setting(lines.join("\n"))
         })
     }
 
-    fn one(self, source: String, key: &str, value: impl Serialize) -> Self {
-        Self { figment: self.figment.merge(Named { name: source, value: Serialized::default(key, value) }) }
+    fn one(mut self, source: String, key: &str, value: impl Serialize) -> Self {
+        self.named.insert(key.to_owned());
+        Self { figment: self.figment.merge(Named { name: source, value: Serialized::default(key, value) }), ..self }
     }
 
-    fn explain(&self, error: &figment::Error) -> String {
+    fn explain(&self, error: &figment::Error, would_be_valid: impl Fn(Self) -> bool) -> String {
         let mut path = error.path.clone();
         if let Kind::UnknownField(name, _) = &error.kind {
             // The path of an unknown key ends with its table or with the key, depending on the deserializer.
@@ -91,7 +100,14 @@ impl Layers {
         let source = found.map(source).unwrap_or_default();
         match &error.kind {
             Kind::UnknownField(_, known) => {
-                format!("setting `{key}`{source} is unknown; known here are {}", known.join(", "))
+                // Some tables hold what others have a table of their own for, such as `listen.account`.
+                let turned: Vec<_> = path.iter().rev().map(String::as_str).collect();
+                let turned = turned.join(".");
+                let value = self.figment.find_value(&key).ok();
+                let meant = value.filter(|value| would_be_valid(Self::new().flag("", &turned, value)));
+                let hint = meant.map(|_| format!("did you mean `{turned}`?"));
+                let hint = hint.unwrap_or_else(|| format!("known here are {}", known.join(", ")));
+                format!("setting `{key}`{source} is unknown; {hint}")
             }
             // Without a key it is the whole file: missing, unreadable, or not TOML.
             kind if key.is_empty() => format!("settings{source} cannot be read: {kind}"),

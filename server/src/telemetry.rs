@@ -3,6 +3,7 @@
 mod health;
 mod logs;
 mod metrics;
+mod process;
 
 use std::{path::PathBuf, sync::Arc};
 

@@ -100,7 +100,7 @@ impl AdmissionControl {
     ) -> Self {
         Self {
             service,
-            queue: RequestQueue::new(settings),
+            queue: RequestQueue::new(service, settings),
             callers: Callers::default(),
             components: Components::new(verify_component),
             probes: Probes::default(),

@@ -1,13 +1,23 @@
 //! What the listeners and admission control measure. No label names a tenant.
 
-use metrics::{counter, describe_counter};
+use std::time::Duration;
 
+use metrics::{Gauge, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
+
+const TIME: &str = "airlock_request_seconds";
+const REQUESTS: &str = "airlock_requests_total";
+const WAITING: &str = "airlock_requests_waiting";
+const RUNNING: &str = "airlock_requests_running";
 const FUEL: &str = "airlock_requests_fuel_total";
 const REFUSED: &str = "airlock_requests_refused_total";
 const CLOSED: &str = "airlock_connections_closed_total";
 
 /// Registers the help text of each metric.
 pub(super) fn describe() {
+    describe_histogram!(TIME, Unit::Seconds, "Time of a request in seconds, its wait included, by service and route");
+    describe_counter!(REQUESTS, "Requests, by service and HTTP status");
+    describe_gauge!(WAITING, "Requests that wait for their turn, by service");
+    describe_gauge!(RUNNING, "Requests that are being handled, by service");
     describe_counter!(FUEL, "What requests cost their callers, in fuel, by service");
     describe_counter!(
         REFUSED,
@@ -15,6 +25,22 @@ pub(super) fn describe() {
          wait), full (too many of all callers wait), timeout (it waited too long), or body (it arrived too slowly)"
     );
     describe_counter!(CLOSED, "Connections that were closed at once because their address has too many");
+}
+
+/// Counts a request that was answered; routes are those of the service, never paths of clients.
+pub(super) fn answered(service: &'static str, route: String, status: u16, elapsed: Duration) {
+    histogram!(TIME, "service" => service, "route" => route).record(elapsed);
+    counter!(REQUESTS, "service" => service, "status" => status.to_string()).increment(1);
+}
+
+/// How many requests of a service wait.
+pub(super) fn waiting(service: &'static str) -> Gauge {
+    gauge!(WAITING, "service" => service)
+}
+
+/// How many requests of a service are being handled.
+pub(super) fn running(service: &'static str) -> Gauge {
+    gauge!(RUNNING, "service" => service)
 }
 
 /// Counts what a request cost.

@@ -20,7 +20,7 @@ use types::{Kind, Kinded, Random};
 use super::{
     HttpService, Server,
     admission::{AdmissionControl, RETRY_AFTER_S, Refusal},
-    grpc_timeout,
+    grpc_timeout, metrics,
     unread_body::drain_unread,
 };
 use crate::{
@@ -108,10 +108,7 @@ async fn pass(
     span.in_scope(|| {
         tracing::debug!(status = status.as_u16(), elapsed_us = elapsed.as_micros() as u64, "request finished");
     });
-    let labels = [("service", middleware.name.to_owned()), ("route", route)];
-    metrics::histogram!("airlock_request_seconds", &labels).record(elapsed);
-    metrics::counter!("airlock_requests_total", "service" => middleware.name, "status" => status.as_str().to_owned())
-        .increment(1);
+    metrics::answered(middleware.name, route, status.as_u16(), elapsed);
     if let Ok(id) = HeaderValue::try_from(id) {
         response.headers_mut().insert(REQUEST_ID, id);
     }

@@ -78,6 +78,8 @@ fn a_later_layer_wins_value_by_value() {
                 ("OTHER_DIRECTORY", "other"),
             ]))
             .flag("--timeout", "handler.timeout_ms", 3);
+        let named = ["handler.timeout_ms", "handler.http_listen", "nickname", "directory"];
+        assert_eq!(named.map(|key| layers.is_named(key)), [true, true, false, false]);
         let settings: Settings = layers.load().unwrap();
         let handler = Handler { http_listen: "environment".to_owned(), timeout_ms: 3, names: vec!["file".to_owned()] };
         assert_eq!(settings, Settings { directory: "file".to_owned(), handler, ..Settings::default() });
@@ -93,6 +95,9 @@ fn refuses_an_unknown_key_with_its_name_and_source() {
     let text = refusal(&Layers::new().environment(variables(&[("AIRLOCK_HANDLER__TIMEOUT", "5")])));
     assert!(text.contains("`handler.timeout` from the variable `AIRLOCK_HANDLER__TIMEOUT` is unknown"), "{text}");
     let text = refusal(&Layers::new().environment(variables(&[("AIRLOCK_FOLDR", "x")])));
+    let load = |name| Layers::new().environment(variables(&[(name, "x")])).load::<Settings>().unwrap_err().to_string();
+    let turned = load("AIRLOCK_HANDLER__ISSUERS");
+    assert!(turned.ends_with("did you mean `issuers.handler`?"), "{turned}");
     assert!(text.contains("`foldr` from the variable `AIRLOCK_FOLDR` is unknown"), "{text}");
     let text = refusal(&Layers::new().flag("--loud", "loud", true));
     assert!(text.contains("`loud` from the flag `--loud` is unknown"), "{text}");

@@ -205,7 +205,7 @@ mod tests {
 
     /// A queue in which one request runs, and waits for its turn for ten seconds.
     fn queue() -> Arc<RequestQueue> {
-        RequestQueue::new(&ServeSettings { running_max: 1, ..ServeSettings::default() })
+        RequestQueue::new("test", &ServeSettings { running_max: 1, ..ServeSettings::default() })
     }
 
     async fn place(queue: &Arc<RequestQueue>, usage: &Usage) -> Arc<Place> {

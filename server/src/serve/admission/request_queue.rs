@@ -11,12 +11,13 @@ use std::{
 };
 
 use fair_queue::{Costs, FairQueue, NextJob, Turn};
+use metrics::Gauge;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, oneshot},
     time::timeout,
 };
 
-use super::{Refusal, ServeSettings};
+use super::{Refusal, ServeSettings, metrics as reported};
 use crate::{
     concurrency_limit::{self, ConcurrencyLimit},
     usage::Tenant,
@@ -51,6 +52,8 @@ struct State {
     /// Running requests, those that are starting included.
     running: usize,
     starting: usize,
+    waiting_gauge: Gauge,
+    running_gauge: Gauge,
 }
 
 /// A request that waits for its turn, until it is dropped.
@@ -100,13 +103,19 @@ impl Limits {
 }
 
 impl RequestQueue {
-    pub(super) fn new(settings: &ServeSettings) -> Arc<Self> {
-        Arc::new(Self::with(Limits::of(settings)))
+    pub(super) fn new(service: &'static str, settings: &ServeSettings) -> Arc<Self> {
+        Arc::new(Self::with(service, Limits::of(settings)))
     }
 
-    fn with(limits: Limits) -> Self {
-        let waiting = FairQueue::new(Costs { job: 0, slack: 0 });
-        let state = Mutex::new(State { waiting, waiting_count: 0, running: 0, starting: 0 });
+    fn with(service: &'static str, limits: Limits) -> Self {
+        let state = Mutex::new(State {
+            waiting: FairQueue::new(Costs { job: 0, slack: 0 }),
+            waiting_count: 0,
+            running: 0,
+            starting: 0,
+            waiting_gauge: reported::waiting(service),
+            running_gauge: reported::running(service),
+        });
         let absences = Arc::new(Semaphore::new(limits.waiting_max));
         Self { limits, state, absences, tenant_absences: Arc::default() }
     }
@@ -145,6 +154,7 @@ impl RequestQueue {
         let number = state.waiting.push_weighted(&tenant.name, tenant.weight, 0, sender);
         state.waiting_count += 1;
         self.start_next(&mut state);
+        state.report();
         Ok(Waiting { turn, queue: Arc::clone(self), tenant: Arc::clone(&tenant.name), number })
     }
 
@@ -180,7 +190,15 @@ impl Drop for Waiting {
         // None if it got its turn. If nobody has seen that, the permit is dropped with the receiver.
         if state.waiting.remove(&self.tenant, self.number).is_some() {
             state.waiting_count -= 1;
+            state.report();
         }
+    }
+}
+
+impl State {
+    fn report(&self) {
+        self.waiting_gauge.set(self.waiting_count as f64);
+        self.running_gauge.set(self.running as f64);
     }
 }
 
@@ -200,6 +218,7 @@ impl Permit {
             let mut state = self.queue.lock();
             state.starting -= 1;
             self.queue.start_next(&mut state);
+            state.report();
         }
     }
 }
@@ -212,6 +231,7 @@ impl Drop for Permit {
         state.running -= 1;
         state.starting -= usize::from(self.is_starting);
         self.queue.start_next(&mut state);
+        state.report();
     }
 }
 
@@ -229,7 +249,7 @@ mod tests {
     };
 
     fn queue(limits: Limits) -> Arc<RequestQueue> {
-        Arc::new(RequestQueue::with(limits))
+        Arc::new(RequestQueue::with("test", limits))
     }
 
     fn put(queue: &Arc<RequestQueue>, tenant: &str, count: usize) -> Vec<Waiting> {
