@@ -7,6 +7,8 @@ mod failure;
 mod open;
 mod page;
 mod positions;
+mod restore;
+mod snapshot;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -23,14 +25,15 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use redb::{Database, ReadableDatabase};
 
+pub use self::restore::Restoring;
 use self::{
     failure::{Failure, panics_as_errors},
     open::OpenDatabase,
     writer::Writer,
 };
 use crate::{
-    Batch, Buckets, Commit, Entry, Error, Key, LIST_MAX, Page, Rate, Store, StoreClock, TakenToken, check_after,
-    check_count, record::Record,
+    Batch, Buckets, Commit, Entry, Error, Key, LIST_MAX, Page, Rate, Snapshot, Store, StoreClock, TakenToken,
+    check_after, check_count, record::Record,
 };
 
 /// A store that only this process has open.
@@ -119,6 +122,11 @@ impl Store for Embedded {
 
     async fn take_token(&self, key: &Key, rate: Rate) -> Result<TakenToken, Error> {
         Ok(self.buckets.take(key, rate, self.clock.now_ms()))
+    }
+
+    async fn snapshot(&self) -> Result<Snapshot, Error> {
+        let seen = self.read_many(snapshot::see).await?;
+        Ok(snapshot::read(seen, Arc::clone(&self.database), self.failure.clone(), self.clock.now_ms()))
     }
 
     async fn check(&self) -> Result<(), Error> {

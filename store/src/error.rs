@@ -28,6 +28,9 @@ pub enum Error {
     /// A batch or a list has keys of different tags.
     #[error("one batch or list has keys of one tag: commit what belongs to another tag by itself")]
     Tags,
+    /// The store makes no snapshots.
+    #[error("the store is Redis: back up its own files")]
+    NoSnapshots,
     /// A tag, a key or a setting is not valid.
     #[error("{what} `{value}` is not valid: {rule}")]
     Invalid {
@@ -109,7 +112,7 @@ impl Error {
         match self {
             Self::Elsewhere { kind, .. } => *kind,
             Self::Unavailable { .. } | Self::Failed { .. } => ErrorKind::Unavailable,
-            Self::Tags | Self::Invalid { .. } => ErrorKind::Invalid,
+            Self::Tags | Self::NoSnapshots | Self::Invalid { .. } => ErrorKind::Invalid,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
             Self::Newer { .. } | Self::Locked { .. } | Self::Unwritable { .. } => ErrorKind::Unusable,
             Self::Corrupt { .. } => ErrorKind::Corrupt,

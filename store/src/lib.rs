@@ -10,6 +10,7 @@ mod key;
 mod rate;
 mod record;
 pub mod redis;
+mod snapshot;
 pub mod socket;
 
 use async_trait::async_trait;
@@ -20,11 +21,12 @@ pub use self::{
     batch::{BATCH_STEPS_MAX, Batch, Commit, VALUE_BYTES_MAX},
     buckets::Buckets,
     clock::{StoreClock, UnixMillis},
-    embedded::Embedded,
+    embedded::{Embedded, Restoring},
     error::{Error, ErrorKind},
     key::{Key, Tag},
     rate::{Rate, TakenToken},
     redis::{Redis, RedisSettings},
+    snapshot::{Snapshot, StoredEntry},
     socket::SocketStore,
 };
 
@@ -91,6 +93,13 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// Buckets are not entries: they need no commit, and restarting the store may fill them.
     async fn take_token(&self, key: &Key, rate: Rate) -> Result<TakenToken, Error>;
+
+    /// Reads everything as it is at one moment, while others write.
+    ///
+    /// [`Error::NoSnapshots`] from servers that have backups of their own.
+    async fn snapshot(&self) -> Result<Snapshot, Error> {
+        Err(Error::NoSnapshots)
+    }
 
     /// Checks that the store answers and accepts writes, for readiness.
     async fn check(&self) -> Result<(), Error>;

@@ -1,12 +1,14 @@
-//! A store in Redis or a Redis Cluster, which several processes can share.
+//! A store in Redis, behind sentinels or not, or a Redis Cluster, which several processes can share.
 //!
 //! Each write is one script, which Redis runs atomically. Scripts use the keys of one tag only, and declare all of
 //! them. They get the time from us, so that all back ends agree on what has expired; Redis' own expiry only cleans up
 //! later.
 
+mod commits;
 mod connection;
 mod names;
 mod scripts;
+mod sentinels;
 mod settings;
 
 use std::time::Duration;
@@ -16,7 +18,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 pub use self::settings::RedisSettings;
-use self::{connection::Connection, names::Names, scripts::Scripts};
+use self::{commits::ConfirmedCommits, connection::Connection, names::Names, scripts::Scripts};
 use crate::{
     Batch, Commit, Entry, Error, Key, LIST_MAX, Page, Rate, Store, StoreClock, TakenToken, check_after, check_count,
     record::Record,
@@ -30,10 +32,13 @@ const LOADING_PAUSE: Duration = Duration::from_secs(1);
 
 /// A store in Redis.
 ///
-/// Durability depends on the server: `appendfsync always` loses nothing, `everysec` up to a second. When a connection
-/// breaks, the cluster client may repeat a commit that was applied; its conditions then conflict.
+/// Durability depends on the server: `appendfsync always` loses nothing, `everysec` up to a second. A failover loses what
+/// no replica has, so `confirming_replicas` waits for some. When a connection breaks, the cluster client may repeat a
+/// commit that was applied; its conditions then conflict.
 pub struct Redis {
     connection: Connection,
+    /// None if no replica needs to confirm what is committed.
+    confirmed: Option<ConfirmedCommits>,
     scripts: Scripts,
     names: Names,
     clock: StoreClock,
@@ -63,7 +68,9 @@ impl Redis {
     async fn try_connect(settings: &RedisSettings, clock: StoreClock) -> Result<Self, Error> {
         let names = Names(settings.prefix.clone());
         let connection = Connection::open(settings).await?;
-        let store = Self { connection, scripts: Scripts::new(Names(settings.prefix.clone())), names, clock };
+        let confirmed = ConfirmedCommits::open(settings).await?;
+        let scripts = Scripts::new(Names(settings.prefix.clone()));
+        let store = Self { connection, confirmed, scripts, names, clock };
         store.check_format().await?;
         Ok(store)
     }
@@ -142,7 +149,11 @@ impl Store for Redis {
     async fn commit(&self, batch: Batch) -> Result<Commit, Error> {
         let Some(key) = batch.check()? else { return Ok(Commit::Done) };
         let call = self.scripts.commit(key, &batch, self.clock.now_ms());
-        let is_done: bool = self.run("commit a batch", call).await?;
+        let what = "commit a batch";
+        let is_done = match &self.confirmed {
+            Some(confirmed) => confirmed.run(&call).await.map_err(|error| Error::unavailable(what, error))?,
+            None => self.run(what, call).await?,
+        };
         Ok(if is_done { Commit::Done } else { Commit::Conflict })
     }
 
@@ -157,7 +168,10 @@ impl Store for Redis {
     async fn check(&self) -> Result<(), Error> {
         let mut command = ::redis::cmd("SET");
         command.arg(self.names.own("checked")).arg(self.clock.now_ms()).arg("PX").arg(60_000);
-        let written = command.exec_async(&mut self.connection.clone()).await;
+        let written = match &self.confirmed {
+            Some(confirmed) => confirmed.set(command).await,
+            None => command.exec_async(&mut self.connection.clone()).await,
+        };
         written.map_err(|error| Error::unavailable("check Redis", error))
     }
 }

@@ -14,7 +14,10 @@ use tokio::{net::UnixStream, sync::Mutex};
 
 pub use self::serve::serve;
 use self::wire::{Failure, Request, read, write};
-use crate::{Batch, Commit, Entry, Error, Key, Page, Rate, Store, TakenToken, check_after, check_count};
+use crate::{
+    Batch, Commit, Entry, Error, Key, Page, Rate, Snapshot, Store, TakenToken, Version, check_after, check_count,
+    snapshot::{Part, PartSender},
+};
 
 /// A store that another process has open.
 pub struct SocketStore {
@@ -69,8 +72,32 @@ impl Store for SocketStore {
         self.call(&Request::TakeToken(key.clone(), rate)).await
     }
 
+    /// Over a connection of its own, which other calls need not wait for.
+    async fn snapshot(&self) -> Result<Snapshot, Error> {
+        let mut connection = connect(&self.path).await?;
+        write(&mut connection, &Request::Snapshot).await.map_err(unavailable)?;
+        let version: Result<Version, Failure> = read(&mut connection).await.map_err(unavailable)?;
+        let (parts, snapshot) = Snapshot::new(version?);
+        tokio::spawn(receive(connection, parts));
+        Ok(snapshot)
+    }
+
     async fn check(&self) -> Result<(), Error> {
         self.call(&Request::Check).await
+    }
+}
+
+/// Passes parts on up to the last one, or until nobody wants more.
+async fn receive(mut connection: UnixStream, parts: PartSender) {
+    loop {
+        let part = match read::<Result<Part, Failure>>(&mut connection).await {
+            Ok(part) => part.map_err(Error::from),
+            Err(error) => Err(unavailable(error)),
+        };
+        let is_last = !matches!(part, Ok(Part::Entries(_)));
+        if parts.send(part).await.is_err() || is_last {
+            return;
+        }
     }
 }
 

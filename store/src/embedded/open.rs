@@ -67,15 +67,7 @@ pub(super) fn file(path: &Path) -> Result<Database, Error> {
 fn create(path: &Path) -> Result<Database, Error> {
     let unwritable = |source| Error::Unwritable { path: path.to_owned(), source };
     let new = path.with_extension("new");
-    if let Some(dir) = path.parent() {
-        std::fs::create_dir_all(dir).map_err(unwritable)?;
-    }
-    let file = open(&new).map_err(unwritable)?;
-    file.try_lock().map_err(|_| Error::Locked { path: path.to_owned() })?;
-    // A process that was killed may have left a part.
-    file.set_len(0).map_err(unwritable)?;
-    file.unlock().map_err(unwritable)?;
-    let database = database(file, path)?;
+    let database = empty(&new, path)?;
     prepare(&database)?;
     give_name(&new, path).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => Error::Locked { path: path.to_owned() },
@@ -84,14 +76,33 @@ fn create(path: &Path) -> Result<Database, Error> {
     Ok(database)
 }
 
+/// Opens an empty file that will be the one at `path`.
+pub(super) fn empty(new: &Path, path: &Path) -> Result<Database, Error> {
+    let unwritable = |source| Error::Unwritable { path: path.to_owned(), source };
+    if let Some(dir) = path.parent() {
+        std::fs::create_dir_all(dir).map_err(unwritable)?;
+    }
+    let file = open(new).map_err(unwritable)?;
+    file.try_lock().map_err(|_| Error::Locked { path: path.to_owned() })?;
+    // A process that was killed may have left a part.
+    file.set_len(0).map_err(unwritable)?;
+    file.unlock().map_err(unwritable)?;
+    database(file, path)
+}
+
 /// Renames a file for good, but never over another one, which a second process may have created meanwhile.
-fn give_name(new: &Path, path: &Path) -> io::Result<()> {
+pub(super) fn give_name(new: &Path, path: &Path) -> io::Result<()> {
     match std::fs::hard_link(new, path) {
         Ok(()) => std::fs::remove_file(new)?,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
         // Not every file system has hard links.
         Err(_) => std::fs::rename(new, path)?,
     }
+    sync_directory(path)
+}
+
+/// Makes the names in the directory of a file durable.
+pub(super) fn sync_directory(path: &Path) -> io::Result<()> {
     match path.parent() {
         Some(dir) if !dir.as_os_str().is_empty() => File::open(dir)?.sync_all(),
         _ => Ok(()),

@@ -4,7 +4,7 @@ use redb::{ReadableTable, ReadableTableMetadata, Table, TableDefinition, WriteTr
 
 use super::positions::{self, Positions};
 use crate::{
-    Batch, Commit, Error, UnixMillis, Version,
+    Batch, Commit, Error, StoredEntry, UnixMillis, Version,
     batch::{Change, Check},
     record::{self, NEVER, Record},
 };
@@ -53,7 +53,7 @@ impl<'txn> Tables<'txn> {
     /// Opens the tables; creates missing ones.
     pub(super) fn open(transaction: &'txn WriteTransaction, now: UnixMillis) -> Result<Self, redb::Error> {
         let meta = transaction.open_table(META)?;
-        let version = meta.get(VERSION_KEY)?.map_or(0, |version| version.value());
+        let Version(version) = last_version(&meta)?;
         Ok(Self {
             meta,
             entries: transaction.open_table(ENTRIES)?,
@@ -77,6 +77,16 @@ impl<'txn> Tables<'txn> {
         }
         self.changes += batch.changes.len();
         Ok(Commit::Done)
+    }
+
+    /// Writes an entry with the version that it had. Its key is counted when all entries are there.
+    pub(super) fn restore(&mut self, entry: &StoredEntry) -> Result<(), redb::Error> {
+        let (key, expires) = (entry.key.as_str(), record::stored_expiry(entry.expires));
+        self.entries.insert(key, Record::encode(entry.version, expires, &entry.value).as_slice())?;
+        if expires != NEVER {
+            self.expiry.insert((expires, key), ())?;
+        }
+        Ok(())
     }
 
     /// Removes some expired entries and stores the last version.
@@ -156,4 +166,20 @@ impl<'txn> Tables<'txn> {
         }
         self.positions.remove(key, old != NEVER)
     }
+}
+
+/// The last version assigned.
+pub(super) fn last_version(meta: &impl ReadableTable<&'static str, u64>) -> Result<Version, redb::Error> {
+    Ok(Version(meta.get(VERSION_KEY)?.map_or(0, |version| version.value())))
+}
+
+/// Writes what else a restored file needs.
+pub(super) fn write_meta(
+    meta: &mut Table<'_, &'static str, u64>,
+    format: u64,
+    last_version: Version,
+) -> Result<(), redb::Error> {
+    meta.insert(FORMAT_KEY, format)?;
+    meta.insert(VERSION_KEY, last_version.0)?;
+    Ok(())
 }

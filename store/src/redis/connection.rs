@@ -1,16 +1,20 @@
-//! One type for connections to a single server and to a cluster.
+//! One type for connections to a single server, to the primary that sentinels name, and to a cluster.
 
 use std::time::Duration;
 
 use redis::{
-    Client, Cmd, ConnectionInfo, IntoConnectionInfo, Pipeline, RedisError, RedisFuture, RedisResult, Value,
+    AsyncConnectionConfig, Client, Cmd, ConnectionInfo, IntoConnectionInfo, Pipeline, RedisError, RedisFuture,
+    RedisResult, Value,
     aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig},
     cluster::ClusterClient,
     cluster_async::ClusterConnection,
     io::tcp::TcpSettings,
 };
 
-use super::settings::{RedisSettings, without_password};
+use super::{
+    sentinels::PrimaryConnection,
+    settings::{RedisSettings, without_password},
+};
 use crate::Error;
 
 /// How often connecting is retried before a call fails.
@@ -22,6 +26,7 @@ const BACKOFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from
 #[derive(Clone)]
 pub(super) enum Connection {
     Single(ConnectionManager),
+    Primary(PrimaryConnection),
     Cluster(ClusterConnection),
 }
 
@@ -29,8 +34,20 @@ impl Connection {
     /// Connects; fails when the server does not answer.
     pub(super) async fn open(settings: &RedisSettings) -> Result<Self, Error> {
         let failed = |error: RedisError| Error::unavailable("connect to Redis", error);
-        let nodes = nodes(settings)?;
-        if settings.cluster { cluster(settings, nodes).await } else { single(settings, nodes).await }.map_err(failed)
+        let (nodes, sentinels) = (nodes(settings, &settings.urls)?, nodes(settings, &settings.sentinels)?);
+        let opened = match (settings.cluster, sentinels.is_empty()) {
+            (true, _) => cluster(settings, nodes).await,
+            (false, true) => single(settings, nodes).await,
+            (false, false) => primary(settings, nodes, sentinels).await,
+        };
+        opened.map_err(failed)
+    }
+
+    /// Looks for the primary again, because no replica confirms what this one is told.
+    pub(super) async fn give_up(&self) {
+        if let Self::Primary(connection) = self {
+            connection.give_up().await;
+        }
     }
 }
 
@@ -38,6 +55,7 @@ impl ConnectionLike for Connection {
     fn req_packed_command<'a>(&'a mut self, command: &'a Cmd) -> RedisFuture<'a, Value> {
         match self {
             Self::Single(connection) => connection.req_packed_command(command),
+            Self::Primary(connection) => connection.req_packed_command(command),
             Self::Cluster(connection) => connection.req_packed_command(command),
         }
     }
@@ -50,6 +68,7 @@ impl ConnectionLike for Connection {
     ) -> RedisFuture<'a, Vec<Value>> {
         match self {
             Self::Single(connection) => connection.req_packed_commands(pipeline, offset, count),
+            Self::Primary(connection) => connection.req_packed_commands(pipeline, offset, count),
             Self::Cluster(connection) => connection.req_packed_commands(pipeline, offset, count),
         }
     }
@@ -57,19 +76,20 @@ impl ConnectionLike for Connection {
     fn get_db(&self) -> i64 {
         match self {
             Self::Single(connection) => connection.get_db(),
+            Self::Primary(connection) => connection.get_db(),
             Self::Cluster(connection) => connection.get_db(),
         }
     }
 }
 
-fn nodes(settings: &RedisSettings) -> Result<Vec<ConnectionInfo>, Error> {
+fn nodes(settings: &RedisSettings, urls: &[String]) -> Result<Vec<ConnectionInfo>, Error> {
     let parse = |url: &String| {
         let info = url.as_str().into_connection_info();
         let rule = "an address looks like redis://host:6379";
         let info = info.map_err(|_| Error::invalid("Redis address", &without_password(url), rule))?;
         Ok(info.set_tcp_settings(tcp(settings)))
     };
-    settings.urls.iter().map(parse).collect()
+    urls.iter().map(parse).collect()
 }
 
 /// Sends small messages at once, and notices within the response timeout that the server is gone: the kernel alone
@@ -86,10 +106,24 @@ async fn single(settings: &RedisSettings, nodes: Vec<ConnectionInfo>) -> RedisRe
         .set_number_of_retries(RETRIES)
         .set_min_delay(BACKOFF.0)
         .set_max_delay(BACKOFF.1);
-    let Some(node) = nodes.into_iter().next() else {
-        return Err((redis::ErrorKind::InvalidClientConfig, "no address").into());
-    };
-    Ok(Connection::Single(ConnectionManager::new_with_config(Client::open(node)?, config).await?))
+    let client = Client::open(only(nodes)?)?;
+    Ok(Connection::Single(ConnectionManager::new_with_config(client, config).await?))
+}
+
+async fn primary(
+    settings: &RedisSettings,
+    nodes: Vec<ConnectionInfo>,
+    sentinels: Vec<ConnectionInfo>,
+) -> RedisResult<Connection> {
+    let response = Duration::from_millis(settings.response_timeout_ms);
+    let config = AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(Duration::from_millis(settings.connect_timeout_ms)))
+        .set_response_timeout(Some(response));
+    Ok(Connection::Primary(PrimaryConnection::open(sentinels, only(nodes)?, config, response).await?))
+}
+
+fn only(nodes: Vec<ConnectionInfo>) -> RedisResult<ConnectionInfo> {
+    nodes.into_iter().next().ok_or_else(|| (redis::ErrorKind::InvalidClientConfig, "no address").into())
 }
 
 async fn cluster(settings: &RedisSettings, nodes: Vec<ConnectionInfo>) -> RedisResult<Connection> {

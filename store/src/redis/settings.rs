@@ -13,11 +13,18 @@ const PREFIX_BYTES_MAX: usize = 32;
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RedisSettings {
-    /// Addresses such as `redis://user:password@host:6379`: the one of a single server, or some nodes of a cluster.
+    /// Addresses such as `redis://user:password@host:6379`: the one of a single server, or some nodes of a cluster. With
+    /// sentinels, the host is the name by which they know the primary, as in `redis://user:password@mymaster`.
     #[serde(serialize_with = "without_passwords")]
     pub urls: Vec<String>,
     /// Whether it is a Redis Cluster.
     pub cluster: bool,
+    /// Addresses of the sentinels that watch over Redis, such as `redis://host:26379`; none if there are none.
+    #[serde(serialize_with = "without_passwords")]
+    pub sentinels: Vec<String>,
+    /// How many replicas must have a change before it counts as made (`WAIT`). With 0, a change that no replica has yet
+    /// is lost when the primary is.
+    pub confirming_replicas: u8,
     /// The prefix of every key, so that several installations can share one Redis.
     pub prefix: String,
     /// How long connecting may take, in milliseconds.
@@ -33,6 +40,8 @@ impl Default for RedisSettings {
         Self {
             urls: vec!["redis://127.0.0.1:6379".to_owned()],
             cluster: false,
+            sentinels: Vec::new(),
+            confirming_replicas: 0,
             prefix: "airlock:".to_owned(),
             connect_timeout_ms: 2000,
             response_timeout_ms: 5000,
@@ -44,8 +53,9 @@ impl Default for RedisSettings {
 impl fmt::Debug for RedisSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisSettings")
-            .field("urls", &self.printable_urls())
+            .field("urls", &printable(&self.urls))
             .field("cluster", &self.cluster)
+            .field("sentinels", &printable(&self.sentinels))
             .field("prefix", &self.prefix)
             .finish_non_exhaustive()
     }
@@ -62,18 +72,22 @@ impl RedisSettings {
         let count = self.urls.len();
         if count == 0 || (count > 1 && !self.cluster) {
             let rule = "one is needed, several are allowed for a cluster";
-            return Err(Error::invalid("list of Redis addresses", &self.printable_urls().join(" "), rule));
+            return Err(Error::invalid("list of Redis addresses", &printable(&self.urls).join(" "), rule));
+        }
+        if self.cluster && !self.sentinels.is_empty() {
+            let rule = "a cluster has none, because its nodes replace each other";
+            return Err(Error::invalid("list of Redis sentinels", &printable(&self.sentinels).join(" "), rule));
         }
         Ok(())
     }
+}
 
-    fn printable_urls(&self) -> Vec<String> {
-        self.urls.iter().map(|url| without_password(url)).collect()
-    }
+fn printable(urls: &[String]) -> Vec<String> {
+    urls.iter().map(|url| without_password(url)).collect()
 }
 
 fn without_passwords<S: Serializer>(urls: &[String], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(urls.iter().map(|url| without_password(url)))
+    serializer.collect_seq(printable(urls))
 }
 
 /// The address with everything before its last `@` replaced by stars.

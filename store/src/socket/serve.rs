@@ -9,7 +9,7 @@ use tokio::{
 };
 
 use super::wire::{Failure, Request, read, write};
-use crate::{Error, Store};
+use crate::{Error, Snapshot, Store, Version, snapshot::Part};
 
 /// Maximum number of connections; more wait to be accepted.
 const CONNECTIONS_MAX: usize = 16;
@@ -57,6 +57,23 @@ async fn serve_calls(mut connection: UnixStream, store: &dyn Store) -> io::Resul
             Request::Commit(batch) => respond(to, store.commit(batch).await).await?,
             Request::TakeToken(key, rate) => respond(to, store.take_token(&key, rate).await).await?,
             Request::Check => respond(to, store.check().await).await?,
+            Request::Snapshot => send_snapshot(to, store.snapshot().await).await?,
+        }
+    }
+}
+
+async fn send_snapshot(to: &mut UnixStream, snapshot: Result<Snapshot, Error>) -> io::Result<()> {
+    let mut snapshot = match snapshot {
+        Ok(snapshot) => snapshot,
+        Err(error) => return respond::<Version>(to, Err(error)).await,
+    };
+    respond(to, Ok(snapshot.last_version())).await?;
+    loop {
+        let part = snapshot.next().await.map(|entries| entries.map_or(Part::End, Part::Entries));
+        let is_last = !matches!(part, Ok(Part::Entries(_)));
+        respond(to, part).await?;
+        if is_last {
+            return Ok(());
         }
     }
 }

@@ -10,7 +10,8 @@ use crate::{Batch, Error, ErrorKind, Key, Rate};
 /// Maximum size of a frame, in bytes: the largest batch, with its values in base64.
 const FRAME_BYTES_MAX: u32 = 32 << 20;
 
-/// A call of the store; the response is a `Result` with a [`Failure`].
+/// A call of the store; the response is a `Result` with a [`Failure`]. That to `Snapshot` is the last version, or a
+/// failure, and then the parts, each as such a result, up to the end or a failure.
 #[derive(Serialize, Deserialize)]
 pub(super) enum Request {
     Get(Vec<Key>),
@@ -19,6 +20,7 @@ pub(super) enum Request {
     Commit(Batch),
     TakeToken(Key, Rate),
     Check,
+    Snapshot,
 }
 
 /// What the client needs to know of an error.

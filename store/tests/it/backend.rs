@@ -1,17 +1,17 @@
 //! A fresh store of every kind, with a manual clock.
 
-use std::sync::Arc;
+use std::{any::Any, sync::Arc};
 
 use airlock_store::{Embedded, Redis, RedisSettings, SocketStore, Store, socket};
 use tempfile::TempDir;
-use testing::{ManualClock, RedisProcess};
+use testing::{ManualClock, RedisCluster, RedisProcess, RedisSentinels};
 use tokio::net::UnixListener;
 
 /// A store to test, and what must live as long as it.
 pub(crate) struct Backend {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<ManualClock>,
-    _server: Option<RedisProcess>,
+    _server: Option<Box<dyn Any>>,
     _dir: Option<TempDir>,
 }
 
@@ -41,14 +41,38 @@ impl Backend {
     }
 
     /// None when Redis is missing and the test is skipped.
-    pub(crate) async fn redis(cluster: bool) -> Option<Self> {
-        let (clock, server) =
-            (ManualClock::new(), if cluster { RedisProcess::start_cluster() } else { RedisProcess::start() }?);
-        let store = Redis::connect(&settings(&server, cluster), clock.for_store()).await.unwrap();
-        Some(Self { store: Arc::new(store), clock, _server: Some(server), _dir: None })
+    pub(crate) async fn redis() -> Option<Self> {
+        let server = RedisProcess::start()?;
+        Some(Self::connect(&settings(&server, false), server).await)
+    }
+
+    /// A cluster of three nodes.
+    pub(crate) async fn cluster() -> Option<Self> {
+        let cluster = RedisCluster::start()?;
+        Some(Self::connect(&of_cluster(&cluster), cluster).await)
+    }
+
+    /// A primary behind sentinels, with a replica that confirms all commits.
+    pub(crate) async fn sentinels() -> Option<Self> {
+        let sentinels = RedisSentinels::start(1)?;
+        Some(Self::connect(&RedisSettings { confirming_replicas: 1, ..behind(&sentinels) }, sentinels).await)
+    }
+
+    async fn connect(settings: &RedisSettings, server: impl Any) -> Self {
+        let clock = ManualClock::new();
+        let store = Redis::connect(settings, clock.for_store()).await.unwrap();
+        Self { store: Arc::new(store), clock, _server: Some(Box::new(server)), _dir: None }
     }
 }
 
 pub(crate) fn settings(server: &RedisProcess, cluster: bool) -> RedisSettings {
     RedisSettings { urls: vec![server.url()], cluster, ..RedisSettings::default() }
+}
+
+pub(crate) fn of_cluster(cluster: &RedisCluster) -> RedisSettings {
+    RedisSettings { urls: cluster.urls(), cluster: true, ..RedisSettings::default() }
+}
+
+pub(crate) fn behind(sentinels: &RedisSentinels) -> RedisSettings {
+    RedisSettings { urls: vec![sentinels.primary_url()], sentinels: sentinels.urls(), ..RedisSettings::default() }
 }

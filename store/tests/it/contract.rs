@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use airlock_store::{Batch, Commit, Entry, Error, ErrorKind, Key, Page, Rate, Store, Tag, TakenToken, VALUE_BYTES_MAX};
+use airlock_store::{
+    Batch, Commit, Entry, Error, ErrorKind, Key, Page, Rate, Snapshot, Store, StoredEntry, Tag, TakenToken,
+    VALUE_BYTES_MAX,
+};
 use bytes::Bytes;
 
 use crate::backend::Backend;
@@ -21,6 +24,7 @@ pub(crate) async fn check(backend: &Backend) {
     refuses_keys_of_different_tags(store).await;
     refuses_what_is_too_large(store).await;
     hides_expired_entries(backend).await;
+    a_snapshot_is_of_one_moment(backend).await;
     concurrent_commits_lose_nothing(&backend.store).await;
     buckets_fill_over_time(backend).await;
 }
@@ -241,4 +245,40 @@ async fn buckets_fill_over_time(backend: &Backend) {
     clock.advance(Duration::from_secs(10));
     assert_eq!(take(&bucket).await, TakenToken::Taken { remaining: 0 });
     clock.advance(Duration::from_secs(3600));
+}
+
+/// All entries of a snapshot.
+pub(crate) async fn all(mut snapshot: Snapshot) -> Vec<StoredEntry> {
+    let mut entries = Vec::new();
+    while let Some(part) = snapshot.next().await.unwrap() {
+        entries.extend(part);
+    }
+    entries
+}
+
+async fn a_snapshot_is_of_one_moment(backend: &Backend) {
+    let store = &*backend.store;
+    // Two of them fill a part, and more parts than are read ahead.
+    let large = vec![b'x'; 600_000];
+    let paths: Vec<_> = (0..12).map(|number| format!("item/{number:02}")).collect();
+    for path in &paths {
+        done(store, Batch::new().put(key("snapshot", path), large.clone())).await;
+    }
+    let (short, expires) = (key("snapshot", "short"), backend.clock.millis() + 5000);
+    done(store, Batch::new().put_until(short.clone(), "x", expires)).await;
+    let snapshot = match store.snapshot().await {
+        Ok(snapshot) => snapshot,
+        Err(error) => return assert!(matches!(error, Error::NoSnapshots), "{error}"),
+    };
+    done(store, Batch::new().put(key("snapshot", "item/00"), "changed").delete(key("snapshot", "item/11"))).await;
+
+    let last_version = snapshot.last_version();
+    let mut entries = all(snapshot).await;
+    assert!(entries.iter().all(|entry| entry.version <= last_version));
+    assert!(entries.is_sorted_by_key(|entry| entry.key.as_str().to_owned()));
+    entries.retain(|entry| entry.key.tag() == "{a:snapshot}");
+    assert_eq!(entries.pop().map(|entry| (entry.key, entry.expires)), Some((short, Some(expires))));
+    assert_eq!(entries.iter().map(|entry| entry.key.path()).collect::<Vec<_>>(), paths);
+    assert!(entries.iter().all(|entry| entry.value == large && entry.expires.is_none()));
+    assert!(find(store, &key("snapshot", "item/00")).await.unwrap().version > last_version);
 }

@@ -7,12 +7,13 @@ use std::{
     pin::pin,
     process::{Command, Stdio},
     sync::Arc,
+    time::Duration,
 };
 
-use airlock_store::{Batch, Commit, Embedded, Error, ErrorKind, Key, Redis, RedisSettings, Store, Tag};
+use airlock_store::{Batch, Commit, Embedded, Error, ErrorKind, Key, Redis, RedisSettings, Restoring, Store, Tag};
 use testing::{ManualClock, RedisProcess};
 
-use crate::backend::settings;
+use crate::{backend::settings, contract::all};
 
 /// The variable that tells the child process of the kill test its file.
 const CHILD_PATH: &str = "STORE_TEST_CHILD_PATH";
@@ -292,4 +293,61 @@ async fn commits_until_killed() {
     for committer in committers {
         committer.await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn a_restored_file_is_the_one_of_the_snapshot() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, kept) = (dir.path().join("store.redb"), dir.path().join("kept.redb"));
+    let first = open(&path).unwrap();
+    for number in 0..300 {
+        put(&first, &format!("list/{number:03}")).await;
+    }
+    let expires = ManualClock::new().millis() + 5000;
+    let short = Batch::new().put_until(key("short"), "x", expires);
+    assert_eq!(first.commit(short).await.unwrap(), Commit::Done);
+    // The last version belongs to nothing any more, and must not be assigned again.
+    put(&first, "gone").await;
+    assert_eq!(first.commit(Batch::new().delete(key("gone"))).await.unwrap(), Commit::Done);
+    let snapshot = first.snapshot().await.unwrap();
+    let last_version = snapshot.last_version();
+    let entries = all(snapshot).await;
+    put(&first, "later").await;
+    assert!(matches!(Restoring::start(&path).err(), Some(Error::Locked { .. })), "an open store is not replaced");
+    drop(first);
+
+    let restoring = Restoring::start(&path).unwrap();
+    assert!(restoring.replaces());
+    assert!(matches!(open(&path).err(), Some(Error::Locked { .. })), "a store that is replaced is not opened");
+    entries.chunks(50).for_each(|part| restoring.add(part).unwrap());
+    restoring.finish(last_version, &kept).unwrap();
+
+    let (restored, clock) = (open(&path).unwrap(), ManualClock::new());
+    let snapshot = restored.snapshot().await.unwrap();
+    assert_eq!((snapshot.last_version(), all(snapshot).await), (last_version, entries));
+    assert_eq!(restored.page(&key("list/"), 290, 20).await.unwrap().total, 300);
+    put(&restored, "new").await;
+    assert!(restored.get(&[key("new")]).await.unwrap()[0].as_ref().unwrap().version > last_version);
+    drop(restored);
+    clock.advance(Duration::from_secs(6));
+    let later = Embedded::open(&path, clock.for_store()).unwrap();
+    assert_eq!(later.get(&[key("short")]).await.unwrap(), [None]);
+    let kept = open(&kept).unwrap();
+    assert!(kept.get(&[key("later")]).await.unwrap()[0].is_some());
+    assert!(!path.with_extension("restoring").exists());
+}
+
+#[tokio::test]
+async fn a_restore_that_is_given_up_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store.redb");
+    let first = open(&path).unwrap();
+    put(&first, "a").await;
+    let entries = all(first.snapshot().await.unwrap()).await;
+    drop(first);
+    let restoring = Restoring::start(&path).unwrap();
+    restoring.add(&entries).unwrap();
+    drop(restoring);
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    assert!(open(&path).unwrap().get(&[key("a")]).await.unwrap()[0].is_some());
 }

@@ -3,6 +3,7 @@
 
 mod backend;
 mod contract;
+mod failover;
 mod file;
 mod model;
 
@@ -25,12 +26,17 @@ async fn a_socket_keeps_the_contract() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn redis_keeps_the_contract() {
-    check(Backend::redis(false).await).await;
+    check(Backend::redis().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_redis_cluster_keeps_the_contract() {
-    check(Backend::redis(true).await).await;
+async fn a_redis_cluster_of_three_nodes_keeps_the_contract() {
+    check(Backend::cluster().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn redis_behind_sentinels_keeps_the_contract() {
+    check(Backend::sentinels().await).await;
 }
 
 /// Does nothing for a back end that is skipped.
