@@ -56,7 +56,7 @@ compile() {
     # memory inaccessible, which has to fault in the guest's own instructions.
     c_flags="--sysroot=$work/sysroot -O3 -ffile-prefix-map=$target=."
     # Named in the flags, so that Cargo compiles QuickJS again when the edits change.
-    c_flags="$c_flags -DGUEST_EDITS=$(cat "$guest/quickjs.sed" "$guest/location.c" "$guest/fast_json.c" | cksum | cut -d' ' -f1)"
+    c_flags="$c_flags -DGUEST_EDITS=$(cat "$guest"/*.sed "$guest"/*.c | cksum | cut -d' ' -f1)"
     c_flags="$c_flags -mcpu=mvp -mmutable-globals -msign-ext -mnontrapping-fptoint"
     rust_flags="-Ctarget-cpu=mvp -Ctarget-feature=+mutable-globals,+sign-ext,+nontrapping-fptoint"
     rust_flags="$rust_flags -Zunstable-options -Clinker-flavor=wasm-lld -Clink-self-contained=no -L$lib"

@@ -12,16 +12,6 @@ s/^#define JS_INTERRUPT_COUNTER_INIT 10000$/#define JS_INTERRUPT_COUNTER_INIT 10
 # little, over steps that have no line of their own.
 s/if (unlikely(js_poll_interrupts(ctx)))/if (unlikely(js_poll_interrupts(ctx) \&\& (pc += 3))) \/* edit *\//
 
-# It notes the line of calls and operators only; so an unknown name and a property of undefined, the usual mistakes,
-# would be blamed on an earlier line, or on the first one of the function. Statements, names and properties get theirs.
-s/^    switch(tok = s->token.val) {$/    emit_source_loc(s); \/* edit *\/\n&/
-s/if (next_token(s)) { \/\* update line number before emitting code \*\//emit_source_loc(s); \/\* edit \*\/ &/
-/^                    emit_op(s, OP_get_field);$/ {
-N
-s/.*\n *emit_atom(s, s->token.u.ident.atom);/emit_source_loc(s); \/\* edit \*\/\n&/
-}
-/^                emit_op(s, OP_get_array_el);$/ s/.*/emit_source_loc(s); \/\* edit \*\/ &/
-
 # Only an error knows where it was made. For all else that is thrown the guest asks for the place, which is that of the
 # last throw.
 /^        CASE(OP_throw):$/ {
@@ -71,16 +61,16 @@ size_t js_malloc_usable_size_rt(JSRuntime *rt, const void *ptr) { return malloc_
 /* The end of the image; what lies below is neither counted nor freed. */\
 static uintptr_t airlock_sealed_end; /* edit */\
 #define airlock_is_sealed(p) ((uintptr_t)(p) < airlock_sealed_end)\
+static struct list_head airlock_sealed = { &airlock_sealed, &airlock_sealed };\
 void airlock_seal(JSRuntime *rt, uintptr_t end)\
 {\
-    static struct list_head sealed = { &sealed, &sealed };\
     struct list_head *list = &rt->gc_obj_list;\
     airlock_sealed_end = end;\
     if (!list_empty(list)) {\
-        sealed.prev->next = list->next;\
-        list->next->prev = sealed.prev;\
-        list->prev->next = &sealed;\
-        sealed.prev = list->prev;\
+        airlock_sealed.prev->next = list->next;\
+        list->next->prev = airlock_sealed.prev;\
+        list->prev->next = &airlock_sealed;\
+        airlock_sealed.prev = list->prev;\
         init_list_head(list);\
     }\
 }\

@@ -1,5 +1,6 @@
 //! The engine loads function sets and creates sandboxes for them.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -14,6 +15,7 @@ use crate::limits::Limits;
 use crate::load::module::{Metadata, Module};
 use crate::load::module_cache::ModuleCache;
 use crate::memory::reset::Reset;
+use crate::profile::instrument;
 use crate::sandbox::Sandbox;
 use crate::sandbox::host::Host;
 use crate::sandbox::instance::{Instance, Operation, Task, deadline};
@@ -34,6 +36,15 @@ impl Engine {
     /// Compiles the guest, or loads it from the cache, and probes what the kernel supports.
     pub fn new(settings: &Settings) -> Result<Self, Error> {
         Self::with_reset(settings, Reset::probe())
+    }
+
+    /// An engine whose sandboxes can also count what each step of a script costs, for [`Sandbox::call_recorded`]. Messages
+    /// use the same fuel there, but take many times as long.
+    pub fn profiling(settings: &Settings) -> Result<Self, Error> {
+        // Its guest is another one, so neither cache may be shared.
+        let cache_dir = settings.cache_dir.as_ref().map(|dir| dir.join("profiling"));
+        let settings = Settings { cache_dir, cache_bytes_max: 0, ..settings.clone() };
+        Self::build(&settings, Reset::probe(), &instrument::instrument(GUEST)?)
     }
 
     /// An engine with a given way to restore memories, which the system must support. For tests and benchmarks.
@@ -128,6 +139,7 @@ impl Engine {
             fuel: limits.load_fuel,
             deadline: deadline(Instant::now(), limits.load_time_ms_max),
             timed: false,
+            recorder: Cell::default(),
         };
         let run = instance.run(&self.host, &task);
         let loaded = reply::load(&run.reply?, limits).ok_or_else(|| Failure::malformed_reply(Slot::Decoder))?;

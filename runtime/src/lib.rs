@@ -10,6 +10,7 @@ mod limit_overrides;
 mod limits;
 mod load;
 mod memory;
+mod profile;
 mod sandbox;
 mod schedule;
 mod settings;
@@ -29,6 +30,8 @@ pub use limits::Limits;
 #[doc(hidden)]
 pub use load::module::check_module;
 pub use memory::reset::Reset;
+pub use profile::recorder::{Chain, Recording, StepCost};
+pub use profile::steps::{ScriptFunction, Step, Steps};
 pub use sandbox::Sandbox;
 pub use schedule::pool::{LoadRequest, Pool};
 pub use schedule::queue::{Busy, Priority, Tenant};

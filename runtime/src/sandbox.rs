@@ -3,8 +3,10 @@
 pub(crate) mod host;
 mod hot;
 pub(crate) mod instance;
+mod report_steps;
 mod resettable_memory;
 
+use std::cell::Cell;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,6 +19,8 @@ use crate::contract::wire::{EntryPoint, FailureKind, Slot, Writer};
 use crate::error::Error;
 use crate::functions::Functions;
 use crate::limits::Limits;
+use crate::profile::recorder::{Recorder, Recording};
+use crate::profile::steps::Steps;
 use crate::settings::Settings;
 use host::Host;
 use hot::{HotSet, HotSets};
@@ -40,6 +44,8 @@ pub struct Sandbox {
     request: Writer,
     /// How long the guest ran for the last message, if that is measured.
     timed: Option<Duration>,
+    /// Counts the steps of the next message.
+    recorder: Option<Box<Recorder>>,
 }
 
 /// A memory for function sets of similar size. Restoring looks at the pages that the previous set changed, so small
@@ -56,7 +62,7 @@ impl Sandbox {
     pub(crate) fn new(host: Arc<Host>, settings: &Settings) -> Self {
         let hot = HotSets::new(settings.hot_max, settings.hot_after);
         let faults = FaultCounter::default();
-        Self { host, hot, shared: Vec::new(), faults, request: Writer::default(), timed: None }
+        Self { host, hot, shared: Vec::new(), faults, request: Writer::default(), timed: None, recorder: None }
     }
 
     /// Runs one message through `functions`, within their limits.
@@ -74,8 +80,9 @@ impl Sandbox {
         }
         write_request(&mut self.request, call);
         let mut outcome = match self.run(functions, first, start) {
-            Ok(run) => {
+            Ok(mut run) => {
                 self.timed = self.timed.map(|_| run.in_guest);
+                self.recorder = run.recorder.take();
                 outcome(run, first, functions.limits())
             }
             Err(error) => CallOutcome::new(Err(Failure::no_sandbox(first, &error))),
@@ -92,7 +99,49 @@ impl Sandbox {
         (outcome, self.timed.take().unwrap_or_default())
     }
 
-    /// The memory that the next message of `functions` would start from. For tests.
+    /// Lists the steps of `functions`, for [`call_recorded`](Self::call_recorded).
+    pub fn steps(&mut self, functions: &Functions) -> Result<Arc<Steps>, Failure> {
+        let slot = functions.first_slot();
+        let limits = functions.limits();
+        let task = Task {
+            operation: Operation::ListSteps,
+            request: &[],
+            limits,
+            fuel: limits.load_fuel,
+            deadline: deadline(Instant::now(), limits.load_time_ms_max),
+            timed: false,
+            recorder: Cell::default(),
+        };
+        let run = self.take_shared(functions).map_err(Error::Memory).and_then(|mut shared| {
+            let run = shared.memory.run(&self.host, &mut self.faults, Some(functions.module()), &task)?;
+            self.shared.push(shared);
+            Ok(run)
+        });
+        let run = run.map_err(|error| Failure::no_sandbox(slot, &error))?;
+        let (list, memory) = (run.reply?, self.next_memory(functions).unwrap_or_default());
+        Steps::read(&list, &memory).map(Arc::new).ok_or_else(|| Failure::malformed_reply(slot))
+    }
+
+    /// Like [`call`](Self::call), and adds what each step cost to a recording of [`steps`](Self::steps). Only sandboxes of
+    /// [`Engine::profiling`](crate::Engine::profiling) count steps; in others, all fuel is outside of them.
+    pub fn call_recorded(
+        &mut self,
+        functions: &Functions,
+        call: &Call,
+        recording: Recording,
+    ) -> (CallOutcome, Option<Recording>) {
+        self.recorder = Some(Box::new(Recorder::new(recording)));
+        let outcome = self.call(functions, call);
+        let recording = self.recorder.take().map(|recorder| {
+            let left = functions.limits().fuel.saturating_sub(outcome.fuel);
+            let kind = outcome.result.as_ref().err().map(|failure| failure.kind);
+            let is_cut_off = matches!(kind, Some(FailureKind::Fuel | FailureKind::Time | FailureKind::Memory));
+            recorder.finish(i64::try_from(left).unwrap_or(i64::MAX), is_cut_off)
+        });
+        (outcome, recording)
+    }
+
+    /// The memory that the next message of `functions` would start from.
     #[doc(hidden)]
     pub fn next_memory(&mut self, functions: &Functions) -> Option<Vec<u8>> {
         if let Some(memory) = self.hot.get(functions.hash()) {
@@ -120,7 +169,8 @@ impl Sandbox {
 
     /// Runs in the set's own memory and restores it at once, so that it holds no memory between messages.
     fn run_hot(&mut self, mut set: HotSet, functions: &Functions, first: Slot, start: Instant) -> Result<Run, Error> {
-        let task = task(&self.request, functions, first, start, self.timed.is_some());
+        let recorder = Cell::new(self.recorder.take());
+        let task = Task { recorder, ..task(&self.request, functions, first, start, self.timed.is_some()) };
         let run = set.memory.run(&self.host, &mut self.faults, None, &task)?;
         match set.memory.restore(&self.host, None) {
             Ok(()) => self.hot.put_back(set),
@@ -133,7 +183,8 @@ impl Sandbox {
     fn run_cold(&mut self, functions: &Functions, first: Slot, start: Instant) -> Result<Run, Error> {
         // Out of the list while it runs: after a panic it must not be used for another message.
         let mut shared = self.take_shared(functions).map_err(Error::Memory)?;
-        let task = task(&self.request, functions, first, start, self.timed.is_some());
+        let recorder = Cell::new(self.recorder.take());
+        let task = Task { recorder, ..task(&self.request, functions, first, start, self.timed.is_some()) };
         let run = shared.memory.run(&self.host, &mut self.faults, Some(functions.module()), &task)?;
         self.shared.push(shared);
         Ok(run)
@@ -165,6 +216,7 @@ fn task<'a>(request: &'a Writer, functions: &'a Functions, first: Slot, start: I
         fuel: limits.fuel,
         deadline: deadline(start, limits.time_ms_max),
         timed,
+        recorder: Cell::default(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the guest exports to the host. The build replaces its one import, `fuel_left`.
 
 use crate::wire::Writer;
-use crate::{call, guest, load};
+use crate::{call, guest, load, steps};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -72,6 +72,12 @@ extern "C" fn load_sources(_address: *const u8, _length: u32) -> u64 {
 #[unsafe(export_name = "call")]
 extern "C" fn call_functions(_address: *const u8, _length: u32) -> u64 {
     answer(call::run)
+}
+
+/// Lists the steps of all functions. Only a host that counts steps calls it.
+#[unsafe(no_mangle)]
+extern "C" fn list_steps() -> u64 {
+    answer(steps::list)
 }
 
 /// After a trap: reports where the script was and what it had logged.

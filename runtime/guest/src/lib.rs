@@ -20,6 +20,7 @@ mod memory;
 mod names;
 mod normalize;
 mod single_function;
+mod steps;
 mod transfer;
 mod ts013;
 mod uplink;

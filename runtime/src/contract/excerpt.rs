@@ -36,6 +36,15 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.split('\n').flat_map(|line| line.strip_suffix('\r').unwrap_or(line).split('\r'))
 }
 
+/// How many whole characters of `line` its first UTF-16 units have.
+fn characters(line: &str, units: usize) -> usize {
+    let ends = line.chars().scan(0, |end, character| {
+        *end += character.len_utf16();
+        Some(*end)
+    });
+    ends.take_while(|end| *end <= units).count()
+}
+
 /// The part of a line that is shown.
 struct Window {
     text: String,
@@ -44,11 +53,11 @@ struct Window {
 }
 
 impl Window {
-    /// The part of `line` around `column`, from 1.
+    /// The part of `line` around `column`, from 1, in UTF-16 units.
     fn around(line: &str, column: Option<u32>) -> Self {
         let line = line.trim_end();
         let length = line.chars().count();
-        let caret = column.and_then(|column| column.checked_sub(1)).map(|index| (index as usize).min(length));
+        let caret = column.and_then(|column| column.checked_sub(1)).map(|units| characters(line, units as usize));
         let last_start = length.saturating_sub(WIDTH_CHARS);
         let start = caret.unwrap_or(0).saturating_sub(BEFORE_CHARS).min(last_start);
         let start = if length > WIDTH_CHARS { start } else { 0 };
@@ -89,7 +98,7 @@ mod tests {
         for (text, column, width) in [
             ("温度!", 3, 4),
             ("温度!", 2, 2),
-            ("👍!", 2, 2),
+            ("👍!", 3, 2),
             ("o\u{308}!", 3, 1),
             ("a\u{fe0f}!", 3, 2),
             ("\u{3164}!", 2, 1),

@@ -13,7 +13,7 @@ pub struct Failure {
     pub kind: FailureKind,
     /// The line in the function's source, from 1, if known.
     pub line: Option<u32>,
-    /// The column in that line, from 1, if known.
+    /// The column in that line, from 1, in UTF-16 units as editors and other engines count, if known.
     pub column: Option<u32>,
     /// What it threw or why it cannot be loaded; for all other kinds a predicate such as "used up its fuel".
     pub message: String,

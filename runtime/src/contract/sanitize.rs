@@ -18,8 +18,8 @@ pub fn sanitize_char(character: char) -> char {
     }
 }
 
-/// Whether a character is invisible: Unicode's default ignorable code points, which include bidirectional controls, and
-/// the interlinear annotation characters.
+/// Whether a character is invisible: Unicode's default ignorable code points, which include bidirectional controls,
+/// the interlinear annotation characters, and the two that XML forbids.
 const fn is_hidden(character: char) -> bool {
     matches!(
         character,
@@ -37,6 +37,7 @@ const fn is_hidden(character: char) -> bool {
             | '\u{feff}'
             | '\u{ffa0}'
             | '\u{fff0}'..='\u{fffb}'
+            | '\u{fffe}'..='\u{ffff}'
             | '\u{1bca0}'..='\u{1bca3}'
             | '\u{1d173}'..='\u{1d17a}'
             | '\u{e0000}'..='\u{e0fff}'

@@ -10,6 +10,7 @@
 //! | call request | `entry: u8`, `port: u8`, `time_ms: i64`, `seed: u64`, `payload`, `extra`; for a single function also `function: u8` |
 //! | call reply | a result, `warnings: u32` texts, `logs: u32` entries |
 //! | trap report | `line: u32`, `column: u32` (0: unknown), `logs: u32` entries |
+//! | step list | entries, then `0`: `1` `slot: u8` `address: u32` name, then for each of its steps `2`, or `3` for a branch, and `offset: u32`, `line: u32`, `column: u32` |
 //! | result | `0` `valid: u8` fields normalized (empty: none), `1` `port: u8` bytes, `2` a failure, or `3` JSON (empty: undefined) |
 //! | failure | `slot: u8`, `kind: u8`, `line: u32`, `column: u32` (0: unknown), `message` |
 //! | log entry | `slot: u8`, `level: u8`, `fields: u32` texts |

@@ -17,6 +17,7 @@ use crate::memory::mapping::{Baseline, GUARD_BYTES, Mapping, RESERVED_BYTES};
 use crate::memory::page_scan::Scanner;
 use crate::memory::reset::Reset;
 use crate::memory::watchdog::Watchdog;
+use crate::profile::recorder::Recorder;
 use crate::settings::Settings;
 
 /// Native stack of compiled code. A thread that runs functions should have 2 MiB, the default.
@@ -115,6 +116,8 @@ fn config(memory: &Arc<HostMemory>) -> Config {
 pub(crate) struct MemoryLimiter {
     pub(crate) bytes_max: usize,
     pub(crate) has_refused: bool,
+    /// Counts steps, in an engine that profiles.
+    pub(crate) recorder: Option<Box<Recorder>>,
 }
 
 impl ResourceLimiter for MemoryLimiter {

@@ -1,5 +1,6 @@
 //! One guest instance: writes a request into its memory, runs it within its limits, and copies the reply out.
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,6 +8,7 @@ use std::time::{Duration, Instant};
 use wasmtime::{Global, Memory, Store, Trap, TypedFunc, Val};
 
 use super::host::{Host, MemoryLimiter};
+use super::report_steps::report_steps;
 
 use crate::contract::call::LogEntry;
 use crate::contract::failure::Failure;
@@ -16,6 +18,7 @@ use crate::error::Error;
 use crate::limits::Limits;
 use crate::load::guest::WASM_PAGE_BYTES;
 use crate::memory::mapping::Mapping;
+use crate::profile::recorder::Recorder;
 
 /// Fuel for allocating the request buffer, which runs no tenant code.
 const ALLOC_FUEL: i64 = 1_000_000;
@@ -36,6 +39,17 @@ pub(crate) struct Task<'a> {
     pub(crate) deadline: Instant,
     /// Whether to measure how long the guest runs.
     pub(crate) timed: bool,
+    /// Counts steps; the run takes it and returns it.
+    pub(crate) recorder: Cell<Option<Box<Recorder>>>,
+}
+
+impl Task<'_> {
+    fn reply_bytes_max(&self) -> usize {
+        match self.operation {
+            Operation::ListSteps => self.limits.memory_bytes_max,
+            Operation::Load | Operation::Call(_) => reply::bytes_max(self.limits),
+        }
+    }
 }
 
 /// Which exported function runs.
@@ -43,6 +57,8 @@ pub(crate) struct Task<'a> {
 pub(crate) enum Operation {
     /// Evaluate function sources.
     Load,
+    /// List the steps of all functions.
+    ListSteps,
     /// Run a message. A trap before any function starts is reported for this slot.
     Call(Slot),
 }
@@ -57,11 +73,13 @@ pub(crate) struct Run {
     pub(crate) in_guest: Duration,
     /// The log of a call that trapped; otherwise the log is part of the reply.
     pub(crate) logs: Vec<LogEntry>,
+    pub(crate) recorder: Option<Box<Recorder>>,
 }
 
 /// An instance. Its whole state is the mapping, two globals and the size of its memory.
 pub(crate) struct Instance {
     store: Store<MemoryLimiter>,
+    instance: wasmtime::Instance,
     memory: Memory,
     alloc: TypedFunc<i32, i32>,
     load: TypedFunc<(i32, i32), i64>,
@@ -80,7 +98,7 @@ impl Instance {
     }
 
     fn try_start(host: &Host, mapping: &Arc<Mapping>, bytes: usize) -> wasmtime::Result<Self> {
-        let limiter = MemoryLimiter { bytes_max: bytes, has_refused: false };
+        let limiter = MemoryLimiter { bytes_max: bytes, has_refused: false, recorder: None };
         let mut store = Store::new(host.pre.module().engine(), limiter);
         store.limiter(|limiter| limiter);
         let instance = host.memory.with(mapping, || host.pre.instantiate(&mut store))?;
@@ -88,7 +106,9 @@ impl Instance {
         let memory = instance.get_memory(&mut store, "memory").ok_or_else(missing)?;
         let grown = bytes.saturating_sub(memory.data_size(&store)) / WASM_PAGE_BYTES;
         memory.grow(&mut store, grown as u64)?;
+        report_steps(&mut store, &instance)?;
         Ok(Self {
+            instance,
             memory,
             alloc: instance.get_typed_func(&mut store, "alloc")?,
             load: instance.get_typed_func(&mut store, "load")?,
@@ -106,7 +126,12 @@ impl Instance {
     pub(crate) fn run(&mut self, host: &Host, task: &Task<'_>) -> Run {
         let fuel = i64::try_from(task.fuel).unwrap_or(i64::MAX);
         // Set for each task: a refusal during the previous one must not affect this one.
-        *self.store.data_mut() = MemoryLimiter { bytes_max: task.limits.memory_bytes_max, has_refused: false };
+        let mut recorder = task.recorder.take();
+        if let Some(recorder) = &mut recorder {
+            recorder.start(fuel);
+        }
+        *self.store.data_mut() =
+            MemoryLimiter { bytes_max: task.limits.memory_bytes_max, has_refused: false, recorder };
         let mut in_guest = Duration::ZERO;
         let reply = self.write_request(host, task.request).and_then(|buffer| {
             self.set(self.fuel, Val::I64(fuel))?;
@@ -114,15 +139,12 @@ impl Instance {
             let entered = task.timed.then(Instant::now);
             let reply = match task.operation {
                 Operation::Load => self.load.call(&mut self.store, buffer),
+                Operation::ListSteps => self.list_steps(),
                 Operation::Call(_) => self.call.call(&mut self.store, buffer),
             };
             in_guest = entered.map_or(Duration::ZERO, |entered| entered.elapsed());
             // First of all: until here the watchdog may revoke access to the memory.
-            if self.mapping.disarm()? {
-                Err(TimedOut.into())
-            } else {
-                self.read_reply(reply?, reply::bytes_max(task.limits))
-            }
+            if self.mapping.disarm()? { Err(TimedOut.into()) } else { self.read_reply(reply?, task.reply_bytes_max()) }
         });
         let left = self.fuel_left().clamp(0, fuel);
         let mut run = Run {
@@ -131,6 +153,7 @@ impl Instance {
             memory_refused: self.store.data().has_refused,
             in_guest,
             logs: Vec::new(),
+            recorder: self.store.data_mut().recorder.take(),
         };
         if let Err(failure) = &mut run.reply {
             self.trapped = true;
@@ -152,6 +175,10 @@ impl Instance {
     /// Whether its last call trapped or returned a reply outside of its memory.
     pub(crate) fn has_trapped(&self) -> bool {
         self.trapped
+    }
+
+    fn list_steps(&mut self) -> wasmtime::Result<i64> {
+        self.instance.get_typed_func::<(), i64>(&mut self.store, "list_steps")?.call(&mut self.store, ())
     }
 
     /// Lets the guest allocate a buffer and copies `request` into it.
@@ -192,7 +219,7 @@ impl Instance {
         let running_slot =
             is_open.then(|| self.memory().get(host.guest.running_slot).copied()).flatten().and_then(Slot::from_byte);
         let slot = running_slot.unwrap_or(match operation {
-            Operation::Load => Slot::Decoder,
+            Operation::Load | Operation::ListSteps => Slot::Decoder,
             Operation::Call(slot) => slot,
         });
         let trap = error.downcast_ref::<Trap>();

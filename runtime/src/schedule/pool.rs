@@ -129,6 +129,12 @@ impl Pool {
         self.calls.len()
     }
 
+    /// Counts the waiting messages for as long as the pool exists.
+    pub fn waiting_counter(&self) -> impl Fn() -> Option<usize> + Send + 'static {
+        let calls = Arc::downgrade(&self.calls);
+        move || calls.upgrade().map(|calls| calls.len())
+    }
+
     fn spawn(&mut self, name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
         let thread = thread::Builder::new().name(name.into()).stack_size(STACK_BYTES).spawn(work);
         self.threads.push(thread.map_err(Error::Thread)?);

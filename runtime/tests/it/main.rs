@@ -16,5 +16,7 @@ mod limits;
 mod limits_of_output;
 mod module;
 mod pool;
+mod positions;
+mod profile;
 mod results;
 mod single_functions;

@@ -13,7 +13,7 @@ pub(crate) struct Value {
 }
 
 /// A property name (QuickJS atom) that is never freed.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Atom(pub(super) qjs::JSAtom);
 
 /// What a script threw.

@@ -8,10 +8,11 @@ use walrus::{ConstExpr, ExportItem, FunctionId, GlobalId, ImportKind, InstrSeqBu
 const ENOSYS: i32 = 52;
 
 /// What the module shall export once it is closed; the last is used by the next step and goes with it.
-const EXPORTS: [&str; 9] = [
+const EXPORTS: [&str; 10] = [
     "memory",
     "alloc",
     "load",
+    "list_steps",
     "trap_report",
     "call",
     "running_slot",

@@ -25,7 +25,10 @@ fn the_guest_has_no_imports_and_the_expected_exports() {
         _ => {}
     });
     exported.sort();
-    assert_eq!(exported, ["alloc", "call", "fuel", "load", "memory", "running_slot", "stack_pointer", "trap_report"]);
+    assert_eq!(
+        exported,
+        ["alloc", "call", "fuel", "list_steps", "load", "memory", "running_slot", "stack_pointer", "trap_report"]
+    );
 }
 
 /// SBX-061: one memory, and one table that cannot grow.
