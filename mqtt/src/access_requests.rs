@@ -1,4 +1,5 @@
-//! What brokers of others ask: whether a client may connect, subscribe and publish. The rules are those of our own.
+//! What brokers of others ask: whether a client may connect, subscribe and publish. The rules are those
+//! of our own, within the devices of an application: what else such a broker has is not Airlock's.
 //!
 //! They ask about topics without the password. So what a client has shown when it connected is kept in the store,
 //! sealed, where any process finds it; its rights are asked for again each time.
@@ -9,9 +10,9 @@ use std::sync::Arc;
 
 use server::{rate_limit::RateLimit, seal::SealingKeys, status::ErrorChain};
 use store::Store;
-use types::{AppId, Clock, Random};
+use types::{AppId, Clock, Credential, Random};
 
-use self::clients::{Clients, ClientsError};
+use self::clients::{Claim, Clients, ClientsError};
 use crate::{
     authenticator::{Authenticator, Refusal},
     connect::{CLIENT_ID_BYTES_MAX, credentials},
@@ -33,22 +34,28 @@ pub struct AccessRequests {
 
 impl AccessRequests {
     /// Answers according to `authenticator`. What clients have shown is kept in `store`, sealed with `keys`; one
-    /// credential may be used to connect as often as `per_credential` says.
+    /// credential may be used to connect as often as `per_credential` says, and an application may use `clients_max`
+    /// client ids in a week, at most 1000.
     pub fn new(
         authenticator: Arc<dyn Authenticator>,
         store: Arc<dyn Store>,
         keys: SealingKeys,
-        per_credential: RateLimit,
+        (per_credential, clients_max): (RateLimit, usize),
         (clock, random): (Arc<dyn Clock>, Arc<dyn Random>),
     ) -> Self {
         // Only the broker knows the addresses of its clients.
         let limits = ConnectLimits::new(per_credential, per_credential, &clock);
-        Self { authenticator, limits, clients: Clients::new(store, keys, clock, random) }
+        Self { authenticator, limits, clients: Clients::new(store, keys, clients_max, (clock, random)) }
     }
 
-    /// Lets a client connect. Its id belongs to its application from then on, so that no other one gets what waits for
-    /// it in the broker.
-    pub(crate) async fn connect(&self, username: &str, password: &str, client_id: &str) -> Result<(), Refusal> {
+    /// Lets a client connect, and returns when its token expires, in seconds since 1970; none for an access key. Its id
+    /// belongs to its application from then on, so that no other one gets what waits for it in the broker.
+    pub(crate) async fn connect(
+        &self,
+        username: &str,
+        password: &str,
+        client_id: &str,
+    ) -> Result<Option<u64>, Refusal> {
         let (app_id, credential) = credentials(username, password).ok_or(Refusal::Invalid)?;
         if client_id.is_empty() || client_id.len() > CLIENT_ID_BYTES_MAX || is_handler_id(client_id) {
             return Err(Refusal::Invalid);
@@ -62,8 +69,16 @@ impl AccessRequests {
             return Err(Refusal::Invalid);
         }
         let claimed = self.clients.claim(&app_id, client_id, (&credential, permissions.may_read())).await;
-        let is_own = claimed.map_err(|error| unavailable(&error))?;
-        if is_own { Ok(()) } else { Err(Refusal::Invalid) }
+        match claimed.map_err(|error| unavailable(&error))? {
+            Claim::Granted => {}
+            Claim::Foreign => return Err(Refusal::Invalid),
+            Claim::TooMany => {
+                tracing::warn!(%app_id, "refused an MQTT client: its application has used too many client ids this week");
+                return Err(Refusal::Invalid);
+            }
+        }
+        // A key is exchanged for a token that expires soon, which says nothing about the key.
+        Ok(matches!(credential, Credential::Token(_)).then_some(claims.exp))
     }
 
     /// Whether the client with that id is one of the application, and may read if that is asked.

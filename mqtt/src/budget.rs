@@ -5,6 +5,10 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
+use ::metrics::Gauge;
+
+use crate::metrics;
+
 /// Maximum for an application. A message counts once, however many sessions share it.
 const APPLICATION_BYTES_MAX: usize = 64 << 20;
 
@@ -13,13 +17,20 @@ const ALL_BYTES_MAX: usize = 1 << 30;
 
 /// What messages take in all applications.
 #[derive(Debug, Default)]
-pub(crate) struct TotalBudget(Arc<AtomicUsize>);
+pub(crate) struct TotalBudget(Arc<Total>);
 
 /// What the messages of one application take.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Budget {
     used: AtomicUsize,
-    all: Arc<AtomicUsize>,
+    all: Arc<Total>,
+}
+
+#[derive(Debug)]
+struct Total {
+    used: AtomicUsize,
+    queued_messages: Gauge,
+    queued_bytes: Gauge,
 }
 
 /// What one message takes, until it is dropped.
@@ -29,6 +40,16 @@ pub(crate) struct Charge {
     budget: Arc<Budget>,
 }
 
+impl Default for Total {
+    fn default() -> Self {
+        Self {
+            used: AtomicUsize::new(0),
+            queued_messages: metrics::queued_messages(),
+            queued_bytes: metrics::queued_bytes(),
+        }
+    }
+}
+
 impl TotalBudget {
     /// The budget of another application.
     pub(crate) fn application(&self) -> Arc<Budget> {
@@ -36,14 +57,16 @@ impl TotalBudget {
     }
 
     pub(crate) fn is_exceeded(&self) -> bool {
-        self.0.load(Ordering::Relaxed) > ALL_BYTES_MAX
+        self.0.used.load(Ordering::Relaxed) > ALL_BYTES_MAX
     }
 }
 
 impl Budget {
     pub(crate) fn charge(self: &Arc<Self>, bytes: usize) -> Charge {
         self.used.fetch_add(bytes, Ordering::Relaxed);
-        self.all.fetch_add(bytes, Ordering::Relaxed);
+        self.all.used.fetch_add(bytes, Ordering::Relaxed);
+        self.all.queued_messages.increment(1.0);
+        self.all.queued_bytes.increment(bytes as f64);
         Charge { bytes, budget: Arc::clone(self) }
     }
 
@@ -53,7 +76,7 @@ impl Budget {
 
     #[cfg(test)]
     pub(crate) fn all_used(&self) -> usize {
-        self.all.load(Ordering::Relaxed)
+        self.all.used.load(Ordering::Relaxed)
     }
 
     pub(crate) fn is_exceeded(&self) -> bool {
@@ -64,6 +87,9 @@ impl Budget {
 impl Drop for Charge {
     fn drop(&mut self) {
         self.budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
-        self.budget.all.fetch_sub(self.bytes, Ordering::Relaxed);
+        let all = &self.budget.all;
+        all.used.fetch_sub(self.bytes, Ordering::Relaxed);
+        all.queued_messages.decrement(1.0);
+        all.queued_bytes.decrement(self.bytes as f64);
     }
 }

@@ -15,7 +15,7 @@ use types::DevId;
 use crate::{
     connect::Connect,
     context::Context,
-    downlinks::{DownlinkRefusal, PublishedDownlink},
+    downlinks::{DownlinkRefusal, Offer, PublishedDownlink},
     limits::{PROPERTIES_BYTES_MAX, TOPIC_ALIASES_MAX},
     message::{Level, Message},
     packet::{ControlPacket, forwarded},
@@ -129,9 +129,9 @@ impl<'a> Inbound<'a> {
         known.clone().ok_or(ReasonCode::ProtocolError)
     }
 
-    /// Hands a downlink to the handler and to the application's subscribers. Success means that it was answered for:
-    /// MQTT 3.1.1 cannot refuse a publication, so what is forbidden is dropped, and what could not be kept ends the
-    /// connection, upon which the client sends it again.
+    /// Hands a downlink to the handler and to the application's subscribers. MQTT 3.1.1 cannot refuse a publication, so
+    /// success means there that it was answered for: what is forbidden is dropped, of what is invalid an event tells,
+    /// and what could not be kept ends the connection, upon which the client sends it again.
     async fn accept(&self, publish: &PublishPacket) -> Result<ReasonCode, ReasonCode> {
         let permissions = &self.connect.permissions;
         let Some(dev_id) = permissions.downlink_device(&publish.topic_name) else {
@@ -149,6 +149,8 @@ impl<'a> Inbound<'a> {
         match publish_downlink(self.context, self.connect, dev_id, message).await {
             Ok(()) => Ok(ReasonCode::Success),
             Err(refusal) if publish.qos == QoS::AtMostOnce || self.version() >= 5 => Ok(reason_of(refusal)),
+            // The client would send it again and again.
+            Err(refusal) if !refusal.may_succeed_later() => Ok(ReasonCode::Success),
             Err(refusal) => Err(reason_of(refusal)),
         }
     }
@@ -250,8 +252,8 @@ impl<'a> Inbound<'a> {
     }
 }
 
-/// Hands a downlink to the application's subscribers and to the handler, in this order: what the handler publishes about
-/// it comes after it.
+/// Hands a downlink to the handler, and to the application's subscribers if it is accepted: what the handler publishes
+/// about it comes after it.
 pub(crate) async fn publish_downlink(
     context: &Context,
     connect: &Connect,
@@ -259,18 +261,19 @@ pub(crate) async fn publish_downlink(
     message: Message,
 ) -> Result<(), DownlinkRefusal> {
     let app_id = &connect.permissions.app_id;
-    let downlink = PublishedDownlink { app_id: app_id.clone(), dev_id, body: message.payload.clone() };
-    let routed = context.router.route(app_id, [message]);
-    context.downlinks.accept(downlink).await?;
-    // The downlink is kept now: if the copy for subscribers were not, its sender would only send it twice.
-    routed.forget();
-    Ok(())
+    let body = message.payload.clone();
+    let downlink = PublishedDownlink { app_id: app_id.clone(), dev_id, body, is_late: false, offer: Offer::Once };
+    // The downlink is kept then: if the copy for subscribers were not, its sender would only send it twice.
+    let accepted = Box::new(|| context.router.route(app_id, [message]).forget());
+    context.downlinks.accept(downlink, accepted).await
 }
 
 fn reason_of(refusal: DownlinkRefusal) -> ReasonCode {
     match refusal {
         DownlinkRefusal::Busy => ReasonCode::QuotaExceeded,
-        DownlinkRefusal::Unavailable => ReasonCode::ImplementationSpecificError,
+        DownlinkRefusal::Unavailable | DownlinkRefusal::Failed => ReasonCode::ImplementationSpecificError,
+        DownlinkRefusal::UnknownDevice => ReasonCode::TopicNameInvalid,
+        DownlinkRefusal::Invalid => ReasonCode::PayloadFormatInvalid,
     }
 }
 

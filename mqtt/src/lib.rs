@@ -30,7 +30,7 @@ mod websocket;
 pub use access_requests::AccessRequests;
 pub use authenticator::{Authenticator, Refusal};
 pub use broker::{Broker, BrokerServices, BrokerSettings};
-pub use downlinks::{DownlinkRefusal, DownlinkSink, PublishedDownlink};
+pub use downlinks::{Accepted, DownlinkRefusal, DownlinkSink, Offer, PublishedDownlink};
 pub use durable::{Durable, Sharing};
 pub use error::Error;
 pub use http::access_router;

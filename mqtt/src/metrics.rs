@@ -1,8 +1,10 @@
 //! The broker's metrics. No label names an application or a device.
 
-use metrics::{counter, describe_counter, describe_gauge, gauge};
+use metrics::{Gauge, counter, describe_counter, describe_gauge, gauge};
 
 const MQTT_CONNECTIONS: &str = "airlock_mqtt_connections";
+const MQTT_QUEUED: &str = "airlock_mqtt_queued_messages";
+const MQTT_QUEUED_BYTES: &str = "airlock_mqtt_queued_bytes";
 const MQTT_DROPPED: &str = "airlock_mqtt_dropped_total";
 const MQTT_REFUSED: &str = "airlock_mqtt_refused_total";
 const MQTT_RATE_LIMITED: &str = "airlock_mqtt_rate_limited_total";
@@ -10,6 +12,8 @@ const MQTT_RATE_LIMITED: &str = "airlock_mqtt_rate_limited_total";
 /// Registers the help text of each metric.
 pub(crate) fn describe() {
     describe_gauge!(MQTT_CONNECTIONS, "Connected MQTT clients");
+    describe_gauge!(MQTT_QUEUED, "Messages in memory that wait for MQTT clients; one for several clients counts once");
+    describe_gauge!(MQTT_QUEUED_BYTES, "Memory that these messages take, in bytes");
     describe_counter!(
         MQTT_DROPPED,
         "Messages that MQTT clients did not get because they were away too long, read too slowly or cannot take so large a packet"
@@ -19,6 +23,16 @@ pub(crate) fn describe() {
         MQTT_RATE_LIMITED,
         "MQTT connections that were refused because clients connect too often, by limit"
     );
+}
+
+/// How many messages wait for clients.
+pub(crate) fn queued_messages() -> Gauge {
+    gauge!(MQTT_QUEUED)
+}
+
+/// The memory that messages take which wait for clients.
+pub(crate) fn queued_bytes() -> Gauge {
+    gauge!(MQTT_QUEUED_BYTES)
 }
 
 /// Counts messages that clients did not get.

@@ -1,6 +1,7 @@
 //! Brings messages to the sessions of their application.
 
 pub(crate) mod application;
+mod unserved;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -17,8 +18,11 @@ use tokio::{
 use tokio_util::task::AbortOnDropHandle;
 use types::{AppId, Clock, Credential};
 
-use self::application::Application;
 pub(crate) use self::application::AttachError;
+use self::{
+    application::Application,
+    unserved::{Claiming, Unserved},
+};
 use crate::{
     budget::TotalBudget,
     durable::{Durable, Living, RENEW_INTERVAL},
@@ -44,6 +48,7 @@ pub struct Router {
     budget: TotalBudget,
     /// The processes that lived when it was last looked, whose sessions are not taken over.
     living: Mutex<HashSet<String>>,
+    unserved: Unserved,
     /// Renews this process's lease.
     _lease: Option<AbortOnDropHandle<()>>,
 }
@@ -91,6 +96,7 @@ impl Router {
             durable: None,
             budget: TotalBudget::default(),
             living: Mutex::default(),
+            unserved: Unserved::default(),
             _lease: None,
         }
     }
@@ -110,23 +116,39 @@ impl Router {
         Ok(this)
     }
 
-    /// Takes over the sessions of processes that no longer live, if there are any since this was last done.
+    /// Takes over the sessions of processes that no longer live, if there are any since this was last done, and those
+    /// that this process claimed without getting them into memory.
     pub(crate) async fn adopt_orphans(&self) {
         let Some(durable) = &self.durable else { return };
         let adopted = async {
             let living = durable.living().await?;
-            let processes = living.processes();
-            let is_gone = |process| !processes.contains(process);
-            if self.living().iter().any(is_gone) {
-                self.adopt(durable, &living).await?;
-            }
-            self.living().extend(processes);
-            Ok::<_, store::Error>(())
+            let adopted = self.adopt_of_gone(durable, &living).await;
+            self.take_back(durable, &living).await.and(adopted)
         };
         if let Err(error) = adopted.await {
             let error = ErrorChain(&error);
             tracing::warn!(%error, "cannot take over the sessions of MQTT clients from processes that ended: trying again");
         }
+    }
+
+    async fn adopt_of_gone(&self, durable: &Durable, living: &Living) -> Result<(), store::Error> {
+        let processes = living.processes();
+        let is_gone = |process| !processes.contains(process);
+        if self.living().iter().any(is_gone) {
+            self.adopt(durable, living).await?;
+        }
+        self.living().extend(processes);
+        Ok(())
+    }
+
+    /// Takes back the sessions that the store says are this process's, but that are not in memory.
+    async fn take_back(&self, durable: &Durable, living: &Living) -> Result<(), store::Error> {
+        let mut result = Ok(());
+        for claiming in self.unserved.take() {
+            let taken = self.entry(claiming.app_id()).take_back(durable, living, self.clock.now()).await;
+            result = self.adopted(claiming, taken).map(drop).and(result);
+        }
+        result
     }
 
     /// Takes over the sessions that no living process has; returns the processes that have others.
@@ -149,9 +171,14 @@ impl Router {
         living: &Living,
         app_id: AppId,
     ) -> Result<HashSet<String>, store::Error> {
+        let claiming = self.unserved.claiming(&app_id);
         let adopted = self.entry(&app_id).adopt(durable, living, self.clock.now()).await;
-        self.change(&app_id, |_| ());
-        adopted
+        self.adopted(claiming, adopted)
+    }
+
+    fn adopted<T>(&self, claiming: Claiming<'_>, adopted: Result<T, store::Error>) -> Result<T, store::Error> {
+        self.change(claiming.app_id(), |_| ());
+        adopted.inspect(|_| claiming.served())
     }
 
     fn living(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
@@ -199,8 +226,9 @@ impl Router {
         match self.durable.as_ref().filter(|_| request.may_be_stored) {
             None => Ok(application.attach(request, ending, now)),
             Some(durable) => {
+                let claiming = self.unserved.claiming(app_id);
                 let attached = timeout(ATTACH_WAIT, application.attach_stored(durable, request, ending, now));
-                attached.await.unwrap_or(Err(AttachError::Late))
+                attached.await.unwrap_or(Err(AttachError::Late)).inspect(|_| claiming.served())
             }
         }
     }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use serde::{Deserialize, Serialize};
 use server::seal::{SealError, Sealed, SealingKeys};
 use sha2::{Digest, Sha256};
-use store::{Batch, Commit, Entry, Key, Store, Tag};
+use store::{Batch, Commit, Entry, Key, LIST_MAX, Store, Tag};
 use types::{AppId, Clock, Credential, Random, Secret};
 
 /// How long a client id belongs to an application behind the last question about it. Brokers keep sessions for less.
@@ -34,8 +34,20 @@ pub(super) enum ClientsError {
 pub(super) struct Clients {
     store: Arc<dyn Store>,
     keys: SealingKeys,
+    /// How many ids an application may have.
+    ids_max: usize,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
+}
+
+/// What came of a client's claim to its id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Claim {
+    Granted,
+    /// It belongs to another application, or to a client that may read while this one may not.
+    Foreign,
+    /// The application has as many ids as it may have.
+    TooMany,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -52,20 +64,20 @@ impl Clients {
     pub(super) fn new(
         store: Arc<dyn Store>,
         keys: SealingKeys,
-        clock: Arc<dyn Clock>,
-        random: Arc<dyn Random>,
+        ids_max: usize,
+        (clock, random): (Arc<dyn Clock>, Arc<dyn Random>),
     ) -> Self {
-        Self { store, keys, clock, random }
+        Self { store, keys, ids_max: ids_max.min(LIST_MAX), clock, random }
     }
 
-    /// Remembers what a client has shown; false if its id belongs to another application, or to a client that `reads`
-    /// while this one may not: it would get what waits for that one.
+    /// Remembers what a client has shown. Its id may belong to another application, or to a client that `reads` while
+    /// this one may not: it would get what waits for that one.
     pub(super) async fn claim(
         &self,
         app_id: &AppId,
         client_id: &str,
         (credential, reads): (&Credential, bool),
-    ) -> Result<bool, ClientsError> {
+    ) -> Result<Claim, ClientsError> {
         let (key, id) = key(client_id)?;
         let shown = match credential {
             Credential::Key(key) => Secret::new(key.expose()),
@@ -75,14 +87,21 @@ impl Clients {
         let record = Record { app_id: app_id.clone(), password, written_ms: self.now_ms(), reads };
         for _ in 0..ATTEMPTS_MAX {
             let [entry] = self.store.get_array(std::array::from_ref(&key)).await?;
-            if let Some(Entry { value, .. }) = &entry {
-                let known: Record = serde_json::from_slice(value)?;
-                if known.app_id != *app_id || (known.reads && !reads) {
-                    return Ok(false);
+            match &entry {
+                Some(Entry { value, .. }) => {
+                    let known: Record = serde_json::from_slice(value)?;
+                    if known.app_id != *app_id || (known.reads && !reads) {
+                        return Ok(Claim::Foreign);
+                    }
                 }
+                // Several that come at once may be a few too many.
+                None if self.store.list(&used(app_id, "")?, None, self.ids_max).await?.len() >= self.ids_max => {
+                    return Ok(Claim::TooMany);
+                }
+                None => {}
             }
-            if self.write(&key, entry.as_ref(), &record).await? == Commit::Done {
-                return Ok(true);
+            if self.write((&key, &id), entry.as_ref(), &record).await? == Commit::Done {
+                return Ok(Claim::Granted);
             }
         }
         let what = "remember an MQTT client";
@@ -103,15 +122,23 @@ impl Clients {
         if record.written_ms.saturating_add(millis(RENEWED_AFTER)) < self.now_ms() {
             record.written_ms = self.now_ms();
             // After a conflict, another process has just written it.
-            _ = self.write(&key, Some(&entry), &record).await?;
+            _ = self.write((&key, &id), Some(&entry), &record).await?;
         }
         Ok(Some(credential))
     }
 
-    async fn write(&self, key: &Key, entry: Option<&Entry>, record: &Record) -> Result<Commit, ClientsError> {
+    /// Writes the record of an id, and first that its application uses it, which has another tag.
+    async fn write(
+        &self,
+        (key, id): (&Key, &str),
+        entry: Option<&Entry>,
+        record: &Record,
+    ) -> Result<Commit, ClientsError> {
+        let until_ms = record.written_ms + millis(KEPT_FOR);
+        // Without an expectation there is no conflict.
+        _ = self.store.commit(Batch::new().put_until(used(&record.app_id, id)?, Vec::new(), until_ms)).await?;
         let batch = Batch::new().expect_entry(key, entry);
-        let batch = batch.put_until(key.clone(), serde_json::to_vec(record)?, record.written_ms + millis(KEPT_FOR));
-        Ok(self.store.commit(batch).await?)
+        Ok(self.store.commit(batch.put_until(key.clone(), serde_json::to_vec(record)?, until_ms)).await?)
     }
 
     fn now_ms(&self) -> u64 {
@@ -127,6 +154,11 @@ fn millis(duration: Duration) -> u64 {
 fn key(client_id: &str) -> Result<(Key, String), store::Error> {
     let id: String = Sha256::digest(client_id).iter().map(|byte| format!("{byte:02x}")).collect();
     Ok((Key::new(&Tag::named("client", &id)?, "mqtt/client")?, id))
+}
+
+/// Names an id that an application uses; without an id, the prefix of all of them.
+fn used(app_id: &AppId, id: &str) -> Result<Key, store::Error> {
+    Key::new(&Tag::application(app_id.as_str())?, &format!("mqtt/external/{id}"))
 }
 
 fn context(app_id: &AppId, id: &str) -> String {

@@ -80,11 +80,19 @@ impl Durable {
         deleted.await?.ok_or(busy)
     }
 
-    /// Claims the sessions of an application whose processes no longer live, at most `room`.
-    pub(crate) async fn adopt(&self, app_id: &AppId, living: &Living, room: usize) -> Result<Adopted, Error> {
+    /// Claims the sessions of an application whose processes no longer live, and those of this process whose ids it
+    /// `misses` in memory: at most `room`.
+    pub(crate) async fn adopt(
+        &self,
+        app_id: &AppId,
+        living: &Living,
+        room: usize,
+        misses: impl Fn(&str) -> bool,
+    ) -> Result<Adopted, Error> {
         let owners = self.list(&owner_key(app_id, "")?).await?;
-        let (mut orphans, mut others): (Vec<_>, Vec<_>) =
-            owners.into_iter().partition(|owner| living.is_orphan(&owner.value));
+        let (mut orphans, mut others): (Vec<_>, Vec<_>) = owners.into_iter().partition(|owner| {
+            living.is_orphan(&owner.value) || living.is_own(&owner.value) && misses(last_level(&owner.key))
+        });
         others.extend(orphans.split_off(room.min(orphans.len())));
         let mut adopted = Adopted {
             others: others.iter().map(|owner| last_level(&owner.key).to_owned()).collect(),

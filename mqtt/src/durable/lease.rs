@@ -41,6 +41,11 @@ impl Living {
         process != self.own && self.shared.as_ref().is_none_or(|living| !living.contains_key(process))
     }
 
+    /// Whether this very process has claimed a session under this name.
+    pub(super) fn is_own(&self, name: &[u8]) -> bool {
+        Self::process_of(name).is_some_and(|process| process == self.own)
+    }
+
     /// The process that has claimed a session under this name.
     pub(super) fn process_of(name: &[u8]) -> Option<String> {
         Some(std::str::from_utf8(name).ok()?.split_once('-')?.0.to_owned())

@@ -31,7 +31,11 @@ pub(super) async fn authentication(
     body: Result<Json<Authentication>, JsonRejection>,
 ) -> Json<Value> {
     let Ok(Json(Authentication { username, password, clientid })) = body else { return answer(false) };
-    answer(requests.connect(&username, password.expose(), &clientid).await.is_ok())
+    match requests.connect(&username, password.expose(), &clientid).await {
+        // EMQX ends the connection then. Releases before 5.8 ignore it.
+        Ok(Some(expires)) => Json(json!({ "result": "allow", "is_superuser": false, "expire_at": expires })),
+        connected => answer(connected.is_ok()),
+    }
 }
 
 pub(super) async fn authorization(

@@ -60,7 +60,7 @@ pub(super) struct Topic {
 pub(super) async fn user(State(requests): Shared, Form(user): Form<User>) -> Response {
     let connected = requests.connect(&user.username, user.password.expose(), &user.client_id).await;
     answer(&match connected {
-        Ok(()) => Ok(true),
+        Ok(_) => Ok(true),
         Err(Refusal::Invalid) => Ok(false),
         Err(refusal) => Err(refusal),
     })

@@ -192,6 +192,8 @@ async fn a_client_that_never_acknowledges_keeps_the_newest_messages_and_stops_no
 async fn acknowledges_a_downlink_only_when_it_was_accepted() {
     let harness = Harness::start().await;
     let address = harness.broker.address();
+    let mut other = RawClient::connect(address, &Login::new(4, "app-one", "account.both")).await;
+    other.subscribe("+/devices/+/down").await;
     for refusal in [DownlinkRefusal::Unavailable, DownlinkRefusal::Busy] {
         harness.downlinks.refuse(Some(refusal));
         for qos in [QoS::AtLeastOnce, QoS::ExactlyOnce] {
@@ -204,10 +206,22 @@ async fn acknowledges_a_downlink_only_when_it_was_accepted() {
             assert_eq!(answer[2], if refusal == DownlinkRefusal::Busy { 0x97 } else { 0x83 });
         }
     }
+    // Nothing is gained by sending these again.
+    for (refusal, code) in
+        [(DownlinkRefusal::Failed, 0x83), (DownlinkRefusal::UnknownDevice, 0x90), (DownlinkRefusal::Invalid, 0x99)]
+    {
+        harness.downlinks.refuse(Some(refusal));
+        for (version, expected) in [(4, None), (5, Some(&code))] {
+            let mut client = RawClient::connect(address, &Login::new(version, "app-one", "account.write")).await;
+            client.send_publish("app-one/devices/dev/down", "refused", QoS::AtLeastOnce, false).await;
+            assert_eq!(client.wait_for(0x40).await.get(2), expected, "{refusal:?}");
+        }
+    }
     harness.downlinks.refuse(None);
     let mut client = RawClient::connect(address, &Login::new(4, "app-one", "account.write")).await;
     client.publish("app-one/devices/dev/down", "kept").await;
     assert_eq!(harness.handler().await.next().await.1, "kept");
+    assert_eq!(other.next().await.1, "kept", "subscribers got a copy of what was refused");
 }
 
 #[tokio::test]

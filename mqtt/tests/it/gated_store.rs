@@ -1,18 +1,21 @@
 //! A store that counts commits, and that can be cut off from a process that was killed.
 
 use std::sync::{
-    Arc,
+    Arc, Mutex,
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
 use async_trait::async_trait;
 use store::{Batch, Commit, Entry, Error, Key, Page, Rate, Store, TakenToken};
 
+const UNREACHABLE: Error = Error::Unavailable { what: "reach the store", source: None };
+
 /// One process's access to a store.
 pub struct GatedStore {
     store: Arc<dyn Store>,
     is_cut: AtomicBool,
     is_hanging: AtomicBool,
+    unreadable: Mutex<Option<Key>>,
     commits: AtomicUsize,
 }
 
@@ -22,6 +25,7 @@ impl GatedStore {
             store: store.clone(),
             is_cut: AtomicBool::new(false),
             is_hanging: AtomicBool::new(false),
+            unreadable: Mutex::new(None),
             commits: AtomicUsize::new(0),
         })
     }
@@ -36,8 +40,21 @@ impl GatedStore {
         self.is_hanging.store(true, Ordering::SeqCst);
     }
 
+    /// From now on nothing is read below this key.
+    pub fn set_unreadable(&self, prefix: Option<Key>) {
+        *self.unreadable.lock().unwrap() = prefix;
+    }
+
     pub fn commits(&self) -> usize {
         self.commits.load(Ordering::SeqCst)
+    }
+
+    fn check_readable(&self, keys: &[Key]) -> Result<(), Error> {
+        let prefix = self.unreadable.lock().unwrap().clone();
+        match prefix.is_some_and(|prefix| keys.iter().any(|key| key.as_str().starts_with(prefix.as_str()))) {
+            true => Err(UNREACHABLE),
+            false => Ok(()),
+        }
     }
 
     async fn check_gate(&self) -> Result<&dyn Store, Error> {
@@ -45,7 +62,7 @@ impl GatedStore {
             std::future::pending::<()>().await;
         }
         match self.is_cut.load(Ordering::SeqCst) {
-            true => Err(Error::Unavailable { what: "reach the store", source: None }),
+            true => Err(UNREACHABLE),
             false => Ok(self.store.as_ref()),
         }
     }
@@ -54,10 +71,12 @@ impl GatedStore {
 #[async_trait]
 impl Store for GatedStore {
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Entry>>, Error> {
+        self.check_readable(keys)?;
         self.check_gate().await?.get(keys).await
     }
 
     async fn list(&self, prefix: &Key, after: Option<&Key>, limit: usize) -> Result<Vec<Entry>, Error> {
+        self.check_readable(std::slice::from_ref(prefix))?;
         self.check_gate().await?.list(prefix, after, limit).await
     }
 

@@ -212,10 +212,11 @@ impl FakeDownlinks {
 
 #[async_trait]
 impl DownlinkSink for FakeDownlinks {
-    async fn accept(&self, downlink: PublishedDownlink) -> Result<(), DownlinkRefusal> {
+    async fn accept(&self, downlink: PublishedDownlink, accepted: mqtt::Accepted<'_>) -> Result<(), DownlinkRefusal> {
         if let Some(refusal) = *self.refusal.lock().unwrap() {
             return Err(refusal);
         }
+        accepted();
         self.accepted.0.send(downlink).unwrap();
         Ok(())
     }

@@ -8,12 +8,12 @@ use std::{
 };
 
 use store::Error;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use types::Timestamp;
 
 use super::{Application, TURNS};
 use crate::{
-    durable::{Adopted, Claimed, Durable, Living, Logged, SessionRecord},
+    durable::{Adopted, Claimed, Durable, Living, SessionRecord},
     ending::{Cause, Ending},
     session::{Attachment, Holder, Session, SessionRequest},
 };
@@ -23,10 +23,6 @@ const ATTEMPTS_MAX: usize = 5;
 
 /// How long a client that wants nothing stored waits for what the store may have.
 const LOOK_UP_WAIT: Duration = Duration::from_secs(1);
-
-/// How often the log of adopted sessions is read while the store is away, and how long between.
-const READS_MAX: usize = 10;
-const READ_WAIT: Duration = Duration::from_secs(1);
 
 /// Why a client cannot get its session.
 #[derive(Debug, thiserror::Error)]
@@ -181,18 +177,49 @@ impl Application {
     }
 
     /// Takes over the sessions whose processes no longer live; returns the processes that own others.
+    ///
+    /// After an error, some may be claimed and not here: then [`Application::take_back`] is needed.
     pub(in crate::router) async fn adopt(
         &self,
         durable: &Durable,
         living: &Living,
         now: Timestamp,
     ) -> Result<HashSet<String>, Error> {
+        self.adopt_all(durable, living, now, |_| false).await
+    }
+
+    /// Takes the sessions into memory that this process owns and does not have there.
+    pub(in crate::router) async fn take_back(
+        &self,
+        durable: &Durable,
+        living: &Living,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        // A client that is being given its session has claimed it and does not have it yet.
+        let mut turns = Vec::with_capacity(TURNS);
+        for turn in &self.turns {
+            turns.push(turn.lock().await);
+        }
+        let misses = |id: &str| {
+            let subscribers = self.lock();
+            !subscribers.sessions.contains_key(id) && !subscribers.log.is_removing(id)
+        };
+        self.adopt_all(durable, living, now, misses).await.map(drop)
+    }
+
+    async fn adopt_all(
+        &self,
+        durable: &Durable,
+        living: &Living,
+        now: Timestamp,
+        misses: impl Fn(&str) -> bool,
+    ) -> Result<HashSet<String>, Error> {
         let room = self.lock().room();
-        let Adopted { sessions, others, processes } = durable.adopt(&self.app_id, living, room).await?;
+        let Adopted { sessions, others, processes } = durable.adopt(&self.app_id, living, room, misses).await?;
         if sessions.is_empty() {
             return Ok(processes);
         }
-        let log = self.log(durable).await?;
+        let log = durable.log(&self.app_id).await?;
         let mut subscribers = self.lock();
         let mut adopted: Vec<(Arc<Session>, SessionRecord)> = Vec::new();
         for (id, Claimed { owner, name, shown, record }) in sessions {
@@ -210,19 +237,6 @@ impl Application {
         };
         subscribers.restore_messages(&adopted, log, is_elsewhere);
         Ok(processes)
-    }
-
-    /// Reads the log, for sessions that nobody else will look after.
-    async fn log(&self, durable: &Durable) -> Result<Vec<Logged>, Error> {
-        let mut log = durable.log(&self.app_id).await;
-        for _ in 1..READS_MAX {
-            if log.is_ok() {
-                break;
-            }
-            sleep(READ_WAIT).await;
-            log = durable.log(&self.app_id).await;
-        }
-        log
     }
 
     fn turn(&self, id: &str) -> &tokio::sync::Mutex<()> {

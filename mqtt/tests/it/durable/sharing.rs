@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{LEASE, Shared, connect, in_memory, is_stored, key, logged, login, shared_stores};
 use crate::{
     gated_store::GatedStore,
-    harness::{eventually, publish_up},
+    harness::{Harness, eventually, publish_up},
     raw_client::{Login, RawClient},
 };
 
@@ -81,27 +81,92 @@ async fn sessions_of_a_killed_process_are_adopted() {
         assert!(is_stored(&one, "1").await);
         access.cut(true);
         store.clock.advance(LEASE);
-        eventually("the adoption", async {
-            // Two may say no while it takes over, and drops uplinks for a session of which it does not know.
-            while owner_of_only_session(&store).await.split('-').next() != Some("0000000000000002") {
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
-        })
-        .await;
+        // Two may say no while it takes over, and drops uplinks for a session of which it does not know.
+        owned_by_two(&store).await;
         let three = store.start("two", 3).await;
-        eventually("uplinks for the session", async {
-            loop {
-                assert!(is_stored(&two, "2").await);
-                if logged(&store).await > 1 {
-                    break;
-                }
-            }
-        })
-        .await;
+        stored_for_its_session(&store, &two, "2").await;
         let (mut client, present) = connect(&three, &login(5, "worker")).await;
         assert!(present);
         assert_eq!((client.next().await.1, client.next().await.1), ("1".to_owned(), "2".to_owned()));
     }
+}
+
+/// Between claiming the sessions and reading them, the store goes away for a moment.
+#[tokio::test]
+async fn sessions_that_are_claimed_and_not_read_are_served_when_the_store_is_back() {
+    for unreadable in ["mqtt/session/", "mqtt/log/"] {
+        let (stores, _redis) = shared_stores().await;
+        for store in stores {
+            let (access_one, access_two) = (GatedStore::new(&store.store), GatedStore::new(&store.store));
+            let one = store.start_on(access_one.clone(), "one", 1).await;
+            let two = store.start_on(access_two.clone(), "two", 2).await;
+            leave_a_session(&one).await;
+            access_two.set_unreadable(Some(key(unreadable)));
+            access_one.cut(true);
+            store.clock.advance(LEASE);
+            owned_by_two(&store).await;
+            access_two.set_unreadable(None);
+            serves_its_session(&store, &two).await;
+        }
+    }
+}
+
+/// The client goes on to a process that cannot read what it has claimed, and does not come back for a while.
+#[tokio::test]
+async fn a_session_that_its_client_was_refused_is_served_by_the_process_that_claimed_it() {
+    for unreadable in ["mqtt/session/", "mqtt/log/"] {
+        let (stores, _redis) = shared_stores().await;
+        for store in stores {
+            let access = GatedStore::new(&store.store);
+            let (one, two) = (store.start("one", 1).await, store.start_on(access.clone(), "two", 2).await);
+            leave_a_session(&one).await;
+            access.set_unreadable(Some(key(unreadable)));
+            let (_, code, _) = RawClient::try_connect(two.broker.address(), &login(5, "worker")).await;
+            assert_eq!(code, 0x88);
+            owned_by_two(&store).await;
+            access.set_unreadable(None);
+            serves_its_session(&store, &two).await;
+        }
+    }
+}
+
+/// A client subscribes, leaves, and misses a message.
+async fn leave_a_session(harness: &Harness) {
+    let (mut client, _) = connect(harness, &login(5, "worker")).await;
+    client.subscribe("#").await;
+    client.disconnect().await;
+    assert!(is_stored(harness, "1").await);
+}
+
+/// The client gets what it missed, and what came for it at this process before it returned.
+async fn serves_its_session(store: &Shared, harness: &Harness) {
+    stored_for_its_session(store, harness, "2").await;
+    let (mut client, present) = connect(harness, &login(5, "worker")).await;
+    assert!(present);
+    assert_eq!((client.next().await.1, client.next().await.1), ("1".to_owned(), "2".to_owned()));
+}
+
+/// Waits until the second process has claimed the only session.
+async fn owned_by_two(store: &Shared) {
+    eventually("the adoption", async {
+        while owner_of_only_session(store).await.split('-').next() != Some("0000000000000002") {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    })
+    .await;
+}
+
+/// Publishes until a message is stored for the session besides the first: before, nobody knows of a subscriber.
+async fn stored_for_its_session(store: &Shared, harness: &Harness, body: &str) {
+    eventually("uplinks for the session", async {
+        loop {
+            assert!(is_stored(harness, body).await);
+            if logged(store).await > 1 {
+                break;
+            }
+        }
+    })
+    .await;
 }
 
 /// The process that names the owner of the only session of `app-one`.
