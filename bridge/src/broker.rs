@@ -4,9 +4,11 @@
 mod connection;
 mod publisher;
 mod subscription;
+mod turns;
 
 pub use self::{
     connection::BrokerConnection,
-    publisher::{BrokerMessage, BrokerPublisher, Confirmation, Unconfirmed},
-    subscription::{BrokerReceiver, BrokerSubscription, ReceivedMessage},
+    publisher::{BrokerMessage, BrokerPublisher, Confirmation, Offline, Unconfirmed},
+    subscription::{Attempt, BrokerReceiver, BrokerSubscription, ReceivedMessage},
+    turns::{Turn, Turns},
 };

@@ -1,5 +1,10 @@
 //! A message as it came in, with a handle to acknowledge it once it is dealt with.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use tokio::sync::OwnedSemaphorePermit;
@@ -10,32 +15,49 @@ pub(crate) struct Delivery {
     pub(crate) payload: Bytes,
     /// Whether the source sent it before.
     pub(crate) is_repeated: bool,
+    /// Whether the source may have kept it for some time, while others received what was published later.
+    pub(crate) is_late: bool,
     pub(crate) ack: Ack,
 }
 
 /// Acknowledges a message. If it is dropped instead, the source sends the message again later.
 pub(crate) struct Ack {
     acknowledge: BoxFuture<'static, ()>,
+    /// Set when the message is dealt with. None where a repetition cannot be told.
+    is_settled: Option<Arc<AtomicBool>>,
     /// The place of the message among those in progress.
     _permit: OwnedSemaphorePermit,
 }
 
 impl Ack {
     pub(crate) fn new(acknowledge: impl Future<Output = ()> + Send + 'static, permit: OwnedSemaphorePermit) -> Self {
-        Self { acknowledge: Box::pin(acknowledge), _permit: permit }
+        Self { acknowledge: Box::pin(acknowledge), is_settled: None, _permit: permit }
     }
 
     /// Does something more behind the acknowledgement.
     pub(crate) fn then(self, after: impl FnOnce() + Send + 'static) -> Self {
-        let Self { acknowledge, _permit } = self;
+        let Self { acknowledge, is_settled, _permit } = self;
         let acknowledge = async move {
             acknowledge.await;
             after();
         };
-        Self { acknowledge: Box::pin(acknowledge), _permit }
+        Self { acknowledge: Box::pin(acknowledge), is_settled, _permit }
+    }
+
+    /// Notes the acknowledgement there.
+    pub(crate) fn settling(self, is_settled: Arc<AtomicBool>) -> Self {
+        Self { is_settled: Some(is_settled), ..self }
+    }
+
+    /// Whether the message came before, on a connection that was lost, and was dealt with.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.is_settled.as_ref().is_some_and(|is_settled| is_settled.load(Ordering::Acquire))
     }
 
     pub(crate) async fn acknowledge(self) {
+        if let Some(is_settled) = &self.is_settled {
+            is_settled.store(true, Ordering::Release);
+        }
         self.acknowledge.await;
     }
 }

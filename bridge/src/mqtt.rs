@@ -10,6 +10,7 @@ mod outbox;
 mod packet;
 mod protocol;
 mod publisher;
+mod repeats;
 mod settings;
 mod socket;
 mod subscriber;

@@ -7,6 +7,7 @@ use types::Random;
 use super::{
     publisher::BrokerPublisher,
     subscription::{BrokerReceiver, BrokerSubscription},
+    turns::Turns,
 };
 use crate::{
     Error,
@@ -43,8 +44,19 @@ impl BrokerConnection {
         BrokerPublisher::start(self.publishing.clone(), confirm_wait_max)
     }
 
-    /// Connects in the background, and shares what matches with the other processes that subscribe.
-    pub fn subscribe(self, filter: &str, receiver: impl BrokerReceiver + 'static) -> BrokerSubscription {
-        BrokerSubscription::start(self.subscribing, filter, receiver, self.state_dir)
+    /// Takes what the broker has kept for this process since it subscribed at some time, and nothing new.
+    pub fn leave(self, filter: &str, receiver: impl BrokerReceiver + 'static) -> BrokerSubscription {
+        BrokerSubscription::leave(self.subscribing, filter, receiver, self.state_dir)
+    }
+
+    /// Connects in the background, and shares what matches with the other processes that subscribe; where the broker
+    /// cannot do that, they take `turns`.
+    pub fn subscribe(
+        self,
+        filter: &str,
+        receiver: impl BrokerReceiver + 'static,
+        turns: impl Turns + 'static,
+    ) -> BrokerSubscription {
+        BrokerSubscription::start(self.subscribing, filter, receiver, turns, self.state_dir)
     }
 }

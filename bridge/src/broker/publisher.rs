@@ -12,7 +12,7 @@ use futures::future::join_all;
 use lru::LruCache;
 use server::telemetry::Health;
 use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore, oneshot},
+    sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch},
     time::{Instant, timeout, timeout_at},
 };
 
@@ -51,6 +51,21 @@ pub enum Unconfirmed {
     /// It said no.
     #[error("the MQTT broker refuses messages")]
     Refused,
+    /// There is no connection to it.
+    #[error("the MQTT broker is not connected")]
+    Disconnected,
+    /// It will never take this message.
+    #[error("the MQTT broker cannot take the message: {0}")]
+    Impossible(String),
+}
+
+/// What becomes of messages that come while the broker is not connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offline {
+    /// They are refused at once: their sender repeats them.
+    Refuse,
+    /// They wait for a connection, for as long as for a confirmation.
+    Wait,
 }
 
 /// Resolves when the broker has confirmed a publication, or will not.
@@ -58,7 +73,7 @@ pub type Confirmation = oneshot::Receiver<Result<(), Unconfirmed>>;
 
 /// Publishes messages on a broker, to which it connects again whenever the connection is lost.
 pub struct BrokerPublisher {
-    publisher: Arc<Publisher>,
+    connected: watch::Receiver<bool>,
     lanes: Lanes<Job>,
     places: Arc<Semaphore>,
     confirm_wait_max: Duration,
@@ -74,13 +89,14 @@ struct Job {
 
 impl BrokerPublisher {
     pub(super) fn start(endpoint: Endpoint, confirm_wait_max: Duration) -> Self {
-        let publisher = Arc::new(Publisher::start(endpoint, SUSPECT_WAIT_MAX));
-        let work = Arc::new(Worker { publisher: publisher.clone(), refused: Mutex::new(LruCache::new(REFUSED_MAX)) });
+        let publisher = Publisher::start(endpoint, SUSPECT_WAIT_MAX);
+        let connected = publisher.connected();
+        let work = Arc::new(Worker { publisher, refused: Mutex::new(LruCache::new(REFUSED_MAX)) });
         let lanes = Lanes::new(Arc::new(move |job| {
             let work = work.clone();
             Box::pin(async move { work.publish(job).await })
         }));
-        Self { publisher, lanes, places: Arc::new(Semaphore::new(PLACES as usize)), confirm_wait_max }
+        Self { connected, lanes, places: Arc::new(Semaphore::new(PLACES as usize)), confirm_wait_max }
     }
 
     /// Publishes messages together, after the earlier ones of the same device. `kind` is what the broker's access
@@ -90,7 +106,11 @@ impl BrokerPublisher {
         device: &str,
         kind: String,
         messages: Vec<BrokerMessage>,
+        offline: Offline,
     ) -> Result<Confirmation, Unconfirmed> {
+        if offline == Offline::Refuse && !*self.connected.borrow() {
+            return Err(Unconfirmed::Disconnected);
+        }
         let Ok(place) = self.places.clone().try_acquire_owned() else {
             metrics::dropped("too many in progress");
             return Err(Unconfirmed::Busy);
@@ -103,7 +123,7 @@ impl BrokerPublisher {
 
     /// Reports the connection as a health check.
     pub fn report_to(&self, health: &Health) {
-        report_connection(health, "publishing to the MQTT broker", &self.publisher.connected());
+        report_connection(health, "publishing to the MQTT broker", &self.connected);
     }
 
     /// Waits until everything is confirmed or given up.
@@ -114,7 +134,7 @@ impl BrokerPublisher {
 }
 
 struct Worker {
-    publisher: Arc<Publisher>,
+    publisher: Publisher,
     /// Kinds of messages that the broker refuses.
     refused: Mutex<LruCache<String, ()>>,
 }
@@ -128,7 +148,7 @@ impl Worker {
         // What is dropped here is not sent again on the next connection.
         let published = timeout_at(deadline, join_all(publishing)).await;
         let result = match published {
-            Ok(published) => published.into_iter().try_for_each(|(topic, result)| self.judge(&topic, &kind, result)),
+            Ok(published) => self.judge_all(&kind, published),
             Err(_) => Err(Unconfirmed::NoAnswer),
         };
         // Nobody waits for the confirmation of many events.
@@ -137,7 +157,21 @@ impl Worker {
         }
     }
 
-    /// Messages that the broker can never take count as published: there is no point in sending them again.
+    /// What the broker says of messages that were published together. If it takes the first, then a field of it that
+    /// the broker can never take does not count: sending all of them again would not help.
+    fn judge_all(&self, kind: &str, published: Vec<(String, Result<(), PublishError>)>) -> Result<(), Unconfirmed> {
+        let mut is_first = true;
+        for (topic, result) in published {
+            match self.judge(&topic, kind, result) {
+                Err(Unconfirmed::Impossible(_)) if !is_first => {}
+                judged => judged?,
+            }
+            is_first = false;
+        }
+        Ok(())
+    }
+
+    /// What the broker says of a message, in the words of who waits for it.
     fn judge(&self, topic: &str, kind: &str, result: Result<(), PublishError>) -> Result<(), Unconfirmed> {
         match result {
             Ok(()) => {
@@ -161,7 +195,7 @@ impl Worker {
                 } else {
                     "too large"
                 });
-                Ok(())
+                Err(Unconfirmed::Impossible(error.to_string()))
             }
         }
     }

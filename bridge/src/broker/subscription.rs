@@ -1,17 +1,27 @@
-//! Receives messages, each once from the processes that share a subscription, and those of a device in their order.
+//! Receives messages, each once from the processes that subscribe, and those of a device in their order.
+//!
+//! The processes share a subscription. Where the broker has no shared ones, they take turns with one session.
+//!
+//! A broker may give a message to a session whose process is away, although others are there. So a process that is
+//! stopped leaves, and ends its session. The last one does not: what comes waits there until it starts again.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use server::telemetry::Health;
-use tokio_util::sync::CancellationToken;
+use tokio::{
+    sync::watch,
+    time::{sleep, timeout},
+};
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
+use super::turns::{Turn, Turns};
 use crate::{
     backoff::Backoff,
     delivery::Delivery,
     metrics,
-    mqtt::{Endpoint, Group, Membership, Subscriber, Subscription},
+    mqtt::{Endpoint, Group, Membership, Subscriber, Subscription, end_session},
     receive::{receive, report_connection},
     state_dir::StateDir,
 };
@@ -21,6 +31,15 @@ const GROUP: &str = "airlock";
 /// Maximum number of messages that are not acknowledged yet. So few that one application alone is not refused for
 /// having too many in progress.
 const IN_FLIGHT_MAX: u16 = 64;
+/// How often a process looks whether it is its turn.
+const LOOK_INTERVAL: Duration = Duration::from_secs(2);
+/// After how long without a connection a process leaves its turn to others, which may have one.
+const UNCONNECTED_MAX: Duration = Duration::from_secs(10);
+
+/// After how many failures a message is given up.
+const FAILURES_MAX: u32 = 5;
+/// How long a process that is stopped may take to leave.
+const LEAVE_MAX: Duration = Duration::from_secs(10);
 
 /// A message of the broker.
 #[derive(Clone, Debug)]
@@ -29,18 +48,35 @@ pub struct ReceivedMessage {
     pub topic: String,
     /// Its content.
     pub payload: Bytes,
+    /// Whether the broker may have kept it for some time, while others received what was published later.
+    pub is_late: bool,
+    /// Whether it is given up if it fails once more.
+    pub is_last_attempt: bool,
+}
+
+/// What came of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attempt {
+    /// It is dealt with.
+    Done,
+    /// It cannot be dealt with now. It comes again until it can.
+    Unavailable,
+    /// Something is broken. It comes again, but not for ever: it holds a place that others need.
+    Failed,
 }
 
 /// Deals with messages.
 pub trait BrokerReceiver: Send + Sync {
-    /// Whether a message is dealt with; otherwise it comes again. Those of a topic come one after the other.
-    fn receive(&self, message: ReceivedMessage) -> BoxFuture<'_, bool>;
+    /// Deals with a message. Those of a topic come one after the other.
+    fn receive(&self, message: ReceivedMessage) -> BoxFuture<'_, Attempt>;
 }
 
 /// A subscription that is made again whenever the connection is lost.
 pub struct BrokerSubscription {
-    subscriber: Subscriber,
+    /// Whether this process receives, or another one does in its place.
+    received: watch::Receiver<bool>,
     stopping: CancellationToken,
+    task: AbortOnDropHandle<()>,
     _state_dir: StateDir,
 }
 
@@ -49,44 +85,244 @@ impl BrokerSubscription {
         endpoint: Endpoint,
         filter: &str,
         receiver: impl BrokerReceiver + 'static,
+        turns: impl Turns + 'static,
         state_dir: StateDir,
     ) -> Self {
-        let subscription = Subscription {
-            filters: vec![filter.to_owned()],
-            group: Some(Group { name: GROUP, membership: Membership::Shared }),
-            in_flight_max: IN_FLIGHT_MAX,
-            keeps_session: true,
-            tries_mqtt5: true,
-            on_granted: None,
+        Self::run((endpoint, filter, receiver), state_dir, |receiving| async move { receiving.run(&turns).await })
+    }
+
+    /// Receives nothing new, but deals with what the broker has kept for this process, and ends its session.
+    pub(super) fn leave(
+        endpoint: Endpoint,
+        filter: &str,
+        receiver: impl BrokerReceiver + 'static,
+        state_dir: StateDir,
+    ) -> Self {
+        Self::run((endpoint, filter, receiver), state_dir, |receiving| async move { receiving.leave_for_good().await })
+    }
+
+    fn run<F: Future<Output = ()> + Send>(
+        (endpoint, filter, receiver): (Endpoint, &str, impl BrokerReceiver + 'static),
+        state_dir: StateDir,
+        work: impl FnOnce(Receiving) -> F + Send + 'static,
+    ) -> Self {
+        let (sender, received) = watch::channel(false);
+        let stopping = CancellationToken::new();
+        let receiving = Receiving {
+            endpoint,
+            filter: filter.to_owned(),
+            receiver: Arc::new(receiver),
+            received: sender,
+            stopping: stopping.clone(),
         };
-        let (receiver, stopping) = (Arc::new(receiver), CancellationToken::new());
-        let stopped = stopping.clone();
-        let work = move |delivery| -> BoxFuture<'static, ()> {
-            let (receiver, stopped) = (receiver.clone(), stopped.clone());
-            Box::pin(async move { deal_with(delivery, receiver.as_ref(), &stopped).await })
-        };
-        let subscriber = receive(endpoint, subscription, str::to_owned, work);
-        Self { subscriber, stopping, _state_dir: state_dir }
+        let task = AbortOnDropHandle::new(tokio::spawn(async move { work(receiving).await }));
+        Self { received, stopping, task, _state_dir: state_dir }
     }
 
     /// Reports the connection as a health check.
     pub fn report_to(&self, health: &Health) {
-        report_connection(health, "subscribed to the MQTT broker", &self.subscriber.subscribed());
+        report_connection(health, "subscribed to the MQTT broker", &self.received);
     }
 
-    /// Receives no more, and disconnects.
+    /// Leaves what comes to other processes that share or take turns, and disconnects. That takes some seconds.
     pub async fn stop(self) {
         self.stopping.cancel();
-        self.subscriber.drain().await;
+        // A panic of the task has been logged.
+        _ = self.task.await;
     }
 }
 
-/// Offers a message until it is dealt with, and acknowledges it then. What is not dealt with when the process stops
-/// comes again on its next start.
+struct Receiving {
+    endpoint: Endpoint,
+    filter: String,
+    receiver: Arc<dyn BrokerReceiver>,
+    received: watch::Sender<bool>,
+    stopping: CancellationToken,
+}
+
+impl Receiving {
+    async fn run(self, turns: &dyn Turns) {
+        let subscriber = self.subscribe(self.endpoint.clone(), Membership::SharedOnly, &self.stopping);
+        let can_share = tokio::select! {
+            () = self.stopping.cancelled() => true,
+            () = subscriber.cannot_share() => false,
+            () = self.follow(subscriber.subscribed()) => true,
+            () = self.take_part(subscriber.subscribed(), turns) => true,
+        };
+        subscriber.drain().await;
+        if can_share {
+            self.leave_to_others(turns).await;
+        } else {
+            tracing::info!(
+                broker = %self.endpoint.url,
+                "the broker has no shared subscriptions: of the handlers with one store, one at a time receives"
+            );
+            // It stops by itself only between two turns, so that each ends properly.
+            self.take_turns(turns).await;
+        }
+    }
+
+    fn subscribe(&self, endpoint: Endpoint, membership: Membership, stopping: &CancellationToken) -> Subscriber {
+        let subscription = Subscription {
+            filters: vec![self.filter.clone()],
+            group: Some(Group { name: GROUP, membership }),
+            in_flight_max: IN_FLIGHT_MAX,
+            keeps_session: true,
+            tries_mqtt5: true,
+            drops_retained: true,
+            on_granted: None,
+        };
+        let (receiver, stopping) = (self.receiver.clone(), stopping.clone());
+        let work = move |delivery| -> BoxFuture<'static, ()> {
+            let (receiver, stopping) = (receiver.clone(), stopping.clone());
+            Box::pin(async move { deal_with(delivery, receiver.as_ref(), &stopping).await })
+        };
+        receive(endpoint, subscription, str::to_owned, work)
+    }
+
+    /// Tells the others that this process takes part, once the broker gives it a share.
+    async fn take_part(&self, mut subscribed: watch::Receiver<bool>, turns: &dyn Turns) {
+        // It fails only when the subscriber has ended.
+        _ = subscribed.wait_for(|subscribed| *subscribed).await;
+        turns.take_part(&self.endpoint.client_id).await;
+    }
+
+    /// Leaves, if there are others to take what comes.
+    async fn leave_to_others(&self, turns: &dyn Turns) {
+        self.received.send_replace(false);
+        match turns.leave(&self.endpoint.client_id).await {
+            Ok(true) => return self.leave(sleep(LEAVE_MAX)).await,
+            Ok(false) => {}
+            Err(error) => tracing::warn!(error, "cannot find out whether other handlers receive downlinks"),
+        }
+        let Endpoint { url, client_id, .. } = &self.endpoint;
+        tracing::info!(
+            broker = %url, client_id,
+            "downlinks wait in the broker for this handler: start it again with the same data directory within a day"
+        );
+    }
+
+    async fn leave_for_good(&self) {
+        self.received.send_replace(true);
+        self.leave(self.stopping.cancelled()).await;
+    }
+
+    /// Deals with what the broker has kept for this process, and ends its session, unless `over` comes first.
+    async fn leave(&self, over: impl Future) {
+        let giving_up = CancellationToken::new();
+        let subscriber = self.subscribe(self.endpoint.clone(), Membership::Leaving, &giving_up);
+        let is_done = tokio::select! {
+            () = subscriber.idle() => true,
+            _ = over => false,
+        };
+        giving_up.cancel();
+        subscriber.drain().await;
+        let Endpoint { url, client_id, .. } = &self.endpoint;
+        if is_done && end_session(&self.endpoint).await {
+            tracing::info!(broker = %url, client_id, "this handler leaves downlinks to the others");
+        } else {
+            tracing::warn!(
+                broker = %url, client_id,
+                "the broker may have kept downlinks for this handler: start it again with the same data directory \
+                 within a day"
+            );
+        }
+    }
+
+    /// Reports a subscription for as long as it lasts.
+    async fn follow(&self, mut subscribed: watch::Receiver<bool>) {
+        loop {
+            let is_subscribed = *subscribed.borrow_and_update();
+            self.received.send_replace(is_subscribed);
+            if subscribed.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn take_turns(&self, turns: &dyn Turns) {
+        let mut is_failing = false;
+        loop {
+            match turns.take().await {
+                Ok(Some(turn)) => {
+                    self.serve(turn.as_ref()).await;
+                    turn.release().await;
+                    is_failing = false;
+                }
+                Ok(None) => {
+                    self.received.send_replace(true);
+                    is_failing = false;
+                }
+                Err(error) => {
+                    self.received.send_replace(false);
+                    if !is_failing {
+                        tracing::warn!(error, "cannot find out whether another handler receives downlinks");
+                    }
+                    is_failing = true;
+                }
+            }
+            if self.stopping.run_until_cancelled(sleep(LOOK_INTERVAL)).await.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Receives until another process may, the connection is lost for good, or this process stops.
+    async fn serve(&self, turn: &dyn Turn) {
+        tracing::info!(broker = %self.endpoint.url, "this handler receives downlinks");
+        let over = self.stopping.child_token();
+        let endpoint = self.endpoint.with_client_id(turn.client_id().to_owned());
+        let subscriber = self.subscribe(endpoint, Membership::Alone, &over);
+        let is_lost = tokio::select! {
+            () = self.stopping.cancelled() => false,
+            () = turn.lost() => true,
+            () = unconnected(subscriber.subscribed()) => true,
+            () = self.follow(subscriber.subscribed()) => true,
+        };
+        self.received.send_replace(false);
+        // What is in progress then goes to the next process, unless it is done already.
+        over.cancel();
+        if is_lost {
+            tracing::info!(broker = %self.endpoint.url, "this handler leaves downlinks to another");
+        } else {
+            subscriber.drain().await;
+        }
+    }
+}
+
+/// Waits until there was no connection for so long that another process may be better off.
+async fn unconnected(mut subscribed: watch::Receiver<bool>) {
+    loop {
+        let connected = timeout(UNCONNECTED_MAX, subscribed.wait_for(|subscribed| *subscribed)).await;
+        let is_connected = connected.is_ok_and(|connected| connected.is_ok());
+        if !is_connected || subscribed.wait_for(|subscribed| !subscribed).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Offers a message until it is dealt with or given up, and acknowledges it then. What is not dealt with when the
+/// process stops comes again on its next start.
 async fn deal_with(delivery: Delivery, receiver: &dyn BrokerReceiver, stopping: &CancellationToken) {
-    let Delivery { topic, payload, ack, .. } = delivery;
-    let mut backoff = Backoff::new();
-    while !receiver.receive(ReceivedMessage { topic: topic.clone(), payload: payload.clone() }).await {
+    let Delivery { topic, payload, is_late, ack, .. } = delivery;
+    // What is repeated waits behind the first in its lane.
+    if ack.is_settled() {
+        tracing::debug!(topic, "a message was repeated that is dealt with");
+        return ack.acknowledge().await;
+    }
+    let (mut backoff, mut failures) = (Backoff::new(), 0);
+    loop {
+        let is_last_attempt = failures + 1 == FAILURES_MAX;
+        let message = ReceivedMessage { topic: topic.clone(), payload: payload.clone(), is_late, is_last_attempt };
+        match receiver.receive(message).await {
+            Attempt::Done => break,
+            Attempt::Unavailable => {}
+            Attempt::Failed if is_last_attempt => {
+                metrics::dropped("failed");
+                break;
+            }
+            Attempt::Failed => failures += 1,
+        }
         metrics::retried();
         if stopping.run_until_cancelled(backoff.pause()).await.is_none() {
             return;

@@ -50,7 +50,7 @@ struct DeviceInfo<'a> {
 
 impl Downlinks {
     /// Passes a command on, or says why not; then acknowledges it.
-    pub(super) async fn handle(&self, Delivery { topic, payload, is_repeated, ack }: Delivery) {
+    pub(super) async fn handle(&self, Delivery { topic, payload, is_repeated, ack, .. }: Delivery) {
         let Some(topic) = Topic::parse(&topic, &self.applications.prefix) else {
             // The filter lets no other topic through.
             return ack.acknowledge().await;

@@ -57,6 +57,7 @@ impl Events {
                     in_flight_max: settings.in_flight_max.max(1),
                     keeps_session: false,
                     tries_mqtt5: true,
+                    drops_retained: false,
                     on_granted: None,
                 };
                 Self::Mqtt(receive(endpoint, subscription, device(String::new()), received(work)))
@@ -117,6 +118,7 @@ pub(super) fn subscription(settings: &ChirpStackSettings, filter: String, group:
         in_flight_max: settings.in_flight_max.max(1),
         keeps_session: true,
         tries_mqtt5: true,
+        drops_retained: false,
         on_granted: None,
     }
 }

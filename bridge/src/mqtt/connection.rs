@@ -136,9 +136,7 @@ impl Connection {
     fn decode(&mut self) -> Result<(), Lost> {
         while let Some(event) = self.protocol.read(&mut self.input)? {
             self.writer.is_pinged = false;
-            if !matches!(event, Event::Pong) {
-                self.events.push_back(event);
-            }
+            self.events.push_back(event);
         }
         Ok(())
     }
@@ -147,8 +145,9 @@ impl Connection {
         self.protocol.subscribe(filters, &mut self.writer.output)
     }
 
-    /// Ends subscriptions, which the broker may not have.
+    /// Ends subscriptions, which the broker may not have. It answers when it has read the acknowledgements so far.
     pub(super) fn unsubscribe(&mut self, filters: &[String]) -> Result<(), Lost> {
+        self.writer.take_acks();
         self.protocol.unsubscribe(filters, &mut self.writer.output)
     }
 
@@ -211,6 +210,13 @@ impl Writer {
         }
     }
 
+    /// Puts the acknowledgements that wait behind what is to be sent.
+    fn take_acks(&mut self) {
+        while let Ok(packet) = self.acks.try_recv() {
+            packet::acknowledge(packet, &mut self.output);
+        }
+    }
+
     fn ping(&mut self) -> Result<(), Lost> {
         if std::mem::replace(&mut self.is_pinged, true) {
             return Err(Lost::because("the broker no longer answers"));
@@ -220,9 +226,7 @@ impl Writer {
     }
 
     async fn disconnect(&mut self) -> Result<(), Lost> {
-        while let Ok(packet) = self.acks.try_recv() {
-            packet::acknowledge(packet, &mut self.output);
-        }
+        self.take_acks();
         packet::disconnect(&mut self.output);
         let sent = send(&mut self.socket, &mut self.output, &mut self.is_flushed).await;
         sent.map_err(|error| Lost::io(&error, self.protocol))
@@ -284,8 +288,14 @@ mod tests {
         bytes
     }
 
+    /// Why the connection ends, on which nothing but pings is answered.
     async fn reason(connection: &mut Connection) -> String {
-        connection.next().await.unwrap_err().reason
+        loop {
+            match connection.next().await {
+                Ok(event) => assert!(matches!(event, Event::Pong), "{event:?}"),
+                Err(lost) => return lost.reason,
+            }
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -16,7 +16,7 @@ use crate::{
 #[derive(Clone)]
 pub(crate) struct Endpoint {
     pub(crate) url: BrokerUrl,
-    pub(super) client_id: String,
+    pub(crate) client_id: String,
     login: Option<Login>,
     /// None for a connection without TLS.
     pub(super) tls: Option<Arc<ClientConfig>>,
@@ -53,6 +53,11 @@ impl Endpoint {
         }
         let login = Some(Login { username: username.to_owned(), password: Some(password) });
         Ok(Self { login, ..Self::new(settings, table, client_id)? })
+    }
+
+    /// The same under another client id.
+    pub(crate) fn with_client_id(&self, client_id: String) -> Self {
+        Self { client_id, ..self.clone() }
     }
 
     /// The user name and the password, which is read again because it may have been replaced.

@@ -1,17 +1,20 @@
 //! What the broker has not confirmed yet.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
     time::Duration,
 };
 
 use bytes::Bytes;
-use tokio::sync::oneshot;
+use tokio::{sync::oneshot, time::Instant};
 
 use super::{
     packet::{HEADER_BYTES_MAX, TOPIC_BYTES_MAX},
     suspects::{Number, Suspects},
 };
+
+/// How long a broker may take to confirm a message while the connection lasts.
+const CONFIRMATION_WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// Why a message was not published.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,6 +53,8 @@ pub(super) struct Outbox {
     waiting: BTreeSet<Number>,
     /// Sent, by the number of the packet.
     sent: HashMap<u16, Number>,
+    /// When each was sent. The first is one that is not confirmed.
+    since: VecDeque<(u16, Number, Instant)>,
     last_packet: u16,
     /// Maximum number of messages that the broker has not confirmed yet.
     in_flight_max: u16,
@@ -65,6 +70,7 @@ impl Outbox {
             unconfirmed: BTreeMap::new(),
             waiting: BTreeSet::new(),
             sent: HashMap::new(),
+            since: VecDeque::new(),
             last_packet: 0,
             in_flight_max: 0,
             packet_bytes_max: 0,
@@ -85,8 +91,21 @@ impl Outbox {
         self.next += 1;
     }
 
+    /// When a message will have been sent for too long without a confirmation. Its place is free only on another
+    /// connection: the broker may still confirm it on this one.
+    pub(super) fn overdue_at(&self) -> Option<Instant> {
+        self.since.front().map(|(_, _, since)| *since + CONFIRMATION_WAIT_MAX)
+    }
+
+    /// Takes note of a connection that was given up because of that. No message is to blame for it.
+    pub(super) fn give_up_connection(&mut self) {
+        self.sent.clear();
+        self.since.clear();
+    }
+
     /// Takes note of the end of a connection; whether it has led to anything, so that the next one may come soon.
     pub(super) fn lose_connection(&mut self) -> bool {
+        self.since.clear();
         let in_flight = self.sent.drain().map(|(_, number)| number);
         let kind = |number| Some((number, self.unconfirmed.get(&number)?.kind.as_str()));
         let in_flight: Vec<_> = in_flight.filter_map(kind).collect();
@@ -123,6 +142,7 @@ impl Outbox {
         let packet = self.free_packet();
         self.suspects.sent(number);
         self.sent.insert(packet, number);
+        self.since.push_back((packet, number, Instant::now()));
         self.unconfirmed.get(&number).map(|publication| (packet, publication))
     }
 
@@ -157,6 +177,7 @@ impl Outbox {
     /// The broker has confirmed a packet, or refused it for a reason.
     pub(super) fn confirm(&mut self, packet: u16, refusal: Option<String>) {
         let Some(number) = self.sent.remove(&packet) else { return };
+        while self.since.pop_front_if(|(packet, number, _)| self.sent.get(packet) != Some(number)).is_some() {}
         if let Some(publication) = self.unconfirmed.get(&number) {
             self.suspects.confirmed(number, &publication.kind);
         }
@@ -173,8 +194,6 @@ impl Outbox {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::VecDeque;
-
     use super::*;
 
     type Confirmed = oneshot::Receiver<Result<(), PublishError>>;
@@ -223,6 +242,33 @@ mod tests {
         assert!(third != first && outbox.next().is_none());
         assert_eq!(confirmed[1].try_recv(), Ok(Ok(())));
         assert!(confirmed[0].try_recv().is_err());
+    }
+
+    /// The places of what is never confirmed would be gone for as long as the connection lasts.
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_ends_when_a_message_is_not_confirmed_for_long() {
+        let mut outbox = Outbox::new(LONG);
+        let confirmed: Vec<_> = (0..3).map(|_| add(&mut outbox, "a")).collect();
+        outbox.start_again(u32::MAX, u16::MAX);
+        assert_eq!(outbox.overdue_at(), None);
+        let mut packets = Vec::new();
+        for _ in 0..3 {
+            packets.push(outbox.next().unwrap().0);
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+        let sent = Instant::now();
+        outbox.confirm(packets[1], None);
+        assert_eq!(outbox.overdue_at(), Some(sent + CONFIRMATION_WAIT_MAX - Duration::from_secs(3)));
+        outbox.confirm(packets[0], None);
+        assert_eq!(outbox.overdue_at(), Some(sent + CONFIRMATION_WAIT_MAX - Duration::from_secs(1)));
+        outbox.give_up_connection();
+        assert!(!outbox.lose_connection() || outbox.suspects.has_confirmed());
+        assert_eq!(outbox.overdue_at(), None);
+        // Nobody waits for the last one any more, so it is not sent again.
+        drop(confirmed);
+        outbox.start_again(u32::MAX, u16::MAX);
+        assert!(outbox.next().is_none());
+        assert_eq!(outbox.len(), 0);
     }
 
     #[tokio::test]

@@ -58,6 +58,8 @@ pub(super) enum Event {
 /// What a broker says about itself.
 #[derive(Clone, Debug)]
 pub(super) struct Connected {
+    /// Whether the broker has kept a session.
+    pub(super) has_session: bool,
     pub(super) has_shared_subscriptions: bool,
     pub(super) packet_bytes_max: u32,
     /// Maximum number of messages that it has not confirmed yet.
@@ -74,6 +76,8 @@ pub(super) struct Received {
     pub(super) packet: Option<u16>,
     /// Whether the broker sent it before.
     pub(super) is_repeated: bool,
+    /// Whether it was published at some time before the subscription.
+    pub(super) is_retained: bool,
 }
 
 impl Protocol {

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::{Instant, sleep_until},
+};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
@@ -91,12 +94,17 @@ impl Task {
     async fn serve(&mut self, connection: &mut Connection) -> Option<Lost> {
         let mut added = Vec::new();
         loop {
+            let overdue_at = self.outbox.overdue_at();
             let room = usize::from(IN_FLIGHT_MAX).saturating_sub(self.outbox.len());
             tokio::select! {
                 event = connection.next() => match event {
                     Ok(event) => self.handle(event),
                     Err(lost) => return Some(lost),
                 },
+                () = sleep_until(overdue_at.unwrap_or_else(Instant::now)), if overdue_at.is_some() => {
+                    self.outbox.give_up_connection();
+                    return Some(Lost::because("the broker does not confirm a message"));
+                }
                 count = self.publications.recv_many(&mut added, room), if room > 0 => {
                     if count == 0 {
                         return None;

@@ -9,8 +9,8 @@ use std::{
 };
 
 use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore, watch},
-    time::sleep,
+    sync::{Notify, OwnedSemaphorePermit, Semaphore, watch},
+    time::{Instant, sleep},
 };
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
@@ -20,14 +20,19 @@ use super::{
     lost::Lost,
     packet::{Event, PACKET_BYTES_MAX, Received, Role},
     protocol::Protocol,
+    repeats::Repeats,
 };
 use crate::{
     backoff::Backoff,
     delivery::{Ack, Delivery},
 };
 
-/// After how long without a message the broker has no more that it kept.
-const IDLE_TIME: Duration = Duration::from_secs(3);
+/// After how long without a message the broker is asked whether it has more that it kept.
+const IDLE_TIME: Duration = Duration::from_secs(1);
+
+/// For how long after a connection was resumed messages may be those that the broker kept meanwhile. It does not say
+/// which of them are.
+const LATE_TIME: Duration = Duration::from_secs(10);
 
 /// What to receive.
 pub(crate) struct Subscription {
@@ -41,6 +46,8 @@ pub(crate) struct Subscription {
     pub(crate) keeps_session: bool,
     /// Whether MQTT 5 is tried before 3.1.1.
     pub(crate) tries_mqtt5: bool,
+    /// Whether retained messages are dropped: they say what was wanted at some time, and would come on each connection.
+    pub(crate) drops_retained: bool,
     /// Is called whenever the broker has granted the subscription, before its first message comes. Where it is set, no
     /// message is dropped when there are too many: what the broker has dropped meanwhile can be had in another way.
     pub(crate) on_granted: Option<Box<dyn Fn() + Send + Sync>>,
@@ -58,6 +65,8 @@ pub(crate) struct Group {
 pub(crate) enum Membership {
     /// A share, where the broker can.
     Shared,
+    /// A share, and nothing where the broker cannot.
+    SharedOnly,
     /// All of them.
     Alone,
     /// No new ones, only what the broker has kept.
@@ -67,9 +76,15 @@ pub(crate) enum Membership {
 /// A subscription that reconnects by itself.
 pub(crate) struct Subscriber {
     subscribed: watch::Receiver<bool>,
+    /// Cancelled when the broker cannot share, but has to.
+    cannot_share: CancellationToken,
     in_flight: Arc<Semaphore>,
     in_flight_max: u16,
     received: Arc<AtomicU64>,
+    /// Asks the broker to end the subscriptions once more.
+    asking: Arc<Notify>,
+    /// How often the broker has answered that they are ended.
+    answers: watch::Receiver<u64>,
     draining: CancellationToken,
     drained: CancellationToken,
     task: AbortOnDropHandle<()>,
@@ -87,20 +102,27 @@ impl Subscriber {
         let received = Arc::new(AtomicU64::new(0));
         let (subscribed_sender, subscribed) = watch::channel(false);
         let (draining, drained) = (CancellationToken::new(), CancellationToken::new());
+        let cannot_share = CancellationToken::new();
+        let (asking, (answered, answers)) = (Arc::<Notify>::default(), watch::channel(0));
         let task = Task {
             endpoint,
             subscription,
             receive,
             in_flight: in_flight.clone(),
             received: received.clone(),
+            asking: asking.clone(),
+            answered,
             subscribed: subscribed_sender,
+            cannot_share: cannot_share.clone(),
             draining: draining.clone(),
             drained: drained.clone(),
             has_shared_subscriptions: true,
             is_sharing_refused: false,
+            late_until: None,
+            repeats: Repeats::default(),
         };
         let task = AbortOnDropHandle::new(tokio::spawn(task.run()));
-        Self { subscribed, in_flight, in_flight_max, received, draining, drained, task }
+        Self { subscribed, cannot_share, in_flight, in_flight_max, received, asking, answers, draining, drained, task }
     }
 
     /// Whether the broker has granted the subscription, now and as it changes.
@@ -108,16 +130,32 @@ impl Subscriber {
         self.subscribed.clone()
     }
 
-    /// Waits until a connected subscriber has received nothing for a while, and has nothing in progress.
+    /// Waits until the broker says that it cannot share messages. Only where nothing else will do.
+    pub(crate) async fn cannot_share(&self) {
+        self.cannot_share.cancelled().await;
+    }
+
+    /// Waits until a subscriber that is [`Membership::Leaving`] has everything that the broker kept, and nothing in
+    /// progress.
     pub(crate) async fn idle(&self) {
         loop {
             let before = self.received.load(Ordering::Relaxed);
+            let is_same = || self.received.load(Ordering::Relaxed) == before;
             sleep(IDLE_TIME).await;
             let is_busy = self.in_flight.available_permits() < usize::from(self.in_flight_max);
-            if *self.subscribed.borrow() && !is_busy && self.received.load(Ordering::Relaxed) == before {
+            // A slow broker sends what it still has before the answer, behind the last acknowledgement.
+            if *self.subscribed.borrow() && !is_busy && is_same() && self.has_answered().await && is_same() {
                 return;
             }
         }
+    }
+
+    /// Waits until the broker has answered; false if the connection's task has ended.
+    async fn has_answered(&self) -> bool {
+        let mut answers = self.answers.clone();
+        answers.mark_unchanged();
+        self.asking.notify_one();
+        answers.changed().await.is_ok()
     }
 
     /// Accepts no more messages, waits until those in progress are acknowledged or given up, and disconnects.
@@ -137,11 +175,17 @@ struct Task<F> {
     receive: F,
     in_flight: Arc<Semaphore>,
     received: Arc<AtomicU64>,
+    asking: Arc<Notify>,
+    answered: watch::Sender<u64>,
     subscribed: watch::Sender<bool>,
+    cannot_share: CancellationToken,
     draining: CancellationToken,
     drained: CancellationToken,
     has_shared_subscriptions: bool,
     is_sharing_refused: bool,
+    /// Until when messages may be late.
+    late_until: Option<Instant>,
+    repeats: Repeats,
 }
 
 impl<F: Fn(Delivery)> Task<F> {
@@ -182,6 +226,10 @@ impl<F: Fn(Delivery)> Task<F> {
         loop {
             let event = tokio::select! {
                 event = connection.next() => event,
+                () = self.asking.notified() => match self.subscribe(connection) {
+                    Ok(()) => continue,
+                    Err(lost) => Err(lost),
+                },
                 () = self.drained.cancelled() => return None,
             };
             let handled = match event {
@@ -197,6 +245,10 @@ impl<F: Fn(Delivery)> Task<F> {
     async fn handle(&mut self, event: Event, connection: &mut Connection) -> Result<(), Lost> {
         match event {
             Event::Connected(broker) => {
+                self.late_until = broker.has_session.then(|| Instant::now() + LATE_TIME);
+                if !broker.has_session {
+                    self.repeats.forget();
+                }
                 self.has_shared_subscriptions = broker.has_shared_subscriptions && !self.is_sharing_refused;
                 self.subscribe(connection)?;
             }
@@ -208,9 +260,13 @@ impl<F: Fn(Delivery)> Task<F> {
                 self.subscribed.send_replace(true);
             }
             Event::Subscribed { refusal: Some(reason) } => return self.refused(&reason),
-            Event::Unsubscribed if self.is_leaving() => _ = self.subscribed.send_replace(true),
+            Event::Unsubscribed if self.is_leaving() => {
+                self.subscribed.send_replace(true);
+                self.answered.send_modify(|answers| *answers += 1);
+            }
             Event::Received(received) => self.receive(received, connection).await?,
-            Event::Unsubscribed | Event::Confirmed { .. } | Event::Pong => {}
+            Event::Pong => self.repeats.answered(),
+            Event::Unsubscribed | Event::Confirmed { .. } => {}
         }
         Ok(())
     }
@@ -222,8 +278,12 @@ impl<F: Fn(Delivery)> Task<F> {
             if self.is_leaving() {
                 return connection.unsubscribe(&[filters.as_slice(), &shared].concat());
             }
-            let wants_share = group.membership == Membership::Shared;
+            let wants_share = matches!(group.membership, Membership::Shared | Membership::SharedOnly);
             let is_shared = wants_share && self.has_shared_subscriptions;
+            if group.membership == Membership::SharedOnly && !is_shared {
+                self.cannot_share.cancel();
+                return connection.unsubscribe(&[filters.as_slice(), &shared].concat());
+            }
             if wants_share && !is_shared {
                 tracing::warn!(
                     broker = %self.endpoint.url,
@@ -257,13 +317,20 @@ impl<F: Fn(Delivery)> Task<F> {
         Err(Lost::because(format!("the subscription was refused: {reason}")))
     }
 
+    /// Whether repetitions are told: where the broker shares. Others may repeat messages under other numbers.
+    fn tells_repeats(&self) -> bool {
+        let is_shared = |group: Group| group.membership == Membership::SharedOnly;
+        self.has_shared_subscriptions && self.subscription.group.is_some_and(is_shared)
+    }
+
     /// Hands a message on. When too many are in progress, it waits, and so does whatever the broker sends next.
-    async fn receive(&self, received: Received, connection: &mut Connection) -> Result<(), Lost> {
+    async fn receive(&mut self, received: Received, connection: &mut Connection) -> Result<(), Lost> {
         self.received.fetch_add(1, Ordering::Relaxed);
-        let Received { topic, payload, packet, is_repeated } = received;
+        let Received { topic, payload, packet, is_repeated, is_retained } = received;
         if self.draining.is_cancelled() {
             return Ok(());
         }
+        let is_late = is_repeated || self.late_until.is_some_and(|until| Instant::now() < until);
         let Some(permit) = self.permit(packet, connection).await? else {
             crate::metrics::dropped("too many in progress");
             return Ok(());
@@ -275,13 +342,24 @@ impl<F: Fn(Delivery)> Task<F> {
             }
         };
         let ack = Ack::new(acknowledge, permit);
-        if payload.len() <= PACKET_BYTES_MAX as usize {
-            (self.receive)(Delivery { topic, payload, is_repeated, ack });
-            return Ok(());
+        if is_retained && self.subscription.drops_retained {
+            tracing::warn!(topic, "dropped a retained message: publish it without the retain flag");
+            crate::metrics::dropped("retained");
+            return connection.write_until(ack.acknowledge()).await;
         }
-        tracing::error!(topic, bytes = payload.len(), "dropped a message that is too large");
-        crate::metrics::dropped("too large");
-        connection.write_until(ack.acknowledge()).await
+        if payload.len() > PACKET_BYTES_MAX as usize {
+            tracing::error!(topic, bytes = payload.len(), "dropped a message that is too large");
+            crate::metrics::dropped("too large");
+            return connection.write_until(ack.acknowledge()).await;
+        }
+        let ack = match packet {
+            Some(packet) if self.tells_repeats() => {
+                ack.settling(self.repeats.note(packet, is_repeated, &topic, &payload))
+            }
+            _ => ack,
+        };
+        (self.receive)(Delivery { topic, payload, is_repeated, is_late, ack });
+        Ok(())
     }
 
     /// A place among the messages in progress; none for a message that does not wait for one.

@@ -171,6 +171,7 @@ impl Parts<'_> {
             in_flight_max: self.settings.in_flight_max.max(1),
             keeps_session: true,
             tries_mqtt5: true,
+            drops_retained: false,
             on_granted: None,
         };
         receive(commands, subscription, device(prefix.clone()), move |delivery| {
@@ -211,6 +212,7 @@ pub(super) fn subscription(settings: &ThingsStackSettings, filter: String) -> Su
         in_flight_max: settings.in_flight_max.max(1),
         keeps_session: false,
         tries_mqtt5: false,
+        drops_retained: false,
         on_granted: None,
     }
 }

@@ -158,7 +158,8 @@ impl CatchUp {
         };
         let topic = Topic { application: &self.application.uid, device, rest: "up" };
         let ack = Ack::new(async {}, permit);
-        Delivery { topic: topic.to_string(), payload: uplink.get().to_owned().into(), is_repeated: true, ack }
+        let payload = uplink.get().to_owned().into();
+        Delivery { topic: topic.to_string(), payload, is_repeated: true, is_late: true, ack }
     }
 }
 

@@ -49,7 +49,7 @@ struct Request {
 
 impl Downlinks {
     /// Queues downlinks, or says why not; then acknowledges the message.
-    pub(super) async fn handle(&self, Delivery { topic, payload, is_repeated, ack }: Delivery) {
+    pub(super) async fn handle(&self, Delivery { topic, payload, is_repeated, ack, .. }: Delivery) {
         let parsed = Topic::parse(&topic, &self.applications.prefix);
         let Some((topic, operation)) = parsed.and_then(|topic| Some((topic, operation(topic)?))) else {
             // The filter lets no other topic through.

@@ -133,20 +133,33 @@ impl ThingsStackNetwork {
         let operation = if downlink.replaces_others { QueueOperation::Replace } else { QueueOperation::Push };
         let id = downlink.id.clone();
         let body = send::request(downlink).map_err(|error| NetworkRefusal::new(Kind::Internal, error))?;
+        let (mut webhook, mut is_webhook_gone, mut is_device_gone) = (self.webhooks.get(application), false, false);
         loop {
-            let (device, is_listed) =
-                self.devices.id(application, (app_eui, dev_eui)).await.map_err(|error| not_sent(API, &error))?;
+            let (device, is_listed) = match self.devices.id(application, (app_eui, dev_eui)).await {
+                Ok(found) => found,
+                Err(error) if is_device_gone && is_of_key(&error) => return Err(unknown()),
+                Err(error) => return Err(not_sent(API, &error)),
+            };
             let device = device.ok_or_else(unknown)?;
-            let webhook = self.webhooks.get(application);
             let (key, target) = (application.key.current(), (application.id(), webhook.as_deref(), &*device));
             match self.api.queue_downlinks(&key, target, operation, body.clone()).await {
-                Ok(()) => return Ok(id),
-                // It was deleted, or the device was.
-                Err(error) if error.kind() == Kind::NotFound && webhook.is_some() => self.webhooks.forget(application),
+                Ok(()) => {
+                    if is_webhook_gone {
+                        self.webhooks.forget(application);
+                    }
+                    return Ok(id);
+                }
                 // It may have another id since it was last heard.
                 Err(error) if error.kind() == Kind::NotFound && !is_listed => {
                     self.devices.forget(application, dev_eui).await;
+                    is_device_gone = true;
                 }
+                // The webhook was deleted, or the device was.
+                Err(error) if error.kind() == Kind::NotFound && webhook.is_some() => {
+                    (webhook, is_webhook_gone) = (None, true);
+                }
+                // The key is for the webhook only, so nobody says which of them it was.
+                Err(error) if is_webhook_gone && is_of_key(&error) => return Err(unknown()),
                 Err(error) => return Err(refusal(API, &error)),
             }
         }
@@ -177,6 +190,11 @@ impl Network for ThingsStackNetwork {
             self.positions.save();
         })
     }
+}
+
+/// Whether the API key does not allow something.
+fn is_of_key(error: &client::Error) -> bool {
+    matches!(error.kind(), Kind::Denied | Kind::Unauthenticated)
 }
 
 /// What is done with each message. Reports about downlinks may have to wait, and uplinks do not wait for them.

@@ -10,6 +10,7 @@ mod downlinks;
 mod events;
 mod harness;
 mod losses;
+mod retained;
 mod shadow;
 mod stream;
 mod things_stack;

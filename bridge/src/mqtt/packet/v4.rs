@@ -69,6 +69,7 @@ fn event(packet: Packet) -> Result<Option<Event>, Lost> {
             packet: (message.qos != QoS::AtMostOnce).then_some(message.pkid),
             payload: message.payload,
             is_repeated: message.dup,
+            is_retained: message.retain,
         }),
         Packet::PubAck(response) => Event::Confirmed { packet: response.pkid, refusal: None },
         Packet::PingResp => Event::Pong,
@@ -76,11 +77,12 @@ fn event(packet: Packet) -> Result<Option<Event>, Lost> {
     }))
 }
 
-fn connected(ConnAck { code, .. }: &ConnAck) -> Result<Connected, Lost> {
+fn connected(ConnAck { code, session_present }: &ConnAck) -> Result<Connected, Lost> {
     if *code != ConnectReturnCode::Success {
         return Err(Lost::refused(&format!("{code:?}"), false));
     }
     Ok(Connected {
+        has_session: *session_present,
         has_shared_subscriptions: false,
         packet_bytes_max: PACKET_BYTES_MAX,
         in_flight_max: u16::MAX,

@@ -79,6 +79,7 @@ fn event(packet: Packet) -> Result<Option<Event>, Lost> {
             packet: (message.qos != QoS::AtMostOnce).then_some(message.pkid),
             payload: message.payload,
             is_repeated: message.dup,
+            is_retained: message.retain,
         }),
         Packet::PubAck(response) => Event::Confirmed { packet: response.pkid, refusal: refusal(&response) },
         Packet::PingResp(_) => Event::Pong,
@@ -89,7 +90,7 @@ fn event(packet: Packet) -> Result<Option<Event>, Lost> {
     }))
 }
 
-fn connected(ConnAck { code, properties, .. }: ConnAck) -> Result<Connected, Lost> {
+fn connected(ConnAck { code, properties, session_present }: ConnAck) -> Result<Connected, Lost> {
     use ConnectReturnCode as Code;
     if code != Code::Success {
         let is_version_refused = matches!(code, Code::UnsupportedProtocolVersion | Code::RefusedProtocolVersion);
@@ -99,6 +100,7 @@ fn connected(ConnAck { code, properties, .. }: ConnAck) -> Result<Connected, Los
     // A broker that wants no keep-alive may be pinged all the same.
     let keep_alive_s = said.and_then(|said| said.server_keep_alive).filter(|seconds| *seconds > 0);
     Ok(Connected {
+        has_session: session_present,
         has_shared_subscriptions: said.and_then(|said| said.shared_subscription_available) != Some(0),
         packet_bytes_max: said.and_then(|said| said.max_packet_size).unwrap_or(PROTOCOL_PACKET_BYTES_MAX),
         in_flight_max: said.and_then(|said| said.receive_max).unwrap_or(u16::MAX),

@@ -1,0 +1,29 @@
+//! What the processes that receive know of each other: who takes part, and whose turn it is where a broker does not
+//! divide messages among them.
+
+use futures::future::BoxFuture;
+
+/// Gives each of several processes the right to receive, one at a time, where they cannot share.
+pub trait Turns: Send + Sync {
+    /// Lets the others know that this process shares with them under a client id of its own. Ends only when it is
+    /// dropped, and the others know for some time.
+    fn take_part<'a>(&'a self, client_id: &'a str) -> BoxFuture<'a, ()>;
+
+    /// This process no longer shares. Returns whether others do; an error if that cannot be found out.
+    fn leave<'a>(&'a self, client_id: &'a str) -> BoxFuture<'a, Result<bool, String>>;
+
+    /// Takes the right; none if another process has it, an error if that cannot be found out.
+    fn take(&self) -> BoxFuture<'_, Result<Option<Box<dyn Turn>>, String>>;
+}
+
+/// The right to receive.
+pub trait Turn: Send + Sync {
+    /// The client id that all of the processes use in turns, so that the broker keeps one session for them.
+    fn client_id(&self) -> &str;
+
+    /// Waits until another process may have the right.
+    fn lost(&self) -> BoxFuture<'_, ()>;
+
+    /// Leaves the right to others.
+    fn release(self: Box<Self>) -> BoxFuture<'static, ()>;
+}
