@@ -6,6 +6,7 @@ mod chirpstack;
 mod clock;
 mod failing_store;
 pub mod figures;
+mod kafka;
 pub mod load;
 mod mosquitto;
 mod mqtt_client;
@@ -30,14 +31,15 @@ pub use self::{
     },
     clock::ManualClock,
     failing_store::FailingStore,
+    kafka::KafkaMock,
     mosquitto::Mosquitto,
     mqtt_client::{MqttClient, MqttMessage},
     packages::{Node, Python},
     proxy::Proxy,
-    rabbitmq::RabbitMqtt,
+    rabbitmq::{RABBITMQ_MESSAGE_BYTES_MAX, RabbitMq},
     random::{CountingRandom, FixedRandom},
     recording_store::RecordingStore,
-    redis::{RedisProcess, encode as redis_command},
+    redis::{RedisCluster, RedisProcess, RedisSentinels, encode as redis_command},
     schemathesis::Schemathesis,
     small_disk::SmallDisk,
     things_stack::{THINGS_STACK_APPLICATION, THINGS_STACK_KEY, ThingsStackApi, things_stack_uplink},

@@ -101,7 +101,8 @@ impl Load {
     }
 }
 
-async fn response(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> u16 {
+/// Reads a response that has a length, and returns its status.
+pub async fn response(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> u16 {
     buffer.clear();
     loop {
         assert_ne!(stream.read_buf(buffer).await.unwrap(), 0, "the service closed a connection");

@@ -1,6 +1,7 @@
 //! Packages from PyPI and npm, for scripts that test Airlock from outside.
 
 use std::{
+    ffi::OsStr,
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -9,6 +10,11 @@ use std::{
 
 /// The file that lists the packages of a directory, written once all of them are installed.
 const INSTALLED: &str = "installed";
+
+/// How many seconds a program may take to install packages. A registry may accept a connection and then say nothing.
+const INSTALL_SECONDS: &str = "180";
+/// How often installing is tried.
+const ATTEMPTS: usize = 3;
 
 /// A Python virtual environment with packages from PyPI.
 #[derive(Clone, Debug)]
@@ -28,8 +34,8 @@ impl Python {
         let python = Self { dir: dir.to_owned() };
         let install = || {
             let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-            succeeds(Command::new("python3").args(["-m", "venv"]).arg(dir))
-                && succeeds(Command::new(python.program("python")).args(pip).args(packages))
+            succeeds(bounded("python3").args(["-m", "venv"]).arg(dir))
+                && succeeds(bounded(python.program("python")).args(pip).args(packages))
         };
         is_installed(dir, packages, "python3-venv", install).then_some(python)
     }
@@ -50,8 +56,7 @@ impl Python {
 impl Node {
     /// Installs packages into `dir` unless they are there; none when that fails and the test is skipped.
     pub fn install(dir: &Path, packages: &[&str]) -> Option<Self> {
-        let install =
-            || succeeds(Command::new("npm").args(["install", "--silent", "--prefix"]).arg(dir).args(packages));
+        let install = || succeeds(bounded("npm").args(["install", "--silent", "--prefix"]).arg(dir).args(packages));
         is_installed(dir, packages, "nodejs and npm", install).then(|| Self { dir: dir.to_owned() })
     }
 
@@ -72,13 +77,20 @@ fn is_installed(dir: &Path, packages: &[&str], needs: &str, install: impl Fn() -
         return true;
     }
     fs::create_dir_all(dir).unwrap();
-    if install() {
+    if (0..ATTEMPTS).any(|_| install()) {
         fs::write(list, packages).unwrap();
         return true;
     }
     let missing = format!("{} cannot be installed", packages.replace('\n', ", "));
     crate::skip(&missing, &format!("install {needs}, and let it reach its registry"));
     false
+}
+
+/// A program that is ended after `INSTALL_SECONDS`.
+fn bounded(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["--kill-after=5", INSTALL_SECONDS]).arg(program);
+    command
 }
 
 fn succeeds(command: &mut Command) -> bool {

@@ -1,7 +1,10 @@
 //! A Redis server that runs as long as its test.
 
+mod cluster;
+mod sentinels;
+
 use std::{
-    io::{BufRead, BufReader, Read, Write},
+    io::{self, BufRead, BufReader, Read, Write},
     net::{TcpListener, TcpStream},
     path::Path,
     process::{Child, Command, Stdio},
@@ -11,24 +14,28 @@ use std::{
 
 use tempfile::TempDir;
 
+pub use self::{cluster::RedisCluster, sentinels::RedisSentinels};
 use crate::Certificates;
 
 /// How many ports are tried; another process may take the chosen one first.
 const TRIES_MAX: usize = 5;
-/// How often a cluster is asked whether it is ready.
+/// How often a server is asked whether it is ready, and how many times.
 const POLL_EVERY: Duration = Duration::from_millis(10);
+const POLLS_MAX: usize = 6000;
 
 /// A Redis server; it ends when this is dropped.
 pub struct RedisProcess {
     child: Child,
     port: u16,
     dir: TempDir,
+    /// What it was started with, beside what every server is.
+    options: Vec<String>,
 }
 
 impl RedisProcess {
     /// Starts a single server; none when the program is missing and the test is skipped.
     pub fn start() -> Option<Self> {
-        Self::start_as(false)
+        Self::start_with(&[])
     }
 
     /// Starts a single server that also listens with TLS, where it wants client certificates; with the URL for TLS.
@@ -37,25 +44,21 @@ impl RedisProcess {
             return None;
         }
         let file = |name: &str| certificates.path(name).display().to_string();
+        let (authority, certificate, key) = (file("ca.pem"), file("server.pem"), file("server.key"));
         let try_start = |_| {
-            let (port, tls_port, dir) = (free_port(), free_port(), tempfile::tempdir().unwrap());
-            let mut command = command(port, dir.path(), false);
-            command.args(["--tls-port", &tls_port.to_string(), "--tls-auth-clients", "yes"]);
-            command.args(["--tls-ca-cert-file", &file("ca.pem")]);
-            command.args(["--tls-cert-file", &file("server.pem"), "--tls-key-file", &file("server.key")]);
-            Some((Self { child: wait_until_ready(command)?, port, dir }, format!("rediss://127.0.0.1:{tls_port}")))
+            let tls_port = free_port();
+            let listen = ["--tls-port", &tls_port.to_string(), "--tls-auth-clients", "yes"];
+            let files = ["--tls-ca-cert-file", &authority, "--tls-cert-file", &certificate, "--tls-key-file", &key];
+            Some((Self::try_start(&[&listen[..], &files].concat())?, format!("rediss://127.0.0.1:{tls_port}")))
         };
         Some((0..TRIES_MAX).find_map(try_start).expect("redis-server did not start"))
     }
 
     /// Starts a cluster of one node that owns every slot; none when the test is skipped.
-    #[expect(clippy::disallowed_methods, reason = "a Redis cluster does not announce that it is ready")]
     pub fn start_cluster() -> Option<Self> {
-        let server = Self::start_as(true)?;
+        let server = Self::start_with(&["--cluster-enabled", "yes"])?;
         server.command("CLUSTER ADDSLOTSRANGE 0 16383");
-        while !server.command("CLUSTER INFO").contains("cluster_state:ok") {
-            thread::sleep(POLL_EVERY);
-        }
+        wait(|| server.command("CLUSTER INFO").contains("cluster_state:ok"));
         Some(server)
     }
 
@@ -72,23 +75,19 @@ impl RedisProcess {
 
     /// Starts the stopped server again, with the data that it had.
     pub fn start_again(&mut self) {
-        self.child = serve(self.port, self.dir.path(), false).expect("redis-server did not start again");
+        self.child = serve(self.port, self.dir.path(), &self.options).expect("redis-server did not start again");
     }
 
     /// Restarts the server, and returns while it is still loading its data, which takes some seconds.
-    #[expect(clippy::disallowed_methods, reason = "Redis announces neither a rewritten file nor that it is loading")]
     pub fn restart_loading(&mut self) {
         self.command("EVAL \"for i=1,3000 do redis.call('SET','filler:'..i,'') end\" 0");
         self.command("BGREWRITEAOF");
-        while !self.command("INFO persistence").contains("aof_rewrite_in_progress:0") {
-            thread::sleep(POLL_EVERY);
-        }
+        wait(|| self.command("INFO persistence").contains("aof_rewrite_in_progress:0"));
         self.stop();
         let slowly = ["--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024"];
-        self.child = command(self.port, self.dir.path(), false).args(slowly).stdout(Stdio::null()).spawn().unwrap();
-        while !self.is_loading() {
-            thread::sleep(POLL_EVERY);
-        }
+        self.child =
+            command(self.port, self.dir.path(), &self.options).args(slowly).stdout(Stdio::null()).spawn().unwrap();
+        wait(|| self.is_loading());
     }
 
     fn is_loading(&self) -> bool {
@@ -123,12 +122,9 @@ impl RedisProcess {
     }
 
     /// Takes a slot from a cluster, which then refuses everything.
-    #[expect(clippy::disallowed_methods, reason = "a Redis cluster does not announce that it is down")]
     pub fn break_cluster(&self) {
         self.command("CLUSTER DELSLOTS 0");
-        while !self.command("CLUSTER INFO").contains("cluster_state:fail") {
-            thread::sleep(POLL_EVERY);
-        }
+        wait(|| self.command("CLUSTER INFO").contains("cluster_state:fail"));
     }
 
     /// Gives the slot back; the cluster works a little later.
@@ -147,20 +143,22 @@ impl RedisProcess {
         assert!(self.command("CONFIG SET maxmemory 0").starts_with("+OK"));
     }
 
-    fn start_as(cluster: bool) -> Option<Self> {
+    /// Starts a server with options of the command line.
+    fn start_with(options: &[&str]) -> Option<Self> {
         if !is_installed() {
             return None;
         }
-        Some((0..TRIES_MAX).find_map(|_| Self::try_start(cluster)).expect("redis-server did not start"))
+        Some((0..TRIES_MAX).find_map(|_| Self::try_start(options)).expect("redis-server did not start"))
     }
 
-    fn try_start(cluster: bool) -> Option<Self> {
+    fn try_start(options: &[&str]) -> Option<Self> {
         let port = free_port();
         // The bus of a cluster listens 10000 above.
-        let port = if cluster && port > 55_000 { port - 20_000 } else { port };
+        let port = if port > 55_000 { port - 20_000 } else { port };
         let dir = tempfile::tempdir().unwrap();
-        let child = serve(port, dir.path(), cluster)?;
-        Some(Self { child, port, dir })
+        let options: Vec<String> = options.iter().map(ToString::to_string).collect();
+        let child = serve(port, dir.path(), &options)?;
+        Some(Self { child, port, dir, options })
     }
 
     /// Sends a command whose arguments may be any bytes, and returns what arrives first of the response.
@@ -189,16 +187,26 @@ impl RedisProcess {
         self.send(format!("{command}\r\n").as_bytes())
     }
 
+    /// Whether the server has become a primary. On the way, it closes connections.
+    fn is_primary(&self) -> bool {
+        let answer = self.try_request(b"ROLE\r\n").unwrap_or_default();
+        String::from_utf8_lossy(&answer).contains("master")
+    }
+
     fn send(&self, request: &[u8]) -> String {
         String::from_utf8_lossy(&self.request(request)).into_owned()
     }
 
     fn request(&self, request: &[u8]) -> Vec<u8> {
-        let mut connection = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        connection.write_all(request).unwrap();
+        self.try_request(request).unwrap()
+    }
+
+    fn try_request(&self, request: &[u8]) -> io::Result<Vec<u8>> {
+        let mut connection = TcpStream::connect(("127.0.0.1", self.port))?;
+        connection.write_all(request)?;
         let mut response = [0; 4096];
-        let length = connection.read(&mut response).unwrap();
-        response[..length].to_vec()
+        let length = connection.read(&mut response)?;
+        Ok(response[..length].to_vec())
     }
 
     fn signal(&self, signal: &str) {
@@ -212,6 +220,18 @@ fn is_installed() -> bool {
         crate::skip("redis-server is missing", "install it, on Debian by `apt-get install redis-server`");
     }
     is_installed
+}
+
+/// Asks until it is ready.
+#[expect(clippy::disallowed_methods, reason = "a Redis does not announce what it, or its cluster, has come to")]
+fn wait(is_ready: impl Fn() -> bool) {
+    for _ in 0..POLLS_MAX {
+        if is_ready() {
+            return;
+        }
+        thread::sleep(POLL_EVERY);
+    }
+    panic!("Redis is still not ready");
 }
 
 fn free_port() -> u16 {
@@ -234,26 +254,24 @@ pub fn encode(arguments: &[&[u8]]) -> Vec<u8> {
 }
 
 /// None when the server ended before it was ready, as it does when its port is taken.
-fn serve(port: u16, dir: &Path, cluster: bool) -> Option<Child> {
-    wait_until_ready(command(port, dir, cluster))
+fn serve(port: u16, dir: &Path, options: &[String]) -> Option<Child> {
+    wait_for_line(command(port, dir, options), "Ready to accept connections")
 }
 
-fn wait_until_ready(mut command: Command) -> Option<Child> {
+/// None when the program ended before it wrote such a line.
+fn wait_for_line(mut command: Command, text: &str) -> Option<Child> {
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let ready = lines.map_while(Result::ok).any(|line| line.contains("Ready to accept connections"));
+    let ready = lines.map_while(Result::ok).any(|line| line.contains(text));
     ready.then_some(child)
 }
 
-fn command(port: u16, dir: &Path, cluster: bool) -> Command {
+fn command(port: u16, dir: &Path, options: &[String]) -> Command {
     let mut command = Command::new("redis-server");
     command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""]);
     // It writes before it answers, and killing it leaves the kernel's buffers intact.
     command.args(["--appendonly", "yes", "--appendfsync", "no"]);
-    if cluster {
-        command.args(["--cluster-enabled", "yes"]);
-    }
-    command.arg("--dir").arg(dir);
+    command.args(options).arg("--dir").arg(dir);
     command
 }
 

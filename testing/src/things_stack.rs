@@ -45,6 +45,7 @@ struct Contents {
     pages_before_refusal: u32,
     downlinks: VecDeque<(String, Value)>,
     downlink_refusals: VecDeque<u16>,
+    refuses_device_lists: bool,
     key: Option<String>,
     accepts_any_key: bool,
     /// Applications whose keys may not read the device repository.
@@ -126,6 +127,11 @@ impl ThingsStackApi {
         self.lock().downlink_refusals.extend(statuses);
     }
 
+    /// Lets no key list devices.
+    pub fn refuse_device_lists(&self) {
+        self.lock().refuses_device_lists = true;
+    }
+
     /// The oldest call that queued downlinks and was not returned yet: its path behind the application, and its body.
     pub fn next_downlink(&self) -> Option<(String, Value)> {
         self.lock().downlinks.pop_front()
@@ -202,6 +208,10 @@ fn unauthenticated() -> Response {
     refusal(StatusCode::UNAUTHORIZED, "error:pkg/auth/rights:unauthenticated (API key not found)")
 }
 
+fn without_rights() -> Response {
+    refusal(StatusCode::FORBIDDEN, "error:pkg/auth/rights:insufficient_application_rights (no rights)")
+}
+
 fn refusal(status: StatusCode, message: &str) -> Response {
     (status, Json(json!({"code": 5, "message": message, "details": []}))).into_response()
 }
@@ -233,6 +243,9 @@ async fn devices(
     headers: HeaderMap,
 ) -> Response {
     let Some(contents) = authorize(&state, &headers) else { return unauthenticated() };
+    if contents.refuses_device_lists {
+        return without_rights();
+    }
     let is_first = query.get("page").is_none_or(|page| page == "1");
     let known = contents.devices.iter().filter(|(key, _)| is_first && key.starts_with(&format!("{app}/")));
     let devices: Vec<&Value> = known.map(|(_, device)| device).collect();
@@ -246,7 +259,7 @@ async fn formatter(
 ) -> Response {
     let Some(contents) = authorize(&state, &headers) else { return unauthenticated() };
     if contents.without_repository.contains(&app) {
-        return refusal(StatusCode::FORBIDDEN, "error:pkg/auth/rights:insufficient_application_rights (no rights)");
+        return without_rights();
     }
     found(contents.repository.get(&format!("{b}/{m}/{f}/{band}/{d}/{r}")))
 }
