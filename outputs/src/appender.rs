@@ -28,8 +28,8 @@ const ALL_WAITING_MAX: usize = 50_000;
 /// How many messages, and how many bytes of them, are stored with one commit.
 const COMMIT_MESSAGES_MAX: usize = 32;
 const COMMIT_BYTES_MAX: usize = 256 << 10;
-/// A message that is larger is dropped.
-pub(crate) const MESSAGE_BYTES_MAX: usize = 256 << 10;
+/// Maximum size of the body of a message. One that is larger is dropped.
+pub const MESSAGE_BYTES_MAX: usize = 256 << 10;
 /// How often a commit is repeated while others change the same queues or webhooks.
 const ATTEMPTS_MAX: usize = 20;
 /// How many applications are known to be in the index.

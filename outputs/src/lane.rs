@@ -3,9 +3,12 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use futures::{StreamExt, poll, stream};
-use server::status::ErrorChain;
+use server::{
+    lease::{Lease, Leases},
+    status::ErrorChain,
+};
 use store::Key;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use types::{Clock, Random};
 
@@ -13,9 +16,8 @@ use crate::{
     Error,
     destination::{Destination, WEBHOOK},
     destinations::Destinations,
-    lease::{Lease, Leases},
     message::{DROPPED, DeadLetter, Message, Outgoing},
-    metrics::{self, Fate},
+    metrics::{self, Fate, QueueLength},
     queue::{Queued, Queues, Settled},
     sender::{SendError, Sender},
 };
@@ -34,6 +36,9 @@ const PAUSE_MAX: Duration = Duration::from_secs(60);
 const ASKED_PAUSE_MAX: Duration = Duration::from_secs(300);
 /// How often it is looked whether another process still delivers.
 const LEASE_PAUSE: Duration = Duration::from_millis(500);
+
+/// How often the queue of a receiver is counted that is not ready.
+const COUNT_INTERVAL: Duration = Duration::from_secs(10);
 
 /// What every lane works with.
 pub(crate) struct LaneContext {
@@ -93,7 +98,7 @@ impl Lane {
     }
 
     async fn try_run(&mut self) -> Result<End, Error> {
-        let Some(lease) = self.context.leases.take(&self.destination).await? else {
+        let Some(lease) = self.context.leases.take(self.destination.lease()?).await? else {
             let is_empty = self.context.queues.is_empty(&self.destination).await?;
             return Ok(if is_empty { End::Empty } else { End::Lost });
         };
@@ -103,8 +108,13 @@ impl Lane {
     }
 
     async fn deliver(&mut self, lease: &Lease) -> Result<End, Error> {
+        let mut length = QueueLength::of(&self.destination);
         while !self.context.stop.is_cancelled() {
             let queued = self.context.queues.first(&self.destination, ROUND_MESSAGES).await?;
+            length.set(match queued.len() {
+                ROUND_MESSAGES => self.context.queues.len(&self.destination).await?,
+                fewer => fewer,
+            });
             if queued.is_empty() {
                 return Ok(End::Empty);
             }
@@ -115,9 +125,9 @@ impl Lane {
             };
             let mut ready = sender.ready();
             if poll!(&mut ready).is_pending() {
-                // It may take long: until then, nothing is kept in memory.
+                // It may take long: until then, nothing is kept in memory. The queue grows, so it is counted again.
                 drop(queued);
-                self.context.stop.run_until_cancelled(ready).await;
+                self.context.stop.run_until_cancelled(timeout(COUNT_INTERVAL, ready)).await;
                 continue;
             }
             drop(ready);

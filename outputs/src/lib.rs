@@ -5,9 +5,9 @@ mod appender;
 mod destination;
 mod destinations;
 mod error;
+mod kafka;
 mod lane;
 mod lanes;
-mod lease;
 mod link;
 mod message;
 mod metrics;
@@ -23,9 +23,11 @@ mod webhooks;
 
 pub use self::{
     amqp::AmqpSettings,
+    appender::MESSAGE_BYTES_MAX,
     error::Error,
+    kafka::{KafkaCompression, KafkaMechanism, KafkaSettings},
     message::{DeadLetter, Message},
-    operator::OperatorOutputs,
+    operator::{OperatorOutputs, OperatorSettings},
     outputs::{Environment, Outputs, Stored},
     redis::RedisSettings,
     settings::Settings,

@@ -8,12 +8,24 @@ use crate::{
     Error, Settings,
     amqp::{AmqpSender, AmqpSettings},
     destination::Destination,
+    kafka::{self, KafkaSettings},
     message::{DROPPED, EVENTS, Message},
     redis::{RedisSender, RedisSettings},
     sender::Sender,
 };
 
 const NAME_BYTES_MAX: usize = 36;
+
+/// The settings of each kind.
+#[derive(Clone, Copy, Default)]
+pub struct OperatorSettings<'a> {
+    /// AMQP brokers.
+    pub amqp: &'a [AmqpSettings],
+    /// Redis servers.
+    pub redis: &'a [RedisSettings],
+    /// Kafka clusters.
+    pub kafka: &'a [KafkaSettings],
+}
 
 /// The outputs that the operator has configured.
 #[derive(Default)]
@@ -33,8 +45,7 @@ pub(crate) struct OperatorOutput {
 impl OperatorOutputs {
     /// Checks the settings, and connects in the background.
     pub fn start(
-        amqp: &[AmqpSettings],
-        redis: &[RedisSettings],
+        OperatorSettings { amqp, redis, kafka }: OperatorSettings<'_>,
         delivery: &Settings,
         random: &Arc<dyn Random>,
     ) -> Result<Self, Error> {
@@ -50,6 +61,12 @@ impl OperatorOutputs {
             outputs.check("redis", name, events)?;
             let sender = RedisSender::start(settings, delivery, random.clone())?;
             outputs.add("redis", name, (applications, events), Arc::new(sender));
+        }
+        for settings in kafka {
+            let KafkaSettings { name, applications, events, .. } = settings;
+            outputs.check("kafka", name, events)?;
+            let sender = kafka::start(settings, delivery, random.clone())?;
+            outputs.add("kafka", name, (applications, events), sender);
         }
         Ok(outputs)
     }

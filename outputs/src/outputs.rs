@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use server::seal::SealingKeys;
+use server::{lease::Leases, seal::SealingKeys};
 use store::Store;
 use tokio::{
     sync::oneshot,
@@ -21,7 +21,6 @@ use crate::{
     destinations::Destinations,
     lane::LaneContext,
     lanes::Lanes,
-    lease::Leases,
     message::Message,
     metrics,
     operator::OperatorOutputs,
@@ -88,7 +87,7 @@ impl Outputs {
         let process = u64::from_be_bytes(random.array());
         let client = Arc::new(WebhookClient::new(settings, clock.clone())?);
         let stored = Arc::new(StoredWebhooks::new(store.clone(), keys, random.clone(), client));
-        let queues = Arc::new(Queues::new(store.clone(), clock.clone(), settings, process));
+        let queues = Arc::new(Queues::new(store.clone(), clock.clone(), settings, is_shared, process));
         let destinations = Arc::new(Destinations::new(stored.clone(), operator, is_shared));
         let process = format!("{process:016x}");
         let leases = Leases { store: store.clone(), clock: clock.clone(), is_shared, process };

@@ -1,11 +1,10 @@
 //! The queues of destinations in the store: bounded, in order, and beside them the dead letters.
 
+mod ids;
+
 use std::{
     num::NonZeroUsize,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use lru::LruCache;
@@ -13,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use store::{Batch, Commit, Entry, Key, Store, Version};
 use types::{AppId, Clock};
 
+use self::ids::Ids;
 use crate::{
     Error, Settings,
     destination::{self, Destination, last_level},
@@ -37,9 +37,9 @@ pub(crate) struct Queues {
     clock: Arc<dyn Clock>,
     queue_max: usize,
     dead_letters_max: usize,
-    /// Tells this process's messages from those of others.
-    process: String,
-    last_number: AtomicU64,
+    /// Whether other processes add messages to the same queues.
+    is_shared: bool,
+    ids: Ids,
     /// At least as many messages as the queues have, except for what other processes add.
     counts: Mutex<LruCache<Destination, usize>>,
 }
@@ -78,24 +78,27 @@ impl Queued {
 }
 
 impl Queues {
-    pub(crate) fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, settings: &Settings, process: u64) -> Self {
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        settings: &Settings,
+        is_shared: bool,
+        process: u64,
+    ) -> Self {
         Self {
             store,
             clock,
             queue_max: settings.queue_messages_max.max(1),
             dead_letters_max: settings.dead_letters_max,
-            process: format!("{process:016x}"),
-            last_number: AtomicU64::new(0),
+            is_shared,
+            ids: Ids::new(process),
             counts: Mutex::new(LruCache::new(COUNTS)),
         }
     }
 
     /// A name for a message, greater than those that this process used before.
     pub(crate) fn next_id(&self) -> String {
-        let now = self.now_ms() << 20;
-        let next = |last: u64| Some(now.max(last + 1));
-        let last = self.last_number.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).unwrap_or_default();
-        format!("{:016x}-{}", now.max(last + 1), self.process)
+        self.ids.next(self.now_ms())
     }
 
     /// Adds messages to the queue of a destination; drops the oldest if it is full. The batch fails if others change
@@ -106,17 +109,37 @@ impl Queues {
         destination: &Destination,
         messages: &[&Message],
     ) -> Result<(Batch, Growth), Error> {
+        let known = self.counts().get(destination).copied();
+        if self.is_shared || known.is_none() {
+            self.begin_after(destination).await?;
+        }
         for message in messages {
             let key = destination.queued(&self.next_id())?;
             batch = batch.put_until(key, serde_json::to_vec(message)?, self.now_ms() + EXPIRY_MS);
         }
-        let known = self.counts().get(destination).copied();
         let mut growth = Growth { destination: destination.clone(), messages: messages.len(), dropped: 0 };
         match known {
             Some(known) if known + messages.len() <= self.queue_max => growth.messages += known,
             _ => batch = self.make_room(batch, &mut growth).await?,
         }
         Ok((batch, growth))
+    }
+
+    /// Has the next ids follow all that wait: whoever stored those may have had a clock that was ahead. What others add
+    /// at the same moment may come before or after.
+    async fn begin_after(&self, destination: &Destination) -> Result<(), Error> {
+        let queue = destination.queue()?;
+        for _ in 0..ATTEMPTS_MAX {
+            let next = destination.queued(&self.next_id())?;
+            if self.store.list(&queue, Some(&next), 1).await?.is_empty() {
+                break;
+            }
+            let last = self.len(destination).await?.saturating_sub(1);
+            if let Some(last) = self.store.page(&queue, last, 1).await?.entries.first() {
+                self.ids.follow(last_level(&last.key));
+            }
+        }
+        Ok(())
     }
 
     async fn make_room(&self, mut batch: Batch, growth: &mut Growth) -> Result<Batch, Error> {
@@ -152,6 +175,10 @@ impl Queues {
         entries.sort_by_key(|entry| entry.version);
         let queued = |Entry { key, value, .. }: Entry| Ok(Queued { key, message: serde_json::from_slice(&value)? });
         entries.into_iter().map(queued).collect()
+    }
+
+    pub(crate) async fn len(&self, destination: &Destination) -> Result<usize, Error> {
+        Ok(self.store.page(&destination.queue()?, 0, 1).await?.total)
     }
 
     pub(crate) async fn is_empty(&self, destination: &Destination) -> Result<bool, Error> {

@@ -3,6 +3,7 @@
 mod advice;
 mod connection;
 mod sender;
+mod sentinels;
 mod settings;
 
 pub(crate) use self::sender::RedisSender;

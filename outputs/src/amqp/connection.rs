@@ -10,13 +10,12 @@ use amqprs::{
     tls::TlsAdaptor,
 };
 use async_trait::async_trait;
-use client::{ClientIdentity, Trust};
 use server::secret_file::SecretFile;
 use tokio::{
     sync::{Mutex, Semaphore},
     time::timeout,
 };
-use tokio_rustls::{TlsConnector, rustls::ClientConfig};
+use tokio_rustls::TlsConnector;
 use types::Secret;
 
 use super::{
@@ -31,7 +30,7 @@ use crate::{
     Error,
     link::{Connector, LinkError},
     message::Outgoing,
-    setting_files::{check_tls, read},
+    setting_files::{check_tls, client_tls},
 };
 
 /// After two of them without a sign of life, the connection is given up.
@@ -40,6 +39,7 @@ const HEARTBEAT_S: u16 = 10;
 const UNCONFIRMED_MAX: usize = 128;
 /// How long the broker may owe answers before the connection is made again.
 const STALL_MAX: Duration = Duration::from_secs(300);
+const PLAIN: (&str, &str) = ("url", "must start with amqps:// where certificates are set");
 const DEFAULT_PASSWORD: &str = "guest";
 
 /// A broker with an exchange, and how to log in there.
@@ -75,11 +75,11 @@ impl AmqpServer {
         let refused = |name: &str, reason: &str| Error::setting("amqp", &settings.name, name, reason);
         let url = AmqpUrl::parse(&settings.url).map_err(|reason| refused("url", reason))?;
         let files = [&settings.ca_certificate, &settings.certificate, &settings.key];
-        check_tls(url.is_tls, "amqps://", files).map_err(|(name, reason)| refused(name, &reason))?;
+        check_tls(url.is_tls, PLAIN, files).map_err(|(name, reason)| refused(name, reason))?;
         if settings.exchange.len() > 255 {
             return Err(refused("exchange", "must have at most 255 bytes"));
         }
-        let tls = if url.is_tls { Some(Arc::new(tls(settings)?).into()) } else { None };
+        let tls = if url.is_tls { Some(Arc::new(client_tls(files)?).into()) } else { None };
         let password = settings.password_file.as_deref().map(SecretFile::open).transpose()?;
         let AmqpSettings { username, exchange, declare_exchange, mandatory, .. } = settings.clone();
         Ok(Self { url, username, password, tls, exchange, declare_exchange, mandatory })
@@ -187,18 +187,4 @@ impl AmqpConnection {
     pub(super) async fn settled(&self) {
         self.confirms.stalled(false).await;
     }
-}
-
-fn tls(settings: &AmqpSettings) -> Result<ClientConfig, Error> {
-    let trust = match &settings.ca_certificate {
-        Some(path) => Trust::Certificate(read(path)?),
-        None => Trust::System,
-    };
-    Ok(match (&settings.certificate, &settings.key) {
-        (Some(certificate), Some(key)) => {
-            let (certificate_pem, key_pem) = (read(certificate)?, Secret::new(read(key)?));
-            trust.tls_with_identity(&ClientIdentity { certificate_pem, key_pem })
-        }
-        _ => trust.tls(),
-    }?)
 }

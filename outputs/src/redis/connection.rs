@@ -4,13 +4,14 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use redis::{
-    AsyncConnectionConfig, Client, ClientTlsConfig, Cmd, ConnectionInfo, IntoConnectionInfo, RedisError, RedisResult,
-    TlsCertificates, aio::MultiplexedConnection, cluster::ClusterClient, cluster_async::ClusterConnection, cmd,
+    AsyncConnectionConfig, Client, ClientTlsConfig, Cmd, ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo,
+    RedisError, RedisResult, TlsCertificates, aio::MultiplexedConnection, cluster::ClusterClient,
+    cluster_async::ClusterConnection, cmd,
 };
 use server::secret_file::SecretFile;
 use tokio::{sync::Notify, time::timeout};
 
-use super::{advice, settings::RedisSettings};
+use super::{advice, sentinels::primary, settings::RedisSettings};
 use crate::{
     Error,
     link::{Connector, LinkError},
@@ -19,6 +20,7 @@ use crate::{
 
 const URL: &str = "must be like redis://host:6379, or rediss:// for TLS";
 const TLS: &str = "rediss://";
+const PLAIN: (&str, &str) = ("url", "must start with rediss:// where certificates are set");
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often a server that gets no entries is asked whether it is there.
 const IDLE: Duration = Duration::from_secs(5);
@@ -26,6 +28,8 @@ const IDLE: Duration = Duration::from_secs(5);
 /// A server, or one node of a cluster, and how to log in there.
 pub(super) struct RedisServer {
     info: ConnectionInfo,
+    /// They name the server; none if its address is known.
+    sentinels: Vec<Client>,
     password: Option<SecretFile>,
     /// None without TLS.
     certificates: Option<TlsCertificates>,
@@ -38,6 +42,8 @@ pub(super) struct RedisConnection {
     kind: Kind,
     /// Told when something failed.
     failed: Arc<Notify>,
+    /// Whether the server may become a replica.
+    has_sentinels: bool,
 }
 
 #[derive(Clone)]
@@ -50,27 +56,24 @@ impl RedisServer {
     /// Reads the files that the settings name.
     pub(super) fn new(settings: &RedisSettings, response_timeout: Duration) -> Result<Self, Error> {
         let refused = |name: &str, reason: &str| Error::setting("redis", &settings.name, name, reason);
-        let url = settings.url.trim_end_matches('/');
-        if url.contains('@') {
-            return Err(refused("url", "must not contain a password: set `username` and `password_file`"));
-        }
-        let is_tls = url.starts_with(TLS);
-        if !is_tls && !url.starts_with("redis://") {
-            return Err(refused("url", URL));
-        }
+        let is_tls = settings.url.starts_with(TLS);
         let files = [&settings.ca_certificate, &settings.certificate, &settings.key];
-        check_tls(is_tls, TLS, files).map_err(|(name, reason)| refused(name, &reason))?;
-        let info = url.into_connection_info().map_err(|_| refused("url", URL))?;
+        check_tls(is_tls, PLAIN, files).map_err(|(name, reason)| refused(name, reason))?;
+        let info = address(&settings.url).map_err(|reason| refused("url", reason))?;
         let mut login = info.redis_settings().clone();
         if let Some(username) = settings.username.as_deref() {
             login = login.set_username(username);
         }
         let password = settings.password_file.as_deref().map(SecretFile::open).transpose()?;
         let certificates = if is_tls { Some(certificates(settings)?) } else { None };
-        let server = Self { info: info.set_redis_settings(login), password, certificates, response_timeout };
+        let sentinels = settings.sentinels.iter().map(|url| {
+            let info = address(url).map_err(|reason| refused("sentinels", reason))?;
+            client(info, certificates.as_ref()).map_err(|_| refused("sentinels", URL))
+        });
+        let sentinels = sentinels.collect::<Result<_, _>>()?;
+        let server = Self { info: info.set_redis_settings(login), sentinels, password, certificates, response_timeout };
         // It connects to nothing yet.
-        server
-            .client()
+        client(server.info(), server.certificates.as_ref())
             .map_err(|error| refused("ca_certificate", &format!("or `certificate` is not valid: {error}")))?;
         Ok(server)
     }
@@ -83,18 +86,20 @@ impl RedisServer {
         info.set_redis_settings(login)
     }
 
-    fn client(&self) -> RedisResult<Client> {
-        match &self.certificates {
-            Some(certificates) => Client::build_with_tls(self.info(), certificates.clone()),
-            None => Client::open(self.info()),
-        }
-    }
-
     async fn open(&self) -> RedisResult<Kind> {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT_TIMEOUT))
             .set_response_timeout(Some(self.response_timeout));
-        let mut single = self.client()?.get_multiplexed_async_connection_with_config(&config).await?;
+        let mut info = self.info();
+        if !self.sentinels.is_empty() {
+            let address = primary(&self.sentinels, &info, &config).await?;
+            info = info.set_addr(address);
+        }
+        let client = client(info, self.certificates.as_ref())?;
+        let mut single = client.get_multiplexed_async_connection_with_config(&config).await?;
+        if !self.sentinels.is_empty() {
+            return is_primary(&mut single).await.map(|()| Kind::Single(single));
+        }
         let description: String = cmd("INFO").arg("cluster").query_async(&mut single).await?;
         if !description.contains("cluster_enabled:1") {
             return Ok(Kind::Single(single));
@@ -115,14 +120,14 @@ impl Connector for RedisServer {
 
     async fn connect(&self) -> Result<RedisConnection, LinkError> {
         let kind = self.open().await.map_err(|error| advice::lost(&error))?;
-        Ok(RedisConnection { kind, failed: Arc::default() })
+        Ok(RedisConnection { kind, failed: Arc::default(), has_sentinels: !self.sentinels.is_empty() })
     }
 
     async fn lost(&self, mut connection: RedisConnection) -> LinkError {
         loop {
             // Neither outcome says whether the server is there.
             _ = timeout(IDLE, connection.failed.clone().notified()).await;
-            if let Err(error) = connection.query(&cmd("PING")).await {
+            if let Err(error) = connection.check().await {
                 return advice::lost(&error);
             }
         }
@@ -130,6 +135,14 @@ impl Connector for RedisServer {
 }
 
 impl RedisConnection {
+    /// Fails if no entries can be added.
+    async fn check(&mut self) -> RedisResult<()> {
+        match &mut self.kind {
+            Kind::Single(connection) if self.has_sentinels => is_primary(connection).await,
+            _ => self.query(&cmd("PING")).await,
+        }
+    }
+
     async fn query(&mut self, command: &Cmd) -> RedisResult<()> {
         match &mut self.kind {
             Kind::Single(connection) => command.query_async(connection).await,
@@ -144,6 +157,37 @@ impl RedisConnection {
             self.failed.notify_one();
         }
         result
+    }
+}
+
+/// Parses a URL without a login.
+fn address(url: &str) -> Result<ConnectionInfo, &'static str> {
+    let url = url.trim_end_matches('/');
+    if url.contains('@') {
+        return Err("must not contain a password: set `username` and `password_file`");
+    }
+    if !url.starts_with(TLS) && !url.starts_with("redis://") {
+        return Err(URL);
+    }
+    url.into_connection_info().map_err(|_| URL)
+}
+
+/// It connects to nothing yet.
+fn client(info: ConnectionInfo, certificates: Option<&TlsCertificates>) -> RedisResult<Client> {
+    match certificates {
+        Some(certificates) if matches!(info.addr(), ConnectionAddr::TcpTls { .. }) => {
+            Client::build_with_tls(info, certificates.clone())
+        }
+        _ => Client::open(info),
+    }
+}
+
+/// Fails where the server is a replica: what sentinels say may be wrong for a moment.
+async fn is_primary(connection: &mut MultiplexedConnection) -> RedisResult<()> {
+    let description: String = cmd("INFO").arg("replication").query_async(connection).await?;
+    match description.contains("role:master") {
+        true => Ok(()),
+        false => Err((ErrorKind::Io, "the server is not the primary yet, or no longer").into()),
     }
 }
 

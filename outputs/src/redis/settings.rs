@@ -14,6 +14,9 @@ pub struct RedisSettings {
     pub name: String,
     /// URL of the server, or of a node of a cluster: `redis://host:6379`, or `rediss://host:6379` for TLS.
     pub url: String,
+    /// Addresses of the sentinels that watch over the server, such as `redis://host:26379`. The host of `url` is then
+    /// the name by which they know the primary, as in `redis://mymaster`.
+    pub sentinels: Vec<String>,
     /// User name, if the server wants one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub username: Option<String>,
@@ -45,6 +48,7 @@ impl Default for RedisSettings {
         Self {
             name: "main".to_owned(),
             url: "redis://127.0.0.1:6379".to_owned(),
+            sentinels: Vec::new(),
             username: None,
             password_file: None,
             ca_certificate: None,

@@ -6,13 +6,10 @@ mod refusals;
 
 use outputs::{AmqpSettings, Settings};
 use serde_json::json;
-use testing::Certificates;
+use testing::{Certificates, RabbitMq};
 
 use self::consumer::Consumer;
-use crate::{
-    harness::{app_id, in_order, publish, publish_numbers, start, store},
-    rabbitmq::RabbitMq,
-};
+use crate::harness::{app_id, in_order, publish, publish_numbers, start, store};
 
 /// Settings of an output to an exchange of its own.
 fn settings(rabbitmq: &RabbitMq, exchange: &str) -> AmqpSettings {
@@ -23,7 +20,7 @@ fn settings(rabbitmq: &RabbitMq, exchange: &str) -> AmqpSettings {
 #[tokio::test]
 async fn a_broker_gets_messages_as_it_should() {
     let certificates = Certificates::create();
-    let Some(rabbitmq) = RabbitMq::start(&certificates) else { return };
+    let Some(rabbitmq) = RabbitMq::start_amqp(&certificates) else { return };
     messages_have_the_form_of_v2(&rabbitmq).await;
     only_what_is_wanted_is_sent_and_in_order(&rabbitmq).await;
     certificates_are_checked(&rabbitmq, &certificates).await;

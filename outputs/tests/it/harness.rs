@@ -6,7 +6,9 @@ use std::{
     time::Duration,
 };
 
-use outputs::{AmqpSettings, Environment, Message, OperatorOutputs, Outputs, RedisSettings, Settings};
+use outputs::{
+    AmqpSettings, Environment, Message, OperatorOutputs, OperatorSettings, Outputs, RedisSettings, Settings,
+};
 use serde_json::{Value, json};
 use server::{
     seal::{KeyOwner, SealingKeys},
@@ -31,15 +33,31 @@ pub fn store() -> Arc<dyn Store> {
 
 /// Starts outputs with these settings.
 pub fn start(store: &Arc<dyn Store>, amqp: &[AmqpSettings], redis: &[RedisSettings], settings: &Settings) -> Outputs {
+    start_with(store, OperatorSettings { amqp, redis, kafka: &[] }, settings)
+}
+
+/// The same with outputs of every kind.
+pub fn start_with(store: &Arc<dyn Store>, operator: OperatorSettings<'_>, settings: &Settings) -> Outputs {
+    start_as(store, false, Arc::new(SystemClock), operator, settings)
+}
+
+/// The same with a clock of its own, and perhaps with other processes on the store.
+pub fn start_as(
+    store: &Arc<dyn Store>,
+    is_shared: bool,
+    clock: Arc<dyn Clock>,
+    operator: OperatorSettings<'_>,
+    settings: &Settings,
+) -> Outputs {
     server::system::install_crypto();
     let random: Arc<dyn Random> = Arc::new(OsRandom);
     let environment = Environment {
         store: store.clone(),
-        is_shared: false,
-        clock: Arc::new(SystemClock),
+        is_shared,
+        clock,
         random: random.clone(),
         keys: SealingKeys::new(KeyOwner::Handler, &[7; 32]).unwrap(),
-        operator: OperatorOutputs::start(amqp, redis, settings, &random).unwrap(),
+        operator: OperatorOutputs::start(operator, settings, &random).unwrap(),
     };
     Outputs::start(settings, environment).unwrap()
 }

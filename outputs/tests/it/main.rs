@@ -4,7 +4,9 @@
 extern crate airlock_outputs as outputs;
 
 mod amqp;
+mod clocks;
 mod harness;
-mod rabbitmq;
+#[cfg(feature = "kafka")]
+mod kafka;
 mod redis;
 mod settings;

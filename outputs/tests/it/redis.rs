@@ -1,11 +1,11 @@
 //! Redis Streams: what a real Redis gets, whatever happens to it.
 
-use std::io::Write;
+use std::{io::Write, time::Duration};
 
 use outputs::{RedisSettings, Settings};
 use redis::{Connection, cmd};
 use serde_json::{Value, json};
-use testing::{Certificates, RedisProcess};
+use testing::{Certificates, RedisProcess, RedisSentinels};
 use tokio::time::timeout;
 
 use crate::harness::{Log, WAIT_MAX, app_id, in_order, publish, publish_numbers, start, store};
@@ -109,6 +109,42 @@ async fn a_cluster_gets_entries_wherever_their_streams_are() {
         assert_eq!(number(&entries[0]), 7);
     }
     outputs.stop().await;
+}
+
+#[tokio::test]
+async fn entries_follow_the_primary() {
+    let Some(mut redis) = RedisSentinels::start(1) else { return };
+    let settings = RedisSettings { url: redis.primary_url(), sentinels: redis.urls(), ..RedisSettings::default() };
+    let outputs = start(&store(), &[], &[settings], &Settings::default());
+    publish_numbers(&outputs, &app_id("my-app"), "dev-1", 0..10).await;
+    let mut arrived = Vec::new();
+    while !arrived.contains(&9) {
+        arrived = numbers_at_primary(&redis).await;
+    }
+    redis.kill_primary();
+    publish_numbers(&outputs, &app_id("my-app"), "dev-1", 10..20).await;
+    let waiting = async {
+        while !arrived.contains(&19) {
+            arrived = numbers_at_primary(&redis).await;
+        }
+    };
+    timeout(WAIT_MAX, waiting).await.expect("what waits goes to the server that took over");
+    outputs.stop().await;
+}
+
+/// What the server has that the sentinels name; nothing while it cannot be asked.
+async fn numbers_at_primary(redis: &RedisSentinels) -> Vec<u64> {
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let ask = || {
+        let mut sentinels = redis::Client::open(redis.urls()[0].as_str())?.get_connection()?;
+        let name = redis.primary_url().replace("redis://", "");
+        let (host, port): (String, u16) =
+            cmd("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(name.trim_end_matches('/')).query(&mut sentinels)?;
+        let mut primary = redis::Client::open((host, port))?.get_connection()?;
+        cmd("XRANGE").arg("airlock:my-app").arg("-").arg("+").query(&mut primary)
+    };
+    let entries: redis::RedisResult<Vec<(String, Vec<String>)>> = ask();
+    entries.unwrap_or_default().iter().map(|(_, entry)| number(entry)).collect()
 }
 
 #[tokio::test]

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
-use outputs::{AmqpSettings, OperatorOutputs, RedisSettings, Settings};
+use outputs::{AmqpSettings, KafkaSettings, OperatorOutputs, OperatorSettings, RedisSettings, Settings};
 use server::system::OsRandom;
 use types::Random;
 
 fn refusal(amqp: &[AmqpSettings], redis: &[RedisSettings]) -> String {
+    refusal_of(OperatorSettings { amqp, redis, kafka: &[] })
+}
+
+fn refusal_of(settings: OperatorSettings<'_>) -> String {
     let random: Arc<dyn Random> = Arc::new(OsRandom);
-    let started = OperatorOutputs::start(amqp, redis, &Settings::default(), &random);
+    let started = OperatorOutputs::start(settings, &Settings::default(), &random);
     started.err().expect("it is refused").to_string()
 }
 
@@ -44,4 +48,32 @@ async fn what_cannot_work_is_refused() {
         assert!(refusal.contains(expected) && !refusal.contains("hush"), "{refusal}");
     }
     assert!(refusal(&[amqp(), amqp()], &[]).contains("is used twice"));
+}
+
+fn kafka_refusal(settings: KafkaSettings) -> String {
+    refusal_of(OperatorSettings { kafka: &[settings], ..OperatorSettings::default() })
+}
+
+#[tokio::test]
+#[cfg(feature = "kafka")]
+async fn what_cannot_work_with_kafka_is_refused() {
+    let kafka = KafkaSettings::default;
+    for (settings, expected) in [
+        (KafkaSettings { brokers: Vec::new(), ..kafka() }, "`output.kafka.brokers`"),
+        (KafkaSettings { brokers: vec!["host".to_owned()], ..kafka() }, "like host:9092"),
+        (KafkaSettings { brokers: vec!["me:hush@host:9092".to_owned()], ..kafka() }, "like host:9092"),
+        (KafkaSettings { topic: "a/b".to_owned(), ..kafka() }, "`output.kafka.topic`"),
+        (KafkaSettings { username: Some("me".to_owned()), ..kafka() }, "together with `password_file`"),
+        (KafkaSettings { ca_certificate: Some("ca.pem".into()), ..kafka() }, "`output.kafka.tls`"),
+    ] {
+        let refusal = kafka_refusal(settings);
+        assert!(refusal.contains(expected) && !refusal.contains("hush"), "{refusal}");
+    }
+}
+
+#[tokio::test]
+#[cfg(not(feature = "kafka"))]
+async fn a_build_without_kafka_refuses_its_settings() {
+    let refusal = kafka_refusal(KafkaSettings::default());
+    assert!(refusal.contains("`output.kafka`") && refusal.contains("--features kafka"), "{refusal}");
 }

@@ -9,9 +9,10 @@ use amqprs::{
     connection::{Connection, OpenConnectionArguments},
 };
 use serde_json::Value;
+use testing::RabbitMq;
 use tokio::{sync::mpsc::UnboundedReceiver, time::timeout};
 
-use crate::{harness::WAIT_MAX, rabbitmq::RabbitMq};
+use crate::harness::WAIT_MAX;
 
 /// A message that came.
 pub struct Received {
@@ -34,7 +35,7 @@ pub struct Consumer {
 }
 
 pub async fn connect(rabbitmq: &RabbitMq) -> (Connection, Channel) {
-    let arguments = OpenConnectionArguments::new("127.0.0.1", rabbitmq.port(), "guest", "guest");
+    let arguments = OpenConnectionArguments::new("127.0.0.1", rabbitmq.address().port(), "guest", "guest");
     let connection = Connection::open(&arguments).await.unwrap();
     let channel = connection.open_channel(None).await.unwrap();
     (connection, channel)

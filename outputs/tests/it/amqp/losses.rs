@@ -5,7 +5,7 @@ use std::time::Duration;
 use amqprs::FieldTable;
 use outputs::Settings;
 use serde_json::json;
-use testing::Certificates;
+use testing::{Certificates, RabbitMq};
 use tokio::{
     runtime::{Builder, Runtime},
     task::yield_now,
@@ -16,10 +16,7 @@ use super::{
     consumer::{Consumer, bind_queue, connect, declare_exchange},
     settings,
 };
-use crate::{
-    harness::{Log, app_id, count, in_order, publish_numbers, start, store},
-    rabbitmq::RabbitMq,
-};
+use crate::harness::{Log, app_id, count, in_order, publish_numbers, start, store};
 
 /// A process of its own, as far as a kill is concerned.
 fn process() -> Runtime {
@@ -30,7 +27,7 @@ fn process() -> Runtime {
 #[tokio::test]
 async fn what_was_accepted_survives_kills() {
     let certificates = Certificates::create();
-    let Some(mut rabbitmq) = RabbitMq::start(&certificates) else { return };
+    let Some(mut rabbitmq) = RabbitMq::start_amqp(&certificates) else { return };
     everything_arrives_in_order(&mut rabbitmq).await;
     what_waits_is_bounded_while_the_broker_is_away(&mut rabbitmq).await;
     a_broker_that_does_not_answer_gets_no_more(&rabbitmq).await;

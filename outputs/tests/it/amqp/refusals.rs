@@ -3,15 +3,13 @@
 use amqprs::{FieldTable, FieldValue};
 use outputs::{AmqpSettings, Settings};
 use serde_json::json;
+use testing::{RABBITMQ_MESSAGE_BYTES_MAX, RabbitMq};
 
 use super::{
     consumer::{Consumer, bind_queue, connect, declare_exchange, delete_exchange, take_one},
     settings,
 };
-use crate::{
-    harness::{Log, app_id, count, publish, publish_numbers, start, store},
-    rabbitmq::{MESSAGE_BYTES_MAX, RabbitMq},
-};
+use crate::harness::{Log, app_id, count, publish, publish_numbers, start, store};
 
 pub async fn all(rabbitmq: &RabbitMq) {
     what_the_broker_never_takes_becomes_a_dead_letter(rabbitmq).await;
@@ -24,7 +22,7 @@ async fn what_the_broker_never_takes_becomes_a_dead_letter(rabbitmq: &RabbitMq) 
     let mut consumer = Consumer::bind(rabbitmq, "large", "#").await;
     let (store, my_app) = (store(), app_id("my-app"));
     let outputs = start(&store, &[settings(rabbitmq, "large")], &[], &Settings::default());
-    publish(&outputs, &my_app, "dev-1", "up", json!({"n": 0, "large": "x".repeat(MESSAGE_BYTES_MAX)})).await;
+    publish(&outputs, &my_app, "dev-1", "up", json!({"n": 0, "large": "x".repeat(RABBITMQ_MESSAGE_BYTES_MAX)})).await;
     publish_numbers(&outputs, &my_app, "dev-1", 1..4).await;
     for number in 1..4 {
         assert_eq!(consumer.next().await.number(), number);

@@ -1,0 +1,177 @@
+//! One connection to a Kafka cluster.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use rskafka::{
+    BackoffConfig,
+    client::{ClientBuilder, Credentials, SaslConfig, error::Error as KafkaError, partition::Compression},
+    record::Record,
+};
+use server::secret_file::SecretFile;
+use tokio::{
+    sync::{Notify, Semaphore},
+    time::{sleep, timeout},
+};
+use tokio_rustls::rustls::ClientConfig;
+
+use super::{
+    advice,
+    producers::{Failure, Producers},
+    settings::{KafkaCompression, KafkaMechanism, KafkaSettings},
+};
+use crate::{
+    Error,
+    link::{Connector, LinkError},
+    setting_files::{check_tls, client_tls},
+};
+
+const PLAIN: (&str, &str) = ("tls", "must be true where certificates are set");
+const CLIENT_ID: &str = "airlock";
+const BROKERS: &str = "must have at least one address, each like host:9092";
+/// How often the cluster is asked for its topics. So partitions that are added are noticed, and that it is away.
+const IDLE: Duration = Duration::from_secs(30);
+/// The least time between two such questions.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How long the client tries again by itself: shorter than an attempt to connect, so that the reason is known.
+const RETRY_MAX: Duration = Duration::from_secs(3);
+/// How many records may be unconfirmed at the same time. They are in memory until they are.
+const UNCONFIRMED_MAX: usize = 256;
+
+/// A cluster, and how to log in there.
+pub(super) struct KafkaCluster {
+    brokers: Vec<String>,
+    login: Option<Login>,
+    /// None without TLS.
+    tls: Option<Arc<ClientConfig>>,
+    compression: Compression,
+    response_timeout: Duration,
+}
+
+struct Login {
+    username: String,
+    password: SecretFile,
+    mechanism: KafkaMechanism,
+}
+
+/// A connection for sending records.
+#[derive(Clone)]
+pub(super) struct KafkaConnection {
+    producers: Arc<Producers>,
+    room: Arc<Semaphore>,
+    /// Told when something failed.
+    failed: Arc<Notify>,
+}
+
+impl KafkaCluster {
+    /// Reads the files that the settings name.
+    pub(super) fn new(settings: &KafkaSettings, response_timeout: Duration) -> Result<Self, Error> {
+        let refused = |name: &str, reason: &str| Error::setting("kafka", &settings.name, name, reason);
+        if settings.brokers.is_empty() || !settings.brokers.iter().all(|broker| is_address(broker)) {
+            return Err(refused("brokers", BROKERS));
+        }
+        let files = [&settings.ca_certificate, &settings.certificate, &settings.key];
+        check_tls(settings.tls, PLAIN, files).map_err(|(name, reason)| refused(name, reason))?;
+        Ok(Self {
+            brokers: settings.brokers.clone(),
+            login: login(settings)?,
+            tls: settings.tls.then(|| client_tls(files)).transpose()?.map(Arc::new),
+            compression: compression(settings.compression),
+            response_timeout,
+        })
+    }
+    fn sasl(&self) -> Option<SaslConfig> {
+        let Login { username, password, mechanism } = self.login.as_ref()?;
+        let credentials = Credentials::new(username.clone(), password.current().expose().to_owned());
+        Some(match mechanism {
+            KafkaMechanism::Plain => SaslConfig::Plain(credentials),
+            KafkaMechanism::ScramSha256 => SaslConfig::ScramSha256(credentials),
+            KafkaMechanism::ScramSha512 => SaslConfig::ScramSha512(credentials),
+        })
+    }
+
+    async fn open(&self) -> Result<Producers, KafkaError> {
+        let mut builder = ClientBuilder::new(self.brokers.clone()).client_id(CLIENT_ID).backoff_config(BackoffConfig {
+            init_backoff: Duration::from_millis(50),
+            max_backoff: Duration::from_millis(500),
+            base: 2.0,
+            deadline: Some(RETRY_MAX),
+        });
+        if let Some(tls) = &self.tls {
+            builder = builder.tls_config(tls.clone());
+        }
+        if let Some(sasl) = self.sasl() {
+            builder = builder.sasl_config(sasl);
+        }
+        Producers::new(builder.build().await?, self.compression).await
+    }
+}
+
+#[async_trait]
+impl Connector for KafkaCluster {
+    type Connection = KafkaConnection;
+
+    async fn connect(&self) -> Result<KafkaConnection, LinkError> {
+        let producers = self.open().await.map_err(|error| advice::lost(&error))?;
+        let room = Arc::new(Semaphore::new(UNCONFIRMED_MAX));
+        Ok(KafkaConnection { producers: Arc::new(producers), room, failed: Arc::default() })
+    }
+
+    async fn lost(&self, connection: KafkaConnection) -> LinkError {
+        loop {
+            sleep(PAUSE).await;
+            // Neither outcome says whether the cluster is there.
+            _ = timeout(IDLE, connection.failed.notified()).await;
+            match timeout(self.response_timeout, connection.producers.refresh()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => return advice::lost(&error),
+                Err(_) => return LinkError::without_advice("the cluster does not answer"),
+            }
+        }
+    }
+}
+
+impl KafkaConnection {
+    /// Sends a record, and returns when all replicas that are in sync have it.
+    pub(super) async fn send(&self, topic: &str, key: &[u8], record: Record) -> Result<(), Failure> {
+        // The semaphore is never closed.
+        let _room = self.room.acquire().await;
+        let result = self.producers.send(topic, key, record).await;
+        if !matches!(result, Ok(()) | Err(Failure::TooLarge)) {
+            self.failed();
+        }
+        result
+    }
+
+    /// Has the cluster asked whether it is there, and which topics it has.
+    pub(super) fn failed(&self) {
+        self.failed.notify_one();
+    }
+}
+
+/// Whether it is like `host:9092`.
+fn is_address(text: &str) -> bool {
+    let (host, port) = text.rsplit_once(':').unwrap_or_default();
+    !host.is_empty() && !host.contains(['/', '@', ' ']) && port.parse::<u16>().is_ok()
+}
+
+fn login(settings: &KafkaSettings) -> Result<Option<Login>, Error> {
+    match (&settings.username, &settings.password_file) {
+        (Some(username), Some(file)) => {
+            let (username, password, mechanism) = (username.clone(), SecretFile::open(file)?, settings.mechanism);
+            Ok(Some(Login { username, password, mechanism }))
+        }
+        (None, None) => Ok(None),
+        _ => Err(Error::setting("kafka", &settings.name, "username", "must be set together with `password_file`")),
+    }
+}
+
+fn compression(setting: KafkaCompression) -> Compression {
+    match setting {
+        KafkaCompression::None => Compression::NoCompression,
+        KafkaCompression::Gzip => Compression::Gzip,
+        KafkaCompression::Snappy => Compression::Snappy,
+        KafkaCompression::Lz4 => Compression::Lz4,
+        KafkaCompression::Zstd => Compression::Zstd,
+    }
+}
