@@ -46,6 +46,11 @@ pub struct Account {
 }
 
 impl Account {
+    /// Whether mails are sent, and not only logged.
+    pub(crate) fn sends_mail(&self) -> bool {
+        self.settings.mail.is_some()
+    }
+
     /// Opens the service on a store. The first start creates the signing key and the configured OAuth clients.
     ///
     /// Fails if a setting is invalid, the store is unavailable, or `keys` do not match the store.

@@ -12,6 +12,7 @@ mod response;
 
 use std::sync::Arc;
 
+use mqtt::{Accepted, DownlinkRefusal, PublishedDownlink};
 use runtime::Priority;
 use server::status::ErrorChain;
 use server::usage::Usage;
@@ -28,7 +29,7 @@ use crate::{
     application::{Applications, Conversion},
     device::Devices,
     metrics,
-    output::{Event, Message, Output},
+    output::{Event, Kept, Message, Output},
     payload::{Encoded, Payload, Payloads, Run},
     status::Traffic,
 };
@@ -46,6 +47,16 @@ pub(crate) struct Scheduled {
     pub(crate) downlink: Downlink,
     /// What its encoder warned of.
     pub(crate) warnings: Vec<String>,
+}
+
+/// How a downlink came.
+pub(crate) struct Origin<'a> {
+    /// Whether it may have been published before others that wait already.
+    pub(crate) is_late: bool,
+    /// What its encoder costs is added here.
+    pub(crate) usage: &'a Usage,
+    /// Called when it is in the queue, before anything is published about it.
+    pub(crate) kept: &'a mut (dyn FnMut() + Send),
 }
 
 /// Brings downlinks from applications to the queues of their devices.
@@ -67,37 +78,59 @@ pub struct Downlinks {
 }
 
 impl Downlinks {
-    /// Schedules a downlink that was published, and publishes the outcome as an event.
-    async fn handle(&self, app_id: &AppId, dev_id: &DevId, body: &[u8]) -> Result<(), Error> {
-        let downlink = parse(body).inspect_err(|error| self.publish_error(app_id, dev_id, None, error))?;
-        // It came over MQTT, where no request is charged.
-        let scheduled = self.schedule(app_id, dev_id, &downlink, &Usage::default()).await;
-        if let Err(error) = &scheduled {
-            self.publish_error(app_id, dev_id, Some(Downlink { schedule: None, ..downlink }), error);
+    /// Schedules a downlink that was published, and publishes the outcome as an event, unless it comes again; before
+    /// that, it is `accepted` unless it has to be sent again.
+    async fn handle(&self, published: &PublishedDownlink, accepted: Accepted<'_>) -> Result<(), DownlinkRefusal> {
+        let PublishedDownlink { app_id, dev_id, body, is_late, offer } = published;
+        let mut accepted = Some(accepted);
+        let mut accept = || accepted.take().into_iter().for_each(|accepted| accepted());
+        let (result, message) = match parse(body) {
+            Ok(downlink) => {
+                // It came over MQTT, where no request is charged.
+                let origin = Origin { is_late: *is_late, usage: &Usage::default(), kept: &mut accept };
+                let scheduled = self.schedule(app_id, dev_id, &downlink, origin).await;
+                (scheduled.map(drop), Some(Downlink { schedule: None, ..downlink }))
+            }
+            Err(error) => (Err(error), None),
+        };
+        let Err(error) = result else { return Ok(()) };
+        let refused = refusal(&error);
+        if refused.comes_again(*offer) {
+            return Err(refused);
         }
-        scheduled.map(drop)
+        if refused.may_succeed_later() {
+            self.publish_error(app_id, dev_id, message, &error).forget();
+            return Err(refused);
+        }
+        accept();
+        // Nobody else will tell the application.
+        let told = self.publish_error(app_id, dev_id, message, &error).wait().await;
+        Err(told.err().map(|error| refusal(&error)).filter(|refusal| refusal.may_succeed_later()).unwrap_or(refused))
     }
 
-    /// Puts a downlink into the queue of its device. What its encoder costs is added to `usage`.
+    /// Puts a downlink into the queue of its device.
     pub(crate) async fn schedule(
         &self,
         app_id: &AppId,
         dev_id: &DevId,
         downlink: &Downlink,
-        usage: &Usage,
+        Origin { is_late, usage, kept }: Origin<'_>,
     ) -> Result<Scheduled, Error> {
         let schedule = Schedule::parse(downlink.schedule.as_deref().unwrap_or_default())?;
+        let schedule = if is_late { schedule.of_late() } else { schedule };
         parse_port(downlink.port.into())?;
         self.devices.check_exists(app_id, dev_id).await?;
         let scheduled = self.encode(app_id, downlink, usage).await?;
         self.outgoing.queues.put(app_id, dev_id, scheduled.downlink.clone(), schedule).await?;
+        kept();
         metrics::downlink_scheduled();
         let now = self.clock.now();
         self.traffic.downlink.mark(now);
         let message = Some(Downlink { schedule: None, ..downlink.clone() });
         let warnings = scheduled.warnings.clone();
         let event = DownlinkEvent { error: None, message, warnings, time: Some(now) };
-        self.publish(app_id, dev_id, Event::DownlinkScheduled(event));
+        // What was promised is that the downlink is in the queue.
+        self.publish(app_id, dev_id, Event::DownlinkScheduled(event)).forget();
         self.outgoing.added(app_id, dev_id);
         Ok(scheduled)
     }
@@ -147,7 +180,7 @@ impl Downlinks {
     }
 
     /// Tells the application why its downlink was not scheduled. Internal errors are only logged in full.
-    fn publish_error(&self, app_id: &AppId, dev_id: &DevId, message: Option<Downlink>, error: &Error) {
+    fn publish_error(&self, app_id: &AppId, dev_id: &DevId, message: Option<Downlink>, error: &Error) -> Kept {
         metrics::downlink_dropped(error.kind());
         let text = match error.kind() {
             Kind::Internal => {
@@ -158,12 +191,21 @@ impl Downlinks {
         };
         let (error, time) = (Some(text), Some(self.clock.now()));
         let event = DownlinkEvent { error, message, time, ..DownlinkEvent::default() };
-        self.publish(app_id, dev_id, Event::DownlinkError(event));
+        self.publish(app_id, dev_id, Event::DownlinkError(event))
     }
 
-    fn publish(&self, app_id: &AppId, dev_id: &DevId, event: Event) {
-        // What was promised is that the downlink is in the queue.
-        self.output.publish(Message { app_id: app_id.clone(), dev_id: dev_id.clone(), event }).forget();
+    fn publish(&self, app_id: &AppId, dev_id: &DevId, event: Event) -> Kept {
+        self.output.publish(Message { app_id: app_id.clone(), dev_id: dev_id.clone(), event })
+    }
+}
+
+/// Why a downlink is refused that could not be scheduled.
+fn refusal(error: &Error) -> DownlinkRefusal {
+    match error.kind() {
+        Kind::Conflict | Kind::Exhausted | Kind::Timeout | Kind::Unavailable => DownlinkRefusal::Unavailable,
+        Kind::Internal => DownlinkRefusal::Failed,
+        Kind::NotFound => DownlinkRefusal::UnknownDevice,
+        _ => DownlinkRefusal::Invalid,
     }
 }
 

@@ -138,6 +138,9 @@ pub enum Error {
     /// A message cannot be published now, or nobody has confirmed it.
     #[error("cannot publish the message: {0}: try again later")]
     Unpublished(String),
+    /// A message can never be published, because it is too large for a broker.
+    #[error("cannot publish the message: {0}")]
+    Unpublishable(String),
     /// A record in the store cannot be read or written.
     #[error("a record in the store cannot be read")]
     Record(#[from] serde_json::Error),
@@ -212,6 +215,7 @@ impl Kinded for Error {
             }
             Self::Store(error) if error.kind() == store::ErrorKind::Unavailable => Kind::Unavailable,
             Self::Store(error) if error.kind() == store::ErrorKind::TooLarge => Kind::TooLarge,
+            Self::Unpublishable(_) => Kind::TooLarge,
             Self::Seal(_) | Self::Store(_) | Self::FunctionsMissing(_) | Self::Record(_) | Self::Crypto(_) => {
                 Kind::Internal
             }

@@ -77,6 +77,25 @@ impl Event {
     }
 }
 
+impl Message {
+    /// What tells the application that an output cannot take this message, which has so many bytes. None if nobody
+    /// waits for it as for an uplink. It is logged.
+    pub(crate) fn too_large(&self, bytes: usize, bytes_max: usize) -> Option<Self> {
+        let Self { app_id, dev_id, event } = self;
+        tracing::warn!(
+            %app_id, %dev_id, event = event.name(), bytes, bytes_max,
+            "a message is too large for an output and was dropped: have the payload functions return less"
+        );
+        let Event::Up(_) = event else { return None };
+        let error = format!(
+            "The uplink is missing: its message has {bytes} bytes, and there may be {bytes_max}. Have the payload \
+             functions return less"
+        );
+        let event = Event::UpError(ErrorEvent { error, time: None });
+        Some(Self { app_id: app_id.clone(), dev_id: dev_id.clone(), event })
+    }
+}
+
 /// Publishes messages.
 pub trait Output: Send + Sync {
     /// Publishes a message without waiting.

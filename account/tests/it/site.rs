@@ -38,7 +38,8 @@ impl<'a> Browser<'a> {
         let mut browser = Self::new(service);
         let email = format!("{username}@example.com");
         let fields = [("username", username), ("email", &email), ("password", PASSWORD), ("password_again", PASSWORD)];
-        assert_eq!(browser.post("/register", &fields).await.place(), "/users/profile?done=registered");
+        let place = browser.post("/register", &fields).await.place();
+        assert!(place.starts_with("/users/profile?done=registered"), "{place}");
         browser
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Every operation first checks the caller's rights. Only device addresses are open to everybody.
 
+mod network_devices;
 mod webhooks;
 
 use std::{sync::Arc, time::Duration};
@@ -21,7 +22,7 @@ use crate::{
     application::{Application, Applications, Conversion, JoinKeyChange, SentApplication},
     cost::Cost,
     device::{Addresses, DEVICE_PAGE_MAX, Device, DevicePage, Devices},
-    downlink::{Downlinks, Scheduled},
+    downlink::{Downlinks, Origin, Scheduled},
     join::{Activated, ActivationRequest, JoinRequest, Joins},
     network_broker::NetworkBrokers,
     output::{Event, Message},
@@ -105,6 +106,7 @@ impl Operations {
 
     pub(crate) async fn delete_application(&self, caller: Caller, app_id: &AppId) -> Result<(), Error> {
         self.access.allow(caller.clone(), app_id, &[ApplicationRight::Delete], Purpose::Change).await?;
+        self.delete_network_devices(caller.credential.clone(), app_id).await?;
         let deleted = self.applications.delete(app_id).await;
         if matches!(deleted, Ok(()) | Err(Error::NotFound { .. })) {
             self.withdraw(caller.credential, app_id).await;
@@ -242,7 +244,8 @@ impl Operations {
         let usage = caller.usage.clone();
         self.access.allow(caller, app_id, &[ApplicationRight::MessagesDownWrite], Purpose::Read).await?;
         self.applications.check_registered(app_id).await?;
-        self.downlinks.schedule(app_id, dev_id, downlink, &usage).await
+        let origin = Origin { is_late: false, usage: &usage, kept: &mut || () };
+        self.downlinks.schedule(app_id, dev_id, downlink, origin).await
     }
 
     /// Lists the queue of a device.

@@ -49,9 +49,10 @@ impl Devices {
 }
 
 impl Sender {
-    /// What is noted after an uplink with this counter.
+    /// What is noted after an uplink with this counter; `f_cnt_down` is the next one of downlinks, if it is known.
     pub(crate) fn counters_after(&self, f_cnt_up: u32, f_cnt_down: Option<u32>, received: Timestamp) -> FrameCounters {
-        let f_cnt_down = f_cnt_down.or(self.counters.as_ref().map(|counters| counters.f_cnt_down)).unwrap_or_default();
-        FrameCounters { f_cnt_up, f_cnt_down, last_seen: received.as_nanos() }
+        let before = self.counters.clone().unwrap_or_default();
+        let f_cnt_down = f_cnt_down.unwrap_or(before.f_cnt_down);
+        FrameCounters { f_cnt_up, f_cnt_down, last_seen: received.as_nanos(), ..before }
     }
 }

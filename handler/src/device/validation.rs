@@ -28,7 +28,7 @@ impl Device {
     /// Checks all rules; [`Error::Invalid`] names the one that is broken.
     ///
     /// Impossible coordinates are allowed, as in v2.
-    pub(super) fn check(&self) -> Result<(), Error> {
+    pub fn check(&self) -> Result<(), Error> {
         // JSON cannot represent other numbers, so a record with one could never be read again.
         if !self.latitude.is_finite() || !self.longitude.is_finite() {
             return Err(Error::invalid("Location", "latitude and longitude must be finite numbers"));

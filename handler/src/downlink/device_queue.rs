@@ -22,6 +22,12 @@ pub(super) enum Schedule {
     First,
     /// At the back.
     Last,
+    /// At the back, unless the same waits already: for one that was to replace what waited when it was published.
+    ///
+    /// What waits now may be newer, and was accepted, so nothing is removed. At the front it would come before newer
+    /// ones, but several of these would be turned round, and a new one that is only taken for late would come too
+    /// early.
+    Late,
 }
 
 impl Schedule {
@@ -33,6 +39,11 @@ impl Schedule {
             "last" => Ok(Self::Last),
             _ => Err(Error::invalid("ScheduleType", "unknown: it is replace, first or last")),
         }
+    }
+
+    /// The same for a downlink that may be older than those that wait.
+    pub(super) fn of_late(self) -> Self {
+        if self == Self::Replace { Self::Late } else { self }
     }
 }
 
@@ -59,6 +70,12 @@ impl QueuedDownlink {
     /// The id for a network that lets us choose it: the same each time that the downlink is handed over.
     pub(super) fn network_id(&self) -> String {
         format!("{:016x}", self.id)
+    }
+
+    /// Whether a device could not tell them apart.
+    fn is_same(&self, other: &Self) -> bool {
+        let sent = |queued: &Self| (queued.downlink.port, queued.downlink.confirmed);
+        sent(self) == sent(other) && self.downlink.payload_raw == other.downlink.payload_raw
     }
 }
 
@@ -103,7 +120,8 @@ impl DeviceQueue {
                 self.repeat_nothing();
             }
             Schedule::First => self.put_first(downlink.clone()),
-            Schedule::Last => self.waiting.push_back(downlink.clone()),
+            Schedule::Late if self.waiting.iter().any(|waiting| waiting.is_same(downlink)) => return Ok(()),
+            Schedule::Last | Schedule::Late => self.waiting.push_back(downlink.clone()),
         }
         if let [only] = self.waiting.make_contiguous() {
             only.replaces_others |= self.taken.iter().any(|taken| taken.is_replaced);

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use mqtt::{DownlinkRefusal, DownlinkSink, PublishedDownlink};
+use mqtt::{Accepted, DownlinkRefusal, DownlinkSink, PublishedDownlink};
 use server::concurrency_limit::ConcurrencyLimit;
 use tokio::sync::Semaphore;
-use types::Kinded;
 
 use super::Downlinks;
 use crate::Error;
@@ -30,24 +29,14 @@ impl DownlinkReceiver {
 
 #[async_trait]
 impl DownlinkSink for DownlinkReceiver {
-    async fn accept(
-        &self,
-        PublishedDownlink { app_id, dev_id, body }: PublishedDownlink,
-    ) -> Result<(), DownlinkRefusal> {
-        let permit = self.limit.acquire(app_id.as_str(), self.places.available_permits());
+    async fn accept(&self, downlink: PublishedDownlink, accepted: Accepted<'_>) -> Result<(), DownlinkRefusal> {
+        let permit = self.limit.acquire(downlink.app_id.as_str(), self.places.available_permits());
         let (Some(_permit), Ok(_place)) = (permit, self.places.try_acquire()) else {
-            self.downlinks.publish_error(&app_id, &dev_id, None, &Error::DownlinksBusy);
+            if !DownlinkRefusal::Busy.comes_again(downlink.offer) {
+                self.downlinks.publish_error(&downlink.app_id, &downlink.dev_id, None, &Error::DownlinksBusy).forget();
+            }
             return Err(DownlinkRefusal::Busy);
         };
-        match self.downlinks.handle(&app_id, &dev_id, &body).await {
-            Err(error) if may_succeed_later(&error) => Err(DownlinkRefusal::Unavailable),
-            _ => Ok(()),
-        }
+        self.downlinks.handle(&downlink, accepted).await
     }
-}
-
-/// Whether the same downlink may be kept if it is sent again.
-fn may_succeed_later(error: &Error) -> bool {
-    use types::Kind::{Conflict, Exhausted, Internal, Timeout, Unavailable};
-    matches!(error.kind(), Conflict | Exhausted | Internal | Timeout | Unavailable)
 }

@@ -63,6 +63,7 @@ pub struct Progress {
 pub(super) struct Arrived {
     message: DeduplicatedUplinkMessage,
     replies: mpsc::Sender<DownlinkMessage>,
+    at: Timestamp,
     _place: OwnedSemaphorePermit,
 }
 
@@ -72,6 +73,8 @@ struct Verified {
     frame: OpenedFrame,
     metadata: Metadata,
     received: Timestamp,
+    /// When it came in here. The network server prepared the response shortly before.
+    arrived: Timestamp,
     is_retry: bool,
 }
 
@@ -93,9 +96,10 @@ impl UplinkReceiver {
             tracing::warn!(app_id = message.app_id, dev_id = message.dev_id, "dropped an uplink with malformed ids");
             return metrics::uplink_dropped(Kind::Invalid);
         };
+        let at = self.clock.now();
         // It fails only when it is closed, which it never is.
         let Ok(place) = self.progress.places.clone().acquire_owned().await else { return };
-        let (key, arrived) = ((app_id, dev_id), Arrived { message, replies, _place: place });
+        let (key, arrived) = ((app_id, dev_id), Arrived { message, replies, at, _place: place });
         if self.progress.turns.add(&key, arrived) {
             let this = self.clone();
             self.progress.tasks.spawn(async move {
@@ -112,10 +116,10 @@ impl UplinkReceiver {
         self.progress.tasks.wait().await;
     }
 
-    async fn handle(&self, app_id: &AppId, dev_id: &DevId, Arrived { mut message, replies, .. }: Arrived) {
+    async fn handle(&self, app_id: &AppId, dev_id: &DevId, Arrived { mut message, replies, at, .. }: Arrived) {
         self.traffic.uplink.mark(self.clock.now());
         let template = message.response_template.take();
-        let verified = match self.take_in(app_id, dev_id, &message).await {
+        let verified = match self.take_in(app_id, dev_id, &message, at).await {
             Ok(verified) => verified,
             Err(error) => return self.publish_error(app_id, dev_id, &error).await,
         };
@@ -132,17 +136,18 @@ impl UplinkReceiver {
         app_id: &AppId,
         dev_id: &DevId,
         message: &DeduplicatedUplinkMessage,
+        arrived: Timestamp,
     ) -> Result<Verified, Error> {
         let f_cnt = metadata::lorawan(message.protocol_metadata.as_ref()).map_or(0, |lorawan| lorawan.f_cnt);
         let frame = UplinkFrame::parse(&message.payload, f_cnt)?;
         let sender = while_unavailable(|| self.devices.sender(app_id, dev_id)).await?;
         let frame = frame.open(&SessionKeys::of(&sender.device)?)?;
         let is_retry = sender.counters.as_ref().is_some_and(|counters| counters.f_cnt_up == frame.f_cnt);
-        let received =
-            if message.server_time == 0 { self.clock.now() } else { Timestamp::from_nanos(message.server_time) };
+        let received = if message.server_time == 0 { arrived } else { Timestamp::from_nanos(message.server_time) };
         let (received_by, gateways) = (message.protocol_metadata.as_ref(), &message.gateway_metadata);
         let metadata = metadata(received_by, gateways, message.server_time, message.payload.len());
-        let verified = Verified { metadata: located(metadata, &sender.device), sender, frame, received, is_retry };
+        let metadata = located(metadata, &sender.device);
+        let verified = Verified { metadata, sender, frame, received, arrived, is_retry };
         while_unavailable(|| self.publish(&verified)).await?;
         Ok(verified)
     }
@@ -158,18 +163,23 @@ impl UplinkReceiver {
 
     /// Notes the counters, and answers the device.
     async fn respond(&self, verified: &Verified, template: Template) -> Result<(), Error> {
-        let Verified { sender, frame, received, is_retry, .. } = verified;
+        let Verified { sender, frame, received, arrived, is_retry, .. } = verified;
         let Device { app_id, dev_id, .. } = &sender.device;
-        let counters = sender.counters_after(frame.f_cnt, template.f_cnt_after(), *received);
+        let f_cnt_down = template.f_cnt();
+        let f_cnt_after = f_cnt_down.map(|f_cnt| f_cnt.wrapping_add(1));
+        let mut counters = sender.counters_after(frame.f_cnt, f_cnt_after, *received);
         while_unavailable(|| self.devices.note_counters(sender, &counters)).await?;
         if !is_retry {
             let is_acknowledged = frame.is_acknowledgement;
             while_unavailable(|| self.outgoing.end_response(app_id, dev_id, is_acknowledged)).await?;
         }
-        if template.respond(&self.outgoing, &sender.device, *is_retry).await? {
-            self.traffic.downlink.mark(self.clock.now());
+        let is_outdated = f_cnt_down.is_some_and(|f_cnt| counters.is_outdated(f_cnt, *arrived));
+        if !template.respond(&self.outgoing, &sender.device, (*is_retry, is_outdated)).await? {
+            return Ok(());
         }
-        Ok(())
+        self.traffic.downlink.mark(self.clock.now());
+        counters.note_answer(f_cnt_down.unwrap_or_default(), self.clock.now());
+        while_unavailable(|| self.devices.note_counters(sender, &counters)).await
     }
 
     /// Tells the application why its uplink is missing. Internal errors are only logged in full.
@@ -187,7 +197,7 @@ impl UplinkReceiver {
 
 impl Verified {
     fn to_frame(&self) -> Frame {
-        let Self { sender, frame, metadata, received, is_retry } = self;
+        let Self { sender, frame, metadata, received, is_retry, .. } = self;
         Frame {
             app_id: sender.device.app_id.clone(),
             dev_id: sender.device.dev_id.clone(),

@@ -33,14 +33,20 @@ struct Prepared {
 }
 
 impl Template {
-    /// The frame counter of downlinks after this response.
-    pub(super) fn f_cnt_after(&self) -> Option<u32> {
+    /// The frame counter of this response.
+    pub(super) fn f_cnt(&self) -> Option<u32> {
         let prepared = Prepared::parse(self.message.clone()?).ok()??;
-        Some(prepared.frame.f_cnt().wrapping_add(1))
+        Some(prepared.frame.f_cnt())
     }
 
     /// Sends what waits for the device, or else what the network itself has to say; returns whether anything was sent.
-    pub(super) async fn respond(self, outgoing: &Outgoing, device: &Device, is_retry: bool) -> Result<bool, Error> {
+    /// An outdated template takes no payload: what waits then goes with a later one.
+    pub(super) async fn respond(
+        self,
+        outgoing: &Outgoing,
+        device: &Device,
+        (is_retry, is_outdated): (bool, bool),
+    ) -> Result<bool, Error> {
         let Device { app_id, dev_id, .. } = device;
         let repeated = match is_retry {
             true => outgoing.repeated_response(app_id, dev_id).await?,
@@ -56,6 +62,9 @@ impl Template {
             return Ok(false);
         };
         let response = match repeated {
+            // The response that the device repeats its uplink for has just left.
+            Some(_) if is_outdated => return Ok(false),
+            None if is_outdated => None,
             Some(response) => Some(response),
             None => outgoing.next_response(app_id, dev_id).await?,
         };

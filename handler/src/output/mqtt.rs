@@ -39,9 +39,13 @@ impl Output for MqttOutput {
     fn publish(&self, message: Message) -> Kept {
         let app_id = &message.app_id;
         let wants_fields = |topic: &str| self.field_topics && self.router.has_subscribers_below(app_id, topic);
-        let publications = publications(&message, wants_fields);
-        if publications.is_empty() {
-            return Kept::at_once();
+        let mut publications = publications(&message, wants_fields);
+        let Some(whole) = publications.first() else { return Kept::at_once() };
+        if !is_small(whole) {
+            metrics::output_dropped(1);
+            let instead = message.too_large(whole.payload.len(), PACKET_BYTES_MAX);
+            let instead = instead.map(|instead| self::publications(&instead, |_| false)).unwrap_or_default();
+            publications.splice(..1, instead);
         }
         let published = self.router.publish(app_id, publications.into_iter().filter(is_small));
         if published.is_stored() { Kept::at_once() } else { Kept::when(stored(published)) }
@@ -80,11 +84,7 @@ fn write(topic: &str, event: &Event, fields: Option<&RawValue>) -> serde_json::R
     Ok(publications)
 }
 
-/// Counts a message that is too large for clients.
+/// Whether clients can take it.
 fn is_small(Publication { topic, payload }: &Publication) -> bool {
-    let is_small = topic.len() + payload.len() + HEADER_BYTES_MAX <= PACKET_BYTES_MAX;
-    if !is_small {
-        metrics::output_dropped(1);
-    }
-    is_small
+    topic.len() + payload.len() + HEADER_BYTES_MAX <= PACKET_BYTES_MAX
 }

@@ -13,12 +13,14 @@ pub struct OutputSettings {
     pub queue_messages_max: Option<usize>,
     /// Whether to publish each field of an uplink on its own topic as well.
     pub field_topics: bool,
-    /// Queues and attempts of webhooks, AMQP and Redis.
+    /// Queues and attempts of webhooks, AMQP, Redis and Kafka.
     pub delivery: outputs::Settings,
     /// AMQP brokers, each in a table `[[output.amqp]]`.
     pub amqp: Vec<outputs::AmqpSettings>,
     /// Redis servers, each in a table `[[output.redis]]`.
     pub redis: Vec<outputs::RedisSettings>,
+    /// Kafka clusters, each in a table `[[output.kafka]]`. Only in builds with the feature `kafka`.
+    pub kafka: Vec<outputs::KafkaSettings>,
 }
 
 impl Default for OutputSettings {
@@ -29,6 +31,7 @@ impl Default for OutputSettings {
             delivery: outputs::Settings::default(),
             amqp: Vec::new(),
             redis: Vec::new(),
+            kafka: Vec::new(),
         }
     }
 }

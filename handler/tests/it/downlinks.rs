@@ -1,6 +1,9 @@
 //! Downlinks that applications publish: the queues of their devices, and the events that report the outcome.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use handler::{
     Settings,
@@ -10,11 +13,11 @@ use handler::{
     output::mqtt::MqttOutput,
     payload::Payloads,
 };
-use mqtt::{DownlinkRefusal, DownlinkSink, PublishedDownlink};
+use mqtt::{DownlinkRefusal, DownlinkSink, Offer, PublishedDownlink};
 use runtime::Sources;
 use serde_json::{Value, json};
 use server::system::SystemClock;
-use store::{Key, Store, StoreClock, Tag};
+use store::{Batch, Commit, Key, Store, StoreClock, Tag};
 use testing::{FailingStore, ManualClock};
 
 use crate::{
@@ -75,10 +78,16 @@ impl Fixture {
         MqttClient::connect(self.harness.broker.address(), app_id, "+/devices/+/events/#").await
     }
 
+    /// Offers a downlink for the device of `app-one`.
+    async fn accept(&self, body: &'static [u8], offer: Offer) -> Result<(), DownlinkRefusal> {
+        let (app_id, dev_id) = (id("app-one"), "dev".parse().unwrap());
+        let downlink = PublishedDownlink { app_id, dev_id, body: body.into(), is_late: false, offer };
+        self.receiver.accept(downlink, Box::new(|| ())).await
+    }
+
     /// The queue of the device: each downlink's port, whether it is confirmed, and its bytes.
     async fn queue(&self, app_id: &str) -> Vec<(u8, bool, Vec<u8>)> {
-        let key = Key::new(&Tag::application(app_id).unwrap(), "handler/downlinks/dev").unwrap();
-        let record = self.store.get(&[key]).await.unwrap().remove(0);
+        let record = self.store.get(&[queue_key(app_id)]).await.unwrap().remove(0);
         let queue: Vec<types::Downlink> =
             record.map(|record| serde_json::from_slice(&record.value).unwrap()).unwrap_or_default();
         let shown = |downlink: types::Downlink| {
@@ -87,6 +96,10 @@ impl Fixture {
         };
         queue.into_iter().map(shown).collect()
     }
+}
+
+fn queue_key(app_id: &str) -> Key {
+    Key::new(&Tag::application(app_id).unwrap(), "handler/downlinks/dev").unwrap()
 }
 
 /// Publishes a downlink, and returns the resulting event with its topic below the application.
@@ -252,18 +265,70 @@ async fn an_event_has_the_warnings_of_the_encoder() {
 async fn accepts_a_downlink_only_when_it_is_in_the_queue_of_its_device() {
     let fixture = Fixture::new().await;
     let mut client = fixture.client("app-one").await;
+    let copies = AtomicUsize::new(0);
     let accept = |body: &'static [u8]| {
-        let downlink = PublishedDownlink { app_id: id("app-one"), dev_id: "dev".parse().unwrap(), body: body.into() };
-        fixture.receiver.accept(downlink)
+        let downlink = PublishedDownlink {
+            app_id: id("app-one"),
+            dev_id: "dev".parse().unwrap(),
+            body: body.into(),
+            is_late: false,
+            offer: Offer::Once,
+        };
+        fixture.receiver.accept(downlink, Box::new(|| _ = copies.fetch_add(1, Ordering::Relaxed)))
     };
     fixture.failing.fail_after(0);
     assert_eq!(accept(br#"{"payload_raw":"AQ=="}"#).await, Err(DownlinkRefusal::Unavailable));
+    assert_eq!(copies.load(Ordering::Relaxed), 0);
     assert_eq!(client.next().await.0, "app-one/devices/dev/events/down/errors");
     // What can never be kept has been answered with its event.
-    assert_eq!(accept(b"no JSON").await, Ok(()));
+    assert_eq!(accept(b"no JSON").await, Err(DownlinkRefusal::Invalid));
+    assert_eq!(copies.load(Ordering::Relaxed), 1);
     assert_eq!(client.next().await.0, "app-one/devices/dev/events/down/errors");
     fixture.failing.recover();
     assert_eq!(fixture.queue("app-one").await, []);
     assert_eq!(accept(br#"{"payload_raw":"AQ=="}"#).await, Ok(()));
+    assert_eq!(fixture.queue("app-one").await, [(1, false, vec![1])]);
+}
+
+#[tokio::test]
+async fn a_downlink_that_always_fails_is_reported_once() {
+    let fixture = Fixture::new().await;
+    let mut client = fixture.client("app-one").await;
+    let body = br#"{"payload_raw":"AQ==","schedule":"last"}"#;
+    fixture.failing.fail_after(0);
+    for offer in [Offer::Again, Offer::Last] {
+        assert_eq!(fixture.accept(body, offer).await, Err(DownlinkRefusal::Unavailable), "the store is away");
+    }
+    fixture.failing.recover();
+    assert_eq!(fixture.store.commit(Batch::new().put(queue_key("app-one"), "damaged")).await.unwrap(), Commit::Done);
+    for offer in [Offer::Again, Offer::Again, Offer::Last] {
+        assert_eq!(fixture.accept(body, offer).await, Err(DownlinkRefusal::Failed));
+    }
+    let (topic, event) = client.next().await;
+    assert_eq!(topic, "app-one/devices/dev/events/down/errors");
+    assert_eq!(serde_json::from_str::<Value>(&event).unwrap()["error"], "internal error");
+    assert_eq!(fixture.store.commit(Batch::new().delete(queue_key("app-one"))).await.unwrap(), Commit::Done);
+    fixture.accept(body, Offer::Once).await.unwrap();
+    assert_eq!(client.next().await.0, "app-one/devices/dev/events/down/scheduled", "it was reported twice");
+}
+
+/// Another handler held it and was killed, and accepted it again when newer ones waited.
+#[tokio::test]
+async fn a_late_downlink_replaces_nothing() {
+    let fixture = Fixture::new().await;
+    let accept = async |is_late, body: &'static str| {
+        let (app_id, dev_id) = (id("app-one"), "dev".parse().unwrap());
+        let downlink = PublishedDownlink { app_id, dev_id, body: body.into(), is_late, offer: Offer::Once };
+        fixture.receiver.accept(downlink, Box::new(|| ())).await.unwrap();
+    };
+    accept(false, r#"{"payload_raw":"Ag=="}"#).await;
+    for body in [r#"{"payload_raw":"AQ=="}"#, r#"{"payload_raw":"AQ=="}"#, r#"{"payload_raw":"Ag=="}"#] {
+        accept(true, body).await;
+        assert_eq!(fixture.queue("app-one").await, [(1, false, vec![2]), (1, false, vec![1])]);
+    }
+    accept(true, r#"{"payload_raw":"Aw==","schedule":"first"}"#).await;
+    let queue = [(1, false, vec![3]), (1, false, vec![2]), (1, false, vec![1])];
+    assert_eq!(fixture.queue("app-one").await, queue);
+    accept(false, r#"{"payload_raw":"AQ=="}"#).await;
     assert_eq!(fixture.queue("app-one").await, [(1, false, vec![1])]);
 }

@@ -8,8 +8,8 @@ use handler::{
     sealer::Sealer,
 };
 use mqtt::{
-    Authenticator, Broker, BrokerServices, BrokerSettings, DownlinkRefusal, DownlinkSink, PublishedDownlink, Refusal,
-    Router,
+    Accepted, Authenticator, Broker, BrokerServices, BrokerSettings, DownlinkRefusal, DownlinkSink, PublishedDownlink,
+    Refusal, Router,
 };
 use serde_json::json;
 use server::{
@@ -60,7 +60,7 @@ struct NoDownlinks;
 
 #[async_trait]
 impl DownlinkSink for NoDownlinks {
-    async fn accept(&self, _downlink: PublishedDownlink) -> Result<(), DownlinkRefusal> {
+    async fn accept(&self, _downlink: PublishedDownlink, _accepted: Accepted<'_>) -> Result<(), DownlinkRefusal> {
         Ok(())
     }
 }

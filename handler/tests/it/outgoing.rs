@@ -16,7 +16,7 @@ use handler::{
     payload::Payloads,
     uplink::Uplinks,
 };
-use mqtt::{DownlinkSink, PublishedDownlink};
+use mqtt::{DownlinkRefusal, DownlinkSink, Offer, PublishedDownlink};
 use server::system::SystemClock;
 use store::{Store, StoreClock};
 use testing::{FailingStore, ManualClock};
@@ -159,7 +159,9 @@ impl Fixture {
 
     async fn publish(&self, app_id: &str, dev_id: &str, body: String) {
         let dev_id = dev_id.parse().unwrap();
-        self.receiver.accept(PublishedDownlink { app_id: id(app_id), dev_id, body: body.into() }).await.unwrap();
+        let downlink =
+            PublishedDownlink { app_id: id(app_id), dev_id, body: body.into(), is_late: false, offer: Offer::Once };
+        self.receiver.accept(downlink, Box::new(|| ())).await.unwrap();
     }
 
     /// The network reports that the device of `app-one` did not acknowledge a downlink.
@@ -422,4 +424,20 @@ async fn a_network_that_hangs_holds_up_no_other() {
     other.wait_for(&[7]).await;
     hanging.permits.add_permits(1000);
     fixture.outgoing.stop().await;
+}
+
+#[tokio::test]
+async fn a_downlink_is_refused_when_the_event_about_it_is_kept() {
+    let network = TestNetwork::new(9);
+    let fixture = Fixture::start(&[("app-one", &network)]).await;
+    let accept = async |dev_id: &str, body: &'static str| {
+        let (app_id, dev_id) = (id("app-one"), dev_id.parse().unwrap());
+        let downlink = PublishedDownlink { app_id, dev_id, body: body.into(), is_late: false, offer: Offer::Once };
+        fixture.receiver.accept(downlink, Box::new(|| ())).await
+    };
+    fixture.output.fail(true);
+    assert_eq!(accept("dev", "[]").await, Err(DownlinkRefusal::Unavailable));
+    fixture.output.fail(false);
+    assert_eq!(accept("dev", "[]").await, Err(DownlinkRefusal::Invalid));
+    assert_eq!(accept("nobody", r#"{"payload_raw":"AQ=="}"#).await, Err(DownlinkRefusal::UnknownDevice));
 }

@@ -1,8 +1,17 @@
 //! The MQTT output: topics, bodies and their order.
 
-use handler::output::{Event, Output, OutputSettings, mqtt::MqttOutput};
+use std::sync::Arc;
+
+use handler::output::{Event, Message, Output, OutputSettings, mqtt::MqttOutput, queued::QueuedOutput};
+use outputs::{Environment, OperatorOutputs, OperatorSettings, Outputs, Webhook};
 use serde_json::{Value, json};
-use types::{Activation, DeviceEvent, DownlinkEvent, ErrorEvent, Timestamp};
+use server::{
+    seal::{KeyOwner, SealingKeys},
+    system::OsRandom,
+};
+use store::{Embedded, Key, Store, Tag};
+use testing::ManualClock;
+use types::{Activation, DeviceEvent, DownlinkEvent, ErrorEvent, Random, Timestamp};
 
 use crate::{
     harness::{Harness, message, uplink},
@@ -56,18 +65,50 @@ async fn publishes_events_in_order_under_their_topics() {
     assert_eq!(subscriber.next().await, ("app-one/devices/dev/up".to_owned(), expected.to_string()));
 }
 
+/// More than any output takes.
+fn large_uplink() -> Message {
+    uplink("app-one", 1, Some(&json!({ "text": "x".repeat(300_000) }).to_string()))
+}
+
 #[tokio::test]
-async fn drops_a_message_that_is_too_large() {
+async fn reports_a_message_that_is_too_large_and_drops_it() {
     let harness = Harness::start().await;
     let mut subscriber = subscriber(&harness).await;
     let output = harness.output();
-    output
-        .publish(uplink("app-one", 1, Some(&json!({ "text": "x".repeat(300_000) }).to_string())))
-        .wait()
-        .await
-        .unwrap();
+    output.publish(large_uplink()).wait().await.unwrap();
     output.publish(uplink("app-one", 2, None)).wait().await.unwrap();
+    let (topic, body) = subscriber.next().await;
+    assert_eq!(topic, "app-one/devices/dev/events/up/errors");
+    let error: ErrorEvent = serde_json::from_str(&body).unwrap();
+    assert!(error.error.contains("Have the payload functions return less"), "{}", error.error);
     assert_eq!(next_counter(&mut subscriber).await, 2);
+}
+
+#[tokio::test]
+async fn reports_a_message_that_is_too_large_for_webhooks() {
+    server::system::install_crypto();
+    let clock = ManualClock::new();
+    let store: Arc<dyn Store> = Arc::new(Embedded::in_memory(clock.for_store()).unwrap());
+    let (settings, random): (_, Arc<dyn Random>) = (outputs::Settings::default(), Arc::new(OsRandom));
+    let none = OperatorSettings { amqp: &[], redis: &[], kafka: &[] };
+    let environment = Environment {
+        store: store.clone(),
+        is_shared: false,
+        clock: clock.clone(),
+        random: random.clone(),
+        keys: SealingKeys::new(KeyOwner::Handler, &[7; 32]).unwrap(),
+        operator: OperatorOutputs::start(none, &settings, &random).unwrap(),
+    };
+    let outputs = Arc::new(Outputs::start(&settings, environment).unwrap());
+    let webhook = Webhook { url: "https://nowhere.invalid".to_owned(), ..Webhook::default() };
+    outputs.webhooks().set(&"app-one".parse().unwrap(), &"hook".parse().unwrap(), webhook).await.unwrap();
+    let output = QueuedOutput::new(outputs, clock);
+    output.publish(large_uplink()).wait().await.unwrap();
+    output.publish(uplink("app-one", 2, None)).wait().await.unwrap();
+    let queue = Key::new(&Tag::application("app-one").unwrap(), "handler/output/queue/").unwrap();
+    let queued = store.list(&queue, None, 10).await.unwrap();
+    let queued = queued.iter().map(|entry| serde_json::from_slice::<outputs::Message>(&entry.value).unwrap().event);
+    assert_eq!(Vec::from_iter(queued), ["up/errors", "up"]);
 }
 
 #[tokio::test]

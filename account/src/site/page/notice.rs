@@ -6,10 +6,12 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::site) enum Notice {
     Registered,
+    RegisteredWithoutMail,
     LoggedOut,
     Saved,
     PasswordChanged,
     MailSent,
+    MailLogged,
     ClientRevoked,
     Created,
     Deleted,
@@ -23,8 +25,9 @@ pub(in crate::site) enum Notice {
 }
 
 /// All messages, with their names in URLs and their texts.
-const NOTICES: [(Notice, &str, &str); 15] = [
+const NOTICES: [(Notice, &str, &str); 17] = [
     (Notice::Registered, "registered", "Welcome. Please confirm your e-mail address with the link that we sent you."),
+    (Notice::RegisteredWithoutMail, "registered-without-mail", "Welcome."),
     (Notice::LoggedOut, "logged-out", "You have logged out."),
     (Notice::Saved, "saved", "Saved."),
     (
@@ -33,6 +36,7 @@ const NOTICES: [(Notice, &str, &str); 15] = [
         "Your password is changed. All other sessions and all tokens have ended.",
     ),
     (Notice::MailSent, "mail-sent", "If your address is not confirmed yet, a mail is on its way."),
+    (Notice::MailLogged, "mail-logged", "This server sends no mail. Its operator finds the link in its log."),
     (Notice::ClientRevoked, "revoked", "Access revoked. The tokens of that program no longer work."),
     (Notice::Created, "created", "Created."),
     (Notice::Deleted, "deleted", "Deleted."),

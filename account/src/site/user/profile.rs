@@ -29,6 +29,7 @@ pub(in crate::site) struct Profile {
     frame: Frame,
     email: String,
     valid: bool,
+    sends_mail: bool,
     person: Form,
     password: Form,
     clients: Vec<AuthorizedClient>,
@@ -101,7 +102,7 @@ pub(in crate::site) async fn resend_confirmation(
     viewer: Viewer,
 ) -> Result<Redirect, HttpError> {
     account.resend_confirmation(viewer.session.user_id()).await?;
-    Ok(done(PATH, Notice::MailSent))
+    Ok(done(PATH, if account.sends_mail() { Notice::MailSent } else { Notice::MailLogged }))
 }
 
 pub(in crate::site) async fn revoke(
@@ -135,5 +136,6 @@ async fn page(account: &Account, frame: Frame, user: User, forms: Forms) -> Resu
             ("last", name.last.unwrap_or_default()),
         ])
     });
-    Ok(Profile { frame, email, valid, person, password: forms.password, clients })
+    let sends_mail = account.sends_mail();
+    Ok(Profile { frame, email, valid, sends_mail, person, password: forms.password, clients })
 }

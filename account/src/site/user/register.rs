@@ -24,10 +24,21 @@ use crate::{
 pub(in crate::site) struct Register {
     frame: Frame,
     form: Form,
+    sends_mail: bool,
 }
 
-pub(in crate::site) async fn show(viewer: MaybeViewer) -> Page<Register> {
-    Page::new(Register { frame: viewer.frame(), form: Form::default() })
+impl Register {
+    /// What becomes of the address.
+    fn email_hint(&self) -> &'static str {
+        match self.sends_mail {
+            true => "We will send a confirmation link to this address.",
+            false => "This server sends no mail: its operator confirms the address.",
+        }
+    }
+}
+
+pub(in crate::site) async fn show(State(account): State<Account>, viewer: MaybeViewer) -> Page<Register> {
+    Page::new(Register { frame: viewer.frame(), form: Form::default(), sends_mail: account.sends_mail() })
 }
 
 pub(in crate::site) async fn register(
@@ -44,7 +55,8 @@ pub(in crate::site) async fn register(
         Ok(user) => user,
         Err(error) => {
             let (form, status) = Form::refused(&fields, error)?;
-            return Ok(Page::new(Register { frame: viewer.frame(), form }).with_status(status).into_response());
+            let page = Register { frame: viewer.frame(), form, sends_mail: account.sends_mail() };
+            return Ok(Page::new(page).with_status(status).into_response());
         }
     };
     if let Some(old) = viewer.session {
@@ -54,7 +66,8 @@ pub(in crate::site) async fn register(
         Some(value) => cookie::set(&account, &value),
         None => return Err(Error::LoginEnded.into()),
     };
-    Ok((cookies, done("/users/profile", Notice::Registered)).into_response())
+    let notice = if account.sends_mail() { Notice::Registered } else { Notice::RegisteredWithoutMail };
+    Ok((cookies, done("/users/profile", notice)).into_response())
 }
 
 fn read(fields: &Fields) -> Result<NewUser, Error> {

@@ -1,5 +1,7 @@
 //! Login and logout, the profile, and cross-site requests.
 
+use airlock_account::Settings;
+
 use super::Browser;
 use crate::{
     mail::{Sink, settings},
@@ -114,6 +116,24 @@ async fn the_mailed_link_confirms_the_address() {
         page.text("main")
     );
     assert_eq!(alice.get("/users/profile").await.text(".badge"), "Confirmed");
+}
+
+#[tokio::test]
+async fn nothing_promises_mail_that_is_not_sent() {
+    let sink = Sink::start(0).await;
+    for (settings, sends) in [(settings(&sink), true), (Settings::default(), false)] {
+        let service = Service::start_with(settings).await;
+        let register = Browser::new(&service).get("/register").await.text("main");
+        assert_eq!(register.contains("We will send a confirmation link"), sends, "{register}");
+        assert_eq!(register.contains("sends no mail"), !sends, "{register}");
+        let mut alice = Browser::of_user(&service, "alice").await;
+        let profile = alice.get("/users/profile").await;
+        assert_eq!(profile.text("main").contains("Open the link that we sent"), sends);
+        assert_eq!(profile.has("form[action='/users/profile/confirmation']"), sends);
+        let notice = alice.submit("/users/profile/confirmation", &[]).await.text(".notice");
+        assert_eq!(notice.contains("a mail is on its way"), sends, "{notice}");
+        assert_eq!(notice.contains("sends no mail"), !sends, "{notice}");
+    }
 }
 
 #[tokio::test]
