@@ -1,0 +1,167 @@
+//! Earlier measurements, kept in a file, and how new ones differ from them.
+
+use std::{
+    collections::HashMap,
+    fmt, fs,
+    io::{self, Write},
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+use super::{
+    figures::{Bench, Change, MessageBench},
+    statistics::Summary,
+};
+use crate::script::{directory_of, read_file};
+
+/// Maximum size of a baseline, in bytes.
+const FILE_BYTES_MAX: u64 = 64 << 20;
+/// Maximum length of a name.
+const NAME_CHARS_MAX: usize = 64;
+
+/// The name of a baseline: it is in the file `NAME.bench.json`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BaselineName(String);
+
+impl FromStr for BaselineName {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let is_valid = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
+        match (1..=NAME_CHARS_MAX).contains(&name.len()) && name.chars().all(is_valid) && !name.starts_with('.') {
+            true => Ok(Self(name.to_owned())),
+            false => Err("a baseline's name has letters, digits, `-`, `_` and `.`, as in main".to_owned()),
+        }
+    }
+}
+
+impl BaselineName {
+    /// The file in `dir`.
+    pub fn file(&self, dir: &Path) -> PathBuf {
+        dir.join(format!("{}.bench.json", self.0))
+    }
+}
+
+/// The most by which fuel may rise, in percent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Threshold(f64);
+
+impl FromStr for Threshold {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = text.strip_suffix('%').unwrap_or(text).trim().parse().ok();
+        let number = number.filter(|number: &f64| number.is_finite() && *number >= 0.0);
+        number.map(Self).ok_or_else(|| "the most by which fuel may rise is a percentage, as in 1%".to_owned())
+    }
+}
+
+impl fmt::Display for Threshold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}%", self.0)
+    }
+}
+
+/// How much was found in a baseline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Compared {
+    /// Messages that are in the baseline too.
+    pub known: usize,
+    /// Messages that are not.
+    pub new: usize,
+}
+
+impl Bench {
+    /// Reads a baseline.
+    pub fn read(file: &Path) -> io::Result<Self> {
+        let text = read_file(file, FILE_BYTES_MAX)?;
+        serde_json::from_str(&text).map_err(|error| io::Error::other(format!("it is no baseline: {error}")))
+    }
+
+    /// Saves the measurements as a baseline. A file that exists is replaced once the new one is whole.
+    pub fn save(&self, file: &Path) -> io::Result<()> {
+        let text = serde_json::to_string_pretty(self).map_err(io::Error::other)?;
+        let mut new = tempfile::Builder::new().permissions(permissions(file)).tempfile_in(directory_of(file))?;
+        new.write_all(text.as_bytes())?;
+        new.write_all(b"\n")?;
+        new.persist(file).map(drop).map_err(|error| error.error)
+    }
+
+    /// Compares each message, and the loading of each codec, with `baseline`.
+    pub fn compare(&mut self, baseline: &Self) -> Compared {
+        let codecs: HashMap<_, _> = baseline.codecs.iter().map(|codec| (codec.id.as_str(), codec)).collect();
+        let mut compared = Compared::default();
+        for codec in &mut self.codecs {
+            let before = codecs.get(codec.id.as_str());
+            if let (Some(loading), Some(before)) = (&mut codec.loading, before.and_then(|codec| codec.loading.as_ref()))
+            {
+                loading.change = Some(change((before.fuel, &before.time), (loading.fuel, &loading.time)));
+            }
+            let messages = before.map(|codec| codec.messages.as_slice()).unwrap_or_default();
+            let messages: HashMap<_, _> = messages.iter().map(|message| (key(message), message)).collect();
+            for message in &mut codec.messages {
+                let before = messages.get(&key(message));
+                message.change = before.map(|it| change((it.fuel, &it.time), (message.fuel, &message.time)));
+                *(if message.change.is_some() { &mut compared.known } else { &mut compared.new }) += 1;
+            }
+        }
+        compared
+    }
+
+    /// How many messages and codecs use more fuel than in the baseline, by more than `threshold`. Time does not count:
+    /// it depends on the machine and on what else runs there.
+    pub fn risen(&self, threshold: Threshold) -> usize {
+        let changes = self.codecs.iter().flat_map(|codec| {
+            let loading = codec.loading.iter().filter_map(|loading| loading.change);
+            loading.chain(codec.messages.iter().filter_map(|message| message.change))
+        });
+        changes.filter(|change| change.fuel_percent > threshold.0).count()
+    }
+}
+
+/// A file that is to be committed is readable for others, as far as it was before.
+fn permissions(file: &Path) -> fs::Permissions {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(file).map_or_else(|_| fs::Permissions::from_mode(0o644), |metadata| metadata.permissions())
+}
+
+/// What makes a message the same: its description may change.
+fn key(message: &MessageBench) -> (&str, u8, &str) {
+    (&message.function, message.port, &message.input)
+}
+
+fn change(before: (u64, &Summary), now: (u64, &Summary)) -> Change {
+    let percent = |before: f64, now: f64| if before == 0.0 { 0.0 } else { 100.0 * (now - before) / before };
+    Change {
+        fuel_before: before.0,
+        fuel_percent: percent(before.0 as f64, now.0 as f64),
+        time_percent: percent(before.1.median, now.1.median),
+        is_time_certain: now.1.differs_from(before.1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_no_path() {
+        for name in ["main", "v1.2", "a_b-c"] {
+            let file = name.parse::<BaselineName>().unwrap().file(Path::new("."));
+            assert_eq!(file, Path::new(".").join(format!("{name}.bench.json")));
+        }
+        for name in ["", ".", "..", "../x", "a/b", "a b", "ä"] {
+            assert!(name.parse::<BaselineName>().is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_threshold_is_a_percentage() {
+        for (text, percent) in [("1%", 1.0), ("0", 0.0), ("2.5 %", 2.5)] {
+            assert_eq!(text.parse(), Ok(Threshold(percent)), "{text}");
+        }
+        for text in ["", "%", "-1%", "one", "inf", "NaN%"] {
+            assert!(text.parse::<Threshold>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Reads codecs and their examples from the layouts in which they are written.
+
+mod device_repository;
+pub(crate) mod dir;
+pub(crate) mod lines;
+mod listed;
+mod literal;
+mod message;
+mod milesight;
+mod named;
+pub(crate) mod own;
+mod record;
+mod unknown_members;
+
+use std::{
+    collections::BTreeSet,
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use runtime::Engine;
+
+use self::dir::Dir;
+use crate::{
+    codec::{Codec, EXAMPLES_MAX, Example},
+    memory_size::memory_bytes,
+    script::is_stdin,
+};
+
+/// Maximum number of problems that are told one by one.
+const PROBLEMS_MAX: usize = 1000;
+/// Maximum memory of all codecs together, in bytes.
+pub(super) const MEMORY_BYTES_MAX: u64 = 512 << 20;
+
+/// Why codecs could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum BadInput {
+    /// A file cannot be read.
+    #[error("cannot read {file}")]
+    File {
+        /// The file, as given.
+        file: String,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A line is not a valid codec.
+    #[error("{file}, line {line}: {reason}")]
+    Line {
+        /// The file, as given.
+        file: String,
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong with it, without control characters.
+        reason: String,
+    },
+    /// Standard input is named twice.
+    #[error("`-` appears more than once: standard input can be read only once")]
+    InputTwice,
+    /// The codecs take too much memory.
+    #[error("these files and their scripts take more than {} MiB of memory: check them in several runs", MEMORY_BYTES_MAX >> 20)]
+    TooLarge,
+    /// There is nothing to test.
+    #[error("{0}")]
+    Nothing(String),
+    /// Further ones, which are not told.
+    #[error("and {0} more")]
+    More(usize),
+    /// Several of the above, which have been reported.
+    #[error("{0} files or lines could not be read")]
+    Several(usize),
+}
+
+impl BadInput {
+    /// The file and line to which it belongs.
+    pub fn place(&self) -> Option<(&str, u64)> {
+        match self {
+            Self::File { file, .. } => Some((file, 1)),
+            Self::Line { file, line, .. } => Some((file, *line)),
+            _ => None,
+        }
+    }
+
+    /// What is wrong, without the place.
+    pub fn reason(&self) -> String {
+        match self {
+            Self::File { source, .. } => format!("cannot be read: {source}"),
+            Self::Line { reason, .. } => reason.clone(),
+            other => other.to_string(),
+        }
+    }
+
+    /// For how many problems it stands.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::More(count) | Self::Several(count) => *count,
+            _ => 1,
+        }
+    }
+}
+
+/// What was found in files and directories.
+#[derive(Debug)]
+pub struct Found {
+    /// The codecs, in the order of the files.
+    pub codecs: Vec<Codec>,
+    /// What could not be read. It does not keep the rest from being read.
+    pub problems: Vec<BadInput>,
+    /// Only codecs whose id contains it are wanted.
+    filter: Option<String>,
+    /// In a tree, only problems of files whose path contains it are wanted.
+    vendor: Option<String>,
+    /// How much memory further codecs may take, in bytes.
+    left: u64,
+    /// Problems beyond those that are told.
+    more: usize,
+    /// How many codecs there are whose id does not contain the filter.
+    others: usize,
+}
+
+/// Finds the codecs in `paths` and their examples, in any layout; with `filter`, those whose id contains it.
+///
+/// A path is a file, a directory with all below it, or `-` for JSON lines from standard input. `engine` evaluates
+/// examples that are written in JavaScript.
+pub fn find(paths: &[PathBuf], filter: Option<&str>, engine: &Arc<Engine>) -> Found {
+    let mut found = Found::new(filter, MEMORY_BYTES_MAX);
+    if paths.iter().filter(|path| is_stdin(path)).count() > 1 {
+        found.problems.push(BadInput::InputTwice);
+        return found;
+    }
+    for path in paths {
+        match path.is_dir() {
+            true => read_tree(path, engine, &mut found),
+            false => named::read(path, engine, &mut found),
+        }
+    }
+    if found.more > 0 {
+        found.problems.push(BadInput::More(found.more));
+    }
+    if found.codecs.is_empty() && found.problems.is_empty() {
+        let nothing = match filter {
+            Some(filter) if found.others > 0 => format!("no codec id contains `{filter}`"),
+            _ => "these files contain no codecs".to_owned(),
+        };
+        found.problems.push(BadInput::Nothing(nothing));
+    }
+    found
+}
+
+/// Finds the codecs that are described in some directories of the tree at `root`, given by the way from there.
+pub(crate) fn find_in(root: &Path, dirs: &BTreeSet<PathBuf>, filter: Option<&str>, engine: &Arc<Engine>) -> Found {
+    let mut found = Found::new(filter, MEMORY_BYTES_MAX);
+    for below in dirs.iter().filter(|below| root.join(below).is_dir()) {
+        let (dirs, problems) = dir::one(root, below, engine);
+        problems.into_iter().for_each(|problem| found.problem(problem));
+        dirs.iter().for_each(|dir| read_dir(dir, &mut found));
+    }
+    found
+}
+
+fn read_tree(root: &Path, engine: &Arc<Engine>, found: &mut Found) {
+    let (dirs, problems) = dir::walk(root, engine);
+    found.vendor = found.filter.as_ref().and_then(|filter| filter.split('/').next()).map(str::to_owned);
+    problems.into_iter().for_each(|problem| found.problem(problem));
+    dirs.iter().for_each(|dir| read_dir(dir, found));
+    found.vendor = None;
+}
+
+fn read_dir(dir: &Dir<'_>, found: &mut Found) {
+    device_repository::read(dir, found);
+    own::read(dir, found);
+    listed::read_profiles(dir, found);
+    listed::read_packages(dir, found);
+    milesight::read(dir, found);
+    lines::read_dir(dir, found);
+}
+
+/// Whether a name says that the file has examples, or names a script.
+fn is_descriptor(name: &str) -> bool {
+    let is_listed = listed::is_profile(name) || listed::is_package(name) || milesight::is_milesight(name);
+    is_listed || own::is_own(name) || device_repository::is_yaml(name) || name.ends_with(".jsonl")
+}
+
+impl Found {
+    /// Neither codecs nor problems.
+    pub(crate) fn nothing() -> Self {
+        Self::new(None, MEMORY_BYTES_MAX)
+    }
+
+    fn new(filter: Option<&str>, left: u64) -> Self {
+        let filter = filter.map(str::to_owned);
+        Self { codecs: Vec::new(), problems: Vec::new(), filter, vendor: None, left, more: 0, others: 0 }
+    }
+
+    /// Adds a problem, up to a bound.
+    fn problem(&mut self, problem: BadInput) {
+        let is_of = |vendor: &String| problem.place().is_none_or(|(file, _)| file.contains(vendor));
+        match self.problems.len() < PROBLEMS_MAX {
+            _ if !self.vendor.as_ref().is_none_or(is_of) => {}
+            true => self.problems.push(problem),
+            false => self.more += problem.count(),
+        }
+    }
+
+    /// Adds a codec whose script is a file.
+    fn script(&mut self, dir: &Dir<'_>, id: &str, name: &str, examples: Vec<Example>) {
+        match dir.script(name) {
+            Ok(script) => self.codec(Codec { examples, ..Codec::new(id.to_owned(), script, Some(dir.path(name))) }),
+            Err(problem) => self.problem(problem),
+        }
+    }
+
+    fn codec(&mut self, codec: Codec) {
+        if self.filter.as_ref().is_some_and(|filter| !codec.id.contains(filter)) {
+            self.others += 1;
+            return;
+        }
+        if codec.examples.len() > EXAMPLES_MAX {
+            let place = codec.examples.first().and_then(|example| example.place.as_ref());
+            let (file, line) = place
+                .map_or_else(|| (codec.id.clone(), 1), |place| (place.file.display().to_string(), place.line as u64));
+            return self.problem(BadInput::Line {
+                file,
+                line,
+                reason: format!("it has more than {EXAMPLES_MAX} examples"),
+            });
+        }
+        match self.left.checked_sub(memory_bytes(&codec)) {
+            Some(left) => {
+                self.left = left;
+                self.codecs.push(codec);
+            }
+            None if self.left == 0 => {}
+            None => {
+                self.left = 0;
+                self.problem(BadInput::TooLarge);
+            }
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Reads codecs from files with one JSON object per line. A bad line does not keep the others from being read.
+
+use std::{
+    fs::File,
+    io::{self, BufRead, BufReader, Read},
+    os::unix::fs::FileTypeExt as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use runtime::sanitize;
+
+use super::{BadInput, Found, MEMORY_BYTES_MAX, dir::Dir, record::CodecLine};
+use crate::{
+    codec::Codec,
+    place::Place,
+    script::{self, SCRIPT_BYTES_MAX, directory_of, is_stdin, open_within},
+    surrogates::{mark, to_text},
+};
+
+/// Maximum length of a line, in bytes without the line break: enough for the largest script with a thousand examples.
+const LINE_BYTES_MAX: u64 = 2 << 20;
+/// How many lines of a file may be bad before it is taken for something else.
+const BAD_LINES_MAX: usize = 100;
+/// Some editors write it before the first line.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// Reads the codecs in `files` of JSON lines, where `-` is standard input; with `id`, only those whose id contains it.
+///
+/// A `script_file` must be in the directory of the file that names it, or below; for standard input, in the current
+/// directory.
+pub fn read(files: &[PathBuf], id: Option<&str>) -> Result<Vec<Codec>, BadInput> {
+    let mut found = Found::new(id, MEMORY_BYTES_MAX);
+    files.iter().for_each(|file| read_file(file, &mut found));
+    match found.problems.into_iter().next() {
+        Some(problem) => Err(problem),
+        None => Ok(found.codecs),
+    }
+}
+
+/// Reads the files of JSON lines in a directory. A repository may have others of that name.
+pub(super) fn read_dir(dir: &Dir<'_>, found: &mut Found) {
+    for name in dir.names.iter().filter(|name| name.ends_with(".jsonl")) {
+        let is_ours =
+            |start: &str| ["\"script\"", "\"script_file\"", "\"examples\""].iter().any(|member| start.contains(member));
+        if dir.start(name).is_ok_and(|start| is_ours(&start))
+            && let Ok(file) = open_within(dir.root, &dir.below.join(name))
+        {
+            let path = dir.path(name);
+            FileReader { file: &path, dir: directory_of(&path), found, bad_lines: 0 }.read(BufReader::new(file));
+        }
+    }
+}
+
+/// Reads a file of JSON lines.
+pub(super) fn read_file(path: &Path, found: &mut Found) {
+    let opened: io::Result<Box<dyn Read>> = match is_stdin(path) {
+        true => Ok(Box::new(io::stdin())),
+        false => open(path).map(|file| Box::new(file) as Box<dyn Read>),
+    };
+    let reader = match opened {
+        Ok(reader) => reader,
+        Err(source) => return found.problem(BadInput::File { file: path.display().to_string(), source }),
+    };
+    FileReader { file: path, dir: directory_of(path), found, bad_lines: 0 }.read(BufReader::new(reader));
+}
+
+/// Opens a file or pipe; a device may never end.
+fn open(path: &Path) -> io::Result<File> {
+    let file = File::open(path)?;
+    let kind = file.metadata()?.file_type();
+    match kind.is_file() || kind.is_fifo() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is neither a file nor a pipe")),
+    }
+}
+
+struct FileReader<'a> {
+    file: &'a Path,
+    dir: &'a Path,
+    found: &'a mut Found,
+    bad_lines: usize,
+}
+
+impl FileReader<'_> {
+    fn read(&mut self, mut reader: impl BufRead) {
+        let mut text = Vec::new();
+        for line in 1.. {
+            if self.bad_lines >= BAD_LINES_MAX {
+                return self.bad(line, &format!("{BAD_LINES_MAX} lines before are not valid: the rest is not read"));
+            }
+            text.clear();
+            match reader.by_ref().take(LINE_BYTES_MAX + 1).read_until(b'\n', &mut text) {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(source) => {
+                    let file = self.file.display().to_string();
+                    return self.found.problem(BadInput::File { file, source });
+                }
+            }
+            if text.strip_suffix(b"\n").unwrap_or(&text).len() as u64 > LINE_BYTES_MAX {
+                self.bad(line, &format!("it has more than {LINE_BYTES_MAX} bytes"));
+                if reader.skip_until(b'\n').is_err() {
+                    return;
+                }
+                continue;
+            }
+            let prefix = if line == 1 { BYTE_ORDER_MARK } else { b"" };
+            let text = text.strip_prefix(prefix).unwrap_or(&text);
+            if !text.trim_ascii().is_empty() {
+                match self.codec(text, line) {
+                    Ok(codec) => self.found.codec(codec),
+                    Err(reason) => self.bad(line, &reason),
+                }
+            }
+        }
+    }
+
+    fn bad(&mut self, line: u64, reason: &str) {
+        self.bad_lines += 1;
+        // The reason may quote the file.
+        let (file, reason) = (self.file.display().to_string(), sanitize(reason));
+        self.found.problem(BadInput::Line { file, line, reason });
+    }
+
+    fn codec(&self, text: &[u8], line: u64) -> Result<Codec, String> {
+        let text = std::str::from_utf8(text).map_err(|error| format!("not UTF-8: {error}"))?;
+        let parsed = serde_json::from_str(&mark(text));
+        let codec: CodecLine = parsed.map_err(|error| reason(&error))?;
+        let unknown_members = codec.unknown_members()?;
+        let name = codec.script_file.as_ref().map(|path| path.display().to_string());
+        let id = codec.id.clone().or(name).unwrap_or_else(|| format!("{}:{line}", self.file.display()));
+        let script = match (&codec.script, &codec.script_file) {
+            (Some(script), None) => to_text(script),
+            (None, Some(path)) => self.script(path)?,
+            (Some(_), Some(_)) => return Err("it has both `script` and `script_file`".to_owned()),
+            (None, None) => return Err("`script` or `script_file` is missing".to_owned()),
+        };
+        let script_file = codec.script_file.as_ref().map(|path| self.dir.join(path));
+        let place = Place { file: Arc::new(self.file.to_owned()), line: line as usize, expectation: None };
+        let codec = codec.into_codec(Codec { unknown_members, ..Codec::new(id, script, script_file) }, &place)?;
+        Ok(codec)
+    }
+
+    fn script(&self, path: &Path) -> Result<String, String> {
+        script::read_within(self.dir, path, SCRIPT_BYTES_MAX)
+            .map_err(|error| format!("cannot read {}: {error}", path.display()))
+    }
+}
+
+/// The parser's message, without its line number: that is always 1.
+fn reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" at line ").next().unwrap_or_default();
+    match error.classify() {
+        serde_json::error::Category::Data => format!("not valid: {text} (column {})", error.column()),
+        _ => format!(
+            "not a JSON object in one line: {text} (column {}); `airlock functions test --help` shows an example",
+            error.column()
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn read_line(line: &str, left: u64) -> Result<usize, String> {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("long.js"), " ".repeat(100_000)).unwrap();
+        let file = dir.path().join("codecs.jsonl");
+        fs::write(&file, line).unwrap();
+        let mut found = Found::new(None, left);
+        read_file(&file, &mut found);
+        found.problems.first().map_or(Ok(found.codecs.len()), |problem| Err(problem.to_string()))
+    }
+
+    #[test]
+    fn a_script_file_counts_as_often_as_it_is_named() {
+        let lines = "{\"script_file\": \"long.js\"}\n".repeat(10);
+        assert_eq!(read_line(&lines, 1_100_000), Ok(10));
+        assert!(read_line(&lines, 1_000_000).unwrap_err().contains("take more than"));
+    }
+
+    #[test]
+    fn limits_the_memory_that_values_take() {
+        let zeros = format!("[0{}]", ",0".repeat(9_999));
+        let line = format!(r#"{{"script": "", "examples": [{{"bytes_hex": "", "expected": {zeros}}}]}}"#);
+        assert_eq!(read_line(&line, 1_000_000), Ok(1));
+        assert!(read_line(&line, 500_000).unwrap_err().contains("take more than"));
+    }
+
+    #[test]
+    fn limits_the_length_of_a_line_without_its_line_break() {
+        let record = r#"{"script": ""}"#;
+        let line = |length: usize| record.to_owned() + &" ".repeat(length - record.len());
+        let longest = LINE_BYTES_MAX as usize;
+        for end in ["", "\n", "\n{\"script\": \"\"}"] {
+            assert!(read_line(&(line(longest) + end), MEMORY_BYTES_MAX).is_ok(), "{end:?}");
+            let error = read_line(&(line(longest + 1) + end), MEMORY_BYTES_MAX).unwrap_err();
+            assert!(error.ends_with("line 1: it has more than 2097152 bytes"), "{end:?}: {error}");
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Layouts with a list of examples in a file of JSON: ChirpStack's device profiles, and packages of TS013.
+
+use runtime::Function;
+use serde_json::{Map, Value};
+
+use super::{Found, dir::Dir, message, unknown_members::not_misspelt};
+use crate::{
+    codec::{Codec, Example, Tolerance, kind},
+    place::{Expectation, Notation, Place, Step},
+    span,
+    surrogates::to_text,
+};
+
+/// ChirpStack writes `[{name, input, expected}]`.
+const DECODE: &str = "test_decode_";
+const ENCODE: &str = "test_encode_";
+/// Packages write `[{type, description, input, output}]`.
+const EXAMPLES: &str = "examples.json";
+
+/// Reads the codecs of device profiles: `NAME.js` beside `test_decode_NAME.json` and `test_encode_NAME.json`.
+pub(super) fn read_profiles(dir: &Dir<'_>, found: &mut Found) {
+    for name in dir.names.iter().filter(|name| name.ends_with(".js")) {
+        let stem = name.trim_end_matches(".js");
+        let (decode, encode) = (format!("{DECODE}{stem}.json"), format!("{ENCODE}{stem}.json"));
+        if !dir.has(&decode) && !dir.has(&encode) {
+            continue;
+        }
+        let mut examples = Vec::new();
+        for (file, function) in [(decode, Function::Decoder), (encode, Function::Encoder)] {
+            if dir.has(&file) {
+                examples.extend(read_examples(dir, &file, "expected", |_| Some(function), found));
+            }
+        }
+        found.script(dir, &dir.id(stem), name, examples);
+    }
+    for name in dir.names.iter().filter(|name| is_profile(name)) {
+        let script = script_of_profile(name);
+        if !dir.has(&script) {
+            found.problem(dir.bad(name, 1, &format!("there is no {script} beside it")));
+        }
+    }
+}
+
+/// The script that `test_decode_NAME.json` or `test_encode_NAME.json` is about.
+fn script_of_profile(name: &str) -> String {
+    let stem = name.trim_end_matches(".json");
+    let stem = stem.strip_prefix(DECODE).or_else(|| stem.strip_prefix(ENCODE));
+    format!("{}.js", stem.unwrap_or_default())
+}
+
+/// Whether the file with this name has examples of a device profile's script.
+pub(super) fn tests(name: &str, script: &str) -> bool {
+    is_profile(name) && script_of_profile(name) == script
+}
+
+/// Reads the codecs of packages: `examples.json` or `NAME.examples.json`.
+pub(super) fn read_packages(dir: &Dir<'_>, found: &mut Found) {
+    for name in dir.names.iter().filter(|name| is_package(name)) {
+        let function = |example: &Value| kind(example.get("type").and_then(Value::as_str).unwrap_or("uplink"));
+        let stem = name.strip_suffix(EXAMPLES).unwrap_or_default().trim_end_matches('.');
+        let Some(script) = script_of(dir, stem) else {
+            let reason = "there is no script beside it: `main` of package.json, index.js or main.js";
+            found.problem(dir.bad(name, 1, reason));
+            continue;
+        };
+        let examples = read_examples(dir, name, "output", function, found);
+        let examples = examples.into_iter().map(|example| Example { tolerance: Tolerance::Package, ..example });
+        match dir.script(&script) {
+            Ok(text) => found.codec(Codec {
+                examples: examples.collect(),
+                ..Codec::new(dir.id(stem), with_driver(text), Some(dir.path(&script)))
+            }),
+            Err(problem) => found.problem(problem),
+        }
+    }
+}
+
+pub(super) fn is_profile(name: &str) -> bool {
+    name.ends_with(".json") && (name.starts_with(DECODE) || name.starts_with(ENCODE))
+}
+
+pub(super) fn is_package(name: &str) -> bool {
+    name == EXAMPLES || name.ends_with(&format!(".{EXAMPLES}"))
+}
+
+/// A bundle of functions that are members of a global `driver`, made global as other platforms want them.
+fn with_driver(script: String) -> String {
+    if !script.contains("var driver;") || script.contains("function decodeUplink") && !script.contains("driver=") {
+        return script;
+    }
+    let names = ["decodeUplink", "decodeDownlink", "encodeDownlink"].iter().filter(|name| script.contains(**name));
+    let functions = names.map(|name| format!("var {name} = driver.{name};"));
+    format!("{script}\n{}", functions.collect::<String>())
+}
+
+/// The script that `STEM.examples.json` is about, in the same directory or, if that has none, in the one above.
+fn script_of(dir: &Dir<'_>, stem: &str) -> Option<String> {
+    let main = || {
+        let (package, _) = dir.has("package.json").then(|| dir.value("package.json").ok()).flatten()?;
+        let main = package.get("main")?.as_str()?.trim_start_matches("./");
+        dir.has(main).then(|| main.to_owned())
+    };
+    let beside = |name: &str| dir.has(name).then(|| name.to_owned());
+    let own = (!stem.is_empty()).then(|| format!("{stem}.js")).filter(|name| dir.has(name));
+    let above = || {
+        let exists = |name: &str| dir.script(name).is_ok().then(|| name.to_owned());
+        dir.below.parent().and_then(|_| exists("../index.js").or_else(|| exists("../main.js")))
+    };
+    own.or_else(main).or_else(|| beside("index.js")).or_else(|| beside("main.js")).or_else(above)
+}
+
+/// Reads a list of examples whose `member` has what is expected.
+fn read_examples(
+    dir: &Dir<'_>,
+    name: &str,
+    member: &str,
+    function: impl Fn(&Value) -> Option<Function>,
+    found: &mut Found,
+) -> Vec<Example> {
+    let (value, text) = match dir.value(name) {
+        Ok(read) => read,
+        Err(problem) => {
+            found.problem(problem);
+            return Vec::new();
+        }
+    };
+    let Value::Array(values) = value else {
+        found.problem(dir.bad(name, 1, "it must be a list of examples"));
+        return Vec::new();
+    };
+    let lines = span::lines(&text, &[]);
+    let mut examples = Vec::new();
+    for (index, value) in values.iter().enumerate() {
+        let line = lines.get(index).copied().unwrap_or(1);
+        let names = value.as_object().into_iter().flat_map(Map::keys).map(String::as_str);
+        let read = not_misspelt(names, &[member, "input", "description"])
+            .and_then(|()| function(value).ok_or_else(|| "the `type` is none of TS013".to_owned()));
+        match read.and_then(|function| example(value, function, member)) {
+            Ok((example, hex)) => {
+                let path = vec![Step::Index(index), Step::name(member)];
+                let expectation = Some(Expectation { notation: Notation::Json, path, hex });
+                let place = Some(Place { expectation, ..dir.place(name, line) });
+                examples.push(Example { place, ..example });
+            }
+            Err(reason) => found.problem(dir.bad(name, line, &format!("example {}: {reason}", index + 1))),
+        }
+    }
+    examples
+}
+
+/// An example, and whether its expected bytes are hexadecimal text.
+fn example(value: &Value, function: Function, member: &str) -> Result<(Example, bool), String> {
+    let mut expected = value.get(member).cloned();
+    let hex = expected.as_mut().is_some_and(message::read_hex_bytes);
+    let example = message::example(function, value.get("input").unwrap_or(&Value::Null), expected)?;
+    let description = ["name", "description"].iter().find_map(|name| value.get(*name)?.as_str());
+    Ok((Example { description: to_text(description.unwrap_or_default()), ..example }, hex))
+}

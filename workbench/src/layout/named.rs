@@ -1,0 +1,71 @@
+//! A single file: a script, or examples in any layout.
+
+use std::{fs, path::Path, sync::Arc};
+
+use runtime::Engine;
+
+use super::{
+    BadInput, Found,
+    dir::{self, Dir},
+    is_descriptor, lines, listed, read_dir,
+};
+use crate::{codec::Codec, script::is_stdin};
+
+/// Reads one file: examples in a layout that its name tells, a script with the examples beside it, or JSON lines.
+pub(super) fn read(path: &Path, engine: &Arc<Engine>, found: &mut Found) {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let is_script = name.ends_with(".js");
+    if is_stdin(path) || !is_script && (!is_descriptor(name) || name.ends_with(".jsonl")) {
+        return lines::read_file(path, found);
+    }
+    if let Err(source) = fs::metadata(path) {
+        return found.problem(BadInput::File { file: path.display().to_string(), source });
+    }
+    let (mut dirs, problems) = dir::around(path, engine);
+    problems.into_iter().for_each(|problem| found.problem(problem));
+    let Some(dir) = dirs.first_mut() else { return };
+    match is_script {
+        true => read_script(dir, name, found),
+        false => read_descriptor(dir, name, found),
+    }
+}
+
+/// Reads what a file with examples says, and complains if that is nothing.
+fn read_descriptor(dir: &mut Dir<'_>, name: &str, found: &mut Found) {
+    dir.names.retain(|other| other == name || !is_descriptor(other));
+    let count = |found: &Found| found.codecs.len() + found.others + found.problems.len();
+    let before = count(found);
+    read_dir(dir, found);
+    if count(found) == before && found.left > 0 {
+        let unreadable = if name.ends_with(".jsonl") { None } else { dir.text(name).err() };
+        found.problem(unreadable.unwrap_or_else(|| dir.bad(name, 1, "there are no codecs in it")));
+    }
+}
+
+/// Reads a script, with the examples beside it.
+fn read_script(dir: &Dir<'_>, name: &str, found: &mut Found) {
+    let mut beside = Found::new(None, found.left);
+    read_dir(dir, &mut beside);
+    let own_path = dir.path(name);
+    let mut own = beside.codecs;
+    own.retain(|codec| codec.script_file.as_ref() == Some(&own_path));
+    let problems = beside.problems.into_iter().filter(|problem| {
+        let file = problem.place().map(|(file, _)| Path::new(file));
+        let is_script = own.is_empty() && file == Some(&own_path);
+        !is_script && (own.is_empty() || file.is_none_or(|file| is_about(dir, file, name, &own)))
+    });
+    problems.for_each(|problem| found.problem(problem));
+    match own.is_empty() {
+        true => found.script(dir, &dir.id(name.trim_end_matches(".js")), name, Vec::new()),
+        false => own.into_iter().for_each(|codec| found.codec(codec)),
+    }
+}
+
+/// Whether `file` has, or should have, examples of the script with this name.
+fn is_about(dir: &Dir<'_>, file: &Path, script: &str, own: &[Codec]) -> bool {
+    let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let places = own.iter().flat_map(|codec| &codec.examples).filter_map(|example| example.place.as_ref());
+    let is_named = || name.starts_with(&format!("{}.", script.trim_end_matches(".js"))) || listed::tests(name, script);
+    let names_it = || dir.has(name) && dir.text(name).is_ok_and(|text| text.contains(script));
+    is_named() || places.map(|place| place.file.as_path()).any(|other| other == file) || names_it()
+}

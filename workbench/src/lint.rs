@@ -1,0 +1,126 @@
+//! Judges on which networks a codec runs: from its text, and from running its examples by each network's rules.
+
+mod adapt;
+mod built_ins;
+mod engine;
+pub(crate) mod entry;
+pub(crate) mod finding;
+mod names;
+pub(crate) mod report;
+pub(crate) mod rules;
+mod sandbox;
+pub(crate) mod source;
+mod syntax;
+pub(crate) mod target;
+mod text;
+pub(crate) mod trial;
+
+use std::{path::PathBuf, sync::Arc};
+
+use oxc::allocator::Allocator;
+use runtime::{Engine, Sandbox};
+use serde::Serialize;
+
+use self::{
+    finding::{Finding, Rule},
+    rules::Parsed,
+    target::Target,
+    trial::{Native, Runner},
+};
+use crate::{codec::Codec, run::worker_pool};
+
+/// On which networks a codec runs.
+#[derive(Clone, Debug, Serialize)]
+pub struct LintReport {
+    /// The codec's id.
+    pub id: String,
+    /// The file of its script, as far as there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+    /// How many examples it has.
+    pub examples: usize,
+    /// For each target, in the order of the arguments.
+    pub verdicts: Vec<Verdict>,
+}
+
+/// Whether a codec runs on one network.
+#[derive(Clone, Debug, Serialize)]
+pub struct Verdict {
+    /// The network.
+    pub target: Target,
+    /// Whether nothing speaks against it.
+    pub runs: bool,
+    /// How many examples have run by its rules; without any, the verdict is from the text alone.
+    pub examples: usize,
+    /// What speaks against it, and what may.
+    pub findings: Vec<Finding>,
+}
+
+impl LintReport {
+    /// Whether there is a target on which it does not run.
+    pub fn has_failed(&self) -> bool {
+        self.verdicts.iter().any(|verdict| !verdict.runs)
+    }
+}
+
+/// Judges `codecs` for `targets` on `jobs` threads, and calls `report` for each in order, as early as possible.
+///
+/// An error of `report` ends the run.
+pub fn lint<E>(
+    engine: &Arc<Engine>,
+    codecs: &[Codec],
+    targets: &[Target],
+    jobs: usize,
+    mut report: impl FnMut(&LintReport) -> Result<(), E>,
+) -> Result<(), E> {
+    let worker = || {
+        let mut sandbox = engine.sandbox();
+        move |codec: &Codec| judge(engine, &mut sandbox, codec, targets)
+    };
+    worker_pool::map_in_order(codecs, jobs, worker, |codec, result| {
+        report(&result.unwrap_or_else(|| unjudged(codec, targets, "Airlock panicked; please report this bug", None)))
+    })
+}
+
+fn judge(engine: &Arc<Engine>, sandbox: &mut Sandbox, codec: &Codec, targets: &[Target]) -> LintReport {
+    let mut runner = Runner { engine, sandbox };
+    let native = runner.native(codec);
+    // The sandbox has bounds for nested texts, and the parser has none.
+    if let Err((message, line)) = &native.functions {
+        return unjudged(codec, targets, message, *line);
+    }
+    let allocator = Allocator::default();
+    let parsed = Parsed::new(&allocator, &codec.script);
+    let verdicts = targets.iter().map(|target| verdict(&mut runner, codec, &native, &parsed, *target));
+    report(codec, verdicts.collect())
+}
+
+fn verdict(runner: &mut Runner<'_>, codec: &Codec, native: &Native, parsed: &Parsed<'_>, target: Target) -> Verdict {
+    let trial = runner.trial(codec, native, &codec.script, target);
+    let mut findings = parsed.judge(target, trial.has_loaded);
+    let is_told = |finding: &Finding, told: &[Finding]| {
+        let has_errors = told.iter().any(Finding::is_error);
+        match finding.rule {
+            // The text says more than the sandbox, which knows only that it cannot be loaded.
+            Rule::CannotLoad => has_errors,
+            _ => told.iter().any(|told| told.is_error() && finding.line.is_some() && told.line == finding.line),
+        }
+    };
+    let from_examples: Vec<Finding> =
+        trial.findings.into_iter().filter(|finding| !is_told(finding, &findings)).collect();
+    findings.extend(from_examples);
+    Verdict { target, runs: !findings.iter().any(Finding::is_error), examples: trial.examples, findings }
+}
+
+/// The report on a codec that runs nowhere, or made us fail.
+fn unjudged(codec: &Codec, targets: &[Target], message: &str, line: Option<u32>) -> LintReport {
+    let finding = Finding { line, ..Finding::new(Rule::CannotLoad, format!("cannot be loaded: {message}")) };
+    let verdict =
+        |target: &Target| Verdict { target: *target, runs: false, examples: 0, findings: vec![finding.clone()] };
+    report(codec, targets.iter().map(verdict).collect())
+}
+
+fn report(codec: &Codec, verdicts: Vec<Verdict>) -> LintReport {
+    let file = codec.script_file.clone();
+    LintReport { id: codec.id.clone(), file, examples: codec.examples.len(), verdicts }
+}

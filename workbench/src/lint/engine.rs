@@ -1,0 +1,75 @@
+//! The JavaScript engines of the networks, and what each lacks of the language.
+
+use super::built_ins::{GOJA_LACKS, OTTO_LACKS};
+
+/// A JavaScript engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Engine {
+    /// QuickJS: ECMAScript 2023, as in our sandbox.
+    QuickJs,
+    /// goja of October 2023, which The Things Stack 3.3x uses.
+    Goja,
+    /// otto before 2022: ECMAScript 5.
+    Otto,
+    /// Not known.
+    Unknown,
+    /// Not known, but documented as ECMAScript 5.
+    UnknownEs5,
+}
+
+/// Syntax that not every engine has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Syntax {
+    /// ECMAScript 2015 to 2021, but for what follows.
+    Es2015,
+    /// `async` generators and `for await`.
+    AsyncIteration,
+    /// `10n`.
+    BigInt,
+    /// `1_000`.
+    NumericSeparator,
+    /// `a ||= b`.
+    LogicalAssignment,
+    /// `(?<name>x)`.
+    NamedGroup,
+    /// `(?=x)`, `(?<=x)` and `\1`.
+    LookAround,
+    /// `import(…)`.
+    DynamicImport,
+}
+
+impl Engine {
+    pub(crate) const fn has(self, syntax: Syntax) -> bool {
+        match self {
+            Self::QuickJs | Self::Unknown => true,
+            Self::Goja => matches!(syntax, Syntax::Es2015 | Syntax::LookAround),
+            Self::Otto => false,
+            // Regular expressions of ECMAScript 5 have look-ahead and back-references.
+            Self::UnknownEs5 => matches!(syntax, Syntax::LookAround),
+        }
+    }
+
+    pub(crate) const fn is_known(self) -> bool {
+        matches!(self, Self::QuickJs | Self::Goja | Self::Otto)
+    }
+
+    /// Built-ins that it lacks: globals, and members by their path.
+    pub(crate) const fn lacks(self) -> &'static [&'static str] {
+        match self {
+            Self::QuickJs | Self::Unknown => &[],
+            Self::Goja => GOJA_LACKS,
+            Self::Otto | Self::UnknownEs5 => OTTO_LACKS,
+        }
+    }
+
+    /// What a text may be called that it does not understand.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::QuickJs => "QuickJS",
+            Self::Goja => "goja",
+            Self::Otto => "otto (ES5)",
+            Self::Unknown => "its engine",
+            Self::UnknownEs5 => "the documented ES5",
+        }
+    }
+}

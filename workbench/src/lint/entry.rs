@@ -1,0 +1,95 @@
+//! The functions that a network calls, and the size of the text.
+
+use oxc::{
+    ast::{
+        AstKind,
+        ast::{AssignmentTarget, Expression, Function},
+    },
+    span::GetSpan as _,
+};
+
+use super::{
+    finding::{Finding, Level, Rule},
+    source::Source,
+    target::{ENTRIES, Entry, Target},
+    text::Text,
+};
+
+/// The names of the functions that the target calls and that the text defines.
+pub(super) fn names(source: &Source<'_>, target: Target) -> Vec<&'static str> {
+    let defined = target.entries().iter().filter(|entry| is_defined(source, entry.name));
+    defined.map(|entry| entry.name).collect()
+}
+
+/// Whether a text is longer than the target accepts.
+pub(super) fn size(text: &str, target: Target) -> Vec<Finding> {
+    let Some(max) = target.chars_max() else { return Vec::new() };
+    match text.chars().count() {
+        chars if chars > max => {
+            let message = format!("has {chars} characters, and {} accepts {max}", target.title());
+            vec![Finding::new(Rule::TooLong, message)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Functions that the target calls and that the text does not define, or defines as `async`.
+pub(super) fn missing(text: &Text<'_, '_>) -> Vec<Finding> {
+    let (target, source) = (text.target, text.source);
+    let mut found: Vec<Finding> = target.entries().iter().filter_map(|entry| asynchronous(source, entry)).collect();
+    let [decoders, encoders] = [runtime::Function::Decoder, runtime::Function::Encoder].map(|function| {
+        let of = |entry: &&Entry| entry.function == function;
+        let names: Vec<&str> = target.entries().iter().filter(of).map(|entry| entry.name).collect();
+        let has = |entries: &[Entry]| entries.iter().filter(of).any(|entry| is_defined(source, entry.name));
+        (names, has(target.entries()), has(&ENTRIES))
+    });
+    let missing = |names: &[&str]| {
+        let message = format!("defines no function `{}`, which {} calls", names.join("` or `"), target.title());
+        Finding::new(Rule::MissingEntryPoint, message)
+    };
+    let is_no_use = !decoders.1 && !encoders.1;
+    if !decoders.1 && (decoders.2 || is_no_use) {
+        found.push(missing(&decoders.0));
+    }
+    if !encoders.1 && encoders.2 && !encoders.0.is_empty() {
+        // It decodes all the same.
+        let level = if decoders.1 || decoders.2 { Level::Warning } else { Level::Error };
+        found.push(Finding { level, ..missing(&encoders.0) });
+    }
+    found
+}
+
+fn asynchronous(source: &Source<'_>, entry: &Entry) -> Option<Finding> {
+    let is_async = |function: &Function<'_>| {
+        function.r#async && function.id.as_ref().is_some_and(|id| id.name.as_str() == entry.name)
+    };
+    let at = source.semantic.nodes().iter().find_map(|node| match node.kind() {
+        AstKind::Function(function) if is_async(function) => Some(function.span.start),
+        _ => None,
+    })?;
+    let message = format!("`{}` is `async`, and no network waits for it", entry.name);
+    Some(Finding::at(Rule::AsyncEntryPoint, source.line(at), message))
+}
+
+/// Whether a function with this name is declared, or assigned to a variable that nothing declares.
+pub(crate) fn is_defined(source: &Source<'_>, name: &str) -> bool {
+    source.has_binding(name) || is_assigned(source, name)
+}
+
+fn is_assigned(source: &Source<'_>, name: &str) -> bool {
+    let is_export = |object: &Expression<'_>| {
+        let text = source.semantic.source_text().get(object.span().start as usize..object.span().end as usize);
+        matches!(text, Some("exports" | "module.exports" | "this" | "globalThis" | "driver"))
+    };
+    source.semantic.nodes().iter().any(|node| match node.kind() {
+        AstKind::AssignmentExpression(assignment) => match &assignment.left {
+            AssignmentTarget::AssignmentTargetIdentifier(id) => id.name.as_str() == name,
+            AssignmentTarget::StaticMemberExpression(member) => {
+                member.property.name.as_str() == name && is_export(&member.object)
+            }
+            _ => false,
+        },
+        AstKind::ExportSpecifier(export) => export.exported.name().as_str() == name,
+        _ => false,
+    })
+}

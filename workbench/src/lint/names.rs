@@ -1,0 +1,147 @@
+//! Names: variables that nothing declares, and globals and built-ins that a target lacks.
+
+use std::collections::BTreeSet;
+
+use oxc::{
+    ast::{
+        AstKind,
+        ast::{Expression, StaticMemberExpression},
+    },
+    semantic::{NodeId, ReferenceId},
+};
+
+use super::{
+    built_ins::{ES_NAMES, FOREIGN_NAMES},
+    finding::{Finding, Level, Rule},
+    text::Text,
+};
+
+/// Maximum number of names that one rule tells.
+const NAMES_MAX: usize = 200;
+
+/// Variables that are assigned where strict code requires them to be declared.
+pub(super) fn undeclared(text: &Text<'_, '_>) -> Vec<Finding> {
+    let scoping = text.source.semantic.scoping();
+    let is_bad = |id: &ReferenceId| {
+        let reference = scoping.get_reference(*id);
+        let is_strict = text.target.is_module() || scoping.scope_flags(reference.scope_id()).is_strict_mode();
+        reference.is_write() && is_strict && text.runs(reference.node_id())
+    };
+    let mut found = Vec::new();
+    for (name, references) in unresolved(text) {
+        if !text.target.enforces_strict() || text.target.has_global(name) == Some(true) {
+            continue;
+        }
+        if let Some(line) = references.iter().filter(|id| is_bad(id)).map(|id| line(text, *id)).min() {
+            let message = format!("assigns `{name}`, which nothing declares, and strict code must");
+            found.push(Finding::about(Rule::UndeclaredVariable, line, name, message));
+        }
+    }
+    in_order(found)
+}
+
+/// Globals that are read and that the target lacks.
+pub(super) fn globals(text: &Text<'_, '_>) -> Vec<Finding> {
+    let scoping = text.source.semantic.scoping();
+    let mut found = Vec::new();
+    for (name, references) in unresolved(text) {
+        let nodes: Vec<NodeId> = references.iter().map(|id| scoping.get_reference(*id).node_id()).collect();
+        let is_made = references.iter().any(|id| scoping.get_reference(*id).is_write());
+        // A text that asks whether it exists does without it.
+        let is_asked = nodes.iter().any(|node| is_typeof(text, *node));
+        if is_made || is_asked || text.target.has_global(name) != Some(false) {
+            continue;
+        }
+        let is_used = |node: &NodeId| text.runs(*node) && !text.source.is_tried(*node);
+        let Some(line) = nodes.iter().filter(|node| is_used(node)).map(|node| node_line(text, *node)).min() else {
+            continue;
+        };
+        let title = text.target.title();
+        let mut finding =
+            Finding::about(Rule::MissingGlobal, line, name, format!("uses `{name}`, which {title} lacks"));
+        if !FOREIGN_NAMES.contains(&name) && !ES_NAMES.contains(&name) {
+            finding.message = format!("uses `{name}`, which nothing defines");
+            finding.level = Level::Warning;
+        }
+        found.push(finding);
+    }
+    in_order(found)
+}
+
+/// Members of built-ins that the target's engine lacks.
+pub(super) fn built_ins(text: &Text<'_, '_>) -> Vec<Finding> {
+    let engine = text.target.engine();
+    let (mut found, mut told) = (Vec::new(), BTreeSet::new());
+    for node in text.source.semantic.nodes().iter() {
+        let AstKind::StaticMemberExpression(member) = node.kind() else { continue };
+        let name = member.property.name.as_str();
+        if text.members.contains(name) || !text.runs(node.id()) || text.source.is_tried(node.id()) {
+            continue;
+        }
+        if let Some(path) = lacking(text, member, is_called(text, node.id(), member))
+            && told.insert(path)
+        {
+            let line = text.source.line(member.property.span.start);
+            let message = format!("uses `{path}`, which {} lacks", engine.name());
+            found.push(Finding { level: text.level(), ..Finding::about(Rule::MissingBuiltIn, line, path, message) });
+        }
+    }
+    in_order(found)
+}
+
+/// The path of a built-in that the engine lacks, if `member` is likely to be one.
+fn lacking(text: &Text<'_, '_>, member: &StaticMemberExpression<'_>, is_called: bool) -> Option<&'static str> {
+    let name = member.property.name.as_str();
+    let lacks = text.target.engine().lacks();
+    match &member.object {
+        Expression::Identifier(object) if text.source.semantic.is_reference_to_global_variable(object) => {
+            let path = format!("{}.{name}", object.name);
+            lacks.iter().copied().find(|lacking| *lacking == path)
+        }
+        // Many objects have methods of these names, and those of arrays are hardly used.
+        _ if !is_called || ["at", "entries", "keys", "values"].contains(&name) => None,
+        _ => lacks
+            .iter()
+            .copied()
+            .find(|lacking| lacking.strip_suffix(name).is_some_and(|start| start.ends_with(".prototype."))),
+    }
+}
+
+fn is_called(text: &Text<'_, '_>, node: NodeId, member: &StaticMemberExpression<'_>) -> bool {
+    match text.source.semantic.nodes().parent_kind(node) {
+        AstKind::CallExpression(call) => call.callee.get_member_expr().is_some_and(|callee| {
+            matches!(callee, oxc::ast::ast::MemberExpression::StaticMemberExpression(own) if own.span == member.span)
+        }),
+        _ => false,
+    }
+}
+
+/// Names that no scope of the text declares, in order.
+fn unresolved<'a>(text: &'a Text<'_, '_>) -> Vec<(&'a str, Vec<ReferenceId>)> {
+    let references = text.source.semantic.scoping().root_unresolved_references();
+    let mut names: Vec<_> =
+        references.iter().map(|(name, ids)| (name.as_str(), ids.iter().copied().collect())).collect();
+    names.sort();
+    names
+}
+
+fn is_typeof(text: &Text<'_, '_>, node: NodeId) -> bool {
+    match text.source.semantic.nodes().parent_kind(node) {
+        AstKind::UnaryExpression(unary) => unary.operator.as_str() == "typeof",
+        _ => false,
+    }
+}
+
+fn line(text: &Text<'_, '_>, id: ReferenceId) -> u32 {
+    node_line(text, text.source.semantic.scoping().get_reference(id).node_id())
+}
+
+fn node_line(text: &Text<'_, '_>, node: NodeId) -> u32 {
+    text.source.line(text.start(node))
+}
+
+fn in_order(mut found: Vec<Finding>) -> Vec<Finding> {
+    found.sort_by_key(|finding| finding.line);
+    found.truncate(NAMES_MAX);
+    found
+}

@@ -1,0 +1,153 @@
+//! A parsed text: where each thing in it stands, and which of it can run.
+
+use std::collections::BTreeMap;
+
+use oxc::{
+    allocator::Allocator,
+    ast::{
+        AstKind,
+        ast::{BindingPattern, Declaration, Expression, Program, Statement, VariableDeclaration, VariableDeclarator},
+    },
+    diagnostics::LabeledSpan,
+    parser::Parser,
+    semantic::{NodeId, Semantic, SemanticBuilder},
+    span::{GetSpan, SourceType, Span},
+};
+
+/// A text, read as a script or as a module.
+pub(crate) struct Source<'a> {
+    pub(crate) program: &'a Program<'a>,
+    pub(crate) semantic: Semantic<'a>,
+    /// Where it is not valid, in order.
+    pub(crate) errors: Vec<(u32, String)>,
+    units: Vec<Unit<'a>>,
+}
+
+/// A statement at the top level.
+struct Unit<'a> {
+    span: Span,
+    /// The functions that it only declares; none if it runs when the text is evaluated.
+    names: Vec<&'a str>,
+}
+
+impl<'a> Source<'a> {
+    pub(crate) fn read(allocator: &'a Allocator, text: &'a str, is_module: bool) -> Self {
+        let kind = if is_module { SourceType::mjs() } else { SourceType::script() };
+        let parsed = Parser::new(allocator, text, kind).parse();
+        let program = &*allocator.alloc(parsed.program);
+        let built = SemanticBuilder::new().with_check_syntax_error(true).with_build_nodes(true).build(program);
+        let diagnostics = parsed.diagnostics.into_vec().into_iter().chain(built.diagnostics.into_vec());
+        let mut errors: Vec<(u32, String)> = diagnostics
+            .map(|error| {
+                let at = error.labels.iter().map(LabeledSpan::offset).min().unwrap_or_default();
+                (at, error.message.to_string())
+            })
+            .collect();
+        errors.sort();
+        let units = program.body.iter().map(Unit::new).collect();
+        Self { program, semantic: built.semantic, errors, units }
+    }
+
+    /// The line, from 1, at an offset in bytes.
+    pub(crate) fn line(&self, at: u32) -> u32 {
+        line(self.semantic.source_text(), at)
+    }
+
+    /// The functions and variables that the text declares at its top level.
+    pub(crate) fn has_binding(&self, name: &str) -> bool {
+        let scoping = self.semantic.scoping();
+        scoping.iter_bindings_in(scoping.root_scope_id()).any(|symbol| scoping.symbol_name(symbol) == name)
+    }
+
+    /// What of the text can run, if a network calls `entries`.
+    pub(crate) fn live(&self, entries: &[&str]) -> Live {
+        let mut used: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
+        self.references().for_each(|(unit, name)| used.entry(unit).or_default().push(name));
+        let mut declared: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (index, unit) in self.units.iter().enumerate() {
+            unit.names.iter().for_each(|name| declared.entry(name).or_default().push(index));
+        }
+        let runs = |unit: &Unit<'_>| unit.names.is_empty() || unit.names.iter().any(|name| entries.contains(name));
+        let mut live: Vec<bool> = self.units.iter().map(runs).collect();
+        let mut next: Vec<usize> = (0..live.len()).filter(|index| live[*index]).collect();
+        while let Some(index) = next.pop() {
+            // Each name counts once.
+            for name in used.remove(&index).unwrap_or_default() {
+                for unit in declared.remove(name).unwrap_or_default() {
+                    if !std::mem::replace(&mut live[unit], true) {
+                        next.push(unit);
+                    }
+                }
+            }
+        }
+        let dead = self.units.iter().zip(live).filter(|(_, is_live)| !is_live);
+        Live { dead: dead.map(|(unit, _)| unit.span).collect() }
+    }
+
+    /// Each name that is used, with the statement that uses it.
+    fn references(&self) -> impl Iterator<Item = (usize, &'a str)> + '_ {
+        self.semantic.nodes().iter().filter_map(|node| match node.kind() {
+            AstKind::IdentifierReference(name) => Some((self.unit_at(name.span.start)?, name.name.as_str())),
+            _ => None,
+        })
+    }
+
+    fn unit_at(&self, at: u32) -> Option<usize> {
+        self.units.partition_point(|unit| unit.span.start <= at).checked_sub(1)
+    }
+
+    /// Whether the node is in a `try` block, which catches what it throws.
+    pub(crate) fn is_tried(&self, node: NodeId) -> bool {
+        let span = self.semantic.nodes().kind(node).span();
+        self.semantic.nodes().ancestors(node).any(|ancestor| match ancestor.kind() {
+            AstKind::TryStatement(tried) => tried.handler.is_some() && tried.block.span.contains_inclusive(span),
+            _ => false,
+        })
+    }
+}
+
+impl<'a> Unit<'a> {
+    fn new(statement: &Statement<'a>) -> Self {
+        let names = match statement {
+            Statement::FunctionDeclaration(function) => function.id.iter().map(|id| id.name.as_str()).collect(),
+            Statement::VariableDeclaration(variables) => functions(variables),
+            Statement::ExportDeclaration(export) => match &export.declaration {
+                Declaration::FunctionDeclaration(function) => function.id.iter().map(|id| id.name.as_str()).collect(),
+                Declaration::VariableDeclaration(variables) => functions(variables),
+                _ => Vec::new(),
+            },
+            _ => Vec::new(),
+        };
+        Self { span: statement.span(), names }
+    }
+}
+
+/// The names of variables, if all of them are functions.
+fn functions<'a>(variables: &VariableDeclaration<'a>) -> Vec<&'a str> {
+    let function = |variable: &VariableDeclarator<'a>| match (&variable.id, &variable.init) {
+        (
+            BindingPattern::BindingIdentifier(id),
+            Some(Expression::FunctionExpression(_) | Expression::ArrowFunctionExpression(_)),
+        ) => Some(id.name.as_str()),
+        _ => None,
+    };
+    variables.declarations.iter().map(function).collect::<Option<_>>().unwrap_or_default()
+}
+
+/// What of a text can run.
+pub(crate) struct Live {
+    dead: Vec<Span>,
+}
+
+impl Live {
+    pub(crate) fn has(&self, at: u32) -> bool {
+        let before = self.dead.partition_point(|span| span.start <= at);
+        before.checked_sub(1).is_none_or(|last| at >= self.dead[last].end)
+    }
+}
+
+/// The line, from 1, at an offset in bytes.
+pub(crate) fn line(text: &str, at: u32) -> u32 {
+    let before = text.as_bytes().get(..at as usize).unwrap_or(text.as_bytes());
+    1 + before.iter().filter(|byte| **byte == b'\n').count() as u32
+}

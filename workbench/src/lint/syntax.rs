@@ -1,0 +1,162 @@
+//! Syntax that a target's engine does not read, and texts that are no script, no module or no strict code.
+
+use oxc::ast::{
+    AstKind,
+    ast::{Statement, VariableDeclarationKind},
+};
+
+use super::{
+    engine::Syntax,
+    finding::{Finding, Rule},
+    text::Text,
+};
+use oxc::span::GetSpan as _;
+
+/// Maximum number of findings of newer syntax: one of each kind says enough, and a minified text has thousands.
+const NEWER_MAX: usize = 5;
+
+/// Judges whether the text can be parsed as what it is for the target.
+pub(super) fn parse(text: &Text<'_, '_>) -> Vec<Finding> {
+    let first = |source: &super::source::Source<'_>, rule: Rule, prefix: &str| -> Vec<Finding> {
+        let errors = source.errors.iter().take(NEWER_MAX);
+        errors.map(|(at, message)| Finding::at(rule, source.line(*at), format!("{prefix}{message}"))).collect()
+    };
+    match (text.target.is_module(), text.script.errors.is_empty(), text.module.errors.is_empty()) {
+        // What our own QuickJS has loaded, ChirpStack's loads too, whatever the standard says.
+        (true, _, false) if text.has_loaded => Vec::new(),
+        (true, true, false) => first(text.module, Rule::StrictSyntax, "not allowed in strict code: "),
+        (true, _, true) => module_syntax(text),
+        (true, false, false) => first(text.module, Rule::SyntaxError, ""),
+        (false, true, _) => Vec::new(),
+        (false, false, true) => module_syntax(text),
+        (false, false, false) if text.has_loaded => Vec::new(),
+        (false, false, false) => first(text.script, Rule::SyntaxError, ""),
+    }
+}
+
+/// `import` and `export`, as far as the target refuses them.
+fn module_syntax(text: &Text<'_, '_>) -> Vec<Finding> {
+    let (title, is_module) = (text.target.title(), text.target.is_module());
+    let refused = |statement: &Statement<'_>| {
+        let message = match statement {
+            Statement::ImportDeclaration(import) if is_module => match import.source.value.as_str() {
+                "buffer" => format!("{title} imports `Buffer` itself, and refuses a second import"),
+                other => format!("{title} has no module `{other}`"),
+            },
+            Statement::ExportDefaultDeclaration(_) if is_module => {
+                format!("{title} adds an `export default` of its own, and a module has only one")
+            }
+            Statement::ImportDeclaration(_) => format!("{title} runs scripts, which have no `import`"),
+            Statement::ExportDeclaration(_)
+            | Statement::ExportNamedDeclaration(_)
+            | Statement::ExportFromDeclaration(_)
+            | Statement::ExportAllDeclaration(_)
+            | Statement::ExportDefaultDeclaration(_)
+                if !is_module =>
+            {
+                format!("{title} runs scripts, which have no `export`")
+            }
+            _ => return None,
+        };
+        Some(Finding::at(Rule::ModuleSyntax, text.module.line(statement.span().start), message))
+    };
+    // Of packages for Datacake and Actility it is not known how they are evaluated.
+    match text.target.engine().is_known() {
+        true => text.module.program.body.iter().filter_map(refused).take(1).collect(),
+        false => Vec::new(),
+    }
+}
+
+/// Syntax that is newer than the engine. A text with any of it is refused as a whole, so it counts also where it does
+/// not run.
+pub(super) fn newer(text: &Text<'_, '_>) -> Vec<Finding> {
+    let engine = text.target.engine();
+    let (mut found, mut seen) = (Vec::new(), Vec::new());
+    for node in text.source.semantic.nodes().iter() {
+        let Some((syntax, name)) = syntax(node.kind()).filter(|(syntax, _)| !engine.has(*syntax)) else { continue };
+        if seen.contains(&name) || found.len() >= NEWER_MAX {
+            continue;
+        }
+        seen.push(name);
+        let rule = if syntax == Syntax::LookAround { Rule::UnsupportedRegexp } else { Rule::NewerSyntax };
+        let line = text.source.line(node.kind().span().start);
+        found.push(Finding::at(rule, line, format!("{} has no {name}", engine.name())));
+    }
+    found.iter_mut().for_each(|finding| finding.level = text.level());
+    found.sort_by_key(|finding| finding.line);
+    found
+}
+
+/// The syntax of a node, if not every engine has it, and what it is called.
+fn syntax(kind: AstKind<'_>) -> Option<(Syntax, &'static str)> {
+    let es2015 = |name| Some((Syntax::Es2015, name));
+    match kind {
+        AstKind::VariableDeclaration(variables) => match variables.kind {
+            VariableDeclarationKind::Const => es2015("`const`"),
+            VariableDeclarationKind::Let => es2015("`let`"),
+            _ => None,
+        },
+        AstKind::ArrowFunctionExpression(_) => es2015("arrow functions"),
+        AstKind::TemplateLiteral(_) => es2015("template literals"),
+        AstKind::Class(_) => es2015("classes"),
+        AstKind::SpreadElement(_) => es2015("`...`"),
+        AstKind::FormalParameterRest(_) | AstKind::BindingRestElement(_) => es2015("`...` in parameters"),
+        AstKind::ObjectPattern(_) | AstKind::ArrayPattern(_) => es2015("destructuring"),
+        AstKind::ArrayAssignmentTarget(_) | AstKind::ObjectAssignmentTarget(_) => es2015("destructuring"),
+        AstKind::ForOfStatement(each) if each.r#await => Some((Syntax::AsyncIteration, "`for await`")),
+        AstKind::ForOfStatement(_) => es2015("`for … of`"),
+        AstKind::ChainExpression(_) => es2015("`?.`"),
+        AstKind::AwaitExpression(_) => es2015("`await`"),
+        AstKind::NewTarget(_) => es2015("`new.target`"),
+        AstKind::ImportExpression(_) => Some((Syntax::DynamicImport, "`import()`")),
+        AstKind::BigIntLiteral(_) => Some((Syntax::BigInt, "BigInt literals")),
+        AstKind::Function(function) => match (function.r#async, function.generator) {
+            (true, true) => Some((Syntax::AsyncIteration, "`async` generators")),
+            (true, false) => es2015("`async` functions"),
+            (false, true) => es2015("generators"),
+            (false, false) => None,
+        },
+        AstKind::FormalParameter(parameter) => {
+            parameter.initializer.as_ref().and_then(|_| es2015("default values of parameters"))
+        }
+        AstKind::CatchClause(clause) if clause.param.is_none() => es2015("`catch` without a variable"),
+        AstKind::ObjectProperty(property) if property.computed => es2015("computed names of members"),
+        AstKind::ObjectProperty(property) if property.method => es2015("methods of objects"),
+        AstKind::ObjectProperty(property) if property.shorthand => es2015("members without a value"),
+        AstKind::AssignmentExpression(assignment) if assignment.operator.is_logical() => {
+            Some((Syntax::LogicalAssignment, "`&&=`, `||=` and `??=`"))
+        }
+        AstKind::BinaryExpression(binary) if binary.operator.as_str() == "**" => es2015("`**`"),
+        AstKind::AssignmentExpression(assignment) if assignment.operator.as_str() == "**=" => es2015("`**=`"),
+        AstKind::LogicalExpression(logical) if logical.operator.as_str() == "??" => es2015("`??`"),
+        AstKind::NumericLiteral(number) => literal(number.raw.as_ref()?.as_str()),
+        AstKind::RegExpLiteral(regexp) => pattern(regexp.regex.pattern.text.as_str(), &regexp.regex.flags.to_string()),
+        _ => None,
+    }
+}
+
+fn literal(text: &str) -> Option<(Syntax, &'static str)> {
+    match text.as_bytes() {
+        [b'0', b'b' | b'B', ..] => Some((Syntax::Es2015, "binary numbers")),
+        [b'0', b'o' | b'O', ..] => Some((Syntax::Es2015, "numbers that begin with `0o`")),
+        bytes if bytes.contains(&b'_') => Some((Syntax::NumericSeparator, "`_` in numbers")),
+        _ => None,
+    }
+}
+
+fn pattern(text: &str, flags: &str) -> Option<(Syntax, &'static str)> {
+    let is_reference = |two: &[u8]| two[0] == b'\\' && matches!(two[1], b'1'..=b'9');
+    if text.contains("(?<") && !text.contains("(?<=") && !text.contains("(?<!") {
+        return Some((Syntax::NamedGroup, "named groups"));
+    }
+    if ["(?=", "(?!", "(?<"].iter().any(|start| text.contains(start)) {
+        return Some((Syntax::LookAround, "`(?=`, `(?!` and `(?<` in regular expressions"));
+    }
+    if text.as_bytes().windows(2).any(is_reference) {
+        return Some((Syntax::LookAround, "`\\1` in regular expressions"));
+    }
+    match flags.bytes().find(|flag| b"dsuvy".contains(flag))? {
+        b'd' | b'v' => Some((Syntax::NamedGroup, "the flags `d` and `v`")),
+        _ => Some((Syntax::Es2015, "the flags `s`, `u` and `y`")),
+    }
+}

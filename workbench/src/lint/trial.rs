@@ -1,0 +1,259 @@
+//! Runs a codec and its examples in our sandbox by the rules of a target.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use runtime::{Dialect, Engine, Function, Functions, Sandbox, Sources, sanitize};
+use serde_json::Value;
+
+use super::{
+    finding::{Finding, Level, Rule},
+    sandbox::under_rules,
+    target::{Entry, Shape, Target},
+};
+use crate::{
+    call::dialect,
+    codec::{Codec, Example, Expected, takes_bytes},
+    compare::{Rules, truncate},
+    report::{ExampleReport, Mismatch, Outcome},
+    run::codec,
+    surrogates::mark,
+};
+
+/// Maximum number of findings from examples.
+const FAILURES_MAX: usize = 5;
+
+/// What the sandbox says of a codec on a target.
+pub(crate) struct Trial {
+    /// Whether the text can be loaded.
+    pub(crate) has_loaded: bool,
+    /// How many examples have run.
+    pub(crate) examples: usize,
+    /// How many of them returned what they state.
+    pub(crate) passed: usize,
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// A codec as it runs here, by its author's rules.
+pub(crate) struct Native {
+    /// The functions, or why they cannot be loaded, and the line.
+    pub(crate) functions: Result<Functions, (String, Option<u32>)>,
+    /// Whether each example returns what it states.
+    passed: Vec<bool>,
+}
+
+impl Native {
+    /// The dialect of its decoder, or else of its encoder.
+    pub(crate) fn dialect(&self) -> Option<Dialect> {
+        self.functions.as_ref().ok().and_then(decoder_dialect)
+    }
+}
+
+/// The dialect of a decoder, or else of the encoder.
+fn decoder_dialect(functions: &Functions) -> Option<Dialect> {
+    dialect(functions, Function::Decoder).or_else(|| dialect(functions, Function::Encoder))
+}
+
+/// Runs codecs by the rules of targets.
+pub(crate) struct Runner<'a> {
+    pub(crate) engine: &'a Arc<Engine>,
+    pub(crate) sandbox: &'a mut Sandbox,
+}
+
+impl Runner<'_> {
+    /// Runs a codec as its author meant it.
+    pub(crate) fn native(&mut self, codec: &Codec) -> Native {
+        let functions = match self.load(&codec.sources()) {
+            Ok(functions) => functions,
+            Err(failure) => return Native { functions: Err(failure), passed: Vec::new() },
+        };
+        let report = codec::run(self.engine, self.sandbox, codec, Rules::default());
+        let passed = |example: &ExampleReport| matches!(example.outcome, Outcome::Passed | Outcome::Shown { .. });
+        Native { functions: Ok(functions), passed: report.examples.iter().map(passed).collect() }
+    }
+
+    /// The codec with what its own text returns in place of what its examples state. Examples that fail are left out.
+    pub(crate) fn observed(&mut self, codec: &Codec) -> Codec {
+        let report = codec::run(self.engine, self.sandbox, codec, Rules::default());
+        let observed = codec.examples.iter().zip(&report.examples).map(|(example, report)| {
+            let returned = report.result.as_deref().or(match &report.outcome {
+                Outcome::Shown { result } => Some(result.as_str()),
+                _ => None,
+            });
+            let value = returned.and_then(|text| serde_json::from_str(&mark(text)).ok());
+            // Lists of fields, masked times and the like hold for the other text too.
+            let expected = match (&example.expected, value) {
+                (Expected::Value(_), Some(value)) if report.has_failed() => Expected::Value(value),
+                (Expected::Unknown, Some(value)) => Expected::Value(value),
+                (expected, _) => expected.clone(),
+            };
+            Example { expected, ..example.clone() }
+        });
+        let examples = observed.collect();
+        Codec { dialect: codec.dialect, examples, ..Codec::new(codec.id.clone(), codec.script.clone(), None) }
+    }
+
+    /// Runs `script` with the examples of `codec` by the rules of a target. Examples that fail with the codec's own text
+    /// say nothing about the target.
+    pub(crate) fn trial(&mut self, codec: &Codec, native: &Native, script: &str, target: Target) -> Trial {
+        let script = under_rules(script, target);
+        let sources = Sources::single_file(&script);
+        if let Err((message, line)) = self.load(&sources) {
+            let finding = Finding { line, ..Finding::new(Rule::CannotLoad, format!("cannot be loaded: {message}")) };
+            return Trial { has_loaded: false, examples: 0, passed: 0, findings: vec![finding] };
+        }
+        let (own, dialect) = self.adapted(codec, native, script, target);
+        let report = codec::run(self.engine, self.sandbox, &own, Rules::default());
+        let mut judged = Judged::default();
+        for (example, result) in own.examples.iter().zip(&report.examples) {
+            judged.add(example, result, target);
+        }
+        judged.is_other_dialect = native.dialect() != dialect;
+        Trial {
+            has_loaded: true,
+            examples: own.examples.len(),
+            passed: own.examples.len() - judged.failed,
+            findings: judged.findings(),
+        }
+    }
+
+    /// The codec with those of its examples that the target can run, and the dialect in which it calls the decoder.
+    fn adapted(&self, codec: &Codec, native: &Native, script: String, target: Target) -> (Codec, Option<Dialect>) {
+        let wanted = target.dialect();
+        let sources = Sources { dialect: wanted, ..Sources::single_file(&script) };
+        let mut own = Codec { dialect: wanted, ..Codec::new(codec.id.clone(), script, None) };
+        let (Ok(functions), Ok(native_functions)) = (self.load(&sources), &native.functions) else {
+            return (own, None);
+        };
+        let has_passed = |index: usize| native.passed.get(index) == Some(&true);
+        own.examples = codec
+            .examples
+            .iter()
+            .enumerate()
+            .filter(|(index, example)| has_passed(*index) && example.excluded.is_none())
+            .filter_map(|(_, example)| {
+                let (from, to) = (dialect(native_functions, example.function)?, dialect(&functions, example.function)?);
+                let is_called = |entry: &Entry| entry.function == example.function && entry.dialect == to;
+                target.entries().iter().any(is_called).then(|| example.adapted(from, to)).flatten()
+            })
+            .map(|example| match target.shape() {
+                Shape::Measurements if takes_bytes(example.function) => {
+                    Example { expected: Expected::Unknown, ..example }
+                }
+                _ => example,
+            })
+            .collect();
+        (own, decoder_dialect(&functions))
+    }
+
+    fn load(&self, sources: &Sources) -> Result<Functions, (String, Option<u32>)> {
+        let loaded = self.engine.load(sources, self.engine.limits());
+        loaded.map_err(|failure| (sanitize(&failure.message), failure.line))
+    }
+}
+
+/// What examples say, with the number of those that say the same.
+#[derive(Default)]
+struct Judged {
+    uplinks: usize,
+    wrong: usize,
+    /// Those that fail or return something else than they state.
+    failed: usize,
+    /// Whether the codec's own functions of another dialect have run.
+    is_other_dialect: bool,
+    found: Vec<(Finding, usize)>,
+    seen: BTreeMap<(Option<u32>, String), usize>,
+}
+
+impl Judged {
+    fn add(&mut self, example: &Example, report: &ExampleReport, target: Target) {
+        self.uplinks += usize::from(example.function == Function::Decoder);
+        let (rule, line, message) = match &report.outcome {
+            Outcome::Failed(mismatch) => match &mismatch.failure {
+                Some(failure) => (Rule::ExampleFails, report.line, first_line(failure)),
+                None if has_only_additions(example, mismatch) => return,
+                None => (Rule::ExampleDiffers, None, difference(mismatch)),
+            },
+            outcome => match wrong_result(example, report, outcome, target) {
+                Some(message) => (Rule::WrongResult, None, message),
+                None => return,
+            },
+        };
+        let is_wrong = rule == Rule::WrongResult;
+        self.failed += usize::from(!is_wrong);
+        self.wrong += usize::from(is_wrong);
+        // Differing values are as many as examples; the first says where to look.
+        let key = if rule == Rule::ExampleFails { message.clone() } else { rule.name().to_owned() };
+        let index = *self.seen.entry((line, key)).or_insert(self.found.len());
+        match self.found.get_mut(index) {
+            Some((_, count)) => *count += 1,
+            None => {
+                let message = format!("{}: {message}", report.title());
+                self.found.push((Finding { line, ..Finding::new(rule, message) }, 1));
+            }
+        }
+    }
+
+    fn findings(self) -> Vec<Finding> {
+        // A codec may return nothing for some payloads on purpose, also where a network takes that for an error.
+        let is_right_elsewhere = self.wrong < self.uplinks;
+        let with_count = |(finding, count): (Finding, usize)| {
+            let level = match finding.rule {
+                Rule::WrongResult if is_right_elsewhere => Level::Warning,
+                // The author's functions of another dialect may return something else on purpose.
+                Rule::ExampleDiffers if self.is_other_dialect => Level::Warning,
+                _ => finding.level,
+            };
+            let more = match count - 1 {
+                0 => String::new(),
+                1 => " (and 1 more example)".to_owned(),
+                more => format!(" (and {more} more examples)"),
+            };
+            Finding { level, message: finding.message + &more, ..finding }
+        };
+        self.found.into_iter().take(FAILURES_MAX).map(with_count).collect()
+    }
+}
+
+/// Whether a result has what is expected, and besides that what TS013 has and another dialect has not.
+fn has_only_additions(example: &Example, mismatch: &Mismatch) -> bool {
+    let is_addition = |path: &str| ["\"fPort\"", "\"warnings\"", "fPort", "warnings"].contains(&path);
+    let is_adapted = matches!(&example.expected, Expected::Value(value) if value.as_object().is_some_and(|object| object.len() == 1));
+    is_adapted
+        && !mismatch.differences.is_empty()
+        && mismatch.differences.iter().all(|difference| difference.expected.is_none() && is_addition(&difference.path))
+}
+
+fn difference(mismatch: &Mismatch) -> String {
+    mismatch.lines().into_iter().next().unwrap_or_default()
+}
+
+fn first_line(text: &str) -> String {
+    sanitize(text.lines().next().unwrap_or_default())
+}
+
+/// Why a network would refuse what a decoder returns.
+fn wrong_result(example: &Example, report: &ExampleReport, outcome: &Outcome, target: Target) -> Option<String> {
+    let shown = match outcome {
+        Outcome::Shown { result } => Some(result),
+        _ => report.result.as_ref(),
+    };
+    let text = shown.filter(|text| example.function == Function::Decoder && *text != "undefined")?;
+    let value: Value = serde_json::from_str(text).ok()?;
+    let (taken, is_taken) = match (target.shape(), target.dialect()) {
+        (Shape::Measurements, _) => ("a list of objects with `field` and `value`", is_measurements(&value)),
+        (Shape::Fields, Some(Dialect::Ts013)) => ("an object as `data`", has_data(&value)),
+        (Shape::Fields, Some(Dialect::V2)) => ("an object", value.is_object()),
+        _ => return None,
+    };
+    (!is_taken).then(|| format!("returns {}, and {} takes {taken}", truncate(text), target.title()))
+}
+
+fn has_data(value: &Value) -> bool {
+    let has_errors = value.get("errors").and_then(Value::as_array).is_some_and(|errors| !errors.is_empty());
+    has_errors || value.get("data").is_some_and(Value::is_object)
+}
+
+fn is_measurements(value: &Value) -> bool {
+    let is_one = |value: &Value| value.get("field").is_some_and(Value::is_string) && value.get("value").is_some();
+    value.as_array().is_some_and(|list| list.iter().all(is_one))
+}

@@ -1,0 +1,58 @@
+//! The formats of reports.
+
+use super::{
+    github, html, json, junit,
+    reporter::Reporter,
+    sarif, tap,
+    text::{self, Detail},
+};
+
+/// A format of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// For a terminal.
+    Human,
+    /// An object per codec, then the totals.
+    Json,
+    /// For the test reports of most CI systems.
+    Junit,
+    /// For code scanning.
+    Sarif,
+    /// Annotations of GitHub Actions.
+    Github,
+    /// The Test Anything Protocol.
+    Tap,
+    /// A page that stands alone.
+    Html,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Self; 7] = [Self::Human, Self::Json, Self::Junit, Self::Sarif, Self::Github, Self::Tap, Self::Html];
+
+    /// The name in arguments.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Human => "human",
+            Self::Json => "json",
+            Self::Junit => "junit",
+            Self::Sarif => "sarif",
+            Self::Github => "github",
+            Self::Tap => "tap",
+            Self::Html => "html",
+        }
+    }
+
+    /// What writes a report in this format. `detail` is for people only; the others have everything.
+    pub fn reporter(self, detail: Detail) -> Box<dyn Reporter> {
+        match self {
+            Self::Human => Box::new(text::Human(detail)),
+            Self::Json => Box::new(json::Json),
+            Self::Junit => Box::new(junit::Junit::default()),
+            Self::Sarif => Box::new(sarif::Sarif::default()),
+            Self::Github => Box::new(github::Github),
+            Self::Tap => Box::new(tap::Tap::default()),
+            Self::Html => Box::new(html::Html::default()),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Reports for programs: a line of JSON for each codec, and one for the totals.
+
+use runtime::sanitize_char;
+use serde::Serialize;
+
+use super::{CodecReport, reporter::Reporter, totals::Totals};
+use crate::layout::BadInput;
+
+pub(super) struct Json;
+
+impl Reporter for Json {
+    fn codec(&mut self, report: &CodecReport) -> String {
+        escaped(report) + "\n"
+    }
+
+    fn end(&mut self, totals: &Totals, problems: &[BadInput]) -> String {
+        end(totals, problems)
+    }
+}
+
+/// The last line, with its line break.
+pub(crate) fn end(totals: &impl Serialize, problems: &[BadInput]) -> String {
+    escaped(&End { totals, problems: problems.iter().map(Problem::of).collect() }) + "\n"
+}
+
+/// The last line.
+#[derive(Serialize)]
+struct End<'a, T> {
+    #[serde(flatten)]
+    totals: &'a T,
+    problems: Vec<Problem<'a>>,
+}
+
+/// A file or line that could not be read.
+#[derive(Serialize)]
+struct Problem<'a> {
+    file: Option<&'a str>,
+    line: Option<u64>,
+    reason: String,
+}
+
+impl<'a> Problem<'a> {
+    fn of(problem: &'a BadInput) -> Self {
+        let (file, line) = problem.place().unzip();
+        Self { file, line, reason: problem.reason() }
+    }
+}
+
+/// `value` as JSON in one line, with control characters and the like escaped.
+pub(crate) fn escaped(value: &impl Serialize) -> String {
+    let mut escaped = String::new();
+    // A report has no maps with other keys than text, so it can always be written. Only text can have such characters.
+    for character in serde_json::to_string(value).unwrap_or_default().chars() {
+        match sanitize_char(character) == character {
+            true => escaped.push(character),
+            false => character.encode_utf16(&mut [0; 2]).iter().for_each(|unit| escaped += &format!("\\u{unit:04x}")),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_control_characters_only() {
+        for (text, expected) in [
+            ("21.5 °C, 温度 👍 \\u202e", r#""21.5 °C, 温度 👍 \\u202e""#),
+            ("a\u{9b}2J\u{202e}\u{7f}\u{ad}", r#""a\u009b2J\u202e\u007f\u00ad""#),
+            ("\u{e0100}\u{1b}\n\t", r#""\udb40\udd00\u001b\n\t""#),
+        ] {
+            let shown = escaped(&text);
+            assert_eq!(shown, expected);
+            assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), text);
+        }
+    }
+}

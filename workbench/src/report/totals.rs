@@ -1,0 +1,80 @@
+//! Sums over all checked codecs.
+
+use std::{collections::BTreeMap, fmt};
+
+use serde::Serialize;
+
+use super::{CodecReport, Outcome};
+use crate::cost::{Cost, Costs};
+
+/// The result of checking all codecs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Totals {
+    /// Checked codecs.
+    pub codecs: usize,
+    /// Codecs with a failed example, or that cannot be loaded.
+    pub codecs_failed: usize,
+    /// Codecs that cannot be loaded; all their examples count as failed.
+    pub codecs_not_loaded: usize,
+    /// Examples, including excluded ones.
+    pub examples: usize,
+    /// Examples that returned what was expected.
+    pub passed: usize,
+    /// Examples that did not.
+    pub failed: usize,
+    /// Examples without an expectation.
+    pub shown: usize,
+    /// Examples that were not run, by reason.
+    pub excluded: BTreeMap<&'static str, usize>,
+    /// Cost over all examples; absent when none was run.
+    pub cost: Option<Cost>,
+}
+
+/// Adds up reports, which need not be kept.
+#[derive(Default)]
+pub(crate) struct Tally {
+    totals: Totals,
+    costs: Costs,
+}
+
+impl Tally {
+    pub(crate) fn add(&mut self, report: &CodecReport) {
+        let Self { totals, costs } = self;
+        totals.codecs += 1;
+        totals.codecs_failed += usize::from(report.has_failed());
+        totals.codecs_not_loaded += usize::from(report.failure.is_some());
+        totals.examples += report.examples.len();
+        for example in &report.examples {
+            match example.outcome {
+                Outcome::Passed => totals.passed += 1,
+                Outcome::Shown { .. } => totals.shown += 1,
+                Outcome::Failed(_) => totals.failed += 1,
+                Outcome::Excluded { reason } => *totals.excluded.entry(reason).or_default() += 1,
+            }
+        }
+        report.add_to(costs);
+    }
+
+    pub(crate) fn totals(self) -> Totals {
+        Totals { cost: self.costs.cost(), ..self.totals }
+    }
+}
+
+impl fmt::Display for Totals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { codecs, codecs_failed, examples, passed, failed, shown, .. } = self;
+        writeln!(f, "codecs: {codecs}, with failures: {codecs_failed}")?;
+        write!(f, "examples: {examples}, passed: {passed}, failed: {failed}")?;
+        if *shown > 0 {
+            write!(f, ", shown: {shown}")?;
+        }
+        let excluded: Vec<_> = self.excluded.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
+        if !excluded.is_empty() {
+            write!(f, ", excluded: {} ({})", self.excluded.values().sum::<usize>(), excluded.join(", "))?;
+        }
+        if let Some(cost) = &self.cost {
+            write!(f, "\nper example: {cost}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,164 @@
+//! Runs the examples of one codec, each in a fresh sandbox.
+
+use std::{sync::Arc, time::Instant};
+
+use runtime::{CallOutcome, Dialect, Engine, Failure, FailureKind, Function, Functions, Sandbox, Sources};
+use serde_json::{Map, Value};
+
+use crate::{
+    call::{call, dialect},
+    codec::{Codec, Example, Expected, Tolerance, takes_bytes},
+    compare::{Rules, compare, truncate, unlisted},
+    fault::{Fault, examiner::Examiner},
+    report::{CodecReport, ExampleReport, Loaded, Mismatch, Outcome, describe, log_line, microseconds},
+    surrogates::mark,
+};
+
+/// Loads a codec and runs its examples.
+pub(crate) fn run(engine: &Arc<Engine>, sandbox: &mut Sandbox, codec: &Codec, rules: Rules) -> CodecReport {
+    let sources = codec.sources();
+    let start = Instant::now();
+    let functions = match engine.load(&sources, engine.limits()) {
+        Ok(functions) => functions,
+        Err(failure) => return CodecReport::unloadable(codec, describe(&failure, &sources), failure.line),
+    };
+    let loaded = Loaded {
+        microseconds: microseconds(start.elapsed()),
+        fuel: functions.load_fuel(),
+        idle_bytes: functions.idle_bytes(),
+    };
+    let mut runner = Runner { sandbox, functions: &functions, sources: &sources, rules };
+    runner.warm_up(codec);
+    let examples = codec.examples.iter().enumerate().map(|(index, example)| runner.example(index + 1, example));
+    CodecReport::new(codec, loaded, examples.collect())
+}
+
+/// A loaded codec and the sandbox that runs it.
+struct Runner<'a> {
+    sandbox: &'a mut Sandbox,
+    functions: &'a Functions,
+    sources: &'a Sources,
+    rules: Rules,
+}
+
+impl Runner<'_> {
+    /// Runs one message untimed: only the first one has to map memory.
+    fn warm_up(&mut self, codec: &Codec) {
+        let is_suitable =
+            |example: &&Example| example.excluded.is_none() && !matches!(example.expected, Expected::Timeout);
+        if let Some(example) = codec.examples.iter().find(is_suitable) {
+            drop(self.run(example));
+        }
+    }
+
+    fn example(&mut self, number: usize, example: &Example) -> ExampleReport {
+        let mut report = ExampleReport::new(number, example);
+        if let Some(excluded) = example.excluded {
+            report.outcome = Outcome::Excluded { reason: excluded.name() };
+            return report;
+        }
+        let run = self.run(example);
+        let faults = if matches!(example.expected, Expected::Valid) { self.faults(example) } else { Vec::new() };
+        report.fuel = run.fuel;
+        report.microseconds = microseconds(run.elapsed);
+        report.warnings.clone_from(&run.warnings);
+        report.logs = run.logs.iter().map(log_line).collect();
+        report.line = run.result.as_ref().err().and_then(|failure| failure.line);
+        if let Ok(runtime::Value::Returned { json: Some(json) }) = &run.result {
+            let is_whole = !example.wrapped || self.dialect(example.function) == Some(Dialect::Ts013);
+            report.result = is_whole.then(|| json.get().to_owned());
+        }
+        report.outcome = match (&example.expected, faults.first()) {
+            (Expected::Valid, None) => Outcome::Passed,
+            (Expected::Valid, Some(fault)) => {
+                Outcome::Failed(Mismatch::failure(example.expected.describe(), fault.message.clone()))
+            }
+            _ => self.outcome(example, run),
+        };
+        report
+    }
+
+    /// What `functions fuzz` would find.
+    fn faults(&mut self, example: &Example) -> Vec<Fault> {
+        let call = call(self.functions, example);
+        Examiner::new(self.sandbox, self.functions, self.sources).all(&call)
+    }
+
+    fn run(&mut self, example: &Example) -> CallOutcome {
+        self.sandbox.call(self.functions, &call(self.functions, example))
+    }
+
+    /// What the function must return itself, if it is not what the example states: functions of other dialects than
+    /// TS013 return no object around their fields, some packages return none either, and a normalizer may return one
+    /// measurement instead of a list.
+    fn expected(&self, example: &Example, got: &Value) -> Option<Value> {
+        let Expected::Value(Value::Object(members)) = &example.expected else { return None };
+        if example.function == Function::NormalizeUplink {
+            let [only] = members.get("data")?.as_array()?.as_slice() else { return None };
+            let is_one = got.get("data").is_some_and(Value::is_object);
+            return is_one.then(|| Value::Object(Map::from_iter([("data".to_owned(), only.clone())])));
+        }
+        let is_bare =
+            example.tolerance == Tolerance::Package && got.get("data").is_none() && got.get("errors").is_none();
+        let is_ts013 = self.dialect(example.function) == Some(Dialect::Ts013);
+        if !example.wrapped || is_ts013 && !(is_bare && takes_bytes(example.function)) {
+            return None;
+        }
+        let inner = if takes_bytes(example.function) { "data" } else { "bytes" };
+        members.get(inner).cloned()
+    }
+
+    fn dialect(&self, function: Function) -> Option<Dialect> {
+        dialect(self.functions, function)
+    }
+
+    fn outcome(&self, example: &Example, run: CallOutcome) -> Outcome {
+        let got = match run.result {
+            Ok(runtime::Value::Returned { json }) => json.map(|json| json.get().to_owned()),
+            Ok(_) => return Outcome::Failed(Mismatch::got(example.expected.describe(), "no value".to_owned())),
+            Err(failure) => return failed(example, &failure, self.sources),
+        };
+        let got_text = got.as_deref().map_or_else(|| "undefined".to_owned(), truncate);
+        match (&example.expected, got) {
+            (Expected::Unknown, got) => Outcome::Shown { result: got.unwrap_or_else(|| "undefined".to_owned()) },
+            (Expected::Undefined, None) => Outcome::Passed,
+            (Expected::Value(_) | Expected::Listed(_), Some(got)) => self.compare(example, &got),
+            (expected, _) => Outcome::Failed(Mismatch::got(expected.describe(), got_text)),
+        }
+    }
+
+    fn compare(&self, example: &Example, got: &str) -> Outcome {
+        let value: Value = match serde_json::from_str(&mark(got)) {
+            Ok(value) => value,
+            Err(error) => {
+                let got = format!("{}, where {error}", truncate(got));
+                return Outcome::Failed(Mismatch::got(example.expected.describe(), got));
+            }
+        };
+        let differences = match (&example.expected, self.expected(example, &value)) {
+            (Expected::Listed(names), _) => unlisted(names, &value, self.rules),
+            (Expected::Value(_), Some(inner)) => compare(&inner, &value, example.tolerance, self.rules),
+            (Expected::Value(expected), None) => compare(expected, &value, example.tolerance, self.rules),
+            _ => Vec::new(),
+        };
+        match differences.is_empty() {
+            true => Outcome::Passed,
+            false => {
+                let mismatch = Mismatch::got(example.expected.describe(), truncate(got));
+                Outcome::Failed(Mismatch { differences, ..mismatch })
+            }
+        }
+    }
+}
+
+fn failed(example: &Example, failure: &Failure, sources: &Sources) -> Outcome {
+    let is_expected = match example.expected {
+        Expected::Throws => matches!(failure.kind, FailureKind::Thrown | FailureKind::Stack),
+        Expected::Timeout => matches!(failure.kind, FailureKind::Fuel | FailureKind::Time),
+        _ => false,
+    };
+    match is_expected {
+        true => Outcome::Passed,
+        false => Outcome::Failed(Mismatch::failure(example.expected.describe(), describe(failure, sources))),
+    }
+}

@@ -1,0 +1,94 @@
+//! Writes a new codec: commented functions, examples that pass, and the file that tests them in CI.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, ErrorKind, Write},
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+use runtime::Dialect;
+
+const CI_FILE: &str = ".github/workflows/codecs.yml";
+const CI: &str = include_str!("template/codecs.yml");
+/// Maximum length of a name.
+const NAME_CHARS_MAX: usize = 64;
+
+/// The name of a codec, which its files have too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodecName(String);
+
+impl FromStr for CodecName {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let is_valid = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
+        let starts_well = name.starts_with(|first: char| first.is_ascii_alphanumeric());
+        match name.len() <= NAME_CHARS_MAX && starts_well && name.chars().all(is_valid) && !name.ends_with(".js") {
+            true => Ok(Self(name.to_owned())),
+            false => Err("a codec's name has letters, digits, `-`, `_` and `.`, as in door-sensor".to_owned()),
+        }
+    }
+}
+
+/// What became of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NewFile {
+    /// It was written.
+    Written(PathBuf),
+    /// It was there already, and stays as it is.
+    Kept(PathBuf),
+}
+
+/// Writes the files of a codec into `dir`, and a CI file if there is none. Refuses to overwrite anything.
+pub fn write_new(dir: &Path, dialect: Dialect, name: &CodecName) -> io::Result<Vec<NewFile>> {
+    let (script, examples) = match dialect {
+        Dialect::Ts013 => (include_str!("template/ts013.js"), include_str!("template/ts013.test.yaml")),
+        Dialect::V2 => (include_str!("template/v2.js"), include_str!("template/v2.test.yaml")),
+        Dialect::ChirpStack3 => {
+            (include_str!("template/chirpstack3.js"), include_str!("template/chirpstack3.test.yaml"))
+        }
+    };
+    let files =
+        [("js", script), ("test.yaml", examples)].map(|(end, text)| (dir.join(format!("{}.{end}", name.0)), text));
+    // Checked before anything is written, so that half a codec is not left behind.
+    if let Some((file, _)) = files.iter().find(|(file, _)| file.symlink_metadata().is_ok()) {
+        return Err(io::Error::new(
+            ErrorKind::AlreadyExists,
+            format!("{} exists: choose another name", file.display()),
+        ));
+    }
+    fs::create_dir_all(dir)?;
+    let mut written = Vec::new();
+    for (file, text) in files {
+        create(&file, &text.replace("NAME", &name.0))?;
+        written.push(NewFile::Written(file));
+    }
+    let ci = dir.join(CI_FILE);
+    ci.parent().map_or(Ok(()), fs::create_dir_all)?;
+    written.push(match create(&ci, CI) {
+        Ok(()) => NewFile::Written(ci),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => NewFile::Kept(ci),
+        Err(error) => return Err(error),
+    });
+    Ok(written)
+}
+
+fn create(file: &Path, text: &str) -> io::Result<()> {
+    OpenOptions::new().write(true).create_new(true).open(file)?.write_all(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_no_path() {
+        for name in ["door-sensor", "th1_v2.1"] {
+            assert!(name.parse::<CodecName>().is_ok(), "{name}");
+        }
+        for name in ["", ".", "..", "../x", "a/b", "a b", "-a", "a.js", "ä"] {
+            assert!(name.parse::<CodecName>().is_err(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Writes what came out of functions into the files that state what should: `airlock functions test --update`.
+
+pub(crate) mod append;
+mod change;
+mod edit;
+mod json;
+#[cfg(test)]
+mod tests;
+mod yaml;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{self, Write},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use runtime::sanitize;
+
+use self::edit::Update;
+use crate::{
+    layout::BadInput,
+    report::{CodecReport, ExampleReport, Outcome},
+    script::directory_of,
+};
+
+/// Maximum number of expectations that one run replaces.
+const UPDATES_MAX: usize = 100_000;
+/// Maximum size of a file that is written, in bytes.
+pub(crate) const FILE_BYTES_MAX: u64 = 64 << 20;
+
+/// Expectations to replace, by file.
+#[derive(Debug, Default)]
+pub struct Updates {
+    files: BTreeMap<Arc<PathBuf>, Vec<Update>>,
+    count: usize,
+    /// Failed examples that get no update.
+    left: usize,
+}
+
+/// What was written.
+#[derive(Debug, Default)]
+pub struct Written {
+    /// Replaced expectations.
+    pub examples: usize,
+    /// Failed examples whose expectation cannot be replaced, or not in this run.
+    pub left: usize,
+    /// Files that were written.
+    pub files: usize,
+    /// What could not be written.
+    pub problems: Vec<BadInput>,
+}
+
+impl Updates {
+    /// Adds the results of examples that returned something else than they should, or for which nothing was stated.
+    pub fn add(&mut self, report: &CodecReport) {
+        let updates: Vec<_> = report.examples.iter().map(update).collect();
+        for (example, update) in report.examples.iter().zip(&updates) {
+            let is_replaced = |(_, other): &(_, Update)| {
+                update.as_ref().is_some_and(|(_, update)| update.expectation.depends_on(&other.expectation))
+            };
+            match update {
+                Some((file, update)) if self.count < UPDATES_MAX && !updates.iter().flatten().any(is_replaced) => {
+                    self.count += 1;
+                    self.files.entry(Arc::clone(file)).or_default().push(update.clone());
+                }
+                _ => self.left += usize::from(matches!(example.outcome, Outcome::Failed(_))),
+            }
+        }
+    }
+
+    /// Writes the files. What stands around an expectation stays as it is, comments too; a file in which that cannot be
+    /// had stays as a whole.
+    pub fn write(self) -> Written {
+        let mut written = Written { left: self.left, ..Written::default() };
+        for (file, updates) in self.files {
+            match write_file(&file, &updates, &mut written) {
+                Ok(0) => {}
+                Ok(count) => {
+                    written.examples += count;
+                    written.files += 1;
+                }
+                Err(source) => written.problems.push(BadInput::File { file: file.display().to_string(), source }),
+            }
+        }
+        written
+    }
+}
+
+fn update(example: &ExampleReport) -> Option<(Arc<PathBuf>, Update)> {
+    let place = example.place.as_ref()?;
+    let is_due = matches!(example.outcome, Outcome::Failed(_) | Outcome::Shown { .. });
+    let (expectation, result) = (place.expectation.clone()?, example.result.clone()?);
+    is_due.then(|| (Arc::clone(&place.file), Update { line: place.line, expectation, result }))
+}
+
+/// Replaces what it can in a file, and returns how much.
+fn write_file(path: &Path, updates: &[Update], written: &mut Written) -> io::Result<usize> {
+    if fs::metadata(path)?.len() > FILE_BYTES_MAX {
+        return Err(io::Error::other(format!("it has more than {FILE_BYTES_MAX} bytes")));
+    }
+    let text = fs::read_to_string(path)?;
+    let edited = edit::edit(&text, updates);
+    let problems = edited.refused.into_iter().map(|(line, reason)| BadInput::Line {
+        file: path.display().to_string(),
+        line: line as u64,
+        reason: format!("cannot be updated: {}", sanitize(&reason)),
+    });
+    written.problems.extend(problems);
+    if edited.count > 0 {
+        replace(path, &edited.text)?;
+    }
+    Ok(edited.count)
+}
+
+/// Writes a new file in place of the old one, so that nothing is lost if that fails; a link is replaced, not followed.
+pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = tempfile::NamedTempFile::new_in(directory_of(path))?;
+    file.write_all(text.as_bytes())?;
+    fs::set_permissions(file.path(), fs::metadata(path)?.permissions())?;
+    file.persist(path).map(drop).map_err(|error| error.error)
+}

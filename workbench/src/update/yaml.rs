@@ -1,0 +1,85 @@
+//! Changes a text of YAML.
+
+use serde_json::Value;
+
+use super::change::{Change, NOT_THE_SAME, Target, apply, with};
+use crate::{
+    compare::differences,
+    place::Step,
+    surrogates::to_json,
+    yaml::{self, Node},
+    yaml_text,
+};
+
+/// `text` with `targets`, if it then means what it should.
+pub(super) fn replaced(text: &str, targets: &[Target<'_>]) -> Result<String, String> {
+    let root = yaml::parse(text).map_err(|error| error.reason)?;
+    let mut changes = Vec::new();
+    for target in targets {
+        change(text, &root, target, &mut changes)?;
+    }
+    let new = apply(text, changes)?;
+    let expected = with(root.value(), targets).ok_or(NOT_THE_SAME)?;
+    match yaml::parse(&new) {
+        Ok(read) if differences(&expected, &read.value(), false).is_empty() => Ok(new),
+        _ => Err(NOT_THE_SAME.to_owned()),
+    }
+}
+
+fn change(text: &str, root: &Node, target: &Target<'_>, changes: &mut Vec<Change>) -> Result<(), String> {
+    let outer = target.path.split_last().map(|(_, outer)| outer).unwrap_or_default();
+    let (Some(Step::Name(name)), Some(example)) = (target.path.last(), root.find(outer)) else {
+        return Err("the example is gone".to_owned());
+    };
+    if let Some(node) = example.get(name) {
+        push(text, node, &target.value, changes);
+        return Ok(());
+    }
+    if begins_with(text, example, &['{']) {
+        return Err(format!("it has no `{name}`, and is written in one line"));
+    }
+    let end = end_of_line(text, example.range.end);
+    let indent = " ".repeat(example.column);
+    changes.push((end..end, format!("\n{indent}{name}: {}", yaml_text::flow(&target.value))));
+    Ok(())
+}
+
+/// Replaces what differs: only some of the values in it where its members stay the same, so that comments remain.
+fn push(text: &str, node: &Node, value: &Value, changes: &mut Vec<Change>) {
+    if to_json(&node.value()) == to_json(value) {
+        return;
+    }
+    // What an alias stands for is written elsewhere.
+    if !begins_with(text, node, &['*']) {
+        match value {
+            Value::Object(members) if node.is_object() && node.names().eq(members.keys()) => {
+                let nodes = members.iter().filter_map(|(name, value)| Some((node.get(name)?, value)));
+                return nodes.for_each(|(node, value)| push(text, node, value, changes));
+            }
+            Value::Array(values) if !node.elements().is_empty() && node.elements().len() == values.len() => {
+                let nodes = node.elements().iter().zip(values);
+                return nodes.for_each(|(node, value)| push(text, node, value, changes));
+            }
+            _ => {}
+        }
+    }
+    let is_block = node.is_container() && !begins_with(text, node, &['{', '[', '*', '&', '!']);
+    let new = match is_block {
+        true => yaml_text::block(value, node.column),
+        // Right after the colon.
+        false if node.range.is_empty() => format!(" {}", yaml_text::flow(value)),
+        false => yaml_text::flow(value),
+    };
+    changes.push((node.range.clone(), new));
+}
+
+fn begins_with(text: &str, node: &Node, first: &[char]) -> bool {
+    text.get(node.range.clone()).is_some_and(|text| text.starts_with(first))
+}
+
+/// The end of the line that `at` is in, if only a comment follows there.
+pub(super) fn end_of_line(text: &str, at: usize) -> usize {
+    let rest = text.get(at..).and_then(|rest| rest.lines().next()).unwrap_or_default();
+    let is_free = rest.trim_start().is_empty() || rest.starts_with([' ', '\t']) && rest.trim_start().starts_with('#');
+    if is_free { at + rest.len() } else { at }
+}

@@ -1,0 +1,105 @@
+//! Examples that cannot be tested are told of: none of these may pass as a codec without examples.
+
+mod support;
+
+use std::path::PathBuf;
+
+use airlock_workbench as workbench;
+use support::{Dir, engine};
+
+const SCRIPT: &str = "function decodeUplink() { return {} }";
+const GOOD: &str = "examples: [{bytes: 00, output: {}}]";
+
+/// What is wrong with `names` in a directory with `files`, and how many codecs are found.
+fn find(files: &[(&str, &str)], names: &[&str]) -> (Vec<String>, usize) {
+    let dir = Dir::new(files);
+    let paths: Vec<PathBuf> = names.iter().map(|name| dir.path().join(name)).collect();
+    let found = workbench::find(&paths, None, &engine());
+    (found.problems.iter().map(|problem| format!("{problem}")).collect(), found.codecs.len())
+}
+
+#[track_caller]
+fn assert_told(files: &[(&str, &str)], names: &[&str], expected: &str) {
+    let (problems, _) = find(files, names);
+    assert!(problems.len() == 1 && problems[0].contains(expected), "{expected} in {problems:?}");
+}
+
+#[test]
+fn a_script_alone_is_tested_with_all_examples_or_with_a_complaint() {
+    for (name, text, expected) in [
+        ("door.test.yaml", "examples: [{bytes: 00}", "door.test.yaml, line"),
+        ("door.test.yaml", "examples: [{bytes: 00}, {bytes: zz}]", "example 2: `bytes` not valid"),
+        ("test_decode_door.json", "[{\"input\": {}}]", "example 1: `bytes` are missing"),
+        ("x-codec.yaml", "uplinkDecoder: {fileName: door.js, examples: [{input: {}}]}", "`bytes` are missing"),
+    ] {
+        let files = [("door.js", SCRIPT), (name, text)];
+        assert_told(&files, &["door.js"], expected);
+        let files =
+            [("door.js", SCRIPT), (name, text), ("good.test.yaml", "{script: door.js, examples: [{bytes: 00}]}")];
+        assert_told(&files, &["door.js"], expected);
+    }
+    let other = [("door.js", SCRIPT), ("door.test.yaml", GOOD), ("other.test.yaml", "examples: ["), ("other.js", "")];
+    assert_eq!(find(&other, &["door.js"]), (Vec::new(), 1));
+}
+
+#[test]
+fn a_script_that_its_examples_name_in_another_way_is_the_same() {
+    let codec = "uplinkDecoder: {fileName: ./door.js, examples: [{input: {bytes: [0]}, output: {}}]}";
+    let dir = Dir::new(&[("door.js", SCRIPT), ("x-codec.yaml", codec)]);
+    let found = workbench::find(&[dir.path().join("./door.js")], None, &engine());
+    assert_eq!(found.codecs[0].examples.len(), 1, "{found:?}");
+}
+
+#[test]
+fn examples_of_a_wrong_shape_are_told() {
+    for (text, expected) in [
+        ("examples: {bytes: 00}", "line 1: `examples` must be a list"),
+        ("script: door.js\nexamples: none", "line 2: `examples` must be a list"),
+        ("examples:", "line 1: `examples` must be a list"),
+        ("script: 5", "`script` must be text"),
+        ("dialect: 3", "`dialect` must be text"),
+        ("examples: [{bytes: 00, input: {}}]", "example 1: `uplink` takes no `input`"),
+        (
+            "examples: [{function: downlink-encode, bytes: 00, input: {}}]",
+            "example 1: `downlink-encode` takes no `bytes`",
+        ),
+    ] {
+        assert_told(&[("door.js", SCRIPT), ("door.test.yaml", text)], &["."], expected);
+    }
+    for (text, expected) in [
+        (
+            "uplinkDecoder:\n  fileName: door.js\n  exampels: []",
+            "`exampels`: did you mean `examples`? in `uplinkDecoder`",
+        ),
+        ("uplinkDecoder:\n  fileName: door.js\n  examples: {}", "line 3: `examples` must be a list in `uplinkDecoder`"),
+        ("uplinkDecoder: {fileName: door.js}\ndownlinkEncodr: {}", "did you mean `downlinkEncoder`?"),
+        (
+            "uplinkDecoder: {fileName: door.js, examples: [{input: {bytes: [0]}, ouput: {}}]}",
+            "unknown member `ouput`: did you mean `output`?",
+        ),
+    ] {
+        assert_told(&[("door.js", SCRIPT), ("door-codec.yaml", text)], &["."], expected);
+    }
+    let misspelt = "[{\"input\": {\"bytes\": [0]}, \"expacted\": {}}]";
+    let files = [("door.js", SCRIPT), ("test_decode_door.json", misspelt)];
+    assert_told(&files, &["."], "example 1: unknown member `expacted`: did you mean `expected`?");
+}
+
+#[test]
+fn examples_without_a_script_are_told() {
+    let files = [("lamp2.js", SCRIPT), ("test_decode_lamp.json", "[]"), ("good.js", SCRIPT), ("good.test.yaml", GOOD)];
+    assert_told(&files, &["."], "test_decode_lamp.json, line 1: there is no lamp.js beside it");
+}
+
+#[test]
+fn a_named_file_that_is_not_there_or_says_nothing_is_told() {
+    let files = [("door.js", SCRIPT), ("door.test.yaml", GOOD), ("other.yaml", "a: 1"), ("lamp-codec.json", "{}")];
+    for (name, expected) in [
+        ("dor.test.yaml", "dor.test.yaml"),
+        ("dor.js", "dor.js"),
+        ("other.yaml", "other.yaml, line 1: there are no codecs in it"),
+        ("lamp-codec.json", "lamp-codec.json, line 1: there are no codecs in it"),
+    ] {
+        assert_told(&files, &["door.test.yaml", name], expected);
+    }
+}

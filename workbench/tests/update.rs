@@ -1,0 +1,120 @@
+//! Writing results into the files that state what should come out.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::{convert::Infallible, fs};
+
+use airlock_workbench::{self as workbench, Rules, Totals, Updates, Written};
+use support::{Dir, engine};
+
+const SCRIPT: &str = "function decodeUplink(input) { return { data: { level: input.bytes[0] } }; }
+function normalizeUplink(input) { return { data: { water: { level: input.data.level / 1000 } } }; }";
+
+const CODEC: &str = "\
+# A water level meter.
+uplinkDecoder:
+  fileName: meter.js
+  examples:
+    - description: low # It is.
+      input: { fPort: 1, bytes: [5] }
+      output:
+        data:
+          level: 9
+      normalizedOutput:
+        data:
+          water:
+            level: 0.005
+";
+
+fn update(dir: &Dir) -> (Totals, Written) {
+    let engine = engine();
+    let found = workbench::find(&[dir.path()], None, &engine);
+    let mut updates = Updates::default();
+    let Ok(totals) = workbench::run(&engine, &found.codecs, Rules::default(), 1, |report| {
+        updates.add(report);
+        Ok::<(), Infallible>(())
+    });
+    (totals, updates.write())
+}
+
+#[test]
+fn a_result_is_written_and_what_depends_on_it_follows() {
+    let dir = Dir::new(&[("vendor/acme/meter-codec.yaml", CODEC), ("vendor/acme/meter.js", SCRIPT)]);
+    let file = dir.path().join("vendor/acme/meter-codec.yaml");
+    // The normalizer ran on the wrong output, so what it returned is not written.
+    let (totals, written) = update(&dir);
+    assert_eq!((totals.failed, written.examples, written.left), (2, 1, 1), "{written:?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), CODEC.replace("level: 9", "level: 5"));
+    let (totals, written) = update(&dir);
+    assert_eq!((totals.failed, totals.passed, written.examples, written.left), (0, 2, 0, 0), "{written:?}");
+}
+
+#[test]
+fn an_example_that_throws_is_left() {
+    let script = "function decodeUplink() { throw new Error('no'); }";
+    let dir = Dir::new(&[("vendor/acme/meter-codec.yaml", CODEC), ("vendor/acme/meter.js", script)]);
+    let (_, written) = update(&dir);
+    assert_eq!((written.examples, written.left), (0, 2), "{written:?}");
+    assert_eq!(fs::read_to_string(dir.path().join("vendor/acme/meter-codec.yaml")).unwrap(), CODEC);
+}
+
+/// A file with examples of `function decodeUplink(input) { return { level: input.bytes[0] } }`, and the updated one.
+fn check(name: &str, before: &str, after: &str, refused: usize) {
+    let script = "function decodeUplink(input) { return { level: input.bytes[0] }; }";
+    let dir = Dir::new(&[(name, before), ("meter.js", script)]);
+    let (_, written) = update(&dir);
+    assert_eq!((fs::read_to_string(dir.path().join(name)).unwrap().as_str(), written.problems.len()), (after, refused));
+    let (totals, written) = update(&dir);
+    assert_eq!((totals.failed, totals.shown, written.examples), (refused, 0, 0), "{after}");
+}
+
+#[test]
+fn an_updated_file_says_the_same_otherwise() {
+    let before = "examples:
+  - bytes: \"07\"
+    description: |
+      two
+      lines
+  # next
+  - bytes: \"08\"
+    output: # what comes out
+  - bytes: \"09\"
+    output: \"q\"   # c
+  - bytes: 10
+    variables:
+";
+    let after = "examples:
+  - bytes: \"07\"
+    description: |
+      two
+      lines
+    output: {level: 7}
+  # next
+  - bytes: \"08\"
+    output: {level: 8} # what comes out
+  - bytes: \"09\"
+    output: {level: 9}   # c
+  - bytes: 10
+    variables:
+    output: {level: 16}
+";
+    check("meter.test.yaml", before, after, 0);
+    let name = "test_decode_meter.json";
+    let before = r#"[{"input": {"bytes": [1]} // payload
+}, {"input": {"bytes": [2]}, "expected": 1, "expected": 2}]"#;
+    let after = r#"[{"input": {"bytes": [1]}, "expected": {"level":1} // payload
+}, {"input": {"bytes": [2]}, "expected": 1, "expected": {"level":2}}]"#;
+    check(name, before, after, 0);
+}
+
+#[test]
+fn what_cannot_be_updated_is_told_and_stays() {
+    let text = |second: u8| {
+        format!(
+            "examples:\n  - {{bytes: 01, output: &o {{level: 2}}}}\n  - {{bytes: 02, output: *o}}\n  \
+             - {{bytes: 03, output: {{level: {second}}}}}\n"
+        )
+    };
+    check("meter.test.yaml", &text(4), &text(3), 1);
+}
