@@ -5,19 +5,34 @@ use types::{AppEui, AppId};
 
 use crate::{
     commands::{
-        account::args::Account, applications::args::Applications, bridge::Bridge, demo::Demo, devices::args::Devices,
-        downlink::Downlink, functions::args::Functions, gateways::args::Gateways, handler::args::Handler,
-        subscribe::Subscribe, user::args::User, webhooks::args::Webhooks,
+        account::args::Account,
+        applications::args::Applications,
+        backup::{Backup, Restore},
+        bridge::Bridge,
+        demo::Demo,
+        devices::args::Devices,
+        downlink::Downlink,
+        functions::args::Functions,
+        gateways::args::Gateways,
+        handler::args::Handler,
+        load::Load,
+        shell::{Completions, Man},
+        subscribe::Subscribe,
+        user::args::User,
+        webhooks::args::Webhooks,
     },
+    completion,
+    output::OutputOptions,
     serve::Serve,
     settings::GlobalOptions,
+    version,
 };
 
 /// Runs LoRaWAN payload functions, each message in a fresh WebAssembly sandbox, and publishes JSON over MQTT.
 ///
 /// Run `airlock demo` first: it needs no setup and shows live uplinks.
 #[derive(Debug, Parser)]
-#[command(name = "airlock", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(name = "airlock", version = version::LONG, max_term_width = 100, arg_required_else_help = true)]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) global: GlobalOptions,
@@ -38,20 +53,26 @@ pub(crate) enum Command {
     },
     /// Register, log in, log out, or show who is logged in
     User {
+        #[command(flatten)]
+        output: OutputOptions,
         #[command(subcommand)]
         command: Option<User>,
     },
     /// Manage applications and their payload functions
     #[command(visible_alias = "application")]
     Applications {
+        #[command(flatten)]
+        output: OutputOptions,
         #[command(subcommand)]
         command: Applications,
     },
     /// Manage the devices of an application
     #[command(visible_alias = "device")]
     Devices {
+        #[command(flatten)]
+        output: OutputOptions,
         /// Application [default: the selected one]
-        #[arg(long, global = true, value_name = "ID")]
+        #[arg(long, global = true, value_name = "ID", add = completion::applications())]
         app_id: Option<AppId>,
         /// Application EUI [default: the selected one, or the application's first]
         #[arg(long, global = true, value_name = "EUI")]
@@ -62,8 +83,10 @@ pub(crate) enum Command {
     /// Manage the webhooks of an application
     #[command(visible_alias = "webhook")]
     Webhooks {
+        #[command(flatten)]
+        output: OutputOptions,
         /// Application [default: the selected one]
-        #[arg(long, global = true, value_name = "ID")]
+        #[arg(long, global = true, value_name = "ID", add = completion::applications())]
         app_id: Option<AppId>,
         #[command(subcommand)]
         command: Webhooks,
@@ -71,10 +94,16 @@ pub(crate) enum Command {
     /// Manage gateways
     #[command(visible_alias = "gateway")]
     Gateways {
+        #[command(flatten)]
+        output: OutputOptions,
         #[command(subcommand)]
         command: Gateways,
     },
     /// Send a downlink message to a device
+    ///
+    /// Returns once the message is in the queue of the device, when the event down/scheduled is published. It fails if the
+    /// device does not exist or the encoder fails. The device gets the message after its next uplink: `airlock subscribe`
+    /// shows when it was sent and acknowledged.
     Downlink(Downlink),
     /// Show an application's uplinks, events and errors as they arrive
     Subscribe(Subscribe),
@@ -88,6 +117,8 @@ pub(crate) enum Command {
     ///
     /// This works while the services run and while they are stopped.
     Account {
+        #[command(flatten)]
+        output: OutputOptions,
         #[command(subcommand)]
         command: Account,
     },
@@ -95,16 +126,41 @@ pub(crate) enum Command {
     ///
     /// This works while the services run and while they are stopped.
     Handler {
+        #[command(flatten)]
+        output: OutputOptions,
         #[command(subcommand)]
         command: Handler,
     },
+    /// Send many uplinks, and measure how long they take to their subscribers
+    ///
+    /// Uplinks are calls of the handler, of which `handler.calls` allows a user 5000 an hour by default: raise that for a
+    /// longer test.
+    Load(Load),
+    /// Copy the server's embedded store into a file, also while the server runs
+    ///
+    /// The copy is of one moment. Run this as the server's user, with its `--data`.
+    Backup(Backup),
+    /// Replace the embedded store by a backup, while the server is stopped
+    Restore(Restore),
     /// Show the configuration
     Config {
+        #[command(flatten)]
+        output: OutputOptions,
         #[command(subcommand)]
         command: Option<Config>,
     },
+    /// Print what makes a shell complete commands, options and ids
+    ///
+    /// For bash, add `source <(airlock completions bash)` to ~/.bashrc. The ids are those of the selected application and
+    /// of whoever is logged in.
+    Completions(Completions),
+    /// Write a manual page for each command
+    Man(Man),
     /// Print the version
-    Version,
+    Version {
+        #[command(flatten)]
+        output: OutputOptions,
+    },
     /// Explain how to get a newer version
     Selfupdate,
 }
@@ -131,8 +187,10 @@ mod tests {
         ("account components", &["list"]),
         ("account keys", &["list"]),
         ("account users", &["create", "get", "list"]),
-        ("applications", &["create", "get", "list", "delete"]),
+        ("applications", &["create", "get", "list", "update", "set", "delete"]),
         ("applications collaborators", &["create", "update", "set", "delete"]),
+        ("applications euis", &["create", "list", "delete"]),
+        ("applications keys", &["create", "list", "delete"]),
         ("applications pf", &["get", "update", "set"]),
         ("config", &["get"]),
         ("devices", &["create", "get", "list", "update", "set", "delete"]),
@@ -211,6 +269,26 @@ mod tests {
                 };
                 assert!(groups[*noun].get_subcommands().any(names), "airlock {noun} {verb}");
             }
+        }
+    }
+
+    /// The texts after the help of every command.
+    fn examples(command: &clap::Command) -> String {
+        let own = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        command.get_subcommands().map(examples).fold(own, |all, text| all + "\n" + &text)
+    }
+
+    #[test]
+    fn every_example_in_the_help_parses() {
+        let text = examples(&Args::command());
+        let lines: Vec<_> = text.lines().filter(|line| line.trim().starts_with("airlock ")).collect();
+        assert!(lines.len() > 20, "{text}");
+        for line in lines {
+            let words = shlex::split(line).unwrap();
+            // What follows is for the shell.
+            let words = words.into_iter().take_while(|word| !word.starts_with('>'));
+            let result = Args::try_parse_from(words);
+            assert!(result.is_ok(), "{line}: {}", result.unwrap_err());
         }
     }
 

@@ -29,7 +29,7 @@ pub(crate) async fn start(
     if settings.codecs.key_file.is_none() && !is_local {
         tracing::warn!("everybody who reaches the codec service can run and read its codecs: set codecs.key_file");
     }
-    let pool = Arc::new(pool::start(&settings.sandbox).await?);
+    let pool = Arc::new(pool::start("codecs", &settings.sandbox).await?);
     let codecs = Arc::new(Codecs::open(&settings.codecs, pool, clock, random)?);
     let router = codecs.router(is_local);
     let (followed, stop) = (codecs.clone(), server.stop.clone());

@@ -2,6 +2,7 @@
 
 pub(crate) mod account;
 pub(crate) mod applications;
+pub(crate) mod backup;
 pub(crate) mod bridge;
 pub(crate) mod demo;
 pub(crate) mod devices;
@@ -9,15 +10,21 @@ pub(crate) mod downlink;
 pub(crate) mod functions;
 pub(crate) mod gateways;
 pub(crate) mod handler;
+pub(crate) mod load;
+pub(crate) mod shell;
 pub(crate) mod subscribe;
 pub(crate) mod user;
 pub(crate) mod webhooks;
 
 use std::sync::Arc;
 
+use api::rest::account::Collaborator;
 use server::{audit::AuditLog, system::SystemClock, telemetry};
 
-use crate::settings::Settings;
+use crate::{
+    output::{Cell, Table},
+    settings::Settings,
+};
 
 /// Starts the logs of a command that works on the server's store: its changes are written to the audit file as they are
 /// by the running service, and to standard error in place of its log; other messages from the level of warnings.
@@ -33,6 +40,16 @@ fn flag(on: bool, off: bool) -> Option<bool> {
     (on || off).then_some(on)
 }
 
-fn yes_no(value: bool) -> String {
-    if value { "yes" } else { "no" }.to_owned()
+/// Rights as a list in a cell.
+fn rights<R: Copy + Into<&'static str>>(rights: &[R]) -> Cell {
+    Cell::list(&rights.iter().map(|right| (*right).into()).collect::<Vec<&str>>(), ", ")
+}
+
+fn join_rights<R: Copy + Into<&'static str>>(rights: &[R]) -> String {
+    rights.iter().map(|right| (*right).into()).collect::<Vec<_>>().join(", ")
+}
+
+fn collaborators_table<R: Copy + Into<&'static str>>(people: Vec<Collaborator<R>>) -> Table {
+    let row = |person: Collaborator<R>| [person.username.to_string().into(), rights(&person.rights)];
+    Table::new([("username", "Collaborator"), ("rights", "Rights")], people.into_iter().map(row))
 }

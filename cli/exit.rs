@@ -6,8 +6,9 @@ use std::{
 };
 
 use types::{Kind, Kinded};
+use workbench::BadInput;
 
-use crate::{codec_check::BadInput, terminal::lines};
+use crate::terminal::lines;
 
 /// Any other failure.
 const FAILURE: u8 = 1;
@@ -19,6 +20,11 @@ const NOT_ALLOWED: u8 = 4;
 /// The reader of our output is gone; shells report programs killed by SIGPIPE like this.
 const BROKEN_PIPE: u8 = 141;
 
+/// Rows of a file that cannot be used, which have been reported.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} rows cannot be used, so nothing was changed")]
+pub(crate) struct BadRows(pub(crate) usize);
+
 /// The text of an error, without control characters; `None` when the reader of our output is gone.
 pub(crate) fn text(error: &anyhow::Error) -> Option<String> {
     (!is_broken_pipe(error)).then(|| lines(&format!("{error:#}")))
@@ -28,7 +34,7 @@ pub(crate) fn code(error: &anyhow::Error) -> ExitCode {
     if is_broken_pipe(error) {
         return ExitCode::from(BROKEN_PIPE);
     }
-    if error.chain().any(|cause| cause.downcast_ref::<BadInput>().is_some()) {
+    if error.chain().any(|cause| cause.is::<BadInput>() || cause.is::<BadRows>()) {
         return ExitCode::from(USAGE);
     }
     ExitCode::from(error.chain().find_map(kind).map_or(FAILURE, code_of))

@@ -1,30 +1,39 @@
 //! The command line of Airlock.
 //!
 //! Programs that want to use Airlock's services need `airlock-client`, not this crate. What is public here serves the
-//! integration tests, the benchmarks, and programs that check codecs.
+//! integration tests and the benchmarks.
 
 mod args;
-pub mod codec_check;
 mod codec_service;
 mod commands;
+mod completion;
 mod dialect;
 mod exit;
 mod json_object;
 mod location;
 mod network;
+mod output;
 mod pool;
+mod profile;
 mod script;
 pub mod serve;
 mod session;
 pub mod settings;
 mod telemetry;
 mod terminal;
+mod version;
 
 use std::{io::Write, process::ExitCode, sync::Arc};
 
 use args::{Args, Command};
-use clap::Parser;
+use clap::{
+    CommandFactory, Parser,
+    builder::styling::{AnsiColor, Style},
+};
+use clap_complete::CompleteEnv;
+use commands::shell;
 use network::Network;
+use output::Output;
 use server::system::{OsRandom, SystemClock, install_crypto};
 use settings::{GlobalOptions, Settings};
 use terminal::say;
@@ -33,6 +42,9 @@ use terminal::say;
 const HOW_TO_UPDATE: &str =
     "Airlock does not update itself: download the new sources and build them as described in the README";
 
+/// The style of the word before an error, as clap has it.
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+
 /// How many tasks a busy worker of tokio runs before it looks for data on sockets (61 by default), and for tasks that
 /// sandboxes have woken. Whatever has to wait that long cannot be ordered fairly before.
 const EVENT_INTERVAL: u32 = 8;
@@ -40,6 +52,7 @@ const GLOBAL_QUEUE_INTERVAL: u32 = 4;
 
 /// Runs the command in this process's arguments, and prints its error if it fails.
 pub fn run() -> ExitCode {
+    CompleteEnv::with_factory(Args::command).var(shell::COMPLETE).complete();
     let Args { global, command } = Args::parse();
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let result =
@@ -49,7 +62,7 @@ pub fn run() -> ExitCode {
         Err(error) => {
             if let Some(text) = exit::text(&error) {
                 // With standard error closed, there is nobody to tell.
-                _ = writeln!(std::io::stderr(), "error: {text}");
+                _ = writeln!(anstream::stderr(), "{ERROR}error:{ERROR:#} {text}");
             }
             exit::code(&error)
         }
@@ -59,25 +72,42 @@ pub fn run() -> ExitCode {
 async fn run_command(command: Command, global: &GlobalOptions) -> anyhow::Result<()> {
     install_crypto();
     let settings = || Settings::load(global);
-    let network = || anyhow::Ok(Network::new(settings()?, Arc::new(SystemClock), Arc::new(OsRandom)));
+    let output = |options| Output::new(options, Arc::new(SystemClock));
+    let network = |options| anyhow::Ok(Network::new(settings()?, options, Arc::new(SystemClock), Arc::new(OsRandom)));
     match command {
         Command::Demo(demo) => commands::demo::run(demo, settings()?, Arc::new(OsRandom)).await,
-        Command::Serve(serve) => serve::run(serve, settings()?).await,
+        Command::Serve(serve) => serve::run(serve, settings()?, global).await,
         Command::Bridge { command } => commands::bridge::run(command, settings()?).await,
-        Command::User { command } => commands::user::run(command, &network()?).await,
-        Command::Applications { command } => commands::applications::run(command, &network()?).await,
-        Command::Devices { app_id, app_eui, command } => {
-            commands::devices::run(command, (app_id, app_eui), &network()?).await
+        Command::User { output, command } => commands::user::run(command, &network(output)?).await,
+        Command::Applications { output, command } => commands::applications::run(command, &network(output)?).await,
+        Command::Devices { output, app_id, app_eui, command } => {
+            commands::devices::run(command, (app_id, app_eui), &network(output)?).await
         }
-        Command::Webhooks { app_id, command } => commands::webhooks::run(command, app_id, &network()?).await,
-        Command::Gateways { command } => commands::gateways::run(command, &network()?).await,
-        Command::Downlink(downlink) => commands::downlink::run(downlink, &network()?).await,
-        Command::Subscribe(subscribe) => commands::subscribe::run(subscribe, &network()?).await,
+        Command::Webhooks { output, app_id, command } => {
+            commands::webhooks::run(command, app_id, &network(output)?).await
+        }
+        Command::Gateways { output, command } => commands::gateways::run(command, &network(output)?).await,
+        Command::Downlink(downlink) => commands::downlink::run(&network(downlink.output)?, downlink).await,
+        Command::Subscribe(subscribe) => commands::subscribe::run(&network(subscribe.output)?, subscribe).await,
         Command::Functions { command } => commands::functions::run(command, settings()?, &SystemClock).await,
-        Command::Account { command } => commands::account::run(command, settings()?).await,
-        Command::Handler { command } => commands::handler::run(command, settings()?).await,
-        Command::Config { .. } => settings::print(&settings()?),
-        Command::Version => say(concat!("airlock ", env!("CARGO_PKG_VERSION"))),
+        Command::Account { output: options, command } => {
+            commands::account::run(command, settings()?, &output(options)).await
+        }
+        Command::Handler { output: options, command } => {
+            commands::handler::run(command, settings()?, &output(options)).await
+        }
+        Command::Load(load) => commands::load::run(&network(load.output)?, load).await,
+        Command::Backup(command) => {
+            let output = output(command.output);
+            commands::backup::backup(command, &settings()?, &output, Arc::new(SystemClock)).await
+        }
+        Command::Restore(command) => {
+            commands::backup::restore(&command, &settings()?, &output(command.output), &SystemClock)
+        }
+        Command::Config { output: options, .. } => settings::print(&settings()?, &output(options)),
+        Command::Completions(command) => shell::completions(&command),
+        Command::Man(command) => shell::man(&command, Args::command()),
+        Command::Version { output: options } => version::print(&output(options)),
         Command::Selfupdate => say(HOW_TO_UPDATE),
     }
 }

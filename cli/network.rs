@@ -15,6 +15,7 @@ use types::{
 };
 
 use crate::{
+    output::{Output, OutputOptions},
     session::{Login, SessionFiles},
     settings::{ClientSettings, Settings},
 };
@@ -27,15 +28,22 @@ const NOTHING_SELECTED: &str = "no application is selected: select one with `air
 /// The services, as one person uses them.
 pub(crate) struct Network {
     settings: Settings,
+    pub(crate) output: Output,
     pub(crate) files: SessionFiles,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
 }
 
 impl Network {
-    pub(crate) fn new(settings: Settings, clock: Arc<dyn Clock>, random: Arc<dyn Random>) -> Self {
+    pub(crate) fn new(
+        settings: Settings,
+        output: OutputOptions,
+        clock: Arc<dyn Clock>,
+        random: Arc<dyn Random>,
+    ) -> Self {
+        let output = Output::new(output, clock.clone());
         let files = SessionFiles::new(&settings.data_dir);
-        Self { settings, files, clock, random }
+        Self { settings, output, files, clock, random }
     }
 
     pub(crate) fn account(&self) -> anyhow::Result<AccountClient> {

@@ -1,10 +1,12 @@
 //! `airlock serve`: starts the services, prints their addresses, and stops them in order.
 
+mod backup;
 mod broker_access;
 mod certificate;
 mod component_token;
 mod context;
 mod data_dir;
+mod downlink_turns;
 mod external_broker;
 mod handler_service;
 mod networks;
@@ -23,10 +25,15 @@ use server::{
 };
 use types::Clock;
 
+pub(crate) use self::backup::{KeyFiles, PreparedRestore, back_up};
 use self::operator::accept_older_store;
 pub(crate) use self::operator::{open_account, open_devices};
 pub use self::stack::Stack;
-use crate::{settings::Settings, terminal::say};
+use crate::{
+    settings::{GlobalOptions, Settings},
+    terminal::say,
+    version,
+};
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
@@ -59,18 +66,8 @@ pub struct Environment {
     pub clock: Arc<dyn Clock>,
 }
 
-/// What to do next, for people who start Airlock for the first time.
-const NEXT_STEPS: &str = "\
-Next, in another terminal:
-
-  airlock user register NAME EMAIL
-  airlock user login NAME
-  airlock applications add APP-ID DESCRIPTION
-
-`airlock config print` shows every setting. Press Ctrl-C to stop.";
-
 /// Starts one service or all of them, and runs until a signal arrives or the store fails.
-pub(crate) async fn run(serve: Serve, settings: Settings) -> anyhow::Result<()> {
+pub(crate) async fn run(serve: Serve, settings: Settings, global: &GlobalOptions) -> anyhow::Result<()> {
     let clock = Arc::new(SystemClock);
     let audit = AuditLog::open(&settings.telemetry, clock.clone())?;
     telemetry::start_logs(&settings.telemetry, audit.layer())?;
@@ -82,12 +79,13 @@ pub(crate) async fn run(serve: Serve, settings: Settings) -> anyhow::Result<()> 
     let shutdown = Shutdown::on_signals()?;
     let drain = Duration::from_millis(settings.serve.drain_timeout_ms);
     let metrics = Metrics::install(shutdown.requested.clone())?;
+    version::report(&metrics);
     let environment = Environment { metrics, audit, clock };
     let stack = tokio::select! {
         stack = Stack::start(settings, serve.service, environment) => stack?,
         () = shutdown.requested.cancelled() => return say("Stopped before it was ready"),
     };
-    say(format_args!("Airlock is ready.\n\n{}\n\n{NEXT_STEPS}", stack.overview()))?;
+    say(format_args!("Airlock is ready.\n\n{}\n\n{}", stack.overview(), next_steps(&global.where_settings_are())))?;
     let failure = tokio::select! {
         () = shutdown.requested.cancelled() => Ok(()),
         // The supervisor starts the process again, which opens the store again.
@@ -98,4 +96,19 @@ pub(crate) async fn run(serve: Serve, settings: Settings) -> anyhow::Result<()> 
         Drained::TimedOut | Drained::Forced => say("Stopped before all accepted work was finished")?,
     }
     failure
+}
+
+/// What to do next, for people who start Airlock for the first time: with the options that make commands find these
+/// services.
+fn next_steps(options: &str) -> String {
+    format!(
+        "\
+Next, in another terminal:
+
+  airlock{options} user register NAME EMAIL
+  airlock{options} user login NAME
+  airlock{options} applications add APP-ID DESCRIPTION
+
+`airlock{options} config print` shows every setting. Press Ctrl-C to stop."
+    )
 }

@@ -1,8 +1,10 @@
 //! All settings: those that the crates define, and those of this program.
 
+mod follow;
+
 use std::{
     env,
-    path::{Path, PathBuf},
+    path::{self, Path, PathBuf},
 };
 
 use anyhow::Context;
@@ -16,7 +18,7 @@ use serde_json::json;
 use server::{auth::AuthSettings, serve, settings::Layers, telemetry};
 use types::{AccessKey, AppId, ComponentId};
 
-use crate::terminal::say;
+use crate::{output::Output, profile::ProfileName, terminal::say};
 
 /// Options that every command takes; each is also a setting.
 #[derive(Clone, Debug, Default, Args)]
@@ -25,6 +27,9 @@ pub(crate) struct GlobalOptions {
     /// Settings file [default: airlock.toml in the current directory, then in the user's configuration directory]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// Settings file NAME.toml in the directory `airlock` of the user's configuration directory
+    #[arg(long, global = true, value_name = "NAME", conflicts_with = "config")]
+    pub(crate) profile: Option<ProfileName>,
     /// Data directory
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
@@ -46,12 +51,31 @@ pub(crate) struct GlobalOptions {
     /// MQTT password, which is an access key [default: a key of the application]
     #[arg(long, global = true, value_name = "KEY")]
     pub(crate) mqtt_password: Option<AccessKey>,
-    /// Id of the router; accepted for compatibility, no command uses it yet
+    /// Id of the router of gateways that are registered
     #[arg(long, global = true, value_name = "ID")]
     pub(crate) router_id: Option<ComponentId>,
     /// Allow unencrypted connections to a discovery service without TLS
     #[arg(long, global = true)]
     pub(crate) allow_insecure: bool,
+}
+
+impl GlobalOptions {
+    /// The options that say where settings and data are, for a command in any directory; empty or with a space before.
+    pub(crate) fn where_settings_are(&self) -> String {
+        let absolute = |path: &PathBuf| path::absolute(path).unwrap_or_else(|_| path.clone()).display().to_string();
+        let options = [
+            ("--config", self.config.as_ref().map(absolute)),
+            ("--profile", self.profile.as_ref().map(ToString::to_string)),
+            ("--data", self.data.as_ref().map(absolute)),
+        ];
+        let given = options.into_iter().filter_map(|(option, value)| Some((option, value?)));
+        given.map(|(option, value)| format!(" {option} {}", quoted(&value))).collect()
+    }
+}
+
+/// A word as a shell reads it. One that no shell can read stays as it is.
+fn quoted(word: &str) -> String {
+    shlex::try_quote(word).map_or_else(|_| word.to_owned(), Into::into)
 }
 
 /// All settings, of the services and of the commands.
@@ -117,11 +141,11 @@ pub struct ListenSettings {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClientSettings {
-    /// URL of the account service.
+    /// URL of the account service. By default, that of `listen.account`.
     pub auth_server: String,
-    /// Address of the discovery service.
+    /// Address of the discovery service. By default, that of `listen.discovery`.
     pub discovery_address: String,
-    /// Id of the handler.
+    /// Id of the handler. By default, `handler.id`.
     #[schemars(with = "String")]
     pub handler_id: ComponentId,
     /// Address of the MQTT broker. If unset, the one that the handler announces.
@@ -132,10 +156,11 @@ pub struct ClientSettings {
     /// MQTT password, which is an access key. If unset, a key of the application.
     #[schemars(with = "Option<String>", extend("writeOnly" = true))]
     pub mqtt_password: Option<AccessKey>,
-    /// Id of the router. No command uses it yet.
+    /// Id of the router of gateways that are registered. If unset, they get none.
     #[schemars(with = "Option<String>")]
     pub router_id: Option<ComponentId>,
-    /// Allow unencrypted connections to a discovery service without TLS.
+    /// Allow unencrypted connections to a discovery service without TLS. By default, if `tls.mode` is `off` and the
+    /// address is that of `listen.discovery`.
     pub allow_insecure: bool,
 }
 
@@ -160,14 +185,15 @@ pub struct ExternalBrokerSettings {
     pub mqtt: bridge::MqttSettings,
     /// Address at which applications reach the broker, which the handler announces. If unset, that of the connection.
     pub announced_address: Option<String>,
-    /// Whether this handler receives downlinks from the broker. Where a broker has no shared subscriptions, only one
-    /// handler may.
+    /// Whether this handler receives downlinks from the broker, a share of them or in turns with other handlers.
     pub receives_downlinks: bool,
     /// Address at which the broker asks what clients may do; empty for none. Only brokers should reach it.
     pub access_listen: String,
     /// File with a secret of 16 letters and digits or more, with which the paths of those questions begin. Needed where
     /// others than this machine reach the address.
     pub access_secret_file: Option<PathBuf>,
+    /// How many client ids an application may use in a week, at most 1000. Each is kept in the store.
+    pub clients_per_application_max: usize,
     /// How long the broker may take to confirm a message, in milliseconds. An uplink that it has not confirmed by then
     /// is refused as unavailable, so that its sender repeats it.
     pub confirm_timeout_ms: u64,
@@ -243,6 +269,7 @@ impl Default for ExternalBrokerSettings {
             receives_downlinks: true,
             access_listen: String::new(),
             access_secret_file: None,
+            clients_per_application_max: 200,
             confirm_timeout_ms: 5_000,
         }
     }
@@ -267,19 +294,26 @@ impl Settings {
     /// Loads the settings: flags override the environment, the environment the settings file, and that the defaults.
     pub(crate) fn load(global: &GlobalOptions) -> anyhow::Result<Self> {
         let dirs = choose_base_strategy().context("cannot find your home directory: set HOME")?;
-        let candidates = [PathBuf::from("airlock.toml"), dirs.config_dir().join("airlock/airlock.toml")];
-        let file = global.config.clone().or_else(|| candidates.into_iter().find(|path| path.exists()));
+        let file = match &global.profile {
+            Some(profile) => Some(profile.file()?),
+            None => global.config.clone().or_else(|| {
+                let candidates = [PathBuf::from("airlock.toml"), dirs.config_dir().join("airlock/airlock.toml")];
+                candidates.into_iter().find(|path| path.exists())
+            }),
+        };
         let mut layers = Layers::new();
         if let Some(path) = &file {
             layers = layers.file_with_list(path, "bridge", "into");
         }
-        let mut settings: Self = flags(layers.environment(env::vars()), global).load()?;
+        let layers = flags(layers.environment(env::vars()), global);
+        let mut settings: Self = layers.load()?;
         if settings.data_dir.as_os_str().is_empty() {
             settings.data_dir = dirs.data_dir().join("airlock");
         }
         if settings.sandbox.cache_dir.is_none() {
             settings.sandbox.cache_dir = Some(dirs.cache_dir().join("airlock"));
         }
+        settings.follow_services(|key| layers.is_named(key));
         Ok(settings)
     }
 
@@ -327,7 +361,8 @@ fn flags(layers: Layers, global: &GlobalOptions) -> Layers {
     given.fold(layers, |layers, (flag, key, value)| layers.flag(flag, key, value))
 }
 
-/// Prints every setting with its description and value.
-pub(crate) fn print(settings: &Settings) -> anyhow::Result<()> {
-    say(server::settings::print(settings)?)
+/// Prints every setting with its description and value; for programs, those that have a value. Secrets are left out.
+pub(crate) fn print(settings: &Settings, output: &Output) -> anyhow::Result<()> {
+    let text = server::settings::print(settings)?;
+    if output.is_table() { say(text) } else { output.object(toml::from_str(&text)?) }
 }

@@ -4,9 +4,9 @@ use std::io::{self, BufRead, IsTerminal, Read, Write};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use comfy_table::{ContentArrangement, Table, presets};
 pub(crate) use runtime::sanitize;
 use runtime::sanitize_char;
+use rustix::io::ioctl_fionread;
 use serde::Serialize;
 use types::Secret;
 
@@ -29,28 +29,15 @@ pub(crate) struct Confirmation {
     pub(crate) yes: bool,
 }
 
-/// Prints a line to standard output. The error for a closed pipe ends the command silently.
+/// Prints a line to standard output. The error for a closed pipe ends the command silently. Emphasis is left out where
+/// it is not shown: in a pipe, or when `NO_COLOR` is set.
 pub(crate) fn say(line: impl std::fmt::Display) -> anyhow::Result<()> {
-    writeln!(io::stdout().lock(), "{line}").context("cannot write to standard output")
+    writeln!(anstream::stdout().lock(), "{line}").context("cannot write to standard output")
 }
 
-/// Prints a table that fits the width of the terminal.
-pub(crate) fn table<const N: usize>(
-    header: [&str; N],
-    rows: impl IntoIterator<Item = [String; N]>,
-) -> anyhow::Result<()> {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_header(header);
-    for row in rows {
-        table.add_row(row.map(|cell| sanitize(&cell)));
-    }
-    say(table.trim_fmt())
-}
-
-/// Prints a name and a value per line, without the empty values.
-pub(crate) fn fields<const N: usize>(fields: [(&str, String); N]) -> anyhow::Result<()> {
-    let fields = fields.into_iter().filter(|(_, value)| !value.is_empty());
-    fields.into_iter().try_for_each(|(name, value)| say(format_args!("{name:>20}: {}", sanitize(&value))))
+/// Prints a line to standard error.
+pub(crate) fn warn(line: impl std::fmt::Display) -> anyhow::Result<()> {
+    writeln!(anstream::stderr().lock(), "{line}").context("cannot write to standard error")
 }
 
 /// [`sanitize`] for text of several lines.
@@ -58,12 +45,14 @@ pub(crate) fn lines(text: &str) -> String {
     text.lines().map(sanitize).collect::<Vec<_>>().join("\n")
 }
 
-/// `value` as JSON in one line, with the characters that [`sanitize`] would replace escaped instead.
-pub(crate) fn json(value: &impl Serialize) -> serde_json::Result<String> {
+/// `value` as JSON, on several indented lines if `pretty`, with the characters that [`sanitize`] would replace escaped
+/// instead.
+pub(crate) fn json_lines(value: &impl Serialize, pretty: bool) -> serde_json::Result<String> {
+    let text = if pretty { serde_json::to_string_pretty(value)? } else { serde_json::to_string(value)? };
     let mut escaped = String::new();
-    // Only string contents can have such characters.
-    for character in serde_json::to_string(value)?.chars() {
-        match sanitize_char(character) == character {
+    // Only string contents can have such characters; line breaks are those of the indentation.
+    for character in text.chars() {
+        match character == '\n' || sanitize_char(character) == character {
             true => escaped.push(character),
             false => character.encode_utf16(&mut [0; 2]).iter().for_each(|unit| escaped += &format!("\\u{unit:04x}")),
         }
@@ -84,10 +73,10 @@ pub(crate) fn ask_password(source: PasswordSource, question: &str) -> anyhow::Re
     Ok(Secret::new(rpassword::prompt_password(question).context("cannot read the password")?))
 }
 
-/// Prompts for a line and trims it; empty at the end of input.
+/// Prompts for a line and trims it; empty at the end of input. The question is no result, so it goes to standard error.
 pub(crate) fn ask(question: &str) -> anyhow::Result<String> {
-    let mut out = io::stdout().lock();
-    write!(out, "{question}").and_then(|()| out.flush()).context("cannot write to standard output")?;
+    let mut out = io::stderr().lock();
+    write!(out, "{question}").and_then(|()| out.flush()).context("cannot write to standard error")?;
     let mut line = String::new();
     io::stdin().lock().take(INPUT_BYTES_MAX).read_line(&mut line).context("cannot read the answer")?;
     Ok(line.trim().to_owned())
@@ -101,7 +90,7 @@ pub(crate) fn confirm(question: std::fmt::Arguments<'_>, confirmation: Confirmat
     match ask(&format!("{question} (yes/no) > "))?.to_lowercase().as_str() {
         "y" | "yes" => Ok(()),
         "" if !can_ask() => bail!("nobody can answer here, so nothing was changed: use --yes to go on without asking"),
-        _ => bail!("cancelled: nothing was changed"),
+        _ => bail!("cancelled, so nothing was changed: use --yes to go on without asking"),
     }
 }
 
@@ -119,6 +108,11 @@ pub(crate) fn can_ask() -> bool {
     io::stdin().is_terminal()
 }
 
+/// Whether lines that nobody has read yet were typed at the terminal.
+pub(crate) fn has_typed_ahead() -> bool {
+    ioctl_fionread(io::stdin()).is_ok_and(|bytes| bytes > 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,7 +124,7 @@ mod tests {
             ("a\u{9b}2J\u{202e}\u{7f}\u{ad}", r#""a\u009b2J\u202e\u007f\u00ad""#),
             ("\u{e0100}\u{1b}\n\t", r#""\udb40\udd00\u001b\n\t""#),
         ] {
-            let shown = json(&text).unwrap();
+            let shown = json_lines(&text, false).unwrap();
             assert_eq!(shown, expected);
             assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), text);
         }

@@ -8,16 +8,16 @@ mod users;
 
 use self::args::Account as Command;
 use super::operator_audit;
-use crate::{serve::open_account, settings::Settings};
+use crate::{output::Output, serve::open_account, settings::Settings};
 
-pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<()> {
+pub(crate) async fn run(command: Command, settings: Settings, output: &Output) -> anyhow::Result<()> {
     let audit = operator_audit(&settings)?;
     let (account, mark) = open_account(settings, audit).await?;
     let done = match command {
-        Command::Users { command } => users::run(command, &account).await,
-        Command::Clients { command } => clients::run(command, &account).await,
-        Command::Components { command } => components::run(command, &account).await,
-        Command::Keys { command } => keys::run(command, &account).await,
+        Command::Users { command } => users::run(command, &account, output).await,
+        Command::Clients { command } => clients::run(command, &account, output).await,
+        Command::Components { command } => components::run(command, &account, output).await,
+        Command::Keys { command } => keys::run(command, &account, output).await,
     };
     if let Some(mark) = mark {
         mark.advance().await?;

@@ -5,7 +5,7 @@
 mod chirpstack;
 mod sample;
 
-use std::{env, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{env, fmt, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::{Context, bail};
 use api::{
@@ -20,16 +20,18 @@ use client::{
     handler::HandlerClient,
     random_eui,
 };
-use serde_json::Value;
-use server::{audit::AuditLog, system::SystemClock, telemetry::Metrics};
+use serde_json::{Value, json};
+use server::{audit::AuditLog, shutdown::Shutdown, system::SystemClock, telemetry::Metrics};
 use tokio_util::sync::CancellationToken;
 use types::{AccessKey, AppId, ApplicationRight, Credential, DevId, Random, Scope, Secret, Uplink};
+use workbench::differences;
 
 use self::sample::{CONVERTER, DECODER, DEVICES, Reading, Sensors, VALIDATOR};
 use super::{devices, subscribe};
 use crate::{
-    codec_check::differences,
     network::Network,
+    output::OutputOptions,
+    profile::{ProfileName, TemporaryProfile},
     script,
     serve::{Environment, Stack},
     settings::Settings,
@@ -92,17 +94,20 @@ async fn send_uplinks(
 ) -> anyhow::Result<()> {
     let mut setup = Setup::create(stack, &scenario, random.clone()).await?;
     say(format_args!("{}\n\nUplinks of {APP_ID} as they arrive over MQTT:\n", stack.overview()))?;
-    let mut correct = 0;
+    // A demo that ends by itself may be interrupted at any time: it leaves nothing behind.
+    let shutdown = if count.is_none() { Some(Shutdown::on_signals()?) } else { None };
+    let (mut correct, mut access) = (0, None);
     for number in 0..count.unwrap_or(u32::MAX) {
         let (dev_id, uplink) = scenario.next(number as usize, random.as_ref())?;
         correct += u32::from(setup.send(&dev_id, uplink).await?);
         if number == 2 && count.is_none() {
-            say(setup.commands(stack, stack.mqtt_address().context("the handler is not running")?))?;
+            let mqtt = stack.mqtt_address().context("the handler is not running")?;
+            say(setup.commands(access.insert(Access::to(stack)), mqtt))?;
         }
-        if count.is_none() {
+        if let Some(shutdown) = &shutdown {
             tokio::select! {
                 () = tokio::time::sleep(PAUSE) => {}
-                _ = tokio::signal::ctrl_c() => return say("\nStopped, and removed the temporary directory."),
+                () = shutdown.requested.cancelled() => return say("\nStopped, and removed the temporary directory."),
             }
         }
     }
@@ -186,9 +191,10 @@ struct Setup {
 
 impl Setup {
     async fn create(stack: &Stack, scenario: &Scenario, random: Arc<dyn Random>) -> anyhow::Result<Self> {
-        let network = Network::new(stack.settings().clone(), Arc::new(SystemClock), random.clone());
+        let network =
+            Network::new(stack.settings().clone(), OutputOptions::default(), Arc::new(SystemClock), random.clone());
         let app_id: AppId = APP_ID.parse()?;
-        let password = Secret::new(hex::encode(random.array::<12>()));
+        let password = Secret::new(hex::encode(random.array::<7>()));
         let (token, key) = create_application(&network.account()?, &app_id, &password).await?;
         let handler = network.handler(token).await?;
         handler.register_application(&app_id).await?;
@@ -236,29 +242,69 @@ impl Setup {
     }
 
     /// Commands to try against the running services, with credentials.
-    fn commands(&self, stack: &Stack, mqtt: SocketAddr) -> String {
-        // The program may not be in the PATH.
-        let airlock = env::current_exe().map_or_else(|_| "airlock".to_owned(), |path| path.display().to_string());
-        let (app_id, key) = (&self.app_id, self.key.expose());
-        let settings = stack.settings();
-        let command = format!(
-            "{airlock} --data {} --auth-server {} --discovery-address {}",
-            settings.data_dir.display(),
-            settings.client.auth_server,
-            settings.client.discovery_address,
-        );
+    fn commands(&self, access: &Access, mqtt: SocketAddr) -> String {
+        let (airlock, app_id, key) = (own_name(), &self.app_id, self.key.expose());
+        let command = format!("{airlock} {access}");
         let (host, port) = (mqtt.ip(), mqtt.port());
         format!(
             "\nUplinks continue until you press Ctrl-C. Try these commands in another terminal:\n\n  \
-             mosquitto_sub -h {host} -p {port} -t '+/devices/+/up' -u {app_id} -P {key}\n  \
              echo {password} | {command} user login {USERNAME} --password-stdin\n  \
              {command} applications select {app_id}\n  \
              {command} devices list\n  \
-             {command} devices simulate {device} 01F4A0A5\n",
+             {command} devices simulate {device} 01F4A0A5\n  \
+             mosquitto_sub -h {host} -p {port} -t '+/devices/+/up' -u {app_id} \\\n    -P {key}\n",
             password = self.password.expose(),
             device = self.device,
         )
     }
+}
+
+/// The options with which commands reach the running services.
+enum Access {
+    /// The name of settings that exist as long as this value.
+    Profile(TemporaryProfile),
+    /// All of them.
+    Options(String),
+}
+
+impl Access {
+    fn to(stack: &Stack) -> Self {
+        let settings = stack.settings();
+        let (auth_server, discovery_address) = (&settings.client.auth_server, &settings.client.discovery_address);
+        // A string of JSON is one of TOML.
+        let text = format!(
+            "data_dir = {}\n[client]\nauth_server = {}\ndiscovery_address = {}\n",
+            json!(settings.data_dir),
+            json!(auth_server),
+            json!(discovery_address)
+        );
+        ProfileName::temporary("demo", &text).map_or_else(
+            // The user's directories may be read-only, which is no reason to end the demo.
+            |_| {
+                let data_dir = settings.data_dir.display();
+                let addresses = format!("--auth-server {auth_server} --discovery-address {discovery_address}");
+                Self::Options(format!("--data {data_dir} {addresses}"))
+            },
+            Self::Profile,
+        )
+    }
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Profile(profile) => write!(f, "--profile {}", profile.name),
+            Self::Options(options) => f.write_str(options),
+        }
+    }
+}
+
+/// How a shell finds this program: by its name if that is in the PATH, else by its path.
+fn own_name() -> String {
+    let Ok(own) = env::current_exe().and_then(|path| path.canonicalize()) else { return "airlock".to_owned() };
+    let path = env::var_os("PATH").unwrap_or_default();
+    let found = env::split_paths(&path).find_map(|directory| directory.join("airlock").canonicalize().ok());
+    if found.as_ref() == Some(&own) { "airlock".to_owned() } else { own.display().to_string() }
 }
 
 /// Creates the user and the application; returns a token for it and a key that may read its messages.

@@ -2,7 +2,10 @@
 
 pub(crate) mod args;
 mod create;
+mod export;
+mod file;
 mod get;
+mod import;
 mod personalize;
 mod simulate;
 mod update;
@@ -13,13 +16,15 @@ use client::{
     HexBytes,
     handler::{HandlerClient, Page},
 };
+use serde_json::Value;
 use types::{AppEui, AppId, DevId};
 
 use self::args::Devices;
 pub(crate) use self::create::new_device;
 use crate::{
     network::Network,
-    terminal::{Confirmation, confirm, say, table},
+    output::{Cell, Table},
+    terminal::confirm,
 };
 
 /// Devices per page of a list.
@@ -37,50 +42,71 @@ pub(crate) async fn run(
         Devices::Register(register) => {
             let application = network.account()?.application(&credential, &app_id).await?;
             let app_eui = network.app_eui(&application, app_eui)?;
-            let random = network.random.clone();
-            let registration =
-                create::Registration { handler, account: network.account()?, credential, app_id, app_eui, random };
+            let registration = create::Registration { network, handler, credential, app_id, app_eui };
             create::run(registration, register).await
         }
-        Devices::List => list(&handler, &app_id).await,
-        Devices::Info { dev_id, format } => get::run(&handler, &app_id, &dev_id, format).await,
+        Devices::Import(import) => {
+            let application = network.account()?.application(&credential, &app_id).await?;
+            let app_eui = network.app_eui(&application, app_eui)?;
+            import::run(network, &handler, (app_id, app_eui), import).await
+        }
+        Devices::Export(export) => export::run(network, &handler, &app_id, export).await,
+        Devices::List => list(network, &handler, &app_id).await,
+        Devices::Info { dev_id, format } => {
+            let device = read(&handler, &app_id, &dev_id).await?;
+            network.output.record(get::record(device, format, &network.output))
+        }
         Devices::Personalize { dev_id, nwk_s_key, app_s_key } => {
-            personalize::run(&handler, &app_id, &dev_id, (nwk_s_key, app_s_key), network.random.as_ref()).await
+            personalize::run(network, &handler, (&app_id, &dev_id), (nwk_s_key, app_s_key)).await
         }
         Devices::Set { dev_id, mut change } => {
             change.app_eui = app_eui;
-            update::run(&handler, &app_id, &dev_id, *change).await
+            update::run(&handler, &app_id, &dev_id, *change).await?;
+            network.output.message(format_args!("Updated device {dev_id}"))
         }
         Devices::Simulate { dev_id, payload, port } => {
             let HexBytes(payload) = payload;
-            simulate::run(&handler, (&app_id, dev_id), payload, port).await
+            simulate::run(network, &handler, (&app_id, dev_id), payload, port).await
         }
-        Devices::Downlinks { dev_id, clear: false } => downlinks(&handler, &app_id, &dev_id).await,
-        Devices::Downlinks { dev_id, clear: true } => {
+        Devices::Downlinks { dev_id, clear: false, .. } => downlinks(network, &handler, &app_id, &dev_id).await,
+        Devices::Downlinks { dev_id, clear: true, confirmation } => {
+            confirm(format_args!("Remove the downlinks that wait for {dev_id}?"), confirmation)?;
             handler.clear_downlinks(&app_id, &dev_id).await?;
-            say(format_args!("No downlinks wait for {dev_id}"))
+            network.output.message(format_args!("No downlinks wait for {dev_id}"))
         }
-        Devices::Delete { dev_id, confirmation } => delete(&handler, &app_id, &dev_id, confirmation).await,
+        Devices::Delete { dev_id, confirmation } => {
+            confirm(format_args!("Delete device {dev_id} of application {app_id}?"), confirmation)?;
+            handler.delete_device(&app_id, &dev_id).await?;
+            network.output.message(format_args!("Deleted device {dev_id}"))
+        }
     }
 }
 
-async fn downlinks(handler: &HandlerClient, app_id: &AppId, dev_id: &DevId) -> anyhow::Result<()> {
+async fn downlinks(network: &Network, handler: &HandlerClient, app_id: &AppId, dev_id: &DevId) -> anyhow::Result<()> {
     let queue = handler.list_downlinks(app_id, dev_id).await?;
-    if queue.is_empty() {
-        return say(format_args!("No downlinks wait for {dev_id}"));
-    }
-    let confirmed = |is_confirmed| if is_confirmed { "yes" } else { "no" };
     let row = |downlink: Downlink| {
-        [
-            downlink.port.to_string(),
-            confirmed(downlink.confirmed).to_owned(),
-            HexBytes(downlink.payload_raw).to_string(),
-        ]
+        [downlink.port.into(), downlink.confirmed.into(), HexBytes(downlink.payload_raw).to_string().into()]
     };
-    table(["Port", "Confirmed", "Payload"], queue.into_iter().map(row))
+    let columns = [("port", "Port"), ("confirmed", "Confirmed"), ("payload", "Payload")];
+    let table = Table::new(columns, queue.into_iter().map(row));
+    network.output.table(table, format_args!("No downlinks wait for {dev_id}"))
 }
 
-async fn list(handler: &HandlerClient, app_id: &AppId) -> anyhow::Result<()> {
+async fn list(network: &Network, handler: &HandlerClient, app_id: &AppId) -> anyhow::Result<()> {
+    let columns = [
+        ("dev_id", "DevID"),
+        ("app_eui", "AppEUI"),
+        ("dev_eui", "DevEUI"),
+        ("dev_addr", "DevAddr"),
+        ("description", "Description"),
+    ];
+    let table = Table::new(columns, all(handler, app_id).await?.into_iter().map(row));
+    let hint = "Register one with `airlock devices register`";
+    network.output.table(table, format_args!("Application {app_id} has no devices. {hint}"))
+}
+
+/// All devices of an application, read page by page.
+async fn all(handler: &HandlerClient, app_id: &AppId) -> anyhow::Result<Vec<Device>> {
     let mut devices: Vec<Device> = Vec::new();
     loop {
         let page = Page { limit: PAGE_SIZE, offset: u32::try_from(devices.len())? };
@@ -90,20 +116,19 @@ async fn list(handler: &HandlerClient, app_id: &AppId) -> anyhow::Result<()> {
             devices.push(device.try_into().context("the handler sent an invalid device")?);
         }
         if is_last {
-            break;
+            return Ok(devices);
         }
     }
-    if devices.is_empty() {
-        return say(format_args!("Application {app_id} has no devices. Register one with `airlock devices register`"));
-    }
-    table(["DevID", "AppEUI", "DevEUI", "DevAddr", "Description"], devices.into_iter().map(row))
 }
 
-fn row(device: Device) -> [String; 5] {
+fn row(device: Device) -> [Cell; 5] {
     let lorawan = device.lorawan_device.unwrap_or_default();
-    let dev_addr = lorawan.dev_addr.unwrap_or_default().to_hex();
-    let dev_eui = if lorawan.dev_eui.is_zero() { "register on join".to_owned() } else { lorawan.dev_eui.to_hex() };
-    [device.dev_id, lorawan.app_eui.to_hex(), dev_eui, dev_addr, device.description]
+    let dev_eui = match lorawan.dev_eui.is_zero() {
+        true => Cell::new("register on join", Value::Null),
+        false => lorawan.dev_eui.to_hex().into(),
+    };
+    let dev_addr = lorawan.dev_addr.filter(|address| !address.is_zero()).map(|address| address.to_hex());
+    [device.dev_id.into(), lorawan.app_eui.to_hex().into(), dev_eui, dev_addr.into(), device.description.into()]
 }
 
 /// The device and its LoRaWAN part.
@@ -115,15 +140,4 @@ async fn read(
     let mut device: Device = handler.get_device(app_id, dev_id).await?.try_into()?;
     let lorawan = device.lorawan_device.take().context("the handler sent a device without its LoRaWAN part")?;
     Ok((device, lorawan))
-}
-
-async fn delete(
-    handler: &HandlerClient,
-    app_id: &AppId,
-    dev_id: &DevId,
-    confirmation: Confirmation,
-) -> anyhow::Result<()> {
-    confirm(format_args!("Delete device {dev_id} of application {app_id}?"), confirmation)?;
-    handler.delete_device(app_id, dev_id).await?;
-    say(format_args!("Deleted device {dev_id}"))
 }

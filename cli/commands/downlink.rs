@@ -6,11 +6,23 @@ use clap::{Args, ValueEnum};
 use client::HexBytes;
 use types::{AppId, ApplicationRight, DevId};
 
-use crate::{json_object::JsonObject, network::Network, terminal::say};
+use crate::{
+    completion,
+    json_object::JsonObject,
+    network::Network,
+    output::{OutputOptions, Record},
+    terminal::sanitize,
+};
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  airlock downlink my-device 01FF --fport 2 --confirmed\n  airlock downlink my-device '{\"led\": true}' --json --schedule last"
+)]
 pub(crate) struct Downlink {
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
     /// Id of the device
+    #[arg(add = completion::devices())]
     dev_id: DevId,
     /// Payload in hexadecimal; with --json, fields for the encoder
     #[arg(allow_hyphen_values = true)]
@@ -28,7 +40,7 @@ pub(crate) struct Downlink {
     #[arg(long, value_enum, default_value_t = Schedule::Replace)]
     schedule: Schedule,
     /// Application [default: the selected one]
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = completion::applications())]
     app_id: Option<AppId>,
     /// Name of the access key to use [default: the first with the right to send messages]
     #[arg(long, value_name = "NAME")]
@@ -46,13 +58,14 @@ enum Schedule {
 }
 
 /// Returns when the message is in the queue of its device.
-pub(crate) async fn run(command: Downlink, network: &Network) -> anyhow::Result<()> {
+pub(crate) async fn run(network: &Network, command: Downlink) -> anyhow::Result<()> {
     let (payload_raw, payload_fields) = content(&command.payload, command.json)?;
     let app_id = network.mqtt_application(command.app_id)?;
     let key = network.mqtt_credential(&app_id, command.access_key, ApplicationRight::MessagesDownWrite).await?;
+    let dev_id = command.dev_id.to_string();
     let message = Message {
         app_id: app_id.into(),
-        dev_id: command.dev_id.to_string(),
+        dev_id: dev_id.clone(),
         port: command.fport.into(),
         confirmed: command.confirmed,
         schedule: command.schedule.name().to_owned(),
@@ -62,10 +75,18 @@ pub(crate) async fn run(command: Downlink, network: &Network) -> anyhow::Result<
     };
     let queued = network.handler(key).await?.schedule_downlink(message).await?;
     for warning in queued.warnings {
-        say(format_args!("Warning of the encoder: {warning}"))?;
+        network.output.message(format_args!("Warning of the encoder: {}", sanitize(&warning)))?;
     }
-    let bytes = HexBytes(queued.payload_raw);
-    say(format_args!("Enqueued downlink for {}: {bytes} on port {}", command.dev_id, queued.port))
+    let bytes = HexBytes(queued.payload_raw).to_string();
+    if network.output.is_table() {
+        return network.output.message(format_args!("Enqueued downlink for {dev_id}: {bytes} on port {}", queued.port));
+    }
+    network.output.record(Record::new([
+        (("dev_id", "DevID"), dev_id.into()),
+        (("payload", "Payload"), bytes.into()),
+        (("port", "Port"), queued.port.into()),
+        (("confirmed", "Confirmed"), queued.confirmed.into()),
+    ]))
 }
 
 impl Schedule {

@@ -3,15 +3,17 @@
 pub(crate) mod args;
 mod update;
 
-use api::rest::account::{Gateway, GatewayUpdate, NewGateway};
+use api::rest::account::{Gateway, GatewayUpdate, Named, NewGateway};
+use serde_json::{Value, json};
 use types::{Credential, GatewayId, Scope};
 
 use self::args::{GatewayCollaborators, Gateways};
-use super::{applications::join_rights, yes_no};
+use super::{collaborators_table, join_rights};
 use crate::{
     location::Location,
     network::Network,
-    terminal::{Confirmation, confirm, fields, say, table},
+    output::{Cell, Record, Table},
+    terminal::{Confirmation, confirm},
 };
 
 pub(crate) async fn run(command: Gateways, network: &Network) -> anyhow::Result<()> {
@@ -24,7 +26,7 @@ pub(crate) async fn run(command: Gateways, network: &Network) -> anyhow::Result<
         Gateways::Edit { gateway_id, change } => {
             let credential = credential_for(network, &gateway_id).await?;
             network.account()?.update_gateway(&credential, &gateway_id, &update::update(*change)?).await?;
-            say(format_args!("Updated gateway {gateway_id}"))
+            network.output.message(format_args!("Updated gateway {gateway_id}"))
         }
         Gateways::Delete { gateway_id, confirmation } => delete(network, gateway_id, confirmation).await,
         Gateways::Collaborators { command } => collaborators(command, network).await,
@@ -42,60 +44,62 @@ async fn create(
     location: Option<Location>,
 ) -> anyhow::Result<()> {
     let antenna_location = location.map(update::antenna_location);
-    let settings = GatewayUpdate { frequency_plan: Some(frequency_plan), antenna_location, ..GatewayUpdate::default() };
+    let router = network.settings().router_id.clone().map(Named::Id);
+    let settings =
+        GatewayUpdate { frequency_plan: Some(frequency_plan), antenna_location, router, ..GatewayUpdate::default() };
     let new = NewGateway { id, settings };
     let gateway = network.account()?.create_gateway(&network.credential().await?, &new).await?;
-    say(format_args!("Registered gateway {}", gateway.id))?;
-    fields([("Access Key", gateway.key.map(String::from).unwrap_or_default())])
+    network.output.message(format_args!("Registered gateway {}", gateway.id))?;
+    network.output.record(Record::new([
+        (("id", "Gateway ID"), gateway.id.to_string().into()),
+        (("key", "Access Key"), gateway.key.map(String::from).into()),
+    ]))
 }
 
 async fn list(network: &Network) -> anyhow::Result<()> {
     let gateways = network.account()?.gateways(&network.credential().await?).await?;
-    if gateways.is_empty() {
-        return say("You have no gateways. Register one with `airlock gateways register`");
-    }
-    table(
-        ["ID", "Activated", "Frequency Plan", "Coordinates"],
-        gateways.into_iter().map(|gateway| {
-            let coordinates = coordinates(&gateway);
-            [gateway.id.to_string(), yes_no(gateway.activated), gateway.frequency_plan, coordinates]
-        }),
-    )
+    let row = |gateway: Gateway| {
+        let coordinates = coordinates(&gateway);
+        [gateway.id.to_string().into(), gateway.activated.into(), gateway.frequency_plan.into(), coordinates]
+    };
+    let columns = [
+        ("id", "ID"),
+        ("activated", "Activated"),
+        ("frequency_plan", "Frequency Plan"),
+        ("antenna_location", "Coordinates"),
+    ];
+    let table = Table::new(columns, gateways.into_iter().map(row));
+    network.output.table(table, "You have no gateways. Register one with `airlock gateways register`")
 }
 
 async fn get(network: &Network, gateway_id: GatewayId) -> anyhow::Result<()> {
     let credential = credential_for(network, &gateway_id).await?;
     let gateway = network.account()?.gateway(&credential, &gateway_id).await?;
     let coordinates = coordinates(&gateway);
-    fields([
-        ("Gateway ID", gateway.id.to_string()),
-        ("Activated", yes_no(gateway.activated)),
-        ("Frequency Plan", gateway.frequency_plan),
-        ("Coordinates", coordinates),
-        ("Location Public", yes_no(gateway.location_public)),
-        ("Status Public", yes_no(gateway.status_public)),
-        ("Owner Public", yes_no(gateway.owner_public)),
-        ("Owner", gateway.owner.map(|owner| owner.username.to_string()).unwrap_or_default()),
-        ("Auto Update", yes_no(gateway.auto_update)),
-        ("Router", gateway.router.map(|router| router.id.to_string()).unwrap_or_default()),
-        ("Access Key", gateway.key.map(String::from).unwrap_or_default()),
-    ])?;
-    let attributes = gateway.attributes.into_iter().map(<[String; 2]>::from).collect::<Vec<_>>();
-    if !attributes.is_empty() {
-        table(["Attribute", "Value"], attributes)?;
-    }
-    let collaborators = gateway.collaborators.unwrap_or_default();
-    table(
-        ["Collaborator", "Rights"],
-        collaborators.into_iter().map(|person| [person.username.to_string(), join_rights(&person.rights)]),
-    )
+    let record = Record::new([
+        (("id", "Gateway ID"), gateway.id.to_string().into()),
+        (("activated", "Activated"), gateway.activated.into()),
+        (("frequency_plan", "Frequency Plan"), gateway.frequency_plan.into()),
+        (("antenna_location", "Coordinates"), coordinates),
+        (("location_public", "Location Public"), gateway.location_public.into()),
+        (("status_public", "Status Public"), gateway.status_public.into()),
+        (("owner_public", "Owner Public"), gateway.owner_public.into()),
+        (("owner", "Owner"), gateway.owner.map(|owner| owner.username.to_string()).into()),
+        (("auto_update", "Auto Update"), gateway.auto_update.into()),
+        (("router", "Router"), gateway.router.map(|router| router.id.to_string()).into()),
+        (("key", "Access Key"), gateway.key.map(String::from).into()),
+    ]);
+    let attributes = gateway.attributes.into_iter().map(<[String; 2]>::from).map(|row| row.map(Cell::from));
+    let attributes = Table::new([("name", "Attribute"), ("value", "Value")], attributes);
+    let people = collaborators_table(gateway.collaborators.unwrap_or_default());
+    network.output.record(record.with("attributes", attributes).with("collaborators", people))
 }
 
 async fn delete(network: &Network, gateway_id: GatewayId, confirmation: Confirmation) -> anyhow::Result<()> {
     confirm(format_args!("Delete gateway {gateway_id} for all collaborators?"), confirmation)?;
     let credential = credential_for(network, &gateway_id).await?;
     network.account()?.delete_gateway(&credential, &gateway_id).await?;
-    say(format_args!("Deleted gateway {gateway_id}"))
+    network.output.message(format_args!("Deleted gateway {gateway_id}"))
 }
 
 async fn collaborators(command: GatewayCollaborators, network: &Network) -> anyhow::Result<()> {
@@ -105,18 +109,21 @@ async fn collaborators(command: GatewayCollaborators, network: &Network) -> anyh
             let credential = credential_for(network, &gateway_id).await?;
             let rights = if rights.is_empty() { account.rights(&credential, &gateway_id).await? } else { rights };
             account.set_collaborator(&credential, &gateway_id, &username, &rights).await?;
-            say(format_args!("{username} has these rights to gateway {gateway_id}: {}", join_rights(&rights)))
+            network
+                .output
+                .message(format_args!("{username} has these rights to gateway {gateway_id}: {}", join_rights(&rights)))
         }
         GatewayCollaborators::Delete { gateway_id, username } => {
             let credential = credential_for(network, &gateway_id).await?;
             account.delete_collaborator(&credential, &gateway_id, &username).await?;
-            say(format_args!("{username} has no rights to gateway {gateway_id} any more"))
+            network.output.message(format_args!("{username} has no rights to gateway {gateway_id} any more"))
         }
     }
 }
 
-fn coordinates(gateway: &Gateway) -> String {
-    let Some(location) = gateway.antenna_location else { return String::new() };
+fn coordinates(gateway: &Gateway) -> Cell {
+    let Some(location) = &gateway.antenna_location else { return Cell::new("", Value::Null) };
     let (latitude, longitude) = (location.latitude.unwrap_or_default(), location.longitude.unwrap_or_default());
-    format!("({latitude}, {longitude}, {})", location.altitude.unwrap_or_default())
+    let text = format!("({latitude}, {longitude}, {})", location.altitude.unwrap_or_default());
+    Cell::new(text, json!(location))
 }

@@ -9,15 +9,22 @@ use types::{AppEui, DevEui};
 
 use self::args::{Euis, Handler as Command};
 use super::operator_audit;
-use crate::{serve::open_devices, settings::Settings, terminal::say};
+use crate::{
+    output::{Output, Record},
+    serve::open_devices,
+    settings::Settings,
+    terminal::{Confirmation, confirm},
+};
 
-pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<()> {
+pub(crate) async fn run(command: Command, settings: Settings, output: &Output) -> anyhow::Result<()> {
     let audit = operator_audit(&settings)?;
     let (devices, mark) = open_devices(&settings).await?;
     let Command::Euis { command } = command;
     let done = match command {
-        Euis::Show { app_eui, dev_eui } => show(&devices, app_eui, dev_eui).await,
-        Euis::Release { app_eui, dev_eui } => release(&devices, app_eui, dev_eui, &audit).await,
+        Euis::Show { app_eui, dev_eui } => show(&devices, app_eui, dev_eui, output).await,
+        Euis::Release { app_eui, dev_eui, confirmation } => {
+            release(&devices, (app_eui, dev_eui), confirmation, &audit, output).await
+        }
     };
     if let Some(mark) = mark {
         mark.advance().await?;
@@ -25,18 +32,30 @@ pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<
     done
 }
 
-async fn show(devices: &Devices, app_eui: AppEui, dev_eui: DevEui) -> anyhow::Result<()> {
+async fn show(devices: &Devices, app_eui: AppEui, dev_eui: DevEui, output: &Output) -> anyhow::Result<()> {
     match devices.holder(app_eui, dev_eui).await? {
-        Some((app_id, dev_id)) => say(format_args!("Application: {app_id}\nDevice: {dev_id}")),
-        None => say("Nobody: any application may register a device with this pair"),
+        Some((app_id, dev_id)) => output.record(Record::new([
+            (("app_id", "Application"), app_id.to_string().into()),
+            (("dev_id", "Device"), dev_id.to_string().into()),
+        ])),
+        None => output.message("Nobody: any application may register a device with this pair"),
     }
 }
 
-async fn release(devices: &Devices, app_eui: AppEui, dev_eui: DevEui, audit: &AuditLog) -> anyhow::Result<()> {
+async fn release(
+    devices: &Devices,
+    (app_eui, dev_eui): (AppEui, DevEui),
+    confirmation: Confirmation,
+    audit: &AuditLog,
+    output: &Output,
+) -> anyhow::Result<()> {
     let Some((app_id, dev_id)) = devices.holder(app_eui, dev_eui).await? else {
         bail!("no device has AppEUI {app_eui} and DevEUI {dev_eui}");
     };
+    confirm(format_args!("Delete device {dev_id} of application {app_id}?"), confirmation)?;
     let change = audit.change("EUIs released", &"operator", &format_args!("{app_id}:{dev_id}"))?;
     change.run(devices.delete(&app_id, &dev_id)).await?;
-    say(format_args!("Deleted device {dev_id} of application {app_id}: any application may register the pair now"))
+    output.message(format_args!(
+        "Deleted device {dev_id} of application {app_id}: any application may register the pair now"
+    ))
 }

@@ -6,17 +6,23 @@ use client::{
     Error, HexBytes,
     data::{DataClient, DeviceEventName, Message, MessageStream, Received, Topics},
 };
+use serde_json::{Value, json, to_value};
 use types::{AppId, ApplicationRight, Credential, DownlinkEvent, Uplink};
 
 use crate::{
+    completion,
     network::Network,
+    output::{Output, OutputOptions},
     terminal::{sanitize, say},
 };
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  airlock subscribe --app-id my-app\n  airlock subscribe --output jsonl --count 10")]
 pub(crate) struct Subscribe {
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
     /// Application [default: the selected one]
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = completion::applications())]
     app_id: Option<AppId>,
     /// Name of the access key to use [default: the first with the right to read messages]
     #[arg(long, value_name = "NAME")]
@@ -27,18 +33,19 @@ pub(crate) struct Subscribe {
 }
 
 /// Prints messages until interrupted, or until the requested number has arrived.
-pub(crate) async fn run(command: Subscribe, network: &Network) -> anyhow::Result<()> {
+pub(crate) async fn run(network: &Network, command: Subscribe) -> anyhow::Result<()> {
+    network.output.check_columns()?;
     let app_id = network.mqtt_application(command.app_id)?;
     let key = network.mqtt_credential(&app_id, command.access_key, ApplicationRight::MessagesUpRead).await?;
     let topics = Topics::uplinks().and(Topics::new("event", "+", &[])?);
     let mut messages = connect(&network.mqtt_address().await?, &app_id, key, topics).await?;
-    say(format_args!("Listening to {app_id}; press Ctrl-C to stop"))?;
+    network.output.message(format_args!("Listening to {app_id}; press Ctrl-C to stop"))?;
     let mut left = command.count;
     while left != Some(0) {
         match messages.next().await.context("the connection has ended: start the command again")? {
-            Ok(received) => say(line(&received))?,
+            Ok(received) => show(&network.output, &received)?,
             Err(error @ Error::Missed { .. }) => {
-                say(error)?;
+                network.output.message(error)?;
                 continue;
             }
             Err(error) => return Err(error.into()),
@@ -57,6 +64,27 @@ pub(crate) async fn connect(
 ) -> anyhow::Result<MessageStream> {
     let client = DataClient::connect(address, app_id, &credential).await?;
     Ok(client.stream(topics).await?)
+}
+
+fn show(output: &Output, received: &Received) -> anyhow::Result<()> {
+    if output.is_table() { say(line(received)) } else { output.json_line(&object(received)?) }
+}
+
+/// A message as a JSON object, with what its topic says.
+fn object(received: &Received) -> serde_json::Result<Value> {
+    let (event, message) = match &*received.message {
+        Message::Uplink(uplink) => ("up".to_owned(), to_value(uplink)?),
+        Message::Field { path, value } => (format!("up/{path}"), to_value(value)?),
+        Message::Activation(activation) => {
+            let event = if activation.error.is_some() { "activations/errors" } else { "activations" };
+            (event.to_owned(), to_value(activation)?)
+        }
+        Message::Downlink(name, event) => (name.as_str().to_owned(), to_value(event)?),
+        Message::Device(name, event) => (name.as_str().to_owned(), to_value(event)?),
+        Message::Error(event) => (DeviceEventName::UpErrors.as_str().to_owned(), to_value(event)?),
+        Message::Unknown(payload) => ("unknown".to_owned(), String::from_utf8_lossy(payload).into()),
+    };
+    Ok(json!({"event": event, "dev_id": received.dev_id, "message": message}))
 }
 
 /// A message as a line of text; one that cannot be parsed is shown as received.
@@ -116,6 +144,17 @@ mod tests {
 
     fn shown(levels: &str, payload: &[u8]) -> String {
         line(&Received::new("d1".parse().unwrap(), levels, payload))
+    }
+
+    #[test]
+    fn every_message_becomes_an_object() {
+        let object = |levels, payload| object(&Received::new("d1".parse().unwrap(), levels, payload)).unwrap();
+        let error = json!({"event": "up/errors", "dev_id": "d1", "message": {"error": "no"}});
+        assert_eq!(object("events/up/errors", br#"{"error":"no"}"#), error);
+        let failed =
+            object("events/down/errors", br#"{"error":"no gateway","message":{"port":2,"payload_raw":"AQ=="}}"#);
+        assert_eq!((&failed["event"], &failed["message"]["message"]["port"]), (&json!("down/errors"), &json!(2)));
+        assert_eq!(object("up", b"no JSON")["message"], "no JSON");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 mod login;
+mod loopback;
 
 use anyhow::{Context, bail};
 use api::rest::account::NewUser;
@@ -11,22 +12,23 @@ use types::Username;
 use self::args::{LoginBy, User};
 use crate::{
     network::Network,
+    output::Record,
     session::Login,
-    terminal::{PasswordSource, ask_new_password, fields, say},
+    terminal::{PasswordSource, ask_new_password},
 };
 
 pub(crate) async fn run(command: Option<User>, network: &Network) -> anyhow::Result<()> {
     match command {
         None | Some(User::Get) => get(network).await,
         Some(User::Register { username, email, password }) => create(network, username, email, password).await,
-        Some(User::Login { by: Some(LoginBy::Name(username)), password }) => {
+        Some(User::Login { by: Some(LoginBy::Name(username)), password, .. }) => {
             login::with_password(network, username, password).await
         }
         Some(User::Login { password: PasswordSource { password_stdin: true }, .. }) => {
             bail!("--password-stdin needs a username: logging in with a code takes no password")
         }
         Some(User::Login { by: Some(LoginBy::Code(code)), .. }) => login::with_code(network, code).await,
-        Some(User::Login { by: None, .. }) => login::with_browser(network).await,
+        Some(User::Login { by: None, no_browser, .. }) => login::with_browser(network, no_browser).await,
         Some(User::Logout) => logout(network).await,
     }
 }
@@ -36,27 +38,32 @@ async fn get(network: &Network) -> anyhow::Result<()> {
     let user = network.account()?.me(&network.credential().await?).await?;
     let name = [user.name.first, user.name.last].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let username = user.username.to_string();
-    fields([("Username", username), ("Name", name), ("Email", user.email)])?;
-    say(format_args!("Login credentials valid until {}", login.expires))
+    network.output.record(Record::new([
+        (("username", "Username"), username.into()),
+        (("name", "Name"), name.into()),
+        (("email", "Email"), user.email.into()),
+        (("valid_until", "Login valid until"), network.output.time(login.expires)),
+    ]))
 }
 
 async fn create(network: &Network, username: Username, email: String, source: PasswordSource) -> anyhow::Result<()> {
     let account = network.account()?;
     let password = ask_new_password(source, "Password: ")?;
     let registered = account.register_user(&NewUser { username, email, password }).await?;
-    say(format_args!("Registered user {}. Log in with `airlock user login {0}`", registered.user.username))
+    let username = registered.user.username;
+    network.output.message(format_args!("Registered user {username}. Log in with `airlock user login {username}`"))
 }
 
 /// Deletes the local login before revoking it, so that a failing account service cannot prevent a logout.
 async fn logout(network: &Network) -> anyhow::Result<()> {
     let login = network.files.login()?;
     if !network.files.delete_login()? {
-        return say("You were not logged in");
+        return network.output.message("You were not logged in");
     }
     if let Some(Login { auth_server, refresh_token: Some(refresh_token), .. }) = login {
         let (account, client) = (AccountClient::new(&auth_server)?, Network::client_credentials()?);
         let revoked = account.revoke_token(&client, &refresh_token).await;
         revoked.context("logged out here, but cannot revoke the login at the account service")?;
     }
-    say("Logged out")
+    network.output.message("Logged out")
 }

@@ -2,74 +2,111 @@
 
 pub(crate) mod args;
 
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::Path,
+};
+
+use anyhow::{Context, anyhow};
 use api::rest::handler::{DeadLetter, NewWebhook, Webhook};
 use client::webhooks::WebhookClient;
 use server::secret_file::read_secret;
-use types::{AppId, WebhookId};
+use types::{AppId, Secret, WebhookId};
 
-use self::args::{Set, Webhooks};
-use super::yes_no;
+use self::args::{Set, Webhooks, header};
 use crate::{
     network::Network,
-    terminal::{Confirmation, confirm, say, table},
+    output::{Cell, Table},
+    terminal::{Confirmation, confirm},
 };
+
+/// Maximum size of a file with headers: more than a webhook may have.
+const HEADER_FILE_BYTES_MAX: u64 = 1 << 20;
 
 pub(crate) async fn run(command: Webhooks, app_id: Option<AppId>, network: &Network) -> anyhow::Result<()> {
     let app_id = network.application(app_id)?;
     let credential = network.credential_for(&app_id).await?;
     let client = WebhookClient::connect(&network.announcement().await?, app_id.clone(), credential)?;
     match command {
-        Webhooks::List => list(&client, &app_id).await,
-        Webhooks::Set(webhook) => set(&client, *webhook).await,
-        Webhooks::Delete { id, confirmation } => delete(&client, &id, confirmation).await,
-        Webhooks::Failed { id } => failed(&client, &id).await,
+        Webhooks::List => list(network, &client, &app_id).await,
+        Webhooks::Set(webhook) => set(network, &client, *webhook).await,
+        Webhooks::Delete { id, confirmation } => delete(network, &client, &id, confirmation).await,
+        Webhooks::Failed { id } => failed(network, &client, &id).await,
         Webhooks::Resend { id, messages } => {
             let resent = client.resend(&id, messages).await?;
-            say(format_args!("Sending {resent} messages again"))
+            network.output.message(format_args!("Sending {resent} messages again"))
         }
     }
 }
 
-async fn list(client: &WebhookClient, app_id: &AppId) -> anyhow::Result<()> {
-    let webhooks = client.list().await?;
-    if webhooks.is_empty() {
-        return say(format_args!("Application {app_id} has no webhooks. Create one with `airlock webhooks set`"));
-    }
+async fn list(network: &Network, client: &WebhookClient, app_id: &AppId) -> anyhow::Result<()> {
     let row = |webhook: Webhook| {
-        let events = if webhook.events.is_empty() { "all".to_owned() } else { webhook.events.join(", ") };
-        let id = webhook.id.to_string();
-        [id, webhook.url, events, webhook.header_names.join(", "), yes_no(webhook.is_signed)]
+        let events = match webhook.events.is_empty() {
+            true => Cell::new("all", webhook.events),
+            false => Cell::list(&webhook.events, ", "),
+        };
+        let headers = Cell::list(&webhook.header_names, ", ");
+        [webhook.id.to_string().into(), webhook.url.into(), events, headers, webhook.is_signed.into()]
     };
-    table(["ID", "URL", "Events", "Headers", "Signed"], webhooks.into_iter().map(row))
+    let columns = [("id", "ID"), ("url", "URL"), ("events", "Events"), ("headers", "Headers"), ("signed", "Signed")];
+    let table = Table::new(columns, client.list().await?.into_iter().map(row));
+    let hint = "Create one with `airlock webhooks set`";
+    network.output.table(table, format_args!("Application {app_id} has no webhooks. {hint}"))
 }
 
-async fn set(client: &WebhookClient, set: Set) -> anyhow::Result<()> {
-    let Set { id, url, events, headers, secret_file } = set;
+async fn set(network: &Network, client: &WebhookClient, set: Set) -> anyhow::Result<()> {
+    let Set { id, url, events, mut headers, header_file, secret_file } = set;
     let secret = secret_file.as_deref().map(read_secret).transpose()?;
+    if let Some(file) = header_file {
+        headers.extend(read_headers(&file).with_context(|| format!("cannot read {}", file.display()))?);
+    }
     let webhook = NewWebhook { url, events, headers: headers.into_iter().collect(), secret };
     client.set(&id, &webhook).await?;
-    say(format_args!("Set webhook {id}"))
+    network.output.message(format_args!("Set webhook {id}"))
 }
 
-async fn delete(client: &WebhookClient, id: &WebhookId, confirmation: Confirmation) -> anyhow::Result<()> {
+/// The headers in a file, where the list of processes does not show them.
+fn read_headers(file: &Path) -> anyhow::Result<Vec<(String, Secret)>> {
+    let mut text = String::new();
+    let input: &mut dyn Read = if file == Path::new("-") { &mut io::stdin().lock() } else { &mut File::open(file)? };
+    input.take(HEADER_FILE_BYTES_MAX).read_to_string(&mut text)?;
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+    // The line itself may be a secret, so only its number is shown.
+    lines.map(|(number, line)| header(line).map_err(|rule| anyhow!("line {number}: {rule}"))).collect()
+}
+
+async fn delete(
+    network: &Network,
+    client: &WebhookClient,
+    id: &WebhookId,
+    confirmation: Confirmation,
+) -> anyhow::Result<()> {
     confirm(format_args!("Delete webhook {id}, with what waits for it?"), confirmation)?;
     client.delete(id).await?;
-    say(format_args!("Deleted webhook {id}"))
+    network.output.message(format_args!("Deleted webhook {id}"))
 }
 
-async fn failed(client: &WebhookClient, id: &WebhookId) -> anyhow::Result<()> {
+async fn failed(network: &Network, client: &WebhookClient, id: &WebhookId) -> anyhow::Result<()> {
     let list = client.dead_letters(id).await?;
-    if list.dead_letters.is_empty() {
-        return say(format_args!("Webhook {id} took everything"));
-    }
     let shown = list.dead_letters.len();
     let row = |letter: DeadLetter| {
-        let time = letter.time.to_short();
-        [letter.id, letter.dev_id, letter.event, time, letter.attempts.to_string(), letter.reason]
+        let time = network.output.time(letter.time);
+        let attempts = letter.attempts.into();
+        [letter.id.into(), letter.dev_id.into(), letter.event.into(), time, attempts, letter.reason.into()]
     };
-    table(["ID", "DevID", "Event", "Time", "Attempts", "Reason"], list.dead_letters.into_iter().map(row))?;
+    let columns = [
+        ("id", "ID"),
+        ("dev_id", "DevID"),
+        ("event", "Event"),
+        ("time", "Time"),
+        ("attempts", "Attempts"),
+        ("reason", "Reason"),
+    ];
+    let table = Table::new(columns, list.dead_letters.into_iter().map(row));
+    network.output.table(table, format_args!("Webhook {id} took everything"))?;
     if shown < list.total {
-        say(format_args!("These are the oldest {shown} of {}", list.total))?;
+        network.output.message(format_args!("These are the oldest {shown} of {}", list.total))?;
     }
     Ok(())
 }

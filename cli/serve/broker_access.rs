@@ -17,27 +17,29 @@ use super::context::Context;
 /// Minimum length of the secret in paths.
 const SECRET_BYTES_MIN: usize = 16;
 
-/// What answers the broker, on the same rules as the embedded one.
+/// What answers the broker, by nearly the same rules as the embedded one; none if the settings let nobody ask.
 pub(super) fn access_requests(
     context: &Context,
-    authenticator: Arc<Authenticator>,
-) -> anyhow::Result<Arc<AccessRequests>> {
+    authenticator: &Arc<Authenticator>,
+) -> anyhow::Result<Option<Arc<AccessRequests>>> {
+    if context.settings.external_broker.access_listen.is_empty() {
+        return Ok(None);
+    }
     let system = (context.clock.clone(), context.random.clone());
-    let per_credential = context.settings.broker.connects_per_credential;
+    let settings = &context.settings;
+    let limits = (settings.broker.connects_per_credential, settings.external_broker.clients_per_application_max);
     let (store, keys) = (context.store.clone(), context.sealing_keys()?);
-    Ok(Arc::new(AccessRequests::new(authenticator, store, keys, per_credential, system)))
+    Ok(Some(Arc::new(AccessRequests::new(authenticator.clone(), store, keys, limits, system))))
 }
 
-/// Listens for the broker; none if the settings name no address.
+/// Listens for the broker; none if nobody may ask.
 pub(super) async fn serve_access(
     context: &Context,
     server: &Server,
-    requests: Arc<AccessRequests>,
+    requests: Option<Arc<AccessRequests>>,
 ) -> anyhow::Result<Option<ServerHandle>> {
+    let Some(requests) = requests else { return Ok(None) };
     let settings = &context.settings.external_broker;
-    if settings.access_listen.is_empty() {
-        return Ok(None);
-    }
     let listeners = Listeners::new().plain(&settings.access_listen).await;
     let listeners = listeners.context("cannot listen at `external_broker.access_listen`")?;
     let secret = settings.access_secret_file.as_deref().map(read_secret).transpose();

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     future::{pending, ready},
-    net::SocketAddr,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::PathBuf,
     sync::Arc,
 };
@@ -222,8 +222,18 @@ impl Context {
 /// The URL of the first listener, as this machine reaches it.
 fn local_url(listeners: &Listeners) -> anyhow::Result<String> {
     let address = *listeners.addresses().first().context("the account service has no listener")?;
-    let everywhere = address.ip().is_unspecified();
-    Ok(if everywhere { format!("http://localhost:{}", address.port()) } else { format!("http://{address}") })
+    Ok(format!("http://{}", from_here(address)))
+}
+
+/// Where this machine reaches a listener: one for every address at the loopback address, for which certificates are
+/// valid.
+pub(super) fn from_here(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
 }
 
 /// Opens the Redis that the settings name, or else the embedded store in the data directory.

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::Context;
 use server::private_file::write_private;
-use types::Secret;
+use types::{Secret, Timestamp};
 
 /// The file with the handler's component token.
 const HANDLER_TOKEN: &str = "handler.token";
@@ -28,6 +28,11 @@ impl DataDir {
         Ok(Self { path: path.to_owned() })
     }
 
+    /// The directory, whether or not it exists.
+    pub(super) fn at(path: &Path) -> Self {
+        Self { path: path.to_owned() }
+    }
+
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -35,6 +40,12 @@ impl DataDir {
     /// The file of the embedded store.
     pub(super) fn store(&self) -> PathBuf {
         self.path.join("airlock.redb")
+    }
+
+    /// What the store is called that a backup has replaced at this time.
+    pub(super) fn replaced_store(&self, now: Timestamp) -> PathBuf {
+        let digits: String = now.to_rfc3339_millis().chars().filter(char::is_ascii_digit).collect();
+        self.path.join(format!("airlock-until-{digits}.redb"))
     }
 
     /// The mark by which a store that went back is noticed. It is not part of the store, and should not be restored

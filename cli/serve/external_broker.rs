@@ -4,17 +4,18 @@ use std::{future::ready, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use bridge::broker::{
-    BrokerConnection, BrokerMessage, BrokerPublisher, BrokerReceiver, BrokerSubscription, ReceivedMessage, Unconfirmed,
+    Attempt, BrokerConnection, BrokerMessage, BrokerPublisher, BrokerReceiver, BrokerSubscription, Offline,
+    ReceivedMessage, Unconfirmed,
 };
 use futures::future::BoxFuture;
 use handler::{
     Error,
-    output::{Kept, Message, Output, mqtt::publications},
+    output::{Event, Kept, Message, Output, mqtt::publications},
 };
-use mqtt::{DownlinkSink, Publication, PublishedDownlink};
+use mqtt::{DownlinkRefusal, DownlinkSink, Offer, Publication, PublishedDownlink};
 use server::telemetry::Health;
 
-use super::context::Context;
+use super::{context::Context, downlink_turns::DownlinkTurns};
 
 /// What applications publish downlinks on.
 const DOWNLINKS: &str = "+/devices/+/down";
@@ -25,6 +26,7 @@ pub(super) struct ExternalBroker {
     publisher: Arc<BrokerPublisher>,
     announced_address: String,
     field_topics: bool,
+    turns: DownlinkTurns,
     receives_downlinks: bool,
     health: Health,
 }
@@ -32,8 +34,7 @@ pub(super) struct ExternalBroker {
 /// The same when downlinks come from it.
 pub(super) struct SubscribedBroker {
     publisher: Arc<BrokerPublisher>,
-    /// None if this handler does not receive them.
-    subscription: Option<BrokerSubscription>,
+    subscription: BrokerSubscription,
 }
 
 impl ExternalBroker {
@@ -51,8 +52,8 @@ impl ExternalBroker {
         publisher.report_to(&context.health);
         let announced_address = settings.announced_address.clone().unwrap_or_else(|| connection.address());
         let (field_topics, health) = (context.settings.output.field_topics, context.health.clone());
-        let receives_downlinks = settings.receives_downlinks;
-        Ok(Some(Self { connection, publisher, announced_address, field_topics, receives_downlinks, health }))
+        let (turns, receives_downlinks) = (DownlinkTurns::new(context), settings.receives_downlinks);
+        Ok(Some(Self { connection, publisher, announced_address, field_topics, turns, receives_downlinks, health }))
     }
 
     /// Where applications connect.
@@ -65,20 +66,23 @@ impl ExternalBroker {
         Arc::new(BrokerOutput { publisher: self.publisher.clone(), field_topics: self.field_topics })
     }
 
-    /// Receives downlinks, and shares them with other handlers.
+    /// Receives downlinks, and shares them with other handlers, or takes turns with them. A handler that does not
+    /// receive them may have done so before, so it leaves them to others.
     pub(super) fn subscribe(self, downlinks: Arc<dyn DownlinkSink>) -> SubscribedBroker {
-        let subscription = self.receives_downlinks.then(|| {
-            let subscription = self.connection.subscribe(DOWNLINKS, DownlinkIntake(downlinks));
-            subscription.report_to(&self.health);
-            subscription
-        });
-        SubscribedBroker { publisher: self.publisher, subscription }
+        let Self { connection, publisher, turns, health, .. } = self;
+        let intake = DownlinkIntake { downlinks, has_others: turns.are_shared() };
+        let subscription = match self.receives_downlinks {
+            true => connection.subscribe(DOWNLINKS, intake, turns),
+            false => connection.leave(DOWNLINKS, intake),
+        };
+        subscription.report_to(&health);
+        SubscribedBroker { publisher, subscription }
     }
 }
 
 impl SubscribedBroker {
     /// The two directions, which stop at different times: the last downlinks lead to messages.
-    pub(super) fn split(self) -> (Arc<BrokerPublisher>, Option<BrokerSubscription>) {
+    pub(super) fn split(self) -> (Arc<BrokerPublisher>, BrokerSubscription) {
         (self.publisher, self.subscription)
     }
 }
@@ -98,7 +102,9 @@ impl Output for BrokerOutput {
             .collect();
         let device = format!("{}/{}", message.app_id, message.dev_id);
         let kind = format!("{} {}", message.app_id, message.event.topic());
-        match self.publisher.publish(&device, kind, messages) {
+        // Who has sent an uplink sends it again. Nobody repeats an event.
+        let offline = if matches!(message.event, Event::Up(_)) { Offline::Refuse } else { Offline::Wait };
+        match self.publisher.publish(&device, kind, messages, offline) {
             Ok(confirmation) => Kept::when(async {
                 // It is dropped only when the process ends.
                 confirmation
@@ -112,24 +118,35 @@ impl Output for BrokerOutput {
 }
 
 fn unpublished(unconfirmed: &Unconfirmed) -> Error {
-    Error::Unpublished(unconfirmed.to_string())
+    match unconfirmed {
+        Unconfirmed::Impossible(reason) => Error::Unpublishable(reason.clone()),
+        _ => Error::Unpublished(unconfirmed.to_string()),
+    }
 }
 
 /// Hands downlinks to the handler.
-struct DownlinkIntake(Arc<dyn DownlinkSink>);
+struct DownlinkIntake {
+    downlinks: Arc<dyn DownlinkSink>,
+    /// Whether other handlers may receive downlinks, too. One alone receives them in their order.
+    has_others: bool,
+}
 
 impl BrokerReceiver for DownlinkIntake {
-    fn receive(&self, ReceivedMessage { topic, payload }: ReceivedMessage) -> BoxFuture<'_, bool> {
+    fn receive(&self, message: ReceivedMessage) -> BoxFuture<'_, Attempt> {
+        let ReceivedMessage { topic, payload, is_late, is_last_attempt } = message;
         Box::pin(async move {
-            match downlink(&topic) {
-                // An error means that it may be accepted later.
-                Some((app_id, dev_id)) => {
-                    self.0.accept(PublishedDownlink { app_id, dev_id, body: payload }).await.is_ok()
-                }
-                None => {
-                    tracing::debug!(topic, "dropped a downlink: its topic names no application or device");
-                    true
-                }
+            let Some((app_id, dev_id)) = downlink(&topic) else {
+                tracing::debug!(topic, "dropped a downlink: its topic names no application or device");
+                return Attempt::Done;
+            };
+            let offer = if is_last_attempt { Offer::Last } else { Offer::Again };
+            let is_late = is_late && self.has_others;
+            let downlink = PublishedDownlink { app_id, dev_id, body: payload, is_late, offer };
+            // The broker has told its subscribers.
+            match self.downlinks.accept(downlink, Box::new(|| ())).await {
+                Err(DownlinkRefusal::Failed) => Attempt::Failed,
+                Err(refusal) if refusal.may_succeed_later() => Attempt::Unavailable,
+                _ => Attempt::Done,
             }
         })
     }

@@ -21,7 +21,7 @@ use handler::{
     uplink::Uplinks,
 };
 use mqtt::{Broker, BrokerServices, Durable, Router, Sharing};
-use outputs::{OperatorOutputs, Outputs};
+use outputs::{OperatorOutputs, OperatorSettings, Outputs};
 use runtime::Pool;
 use server::status::ErrorChain;
 use server::{
@@ -40,7 +40,7 @@ use super::{
     external_broker::{ExternalBroker, SubscribedBroker},
     networks::Networks,
 };
-use crate::pool;
+use crate::{pool, version};
 
 pub(super) struct HandlerService {
     serving: ServerHandle,
@@ -80,7 +80,7 @@ impl HandlerService {
         ];
         all.extend(external_broker.as_ref().map(ExternalBroker::output));
         let output: Arc<dyn Output> = Arc::new(AllOutputs(all));
-        let pool = Arc::new(pool::start(&context.settings.sandbox).await?);
+        let pool = Arc::new(pool::start("handler", &context.settings.sandbox).await?);
         let outgoing = Arc::new(Outgoing::new(context.store.clone(), output.clone(), context.clock.clone()));
         let leaving = (output.clone(), outgoing.clone(), outputs.clone());
         let discovery = discovery_client(context)?;
@@ -88,7 +88,7 @@ impl HandlerService {
         let callers = (authenticator.clone(), network_brokers.clone());
         let mut operations = operations(context, &pool, callers, leaving).await?;
         let downlinks = Arc::new(DownlinkReceiver::new(operations.downlinks.clone()));
-        let access_requests = access_requests(context, authenticator.clone())?;
+        let access_requests = access_requests(context, &authenticator)?;
         let services = BrokerServices { authenticator, downlinks: downlinks.clone(), router };
         let broker = Broker::start(&settings.broker, tls, services, random, clock).await?;
         let mqtt_address = match &external_broker {
@@ -175,7 +175,7 @@ impl HandlerService {
             }
         };
         let receiving = async {
-            if let Some(receiving) = receiving.flatten() {
+            if let Some(receiving) = receiving {
                 receiving.stop().await;
             }
         };
@@ -210,14 +210,14 @@ async fn router(context: &Context) -> anyhow::Result<Router> {
 
 /// The outputs with queues, which deliver what earlier processes left.
 fn outputs(context: &Context) -> anyhow::Result<Outputs> {
-    let OutputSettings { delivery, amqp, redis, .. } = &context.settings.output;
+    let OutputSettings { delivery, amqp, redis, kafka, .. } = &context.settings.output;
     let environment = outputs::Environment {
         store: context.store.clone(),
         is_shared: context.settings.store.redis.is_some(),
         clock: context.clock.clone(),
         random: context.random.clone(),
         keys: context.sealing_keys()?,
-        operator: OperatorOutputs::start(amqp, redis, delivery, &context.random)?,
+        operator: OperatorOutputs::start(OperatorSettings { amqp, redis, kafka }, delivery, &context.random)?,
     };
     Outputs::start(delivery, environment).context("cannot start the outputs")
 }
@@ -316,7 +316,7 @@ fn network_brokers(
     let caller = CallingComponent {
         id: id.clone(),
         service: ServiceName::Handler,
-        version: service_version(),
+        version: version::announced(),
         net_address: public_address(context, listeners, 0)?,
         sign: Arc::new(move || identity.token(&id, clock.now())),
     };
@@ -336,7 +336,7 @@ fn announcement(context: &Context, listeners: &Listeners, mqtt_address: String) 
     Ok(Announcement {
         id: settings.handler.id.to_string(),
         service_name: ServiceName::Handler.to_string(),
-        service_version: service_version(),
+        service_version: version::announced(),
         description: settings.handler.description.clone(),
         net_address: public_address(context, listeners, 0)?,
         api_address: format!("http://{}", public_address(context, listeners, 1)?),
@@ -361,11 +361,4 @@ fn announcer(
         return None;
     }
     Some(Announcer::new(discovery, context.settings.handler.id.clone(), token, announcement))
-}
-
-/// Version, commit and build date in the format of v2; a build may leave the last two unknown.
-fn service_version() -> String {
-    let commit = option_env!("AIRLOCK_COMMIT").unwrap_or("unknown");
-    let built = option_env!("AIRLOCK_BUILD_DATE").unwrap_or("unknown");
-    format!("{}-{commit} ({built})", env!("CARGO_PKG_VERSION"))
 }

@@ -42,7 +42,10 @@ pub(crate) async fn open_devices(settings: &Settings) -> anyhow::Result<Opened<D
 }
 
 /// Only one process can open the embedded store. When a server has it open, the server is asked to share it.
-async fn open_shared_store(settings: &Settings, data_dir: &DataDir) -> anyhow::Result<Opened<Arc<dyn Store>>> {
+pub(super) async fn open_shared_store(
+    settings: &Settings,
+    data_dir: &DataDir,
+) -> anyhow::Result<Opened<Arc<dyn Store>>> {
     let store = match open_store(settings, data_dir, Arc::new(SystemClock)).await.map(|opened| opened.store) {
         Err(error) if is_locked(&error) => connect_to_server(data_dir).await.ok_or(error),
         result => result,

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Environment, Service,
-    context::{Context, StoreFailure, address},
+    context::{Context, StoreFailure, address, from_here},
     handler_service::HandlerService,
     store_socket::StoreSocket,
 };
@@ -62,7 +62,7 @@ impl Stack {
         let (mut discovery_http, mut handler) = (None, None);
         if includes(Service::Account) {
             let (account, service) = context.start_account().await?;
-            context.settings.client.auth_server = format!("http://{}", address(&account, 0)?);
+            context.settings.client.auth_server = format!("http://{}", from_here(address(&account, 0)?));
             addresses.push(("account", context.settings.client.auth_server.clone()));
             own_account = Some(service);
             serving.push(account);
@@ -72,7 +72,7 @@ impl Stack {
         let renewing = tokio::spawn(authenticator.clone().run(context.server.stop.clone()));
         if includes(Service::Discovery) {
             let discovery = context.start_discovery(authenticator.clone()).await?;
-            context.settings.client.discovery_address = address(&discovery, 0)?.to_string();
+            context.settings.client.discovery_address = from_here(address(&discovery, 0)?).to_string();
             discovery_http = Some(address(&discovery, 1)?);
             addresses.push(("discovery", context.describe(&discovery)?));
             serving.push(discovery);

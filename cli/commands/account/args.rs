@@ -3,7 +3,7 @@
 use clap::{Args as ClapArgs, Subcommand};
 use types::{ClientId, ComponentId, Scope, ServiceName, Username};
 
-use crate::terminal::PasswordSource;
+use crate::terminal::{Confirmation, PasswordSource};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Account {
@@ -111,6 +111,8 @@ pub(crate) enum Clients {
     Remove {
         /// Id of the client
         client_id: ClientId,
+        #[command(flatten)]
+        confirmation: Confirmation,
     },
 }
 
@@ -171,5 +173,7 @@ pub(crate) enum Keys {
         /// Use it immediately and delete all others, for when a key has leaked; all tokens become invalid
         #[arg(long)]
         at_once: bool,
+        #[command(flatten)]
+        confirmation: Confirmation,
     },
 }

@@ -4,27 +4,29 @@ use account::{Account, Rotation, SigningKeyInfo};
 
 use super::args::Keys;
 use crate::{
-    commands::yes_no,
-    terminal::{say, table},
+    output::{Output, Table},
+    terminal::confirm,
 };
 
-pub(super) async fn run(command: Keys, account: &Account) -> anyhow::Result<()> {
+pub(super) async fn run(command: Keys, account: &Account, output: &Output) -> anyhow::Result<()> {
     match command {
-        Keys::List => print(account.signing_keys()?),
-        Keys::Rotate { at_once: false } => {
-            print(account.rotate_signing_key(Rotation::Planned).await?)?;
-            say("The last one signs tokens from one hour from now; all tokens stay valid")
+        Keys::List => print(output, account.signing_keys()?),
+        Keys::Rotate { at_once: false, .. } => {
+            print(output, account.rotate_signing_key(Rotation::Planned).await?)?;
+            output.message("The last one signs tokens from one hour from now; all tokens stay valid")
         }
-        Keys::Rotate { at_once: true } => {
-            print(account.rotate_signing_key(Rotation::AtOnce).await?)?;
-            say("All earlier tokens are invalid: users must log in again, components need new tokens")
+        Keys::Rotate { at_once: true, confirmation } => {
+            let question = format_args!("Delete all signing keys? All tokens of users and components become invalid.");
+            confirm(question, confirmation)?;
+            print(output, account.rotate_signing_key(Rotation::AtOnce).await?)?;
+            output.message("All earlier tokens are invalid: users must log in again, components need new tokens")
         }
     }
 }
 
-fn print(keys: Vec<SigningKeyInfo>) -> anyhow::Result<()> {
-    table(
-        ["Id", "Signs", "Signs from", "Created"],
-        keys.into_iter().map(|key| [key.id, yes_no(key.signs), key.signs_from.to_string(), key.created.to_string()]),
-    )
+fn print(output: &Output, keys: Vec<SigningKeyInfo>) -> anyhow::Result<()> {
+    let row =
+        |key: SigningKeyInfo| [key.id.into(), key.signs.into(), output.time(key.signs_from), output.time(key.created)];
+    let columns = [("id", "ID"), ("signs", "Signs"), ("signs_from", "Signs from"), ("created", "Created")];
+    output.table(Table::new(columns, keys.into_iter().map(row)), "There are no signing keys")
 }

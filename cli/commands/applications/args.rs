@@ -2,15 +2,18 @@
 
 use std::path::PathBuf;
 
-use clap::{Subcommand, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
+use client::HexBytes;
 use types::{AppEui, AppId, ApplicationRight, Username};
 
-use crate::terminal::Confirmation;
+use super::{euis::Euis, keys::Keys};
+use crate::{completion, json_object::JsonObject, terminal::Confirmation};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Applications {
     /// Create an application, register it with the handler, and select it
     #[command(visible_alias = "create")]
+    #[command(after_help = "Example:\n  airlock applications add my-app \"My application\"")]
     Add {
         /// Id of the application
         app_id: AppId,
@@ -28,28 +31,52 @@ pub(crate) enum Applications {
     },
     /// List your applications
     #[command(visible_alias = "ls")]
-    List,
+    List {
+        /// List those that were deleted and can be restored
+        #[arg(long)]
+        deleted: bool,
+    },
     /// Show an application
     #[command(visible_alias = "get")]
     Info {
         /// Application [default: the selected one]
+        #[arg(add = completion::applications())]
         app_id: Option<AppId>,
     },
     /// Select the application that other commands use by default
     Select {
         /// Application [default: your only one; if there are several, asks which]
+        #[arg(add = completion::applications())]
         app_id: Option<AppId>,
         /// Application EUI for its devices [default: the application's first]
         app_eui: Option<AppEui>,
     },
     /// Show which application, user and services the commands use
     Config,
+    /// Change the description of an application; its id does not change
+    #[command(visible_alias = "update")]
+    #[command(after_help = "Example:\n  airlock applications set my-app --description \"My application\"")]
+    Set {
+        /// Application [default: the selected one]
+        #[arg(add = completion::applications())]
+        app_id: Option<AppId>,
+        /// Description
+        #[arg(long, value_name = "TEXT")]
+        description: String,
+    },
     /// Delete an application for all of its collaborators; its id cannot be used again
     Delete {
         /// Application [default: the selected one]
+        #[arg(add = completion::applications())]
         app_id: Option<AppId>,
         #[command(flatten)]
         confirmation: Confirmation,
+    },
+    /// Restore an application that was deleted
+    #[command(after_help = "Examples:\n  airlock applications list --deleted\n  airlock applications restore my-app")]
+    Restore {
+        /// Application
+        app_id: AppId,
     },
     /// Register the selected application with the handler
     Register,
@@ -59,12 +86,33 @@ pub(crate) enum Applications {
         confirmation: Confirmation,
     },
     /// Print an access key, for use with other MQTT clients
+    #[command(
+        after_help = "Examples:\n  airlock applications key --name dashboard\n  airlock applications key my-app --output json"
+    )]
     Key {
         /// Application [default: the selected one]
+        #[arg(add = completion::applications())]
         app_id: Option<AppId>,
         /// Name of the key [default: the first with the right to read messages]
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
+    },
+    /// Manage the access keys of an application
+    Keys {
+        /// Application [default: the selected one]
+        #[arg(long, global = true, value_name = "ID", add = completion::applications())]
+        app_id: Option<AppId>,
+        #[command(subcommand)]
+        command: Keys,
+    },
+    /// Manage the EUIs of an application
+    #[command(visible_alias = "eui")]
+    Euis {
+        /// Application [default: the selected one]
+        #[arg(long, global = true, value_name = "ID", add = completion::applications())]
+        app_id: Option<AppId>,
+        #[command(subcommand)]
+        command: Euis,
     },
     /// Manage the collaborators of an application
     #[command(visible_alias = "collaborator")]
@@ -85,6 +133,7 @@ pub(crate) enum ApplicationCollaborators {
     #[command(visible_aliases = ["create", "set", "update"])]
     Add {
         /// Application
+        #[arg(add = completion::applications())]
         app_id: AppId,
         /// User
         username: Username,
@@ -96,6 +145,7 @@ pub(crate) enum ApplicationCollaborators {
     #[command(visible_alias = "remove")]
     Delete {
         /// Application
+        #[arg(add = completion::applications())]
         app_id: AppId,
         /// User
         username: Username,
@@ -108,18 +158,33 @@ pub(crate) enum PayloadFunctions {
     Get,
     /// Set a payload function or the payload format
     #[command(visible_alias = "update")]
-    Set {
-        /// A function (decoder, converter, validator, encoder) or a payload format: custom uses the first of the
-        /// dialects ts013, v2 and chirpstack3 that the functions follow; ts013, v2 or chirpstack3 uses that one;
-        /// cayennelpp needs no functions
-        what: FunctionOrFormat,
-        /// File with the function; `-` is standard input, which must not be empty
-        #[arg(default_value = "-")]
-        file: PathBuf,
-        /// Do not offer to test the functions first
-        #[arg(long)]
-        skip_test: bool,
-    },
+    #[command(
+        after_help = "Examples:\n  airlock applications pf set decoder decoder.js --payload 095C\n  airlock applications pf set encoder encoder.js --fields '{\"led\": true}'\n  airlock applications pf set cayennelpp"
+    )]
+    Set(SetFunction),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SetFunction {
+    /// A function (decoder, converter, validator, encoder) or a payload format: custom uses the first of the
+    /// dialects ts013, v2 and chirpstack3 that the functions follow; ts013, v2 or chirpstack3 uses that one;
+    /// cayennelpp needs no functions
+    pub(crate) what: FunctionOrFormat,
+    /// File with the function; `-` is standard input, which must not be empty
+    #[arg(default_value = "-")]
+    pub(crate) file: PathBuf,
+    /// Do not offer to test the functions first
+    #[arg(long)]
+    pub(crate) skip_test: bool,
+    /// Payload to test the functions with, in hexadecimal; if they fail, nothing is changed
+    #[arg(long, value_name = "HEX", conflicts_with = "skip_test")]
+    pub(crate) payload: Option<HexBytes>,
+    /// JSON object to test the encoder with; if it fails, nothing is changed
+    #[arg(long, value_name = "JSON", conflicts_with_all = ["skip_test", "payload"])]
+    pub(crate) fields: Option<JsonObject>,
+    /// Port of the test
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) port: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -1,7 +1,7 @@
 //! `airlock applications collaborators …`: who else may use an application.
 
-use super::{args::ApplicationCollaborators, join_rights};
-use crate::{network::Network, terminal::say};
+use super::{super::join_rights, args::ApplicationCollaborators};
+use crate::network::Network;
 
 pub(super) async fn run(command: ApplicationCollaborators, network: &Network) -> anyhow::Result<()> {
     let account = network.account()?;
@@ -10,12 +10,14 @@ pub(super) async fn run(command: ApplicationCollaborators, network: &Network) ->
             let credential = network.credential_for(&app_id).await?;
             let rights = if rights.is_empty() { account.rights(&credential, &app_id).await? } else { rights };
             account.set_collaborator(&credential, &app_id, &username, &rights).await?;
-            say(format_args!("{username} has these rights to application {app_id}: {}", join_rights(&rights)))
+            network
+                .output
+                .message(format_args!("{username} has these rights to application {app_id}: {}", join_rights(&rights)))
         }
         ApplicationCollaborators::Delete { app_id, username } => {
             let credential = network.credential_for(&app_id).await?;
             account.delete_collaborator(&credential, &app_id, &username).await?;
-            say(format_args!("{username} has no rights to application {app_id} any more"))
+            network.output.message(format_args!("{username} has no rights to application {app_id} any more"))
         }
     }
 }

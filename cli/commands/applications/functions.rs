@@ -5,21 +5,44 @@ use std::{
     path::Path,
 };
 
-use anyhow::ensure;
+use anyhow::{bail, ensure};
 use api::handler::Application;
+use client::HexBytes;
 use runtime::Dialect;
+use workbench::is_stdin;
 
-use super::{args::FunctionOrFormat, dry_run};
+use super::{
+    args::{FunctionOrFormat, SetFunction},
+    dry_run::{self, TestMessage},
+};
 use crate::{
+    json_object::JsonObject,
     network::Network,
+    output::Record,
     script,
     terminal::{can_ask, lines, sanitize, say},
 };
 
-/// Prints the functions as one script.
+/// Prints the functions as one script, or as a record for programs.
 pub(super) async fn get(network: &Network) -> anyhow::Result<()> {
     let app_id = network.application(None)?;
     let application = network.handler_for(&app_id).await?.get_application(&app_id).await?;
+    if network.output.is_table() { print_script(&application) } else { network.output.record(record(application)) }
+}
+
+fn record(application: Application) -> Record {
+    let format = if application.payload_format.is_empty() { "custom".to_owned() } else { application.payload_format };
+    Record::new([
+        (("app_id", "AppID"), application.app_id.into()),
+        (("payload_format", "Payload format"), format.into()),
+        (("decoder", "Decoder"), application.decoder.into()),
+        (("converter", "Converter"), application.converter.into()),
+        (("validator", "Validator"), application.validator.into()),
+        (("encoder", "Encoder"), application.encoder.into()),
+    ])
+}
+
+fn print_script(application: &Application) -> anyhow::Result<()> {
     if !matches!(application.payload_format.as_str(), "" | "custom") {
         say(format_args!("// payload format: {}", sanitize(&application.payload_format)))?;
     }
@@ -39,21 +62,32 @@ pub(super) async fn get(network: &Network) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Sets a function or the format, after offering a test if somebody is at the terminal.
-pub(super) async fn set(network: &Network, what: FunctionOrFormat, file: &Path, skip_test: bool) -> anyhow::Result<()> {
+/// Sets a function or the format, after a test with the given message, or with the one that somebody at the terminal
+/// enters.
+pub(super) async fn set(network: &Network, set: SetFunction) -> anyhow::Result<()> {
+    let SetFunction { what, file, skip_test, payload, fields, port } = set;
     let app_id = network.application(None)?;
-    let source = if format_name(what).is_none() { read_function(file)? } else { String::new() };
+    let is_encoder = what == FunctionOrFormat::Encoder;
+    let message = match (payload, fields) {
+        (Some(_), _) if is_encoder => bail!("an encoder is tested with --fields, and not with --payload"),
+        (Some(HexBytes(payload)), _) => Some((TestMessage::Payload(payload), port)),
+        (None, Some(JsonObject(fields))) => Some((TestMessage::Fields(fields), port)),
+        (None, None) => None,
+    };
+    let source = if format_name(what).is_none() { read_function(network, &file)? } else { String::new() };
     let handler = network.handler_for(&app_id).await?;
     let mut application = handler.get_application(&app_id).await?;
     match format_name(what) {
         Some(format) => format.clone_into(&mut application.payload_format),
         None => set_function(&mut application, what, source),
     }
-    if !skip_test && can_ask() && format_name(what).is_none() {
-        dry_run::offer(&handler, &application, what == FunctionOrFormat::Encoder).await?;
+    let is_offered = message.is_none() && !skip_test && format_name(what).is_none() && !is_stdin(&file);
+    let message = if is_offered { dry_run::offer(&network.output, is_encoder)? } else { message };
+    if let Some(message) = message {
+        dry_run::run((&network.output, &handler), &application, message).await?;
     }
     handler.set_application(application).await?;
-    say(format_args!("Updated application {app_id}"))
+    network.output.message(format_args!("Updated application {app_id}"))
 }
 
 /// The `payload_format` of applications; `None` for functions.
@@ -85,9 +119,12 @@ fn set_function(application: &mut Application, what: FunctionOrFormat, source: S
 }
 
 /// An empty file removes a function; empty standard input more likely means that an earlier command in a pipe failed.
-fn read_function(file: &Path) -> anyhow::Result<String> {
+fn read_function(network: &Network, file: &Path) -> anyhow::Result<String> {
+    if is_stdin(file) && can_ask() {
+        network.output.message("Reading the function from standard input; end it with Ctrl-D")?;
+    }
     let source = script::read(file)?;
     let hint = "standard input is empty, so nothing was changed: to remove a function, give an empty file";
-    ensure!(!script::is_stdin(file) || !source.trim().is_empty(), "{hint}");
+    ensure!(!is_stdin(file) || !source.trim().is_empty(), "{hint}");
     Ok(source)
 }

@@ -7,7 +7,7 @@ use types::{AppEui, AppId};
 use crate::{
     network::Network,
     session::Selection,
-    terminal::{ask, say, table},
+    terminal::{ask, sanitize, warn},
 };
 
 /// Selects an existing application, and one of its EUIs.
@@ -29,8 +29,8 @@ pub(super) fn remember(network: &Network, app_id: AppId, app_eui: Option<AppEui>
     let selection = Selection { app_id, app_eui };
     network.files.set_selection(&selection)?;
     match selection.app_eui {
-        Some(eui) => say(format_args!("Selected application {} with EUI {eui}", selection.app_id)),
-        None => say(format_args!("Selected application {}", selection.app_id)),
+        Some(eui) => network.output.message(format_args!("Selected application {} with EUI {eui}", selection.app_id)),
+        None => network.output.message(format_args!("Selected application {}", selection.app_id)),
     }
 }
 
@@ -41,12 +41,9 @@ fn choose(mut applications: Vec<Application>) -> anyhow::Result<Application> {
         1 => Ok(applications.remove(0)),
         count => {
             let rows = applications.iter().enumerate();
-            table(
-                ["", "ID", "Description"],
-                rows.map(|(row, application)| {
-                    [(row + 1).to_string(), application.id.to_string(), application.name.clone()]
-                }),
-            )?;
+            for (row, application) in rows {
+                warn(format_args!("{:>5}  {}  {}", row + 1, application.id, sanitize(&application.name)))?;
+            }
             let answer = ask(&format!("Enter the number (1 - {count}) > "))?;
             let number = answer.parse::<usize>().ok().filter(|number| (1..=count).contains(number));
             let number = number.with_context(|| format!("enter a number from 1 to {count}, or give an AppID"))?;

@@ -10,8 +10,7 @@ use bridge::{Observation, Verdict};
 use serde::Serialize;
 use serde_json::Value;
 use types::Timestamp;
-
-use crate::codec_check::{differences, truncate};
+use workbench::{differences, truncate};
 
 use self::html::html;
 
@@ -221,7 +220,7 @@ fn judge(theirs: &Verdict, ours: &Verdict) -> (Counts, Vec<Example>) {
 }
 
 impl Example {
-    fn difference(difference: crate::codec_check::Difference) -> Self {
+    fn difference(difference: workbench::Difference) -> Self {
         let cause = cause::of_difference(difference.expected.as_deref(), difference.got.as_deref());
         Self { cause, path: difference.path, there: difference.expected, here: difference.got }
     }

@@ -20,7 +20,7 @@ use super::{
     network::Network,
     shadow::{self, Reporting},
 };
-use crate::{pool, settings::Settings, telemetry as own_telemetry, terminal::say};
+use crate::{pool, settings::Settings, telemetry as own_telemetry, terminal::say, version};
 
 /// A running bridge.
 enum Bridge {
@@ -36,6 +36,7 @@ pub(super) async fn until_stopped(
 ) -> anyhow::Result<()> {
     let shutdown = start_process(&settings)?;
     let metrics = Metrics::install(shutdown.requested.clone())?;
+    version::report(&metrics);
     let suffix = if reporting.is_some() { "-shadow" } else { "" };
     let directory = format!("{}{suffix}", network.directory());
     let environment = tokio::select! {
@@ -123,7 +124,7 @@ fn start_process(settings: &Settings) -> anyhow::Result<Shutdown> {
 /// What a bridge takes from this process; `directory` is where it keeps what it imports.
 async fn environment(settings: &Settings, directory: &str) -> anyhow::Result<Environment> {
     Ok(Environment {
-        pool: Arc::new(pool::start(&settings.sandbox).await?),
+        pool: Arc::new(pool::start("bridge", &settings.sandbox).await?),
         clock: Arc::new(SystemClock),
         random: Arc::new(OsRandom),
         state_dir: settings.data_dir.join("bridge").join(directory),

@@ -4,17 +4,18 @@
 
 mod devices;
 
-use std::{env, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use anyhow::{Context as _, anyhow, bail};
 use bridge::chirpstack::{OfflineDecoder, OfflineDevice, OfflineUplink};
 use serde_json::{Value, json};
 use server::system::SystemClock;
 use types::{Clock, Random, Timestamp};
+use workbench::differences;
 
 use self::devices::{DEVICES, Reading};
+use super::own_name;
 use crate::{
-    codec_check::differences,
     pool,
     settings::Settings,
     terminal::{sanitize, say},
@@ -28,7 +29,7 @@ const APPLICATION: &str = "119e3472-d36a-4260-a167-b51f0bd25676";
 pub(super) async fn run(count: Option<u32>, settings: &Settings, random: &dyn Random) -> anyhow::Result<()> {
     say("Playing a ChirpStack 4 server with four devices, each with a device profile and a codec of its own …\n")?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let pool = Arc::new(pool::start(&settings.sandbox).await?);
+    let pool = Arc::new(pool::start("bridge", &settings.sandbox).await?);
     let decoder = OfflineDecoder::new(devices(), pool, clock.clone())?;
     let mut correct = 0;
     for number in 0..count.unwrap_or(u32::MAX) {
@@ -121,11 +122,11 @@ fn base64(bytes: &[u8]) -> String {
 
 /// How to do the same with one's own network.
 fn next_steps() -> String {
-    // The program may not be in the PATH.
-    let airlock = env::current_exe().map_or_else(|_| "airlock".to_owned(), |path| path.display().to_string());
-    let source = "--mqtt mqtt://localhost:1883 --grpc http://localhost:8080 --token-file chirpstack.key";
+    let airlock = own_name();
+    let source =
+        "\\\n    --mqtt mqtt://localhost:1883 --grpc http://localhost:8080 \\\n    --token-file chirpstack.key";
     format!(
-        "\nThe same with your own ChirpStack: create an API key there and save it as chirpstack.key. First compare, \
+        "\nThe same with your own ChirpStack: create an API key there and save it as\nchirpstack.key. First compare, \
          which publishes nothing:\n\n  {airlock} bridge chirpstack --shadow {source}\n\nThen decode:\n\n  \
          {airlock} bridge chirpstack {source}\n"
     )

@@ -85,9 +85,9 @@ fn volts(battery: u8) -> f64 {
 #[cfg(test)]
 mod tests {
     use testing::FixedRandom;
+    use workbench::differences;
 
     use super::*;
-    use crate::codec_check::differences;
 
     #[test]
     fn a_reading_has_its_expected_fields() {

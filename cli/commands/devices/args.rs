@@ -4,20 +4,26 @@ use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use client::HexBytes;
 use types::{AppEui, AppKey, AppSKey, DevAddr, DevEui, DevId, NwkSKey};
 
-use crate::{location::Location, terminal::Confirmation};
+use super::{export::Export, import::Import};
+use crate::{completion, location::Location, terminal::Confirmation};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Devices {
     /// Register a device, or let devices register themselves when they join
     #[command(visible_alias = "create")]
+    #[command(
+        after_help = "Examples:\n  airlock devices register my-device\n  airlock devices register my-device 0102030405060708 2B7E151628AED2A6ABF7158809CF4F3C 52.37,4.89\n  airlock devices register on-join my-prefix"
+    )]
     Register(Register),
     /// List the devices
     #[command(visible_alias = "ls")]
+    #[command(after_help = "Examples:\n  airlock devices list --app-id my-app\n  airlock devices list --output csv")]
     List,
     /// Show a device
     #[command(visible_alias = "get")]
     Info {
         /// Id of the device
+        #[arg(add = completion::devices())]
         dev_id: DevId,
         /// Format of EUIs, keys and the address
         #[arg(long, value_enum, default_value_t = BytesFormat::Hex)]
@@ -26,6 +32,7 @@ pub(crate) enum Devices {
     /// Personalize a device (ABP): set an address and session keys, so that it does not need to join
     Personalize {
         /// Id of the device
+        #[arg(add = completion::devices())]
         dev_id: DevId,
         /// Network session key [default: random]
         nwk_s_key: Option<NwkSKey>,
@@ -34,15 +41,24 @@ pub(crate) enum Devices {
     },
     /// Update a device; only the given options change
     #[command(visible_alias = "update")]
+    #[command(
+        after_help = "Examples:\n  airlock devices set my-device --description \"By the door\" --attr-set floor:3\n  airlock devices set my-device --dev-addr 26000001 --override"
+    )]
     Set {
         /// Id of the device
+        #[arg(add = completion::devices())]
         dev_id: DevId,
         #[command(flatten)]
         change: Box<DeviceChange>,
     },
     /// Send an uplink as if a device had sent it, and show what the functions make of it
+    ///
+    /// The cost is that of the uplink that was published. The fields and the log are those of a second run, so what
+    /// depends on the time or on chance differs from what was published.
+    #[command(after_help = "Example:\n  airlock devices simulate my-device 095C --port 2")]
     Simulate {
         /// Id of the device
+        #[arg(add = completion::devices())]
         dev_id: DevId,
         /// Payload in hexadecimal
         payload: HexBytes,
@@ -50,17 +66,34 @@ pub(crate) enum Devices {
         #[arg(long, default_value_t = 1)]
         port: u32,
     },
+    /// Register and update devices from a file, after all of them were checked
+    ///
+    /// The file is CSV or JSON: what `devices export` writes, an export of The Things Stack, or any table whose columns
+    /// have the names of Airlock, The Things Stack or ChirpStack. What a file does not say stays as it is.
+    #[command(
+        after_help = "Examples:\n  airlock devices import devices.csv --dry-run\n  airlock devices import end_devices.json --app-id my-app"
+    )]
+    Import(Import),
+    /// Write the devices to a file that can be imported
+    #[command(
+        after_help = "Examples:\n  airlock devices export devices.csv\n  airlock devices export --format json --with-keys"
+    )]
+    Export(Export),
     /// Show the downlinks that wait for a device
     Downlinks {
         /// Id of the device
+        #[arg(add = completion::devices())]
         dev_id: DevId,
         /// Remove them
         #[arg(long)]
         clear: bool,
+        #[command(flatten)]
+        confirmation: Confirmation,
     },
     /// Delete a device
     Delete {
         /// Id of the device
+        #[arg(add = completion::devices())]
         dev_id: DevId,
         #[command(flatten)]
         confirmation: Confirmation,
@@ -106,7 +139,7 @@ pub(crate) enum BytesFormat {
     Lsb,
 }
 
-#[derive(Clone, Debug, Default, ClapArgs)]
+#[derive(Clone, Debug, Default, PartialEq, ClapArgs)]
 pub(crate) struct DeviceChange {
     /// Description
     #[arg(long, value_name = "TEXT")]
@@ -145,10 +178,10 @@ pub(crate) struct DeviceChange {
     #[arg(long)]
     pub(crate) enable_fcnt_check: bool,
     /// Latitude in degrees
-    #[arg(long, value_name = "DEGREES", allow_negative_numbers = true)]
+    #[arg(long, value_name = "DEGREES", allow_negative_numbers = true, value_parser = degrees::<90>)]
     pub(crate) latitude: Option<f32>,
     /// Longitude in degrees
-    #[arg(long, value_name = "DEGREES", allow_negative_numbers = true)]
+    #[arg(long, value_name = "DEGREES", allow_negative_numbers = true, value_parser = degrees::<180>)]
     pub(crate) longitude: Option<f32>,
     /// Altitude in metres
     #[arg(long, value_name = "METRES", allow_negative_numbers = true)]
@@ -179,6 +212,12 @@ fn prefix(text: &str) -> Result<DevId, String> {
 
 fn counter() -> clap::builder::RangedI64ValueParser<i64> {
     clap::value_parser!(i64).range(-1..=i64::from(u32::MAX))
+}
+
+fn degrees<const MOST: i16>(text: &str) -> Result<f32, String> {
+    let degrees: Option<f32> = text.parse().ok();
+    let degrees = degrees.filter(|degrees| degrees.abs() <= f32::from(MOST));
+    degrees.ok_or_else(|| format!("must be a number of degrees from -{MOST} to {MOST}, as in 52.37"))
 }
 
 fn attribute(text: &str) -> Result<(String, String), String> {

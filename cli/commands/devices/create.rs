@@ -1,35 +1,29 @@
 //! `airlock devices register`: registers a device, or a template for devices that register when they join.
 
-use std::sync::Arc;
-
 use anyhow::{Context, bail};
 use api::rest::{
     account::NewAccessKey,
     handler::{Device, LorawanDevice},
 };
-use client::{account::AccountClient, handler::HandlerClient, random_eui, random_key};
-use types::{AccessKey, AppEui, AppId, AppKey, ApplicationRight, Credential, DevEui, DevId, Kind, Kinded, Random};
+use client::{handler::HandlerClient, random_eui, random_key};
+use types::{AccessKey, AppEui, AppId, AppKey, ApplicationRight, Credential, DevEui, DevId, Kind, Kinded};
 
 use super::args::{Register, RegisterCommand};
-use crate::{
-    location::Location,
-    terminal::{fields, say},
-};
+use crate::{location::Location, network::Network, output::Record};
 
 /// The name of the access key with which the handler registers devices that join.
 const ACCESS_KEY_NAME: &str = "register-on-join";
 
 /// Where and as whom to register devices.
-pub(super) struct Registration {
+pub(super) struct Registration<'a> {
+    pub(super) network: &'a Network,
     pub(super) handler: HandlerClient,
-    pub(super) account: AccountClient,
     pub(super) credential: Credential,
     pub(super) app_id: AppId,
     pub(super) app_eui: AppEui,
-    pub(super) random: Arc<dyn Random>,
 }
 
-pub(super) async fn run(registration: Registration, register: Register) -> anyhow::Result<()> {
+pub(super) async fn run(registration: Registration<'_>, register: Register) -> anyhow::Result<()> {
     let Register { command, dev_id, dev_eui, app_key, location } = register;
     match command {
         Some(RegisterCommand::OnJoin { prefix, app_key }) => on_join(registration, prefix, app_key).await,
@@ -38,12 +32,12 @@ pub(super) async fn run(registration: Registration, register: Register) -> anyho
 }
 
 async fn one(
-    registration: Registration,
+    registration: Registration<'_>,
     dev_id: DevId,
     (dev_eui, app_key): (Option<DevEui>, Option<AppKey>),
     location: Option<Location>,
 ) -> anyhow::Result<()> {
-    let dev_eui = dev_eui.unwrap_or_else(|| random_eui(registration.random.as_ref()));
+    let dev_eui = dev_eui.unwrap_or_else(|| random_eui(registration.network.random.as_ref()));
     let mut device = new_device(registration.app_id.clone(), dev_id, registration.app_eui, dev_eui);
     if let Some(location) = location {
         // The handler stores single precision.
@@ -51,11 +45,11 @@ async fn one(
         device.altitude = location.altitude.unwrap_or_default();
     }
     let app_key = registration.app_key(app_key);
-    create(&registration.handler, device, app_key).await
+    registration.create(device, app_key).await
 }
 
 /// Registers a template, which is a device without a DevEUI.
-async fn on_join(registration: Registration, prefix: DevId, app_key: Option<AppKey>) -> anyhow::Result<()> {
+async fn on_join(registration: Registration<'_>, prefix: DevId, app_key: Option<AppKey>) -> anyhow::Result<()> {
     let app_key = registration.app_key(app_key);
     let handler = &registration.handler;
     let key = registration.access_key().await?;
@@ -64,18 +58,19 @@ async fn on_join(registration: Registration, prefix: DevId, app_key: Option<AppK
         application.register_on_join_access_key = key.expose().to_owned();
         handler.set_application(application).await?;
     }
-    create(handler, new_device(registration.app_id.clone(), prefix, registration.app_eui, DevEui::default()), app_key)
-        .await
+    let template = new_device(registration.app_id.clone(), prefix, registration.app_eui, DevEui::default());
+    registration.create(template, app_key).await
 }
 
-impl Registration {
+impl Registration<'_> {
     fn app_key(&self, given: Option<AppKey>) -> AppKey {
-        given.unwrap_or_else(|| AppKey::new(random_key(self.random.as_ref())))
+        given.unwrap_or_else(|| AppKey::new(random_key(self.network.random.as_ref())))
     }
 
     /// The access key for registering on join; created if there is none.
     async fn access_key(&self) -> anyhow::Result<AccessKey> {
-        let keys = self.account.access_keys(&self.credential, &self.app_id).await?;
+        let account = self.network.account()?;
+        let keys = account.access_keys(&self.credential, &self.app_id).await?;
         let key = match keys.into_iter().find(|key| key.name == ACCESS_KEY_NAME) {
             Some(key) if key.rights.contains(&ApplicationRight::Devices) => key,
             Some(_) => bail!(
@@ -83,12 +78,31 @@ impl Registration {
             ),
             None => {
                 let new = NewAccessKey { name: ACCESS_KEY_NAME.to_owned(), rights: vec![ApplicationRight::Devices] };
-                self.account.add_access_key(&self.credential, &self.app_id, &new).await?
+                account.add_access_key(&self.credential, &self.app_id, &new).await?
             }
         };
         key.key.with_context(|| {
             format!("the access key {ACCESS_KEY_NAME} has rights that you do not have, so you may not see it")
         })
+    }
+
+    async fn create(&self, mut device: Device, app_key: AppKey) -> anyhow::Result<()> {
+        match self.handler.get_device(&device.app_id.parse()?, &device.dev_id.parse()?).await {
+            Ok(_) => bail!("device {} is already registered: choose another id", device.dev_id),
+            Err(error) if error.kind() == Kind::NotFound => {}
+            Err(error) => return Err(error.into()),
+        }
+        let (dev_id, app_key_hex) = (device.dev_id.clone(), app_key.to_hex());
+        let lorawan = device.lorawan_device.as_mut().context("a new device lacks its LoRaWAN part")?;
+        let (app_eui, dev_eui) = (lorawan.app_eui.to_hex(), lorawan.dev_eui.to_hex());
+        lorawan.app_key = Some(app_key);
+        self.handler.set_device(device.into()).await?;
+        self.network.output.message(format_args!("Registered device {dev_id}"))?;
+        self.network.output.record(Record::new([
+            (("app_eui", "AppEUI"), app_eui.into()),
+            (("dev_eui", "DevEUI"), dev_eui.into()),
+            (("app_key", "AppKey"), app_key_hex.into()),
+        ]))
     }
 }
 
@@ -104,19 +118,4 @@ pub(crate) fn new_device(app_id: AppId, dev_id: DevId, app_eui: AppEui, dev_eui:
         ..LorawanDevice::default()
     };
     Device { app_id, dev_id, lorawan_device: Some(lorawan), ..Device::default() }
-}
-
-async fn create(handler: &HandlerClient, mut device: Device, app_key: AppKey) -> anyhow::Result<()> {
-    match handler.get_device(&device.app_id.parse()?, &device.dev_id.parse()?).await {
-        Ok(_) => bail!("device {} is already registered: choose another id", device.dev_id),
-        Err(error) if error.kind() == Kind::NotFound => {}
-        Err(error) => return Err(error.into()),
-    }
-    let (dev_id, app_key_hex) = (device.dev_id.clone(), app_key.to_hex());
-    let lorawan = device.lorawan_device.as_mut().context("a new device lacks its LoRaWAN part")?;
-    let (app_eui, dev_eui) = (lorawan.app_eui.to_hex(), lorawan.dev_eui.to_hex());
-    lorawan.app_key = Some(app_key);
-    handler.set_device(device.into()).await?;
-    say(format_args!("Registered device {dev_id}"))?;
-    fields([("AppEUI", app_eui), ("DevEUI", dev_eui), ("AppKey", app_key_hex)])
 }

@@ -1,45 +1,51 @@
 //! `airlock devices info`: shows a device.
 
-use client::handler::HandlerClient;
-use types::{AppId, DevId, Timestamp};
+use api::rest::handler::{Device, LorawanDevice};
+use serde_json::{Value, json};
+use types::Timestamp;
 
-use super::{args::BytesFormat, read};
-use crate::terminal::fields;
+use super::args::BytesFormat;
+use crate::output::{Cell, Output, Record};
 
-pub(super) async fn run(
-    handler: &HandlerClient,
-    app_id: &AppId,
-    dev_id: &DevId,
-    format: BytesFormat,
-) -> anyhow::Result<()> {
-    let (device, lorawan) = read(handler, app_id, dev_id).await?;
+pub(super) fn record((device, lorawan): (Device, LorawanDevice), format: BytesFormat, output: &Output) -> Record {
     let last_seen = match lorawan.last_seen {
-        0 => "never".to_owned(),
-        nanos => Timestamp::from_nanos(nanos).to_string(),
+        0 => Cell::new("never", Value::Null),
+        nanos => output.time(Timestamp::from_nanos(nanos)),
     };
-    let location = match (device.latitude, device.longitude, device.altitude) {
-        (0.0, 0.0, 0) => String::new(),
-        (latitude, longitude, altitude) => format!("{latitude}, {longitude}, {altitude} m"),
-    };
+    let bytes = |bytes: &[u8]| Cell::from(format_bytes(bytes, format));
     let attributes = device.attributes.iter().map(|(key, value)| format!("{key}: {value}")).collect::<Vec<_>>();
-    fields([
-        ("Application ID", device.app_id),
-        ("Device ID", device.dev_id),
-        ("Description", device.description),
-        ("Location", location),
-        ("Last Seen", last_seen),
-        ("AppEUI", format_bytes(lorawan.app_eui.as_bytes(), format)),
-        ("DevEUI", format_bytes(lorawan.dev_eui.as_bytes(), format)),
-        ("DevAddr", format_bytes(lorawan.dev_addr.unwrap_or_default().as_bytes(), format)),
-        ("AppKey", format_bytes(lorawan.app_key.unwrap_or_default().as_bytes(), format)),
-        ("AppSKey", format_bytes(lorawan.app_s_key.unwrap_or_default().as_bytes(), format)),
-        ("NwkSKey", format_bytes(lorawan.nwk_s_key.unwrap_or_default().as_bytes(), format)),
-        ("FCntUp", lorawan.f_cnt_up.to_string()),
-        ("FCntDown", lorawan.f_cnt_down.to_string()),
-        ("Options", options(lorawan.disable_f_cnt_check, lorawan.uses32_bit_f_cnt)),
-        ("Activation", lorawan.activation_constraints),
-        ("Attributes", attributes.join(", ")),
+    let options = options(lorawan.disable_f_cnt_check, lorawan.uses32_bit_f_cnt);
+    Record::new([
+        (("app_id", "Application ID"), device.app_id.as_str().into()),
+        (("dev_id", "Device ID"), device.dev_id.as_str().into()),
+        (("description", "Description"), device.description.as_str().into()),
+        (("location", "Location"), location(&device)),
+        (("last_seen", "Last Seen"), last_seen),
+        (("app_eui", "AppEUI"), bytes(lorawan.app_eui.as_bytes())),
+        (("dev_eui", "DevEUI"), bytes(lorawan.dev_eui.as_bytes())),
+        (("dev_addr", "DevAddr"), bytes(lorawan.dev_addr.unwrap_or_default().as_bytes())),
+        (("app_key", "AppKey"), bytes(lorawan.app_key.unwrap_or_default().as_bytes())),
+        (("app_s_key", "AppSKey"), bytes(lorawan.app_s_key.unwrap_or_default().as_bytes())),
+        (("nwk_s_key", "NwkSKey"), bytes(lorawan.nwk_s_key.unwrap_or_default().as_bytes())),
+        (("f_cnt_up", "FCntUp"), lorawan.f_cnt_up.into()),
+        (("f_cnt_down", "FCntDown"), lorawan.f_cnt_down.into()),
+        (("options", "Options"), Cell::list(&options, ", ")),
+        (("activation", "Activation"), lorawan.activation_constraints.into()),
+        (("attributes", "Attributes"), Cell::new(attributes.join(", "), json!(device.attributes))),
     ])
+}
+
+/// Degrees and metres; nothing where no location is set.
+fn location(device: &Device) -> Cell {
+    match (device.latitude, device.longitude, device.altitude) {
+        (0.0, 0.0, 0) => Cell::new("", Value::Null),
+        (latitude, longitude, altitude) => {
+            // Not the digits that single precision adds.
+            let exact = |degrees: f32| degrees.to_string().parse::<f64>().unwrap_or_default();
+            let value = json!({"latitude": exact(latitude), "longitude": exact(longitude), "altitude": altitude});
+            Cell::new(format!("{latitude}, {longitude}, {altitude} m"), value)
+        }
+    }
 }
 
 /// Bytes in hexadecimal or as a C array; empty if all are zero, which means that none are set.
@@ -55,10 +61,10 @@ fn format_bytes(bytes: &[u8], format: BytesFormat) -> String {
     }
 }
 
-fn options(disable_f_cnt_check: bool, uses32_bit_f_cnt: bool) -> String {
+fn options(disable_f_cnt_check: bool, uses32_bit_f_cnt: bool) -> [&'static str; 2] {
     let check = if disable_f_cnt_check { "FCntCheckDisabled" } else { "FCntCheckEnabled" };
     let width = if uses32_bit_f_cnt { "32BitFCnt" } else { "16BitFCnt" };
-    format!("{check}, {width}")
+    [check, width]
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use client::handler::HandlerClient;
 use types::{AppId, DevId};
 
 use super::{args::DeviceChange, read};
-use crate::{commands::flag, terminal::say};
+use crate::commands::flag;
 
 pub(super) async fn run(
     handler: &HandlerClient,
@@ -14,6 +14,7 @@ pub(super) async fn run(
     dev_id: &DevId,
     change: DeviceChange,
 ) -> anyhow::Result<()> {
+    ensure!(change.changes_something(), "nothing to change: see `airlock devices set --help`");
     let is_breaking = change.app_eui.is_some() || change.dev_eui.is_some() || change.dev_addr.is_some();
     ensure!(
         !is_breaking || change.is_override,
@@ -23,8 +24,14 @@ pub(super) async fn run(
     apply_to_lorawan(&change, &mut lorawan);
     apply(change, &mut device);
     device.lorawan_device = Some(lorawan);
-    handler.set_device(device.into()).await?;
-    say(format_args!("Updated device {dev_id}"))
+    Ok(handler.set_device(device.into()).await?)
+}
+
+impl DeviceChange {
+    fn changes_something(&self) -> bool {
+        // -1 keeps a counter, and to allow changes is none.
+        *self != Self { fcnt_up: -1, fcnt_down: -1, is_override: self.is_override, ..Self::default() }
+    }
 }
 
 fn apply(change: DeviceChange, device: &mut Device) {

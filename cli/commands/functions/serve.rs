@@ -16,6 +16,7 @@ use crate::{
     settings::Settings,
     telemetry as own_telemetry,
     terminal::say,
+    version,
 };
 
 #[derive(Debug, Args)]
@@ -38,6 +39,7 @@ pub(crate) async fn run(command: Serve, mut settings: Settings) -> anyhow::Resul
     telemetry::start_logs(&settings.telemetry, AuditLog::without_file(clock.clone()).layer())?;
     let shutdown = Shutdown::on_signals()?;
     let metrics = Metrics::install(shutdown.requested.clone())?;
+    version::report(&metrics);
     let random = Arc::new(OsRandom);
     let stop = shutdown.requested.clone();
     let server = Server { settings: settings.serve.clone(), random: random.clone(), stop };

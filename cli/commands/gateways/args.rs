@@ -3,12 +3,13 @@
 use clap::{Args as ClapArgs, Subcommand};
 use types::{ComponentId, GatewayId, GatewayRight, Username};
 
-use crate::{location::Location, terminal::Confirmation};
+use crate::{completion, location::Location, terminal::Confirmation};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Gateways {
     /// Register a gateway
     #[command(visible_alias = "create")]
+    #[command(after_help = "Example:\n  airlock gateways register my-gateway EU_863_870 52.37,4.89")]
     Register {
         /// Id of the gateway
         gateway_id: GatewayId,
@@ -25,12 +26,14 @@ pub(crate) enum Gateways {
     #[command(visible_alias = "get")]
     Info {
         /// Id of the gateway
+        #[arg(add = completion::gateways())]
         gateway_id: GatewayId,
     },
     /// Update a gateway; only the given options change
     #[command(visible_alias = "update")]
     Edit {
         /// Id of the gateway
+        #[arg(add = completion::gateways())]
         gateway_id: GatewayId,
         #[command(flatten)]
         change: Box<GatewayChange>,
@@ -38,6 +41,7 @@ pub(crate) enum Gateways {
     /// Delete a gateway for all of its collaborators; its id cannot be used again
     Delete {
         /// Id of the gateway
+        #[arg(add = completion::gateways())]
         gateway_id: GatewayId,
         #[command(flatten)]
         confirmation: Confirmation,
@@ -105,6 +109,7 @@ pub(crate) enum GatewayCollaborators {
     #[command(visible_aliases = ["create", "set", "update"])]
     Add {
         /// Gateway
+        #[arg(add = completion::gateways())]
         gateway_id: GatewayId,
         /// User
         username: Username,
@@ -116,6 +121,7 @@ pub(crate) enum GatewayCollaborators {
     #[command(visible_alias = "remove")]
     Delete {
         /// Gateway
+        #[arg(add = completion::gateways())]
         gateway_id: GatewayId,
         /// User
         username: Username,

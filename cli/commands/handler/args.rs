@@ -3,6 +3,8 @@
 use clap::Subcommand;
 use types::{AppEui, DevEui};
 
+use crate::terminal::Confirmation;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Handler {
     /// Show or release the device that has a pair of AppEUI and DevEUI
@@ -29,5 +31,7 @@ pub(crate) enum Euis {
         app_eui: AppEui,
         /// Device EUI
         dev_eui: DevEui,
+        #[command(flatten)]
+        confirmation: Confirmation,
     },
 }

@@ -26,13 +26,20 @@ pub(crate) enum User {
     },
     /// Log in with a username and password, or with an access code from the account site
     ///
-    /// `airlock user login alice` prompts for the password. `airlock user login` prints a URL where you log in with a
-    /// browser and authorize this program; then enter the access code that the page shows, or pass it later to `airlock
-    /// user login <code>`. An access code has 38 characters; usernames have at most 36.
+    /// `airlock user login alice` prompts for the password. `airlock user login` opens a browser, where you log in and
+    /// authorize this program. Where there is none, it prints a URL to open elsewhere; then enter the access code that the
+    /// page shows, or pass it later to `airlock user login <code>`. An access code has 38 characters; usernames have at
+    /// most 36.
+    #[command(
+        after_help = "Examples:\n  airlock user login\n  airlock user login alice\n  airlock user login alice --password-stdin"
+    )]
     Login {
-        /// Username or access code [default: print where to get a code, and prompt for it]
+        /// Username or access code [default: open a browser, or say where to get a code and prompt for it]
         #[arg(value_name = "NAME|CODE", allow_hyphen_values = true)]
         by: Option<LoginBy>,
+        /// Do not open a browser: print where to get an access code, and prompt for it
+        #[arg(long)]
+        no_browser: bool,
         #[command(flatten)]
         password: PasswordSource,
     },
@@ -89,7 +96,9 @@ mod tests {
         let line = Line::try_parse_from(["user", "login", code]).unwrap();
         assert!(matches!(line.user, User::Login { by: Some(LoginBy::Code(found)), .. } if found.expose() == code));
         let line = Line::try_parse_from(["user", "login", "--password-stdin", "alice"]).unwrap();
-        assert!(matches!(line.user, User::Login { by: Some(LoginBy::Name(_)), password } if password.password_stdin));
+        assert!(
+            matches!(line.user, User::Login { by: Some(LoginBy::Name(_)), password, .. } if password.password_stdin)
+        );
         assert!(Line::try_parse_from(["user", "login", "--password"]).is_err());
     }
 }

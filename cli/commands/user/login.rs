@@ -1,18 +1,21 @@
-//! `airlock user login`: with a password, or with an access code from the account site.
+//! `airlock user login`: with a password, with a browser, or with an access code from the account site.
 //!
-//! The access code is an OAuth authorization code with PKCE. The code verifier is saved when the URL is printed, so the
-//! code can be entered at the prompt or passed to a later command.
+//! The access code is an OAuth authorization code with PKCE. The browser brings it back to this machine; or the site shows
+//! it. The code verifier is saved when the URL of that page is printed, so the code can be entered at the prompt or
+//! passed to a later command.
+
+use std::env;
 
 use anyhow::{Context, bail};
 use api::rest::account::TokenResponse;
 use client::account::{AuthorizationCode, CodeVerifier};
 use types::{Credential, Secret, Username};
 
-use super::args::LoginBy;
+use super::{args::LoginBy, loopback::Loopback};
 use crate::{
     network::Network,
     session::{Login, PendingLogin},
-    terminal::{PasswordSource, ask, ask_password, sanitize, say},
+    terminal::{PasswordSource, ask, ask_password, can_ask, sanitize, say},
 };
 
 /// The page of the account site that shows the code.
@@ -25,8 +28,34 @@ pub(super) async fn with_password(network: &Network, username: Username, source:
     finish(network, response).await
 }
 
-/// Prints the URL where to get a code, and prompts for the code.
-pub(super) async fn with_browser(network: &Network) -> anyhow::Result<()> {
+/// Logs in with a browser on this machine, which brings the code back; elsewhere, with a code that is entered.
+pub(super) async fn with_browser(network: &Network, is_elsewhere: bool) -> anyhow::Result<()> {
+    if is_elsewhere || !can_ask() || !has_display() {
+        return with_page(network).await;
+    }
+    let loopback = Loopback::listen(CodeVerifier::new(network.random.as_ref()).secret().expose().to_owned()).await?;
+    let (verifier, client) = (CodeVerifier::new(network.random.as_ref()), Network::client_credentials()?);
+    let redirect_uri = loopback.redirect_uri();
+    let mut url = network.account()?.authorize_url(&client.id, &redirect_uri, &verifier);
+    loopback.add_state(&mut url);
+    network.output.message(format_args!(
+        "Log in and authorize this program in your browser. If it does not open, open this URL:\n\n{url}\n\n\
+         If the browser runs on another machine, press Ctrl-C and use `airlock user login --no-browser`"
+    ))?;
+    if let Err(error) = open::that_detached(url.as_str()) {
+        network.output.message(format_args!("Cannot open a browser: {error}"))?;
+    }
+    let code = AuthorizationCode { code: loopback.code().await?, redirect_uri, verifier };
+    finish(network, network.account()?.code_token(&client, code).await?).await
+}
+
+/// Whether there is a graphical display, and so probably a browser on this machine.
+fn has_display() -> bool {
+    cfg!(target_os = "macos") || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| env::var_os(name).is_some())
+}
+
+/// Prints the URL of the page that shows a code, and prompts for the code.
+async fn with_page(network: &Network) -> anyhow::Result<()> {
     let verifier = CodeVerifier::new(network.random.as_ref());
     let client = Network::client_credentials()?;
     let url = network.account()?.authorize_url(&client.id, REDIRECT_URI, &verifier);
@@ -36,7 +65,9 @@ pub(super) async fn with_browser(network: &Network) -> anyhow::Result<()> {
     let answer = ask("Access code: ")?;
     match answer.parse() {
         Ok(LoginBy::Code(code)) => with_code(network, code).await,
-        _ if answer.is_empty() => say("\nWhen you have the access code, run `airlock user login <code>`"),
+        _ if answer.is_empty() => {
+            bail!("not logged in yet: open the URL above, then run `airlock user login <code>` with the code")
+        }
         _ => bail!("this is not an access code: the page shows one with 38 characters"),
     }
 }
@@ -60,5 +91,5 @@ async fn finish(network: &Network, response: TokenResponse) -> anyhow::Result<()
     let user = network.account()?.me(&Credential::Token(response.access_token.clone())).await?;
     let login = Login::new(network.auth_server(), user.username, response, network.clock.as_ref());
     network.files.set_login(&login).context("logged in, but cannot save the login")?;
-    say(format_args!("Logged in as {} ({})", login.username, sanitize(&user.email)))
+    network.output.message(format_args!("Logged in as {} ({})", login.username, sanitize(&user.email)))
 }

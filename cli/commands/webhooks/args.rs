@@ -14,6 +14,9 @@ pub(crate) enum Webhooks {
     List,
     /// Create a webhook, or replace one with its headers and its secret
     #[command(visible_aliases = ["create", "update"])]
+    #[command(
+        after_help = "Examples:\n  airlock webhooks set my-hook 'https://example.com/{dev_id}' --event up\n  airlock webhooks set my-hook https://example.com --header-file headers.txt"
+    )]
     Set(Box<Set>),
     /// Delete a webhook, with what waits for it
     Delete {
@@ -45,15 +48,18 @@ pub(crate) struct Set {
     /// Event that is sent, such as up; may be repeated [default: all]
     #[arg(long = "event", value_name = "EVENT")]
     pub(super) events: Vec<String>,
-    /// Header of each request; may be repeated
+    /// Header of each request; may be repeated. Others on this machine can see it while the command runs
     #[arg(long = "header", value_name = "NAME: VALUE", value_parser = header)]
     pub(super) headers: Vec<(String, Secret)>,
+    /// File with headers, one `NAME: VALUE` per line, or - for standard input
+    #[arg(long, value_name = "FILE")]
+    pub(super) header_file: Option<PathBuf>,
     /// File with the key that signs requests, as `echo whsec_$(openssl rand -base64 32)` prints it
     #[arg(long, value_name = "FILE")]
     pub(super) secret_file: Option<PathBuf>,
 }
 
-fn header(text: &str) -> Result<(String, Secret), String> {
+pub(super) fn header(text: &str) -> Result<(String, Secret), String> {
     let (name, value) = text.split_once(':').ok_or("a header has the form name: value")?;
     Ok((name.trim().to_owned(), Secret::new(value.trim())))
 }

@@ -1,0 +1,79 @@
+//! `airlock applications euis …`: the EUIs of an application.
+
+use clap::Subcommand;
+use types::{AppEui, AppId};
+
+use crate::{
+    network::Network,
+    output::{Cell, Table},
+    session::Selection,
+    terminal::{Confirmation, confirm},
+};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Euis {
+    /// List the EUIs
+    #[command(visible_alias = "ls")]
+    List,
+    /// Add an EUI
+    #[command(visible_alias = "create")]
+    #[command(
+        after_help = "Examples:\n  airlock applications euis add\n  airlock applications euis add 70B3D57ED0000001 --app-id my-app"
+    )]
+    Add {
+        /// EUI that you own [default: a new one from the network's block]
+        eui: Option<AppEui>,
+    },
+    /// Remove an EUI, after which another application may have it
+    #[command(visible_aliases = ["remove", "rm"])]
+    Delete {
+        /// EUI
+        eui: AppEui,
+        #[command(flatten)]
+        confirmation: Confirmation,
+    },
+}
+
+pub(super) async fn run(command: Euis, app_id: &AppId, network: &Network) -> anyhow::Result<()> {
+    match command {
+        Euis::List => list(network, app_id).await,
+        Euis::Add { eui } => create(network, app_id, eui).await,
+        Euis::Delete { eui, confirmation } => delete(network, app_id, eui, confirmation).await,
+    }
+}
+
+pub(super) fn join(euis: &[AppEui]) -> String {
+    euis.iter().map(AppEui::to_hex).collect::<Vec<_>>().join(", ")
+}
+
+pub(super) fn cell(euis: &[AppEui]) -> Cell {
+    Cell::list(&euis.iter().map(AppEui::to_hex).collect::<Vec<_>>(), ", ")
+}
+
+async fn list(network: &Network, app_id: &AppId) -> anyhow::Result<()> {
+    let euis = network.account()?.euis(&network.credential_for(app_id).await?, app_id).await?;
+    let table = Table::new([("eui", "EUI")], euis.into_iter().map(|eui| [eui.to_hex().into()]));
+    let hint = "Add one with `airlock applications euis add`";
+    network.output.table(table, format_args!("Application {app_id} has no EUIs. {hint}"))
+}
+
+async fn create(network: &Network, app_id: &AppId, named: Option<AppEui>) -> anyhow::Result<()> {
+    let (account, credential) = (network.account()?, network.credential_for(app_id).await?);
+    let eui = match named {
+        Some(eui) => account.add_eui(&credential, app_id, eui).await.map(|()| eui)?,
+        None => account.create_eui(&credential, app_id).await?,
+    };
+    network.output.message(format_args!("Added EUI {eui} to application {app_id}"))?;
+    if network.output.is_table() { Ok(()) } else { network.output.value("eui", &eui.to_hex()) }
+}
+
+async fn delete(network: &Network, app_id: &AppId, eui: AppEui, confirmation: Confirmation) -> anyhow::Result<()> {
+    let question = format_args!("Remove EUI {eui} from application {app_id}? Another application may have it then.");
+    confirm(question, confirmation)?;
+    network.account()?.delete_eui(&network.credential_for(app_id).await?, app_id, eui).await?;
+    let is_selected = |selection: &Selection| selection.app_id == *app_id && selection.app_eui == Some(eui);
+    if network.files.selection()?.as_ref().is_some_and(is_selected) {
+        network.files.set_selection(&Selection { app_id: app_id.clone(), app_eui: None })?;
+    }
+    network.output.message(format_args!("Removed EUI {eui} from application {app_id}"))
+}

@@ -1,0 +1,67 @@
+//! Devices in files: CSV and JSON, of Airlock, of The Things Stack, and as tools for ChirpStack write them.
+
+mod csv;
+mod fields;
+mod json;
+
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::Path,
+};
+
+use anyhow::{Context, ensure};
+use clap::ValueEnum;
+
+pub(super) use self::{
+    csv::write as write_csv,
+    fields::{BadField, Cells, without_keys},
+    json::write as write_json,
+};
+
+/// Maximum size of a file.
+const FILE_BYTES_MAX: u64 = 64 << 20;
+/// Maximum number of devices in a file.
+const ROWS_MAX: usize = 100_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FileFormat {
+    /// A line of names, then a line per device; separated by commas, semicolons or tabs
+    Csv,
+    /// JSON objects, in lines or in an array
+    Json,
+}
+
+/// What a file says about one device.
+pub(super) struct Row {
+    /// As spreadsheets count: the names are in row 1. In JSON, the first device is number 1.
+    pub(super) number: usize,
+    pub(super) cells: Result<Cells, BadField>,
+}
+
+/// Reads a file, or standard input if it is `-`. Without a format, the first character tells it.
+pub(super) fn read(path: &Path, format: Option<FileFormat>) -> anyhow::Result<Vec<Row>> {
+    let bytes = contents(path).with_context(|| format!("cannot read {}", path.display()))?;
+    // Spreadsheets put it in front of UTF-8.
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+    let format = format.unwrap_or(match first {
+        Some(b'{' | b'[') => FileFormat::Json,
+        _ => FileFormat::Csv,
+    });
+    let rows = match format {
+        FileFormat::Csv => csv::read(bytes),
+        FileFormat::Json => json::read(bytes),
+    };
+    let rows = rows.with_context(|| format!("cannot read {}", path.display()))?;
+    ensure!(rows.len() <= ROWS_MAX, "{} has more than {ROWS_MAX} devices: split it", path.display());
+    Ok(rows)
+}
+
+fn contents(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let input: &mut dyn Read = if path == Path::new("-") { &mut io::stdin().lock() } else { &mut File::open(path)? };
+    input.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    ensure!(bytes.len() as u64 <= FILE_BYTES_MAX, "it has more than {} MiB: split it", FILE_BYTES_MAX >> 20);
+    Ok(bytes)
+}

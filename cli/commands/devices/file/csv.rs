@@ -1,0 +1,95 @@
+//! CSV: columns by their names, in any order. Columns that nothing is known of are left alone.
+
+use std::io::Write;
+
+use anyhow::{Context, ensure};
+use api::rest::handler::{Device, LorawanDevice};
+
+use super::{
+    Row,
+    fields::{BadField, Cells, FIELDS, get},
+};
+
+/// A field, and the columns that may have it, in the order in which they count.
+type Columns = (&'static str, Vec<usize>);
+
+/// The columns of keys, which are written only on request.
+const KEYS: [&str; 3] = ["nwk_s_key", "app_s_key", "app_key"];
+
+pub(super) fn read(bytes: &[u8]) -> anyhow::Result<Vec<Row>> {
+    let mut reader = csv::ReaderBuilder::new().delimiter(delimiter(bytes)).trim(csv::Trim::All).from_reader(bytes);
+    let columns = columns(reader.headers()?);
+    ensure!(
+        columns.iter().any(|(name, _)| ["dev_id", "dev_eui"].contains(name)),
+        "its first row must name the columns, at least dev_id or dev_eui"
+    );
+    let row = |(number, record): (usize, csv::Result<csv::StringRecord>)| {
+        let cells = record.map(|record| cells(&columns, &record));
+        let cells = cells.map_err(|error| BadField { name: "", reason: describe(&error) });
+        Row { number: number + 2, cells }
+    };
+    Ok(reader.records().enumerate().map(row).collect())
+}
+
+/// Writes devices; those without keys have no columns for them.
+pub(crate) fn write<'a>(
+    to: &mut dyn Write,
+    devices: impl Iterator<Item = &'a Device>,
+    with_keys: bool,
+) -> anyhow::Result<()> {
+    let names: Vec<_> =
+        FIELDS.iter().map(|field| field.name).filter(|name| with_keys || !KEYS.contains(name)).collect();
+    let mut writer = csv::Writer::from_writer(to);
+    writer.write_record(&names)?;
+    for device in devices {
+        let nothing = LorawanDevice::default();
+        let lorawan = device.lorawan_device.as_ref().unwrap_or(&nothing);
+        writer.write_record(names.iter().map(|name| get(device, lorawan, name)))?;
+    }
+    writer.flush().context("cannot write")
+}
+
+/// What is most frequent in the first line.
+fn delimiter(bytes: &[u8]) -> u8 {
+    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let count = |delimiter: &u8| line.iter().filter(|byte| *byte == delimiter).count();
+    [b',', b'\t', b';'].into_iter().max_by_key(count).unwrap_or(b',')
+}
+
+fn columns(header: &csv::StringRecord) -> Vec<Columns> {
+    let names: Vec<_> = header.iter().map(normalized).collect();
+    let places = |field: &super::fields::Field| {
+        let known = [field.name].into_iter().chain(field.columns.iter().copied());
+        known.filter_map(|known| names.iter().position(|name| name == known)).collect::<Vec<_>>()
+    };
+    let found = FIELDS.iter().map(|field| (field.name, places(field)));
+    found.filter(|(_, places)| !places.is_empty()).collect()
+}
+
+/// `Device EUI` and `device-eui` are `device_eui`.
+fn normalized(name: &str) -> String {
+    name.trim().to_lowercase().replace([' ', '-'], "_")
+}
+
+fn cells(columns: &[Columns], record: &csv::StringRecord) -> Cells {
+    let mut cells = Cells::default();
+    for (name, places) in columns {
+        let texts = places.iter().filter_map(|place| record.get(*place));
+        // Tools write a key of zeros for one that is not set.
+        let is_zero_key = |text: &str| text.len() == 32 && text.bytes().all(|byte| byte == b'0');
+        if let Some(text) = texts.into_iter().find(|text| !text.is_empty() && !is_zero_key(text)) {
+            cells.set(name, text.to_owned());
+        }
+    }
+    cells
+}
+
+fn describe(error: &csv::Error) -> String {
+    match error.kind() {
+        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+            format!("the row has {len} cells, and the first row {expected_len}")
+        }
+        csv::ErrorKind::Utf8 { .. } => "the row is not UTF-8".to_owned(),
+        _ => "the row cannot be read".to_owned(),
+    }
+}

@@ -1,0 +1,110 @@
+//! `airlock functions bench`: what messages cost, compared with earlier runs and with another engine.
+
+use std::{path::Path, sync::Arc};
+
+use anyhow::{Context, bail, ensure};
+use runtime::Engine;
+use types::Clock;
+use workbench::{BadInput, BaselineName, Bench as Report, BenchFormat, CodecBench, Compared, Node, Plan};
+
+use super::{
+    args::Bench,
+    message::{call, load, sources},
+};
+use crate::terminal::{json_lines, say, warn};
+
+pub(super) fn run(command: &Bench, settings: &runtime::Settings, clock: &dyn Clock) -> anyhow::Result<()> {
+    let peer = command.peer.map(|_| Node { count: command.count });
+    if let Some(node) = peer {
+        node.check().context("cannot run `node`: install Node.js, or leave out --peer")?;
+    }
+    let baseline = command.baseline.as_ref().map(read).transpose()?;
+    let engine = Arc::new(Engine::new(settings)?);
+    let profiling = command.format.has_lines().then(|| Engine::profiling(settings)).transpose()?;
+    let plan = Plan { count: command.count, example: command.example.as_deref(), profiling: profiling.as_ref(), peer };
+    let (codecs, problems) = measure(command, &engine, plan, clock)?;
+    let mut report = Report::new(codecs);
+    let compared = baseline.map(|baseline| compare(&mut report, &baseline)).transpose()?;
+    print(&report, command.format)?;
+    if let Some(name) = &command.save_baseline {
+        let file = name.file(Path::new(""));
+        report.save(&file).with_context(|| format!("cannot write {}", file.display()))?;
+        warn(format_args!("saved {}", file.display()))?;
+    }
+    if let Some(Compared { new: new @ 1.., .. }) = compared {
+        warn(format_args!("{new} messages are not in the baseline"))?;
+    }
+    judge(command, &report, problems)
+}
+
+/// Measures the message that is given, or all examples.
+fn measure(
+    command: &Bench,
+    engine: &Arc<Engine>,
+    plan: Plan<'_>,
+    clock: &dyn Clock,
+) -> anyhow::Result<(Vec<CodecBench>, Vec<BadInput>)> {
+    let message = &command.message;
+    let has_message =
+        message.fields.is_some() || message.message.is_some() || message.hex.is_some() || message.base64.is_some();
+    if has_message {
+        let [file] = command.files.as_slice() else { bail!("a message is for one function: name one file") };
+        let sources = sources(file, message)?;
+        // The error of a function that cannot be loaded says more than a report would.
+        load(engine, &sources)?;
+        let bench =
+            workbench::measure_message(engine, &file.display().to_string(), &sources, &call(message, clock)?, plan);
+        return Ok((vec![bench], Vec::new()));
+    }
+    let found = workbench::find(&command.files, command.filter.as_deref(), engine);
+    let codecs: Vec<_> = found.codecs.iter().map(|codec| workbench::measure_codec(engine, codec, plan)).collect();
+    let has_messages = codecs.iter().any(|codec| codec.failure.is_some() || !codec.messages.is_empty());
+    ensure!(
+        has_messages || !found.problems.is_empty(),
+        "there is no example to measure: give a message with --hex, or write one into NAME.test.yaml"
+    );
+    Ok((codecs, found.problems))
+}
+
+fn read(name: &BaselineName) -> anyhow::Result<Report> {
+    let file = name.file(Path::new(""));
+    Report::read(&file).with_context(|| format!("cannot read {}: save one with --save-baseline", file.display()))
+}
+
+fn compare(report: &mut Report, baseline: &Report) -> anyhow::Result<Compared> {
+    let compared = report.compare(baseline);
+    ensure!(compared.known > 0 || compared.new == 0, "the baseline has none of these messages");
+    if baseline.airlock != report.airlock {
+        warn(format_args!("the baseline is of Airlock {}, which may charge other fuel", baseline.airlock))?;
+    }
+    Ok(compared)
+}
+
+fn print(report: &Report, format: BenchFormat) -> anyhow::Result<()> {
+    match format {
+        BenchFormat::Json => say(json_lines(report, true)?),
+        _ => say(report.text(format).trim_end()),
+    }
+}
+
+/// The error if something failed or needs more fuel than it may. Time is never a reason: it depends on the machine.
+fn judge(command: &Bench, report: &Report, mut problems: Vec<BadInput>) -> anyhow::Result<()> {
+    match problems.len() {
+        0 => {}
+        1 => return Err(problems.remove(0).into()),
+        count => {
+            for problem in problems {
+                warn(format_args!("{:#}", anyhow::Error::from(problem)))?;
+            }
+            return Err(BadInput::Several(count).into());
+        }
+    }
+    if let Some((id, failure)) = report.failures().next() {
+        bail!("{} of the messages or codecs failed, the first in {id}: {failure}", report.failures().count());
+    }
+    if let Some(threshold) = command.fail_above {
+        let risen = report.risen(threshold);
+        ensure!(risen == 0, "fuel has risen by more than {threshold} since the baseline: {risen} times");
+    }
+    Ok(())
+}

@@ -1,0 +1,84 @@
+//! The functions and the message of a command, from its arguments.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{anyhow, bail};
+use runtime::{Call, Dialect, Engine, EntryPoint, Failure, Slot, Sources};
+use types::Clock;
+use workbench::{describe, is_stdin};
+
+use super::{
+    args::Message,
+    network_message::{self, Uplink},
+};
+use crate::script;
+
+/// The seed of `Math.random`.
+const SEED: u64 = 1;
+
+pub(super) fn sources(file: &Path, message: &Message) -> anyhow::Result<Sources> {
+    let own = PathBuf::from(file);
+    let files = [Some(&own), message.converter.as_ref(), message.validator.as_ref(), message.message.as_ref()];
+    if files.into_iter().flatten().filter(|file| is_stdin(file)).count() > 1 {
+        bail!("`-` appears more than once: standard input can be only one of the functions, or the message");
+    }
+    let read = |file: Option<&PathBuf>, slot| file.map_or_else(|| Ok(String::new()), |file| read_function(file, slot));
+    let (decoder, encoder) = match message.fields {
+        None => (Some(&own), None),
+        Some(_) => (None, Some(&own)),
+    };
+    Ok(Sources {
+        decoder: read(decoder, Slot::Decoder)?,
+        converter: read(message.converter.as_ref(), Slot::Converter)?,
+        validator: read(message.validator.as_ref(), Slot::Validator)?,
+        encoder: read(encoder, Slot::Encoder)?,
+        dialect: message.dialect.map(Into::into),
+        ..Sources::default()
+    })
+}
+
+/// Reads a function. A blank file would silently skip a step, so it is an error.
+fn read_function(file: &Path, slot: Slot) -> anyhow::Result<String> {
+    let text = script::read(file)?;
+    if text.trim().is_empty() {
+        let names = Dialect::ALL.into_iter().filter_map(|dialect| dialect.function_name(slot));
+        let names = names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        bail!("no {} in {}: the file is empty; expected a function named {names}", slot.name(), file.display());
+    }
+    Ok(text)
+}
+
+/// Loads the functions; the error says if an encoder was given as a decoder, or the reverse.
+pub(super) fn load(engine: &Engine, sources: &Sources) -> anyhow::Result<runtime::Functions> {
+    engine.load(sources, engine.limits()).map_err(|failure| {
+        let (decoder, encoder) = (sources.encoder.clone(), sources.decoder.clone());
+        let swapped = Sources { decoder, encoder, dialect: sources.dialect, ..Sources::default() };
+        let loads_swapped = || engine.load(&swapped, engine.limits()).is_ok();
+        let error = to_error(&failure, sources);
+        match failure.slot {
+            Slot::Decoder if loads_swapped() => anyhow!("{error}; it is an encoder, which needs --fields"),
+            Slot::Encoder if loads_swapped() => anyhow!("{error}; it is a decoder, which needs --hex"),
+            _ => error,
+        }
+    })
+}
+
+pub(super) fn call(message: &Message, clock: &dyn Clock) -> anyhow::Result<Call> {
+    let given = message.hex.as_ref().or(message.base64.as_ref()).map(|bytes| bytes.0.clone());
+    let uplink = match (&message.message, given) {
+        (Some(file), _) => network_message::read(file)?,
+        (None, payload) => Uplink { payload: payload.unwrap_or_default(), port: 1, time: None },
+    };
+    let (entry_point, payload) = match &message.fields {
+        Some(fields) => (EntryPoint::EncodeDownlink, fields.0.get().as_bytes().to_vec()),
+        None => (EntryPoint::Uplink, uplink.payload),
+    };
+    let time_ms = message.time.or(uplink.time).unwrap_or_else(|| clock.now()).as_millis();
+    let port = message.port.unwrap_or(uplink.port);
+    Ok(Call { entry_point, port, time_ms, seed: SEED, payload, extra: String::new(), single_function: None })
+}
+
+/// The failure with its source line, as the command's error.
+pub(super) fn to_error(failure: &Failure, sources: &Sources) -> anyhow::Error {
+    anyhow::Error::msg(describe(failure, sources))
+}

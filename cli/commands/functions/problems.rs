@@ -1,0 +1,27 @@
+//! Tells what could not be read.
+
+use std::io::{self, Write};
+
+use workbench::BadInput;
+
+use crate::terminal::sanitize;
+
+/// Tells what could not be read: all of it, and an error if there was any.
+pub(super) fn end(mut problems: Vec<BadInput>) -> anyhow::Result<()> {
+    match problems.len() {
+        0 => Ok(()),
+        1 => Err(problems.remove(0).into()),
+        _ => {
+            let count = problems.iter().map(BadInput::count).sum();
+            for problem in problems {
+                complain(&format!("{:#}", anyhow::Error::from(problem)));
+            }
+            Err(BadInput::Several(count).into())
+        }
+    }
+}
+
+/// Writes a line to standard error. With that closed, there is nobody to tell.
+pub(super) fn complain(text: &str) {
+    _ = writeln!(io::stderr(), "{}", sanitize(text));
+}

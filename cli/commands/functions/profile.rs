@@ -1,0 +1,51 @@
+//! `airlock functions profile`: what each line of a function costs.
+
+use std::{fs, path::Path};
+
+use anyhow::Context;
+use runtime::{Engine, Recording};
+use types::Clock;
+use workbench::Profile as Report;
+
+use super::{
+    args::Profile,
+    message::{call, load, sources, to_error},
+};
+use crate::terminal::{json_lines, say, warn};
+
+/// Runs the message and reports what its lines cost, also if it fails.
+pub(super) fn run(command: &Profile, settings: &runtime::Settings, clock: &dyn Clock) -> anyhow::Result<()> {
+    let sources = sources(&command.file, &command.message)?;
+    // Counting takes many times as long; fuel still ends what does not end by itself.
+    let mut settings = settings.clone();
+    settings.limits.time_ms_max = settings.limits.time_ms_max.saturating_mul(20);
+    let engine = Engine::profiling(&settings)?;
+    let functions = load(&engine, &sources)?;
+    let mut sandbox = engine.sandbox();
+    let steps = sandbox.steps(&functions).map_err(|failure| to_error(&failure, &sources))?;
+    let (outcome, recording) =
+        sandbox.call_recorded(&functions, &call(&command.message, clock)?, Recording::new(&steps));
+    if let Some(recording) = recording {
+        command.report(&Report::new(&recording, &sources))?;
+    }
+    outcome.result.map(drop).map_err(|failure| to_error(&failure, &sources))
+}
+
+impl Profile {
+    fn report(&self, report: &Report) -> anyhow::Result<()> {
+        say(if self.json { json_lines(report, true)? } else { report.listing(self.all_lines) }.trim_end())?;
+        if let Some(file) = &self.svg {
+            write(file, &report.flame_graph())?;
+        }
+        if let Some(file) = &self.speedscope {
+            let name = self.file.file_name().unwrap_or_default().to_string_lossy();
+            write(file, &json_lines(&report.speedscope(&name), false)?)?;
+        }
+        Ok(())
+    }
+}
+
+fn write(file: &Path, text: &str) -> anyhow::Result<()> {
+    fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
+    warn(format_args!("wrote {}", file.display()))
+}

@@ -1,0 +1,168 @@
+//! The figures of a test, and what they say.
+
+use std::time::Duration;
+
+use super::device::Outcome;
+use crate::output::{Cell, Record};
+
+/// Below this part of the rate, it was not reached.
+const REACHED: f64 = 0.95;
+/// This program is too slow if it is later than this with half of the uplinks.
+const DELAY_MAX: Duration = Duration::from_millis(20);
+
+pub(super) struct Target {
+    pub(super) devices: u32,
+    pub(super) rate: u32,
+}
+
+pub(super) struct Figures {
+    target: Target,
+    all: Outcome,
+    time: Duration,
+    /// Messages that this program was too slow to receive.
+    pub(super) missed: u64,
+}
+
+impl Figures {
+    pub(super) fn new(target: Target) -> Self {
+        Self { target, all: Outcome::default(), time: Duration::ZERO, missed: 0 }
+    }
+
+    pub(super) fn add(&mut self, device: Outcome) {
+        let all = &mut self.all;
+        all.sent += device.sent;
+        all.lost += device.lost;
+        all.late += device.late;
+        all.duplicates += device.duplicates;
+        all.failures += device.failures;
+        all.refused += device.refused;
+        all.held_up += device.held_up;
+        all.latencies.extend(device.latencies);
+        all.delays.extend(device.delays);
+        all.refusal = device.refusal.or(all.refusal.take());
+    }
+
+    /// Ends the test, which took this long.
+    pub(super) fn end(&mut self, time: Duration) {
+        self.time = time;
+        self.all.latencies.sort_unstable();
+        self.all.delays.sort_unstable();
+    }
+
+    pub(super) fn record(&self) -> Record {
+        let Outcome { sent, lost, late, duplicates, failures, refused, .. } = self.all;
+        let latency = |part| milliseconds(quantile(&self.all.latencies, part));
+        Record::new([
+            (("devices", "Devices"), number(self.target.devices.into())),
+            (("seconds", "Seconds"), decimal(self.time.as_secs_f64())),
+            (("rate", "Rate wanted"), number(self.target.rate.into())),
+            (("achieved_rate", "Rate achieved"), decimal(self.rate())),
+            (("sent", "Sent"), number(sent)),
+            (("delivered", "Delivered"), number(self.all.latencies.len() as u64 + late)),
+            (("lost", "Lost"), number(lost)),
+            (("late", "Late"), number(late)),
+            (("duplicates", "Duplicates"), number(duplicates)),
+            (("failed_functions", "Functions failed"), number(failures)),
+            (("refused", "Refused"), number(refused)),
+            (("latency_p50_ms", "Latency p50, ms"), latency(0.5)),
+            (("latency_p90_ms", "p90, ms"), latency(0.9)),
+            (("latency_p99_ms", "p99, ms"), latency(0.99)),
+            (("latency_max_ms", "max, ms"), latency(1.0)),
+            (("limit", "Limit"), self.limit().into()),
+        ])
+    }
+
+    /// Why the test failed; none if every uplink was accepted and delivered once.
+    pub(super) fn verdict(&self) -> Option<String> {
+        let Outcome { lost, duplicates, refused, ref refusal, .. } = self.all;
+        if let Some(refusal) = refusal {
+            return Some(format!("{refused} uplinks were refused, the last one with: {refusal}"));
+        }
+        (lost + duplicates > 0).then(|| format!("{lost} uplinks were lost, and {duplicates} delivered twice"))
+    }
+
+    /// What kept the rate from being reached; empty if it was.
+    fn limit(&self) -> String {
+        let is_slow = quantile(&self.all.delays, 0.5).is_some_and(|delay| delay > DELAY_MAX);
+        let text = match () {
+            () if self.missed > 0 => "this program: it missed messages, so run it on another machine",
+            () if is_slow => "this program: it could not send in time, so run it on another machine",
+            () if self.rate() >= REACHED * f64::from(self.target.rate) => "",
+            () if self.all.refused > 0 => "the server refused uplinks",
+            () if self.all.held_up > 0 => {
+                "the devices, each of which waits for its last uplink: use more of them, or the server is the limit"
+            }
+            () => "",
+        };
+        text.to_owned()
+    }
+
+    fn rate(&self) -> f64 {
+        if self.time.is_zero() { 0.0 } else { self.all.sent as f64 / self.time.as_secs_f64() }
+    }
+}
+
+/// Of sorted values; none without values.
+fn quantile(sorted: &[Duration], part: f64) -> Option<Duration> {
+    let last = sorted.len().checked_sub(1)?;
+    sorted.get((last as f64 * part).round() as usize).copied()
+}
+
+fn milliseconds(duration: Option<Duration>) -> Cell {
+    duration.map_or_else(|| Cell::new("", serde_json::Value::Null), |duration| decimal(duration.as_secs_f64() * 1e3))
+}
+
+fn decimal(value: f64) -> Cell {
+    let rounded = (value * 100.0).round() / 100.0;
+    Cell::new(format!("{rounded}"), rounded)
+}
+
+fn number(number: u64) -> Cell {
+    Cell::new(number.to_string(), number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures(outcome: Outcome, rate: u32) -> Figures {
+        let mut figures = Figures::new(Target { devices: 1, rate });
+        figures.add(outcome);
+        figures.end(Duration::from_secs(10));
+        figures
+    }
+
+    #[test]
+    fn quantiles_are_of_all_uplinks() {
+        let sorted: Vec<_> = (0..=100).map(Duration::from_millis).collect();
+        assert_eq!(quantile(&sorted, 0.5), Some(Duration::from_millis(50)));
+        assert_eq!(quantile(&sorted, 1.0), Some(Duration::from_millis(100)));
+        assert_eq!(quantile(&[], 0.5), None);
+    }
+
+    #[test]
+    fn the_limit_is_named() {
+        let late = vec![Duration::from_millis(300)];
+        for (outcome, rate, limit) in [
+            (Outcome { sent: 100, held_up: 5, ..Outcome::default() }, 10, ""),
+            (Outcome { sent: 100, held_up: 5, ..Outcome::default() }, 20, "the devices"),
+            (Outcome { sent: 100, refused: 100, ..Outcome::default() }, 20, "the server"),
+            (Outcome { sent: 100, delays: late, ..Outcome::default() }, 20, "this program"),
+        ] {
+            let found = figures(outcome, rate).limit();
+            assert!(found.starts_with(limit) && found.is_empty() == limit.is_empty(), "{found}, not {limit}");
+        }
+    }
+
+    #[test]
+    fn a_test_fails_if_an_uplink_is_lost_twice_there_or_refused() {
+        assert_eq!(figures(Outcome { sent: 3, late: 1, ..Outcome::default() }, 1).verdict(), None);
+        for outcome in [
+            Outcome { lost: 1, ..Outcome::default() },
+            Outcome { duplicates: 1, ..Outcome::default() },
+            Outcome { refused: 1, refusal: Some("full".to_owned()), ..Outcome::default() },
+        ] {
+            assert!(figures(outcome, 1).verdict().is_some());
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Shell completion of ids: what the services list for whoever is logged in.
+//!
+//! The shell asks this program at each completion, so nothing of it may print or take long.
+
+use std::{env, ffi::OsString, future::Future, sync::Arc, time::Duration};
+
+use clap::{CommandFactory, Parser};
+use clap_complete::{ArgValueCandidates, CompletionCandidate};
+use client::handler::Page;
+use server::system::{OsRandom, SystemClock, install_crypto};
+use tokio::{runtime, time::timeout};
+use types::AppId;
+
+use crate::{
+    network::Network,
+    output::OutputOptions,
+    settings::{GlobalOptions, Settings},
+    terminal::sanitize,
+};
+
+/// How long a completion may take.
+const TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum number of devices to choose from.
+const DEVICES_MAX: u32 = 500;
+
+/// Ids of applications.
+pub(crate) fn applications() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        candidates(async |network, _| {
+            let applications = network.account()?.applications(&network.credential().await?).await?;
+            Ok(applications.into_iter().map(|it| candidate(it.id.to_string(), &it.name)).collect())
+        })
+    })
+}
+
+/// Ids of the devices of the application in the line, or else of the selected one.
+pub(crate) fn devices() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        candidates(async |network, named| {
+            let app_id = network.application(named)?;
+            let page = Page { limit: DEVICES_MAX, offset: 0 };
+            let devices = network.handler_for(&app_id).await?.list_devices(&app_id, page).await?;
+            Ok(devices.into_iter().map(|it| candidate(it.dev_id, &it.description)).collect())
+        })
+    })
+}
+
+/// Ids of gateways.
+pub(crate) fn gateways() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        candidates(async |network, _| {
+            let gateways = network.account()?.gateways(&network.credential().await?).await?;
+            Ok(gateways.into_iter().map(|it| candidate(it.id.to_string(), &it.frequency_plan)).collect())
+        })
+    })
+}
+
+fn candidate(id: String, description: &str) -> CompletionCandidate {
+    CompletionCandidate::new(id).help((!description.is_empty()).then(|| sanitize(description).into()))
+}
+
+/// The options in the line that say which stack and which application is meant.
+#[derive(Debug, Default, Parser)]
+#[command(no_binary_name = true, disable_help_flag = true)]
+struct Typed {
+    #[command(flatten)]
+    global: GlobalOptions,
+    #[arg(long)]
+    app_id: Option<AppId>,
+}
+
+impl Typed {
+    /// Finds them among all words of the line, which is not finished and so cannot be parsed as a whole.
+    fn find(words: impl IntoIterator<Item = OsString>) -> Self {
+        let command = Self::command();
+        let (mut found, mut words) = (Vec::new(), words.into_iter());
+        while let Some(word) = words.next() {
+            let text = word.to_string_lossy();
+            let (name, has_value) = text.split_once('=').map_or((&*text, false), |(name, _)| (name, true));
+            let option = name.strip_prefix("--");
+            let known = command.get_arguments().find(|known| option.is_some() && known.get_long() == option);
+            let Some(known) = known else { continue };
+            found.push(word.clone());
+            if known.get_action().takes_values() && !has_value {
+                found.extend(words.next());
+            }
+        }
+        Self::try_parse_from(found).unwrap_or_default()
+    }
+}
+
+/// What `list` finds with the options in the line; nothing if it fails, since there is nobody to tell.
+fn candidates<F>(list: impl FnOnce(Network, Option<AppId>) -> F) -> Vec<CompletionCandidate>
+where
+    F: Future<Output = anyhow::Result<Vec<CompletionCandidate>>>,
+{
+    install_crypto();
+    // The shell passes the line behind `--`.
+    let Typed { global, app_id } = Typed::find(env::args_os().skip_while(|word| word != "--").skip(1));
+    let Ok(settings) = Settings::load(&global) else { return Vec::new() };
+    let network = Network::new(settings, OutputOptions::default(), Arc::new(SystemClock), Arc::new(OsRandom));
+    let Ok(runtime) = runtime::Builder::new_current_thread().enable_all().build() else { return Vec::new() };
+    runtime
+        .block_on(async { timeout(TIMEOUT, list(network, app_id)).await })
+        .ok()
+        .and_then(Result::ok)
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_found_in_a_line_that_is_not_finished() {
+        let find = |line: &str| Typed::find(line.split(' ').map(OsString::from));
+        let typed = find("airlock --data=/srv/a devices info --format --app-id my-app --allow-insecure d");
+        assert_eq!(typed.global.data.unwrap().as_os_str(), "/srv/a");
+        assert!(typed.app_id.unwrap().as_str() == "my-app" && typed.global.allow_insecure);
+        assert!(find("airlock devices info --app-id").app_id.is_none(), "nothing follows it");
+    }
+}

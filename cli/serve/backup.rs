@@ -1,0 +1,91 @@
+//! Backups of the embedded store: what the commands `backup` and `restore` do.
+
+mod file;
+mod key_files;
+mod restore;
+
+use std::{
+    io::{BufWriter, ErrorKind, Write},
+    path::Path,
+};
+
+use anyhow::{Context, bail, ensure};
+use store::Snapshot;
+use tempfile::NamedTempFile;
+use types::Timestamp;
+
+use self::file::{BackupWriter, Header};
+pub(crate) use self::restore::PreparedRestore;
+use super::{data_dir::DataDir, operator::open_shared_store};
+use crate::settings::Settings;
+
+/// What a backup has.
+pub(crate) struct BackedUp {
+    pub(crate) entries: u64,
+    pub(crate) bytes: u64,
+    /// The key files of the data directory that it does not have.
+    pub(crate) without: Vec<String>,
+}
+
+/// Whether a backup has the key files, which open the secrets in the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeyFiles {
+    Include,
+    LeaveOut,
+}
+
+/// Writes everything that is in the store now to a new file, which only its owner can read.
+pub(crate) async fn back_up(
+    settings: &Settings,
+    file: &Path,
+    key_files: KeyFiles,
+    now: Timestamp,
+) -> anyhow::Result<BackedUp> {
+    check_embedded(settings)?;
+    ensure!(!file.exists(), "{} exists: choose another name", file.display());
+    let data_dir = DataDir::at(&settings.data_dir);
+    // Opening a store creates a missing one, whose backup would be worth nothing.
+    ensure!(data_dir.store().exists(), "there is no store in {}: set --data", settings.data_dir.display());
+    let (store, mark) = open_shared_store(settings, &data_dir).await?;
+    let found = key_files::find(&data_dir)?;
+    let snapshot = store.snapshot().await?;
+    let header =
+        Header::new(now, snapshot.last_version(), found.iter().map(key_files::hash).collect::<Result<_, _>>()?);
+    let (included, without) = match key_files {
+        KeyFiles::Include => (found, Vec::new()),
+        KeyFiles::LeaveOut => (Vec::new(), found.into_iter().map(|found| found.name).collect()),
+    };
+    let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let write = async {
+        let mut unfinished = BufWriter::new(NamedTempFile::new_in(directory)?);
+        let mut backup = BackupWriter::begin(&mut unfinished, header)?;
+        included.into_iter().try_for_each(|key_file| backup.key_file(key_file))?;
+        let entries = write_entries(backup, snapshot).await?;
+        let unfinished = unfinished.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+        unfinished.as_file().sync_all()?;
+        let bytes = unfinished.as_file().metadata()?.len();
+        match unfinished.persist_noclobber(file) {
+            Ok(_) => Ok(BackedUp { entries, bytes, without }),
+            Err(error) if error.error.kind() == ErrorKind::AlreadyExists => bail!("it exists: choose another name"),
+            Err(error) => Err(error.error.into()),
+        }
+    };
+    let backed_up = write.await.with_context(|| format!("cannot write {}", file.display()))?;
+    if let Some(mark) = mark {
+        // So the store counts as newer than the backup, even if nothing else is changed.
+        mark.advance().await?;
+    }
+    Ok(backed_up)
+}
+
+async fn write_entries(mut backup: BackupWriter<impl Write>, mut snapshot: Snapshot) -> anyhow::Result<u64> {
+    while let Some(entries) = snapshot.next().await? {
+        entries.into_iter().try_for_each(|entry| backup.entry(entry))?;
+    }
+    Ok(backup.finish()?)
+}
+
+fn check_embedded(settings: &Settings) -> anyhow::Result<()> {
+    ensure!(settings.store.redis.is_none(), "the store is Redis (store.redis): back up and restore its own files");
+    Ok(())
+}
