@@ -1,8 +1,14 @@
 //! Commands on a running network, beyond those of the README.
 
+mod applications;
+mod device_files;
 mod devices;
 mod gateways;
+mod load;
 mod messages;
+mod output;
+mod settings;
+mod shell;
 mod webhooks;
 
 use crate::harness::{Network, PASSWORD, airlock, complaint, printed, run};
@@ -58,8 +64,10 @@ async fn manages_applications_and_collaborators() {
     let (_, error) = line.refused(&["applications", "select", "my-app", "0102030405060708"], "");
     assert!(error.contains("application my-app has no EUI 0102030405060708"), "{error}");
     line.typed(&["applications", "add", "other-app", "Another", "--app-eui", "0102030405060708", "--skip-select"]);
-    let said = line.run_with_input(&["applications", "select"], "2\n");
-    assert!(said.contains("other-app  Another") && said.contains("Selected application other-app"), "{said}");
+    let chosen = line.network.type_command(&["applications", "select"], "2\n");
+    let asked = String::from_utf8_lossy(&chosen.stderr);
+    assert!(asked.contains("other-app  Another") && asked.contains("(1 - 2) > "), "{asked}");
+    assert_eq!(printed(&chosen), "Selected application other-app\n");
     line.typed(&["applications", "select", "other-app", "0102030405060708"]);
     line.typed(&["applications", "register"]);
     assert!(line.typed(&["devices", "register", "dev-1"]).contains("AppEUI: 0102030405060708"));
@@ -85,8 +93,8 @@ async fn manages_applications_and_collaborators() {
 async fn a_new_password_is_typed_twice_at_a_terminal() {
     let line = CommandLine::start().await;
     for (again, expected) in [("another password", "the passwords differ"), (PASSWORD, "Registered user carol")] {
-        let input = format!("{PASSWORD}\n{again}\n");
-        let output = line.network.type_at_terminal(&["user", "register", "carol", "carol@example.com"], &input);
+        let answers = [("Password: ", PASSWORD), ("again: ", again)];
+        let output = line.network.type_at_terminal(&["user", "register", "carol", "carol@example.com"], &answers);
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(said.contains(expected) && output.status.success() == (again == PASSWORD), "{said}");
     }
@@ -105,6 +113,12 @@ async fn empty_input_removes_no_function() {
         }
     }
     assert!(line.typed(&["applications", "pf"]).contains("bytes.length"));
+    let json = line.typed(&["applications", "pf", "--output", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        (&json["decoder"], &json["encoder"], &json["payload_format"]),
+        (&decoder.into(), &"".into(), &"custom".into())
+    );
     std::fs::write(line.network.dir.path().join("empty.js"), "").unwrap();
     line.typed(&["applications", "pf", "set", "decoder", "empty.js"]);
     assert!(line.typed(&["applications", "pf"]).contains("// no decoder"));
@@ -117,21 +131,52 @@ async fn offers_a_test_before_saving_a_function() {
     let decoder = "function Decoder(b, p) { console.log(p); if (b[0]) throw new Error('no'); return { p: p }; }";
     std::fs::write(line.network.dir.path().join("decoder.js"), decoder).unwrap();
     let set = ["applications", "pf", "set", "decoder", "decoder.js"];
-    let failed = line.network.type_at_terminal(&set, "y\n01\n\n");
+    let typed = |set: &[&str], answers: &[&str]| {
+        let questions = ["(Y/n) > ", ": ", "[1]: "];
+        let answers: Vec<_> = questions.into_iter().zip(answers.iter().copied()).collect();
+        line.network.type_at_terminal(set, &answers)
+    };
+    let failed = typed(&set, &["y", "01", ""]);
     let said = String::from_utf8_lossy(&failed.stdout);
     assert!(!failed.status.success() && said.contains("nothing was changed") && said.contains("Error: no"), "{said}");
     assert!(line.typed(&["applications", "pf"]).contains("// no decoder"));
-    let said = printed(&line.network.type_at_terminal(&set, "\n00\n7\n"));
+    let said = printed(&typed(&set, &["", "00", "7"]));
     for expected in ["Decoder: 7", r#"Fields: {"p":7}"#, "The message is valid", "Updated application my-app"] {
         assert!(said.contains(expected), "{expected}: {said}");
     }
     std::fs::write(line.network.dir.path().join("decoder.js"), "function Encoder(f) { return [f.led]; }").unwrap();
     let set = ["applications", "pf", "set", "encoder", "decoder.js"];
-    let said = printed(&line.network.type_at_terminal(&set, "yes\n{\"led\": 17}\n1\n"));
+    let said = printed(&typed(&set, &["yes", "{\"led\": 17}", "1"]));
+    let said = anstream::adapter::strip_str(&said).to_string();
     assert!(said.contains("Payload: 11"), "{said}");
-    let said = printed(&line.network.type_at_terminal(&set, "n\n"));
+    let said = printed(&typed(&set, &["n"]));
     assert!(said.contains("Updated") && !said.contains("Fields"), "{said}");
-    assert!(!printed(&line.network.type_at_terminal(&[&set[..], &["--skip-test"]].concat(), "")).contains("test"));
+    assert!(!printed(&typed(&[&set[..], &["--skip-test"]].concat(), &[])).contains("test"));
+    // What was typed before the question may be the next command.
+    let said = printed(&line.network.type_at_terminal(&set, &[("", "airlock user")]));
+    assert!(said.contains("Not tested") && said.contains("Updated"), "{said}");
+    line.network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn functions_are_tested_with_the_message_in_the_options() {
+    let line = CommandLine::start().await;
+    let decoder = "function Decoder(b, p) { if (b[0]) throw new Error('no'); return { p: p }; }";
+    let set = ["applications", "pf", "set", "decoder"];
+    let with = |options: &[&str]| line.network.type_command(&[&set[..], options].concat(), decoder);
+    assert!(complaint(&with(&["--payload", "01"])).contains("nothing was changed"));
+    assert!(line.typed(&["applications", "pf"]).contains("// no decoder"));
+    let said = printed(&with(&["--payload", "00", "--port", "9"]));
+    assert!(said.contains(r#"Fields: {"p":9}"#) && said.contains("Updated application my-app"), "{said}");
+    let result = printed(&with(&["--payload", "00", "--output", "json"]));
+    let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+    assert_eq!((&result["fields"]["p"], &result["valid"]), (&1.into(), &true.into()));
+    let set = ["applications", "pf", "set", "encoder"];
+    let (_, error) = line.refused(&[&set[..], &["--payload", "00"]].concat(), decoder);
+    assert!(error.contains("an encoder is tested with --fields"), "{error}");
+    let encoder = "function Encoder(f) { return [f.led]; }";
+    let said = line.run_with_input(&[&set[..], &["--fields", "{\"led\": 17}"]].concat(), encoder);
+    assert!(said.contains("Payload: 11"), "{said}");
     line.network.stack.stop().await;
 }
 
@@ -145,6 +190,9 @@ fn version_and_help_need_no_network() {
     let options = ["--router-id", "a-router", "--mqtt-username", "my-app", "--mqtt-password", "issuer.hush"];
     let config = typed(&[&["config"][..], &options].concat());
     assert!(config.contains("a-router") && config.contains("my-app") && !config.contains("hush"), "{config}");
+    let json = typed(&[&["config", "-o", "json"][..], &options].concat());
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json["client"]["router_id"], &json["client"]["mqtt_password"]), (&"a-router".into(), &().into()));
     let help = typed(&["user", "login", "--help"]).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(help.contains("38 characters") && help.contains("airlock user login <code>"), "{help}");
 }

@@ -1,7 +1,7 @@
 //! Starts services in this process, commands, and third-party programs.
 
 use std::{
-    io::Write,
+    io::{Read, Write},
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
     sync::{Arc, OnceLock},
@@ -38,8 +38,8 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Request, transport::Channel};
 use types::{AccessKey, AppId, ApplicationRight, Clock, Credential, Scope, Secret, ServiceName};
 
-/// How long to wait for anything.
-pub(crate) const MESSAGE_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long to wait for anything. Only a failing test waits that long: other tests keep the machine busy.
+pub(crate) const MESSAGE_TIMEOUT: Duration = Duration::from_secs(60);
 pub(crate) const PASSWORD: &str = "correct horse battery";
 
 /// All services in this process, on free ports.
@@ -76,9 +76,12 @@ impl Network {
     }
 
     pub(crate) async fn on(redis: &RedisProcess, change: impl FnOnce(&mut Settings)) -> Self {
-        let urls = vec![redis.url()];
+        Self::on_store(RedisSettings { urls: vec![redis.url()], ..RedisSettings::default() }, change).await
+    }
+
+    pub(crate) async fn on_store(redis: RedisSettings, change: impl FnOnce(&mut Settings)) -> Self {
         Self::with(|settings| {
-            settings.store.redis = Some(RedisSettings { urls, ..RedisSettings::default() });
+            settings.store.redis = Some(redis);
             change(settings);
         })
         .await
@@ -117,20 +120,29 @@ impl Network {
         run(&mut self.command(arguments), input)
     }
 
-    /// Runs a command on a terminal, which also shows the input.
-    pub(crate) fn type_at_terminal(&self, arguments: &[&str], input: &str) -> Output {
-        let command = self.command(arguments);
-        let words = [command.get_program()].into_iter().chain(command.get_args());
-        let line = words.map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" ");
-        let mut terminal = Command::new("script");
-        terminal.args(["-qec", &line, "/dev/null"]).current_dir(self.dir.path());
-        for (name, value) in command.get_envs() {
-            match value {
-                Some(value) => terminal.env(name, value),
-                None => terminal.env_remove(name),
-            };
+    /// Runs a command on a terminal, which also shows the input. Each answer is typed after its question is shown.
+    pub(crate) fn type_at_terminal(&self, arguments: &[&str], answers: &[(&str, &str)]) -> Output {
+        let words = arguments.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>();
+        self.run_at_terminal(&format!("$AIRLOCK {}", words.join(" ")), answers)
+    }
+
+    /// The same for a line of a shell, in which `$AIRLOCK` stands for the command line of this network.
+    pub(crate) fn run_at_terminal(&self, line: &str, answers: &[(&str, &str)]) -> Output {
+        let mut terminal = at_terminal(&self.command(&[]), line, self.dir.path());
+        terminal.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = terminal.spawn().expect("script starts");
+        let (mut input, mut shown) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let mut said = Vec::new();
+        for (question, answer) in answers {
+            let (mut rest, mut byte) = (Vec::new(), [0]);
+            while !rest.ends_with(question.as_bytes()) && shown.read(&mut byte).unwrap() > 0 {
+                rest.push(byte[0]);
+            }
+            said.extend(rest);
+            _ = writeln!(input, "{answer}");
         }
-        run(&mut terminal, input)
+        shown.read_to_end(&mut said).unwrap();
+        Output { stdout: said, ..child.wait_with_output().unwrap() }
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -279,6 +291,26 @@ pub(crate) async fn next_of_all(listener: &mut MqttClient) -> (String, serde_jso
 pub(crate) fn remove_time(event: &mut serde_json::Value) -> bool {
     let time = event.as_object_mut().and_then(|event| event.remove("time"));
     time.and_then(|time| time.as_str()?.parse::<types::Timestamp>().ok()).is_some()
+}
+
+/// `line` of a shell in a terminal, in which `$AIRLOCK` stands for `command`.
+pub(crate) fn at_terminal(command: &Command, line: &str, dir: &Path) -> Command {
+    let words = [command.get_program()].into_iter().chain(command.get_args());
+    let airlock = words.map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" ");
+    let mut terminal = Command::new("script");
+    terminal.args(["-qec", line, "/dev/null"]).env("AIRLOCK", airlock).current_dir(dir);
+    inherit_environment(&mut terminal, command);
+    terminal
+}
+
+/// Gives a program the environment that a command has.
+pub(crate) fn inherit_environment(program: &mut Command, command: &Command) {
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => program.env(name, value),
+            None => program.env_remove(name),
+        };
+    }
 }
 
 /// The command line with its files in `dir`, and without the environment of the test.

@@ -1,16 +1,33 @@
-//! Two handlers on one Redis share records and rate limits.
+//! Two handlers on one Redis, of whatever kind, share records and rate limits.
 
 use airlock::serve::{Service, Stack};
 use server::rate_limit::RateLimit;
-
-use testing::RedisProcess;
+use store::RedisSettings;
+use testing::{RedisCluster, RedisProcess, RedisSentinels};
 
 use crate::harness::{Network, device, environment};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_handlers_share_data_and_rate_limits() {
     let Some(redis) = RedisProcess::start() else { return };
-    let network = Network::on(&redis, |settings| settings.handler.rate_limits.client = RateLimit::new(8, 1)).await;
+    share(RedisSettings { urls: vec![redis.url()], ..RedisSettings::default() }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_handlers_share_a_cluster_of_three_nodes() {
+    let Some(cluster) = RedisCluster::start() else { return };
+    share(RedisSettings { urls: cluster.urls(), cluster: true, ..RedisSettings::default() }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_handlers_share_a_redis_behind_sentinels() {
+    let Some(redis) = RedisSentinels::start(1) else { return };
+    let (urls, sentinels) = (vec![redis.primary_url()], redis.urls());
+    share(RedisSettings { urls, sentinels, confirming_replicas: 1, ..RedisSettings::default() }).await;
+}
+
+async fn share(redis: RedisSettings) {
+    let network = Network::on_store(redis, |settings| settings.handler.rate_limits.client = RateLimit::new(8, 1)).await;
     let owner = network.owner("traveller").await;
     let other = Stack::start(network.stack.settings().clone(), Some(Service::Handler), environment()).await.unwrap();
     let handlers = [network.handler_http(), format!("http://{}", other.handler_http_address().unwrap())];

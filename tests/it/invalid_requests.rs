@@ -16,7 +16,7 @@ const CASES: &[Case] = &[
     ("PUT", "", "[]", (400, 3, "JSON object")),
     ("PUT", "", r#"{"decoder": 1}"#, (400, 3, "Body not valid")),
     ("PUT", "", r#"{"app_id": "another-app"}"#, (400, 3, "the path says")),
-    ("PUT", "", r#"{"decoder": "function Decoder(bytes) { return {; }"}"#, (400, 3, "line 1, column 33")),
+    ("PUT", "", r#"{"decoder": "function Decoder(bytes) { return {; }"}"#, (400, 3, "line 1, column 35")),
     ("PUT", "", r#"{"decoder": "var nothing = 1;"}"#, (400, 3, "decoder")),
     ("PUT", "", r#"{"register_on_join_access_key": "nodot"}"#, (400, 3, "one dot")),
     ("GET", "/devices/no-such-device", "", (404, 5, "not found")),
@@ -136,10 +136,10 @@ async fn limits_the_size_of_payloads_and_functions() {
     let error = owner.simulate("dev-1", &[0; 256], 1).await.unwrap_err();
     assert!(error.to_string().contains("at most 255 bytes"), "{error}");
     let function = |bytes: usize| format!("function Decoder() {{ return {{}} }}//{}", "x".repeat(bytes));
-    owner.set_functions([&function(200_000), "", ""]).await.unwrap();
-    let error = owner.set_functions([&function(300_000), "", ""]).await.unwrap_err();
-    assert!(error.to_string().contains("262144"), "{error}");
-    assert!(owner.handler.get_application(&owner.app_id).await.unwrap().decoder.len() < 262_144);
+    owner.set_functions([&function(400_000), "", ""]).await.unwrap();
+    let error = owner.set_functions([&function(600_000), "", ""]).await.unwrap_err();
+    assert!(error.to_string().contains("524288"), "{error}");
+    assert!(owner.handler.get_application(&owner.app_id).await.unwrap().decoder.len() < 524_288);
     network.stack.stop().await;
 }
 

@@ -14,7 +14,7 @@ use serde_json::Value;
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
 /// Each crate and the directory of its sources.
-const SOURCES: [(&str, &str); 15] = [
+const SOURCES: [(&str, &str); 16] = [
     ("types", "types/src"),
     ("fair_queue", "fair_queue/src"),
     ("api", "api/src"),
@@ -29,6 +29,7 @@ const SOURCES: [(&str, &str); 15] = [
     ("handler", "handler/src"),
     ("account", "account/src"),
     ("discovery", "discovery/src"),
+    ("workbench", "workbench/src"),
     ("cli", "cli"),
 ];
 
@@ -51,6 +52,7 @@ fn libraries_stay_in_their_crates() {
         ("amqprs", &["outputs"][..]),
         ("redis", &["bridge", "outputs", "store"]),
         ("redb", &["store"]),
+        ("rskafka", &["outputs"]),
         ("mqtt5-protocol", &["mqtt"]),
         ("rumqttc", &["bridge", "client", "testing"]),
         ("wasmtime", &["runtime"]),

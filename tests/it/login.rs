@@ -1,7 +1,9 @@
 //! Logging in on the command line, with a code from the account site, and beyond the lifetime of a token.
 
 use std::{
+    fs::Permissions,
     io::{BufRead, BufReader, Read, Write},
+    os::unix::fs::PermissionsExt,
     path::Path,
     process::{Command, Output, Stdio},
 };
@@ -15,7 +17,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
-    harness::{PASSWORD, airlock, complaint, environment, printed, run},
+    harness::{PASSWORD, airlock, at_terminal, complaint, environment, printed, run},
     third_party_clients::browser::Browser,
 };
 
@@ -50,7 +52,9 @@ impl CommandLine {
 
     /// Starts a login; returns the printed URL.
     fn begin(&self) -> String {
-        let said = printed(&self.type_command(&["user", "login"], ""));
+        let output = self.type_command(&["user", "login"], "");
+        assert!(complaint(&output).contains("not logged in yet"), "nobody has logged in");
+        let said = String::from_utf8_lossy(&output.stdout);
         said.lines().find(|line| line.starts_with("http")).expect("it says where to get a code").to_owned()
     }
 
@@ -108,6 +112,36 @@ async fn a_code_can_be_entered_at_the_prompt() {
     let mut rest = String::new();
     output.read_to_string(&mut rest).unwrap();
     assert!(child.wait().unwrap().success() && rest.contains("Logged in as alice"), "{rest}");
+    line.stack.stop().await;
+}
+
+/// The browser of the desktop is one that only notes the URL.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_on_this_machine_brings_the_code() {
+    let line = CommandLine::start().await;
+    let (bin, opened) = (line.dir.path().join("bin"), line.dir.path().join("opened"));
+    std::fs::create_dir(&bin).unwrap();
+    let script = format!("#!/bin/sh\nprintf '%s' \"$1\" > {0}.new && mv {0}.new {0}\n", opened.display());
+    std::fs::write(bin.join("xdg-open"), script).unwrap();
+    std::fs::set_permissions(bin.join("xdg-open"), Permissions::from_mode(0o755)).unwrap();
+    let command = line.command(&["user", "login"]);
+    let mut terminal = at_terminal(&command, "$AIRLOCK", line.dir.path());
+    let path = format!("{}:{}", bin.display(), std::env::var_os("PATH").unwrap().display());
+    terminal.env("PATH", path).env("DISPLAY", ":99").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = terminal.spawn().expect("it starts");
+    while !opened.exists() {
+        if child.try_wait().unwrap().is_some() {
+            panic!("it did not wait for the browser: {:?}", child.wait_with_output());
+        }
+        tokio::task::yield_now().await;
+    }
+    let redirect = line.browser.allow(&std::fs::read_to_string(&opened).unwrap()).await;
+    assert!(redirect.starts_with("http://127.0.0.1:") && redirect.contains("state="), "{redirect}");
+    let page = reqwest::get(&redirect).await.unwrap().text().await.unwrap();
+    assert!(page.contains("You are logged in"), "{page}");
+    let said = child.wait_with_output().unwrap();
+    assert!(printed(&said).contains("Logged in as alice"));
+    assert!(printed(&line.type_command(&["user"], "")).contains("alice"));
     line.stack.stop().await;
 }
 

@@ -5,6 +5,7 @@
 // The examples use the crate's public name.
 extern crate client as airlock_client;
 
+mod backups;
 mod bridge;
 mod browser;
 mod codecs;
@@ -31,6 +32,7 @@ mod joins;
 mod layers;
 mod login;
 mod malformed_input;
+mod metrics;
 mod mqtt_access;
 mod mqtt_sessions;
 mod network_brokers;

@@ -94,10 +94,13 @@ async fn registers_approves_rejects_and_deletes_a_client() {
     let listed = server.typed(&["clients", "list"]);
     assert!(listed.contains("my-tool") && listed.contains("ttnctl") && !listed.contains(&secret), "{listed}");
     let credentials = ClientCredentials { id: "my-tool".parse().unwrap(), secret: Secret::new(secret) };
-    for (command, comes) in [("approve", true), ("reject", false), ("approve", true), ("remove", false)] {
-        server.typed(&["clients", command, "my-tool"]);
+    let declined = server.try_type(&["clients", "remove", "my-tool"], "no\n");
+    assert!(complaint(&declined).contains("use --yes"), "{declined:?}");
+    let remove = ["remove", "--yes"];
+    for (command, comes) in [(&["approve"][..], true), (&["reject"], false), (&["approve"], true), (&remove, false)] {
+        server.typed(&[&["clients"], command, &["my-tool"]].concat());
         let (stack, account) = server.serve().await;
-        assert_eq!(log_in(&account, &credentials, PASSWORD).await.is_ok(), comes, "{command}");
+        assert_eq!(log_in(&account, &credentials, PASSWORD).await.is_ok(), comes, "{command:?}");
         stack.stop().await;
     }
     let taken = server.try_type(&register, "");
@@ -120,7 +123,9 @@ fn issues_component_tokens_and_rotates_keys() {
     assert!(String::from_utf8_lossy(&rotated.stderr).contains("signing key rotated"), "{rotated:?}");
     assert_eq!(keys(), 2);
     assert!(complaint(&server.try_type(&["keys", "rotate"], "")).contains("the next signing key is not in use yet"));
-    server.typed(&["keys", "rotate", "--at-once"]);
+    let declined = server.try_type(&["keys", "rotate", "--at-once"], "no\n");
+    assert!(complaint(&declined).contains("use --yes") && keys() == 2, "{declined:?}");
+    server.typed(&["keys", "rotate", "--at-once", "--yes"]);
     assert_eq!(keys(), 1);
     let audit = std::fs::read_to_string(server.audit()).unwrap();
     assert_eq!(audit.matches("signing key rotated").count(), 2, "{audit}");
@@ -181,13 +186,17 @@ async fn euis_that_somebody_else_registered_can_be_released() {
         device.lorawan_device = Some(LorawanDevice { app_eui, dev_eui, ..lorawan });
         owner.handler.set_device(device.into()).await
     };
-    let euis = |verb: &str| {
-        printed(&network.type_command(&["handler", "euis", verb, "70B3D57ED0000001", "0102030405060708"], ""))
+    let type_euis = |verb: &str, input| {
+        network.type_command(&["handler", "euis", verb, "70B3D57ED0000001", "0102030405060708"], input)
     };
+    let euis = |verb: &str| printed(&type_euis(verb, "yes\n"));
     assert!(euis("show").contains("Nobody"));
     register(&squatter).await.unwrap();
     assert_eq!(register(&rightful).await.unwrap_err().kind(), Kind::AlreadyExists);
-    assert!(euis("show").contains("Application: squatter-app\nDevice: dev"), "{}", euis("show"));
+    let holder = euis("show");
+    assert!(holder.contains("Application: squatter-app\n") && holder.contains("Device: dev\n"), "{holder}");
+    let declined = type_euis("release", "no\n");
+    assert!(complaint(&declined).contains("use --yes") && euis("show").contains("squatter-app"), "{declined:?}");
     assert!(euis("release").contains("Deleted device dev of application squatter-app"));
     assert!(euis("show").contains("Nobody"));
     register(&rightful).await.unwrap();

@@ -14,7 +14,7 @@ pub(crate) struct ServerProcess {
     child: Child,
     places: Vec<(String, String)>,
     /// Kept open, because the process fails to report its stop otherwise.
-    _output: Lines<BufReader<ChildStdout>>,
+    output: Lines<BufReader<ChildStdout>>,
 }
 
 impl ServerProcess {
@@ -32,7 +32,13 @@ impl ServerProcess {
             .take_while(|line| !line.starts_with("Next"))
             .filter_map(|line| line.trim().split_once("  ").map(|(name, place)| (name.to_owned(), place.to_owned())))
             .collect();
-        Self { child, places, _output: output }
+        Self { child, places, output }
+    }
+
+    /// The commands that it suggests.
+    pub(crate) fn next_steps(&mut self) -> String {
+        let lines = self.output.by_ref().map_while(Result::ok);
+        lines.take_while(|line| !line.contains("Press Ctrl-C")).collect::<Vec<_>>().join("\n")
     }
 
     pub(crate) fn place(&self, name: &str) -> &str {

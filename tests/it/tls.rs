@@ -166,3 +166,17 @@ async fn every_client_works_without_tls() {
     assert!(printed(&run(python, "plain.py", environment).await).ends_with("done\n"));
     network.stack.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn services_that_listen_everywhere_find_each_other() {
+    let network = Network::with(|settings| {
+        for listen in [&mut settings.listen.account, &mut settings.listen.discovery, &mut settings.listen.handler] {
+            "0.0.0.0:0".clone_into(listen);
+        }
+    })
+    .await;
+    // It is found only once the handler has announced itself, over TLS.
+    let owner = network.owner("alice").await;
+    owner.add_device("dev-1").await;
+    network.stack.stop().await;
+}

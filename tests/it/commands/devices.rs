@@ -34,6 +34,9 @@ async fn updates_personalizes_and_deletes_a_device() {
         "url:http://x",
         "--disable-fcnt-check",
     ]);
+    assert!(line.refused(&["devices", "set", "dev-1", "--override"], "").1.contains("nothing to change"));
+    let (code, error) = line.refused(&["devices", "set", "dev-1", "--latitude", "100"], "");
+    assert!(code == 2 && error.contains("from -90 to 90"), "{error}");
     line.typed(&["devices", "set", "dev-1", "--attr-remove", "floor", "--fcnt-down", "-1"]);
     for (name, expected) in [
         ("Description", "by the door"),
@@ -101,6 +104,11 @@ async fn simulating_an_uplink_shows_its_fields_or_the_failure() {
     {
         assert!(said.contains(shown), "{shown}: {said}");
     }
+    let json = line.network.type_command(&["devices", "simulate", "dev-1", "07", "--port", "3", "-o", "json"], "");
+    assert_eq!(String::from_utf8_lossy(&json.stderr), "Simulated uplink of dev-1 sent\n");
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    let log = serde_json::json!([{"function": "Decoder", "fields": ["\"port\"", "3"]}]);
+    assert_eq!((&json["fields"]["n"], &json["logs"]), (&7.into(), &log));
     let (code, error) = line.refused(&["devices", "simulate", "dev-1", "00"], "");
     assert!(code != 0 && error.contains("published without fields") && error.contains("line 3"), "{code} {error}");
     line.network.stack.stop().await;

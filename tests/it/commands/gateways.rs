@@ -7,6 +7,8 @@ async fn manages_gateways_and_collaborators() {
     let line = CommandLine::start().await;
     assert!(line.typed(&["gateways", "list"]).contains("airlock gateways register"));
     line.typed(&["gateways", "register", "gw-1", "EU_863_870", "-52.5,4.25"]);
+    let with_router = ["--router-id", "no-router", "gateways", "register", "gw-2", "EU_863_870"];
+    assert!(line.refused(&with_router, "").1.contains("the id of a router of this network"));
     assert!(line.refused(&["gateways", "register", "gw-1", "EU_863_870"], "").1.contains("gw-1"));
     assert!(line.typed(&["gateways", "list"]).contains("(-52.5, 4.25, 0)"));
     line.typed(&[

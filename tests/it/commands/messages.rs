@@ -9,7 +9,7 @@ use serde_json::json;
 use testing::MqttClient;
 
 use super::CommandLine;
-use crate::harness::{airlock, next};
+use crate::harness::{airlock, complaint, next, run};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_downlink_reaches_subscribers() {
@@ -34,7 +34,10 @@ async fn a_downlink_reaches_subscribers() {
     assert!(said.contains("D8 on port 1"), "{said}");
     let listed = line.typed(&["devices", "downlinks", "dev-1"]);
     assert!(listed.contains("01FF") && listed.contains("D8"), "{listed}");
-    line.typed(&["devices", "downlinks", "dev-1", "--clear"]);
+    let clear = ["devices", "downlinks", "dev-1", "--clear"];
+    assert!(line.refused(&clear, "no\n").1.contains("use --yes"));
+    assert!(line.typed(&["devices", "downlinks", "dev-1"]).contains("01FF"));
+    line.typed(&[&clear[..], &["--yes"]].concat());
     assert!(line.typed(&["devices", "downlinks", "dev-1"]).contains("No downlinks wait"));
     for (arguments, reason) in
         [(&["0x01"][..], "hexadecimal"), (&["[1]", "--json"], "must be a JSON object"), (&[""], "empty")]
@@ -43,6 +46,16 @@ async fn a_downlink_reaches_subscribers() {
         assert!(error.contains(reason), "{error}");
     }
     line.network.stack.stop().await;
+}
+
+#[test]
+fn subscribe_refuses_a_format_without_columns_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    // There is no server, so it must not try to connect first.
+    let mut command = airlock(dir.path());
+    command.args(["subscribe", "--output", "csv", "--mqtt-address", "127.0.0.1:1", "--mqtt-username", "my-app"]);
+    let error = complaint(&run(command.args(["--mqtt-password", "issuer.key"]), ""));
+    assert!(error.contains("use `--output jsonl`"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -17,6 +17,12 @@ async fn webhooks_are_set_listed_and_deleted() {
         assert!(listed.contains(part), "{part}: {listed}");
     }
     assert!(!listed.contains("hush"), "{listed}");
+    let set = ["webhooks", "set", "my-hook", url, "--header-file", "-"];
+    line.run_with_input(&set, "x-first: hush\n\nx-second: a: b\n");
+    let listed = line.typed(&["webhooks", "list"]);
+    assert!(listed.contains("x-first, x-second") && !listed.contains("hush"), "{listed}");
+    let (_, error) = line.refused(&set, "x-first: hush\nhush\n");
+    assert!(error.contains("line 2: a header has the form") && !error.contains("hush"), "{error}");
     assert!(line.typed(&["webhooks", "failed", "my-hook"]).contains("took everything"));
     assert!(line.typed(&["webhooks", "resend", "my-hook"]).contains("Sending 0 messages"));
     let (_, error) = line.refused(&["webhooks", "set", "my-hook", "http://127.0.0.1/"], "");

@@ -25,11 +25,13 @@ pub(super) enum Fault {
     /// Until the next round.
     StoppedReceiver,
     RefusingReceiver,
+    /// It reads requests, and does not answer them.
+    FrozenReceiver,
     KilledSubscriber,
 }
 
 impl Fault {
-    pub(super) const ALL: [Self; 9] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::KilledServer,
         Self::FrozenServer,
         Self::KilledRedis,
@@ -40,6 +42,7 @@ impl Fault {
         Self::KilledSubscriber,
         Self::FullRedis,
         Self::RefusingReceiver,
+        Self::FrozenReceiver,
     ];
 
     pub(super) async fn happen(
@@ -73,6 +76,7 @@ impl Fault {
             }
             Self::StoppedReceiver => receiver.stop(),
             Self::RefusingReceiver => receiver.answer([Answer::Status(503); 5]),
+            Self::FrozenReceiver => receiver.answer([Answer::Never; 3]),
             Self::KilledSubscriber => subscriber.restart(),
         }
     }

@@ -1,10 +1,11 @@
 //! What a broker of others is told that clients may do, in the form of each product. The rows of RabbitMQ are what its
 //! plugins send; those of the others are from their documentation.
 
+use airlock::settings::Settings;
 use api::rest::account::NewAccessKey;
 use client::account::AccountClient;
 use serde_json::{Value, json};
-use types::ApplicationRight;
+use types::{ApplicationRight, Credential};
 
 use crate::harness::{Network, Owner};
 
@@ -20,11 +21,16 @@ struct World {
 
 impl World {
     async fn start() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    async fn with(adjust: impl FnOnce(&mut Settings)) -> Self {
         let secret_file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(secret_file.path(), SECRET).unwrap();
         let network = Network::with(|settings| {
             settings.external_broker.access_listen = "127.0.0.1:0".to_owned();
             settings.external_broker.access_secret_file = Some(secret_file.path().to_owned());
+            adjust(settings);
         })
         .await;
         let (one, other) = (network.owner("one").await, network.owner("other").await);
@@ -165,6 +171,12 @@ async fn emqx_gets_the_rules_of_the_embedded_broker() {
     ] {
         assert_eq!(world.emqx("authorization", asked(action, topic)).await, expected, "{action} {topic}");
     }
+    // A connection lasts as long as its token, and with a key for as long as it likes.
+    let Credential::Token(token) = &world.one.token else { panic!("owners have tokens") };
+    let (_, answer) = world.post("/emqx/authentication", "", &connect(token.expose())).await;
+    assert!(answer["expire_at"].as_u64() > Some(1_700_000_000), "{answer}");
+    let (_, answer) = world.post("/emqx/authentication", "", &connect(world.key())).await;
+    assert_eq!(answer, json!({"result": "allow", "is_superuser": false}));
     // What cannot be read is denied: EMQX ignores every other status than 200.
     assert_eq!(world.emqx("authentication", json!({"clientid": "c"})).await, "deny");
     assert_eq!(world.emqx("authorization", json!([])).await, "deny");
@@ -277,6 +289,20 @@ async fn a_key_that_may_not_read_gets_no_session_of_one_that_may() {
     assert_eq!(world.emqx("authentication", connect("reader", writer.expose())).await, "deny");
     assert_eq!(world.emqx("authentication", connect("writer", writer.expose())).await, "allow");
     assert_eq!(world.emqx("authentication", connect("writer", world.key())).await, "allow");
+    world.network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_application_has_a_bounded_number_of_client_ids() {
+    let world = World::with(|settings| settings.external_broker.clients_per_application_max = 2).await;
+    let connect = |client_id: &str, app_id: &str, key: &str| {
+        let asked = json!({"clientid": client_id, "username": app_id, "password": key});
+        world.emqx("authentication", asked)
+    };
+    for (client_id, expected) in [("a", "allow"), ("b", "allow"), ("c", "deny"), ("a", "allow")] {
+        assert_eq!(connect(client_id, "one-app", world.key()).await, expected, "{client_id}");
+    }
+    assert_eq!(connect("c", "other-app", world.other_key()).await, "allow", "each application has its own");
     world.network.stack.stop().await;
 }
 

@@ -1,10 +1,11 @@
-//! Three handlers on one Redis and one broker, one of which is killed again and again: whichever of them accepts an
-//! uplink, every subscriber hears it, and whichever of them takes a downlink, it is queued.
+//! Three handlers on one Redis and one broker or cluster, one of which is killed again and again: whichever of them
+//! accepts an uplink, every subscriber hears it, and whichever of them takes a downlink, it is queued.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    io::{BufRead, BufReader},
     path::Path,
-    process::Stdio,
+    process::{Child, Command, Stdio},
     sync::{
         Arc, RwLock,
         atomic::{AtomicUsize, Ordering},
@@ -14,15 +15,15 @@ use std::{
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use futures::future::join_all;
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
-use testing::{Mosquitto, MqttClient, RedisProcess};
-use tokio::task::block_in_place;
+use testing::{Mosquitto, RabbitMq, RedisProcess};
+use tokio::{sync::mpsc, task::block_in_place};
 use types::DevId;
 
 use super::until_ready;
 use crate::{
-    harness::{MESSAGE_TIMEOUT, Owner, next_of_all},
+    harness::{MESSAGE_TIMEOUT, Owner},
     server_process::{ServerProcess, serve},
 };
 
@@ -32,6 +33,8 @@ const UPLINKS: u16 = 80;
 /// How many waits in the queue of a device; it has room for a few that come twice.
 const DOWNLINKS: u16 = 24;
 const KILLS: usize = 6;
+/// How many uplinks are accepted while a node of the broker is away.
+const NODE_AWAY: usize = 6;
 /// An uplink that takes longer is not accepted.
 const PATIENCE: Duration = Duration::from_secs(10);
 const DECODER: &str = "function Decoder(bytes) { return { n: bytes[0] * 256 + bytes[1] }; }";
@@ -43,50 +46,57 @@ struct Services {
     process: ServerProcess,
     dir: TempDir,
     redis: RedisProcess,
-    mosquitto: Mosquitto,
+    /// The nodes of the broker. Clients use the last one.
+    brokers: Vec<String>,
 }
 
 impl Services {
-    fn start() -> Option<Self> {
-        let (redis, mosquitto, dir) = (RedisProcess::start()?, Mosquitto::start()?, tempfile::tempdir().unwrap());
+    fn start(brokers: Vec<String>) -> Option<Self> {
+        let (redis, dir) = (RedisProcess::start()?, tempfile::tempdir().unwrap());
         let mut command = serve(dir.path());
         command.env("AIRLOCK_STORE__REDIS__URLS", format!("[\"{}\"]", redis.url())).stderr(Stdio::null());
-        Some(Self { process: ServerProcess::spawn(&mut command), dir, redis, mosquitto })
+        Some(Self { process: ServerProcess::spawn(&mut command), dir, redis, brokers })
+    }
+
+    /// Where clients connect.
+    fn broker(&self) -> &str {
+        self.brokers.last().unwrap()
     }
 
     /// Starts a handler that keeps its files in `dir`.
-    fn start_handler(&self, dir: &Path) -> ServerProcess {
+    fn start_handler(&self, dir: &Path, number: usize) -> ServerProcess {
         let mut command = serve(dir);
         command.arg("handler").stderr(Stdio::null());
         command.args(["--auth-server", self.process.place("account")]);
         command.args(["--discovery-address", self.process.place("discovery")]);
         command.env("AIRLOCK_STORE__REDIS__URLS", format!("[\"{}\"]", self.redis.url()));
-        command.env("AIRLOCK_EXTERNAL_BROKER__MQTT__URL", self.mosquitto.url());
+        command.env("AIRLOCK_EXTERNAL_BROKER__MQTT__URL", &self.brokers[number % self.brokers.len()]);
         ServerProcess::spawn(&mut command)
     }
 }
 
 /// A handler that is killed and started again in the same directory.
 struct Handler {
+    number: usize,
     dir: TempDir,
     process: ServerProcess,
 }
 
 impl Handler {
-    async fn start(services: &Services) -> Self {
+    async fn start(services: &Services, number: usize) -> Self {
         let dir = tempfile::tempdir().unwrap();
         for file in SHARED_FILES {
             std::fs::copy(services.dir.path().join(file), dir.path().join(file)).unwrap();
         }
         // It blocks until the process says where it listens.
-        let process = block_in_place(|| services.start_handler(dir.path()));
+        let process = block_in_place(|| services.start_handler(dir.path(), number));
         until_ready(process.place("metrics")).await;
-        Self { dir, process }
+        Self { number, dir, process }
     }
 
     async fn kill(&mut self, services: &Services) {
         self.process.kill();
-        self.process = block_in_place(|| services.start_handler(self.dir.path()));
+        self.process = block_in_place(|| services.start_handler(self.dir.path(), self.number));
         until_ready(self.process.place("metrics")).await;
     }
 }
@@ -119,7 +129,6 @@ async fn send_uplinks(owner: &Owner, device: usize, addresses: &Addresses, accep
 
 /// Publishes as many downlinks for each device as uplinks are sent meanwhile.
 async fn send_downlinks(owner: &Owner, broker: &str, accepted: &AtomicUsize) {
-    let mut client = MqttClient::connect(broker).await;
     for number in 0..DOWNLINKS {
         while accepted.load(Ordering::Relaxed) * usize::from(DOWNLINKS)
             < usize::from(number) * DEVICES * usize::from(UPLINKS)
@@ -129,35 +138,97 @@ async fn send_downlinks(owner: &Owner, broker: &str, accepted: &AtomicUsize) {
         for device in 0..DEVICES {
             let body = json!({"payload_raw": STANDARD.encode(number.to_be_bytes()), "schedule": "last"});
             let topic = format!("{}/devices/{}/down", owner.app_id, dev_id(device));
-            client.publish(&topic, body.to_string()).await;
+            let message = ["-q", "1", "-t", &topic, "-m", &body.to_string()];
+            let mut publish = client("mosquitto_pub", broker, &message);
+            // It ends when the broker has the message.
+            assert!(block_in_place(|| publish.status()).unwrap().success());
         }
     }
 }
 
-/// Kills one handler after the other, each when some more uplinks have been accepted.
+/// Waits until so many uplinks have been accepted.
+async fn reach(accepted: &AtomicUsize, count: usize) {
+    while accepted.load(Ordering::Relaxed) < count {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// Kills one handler after the other, each when some more uplinks have been accepted, and the first node of a cluster
+/// for a while.
 async fn kill_handlers(
     services: Arc<Services>,
     mut handlers: Vec<Handler>,
     addresses: Addresses,
     accepted: Arc<AtomicUsize>,
-) -> Vec<Handler> {
+    mut node: Option<RabbitMq>,
+) -> (Vec<Handler>, Option<RabbitMq>) {
     for kill in 0..KILLS {
-        let due = DEVICES * usize::from(UPLINKS) * (kill + 1) / (KILLS + 2);
-        while accepted.load(Ordering::Relaxed) < due {
-            tokio::time::sleep(Duration::from_millis(1)).await;
+        reach(&accepted, DEVICES * usize::from(UPLINKS) * (kill + 1) / (KILLS + 2)).await;
+        if kill == KILLS / 2
+            && let Some(node) = &mut node
+        {
+            node.kill();
+            reach(&accepted, accepted.load(Ordering::Relaxed) + NODE_AWAY).await;
+            block_in_place(|| node.start_again());
         }
         let place = kill % HANDLERS;
         handlers[place].kill(&services).await;
         addresses.write().unwrap()[place] = handlers[place].process.http("handler").to_owned();
     }
-    handlers
+    (handlers, node)
+}
+
+/// A program of Mosquitto's, because RabbitMQ speaks only MQTT 3.1.1.
+fn client(program: &str, broker: &str, arguments: &[&str]) -> Command {
+    let (host, port) = broker.strip_prefix("mqtt://").unwrap().rsplit_once(':').unwrap();
+    let mut command = Command::new(program);
+    command.args(["-h", host, "-p", port]).args(arguments);
+    command
+}
+
+/// A subscriber of all uplinks.
+struct Listener {
+    process: Child,
+    messages: mpsc::UnboundedReceiver<(String, Value)>,
+}
+
+impl Listener {
+    fn start(broker: &str, owner: &Owner) -> Self {
+        let filter = format!("{}/devices/+/up", owner.app_id);
+        let session = ["-i", "listener", "-c", "-q", "1", "-t", &filter];
+        // Ends when the broker has the session.
+        assert!(client("mosquitto_sub", broker, &[&session[..], &["-E"]].concat()).status().unwrap().success());
+        let mut command = client("mosquitto_sub", broker, &[&session[..], &["-F", "%t %p"]].concat());
+        let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let (sender, messages) = mpsc::unbounded_channel();
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                let (topic, body) = line.split_once(' ').unwrap();
+                _ = sender.send((topic.to_owned(), serde_json::from_str(body).unwrap()));
+            }
+        });
+        Self { process, messages }
+    }
+
+    async fn next(&mut self) -> (String, Value) {
+        let next = tokio::time::timeout(MESSAGE_TIMEOUT, self.messages.recv()).await;
+        next.expect("an uplink comes").expect("the subscriber runs")
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        _ = self.process.kill();
+        _ = self.process.wait();
+    }
 }
 
 /// What the subscriber hears of each device, in the order in which each uplink came first.
-async fn hear(listener: &mut MqttClient) -> (BTreeMap<String, Vec<u16>>, usize) {
+async fn hear(listener: &mut Listener) -> (BTreeMap<String, Vec<u16>>, usize) {
     let (mut heard, mut seen, mut repeated) = (BTreeMap::<_, Vec<u16>>::new(), BTreeSet::new(), 0);
     while heard.values().filter(|numbers| numbers.len() == usize::from(UPLINKS)).count() < DEVICES {
-        let (topic, up) = next_of_all(listener).await;
+        let (topic, up) = listener.next().await;
         let number = up["payload_fields"]["n"].as_u64().unwrap().try_into().unwrap();
         if seen.insert((topic.clone(), number)) {
             heard.entry(topic).or_default().push(number);
@@ -191,22 +262,35 @@ async fn queued_twice(owner: &Owner) -> usize {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whichever_handler_accepts_a_message_every_subscriber_hears_it() {
+    let Some(mosquitto) = Mosquitto::start() else { return };
+    let Some(services) = Services::start(vec![mosquitto.url()]) else { return };
+    every_subscriber_hears(services, None).await;
+}
+
+/// RabbitMQ has no shared subscriptions, so the handlers take turns with one session.
+#[tokio::test(flavor = "multi_thread")]
+async fn handlers_at_two_nodes_of_rabbitmq_are_interchangeable() {
+    let Some([first, second]) = RabbitMq::start_mqtt_pair() else { return };
+    let Some(services) = Services::start(vec![first.mqtt_url(), second.mqtt_url()]) else { return };
+    every_subscriber_hears(services, Some(first)).await;
+}
+
+async fn every_subscriber_hears(services: Services, node: Option<RabbitMq>) {
     server::system::install_crypto();
-    let Some(services) = Services::start().map(Arc::new) else { return };
+    let services = Arc::new(services);
     let owner = services.process.owner(services.dir.path(), "three").await;
     owner.set_functions([DECODER, "", ""]).await.unwrap();
     for device in 0..DEVICES {
         owner.add_device(dev_id(device).as_str()).await;
     }
-    let mut listener = MqttClient::connect_as(&services.mosquitto.url(), "listener").await;
-    listener.subscribe(&format!("{}/devices/+/up", owner.app_id)).await;
-    let handlers = join_all((0..HANDLERS).map(|_| Handler::start(&services))).await;
+    let broker = services.broker().to_owned();
+    let mut listener = Listener::start(&broker, &owner);
+    let handlers = join_all((0..HANDLERS).map(|number| Handler::start(&services, number))).await;
     let addresses: Vec<_> = handlers.iter().map(|handler| handler.process.http("handler").to_owned()).collect();
     let (addresses, accepted) = (Arc::new(RwLock::new(addresses)), Arc::new(AtomicUsize::new(0)));
     let sending = join_all((0..DEVICES).map(|device| send_uplinks(&owner, device, &addresses, &accepted)));
     // In a task of its own, because it waits for processes without giving way.
-    let killing = tokio::spawn(kill_handlers(services.clone(), handlers, addresses.clone(), accepted.clone()));
-    let broker = services.mosquitto.url();
+    let killing = tokio::spawn(kill_handlers(services.clone(), handlers, addresses.clone(), accepted.clone(), node));
     let ((heard, repeated), _, (), handlers) =
         tokio::join!(hear(&mut listener), sending, send_downlinks(&owner, &broker, &accepted), killing);
     let _running = handlers.unwrap();

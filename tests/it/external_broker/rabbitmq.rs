@@ -1,9 +1,8 @@
 //! RabbitMQ with its MQTT plugin, which asks Airlock about every client.
 
-use std::net::TcpListener;
-
 use client::data::{DataClient, Message, Payload, Schedule, Topics};
-use testing::RabbitMqtt;
+use rumqttc::{AsyncClient, Event, MqttOptions, Packet, QoS, SubscribeReasonCode};
+use testing::{Proxy, RabbitMq};
 use tokio::time::timeout;
 use types::Credential;
 
@@ -13,20 +12,22 @@ use crate::harness::{MESSAGE_TIMEOUT, Network};
 #[tokio::test(flavor = "multi_thread")]
 async fn rabbitmq_lets_applications_do_what_their_keys_allow() {
     // The broker has to know the address before Airlock listens there.
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let Some(rabbitmq) = RabbitMqtt::start(&format!("http://127.0.0.1:{port}/rabbitmq")) else { return };
+    let access = Proxy::start(None).await;
+    let Some(rabbitmq) = RabbitMq::start_mqtt(&format!("http://{}/rabbitmq", access.address)) else { return };
     let password = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(password.path(), "guest").unwrap();
     let network = Network::with(|settings| {
         settings.external_broker.mqtt.url = format!("mqtt://{}", rabbitmq.address());
         settings.external_broker.mqtt.username = Some("guest".to_owned());
         settings.external_broker.mqtt.password_file = Some(password.path().to_owned());
-        settings.external_broker.access_listen = format!("127.0.0.1:{port}");
+        settings.external_broker.access_listen = "127.0.0.1:0".to_owned();
     })
     .await;
+    let overview = network.stack.overview();
+    let line = overview.lines().find_map(|line| line.trim().strip_prefix("access  http://")).unwrap();
+    access.redirect(Some(line.trim_end_matches('/').parse().unwrap()));
     let (owner, other) = (network.owner("rabbit").await, network.owner("stranger").await);
     owner.add_device("dev-1").await;
-    let overview = network.stack.overview();
     until_ready(overview.rsplit(' ').next().unwrap()).await;
     let address = rabbitmq.address().to_string();
     let key = Credential::Key(owner.key.clone());
@@ -48,21 +49,32 @@ async fn rabbitmq_lets_applications_do_what_their_keys_allow() {
     // Somebody else's key opens nothing, and nobody reads what belongs to others.
     let foreign = DataClient::connect(&address, &owner.app_id, &Credential::Key(other.key.clone())).await;
     assert!(foreign.is_err());
-    let filter =
-        |app: &str| mosquitto_sub(&rabbitmq, other.app_id.as_str(), other.key.expose(), &format!("{app}/devices/#"));
-    assert!(filter("rabbit-app").contains("ended"), "another application's messages");
-    assert!(filter("+").contains("ended"), "those of all applications");
-    assert!(filter("stranger-app").contains("waited"), "its own");
+    let (name, key) = (other.app_id.as_str(), other.key.expose());
+    assert!(!is_granted(&rabbitmq, name, key, "rabbit-app/devices/#").await, "another application's messages");
+    assert!(!is_granted(&rabbitmq, name, key, "+/devices/#").await, "those of all applications");
+    assert!(is_granted(&rabbitmq, name, key, "stranger-app/devices/#").await, "its own");
     network.stack.stop().await;
 }
 
-/// Whether a client with this filter was sent away, or waited for messages.
-fn mosquitto_sub(rabbitmq: &RabbitMqtt, username: &str, password: &str, filter: &str) -> &'static str {
-    let (host, port) = (rabbitmq.address().ip().to_string(), rabbitmq.address().port().to_string());
-    let mut command = std::process::Command::new("mosquitto_sub");
-    command.args(["-h", &host, "-p", &port, "-u", username, "-P", password, "-t", filter, "-q", "1", "-W", "2", "-d"]);
-    let output = String::from_utf8(command.output().unwrap().stdout).unwrap();
-    // The broker closes the connection, or grants nothing.
-    let is_granted = output.lines().any(|line| line.contains("Subscribed (mid: 1): 1"));
-    if is_granted { "waited" } else { "ended" }
+/// Whether the broker accepts the subscription; it closes the connection, or grants nothing, if it does not.
+async fn is_granted(rabbitmq: &RabbitMq, username: &str, password: &str, filter: &str) -> bool {
+    let (host, port) = (rabbitmq.address().ip().to_string(), rabbitmq.address().port());
+    let mut options = MqttOptions::new("reader", host, port);
+    options.set_credentials(username, password);
+    let (client, mut connection) = AsyncClient::new(options, 1);
+    client.subscribe(filter, QoS::AtLeastOnce).await.unwrap();
+    let mut is_connected = false;
+    loop {
+        match timeout(MESSAGE_TIMEOUT, connection.poll()).await.expect("the broker answers") {
+            Ok(Event::Incoming(Packet::ConnAck(_))) => is_connected = true,
+            Ok(Event::Incoming(Packet::SubAck(answer))) => {
+                return matches!(answer.return_codes[..], [SubscribeReasonCode::Success(_)]);
+            }
+            Ok(_) => {}
+            Err(error) => {
+                assert!(is_connected, "the broker refused the client: {error}");
+                return false;
+            }
+        }
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::{fs, path::Path, process::Output};
 
+use serde_json::{Value, json};
+
 use super::dir_with;
 use crate::harness::{airlock, complaint, printed, run};
 
@@ -16,9 +18,9 @@ const FILES: &[(&str, &[u8])] = &[
 
 /// Invalid arguments, part of the error, and the exit code.
 const WRONG: &[(&[&str], &str, i32)] = &[
-    (&["level.js"], "<--hex <HEX>|--fields <JSON>>", 2),
+    (&["level.js"], "<--hex <HEX>|--base64 <BASE64>|--fields <JSON>|--message <FILE>>", 2),
     (&[], "<FILE>", 2),
-    (&["level.js", "0a"], "<--hex <HEX>|--fields <JSON>> <FILE>", 2),
+    (&["level.js", "0a"], "<--hex <HEX>|--base64 <BASE64>|--fields <JSON>|--message <FILE>> <FILE>", 2),
     (&["level.js", "--hex", "0a", "--fields", "{}"], "cannot be used with", 2),
     (&["level.js", "--hex", "0"], "odd number of hexadecimal digits; write two per byte, like 01af", 2),
     (&["level.js", "--hex", "0x0a"], "`x` is not a hexadecimal digit; write bytes like 01af", 2),
@@ -30,6 +32,10 @@ const WRONG: &[(&[&str], &str, i32)] = &[
     (&["encoder.js", "--fields", "[1]"], "fields must be a JSON object, as in '{\"led\": true}'", 2),
     (&["encoder.js", "--fields", ""], "fields must be a JSON object, as in '{\"led\": true}'", 2),
     (&["level.js", "--fields", "{}", "--converter", "level.js"], "cannot be used with", 2),
+    (&["level.js", "--base64", "0a!"], "not Base64", 2),
+    (&["level.js", "--base64", "Cg==", "--message", "-"], "cannot be used with", 2),
+    (&["level.js", "--message", "level.js"], "level.js is no uplink: not JSON", 1),
+    (&["-", "--message", "-"], "`-` appears more than once", 1),
     (&["nowhere.js", "--hex", "0a"], "cannot read nowhere.js: No such file", 1),
     (&[".", "--hex", "0a"], "cannot read .: Is a directory", 1),
     (&["latin.js", "--hex", "0a"], "cannot read latin.js: it is not UTF-8", 1),
@@ -95,13 +101,67 @@ fn errors_say_what_would_be_valid() {
 }
 
 #[test]
+fn runs_what_a_network_reports() {
+    let dir = dir_with(&[]);
+    let decoder = "function Decoder(bytes, port) { return { n: bytes[0], port: port, at: new Date().toISOString() } }";
+    fs::write(dir.path().join("at.js"), decoder).unwrap();
+    let message = r#"{"received_at": "2026-01-02T03:04:05Z", "uplink_message": {"f_port": 9, "frm_payload": "Cg=="}}"#;
+    let shown = printed(&call(dir.path(), &["at.js", "--message", "-"], message));
+    assert!(shown.starts_with("{\"n\":10,\"port\":9,\"at\":\"2026-01-02T03:04:05.000Z\"}\n"), "{shown}");
+    let own = ["at.js", "--message", "-", "--port", "3", "--time", "2026-05-05T00:00:00Z"];
+    let shown = printed(&call(dir.path(), &own, message));
+    assert!(shown.contains("\"port\":3,\"at\":\"2026-05-05T"), "{shown}");
+}
+
+#[test]
+fn prints_one_json_object_for_programs() {
+    let dir = dir_with(&[]);
+    fs::write(dir.path().join("encoder.js"), "function Encoder(fields) { return [1, 255] }").unwrap();
+    let json = |arguments: &[&str]| {
+        let output = call(dir.path(), &[arguments, &["--json"]].concat(), "");
+        (serde_json::from_slice::<Value>(&output.stdout).unwrap(), output.status.code())
+    };
+    let (shown, code) = json(&["level.js", "--base64", "Cg=="]);
+    assert_eq!((&shown["fields"], &shown["valid"], code), (&json!({ "level": 10 }), &json!(true), Some(0)));
+    assert!(shown["fuel"].as_u64().unwrap() > 0 && shown["microseconds"].as_f64().unwrap() > 0.0, "{shown}");
+    let (shown, code) = json(&["encoder.js", "--fields", "{}"]);
+    assert_eq!((&shown["bytes"], code), (&json!("01ff"), Some(0)));
+    let (shown, code) = json(&["level.js", "--hex", "0a", "--port", "2"]);
+    assert_eq!((&shown["failure"]["line"], &shown["failure"]["kind"], code), (&json!(4), &json!("thrown"), Some(1)));
+    assert_eq!(shown["logs"], json!(["decoder logged: \"wrong port\" 2"]));
+}
+
+#[test]
 fn bench_measures_time_fuel_and_memory() {
     let dir = dir_with(&[]);
-    let arguments = ["functions", "bench", "level.js", "--hex", "0a", "--count", "20"];
-    let shown = printed(&run(airlock(dir.path()).args(arguments), ""));
-    for name in ["messages: 20", "median: ", "p99: ", "fuel: ", "idle memory: "] {
+    let shown = printed(&bench(dir.path(), &["level.js", "--hex", "0a", "--count", "20"]));
+    for name in ["loading: ", "bytes of memory", "median", "p99", "per second", "1  uplink, port 1, 0a"] {
         assert!(shown.contains(name), "{name} in\n{shown}");
     }
+}
+
+#[test]
+fn bench_fails_when_fuel_rises() {
+    let dir = dir_with(&[]);
+    fs::write(dir.path().join("level.test.yaml"), "examples:\n  - { port: 1, bytes: 0a }\n").unwrap();
+    printed(&bench(dir.path(), &["level.js", "--count", "5", "--save-baseline", "main"]));
+    assert!(dir.path().join("main.bench.json").is_file());
+    let compare = ["level.js", "--count", "5", "--baseline", "main", "--fail-above", "1%"];
+    assert!(printed(&bench(dir.path(), &compare)).contains("same fuel"));
+
+    let script = fs::read_to_string(dir.path().join("level.js")).unwrap();
+    let wasteful = script.replacen('{', "{ for (var i = 0; i < 99; i++) {}", 1);
+    fs::write(dir.path().join("level.js"), wasteful).unwrap();
+    let output = bench(dir.path(), &compare);
+    let error = complaint(&output);
+    assert!(error.contains("fuel has risen by more than 1% since the baseline"), "{error}");
+    assert_eq!(output.status.code(), Some(1));
+    let output = bench(dir.path(), &["level.js", "--baseline", "other"]);
+    assert!(complaint(&output).contains("cannot read other.bench.json: save one with --save-baseline"));
+}
+
+fn bench(dir: &Path, arguments: &[&str]) -> Output {
+    run(airlock(dir).current_dir(dir).args(["functions", "bench"]).args(arguments), "")
 }
 
 fn call(dir: &Path, arguments: &[&str], input: &str) -> Output {

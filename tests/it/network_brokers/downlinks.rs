@@ -64,17 +64,38 @@ async fn a_downlink_answers_the_next_uplink() {
     });
     assert_eq!(sent, expected);
 
-    // The device did not hear it, and repeats its uplink: it gets the same again.
-    send(&owner, &broker, Kind::Confirmed, 3, (20, true)).await;
-    assert_eq!(payload(&broker).await, "60F17DBE49301400052FED0684CB8EB2498E");
-    // It heard it.
     send(&owner, &broker, Kind::Unconfirmed, 4, (21, false)).await;
     assert_eq!(payload(&broker).await, "60F17DBE4900150005B773F9722AF047C420DA");
-    // Nothing more waits, and the network has nothing to say; then it has.
-    send(&owner, &broker, Kind::Unconfirmed, 5, (22, false)).await;
-    send(&owner, &broker, Kind::Confirmed, 6, (22, true)).await;
+    // The device did not hear it, and repeats its uplink: it gets the same again, with another counter.
+    send(&owner, &broker, Kind::Unconfirmed, 4, (22, false)).await;
+    let repeated = payload(&broker).await;
+    assert_eq!((&repeated[..18], repeated.len()), ("60F17DBE4900160005", 38));
+    // It heard it. Nothing more waits, and the network has nothing to say; then it has.
+    send(&owner, &broker, Kind::Unconfirmed, 5, (23, false)).await;
+    send(&owner, &broker, Kind::Confirmed, 6, (23, true)).await;
     let acknowledgement = payload(&broker).await;
-    assert_eq!((&acknowledgement[..16], acknowledgement.len()), ("60F17DBE49201600", 24));
+    assert_eq!((&acknowledgement[..16], acknowledgement.len()), ("60F17DBE49201700", 24));
+    assert!(broker.has_no_downlink().await);
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_counter_serves_for_one_downlink_only() {
+    let (network, owner, broker) = linked("counting").await;
+    let mut listener = owner.listen(&network).await;
+    enqueue(&owner, &mut listener, json!({"port": 5, "payload_raw": "Zmlyc3Q="})).await;
+    enqueue(&owner, &mut listener, json!({"port": 5, "payload_raw": "c2Vjb25k", "schedule": "last"})).await;
+    // After an outage, uplinks come all at once. The network server has prepared the responses to all of them before it
+    // knows of a downlink, so they have one counter. It replaces the counter, but cannot encrypt the payload again.
+    send(&owner, &broker, Kind::Unconfirmed, 3, (20, false)).await;
+    send(&owner, &broker, Kind::Unconfirmed, 4, (20, false)).await;
+    send(&owner, &broker, Kind::Confirmed, 5, (20, true)).await;
+    assert_eq!(&payload(&broker).await[..18], "60F17DBE4910140005");
+    // Nothing is encrypted in an acknowledgement.
+    let acknowledgement = payload(&broker).await;
+    assert_eq!((&acknowledgement[..16], acknowledgement.len()), ("60F17DBE49201400", 24));
+    send(&owner, &broker, Kind::Unconfirmed, 6, (22, false)).await;
+    assert_eq!(&payload(&broker).await[..18], "60F17DBE4900160005");
     assert!(broker.has_no_downlink().await);
     network.stack.stop().await;
 }

@@ -1,6 +1,12 @@
 //! A network broker of The Things Network v2, as handlers see it: it streams uplinks and takes downlinks.
 
-use std::{pin::Pin, sync::Arc};
+use std::{
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+};
 
 use api::{
     broker::{
@@ -66,6 +72,8 @@ struct Shared {
     told: mpsc::Sender<Told>,
     /// Why devices are not set; empty if they are.
     refusal: Arc<Mutex<String>>,
+    /// How many of the next calls about devices and applications are beyond the rate limit.
+    beyond_limit: Arc<AtomicU32>,
 }
 
 impl FakeBroker {
@@ -75,7 +83,8 @@ impl FakeBroker {
         let (downlinks_in, downlinks) = mpsc::channel(100);
         let (told_in, told) = mpsc::channel(100);
         let handler = Arc::new(network.announcement().await);
-        let shared = Shared { handler, subscriptions, downlinks: downlinks_in, told: told_in, refusal: Arc::default() };
+        let (refusal, beyond_limit) = Default::default();
+        let shared = Shared { handler, subscriptions, downlinks: downlinks_in, told: told_in, refusal, beyond_limit };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let serving = std::sync::Mutex::new(serve(shared.clone(), listener));
@@ -94,10 +103,11 @@ impl FakeBroker {
         Self { identity, shared, address, subscribed, uplinks, downlinks, told, serving }
     }
 
-    /// Waits until the handler has subscribed.
+    /// Waits until the handler has subscribed, between whose attempts there are pauses.
     pub(crate) async fn wait_for_handler(&self) {
         let uplinks = async { self.subscribed.lock().await.recv().await.unwrap() };
-        *self.uplinks.lock().await = Some(tokio::time::timeout(MESSAGE_TIMEOUT, uplinks).await.expect("it subscribes"));
+        *self.uplinks.lock().await =
+            Some(tokio::time::timeout(3 * MESSAGE_TIMEOUT, uplinks).await.expect("it subscribes"));
     }
 
     pub(crate) async fn send(&self, uplink: DeduplicatedUplinkMessage) {
@@ -120,6 +130,11 @@ impl FakeBroker {
     /// Refuses devices from now on, for this reason.
     pub(crate) async fn refuse_devices(&self, reason: &str) {
         *self.shared.refusal.lock().await = reason.to_owned();
+    }
+
+    /// Refuses the next calls about devices, this many of them, as v2 does beyond five per second.
+    pub(crate) fn limit_calls(&self, refused: u32) {
+        self.shared.beyond_limit.store(refused, Ordering::SeqCst);
     }
 
     /// Whether no downlink has arrived.
@@ -210,6 +225,10 @@ impl Shared {
         let token = request.metadata().get("token").and_then(|token| token.to_str().ok()).unwrap_or_default();
         if SelfSigned::of(&Secret::new(token)).is_some() || token.split('.').count() != 3 {
             return Err(Status::permission_denied("no token of the account service"));
+        }
+        let counted = |left: u32| left.checked_sub(1);
+        if self.beyond_limit.fetch_update(Ordering::SeqCst, Ordering::SeqCst, counted).is_ok() {
+            return Err(Status::resource_exhausted("Rate limit for client \"somebody\" reached"));
         }
         let refusal = self.refusal.lock().await.clone();
         if !refusal.is_empty() {

@@ -80,6 +80,37 @@ async fn a_device_that_the_network_server_refuses_is_not_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_devices_of_a_deleted_application_are_deleted_there_first() {
+    let (network, owner, broker) = linked("leaver").await;
+    broker.told().await;
+    broker.refuse_devices("not now").await;
+    assert_eq!(owner.handler.delete_application(&owner.app_id).await.unwrap_err().kind(), Kind::Denied);
+    owner.handler.get_device(&owner.app_id, &"dev-1".parse().unwrap()).await.unwrap();
+    broker.refuse_devices("").await;
+    owner.handler.delete_application(&owner.app_id).await.unwrap();
+    assert_eq!(broker.told().await, Told::Deleted(hex::decode(DEV_EUI).unwrap()));
+    let missing = owner.handler.get_application(&owner.app_id).await.unwrap_err();
+    assert_eq!(missing.kind(), Kind::NotFound);
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_beyond_the_rate_limit_of_a_network_broker_is_repeated() {
+    let (network, owner, broker) = linked("hasty").await;
+    broker.told().await;
+    broker.limit_calls(2);
+    let mut joining = device(&owner.app_id, "dev-2");
+    joining.lorawan_device.as_mut().unwrap().dev_eui = "0004A30B001C0532".parse().unwrap();
+    owner.handler.set_device(joining.into()).await.unwrap();
+    let Told::Set(told) = broker.told().await else { panic!("a device is set") };
+    assert_eq!(told.dev_id, "dev-2");
+    broker.limit_calls(u32::MAX);
+    let error = owner.handler.delete_device(&owner.app_id, &"dev-1".parse().unwrap()).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Exhausted, "{error}");
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_device_that_registers_on_join_is_registered_there_too() {
     let (network, owner, broker) = linked("planter").await;
     set(&owner, "sensor", "", APP_KEY).await;

@@ -71,7 +71,8 @@ async fn messages_come_in_and_downlinks_leave_through_the_webhook() {
         assert_eq!(post(&server, key, &uplink, None).await, 401);
     }
     let path = "/api/v3/as/applications/sensors/webhooks/hook-1/devices/kitchen/down/push";
-    assert_eq!(post(&server, THINGS_STACK_KEY, &uplink, Some(format!("{}{path}", api.url()))).await, 200);
+    let hook = Some(format!("{}{path}", api.url()));
+    assert_eq!(post(&server, THINGS_STACK_KEY, &uplink, hook.clone()).await, 200);
     assert_eq!(server.next().await, ("kitchen/events/create".to_owned(), Value::Null));
     let (topic, up) = server.next().await;
     assert_eq!((topic.as_str(), &up["payload_fields"]["n"]), ("kitchen/up", &json!(1)));
@@ -88,10 +89,32 @@ async fn messages_come_in_and_downlinks_leave_through_the_webhook() {
     assert_eq!(next_downlink_event(&mut server).await.0, "sent");
 
     // The webhook was deleted: the API takes downlinks without it.
-    api.refuse_downlinks([404]);
+    api.refuse_downlinks([404, 404]);
     send_down(&mut server, "kitchen", json!({"port": 8, "payload_raw": "AQI="})).await;
     assert_eq!(next_downlink_event(&mut server).await.0, "scheduled");
     assert_eq!(next_downlink(&api).await.0, "devices/kitchen/down/replace");
+
+    // The device was deleted, and the key is for the webhook only: the downlink does not wait for another key.
+    assert_eq!(post(&server, THINGS_STACK_KEY, &things_stack_uplink("kitchen", 8, "AQ=="), hook).await, 200);
+    assert_eq!(server.next().await.0, "kitchen/up");
+    api.refuse_downlinks([404, 404, 403]);
+    send_down(&mut server, "kitchen", json!({"port": 9, "payload_raw": "AQI="})).await;
+    assert_eq!(next_downlink_event(&mut server).await.0, "scheduled");
+    assert_eq!(next_downlink_event(&mut server).await.0, "errors");
+    server.process.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_downlink_for_a_deleted_device_ends_although_the_key_may_not_list_devices() {
+    let (dir, api) = (tempfile::tempdir().unwrap(), start_api(THINGS_STACK_KEY).await);
+    let mut server = start(dir.path(), &entry(&api.url(), THINGS_STACK_KEY, "meadow-app", "")).await;
+    assert_eq!(post(&server, THINGS_STACK_KEY, &things_stack_uplink("kitchen", 7, "AQ=="), None).await, 200);
+    while server.next().await.0 != "kitchen/up" {}
+    api.refuse_device_lists();
+    api.refuse_downlinks([404]);
+    send_down(&mut server, "kitchen", json!({"port": 7, "payload_raw": "AQI="})).await;
+    assert_eq!(next_downlink_event(&mut server).await.0, "scheduled");
+    assert_eq!(next_downlink_event(&mut server).await.0, "errors");
     server.process.stop();
 }
 

@@ -13,7 +13,7 @@ use crate::harness::{Network, PASSWORD, airlock, printed, run};
 
 /// Rotates the signing key of the server with this data directory, which makes every token invalid.
 fn rotate_at_once(dir: &Path) {
-    printed(&run(airlock(dir).args(["account", "keys", "rotate", "--at-once"]), ""));
+    printed(&run(airlock(dir).args(["account", "keys", "rotate", "--at-once", "--yes"]), ""));
 }
 
 /// Logs a user in again, whose tokens have become invalid.

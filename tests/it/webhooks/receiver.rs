@@ -31,6 +31,8 @@ pub(crate) struct Received {
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
     pub(crate) text: String,
+    /// Whether the sender is told that it was received.
+    pub(crate) is_taken: bool,
 }
 
 /// How a request is answered.
@@ -112,7 +114,8 @@ impl Receiver {
 async fn receive(State(shared): State<Shared>, method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
     let answer = shared.answers.lock().unwrap().pop_front().unwrap_or(Answer::Status(200));
     let text = String::from_utf8(body.to_vec()).unwrap();
-    shared.sender.send(Received { method, path: uri.to_string(), headers, text }).unwrap();
+    let is_taken = matches!(answer, Answer::Status(200));
+    shared.sender.send(Received { method, path: uri.to_string(), headers, text, is_taken }).unwrap();
     match answer {
         Answer::Status(status) => (StatusCode::from_u16(status).unwrap(), "as the test says").into_response(),
         Answer::Redirect => (StatusCode::TEMPORARY_REDIRECT, [(LOCATION, "/elsewhere")]).into_response(),

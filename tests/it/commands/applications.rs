@@ -1,0 +1,65 @@
+//! `airlock applications …`: access keys, EUIs, descriptions, and what was deleted.
+
+use serde_json::Value;
+
+use super::CommandLine;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn access_keys_are_created_listed_and_deleted() {
+    let line = CommandLine::start().await;
+    let said = line.typed(&["applications", "keys", "add", "dashboard", "messages:up:r", "devices"]);
+    assert!(said.contains("Added access key dashboard of application my-app"), "{said}");
+    let key = said.lines().last().unwrap();
+    assert_eq!(key, line.typed(&["applications", "key", "--name", "dashboard"]).trim_end());
+    let json_of = |arguments: &[&str]| serde_json::from_str::<Value>(&line.typed(arguments)).unwrap();
+    let made = json_of(&["applications", "keys", "create", "control", "messages:down:w", "-o", "json"]);
+    assert_eq!(made["rights"], serde_json::json!(["messages:down:w"]));
+    let listed = json_of(&["applications", "keys", "list", "--app-id", "my-app", "-o", "json"]);
+    let found = |name: &str| listed.as_array().unwrap().iter().find(|key| key["name"] == name).unwrap()["key"].clone();
+    assert_eq!((found("dashboard"), found("control")), (key.into(), made["key"].clone()));
+
+    let (code, error) = line.refused(&["applications", "keys", "add", "dashboard", "everything"], "");
+    assert!(code == 2 && error.contains("messages:up:r"), "{error}");
+    assert_eq!(line.refused(&["applications", "keys", "add", "no-rights"], "").0, 2);
+    let delete = ["applications", "keys", "delete", "dashboard"];
+    assert!(line.refused(&delete, "no\n").1.contains("use --yes"));
+    line.typed(&[&delete[..], &["--yes"]].concat());
+    assert!(!line.typed(&["applications", "keys", "list"]).contains("dashboard"));
+    assert_eq!(line.refused(&[&delete[..], &["--yes"]].concat(), "").0, 3);
+    line.network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn euis_are_added_and_removed() {
+    let line = CommandLine::start().await;
+    let made: Value = serde_json::from_str(&line.typed(&["applications", "euis", "add", "-o", "json"])).unwrap();
+    let made = made["eui"].as_str().unwrap();
+    line.typed(&["applications", "euis", "add", "0102030405060708"]);
+    let listed = line.typed(&["applications", "euis", "list", "--quiet"]);
+    assert!(listed.contains(made) && listed.contains("0102030405060708") && listed.lines().count() == 3, "{listed}");
+    line.typed(&["applications", "select", "my-app", "0102030405060708"]);
+    let delete = ["applications", "euis", "delete", "0102030405060708"];
+    assert!(line.refused(&delete, "").1.contains("use --yes"));
+    line.typed(&[&delete[..], &["--yes"]].concat());
+    assert_eq!(line.typed(&["applications", "euis", "list", "--quiet"]).lines().count(), 2);
+    // It is not selected any more, so that devices get another one.
+    line.typed(&["devices", "register", "dev-1"]);
+    line.network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_application_is_renamed_deleted_and_restored() {
+    let line = CommandLine::start().await;
+    line.typed(&["applications", "set", "--description", "A better name"]);
+    assert!(line.typed(&["applications", "info"]).contains("Name: A better name"));
+    assert_eq!(line.refused(&["applications", "set", "my-app"], "").0, 2);
+    let deleted = || line.typed(&["applications", "list", "--deleted"]);
+    assert!(deleted().contains("no deleted applications"));
+    line.typed(&["applications", "delete", "--yes"]);
+    assert!(deleted().contains("A better name") && !line.typed(&["applications", "list"]).contains("my-app"));
+    let said = line.typed(&["applications", "restore", "my-app"]);
+    assert!(said.contains("Restored application my-app"), "{said}");
+    assert!(line.typed(&["applications", "info", "my-app"]).contains("default key"));
+    assert!(deleted().contains("no deleted applications"));
+    line.network.stack.stop().await;
+}
