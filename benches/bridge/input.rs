@@ -1,10 +1,10 @@
 //! The uplinks: forty codecs, many devices, every message of a codec in turn.
 
-use airlock::codec_check::{Codec, Expected};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use runtime::Dialect;
 use serde_json::{Value, json};
 use testing::{CHIRPSTACK_APPLICATION, CHIRPSTACK_TENANT, chirpstack_uplink};
+use workbench::{Codec, Expected};
 
 use crate::records;
 

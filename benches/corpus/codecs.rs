@@ -1,6 +1,5 @@
 //! The codecs to measure, with a few messages each.
 
-use airlock::codec_check;
 use runtime::{Call, Dialect, Slot, Sources};
 
 use crate::records;
@@ -44,9 +43,9 @@ pub(crate) fn read() -> Vec<Codec> {
     records::read().into_iter().filter_map(with_messages).collect()
 }
 
-fn with_messages(codec: codec_check::Codec) -> Option<Codec> {
+fn with_messages(codec: workbench::Codec) -> Option<Codec> {
     let messages: Vec<Call> = records::uplinks(&codec).take(MESSAGES_MAX).collect();
-    let codec_check::Codec { id, script, dialect, unknown_members, .. } = codec;
+    let workbench::Codec { id, script, dialect, unknown_members, .. } = codec;
     let codec =
         Codec { id, script, dialect: dialect?, reads_globals: unknown_members.contains(READS_GLOBALS), messages };
     (!codec.messages.is_empty()).then_some(codec)

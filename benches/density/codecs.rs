@@ -24,7 +24,7 @@ impl Codec {
 
 /// The codecs that decode an uplink.
 pub(crate) fn read() -> Vec<Codec> {
-    let with_message = |codec: airlock::codec_check::Codec| {
+    let with_message = |codec: workbench::Codec| {
         let call = records::uplinks(&codec).next()?;
         Some(Codec { script: codec.script, call })
     };

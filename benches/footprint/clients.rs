@@ -18,7 +18,7 @@ use tokio_rustls::TlsConnector;
 use crate::{
     SETTINGS,
     process::Usage,
-    server_process::{Application, ServerProcess},
+    server_process::{Application, DEVICE, ServerProcess},
 };
 
 /// How many clients connect at the same time.
@@ -82,7 +82,7 @@ async fn connect(
     figures.add("processor time while they are idle", format!("{:.1}%", share * 100.0), "");
 
     let mut sender = TcpStream::connect(server.handler).await.unwrap();
-    sender.write_all(&application.uplink).await.unwrap();
+    sender.write_all(&application.uplink(DEVICE)).await.unwrap();
     for client in &mut clients {
         assert_eq!(packet(client).await >> 4, 3, "every client receives the uplink");
     }

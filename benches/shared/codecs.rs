@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::{env, fs};
 
-use airlock::codec_check::{self, Codec, Example, Expected, Input};
 use runtime::{Call, EntryPoint, Function};
+use workbench::{Codec, Example, Expected, Input};
 
 /// Names the directory of records.
 const DIR: &str = "AIRLOCK_CORPUS";
@@ -18,7 +18,7 @@ pub(crate) fn read() -> Vec<Codec> {
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "jsonl"));
     files.sort();
-    codec_check::read(&files, None).unwrap()
+    workbench::read(&files, None).unwrap()
 }
 
 /// The uplinks of `codec` that return a value and do not depend on the time.

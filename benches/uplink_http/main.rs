@@ -3,14 +3,16 @@
 //! Starts `airlock serve` as a process of its own and talks to it over REST and MQTT on loopback, so that two versions
 //! can be compared: `AIRLOCK_BINARY` names another binary than the one built with this bench. Simulated uplinks pass
 //! the demo's three functions, over 16 connections, first without and then with an MQTT subscriber at QoS 1. CPU time
-//! is the server's, user and system, from /proc. Each row takes `UPLINK_SECONDS`, 10 by default.
+//! is the server's, user and system, from /proc. Each row takes `UPLINK_SECONDS`, 10 by default. At last, how long uplinks
+//! take to the subscriber at half of the rate that was reached.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
+mod delivery;
 mod server_process;
 
-use rumqttc::{AsyncClient, Event, MqttOptions, Packet, QoS};
-use server_process::ServerProcess;
+use rumqttc::{AsyncClient, Event, EventLoop, MqttOptions, Packet, QoS};
+use server_process::{DEVICE, ServerProcess};
 use std::{
     sync::{
         Arc,
@@ -32,11 +34,12 @@ async fn main() {
     let seconds = std::env::var_os("UPLINK_SECONDS").map_or(10.0, |text| text.to_str().unwrap().parse().unwrap());
     let server = ServerProcess::start("").await;
     let application = server.create_application("bench-app", ServerProcess::demo_functions()).await;
-    let load = Load::new(server.handler, &application.uplink, CONNECTIONS);
+    let load = Load::new(server.handler, &application.uplink(DEVICE), CONNECTIONS);
     load.clone().run_for(Duration::from_secs_f64(seconds / 5.0)).await.all(200);
 
     println!("{}, {CONNECTIONS} connections, {seconds} s per row\n", server.binary);
     println!("| subscriber | CPU per uplink | uplinks/s | p50 | p99 | delivered |\n|---|--:|--:|--:|--:|--:|");
+    let mut rate = 0.0;
     for is_subscribed in [false, true] {
         let delivered = Arc::new(AtomicUsize::new(0));
         let subscriber = if is_subscribed { Some(subscribe(&server, &application, &delivered).await) } else { None };
@@ -58,7 +61,9 @@ async fn main() {
             delivered.load(Ordering::Relaxed),
         );
         subscriber.inspect(tokio::task::JoinHandle::abort);
+        rate = taken.per_second();
     }
+    delivery::run(&server, &application, rate / 2.0, Duration::from_secs_f64(seconds)).await;
 }
 
 /// Waits until the count stays the same for a while.
@@ -78,11 +83,7 @@ async fn subscribe(
     application: &server_process::Application,
     delivered: &Arc<AtomicUsize>,
 ) -> tokio::task::JoinHandle<()> {
-    let mut options = MqttOptions::new("", server.mqtt.ip().to_string(), server.mqtt.port());
-    options.set_credentials(&application.id, &application.key);
-    let (client, mut events) = AsyncClient::new(options, 10);
-    client.subscribe("+/devices/+/up", QoS::AtLeastOnce).await.unwrap();
-    while !matches!(events.poll().await.unwrap(), Event::Incoming(Packet::SubAck(_))) {}
+    let (client, mut events) = connect(server, application).await;
     let delivered = Arc::clone(delivered);
     tokio::spawn(async move {
         // Without the client, the event loop would end.
@@ -93,4 +94,13 @@ async fn subscribe(
             }
         }
     })
+}
+
+async fn connect(server: &ServerProcess, application: &server_process::Application) -> (AsyncClient, EventLoop) {
+    let mut options = MqttOptions::new("", server.mqtt.ip().to_string(), server.mqtt.port());
+    options.set_credentials(&application.id, &application.key);
+    let (client, mut events) = AsyncClient::new(options, 10);
+    client.subscribe("+/devices/+/up", QoS::AtLeastOnce).await.unwrap();
+    while !matches!(events.poll().await.unwrap(), Event::Incoming(Packet::SubAck(_))) {}
+    (client, events)
 }

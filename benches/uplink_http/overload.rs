@@ -16,7 +16,7 @@ use std::{
 };
 
 use serde_json::json;
-use server_process::ServerProcess;
+use server_process::{DEVICE, ServerProcess};
 use testing::load::{Load, Taken};
 
 /// Connections of the neighbour, each of which sends its next request when it has a response.
@@ -41,9 +41,9 @@ async fn main() {
     let seconds = std::env::var_os("OVERLOAD_SECONDS").map_or(5.0, |text| text.to_str().unwrap().parse().unwrap());
     let server = ServerProcess::start("").await;
     let endless = json!({ "payload_format": "custom", "decoder": "function Decoder() { while (true) {} }" });
-    let neighbour = server.create_application("neighbour", ServerProcess::demo_functions()).await.uplink;
-    let flood = server.create_application("flood", ServerProcess::demo_functions()).await.uplink;
-    let endless = server.create_application("endless", endless).await.uplink;
+    let neighbour = server.create_application("neighbour", ServerProcess::demo_functions()).await.uplink(DEVICE);
+    let flood = server.create_application("flood", ServerProcess::demo_functions()).await.uplink(DEVICE);
+    let endless = server.create_application("endless", endless).await.uplink(DEVICE);
     let bench = Bench { server, time: Duration::from_secs_f64(seconds) };
     let load = |request: &[u8], connections| Load::new(bench.server.handler, request, connections);
     let (neighbour, paced) = (load(&neighbour, NEIGHBOUR), load(&neighbour, 1).at(20));

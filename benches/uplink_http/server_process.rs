@@ -18,6 +18,9 @@ use types::{AppId, Credential, Scope, Secret, Username};
 /// Clock ticks per second in /proc, the same on every Linux that Rust supports.
 const TICKS_PER_SECOND: f64 = 100.0;
 
+/// The first device of each application.
+pub(crate) const DEVICE: &str = "dev";
+
 pub(crate) struct ServerProcess {
     pub(crate) binary: String,
     pub(crate) handler: SocketAddr,
@@ -31,8 +34,21 @@ pub(crate) struct Application {
     pub(crate) id: String,
     pub(crate) key: String,
     pub(crate) token: Secret,
-    /// The HTTP request that simulates an uplink.
-    pub(crate) uplink: Vec<u8>,
+}
+
+impl Application {
+    /// The HTTP request that simulates an uplink of a device.
+    pub(crate) fn uplink(&self, dev_id: &str) -> Vec<u8> {
+        let body = json!({ "port": 1, "payload": "AZqooA==" }).to_string();
+        let request = format!(
+            "POST /applications/{}/devices/{dev_id}/simulate HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {}\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            self.id,
+            self.token.expose(),
+            body.len(),
+        );
+        request.into_bytes()
+    }
 }
 
 impl ServerProcess {
@@ -72,7 +88,7 @@ impl ServerProcess {
         this
     }
 
-    /// Registers a user, the user's application with these functions, and a device.
+    /// Registers a user, the user's application with these functions, and the device [`DEVICE`].
     pub(crate) async fn create_application(&self, id: &str, functions: Value) -> Application {
         let (user, id): (Username, AppId) = (id.parse().unwrap(), id.parse().unwrap());
         let account = AccountClient::new(&format!("http://{}", self.account)).unwrap();
@@ -92,17 +108,15 @@ impl ServerProcess {
         let path = format!("/applications/{id}");
         self.send("POST", "/applications", &token, json!({ "app_id": id })).await;
         self.send("PUT", &path, &token, functions).await;
-        let lorawan = json!({ "app_id": id, "dev_id": "dev" });
-        self.send("PUT", &format!("{path}/devices/dev"), &token, json!({ "lorawan_device": lorawan })).await;
+        let application = Application { id: id.to_string(), key, token };
+        self.add_device(&application, DEVICE).await;
+        application
+    }
 
-        let body = json!({ "port": 1, "payload": "AZqooA==" }).to_string();
-        let uplink = format!(
-            "POST {path}/devices/dev/simulate HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {}\r\n\
-             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-            token.expose(),
-            body.len(),
-        );
-        Application { id: id.to_string(), key, token, uplink: uplink.into_bytes() }
+    pub(crate) async fn add_device(&self, application: &Application, dev_id: &str) {
+        let lorawan = json!({ "app_id": application.id, "dev_id": dev_id });
+        let path = format!("/applications/{}/devices/{dev_id}", application.id);
+        self.send("PUT", &path, &application.token, json!({ "lorawan_device": lorawan })).await;
     }
 
     /// Sends JSON to the handler, which must accept it.
