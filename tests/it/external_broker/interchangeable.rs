@@ -8,7 +8,7 @@ use std::{
     process::{Child, Command, Stdio},
     sync::{
         Arc, RwLock,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU16, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -33,8 +33,10 @@ const UPLINKS: u16 = 80;
 /// How many waits in the queue of a device; it has room for a few that come twice.
 const DOWNLINKS: u16 = 24;
 const KILLS: usize = 6;
-/// How many uplinks are accepted while a node of the broker is away.
-const NODE_AWAY: usize = 6;
+/// How many uplinks of each device may be sent while a node of the broker is away.
+const NODE_AWAY: u16 = 6;
+/// How long everything may take.
+const TEST_TIMEOUT: Duration = Duration::from_secs(300);
 /// An uplink that takes longer is not accepted.
 const PATIENCE: Duration = Duration::from_secs(10);
 const DECODER: &str = "function Decoder(bytes) { return { n: bytes[0] * 256 + bytes[1] }; }";
@@ -104,15 +106,50 @@ impl Handler {
 /// Where the handlers are now.
 type Addresses = Arc<RwLock<Vec<String>>>;
 
+/// How far the uplinks are. They wait for the kills, so that each kill meets some of them however fast they are.
+#[derive(Default)]
+struct Progress {
+    /// How many have been accepted, of all devices.
+    accepted: AtomicUsize,
+    /// How many each device may send.
+    allowed: AtomicU16,
+}
+
+impl Progress {
+    fn accepted(&self) -> usize {
+        self.accepted.load(Ordering::Relaxed)
+    }
+
+    /// Waits until so many uplinks have been accepted.
+    async fn reach(&self, count: usize) {
+        while self.accepted() < count {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// Lets each device send this many.
+    fn allow(&self, count: u16) {
+        self.allowed.store(count, Ordering::Relaxed);
+    }
+
+    /// Waits until a device may send the uplink with this number.
+    async fn until_allowed(&self, number: u16) {
+        while self.allowed.load(Ordering::Relaxed) <= number {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
 fn dev_id(device: usize) -> DevId {
     format!("dev-{device}").parse().unwrap()
 }
 
 /// Sends the uplinks of a device one after the other, each to the next handler until one accepts it.
-async fn send_uplinks(owner: &Owner, device: usize, addresses: &Addresses, accepted: &AtomicUsize) {
+async fn send_uplinks(owner: &Owner, device: usize, addresses: &Addresses, progress: &Progress) {
     let client = reqwest::Client::builder().timeout(PATIENCE).build().unwrap();
     let mut handler = device;
     for number in 0..UPLINKS {
+        progress.until_allowed(number).await;
         let body = json!({"payload": STANDARD.encode(number.to_be_bytes()), "port": 1});
         loop {
             handler = (handler + 1) % HANDLERS;
@@ -123,33 +160,26 @@ async fn send_uplinks(owner: &Owner, device: usize, addresses: &Addresses, accep
                 break;
             }
         }
-        accepted.fetch_add(1, Ordering::Relaxed);
+        progress.accepted.fetch_add(1, Ordering::Relaxed);
     }
 }
 
 /// Publishes as many downlinks for each device as uplinks are sent meanwhile.
-async fn send_downlinks(owner: &Owner, broker: &str, accepted: &AtomicUsize) {
+async fn send_downlinks(owner: &Owner, broker: &str, progress: &Progress) {
     for number in 0..DOWNLINKS {
-        while accepted.load(Ordering::Relaxed) * usize::from(DOWNLINKS)
-            < usize::from(number) * DEVICES * usize::from(UPLINKS)
-        {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        progress.reach(DEVICES * usize::from(UPLINKS) * usize::from(number) / usize::from(DOWNLINKS)).await;
         for device in 0..DEVICES {
             let body = json!({"payload_raw": STANDARD.encode(number.to_be_bytes()), "schedule": "last"});
             let topic = format!("{}/devices/{}/down", owner.app_id, dev_id(device));
             let message = ["-q", "1", "-t", &topic, "-m", &body.to_string()];
-            let mut publish = client("mosquitto_pub", broker, &message);
-            // It ends when the broker has the message.
-            assert!(block_in_place(|| publish.status()).unwrap().success());
+            // It succeeds when the broker has the message. Without its other node, the broker first takes half a minute.
+            loop {
+                let mut publish = tokio::process::Command::from(client("mosquitto_pub", broker, &message));
+                if publish.status().await.unwrap().success() {
+                    break;
+                }
+            }
         }
-    }
-}
-
-/// Waits until so many uplinks have been accepted.
-async fn reach(accepted: &AtomicUsize, count: usize) {
-    while accepted.load(Ordering::Relaxed) < count {
-        tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
 
@@ -159,22 +189,27 @@ async fn kill_handlers(
     services: Arc<Services>,
     mut handlers: Vec<Handler>,
     addresses: Addresses,
-    accepted: Arc<AtomicUsize>,
+    progress: Arc<Progress>,
     mut node: Option<RabbitMq>,
 ) -> (Vec<Handler>, Option<RabbitMq>) {
-    for kill in 0..KILLS {
-        reach(&accepted, DEVICES * usize::from(UPLINKS) * (kill + 1) / (KILLS + 2)).await;
+    let each = UPLINKS / u16::try_from(KILLS + 2).unwrap();
+    for (kill, sent) in (0..KILLS).zip((each..).step_by(each.into())) {
+        // The uplinks go on during the kill.
+        progress.allow(sent + each);
+        progress.reach(DEVICES * usize::from(sent)).await;
         if kill == KILLS / 2
             && let Some(node) = &mut node
         {
             node.kill();
-            reach(&accepted, accepted.load(Ordering::Relaxed) + NODE_AWAY).await;
+            progress.allow(sent + each + NODE_AWAY);
+            progress.reach(progress.accepted() + usize::from(NODE_AWAY)).await;
             block_in_place(|| node.start_again());
         }
         let place = kill % HANDLERS;
         handlers[place].kill(&services).await;
         addresses.write().unwrap()[place] = handlers[place].process.http("handler").to_owned();
     }
+    progress.allow(UPLINKS);
     (handlers, node)
 }
 
@@ -212,8 +247,7 @@ impl Listener {
     }
 
     async fn next(&mut self) -> (String, Value) {
-        let next = tokio::time::timeout(MESSAGE_TIMEOUT, self.messages.recv()).await;
-        next.expect("an uplink comes").expect("the subscriber runs")
+        self.messages.recv().await.expect("the subscriber runs")
     }
 }
 
@@ -264,7 +298,7 @@ async fn queued_twice(owner: &Owner) -> usize {
 async fn whichever_handler_accepts_a_message_every_subscriber_hears_it() {
     let Some(mosquitto) = Mosquitto::start() else { return };
     let Some(services) = Services::start(vec![mosquitto.url()]) else { return };
-    every_subscriber_hears(services, None).await;
+    soon(every_subscriber_hears(services, None)).await;
 }
 
 /// RabbitMQ has no shared subscriptions, so the handlers take turns with one session.
@@ -272,7 +306,11 @@ async fn whichever_handler_accepts_a_message_every_subscriber_hears_it() {
 async fn handlers_at_two_nodes_of_rabbitmq_are_interchangeable() {
     let Some([first, second]) = RabbitMq::start_mqtt_pair() else { return };
     let Some(services) = Services::start(vec![first.mqtt_url(), second.mqtt_url()]) else { return };
-    every_subscriber_hears(services, Some(first)).await;
+    soon(every_subscriber_hears(services, Some(first))).await;
+}
+
+async fn soon(test: impl Future<Output = ()>) {
+    tokio::time::timeout(TEST_TIMEOUT, test).await.expect("it comes to an end");
 }
 
 async fn every_subscriber_hears(services: Services, node: Option<RabbitMq>) {
@@ -287,12 +325,12 @@ async fn every_subscriber_hears(services: Services, node: Option<RabbitMq>) {
     let mut listener = Listener::start(&broker, &owner);
     let handlers = join_all((0..HANDLERS).map(|number| Handler::start(&services, number))).await;
     let addresses: Vec<_> = handlers.iter().map(|handler| handler.process.http("handler").to_owned()).collect();
-    let (addresses, accepted) = (Arc::new(RwLock::new(addresses)), Arc::new(AtomicUsize::new(0)));
-    let sending = join_all((0..DEVICES).map(|device| send_uplinks(&owner, device, &addresses, &accepted)));
+    let (addresses, progress) = (Arc::new(RwLock::new(addresses)), Arc::new(Progress::default()));
+    let sending = join_all((0..DEVICES).map(|device| send_uplinks(&owner, device, &addresses, &progress)));
     // In a task of its own, because it waits for processes without giving way.
-    let killing = tokio::spawn(kill_handlers(services.clone(), handlers, addresses.clone(), accepted.clone(), node));
+    let killing = tokio::spawn(kill_handlers(services.clone(), handlers, addresses.clone(), progress.clone(), node));
     let ((heard, repeated), _, (), handlers) =
-        tokio::join!(hear(&mut listener), sending, send_downlinks(&owner, &broker, &accepted), killing);
+        tokio::join!(hear(&mut listener), sending, send_downlinks(&owner, &broker, &progress), killing);
     let _running = handlers.unwrap();
     for (topic, numbers) in heard {
         assert_eq!(numbers, (0..UPLINKS).collect::<Vec<_>>(), "order of {topic}");
