@@ -4,6 +4,7 @@ use std::{
     collections::HashSet,
     fs,
     io::{BufRead, BufReader},
+    os::unix::process::CommandExt,
     path::Path,
     process::{Child, Command, Stdio},
 };
@@ -175,7 +176,8 @@ impl Driver {
     /// None if it did not start, and none within if it is not installed.
     fn try_start() -> Option<Option<Self>> {
         let mut command = Command::new("chromedriver");
-        let child = command.arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        // Its browsers are in its process group.
+        let child = command.arg("--port=0").process_group(0).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
         let Ok(mut child) = child else {
             testing::skip("chromedriver is missing", "install chromium and chromium-driver to test in a browser");
             return Some(None);
@@ -192,9 +194,9 @@ impl Driver {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // The driver ends its browsers on request, but not when it is killed.
-        let id = self.driver.child.id().to_string();
-        _ = Command::new("kill").args(["-TERM", &id]).status();
+        // The driver does not end its browsers when it is ended.
+        let group = format!("-{}", self.driver.child.id());
+        _ = Command::new("kill").args(["-TERM", "--", &group]).status();
         _ = self.driver.child.wait();
     }
 }
