@@ -30,6 +30,9 @@ use crate::{
 };
 use testing::MqttClient;
 
+/// Where no other process gets a port, so that this one is still free after a restart.
+const HOST: &str = "127.66.0.1";
+
 /// `airlock serve account` in a process of its own, always on the same port.
 pub(super) struct AccountProcess {
     child: Child,
@@ -42,13 +45,13 @@ pub(super) struct AccountProcess {
 impl AccountProcess {
     pub(super) fn start() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = TcpListener::bind((HOST, 0)).unwrap().local_addr().unwrap().port();
         let (child, output) = serve(dir.path(), port);
         Self { child, port, dir, output }
     }
 
     pub(super) fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        format!("http://{HOST}:{}", self.port)
     }
 
     pub(super) fn dir(&self) -> &Path {
@@ -97,7 +100,7 @@ impl Drop for AccountProcess {
 
 fn serve(dir: &Path, port: u16) -> (Child, Lines<BufReader<ChildStdout>>) {
     let mut command = airlock(dir);
-    command.env("AIRLOCK_LISTEN__ACCOUNT", format!("127.0.0.1:{port}"));
+    command.env("AIRLOCK_LISTEN__ACCOUNT", format!("{HOST}:{port}"));
     command.env("AIRLOCK_TELEMETRY__LISTEN", "127.0.0.1:0");
     let mut child = command.args(["serve", "account"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -263,7 +266,7 @@ async fn what_was_confirmed_goes_on_however_the_account_service_is_away() {
     // It closes every connection, so that none outlives it.
     let busy = async || ([("connection", "close")], axum::http::StatusCode::SERVICE_UNAVAILABLE);
     let busy = axum::Router::new().fallback(busy);
-    let socket = tokio::net::TcpListener::bind(("127.0.0.1", services.account.port)).await.unwrap();
+    let socket = tokio::net::TcpListener::bind((HOST, services.account.port)).await.unwrap();
     let serving = tokio::spawn(axum::serve(socket, busy).into_future());
     confirmed_goes_on(&services, &mut listener, &removed, &unseen).await;
     serving.abort();

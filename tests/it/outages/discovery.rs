@@ -29,8 +29,8 @@ impl Services {
         let owner = network.owner("alone").await;
         let mut settings = network.stack.settings().clone();
         settings.tls.mode = TlsMode::Off;
-        // A free port without a listener.
-        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+        // A free port without a listener, at an address where no other process gets it meanwhile.
+        let free = std::net::TcpListener::bind("127.66.0.2:0").unwrap().local_addr().unwrap().to_string();
         settings.listen.discovery.clone_from(&free);
         settings.client.discovery_address = free;
         let handler = Stack::start(settings.clone(), Some(Service::Handler), environment()).await.unwrap();
