@@ -28,6 +28,7 @@ use server::{
     auth::{Authenticator, ComponentToken},
     error_response::ErrorFormat,
     serve::{HttpService, Listeners, Server, ServerHandle},
+    telemetry::MetricsSource,
     tls::Tls,
 };
 use tokio::task::JoinHandle;
@@ -146,6 +147,11 @@ impl HandlerService {
 
     pub(super) fn mqtt_address(&self) -> SocketAddr {
         self.broker.address()
+    }
+
+    /// Metrics that only this service can write.
+    pub(super) fn metrics(&self) -> MetricsSource {
+        self.broker.application_metrics()
     }
 
     pub(super) fn webhook_addresses(&self) -> impl Iterator<Item = SocketAddr> {

@@ -54,7 +54,7 @@ type WentBack = Shared<BoxFuture<'static, Arc<StoreMarkError>>>;
 impl Stack {
     /// Starts one service, or all of them; returns when they are ready.
     pub async fn start(settings: Settings, only: Option<Service>, environment: Environment) -> anyhow::Result<Self> {
-        let Environment { metrics, audit, clock } = environment;
+        let Environment { mut metrics, audit, clock } = environment;
         let includes = |service| only.is_none_or(|only| only == service);
         let mut context = Context::open(settings, audit, clock).await?;
         let mut addresses = vec![("data", context.settings.data_dir.display().to_string())];
@@ -82,6 +82,7 @@ impl Stack {
             addresses.push(("handler", context.describe(service.serving())?));
             addresses.push(("MQTT", service.mqtt_address().to_string()));
             addresses.extend(service.access_address().map(|address| ("access", format!("http://{address}/"))));
+            metrics = metrics.with(service.metrics());
             addresses.extend(service.webhook_addresses().map(|address| ("webhook", format!("http://{address}/"))));
             handler = Some(service);
             if context.settings.codecs.dir.is_some() {

@@ -161,6 +161,12 @@ impl Broker {
         self.websocket_tls_address
     }
 
+    /// Writes the metrics of single applications in the text format of Prometheus, as long as the broker runs.
+    pub fn application_metrics(&self) -> Arc<dyn Fn() -> String + Send + Sync> {
+        let router = Arc::downgrade(&self.listener.context.router);
+        Arc::new(move || router.upgrade().map(|router| router.application_metrics()).unwrap_or_default())
+    }
+
     /// Checks the credentials of open connections now, rather than at the next interval.
     pub async fn check_credentials(&self) {
         self.listener.check_credentials().await;

@@ -22,6 +22,7 @@ pub(crate) struct TotalBudget(Arc<Total>);
 /// What the messages of one application take.
 #[derive(Debug)]
 pub(crate) struct Budget {
+    messages: AtomicUsize,
     used: AtomicUsize,
     all: Arc<Total>,
 }
@@ -53,7 +54,7 @@ impl Default for Total {
 impl TotalBudget {
     /// The budget of another application.
     pub(crate) fn application(&self) -> Arc<Budget> {
-        Arc::new(Budget { used: AtomicUsize::new(0), all: Arc::clone(&self.0) })
+        Arc::new(Budget { messages: AtomicUsize::new(0), used: AtomicUsize::new(0), all: Arc::clone(&self.0) })
     }
 
     pub(crate) fn is_exceeded(&self) -> bool {
@@ -63,11 +64,17 @@ impl TotalBudget {
 
 impl Budget {
     pub(crate) fn charge(self: &Arc<Self>, bytes: usize) -> Charge {
+        self.messages.fetch_add(1, Ordering::Relaxed);
         self.used.fetch_add(bytes, Ordering::Relaxed);
         self.all.used.fetch_add(bytes, Ordering::Relaxed);
         self.all.queued_messages.increment(1.0);
         self.all.queued_bytes.increment(bytes as f64);
         Charge { bytes, budget: Arc::clone(self) }
+    }
+
+    /// How many messages wait.
+    pub(crate) fn messages(&self) -> usize {
+        self.messages.load(Ordering::Relaxed)
     }
 
     pub(crate) fn used(&self) -> usize {
@@ -86,6 +93,7 @@ impl Budget {
 
 impl Drop for Charge {
     fn drop(&mut self) {
+        self.budget.messages.fetch_sub(1, Ordering::Relaxed);
         self.budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
         let all = &self.budget.all;
         all.used.fetch_sub(self.bytes, Ordering::Relaxed);

@@ -12,6 +12,7 @@ mod downlinks;
 mod durable;
 mod ending;
 mod error;
+mod figures;
 mod http;
 mod inbound;
 mod limits;

@@ -1,4 +1,4 @@
-//! The broker's metrics. No label names an application or a device.
+//! The broker's metrics. No label names an application or a device; `router/series.rs` has those of applications.
 
 use metrics::{Gauge, counter, describe_counter, describe_gauge, gauge};
 

@@ -1,11 +1,12 @@
 //! Brings messages to the sessions of their application.
 
 pub(crate) mod application;
+mod series;
 mod unserved;
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
     time::Duration,
 };
 
@@ -21,6 +22,7 @@ use types::{AppId, Clock, Credential};
 pub(crate) use self::application::AttachError;
 use self::{
     application::Application,
+    series::Series,
     unserved::{Claiming, Unserved},
 };
 use crate::{
@@ -49,6 +51,7 @@ pub struct Router {
     /// The processes that lived when it was last looked, whose sessions are not taken over.
     living: Mutex<HashSet<String>>,
     unserved: Unserved,
+    series: Mutex<Series>,
     /// Renews this process's lease.
     _lease: Option<AbortOnDropHandle<()>>,
 }
@@ -97,6 +100,7 @@ impl Router {
             budget: TotalBudget::default(),
             living: Mutex::default(),
             unserved: Unserved::default(),
+            series: Mutex::default(),
             _lease: None,
         }
     }
@@ -181,7 +185,7 @@ impl Router {
         adopted.inspect(|_| claiming.served())
     }
 
-    fn living(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
+    fn living(&self) -> MutexGuard<'_, HashSet<String>> {
         // No panic can leave it half changed.
         self.living.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -312,6 +316,18 @@ impl Router {
         applications.iter().for_each(|application| application.end_all(cause));
     }
 
+    /// Metrics of single applications, in the text format of Prometheus.
+    pub(crate) fn application_metrics(&self) -> String {
+        let applications: Vec<_> = self.read().iter().map(|(app_id, it)| (app_id.clone(), Arc::clone(it))).collect();
+        let current = applications.into_iter().map(|(app_id, application)| (app_id, application.current()));
+        self.series().render(current, self.clock.now())
+    }
+
+    fn series(&self) -> MutexGuard<'_, Series> {
+        // What a panic leaves half counted is only a metric.
+        self.series.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn application(&self, app_id: &AppId) -> Option<Arc<Application>> {
         self.read().get(app_id).cloned()
     }
@@ -335,7 +351,8 @@ impl Router {
         if is_empty {
             let mut applications = self.write();
             let is_unused = |it: &Arc<Application>| Arc::strong_count(it) == 1 && it.is_empty();
-            if applications.get(app_id).is_some_and(is_unused) {
+            if let Some(application) = applications.get(app_id).filter(|application| is_unused(application)) {
+                self.series().add(app_id, &application.current(), self.clock.now());
                 applications.remove(app_id);
             }
         }

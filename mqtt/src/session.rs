@@ -16,8 +16,8 @@ pub(crate) use self::outbox::{Outbox, Sending};
 use crate::{
     durable::{SessionRecord, SubscriptionRecord},
     ending::{Cause, Ending},
+    figures::Figures,
     message::{Delivery, Level},
-    metrics,
     ownership::Ownership,
     permissions::Permissions,
 };
@@ -35,6 +35,8 @@ pub(crate) struct Session {
     /// Unique in its application.
     pub(crate) id: Arc<str>,
     pub(crate) ownership: Arc<Ownership>,
+    /// What is counted of its application.
+    pub(crate) figures: Arc<Figures>,
     state: Mutex<State>,
     changed: Notify,
 }
@@ -113,7 +115,7 @@ impl PartialEq for Session {
 }
 
 impl Session {
-    pub(crate) fn new(number: u64, id: Arc<str>, holder: Holder) -> Self {
+    pub(crate) fn new(number: u64, id: Arc<str>, holder: Holder, figures: Arc<Figures>) -> Self {
         let state = State {
             outbox: Outbox::default(),
             filters: HashMap::new(),
@@ -129,7 +131,7 @@ impl Session {
             dropped: 0,
         };
         let ownership = Arc::new(Ownership::new(Arc::clone(&id)));
-        Self { number, id, ownership, state: Mutex::new(state), changed: Notify::new() }
+        Self { number, id, ownership, figures, state: Mutex::new(state), changed: Notify::new() }
     }
 
     /// Gives the session to a new connection, and ends the one that it had.
@@ -155,7 +157,7 @@ impl Session {
             let dropped = state.outbox.push(delivery);
             state.count_dropped(dropped);
             drop(state);
-            metrics::dropped(dropped);
+            self.figures.dropped(dropped);
             self.changed.notify_one();
         }
     }
@@ -165,7 +167,7 @@ impl Session {
         let mut state = self.lock();
         let is_dropped = state.outbox.drop_one();
         state.count_dropped(u64::from(is_dropped));
-        metrics::dropped(u64::from(is_dropped));
+        self.figures.dropped(u64::from(is_dropped));
         is_dropped
     }
 

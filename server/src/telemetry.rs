@@ -22,7 +22,7 @@ use crate::{rate_limit::RateLimit, status};
 
 pub use self::health::{Health, Report};
 pub use self::logs::{LogFormat, start_logs};
-pub use self::metrics::Metrics;
+pub use self::metrics::{Metrics, MetricsSource};
 
 /// Logs, metrics and health.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

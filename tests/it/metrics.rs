@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use testing::MqttClient;
+
 use crate::{
     harness::PASSWORD,
     server_process::{ServerProcess, get},
@@ -73,6 +75,61 @@ fn the_documentation_lists_every_metric() {
     assert_eq!(documented, in_code, "docs/operating.md has the left, and the code the right");
 }
 
+/// All metrics, without the head of the response.
+fn collect(process: &ServerProcess) -> String {
+    get(process.place("metrics")).split_once("\r\n\r\n").unwrap().1.to_owned()
+}
+
+/// What is reported is documented, and has its help and its type once.
+fn check_declarations(text: &str) {
+    let declared = |what: &str| -> Vec<String> {
+        let lines = text.lines().filter_map(|line| line.strip_prefix(what));
+        let mut names: Vec<_> = lines.map(|line| line.split(' ').next().unwrap().to_owned()).collect();
+        names.sort();
+        names
+    };
+    let samples = text.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase()));
+    let families: BTreeSet<String> =
+        samples.map(|line| family(line.split(['{', ' ']).next().unwrap()).to_owned()).collect();
+    let families: Vec<_> = families.into_iter().collect();
+    assert_eq!(families, declared("# TYPE "));
+    assert_eq!(families, declared("# HELP "));
+    let documented = documented();
+    assert_eq!(families.iter().find(|family| !documented.contains(*family)), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_application_has_metrics_of_its_own() {
+    server::system::install_crypto();
+    let dir = tempfile::tempdir().unwrap();
+    let process = ServerProcess::start(dir.path());
+    let (busy, quiet) = (process.owner(dir.path(), "busy").await, process.owner(dir.path(), "quiet").await);
+    busy.add_device("dev-1").await;
+    let mut listeners = Vec::new();
+    for owner in [&busy, &quiet] {
+        let (app_id, key) = (owner.app_id.as_str(), owner.key.expose());
+        let mut listener = MqttClient::connect_with(process.place("MQTT"), app_id, key).await;
+        listener.subscribe("+/devices/+/up").await;
+        listeners.push(listener);
+    }
+    busy.simulate("dev-1", &[1], 1).await.unwrap();
+    listeners[0].next().await;
+    let text = collect(&process);
+    check_declarations(&text);
+    for expected in [
+        "connections{application=\"busy-app\"} 1",
+        "delivered_total{application=\"busy-app\"} 1",
+        "dropped_total{application=\"busy-app\"} 0",
+        "connections{application=\"quiet-app\"} 1",
+        "queued_messages{application=\"quiet-app\"} 0",
+        "delivered_total{application=\"quiet-app\"} 0",
+    ] {
+        let expected = format!("\nairlock_mqtt_application_{expected}\n");
+        assert!(text.contains(&expected), "{expected} is not in:\n{text}");
+    }
+    process.stop();
+}
+
 #[test]
 fn every_reported_metric_is_documented_and_has_help_and_a_type() {
     let dir = tempfile::tempdir().unwrap();
@@ -87,18 +144,8 @@ fn every_reported_metric_is_documented_and_has_help_and_a_type() {
     ] {
         process.type_command(dir.path(), arguments, input);
     }
-    let text = get(process.place("metrics"));
-    let (_, text) = text.split_once("\r\n\r\n").unwrap();
-    let declared = |what: &str| -> BTreeSet<String> {
-        let lines = text.lines().filter_map(|line| line.strip_prefix(what));
-        lines.map(|line| line.split(' ').next().unwrap().to_owned()).collect()
-    };
-    let samples = text.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase()));
-    let families: BTreeSet<String> =
-        samples.map(|line| family(line.split(['{', ' ']).next().unwrap()).to_owned()).collect();
-    assert_eq!(families, declared("# TYPE "));
-    assert_eq!(families, declared("# HELP "));
-    assert_eq!(families.difference(&documented()).collect::<Vec<_>>(), Vec::<&String>::new());
+    let text = collect(&process);
+    check_declarations(&text);
     for expected in [
         "airlock_build_info{version=",
         "airlock_requests_waiting{service=\"handler\"} 0",

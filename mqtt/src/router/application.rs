@@ -12,6 +12,7 @@ use types::{AppId, Credential, Timestamp};
 
 pub(crate) use self::attaching::AttachError;
 use self::subscribers::Subscribers;
+use super::series::Current;
 use crate::{
     budget::Budget,
     durable::Durable,
@@ -167,7 +168,14 @@ impl Application {
         });
     }
 
-    /// Whether there is something to save.
+    /// What there is for its clients, and what was counted since this was last called.
+    pub(super) fn current(&self) -> Current {
+        let subscribers = self.lock();
+        let connections = subscribers.sessions.values().filter(|session| session.is_connected()).count();
+        Current { connections, queued: subscribers.budget.messages(), counted: subscribers.figures.take() }
+    }
+
+    /// Whether there is something to save, or to read.
     pub(super) fn has_changes(&self) -> bool {
         let subscribers = self.lock();
         let log = &subscribers.log;

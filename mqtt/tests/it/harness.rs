@@ -152,6 +152,13 @@ impl Harness {
         self.broker.address().to_string()
     }
 
+    /// What a metric says about an application.
+    pub fn application_metric(&self, metric: &str, application: &str) -> Option<u64> {
+        let start = format!("airlock_mqtt_application_{metric}{{application=\"{application}\"}} ");
+        let text = (self.broker.application_metrics())();
+        text.lines().find_map(|line| line.strip_prefix(&start))?.parse().ok()
+    }
+
     /// Publishes uplinks, and gets downlinks.
     pub async fn handler(&self) -> Handler {
         Handler { router: self.router.clone(), downlinks: self.downlinks.clone() }

@@ -5,6 +5,7 @@ extern crate airlock_mqtt as mqtt;
 
 mod access;
 mod airlock_client;
+mod application_metrics;
 mod delivery;
 mod durable;
 mod gated_store;

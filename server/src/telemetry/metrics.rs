@@ -1,6 +1,6 @@
 //! Metrics for Prometheus.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use metrics::{describe_gauge, gauge};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
@@ -19,10 +19,15 @@ const BUILD_INFO: &str = "airlock_build_info";
 /// How often samples are moved into buckets, so that they do not pile up while nobody scrapes.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
+/// Writes metrics in the text format of Prometheus when they are collected. Here series may end, whereas the recorder
+/// keeps each of them for as long as the process runs.
+pub type MetricsSource = Arc<dyn Fn() -> String + Send + Sync>;
+
 /// The metrics of this process.
 #[derive(Clone)]
 pub struct Metrics {
     handle: PrometheusHandle,
+    sources: Vec<MetricsSource>,
 }
 
 impl Metrics {
@@ -31,7 +36,7 @@ impl Metrics {
         let recorder = recorder()?;
         let handle = recorder.handle();
         metrics::set_global_recorder(recorder).map_err(|_| Error::Telemetry { what: "metrics" })?;
-        let metrics = Self { handle };
+        let metrics = Self { handle, sources: Vec::new() };
         tokio::spawn(stop.run_until_cancelled_owned(metrics.clone().upkeep()));
         Ok(metrics)
     }
@@ -42,10 +47,18 @@ impl Metrics {
         gauge!(BUILD_INFO, "version" => version, "commit" => commit).set(1.0);
     }
 
+    /// These metrics, and those of a source.
+    #[must_use]
+    pub fn with(mut self, source: MetricsSource) -> Self {
+        self.sources.push(source);
+        self
+    }
+
     /// All metrics in the text format of Prometheus.
     pub fn render(&self) -> String {
         let mut text = self.handle.render();
         text.push_str(&process::render());
+        self.sources.iter().for_each(|source| text.push_str(&source()));
         text
     }
 

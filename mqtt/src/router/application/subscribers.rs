@@ -9,8 +9,8 @@ use crate::{
     budget::Budget,
     durable::{Durable, LogRecord, Logged, SessionRecord},
     ending::Cause,
+    figures::Figures,
     message::{Delivery, Level, Message},
-    metrics,
     ownership::Ownership,
     session::{Holder, Session, Subscription},
     topics::Filters,
@@ -31,6 +31,7 @@ pub(super) struct Subscribers {
     pub(super) filters: Filters<Arc<Session>, Subscription>,
     pub(super) log: Log,
     pub(super) budget: Arc<Budget>,
+    pub(super) figures: Arc<Figures>,
     last_number: u64,
     warned_at: Option<Timestamp>,
 }
@@ -42,6 +43,7 @@ impl Subscribers {
             filters: Filters::default(),
             log: Log::new(first_number),
             budget,
+            figures: Arc::default(),
             last_number: 0,
             warned_at: None,
         }
@@ -81,7 +83,7 @@ impl Subscribers {
     /// Adds a session.
     pub(super) fn add(&mut self, id: Arc<str>, holder: Holder) -> Arc<Session> {
         self.last_number += 1;
-        let session = Arc::new(Session::new(self.last_number, Arc::clone(&id), holder));
+        let session = Arc::new(Session::new(self.last_number, Arc::clone(&id), holder, Arc::clone(&self.figures)));
         self.sessions.insert(id, Arc::clone(&session));
         session
     }
@@ -141,7 +143,7 @@ impl Subscribers {
 
     /// Removes a session whose client does not know, and counts what the client will not get.
     fn discard(&mut self, session: &Arc<Session>) {
-        metrics::dropped(session.count());
+        self.figures.dropped(session.count());
         self.remove(session);
     }
 
