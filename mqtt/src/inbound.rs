@@ -9,16 +9,19 @@ use mqtt5_protocol::{
     types::ReasonCode,
     validation::is_valid_subscription_filter,
 };
+use serde_json::json;
 use tokio::time::{Instant, sleep_until};
 use types::DevId;
 
 use crate::{
+    Publication,
     connect::Connect,
     context::Context,
     downlinks::{DownlinkRefusal, Offer, PublishedDownlink},
     limits::{PROPERTIES_BYTES_MAX, TOPIC_ALIASES_MAX},
     message::{Level, Message},
     packet::{ControlPacket, forwarded},
+    permissions::TOPIC_BYTES_MAX,
     session::{Attachment, Subscription},
 };
 
@@ -135,6 +138,7 @@ impl<'a> Inbound<'a> {
     async fn accept(&self, publish: &PublishPacket) -> Result<ReasonCode, ReasonCode> {
         let permissions = &self.connect.permissions;
         let Some(dev_id) = permissions.downlink_device(&publish.topic_name) else {
+            self.report_misdirected(&publish.topic_name);
             return Ok(ReasonCode::NotAuthorized);
         };
         let message = Message {
@@ -153,6 +157,21 @@ impl<'a> Inbound<'a> {
             Err(refusal) if !refusal.may_succeed_later() => Ok(ReasonCode::Success),
             Err(refusal) => Err(reason_of(refusal)),
         }
+    }
+
+    /// Tells the application of a downlink that reaches no device, of which only MQTT 5 can tell the client.
+    fn report_misdirected(&self, topic: &str) {
+        let Connect { permissions, .. } = self.connect;
+        if !permissions.may_mean_downlink(topic) {
+            return;
+        }
+        let (app_id, router) = (&permissions.app_id, &self.context.router);
+        let shown: String = topic.chars().take(TOPIC_BYTES_MAX).collect();
+        let error = format!("nothing is published on {shown}: downlinks go to {app_id}/devices/<device id>/down");
+        let body = json!({ "client_id": self.connect.client_id(), "error": error, "time": router.now() });
+        let topic = format!("{app_id}/events/down/errors");
+        // The publication is acknowledged without it, as all that are forbidden.
+        router.publish(app_id, [Publication { topic, payload: body.to_string().into() }]).forget();
     }
 
     fn acknowledged(&self, packet: &ControlPacket) -> Result<Answer, ReasonCode> {

@@ -5,7 +5,7 @@ use std::fmt;
 use types::{AppId, ApplicationRight, Claims, DevId};
 
 /// Maximum length of a topic or filter, in bytes.
-const TOPIC_BYTES_MAX: usize = 256;
+pub(crate) const TOPIC_BYTES_MAX: usize = 256;
 
 /// Maximum number of levels of a filter.
 const LEVELS_MAX: usize = 8;
@@ -49,6 +49,11 @@ impl Permissions {
     /// Whether the client may publish to `topic`: only to `<app_id>/devices/<dev_id>/down`.
     pub(crate) fn may_publish(&self, topic: &str) -> bool {
         self.downlink_device(topic).is_some()
+    }
+
+    /// Whether the client may publish downlinks, and `topic` is below its application.
+    pub(crate) fn may_mean_downlink(&self, topic: &str) -> bool {
+        self.writes && topic.split('/').next() == Some(self.app_id.as_str())
     }
 
     /// The device to which the client may publish a downlink on `topic`.

@@ -17,7 +17,7 @@ use tokio::{
     time::{MissedTickBehavior, interval, timeout},
 };
 use tokio_util::task::AbortOnDropHandle;
-use types::{AppId, Clock, Credential};
+use types::{AppId, Clock, Credential, Timestamp};
 
 pub(crate) use self::application::AttachError;
 use self::{
@@ -235,6 +235,10 @@ impl Router {
                 attached.await.unwrap_or(Err(AttachError::Late)).inspect(|_| claiming.served())
             }
         }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
     }
 
     /// Waits until what a client changed about its session is stored, if it is.

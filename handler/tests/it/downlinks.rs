@@ -218,6 +218,19 @@ async fn reports_a_downlink_that_cannot_be_queued() {
     assert_eq!(event["error"], "Downlink Payload not valid: fields supplied, but no Encoder function set");
 }
 
+/// As in v2: clients may send back what they got, and one may not reach the devices of another.
+#[tokio::test]
+async fn the_topic_names_the_device_whatever_the_body_says() {
+    let fixture = Fixture::new().await;
+    let mut client = fixture.client("app-one").await;
+    let body = r#"{"app_id":"app-two","dev_id":"another","port":5,"payload_raw":"AQ=="}"#;
+    let (topic, event) = event(&mut client, "app-one", "dev", body).await;
+    let expected = json!({"port": 5, "payload_raw": "AQ=="});
+    assert_eq!((topic.as_str(), &event["message"]), ("dev/events/down/scheduled", &expected));
+    assert_eq!(fixture.queue("app-one").await, [(5, false, vec![1])]);
+    assert_eq!(fixture.queue("app-two").await, []);
+}
+
 #[tokio::test]
 async fn limits_a_queue_and_deletes_it_with_its_device() {
     let fixture = Fixture::new().await;

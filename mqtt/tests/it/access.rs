@@ -146,6 +146,9 @@ async fn a_client_with_the_write_right_publishes_downlinks_of_its_own_applicatio
             if allowed {
                 assert_eq!(first, (topic.to_owned(), "attempt".to_owned()));
                 observers[0].next().await;
+            } else if first.0 == "app-one/events/down/errors" {
+                assert!(key != "account.read" && topic.starts_with("app-one/"), "{key}, {topic}");
+                assert_eq!(observers[0].next().await.1, "marker", "version {version}, {key}, {topic}");
             } else {
                 assert_eq!(first.1, "marker", "version {version}, {key}, {topic}");
             }
@@ -154,6 +157,36 @@ async fn a_client_with_the_write_right_publishes_downlinks_of_its_own_applicatio
     let mut marker = RawClient::connect(harness.broker.address(), &Login::new(4, "app-two", "account.write")).await;
     marker.publish("app-two/devices/marker/down", "marker").await;
     assert_eq!(observers[1].next().await.1, "marker", "app-two received a message of app-one");
+}
+
+/// Only MQTT 5 can refuse a publication, so the application is told of those that may be a mistake.
+#[tokio::test]
+async fn an_event_tells_of_downlinks_that_reach_no_device() {
+    let harness = Harness::start().await;
+    let address = harness.broker.address();
+    let mut observer = RawClient::connect(address, &Login::new(4, "app-one", "account.read")).await;
+    observer.subscribe("app-one/events/#").await;
+    for version in VERSIONS {
+        let login = Login::new(version, "app-one", "account.write").with_client_id("careless");
+        let mut client = RawClient::connect(address, &login).await;
+        for topic in ["app-one/devices/Dev/down", "app-one/devices/dev/down/more", "app-one/devices/dev/Down"] {
+            client.publish(topic, "{}").await;
+            let (told, body) = observer.next().await;
+            assert_eq!(told, "app-one/events/down/errors");
+            let event: serde_json::Value = serde_json::from_str(&body).unwrap();
+            assert_eq!(event["client_id"], "careless");
+            assert!(event["time"].as_str().unwrap().ends_with('Z'), "{event}");
+            let error = format!("nothing is published on {topic}: downlinks go to app-one/devices/<device id>/down");
+            assert_eq!(event["error"], error.as_str());
+        }
+        // Of others' topics, and of those who may not write, nobody is told.
+        client.publish("app-two/devices/Dev/down", "{}").await;
+        let mut reader = RawClient::connect(address, &Login::new(version, "app-one", "account.read")).await;
+        reader.publish("app-one/devices/Dev/down", "{}").await;
+        client.publish(&format!("app-one/{}", "x".repeat(4000)), "{}").await;
+        let (_, body) = observer.next().await;
+        assert!(body.contains("app-one/xxx") && body.len() < 600, "{body}");
+    }
 }
 
 #[tokio::test]
