@@ -8,7 +8,7 @@ mod record;
 mod shown;
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, atomic::AtomicU64},
 };
 
@@ -93,10 +93,28 @@ impl Durable {
     /// The log of an application, in order.
     pub(crate) async fn log(&self, app_id: &AppId) -> Result<Vec<Logged>, Error> {
         let decode = |Entry { key, value, .. }: Entry| {
-            let number = u64::from_str_radix(last_level(&key).split('-').next()?, 16).ok()?;
-            Some(Logged { key, number, record: LogRecord::decode(value)? })
+            Some(Logged { number: number(&key)?, key, record: LogRecord::decode(value)? })
         };
         Ok(self.list(&log_key(app_id, "")?).await?.into_iter().filter_map(decode).collect())
+    }
+
+    /// The number of the next message of a log, if it is not to be smaller than `next`. It is greater only if the clock
+    /// went back, or another's is ahead.
+    pub(crate) async fn next_number(&self, app_id: &AppId, next: u64) -> Result<u64, Error> {
+        let mut after = log_key(app_id, &number_level(next))?;
+        let (mut next, mut limit) = (next, 1);
+        loop {
+            let page = self.store.list(&log_key(app_id, "")?, Some(&after), limit).await?;
+            let Some(last) = page.last() else { return Ok(next) };
+            next = next.max(number(&last.key).unwrap_or_default() + 1);
+            (after, limit) = (last.key.clone(), LIST_MAX);
+        }
+    }
+
+    /// The sessions of an application, whoever owns them.
+    pub(crate) async fn session_ids(&self, app_id: &AppId) -> Result<HashSet<String>, Error> {
+        let owners = self.list(&owner_key(app_id, "")?).await?;
+        Ok(owners.iter().map(|owner| last_level(&owner.key).to_owned()).collect())
     }
 
     /// A number for the first message of a log, greater than any that earlier processes used.
@@ -106,7 +124,7 @@ impl Durable {
 
     /// The key of a message in the log.
     pub(crate) fn message_key(&self, app_id: &AppId, number: u64) -> Result<Key, Error> {
-        log_key(app_id, &format!("{number:016x}-{}", self.process))
+        log_key(app_id, &format!("{}-{}", number_level(number), self.process))
     }
 
     pub(crate) fn put_message(&self, batch: Batch, key: Key, value: Bytes) -> Batch {
@@ -172,6 +190,16 @@ impl Durable {
     fn now_ms(&self) -> u64 {
         u64::try_from(self.clock.now().as_millis()).unwrap_or_default()
     }
+}
+
+/// How keys of the log begin, in the order of the numbers.
+fn number_level(number: u64) -> String {
+    format!("{number:016x}")
+}
+
+/// The number of a message in the log.
+fn number(key: &Key) -> Option<u64> {
+    u64::from_str_radix(last_level(key).split('-').next()?, 16).ok()
 }
 
 /// The last level of a key's path.

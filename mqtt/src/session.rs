@@ -3,7 +3,7 @@
 mod outbox;
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{HashMap, HashSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -54,6 +54,8 @@ pub(crate) struct State {
     connections: u64,
     /// Whose it is.
     holder: Holder,
+    /// What the store had of it, as long as its messages from before are not in memory.
+    backlog: Option<Arc<SessionRecord>>,
     /// Whether its stored record is out of date.
     is_changed: bool,
     /// Whether what its client has is out of date in the stored record, which may be so for a while.
@@ -124,6 +126,7 @@ impl Session {
             connection: Presence::AwaySince(Timestamp::default()),
             connections: 0,
             holder,
+            backlog: None,
             is_changed: false,
             is_behind: false,
             stored_at: Timestamp::default(),
@@ -225,7 +228,7 @@ impl Session {
     /// Whether it has subscriptions, and messages.
     pub(crate) fn has(&self) -> (bool, bool) {
         let state = self.lock();
-        (!state.filters.is_empty(), state.outbox.len() > 0)
+        (!state.filters.is_empty(), state.outbox.len() > 0 || state.backlog.is_some())
     }
 
     /// Since when its client is away; none while it is connected.
@@ -257,11 +260,28 @@ impl Session {
         self.lock().is_changed = true;
     }
 
+    /// Whether it has messages from before that are not in memory.
+    pub(crate) fn has_backlog(&self) -> bool {
+        self.lock().backlog.is_some()
+    }
+
+    /// Takes what has come since it was restored.
+    pub(crate) fn take_waiting(&self) -> VecDeque<Delivery> {
+        std::mem::take(&mut self.lock().outbox).into_waiting()
+    }
+
+    /// It has all messages from before. What came later follows.
+    pub(crate) fn finish_restoring(&self, newer: VecDeque<Delivery>) {
+        newer.into_iter().for_each(|delivery| self.push(delivery));
+        self.lock().backlog = None;
+    }
+
     /// Stores the session from now on. It is a new one, unless it was restored.
     pub(crate) fn own(&self, version: Version, claim: String, restored: Option<&SessionRecord>) {
         let mut state = self.lock();
         state.generation = restored.map_or(Some(claim), |record| record.generation.clone());
-        state.is_changed = true;
+        // Nothing else has changed of a session whose client was away.
+        state.is_changed = restored.is_none_or(|record| record.away_since_ms.is_none());
         let record = SessionRecord { generation: state.generation.clone(), ..SessionRecord::default() };
         self.ownership.own(version, record.recipient(&self.id).into());
     }
@@ -277,8 +297,8 @@ impl Session {
         Some(state.record(next))
     }
 
-    /// Puts back what was stored of the session.
-    pub(crate) fn restore(&self, record: &SessionRecord, now: Timestamp) {
+    /// Puts back what was stored of the session, except for its messages; returns what is needed for them.
+    pub(crate) fn restore(&self, mut record: SessionRecord, now: Timestamp) -> Arc<SessionRecord> {
         let mut state = self.lock();
         state.expiry = Duration::from_millis(record.expiry_ms);
         // Until this process started, the client of a session that was connected had no chance to come back.
@@ -288,10 +308,14 @@ impl Session {
         state.dropped = record.dropped;
         state.holder.name = record.holder.as_str().into();
         let level = |qos| if qos == 0 { Level::AtMostOnce } else { Level::AtLeastOnce };
-        let filters = record.filters.iter().map(|(filter, SubscriptionRecord { qos, no_local, id })| {
-            (filter.clone(), Subscription { level: level(*qos), no_local: *no_local, id: *id })
+        let filters = std::mem::take(&mut record.filters).into_iter();
+        let filters = filters.map(|(filter, SubscriptionRecord { qos, no_local, id })| {
+            (filter, Subscription { level: level(qos), no_local, id })
         });
         state.filters = filters.collect();
+        let record = Arc::new(record);
+        state.backlog = Some(Arc::clone(&record));
+        record
     }
 
     /// A copy of the subscriptions.
@@ -335,9 +359,19 @@ impl State {
         self.filters.remove(filter).is_some()
     }
 
-    fn record(&self, next: u64) -> SessionRecord {
+    /// The messages of the log that the client needs: those that are in flight, with their packet identifiers, and the
+    /// first that waits.
+    fn needed(&self, next: u64) -> (Vec<u16>, Vec<u64>, u64) {
+        if let Some(record) = &self.backlog {
+            return (record.packet_ids.clone(), record.in_flight.clone(), record.waiting_from);
+        }
         let (in_flight, waiting) = self.outbox.logged();
         let (packet_ids, in_flight) = in_flight.into_iter().unzip();
+        (packet_ids, in_flight, waiting.unwrap_or(next))
+    }
+
+    fn record(&self, next: u64) -> SessionRecord {
+        let (packet_ids, in_flight, waiting_from) = self.needed(next);
         let filters = self.filters.iter().map(|(filter, Subscription { level, no_local, id })| {
             (filter.clone(), SubscriptionRecord { qos: *level as u8, no_local: *no_local, id: *id })
         });
@@ -350,7 +384,7 @@ impl State {
             },
             in_flight,
             packet_ids,
-            waiting_from: waiting.unwrap_or(next),
+            waiting_from,
             dropped: self.dropped,
             generation: self.generation.clone(),
             holder: self.holder.name.to_string(),

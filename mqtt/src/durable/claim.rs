@@ -8,7 +8,8 @@ use types::{AppId, Credential};
 use super::{Durable, Living, SessionRecord, last_level, owner_key, session_key, shown};
 use crate::permissions::Permissions;
 
-/// Maximum number of sessions that one commit claims, each with two steps.
+/// Maximum number of sessions that one commit claims, each with two steps, and that are read together, each with two
+/// records.
 const CLAIMS_MAX: usize = 256;
 
 /// How often a client is given its session while other processes take it.
@@ -30,9 +31,7 @@ pub(crate) struct Claimed {
 #[derive(Default)]
 pub(crate) struct Adopted {
     pub(crate) sessions: Vec<(String, Claimed)>,
-    /// The sessions of processes that live, or that there was no room for.
-    pub(crate) others: HashSet<String>,
-    /// The processes that own them.
+    /// The processes that own others.
     pub(crate) processes: HashSet<String>,
 }
 
@@ -95,7 +94,6 @@ impl Durable {
         });
         others.extend(orphans.split_off(room.min(orphans.len())));
         let mut adopted = Adopted {
-            others: others.iter().map(|owner| last_level(&owner.key).to_owned()).collect(),
             processes: others.iter().filter_map(|owner| Living::process_of(&owner.value)).collect(),
             ..Adopted::default()
         };
@@ -122,15 +120,20 @@ impl Durable {
                 _ = self.store.commit(claim(Batch::new(), one)).await?;
             }
         }
+        let mut keys = Vec::with_capacity(2 * owners.len());
+        for owner in owners {
+            keys.extend([owner.key.clone(), session_key(app_id, last_level(&owner.key))?]);
+        }
+        let mut found = self.store.get(&keys).await?.into_iter();
         let mut sessions = Vec::new();
         for (owner, (value, name)) in owners.iter().zip(names) {
+            let (found_owner, session) = (found.next().flatten(), found.next().flatten());
             let id = last_level(&owner.key);
             let shown = self.open(app_id, id, value.as_bytes()).inspect_err(|error| {
                 tracing::error!(%app_id, %error, "deleting an MQTT session whose rights cannot be checked");
             });
-            let [owner, session] = self.store.get_array(&[owner.key.clone(), session_key(app_id, id)?]).await?;
             let is_checkable = shown.is_ok();
-            let Some(claimed) = claimed(name, &value, owner, session, shown.ok().flatten()) else { continue };
+            let Some(claimed) = claimed(name, &value, found_owner, session, shown.ok().flatten()) else { continue };
             if claimed.record.is_some() && is_checkable {
                 sessions.push((id.to_owned(), claimed));
             } else {

@@ -1,7 +1,9 @@
 //! The sessions of one application, and who subscribed to what.
 
 mod attaching;
+mod backlog;
 mod log;
+mod reading;
 mod saving;
 mod subscribers;
 
@@ -17,7 +19,7 @@ use crate::{
     budget::Budget,
     durable::Durable,
     ending::{Cause, Ending},
-    message::Message,
+    message::{Level, Message},
     permissions::Permissions,
     session::{Attachment, Session, SessionRequest, Subscription},
 };
@@ -34,13 +36,16 @@ pub(crate) struct Application {
     subscribers: Mutex<Subscribers>,
     /// One is held while a stored session is attached, which takes several steps: always the same for a session.
     turns: [tokio::sync::Mutex<()>; TURNS],
+    /// Held while messages are read from the log.
+    reading: tokio::sync::Mutex<()>,
 }
 
 impl Application {
     /// An application without sessions; the messages of its log begin with this number.
     pub(super) fn new(app_id: AppId, first_number: u64, budget: Arc<Budget>) -> Self {
         let subscribers = Mutex::new(Subscribers::new(first_number, budget));
-        Self { app_id, subscribers, turns: std::array::from_fn(|_| tokio::sync::Mutex::default()) }
+        let turns = std::array::from_fn(|_| tokio::sync::Mutex::default());
+        Self { app_id, subscribers, turns, reading: tokio::sync::Mutex::default() }
     }
 
     /// Gives a client its session, which is not stored if it is a new one; returns whether it is an old one.
@@ -110,6 +115,10 @@ impl Application {
                 subscribers.store(&self.app_id, durable, &message, &mut deliveries);
             }
             for (session, delivery) in deliveries {
+                if delivery.level == Level::AtLeastOnce {
+                    // Only with the earlier ones it is known how many are too many.
+                    subscribers.backlog.want(&session);
+                }
                 session.push(delivery);
             }
             if subscribers.budget.is_exceeded() {
@@ -181,6 +190,7 @@ impl Application {
         let log = &subscribers.log;
         log.is_urgent()
             || log.has_released()
+            || subscribers.backlog.is_wanted()
             || !log.removed.is_empty()
             || subscribers.sessions.values().any(|session| session.is_changed())
     }
@@ -192,7 +202,7 @@ impl Application {
 
     pub(super) fn is_empty(&self) -> bool {
         let subscribers = self.lock();
-        subscribers.sessions.is_empty() && !subscribers.log.is_saving
+        subscribers.sessions.is_empty() && subscribers.backlog.is_empty() && !subscribers.log.is_saving
     }
 
     pub(super) fn end_all(&self, cause: Cause) {
@@ -214,7 +224,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{Publication, budget::TotalBudget, message::Level, session::Holder};
+    use crate::{Publication, budget::TotalBudget, session::Holder};
 
     fn attach(application: &Application, id: &str) -> Attachment {
         let request = SessionRequest {

@@ -112,6 +112,11 @@ impl Outbox {
         (in_flight.collect(), self.waiting.iter().find_map(number))
     }
 
+    /// The messages that wait; there are no others if no client has had the session.
+    pub(crate) fn into_waiting(self) -> VecDeque<Delivery> {
+        self.waiting
+    }
+
     /// Adds a message that was in flight before the process was restarted.
     pub(crate) fn restore_in_flight(&mut self, packet_id: u16, delivery: Delivery) {
         self.bytes += delivery.bytes();

@@ -1,5 +1,6 @@
 //! Sessions that outlive the process: over kills, between instances, and while the store is away.
 
+mod backlog;
 mod ends;
 mod limits;
 mod sharing;

@@ -17,6 +17,7 @@ pub struct GatedStore {
     is_hanging: AtomicBool,
     unreadable: Mutex<Option<Key>>,
     commits: AtomicUsize,
+    messages_read: AtomicUsize,
 }
 
 impl GatedStore {
@@ -27,6 +28,7 @@ impl GatedStore {
             is_hanging: AtomicBool::new(false),
             unreadable: Mutex::new(None),
             commits: AtomicUsize::new(0),
+            messages_read: AtomicUsize::new(0),
         })
     }
 
@@ -47,6 +49,11 @@ impl GatedStore {
 
     pub fn commits(&self) -> usize {
         self.commits.load(Ordering::SeqCst)
+    }
+
+    /// How many messages were read from logs.
+    pub fn messages_read(&self) -> usize {
+        self.messages_read.load(Ordering::SeqCst)
     }
 
     fn check_readable(&self, keys: &[Key]) -> Result<(), Error> {
@@ -77,7 +84,11 @@ impl Store for GatedStore {
 
     async fn list(&self, prefix: &Key, after: Option<&Key>, limit: usize) -> Result<Vec<Entry>, Error> {
         self.check_readable(std::slice::from_ref(prefix))?;
-        self.check_gate().await?.list(prefix, after, limit).await
+        let found = self.check_gate().await?.list(prefix, after, limit).await?;
+        if prefix.path().starts_with("mqtt/log/") {
+            self.messages_read.fetch_add(found.len(), Ordering::SeqCst);
+        }
+        Ok(found)
     }
 
     async fn page(&self, prefix: &Key, offset: usize, limit: usize) -> Result<Page, Error> {

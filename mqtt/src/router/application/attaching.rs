@@ -11,10 +11,10 @@ use store::Error;
 use tokio::time::timeout;
 use types::Timestamp;
 
-use super::{Application, TURNS};
+use super::{Application, TURNS, backlog::Unread};
 use crate::{
-    durable::{Adopted, Claimed, Durable, Living, SessionRecord},
-    ending::{Cause, Ending},
+    durable::{Adopted, Claimed, Durable, Living},
+    ending::Ending,
     session::{Attachment, Holder, Session, SessionRequest},
 };
 
@@ -58,6 +58,7 @@ impl Application {
                 Some(session) => (session, true),
                 None => self.claim(durable, &request, now).await?,
             };
+            self.complete(durable, &session).await?;
             let subscribers = self.lock();
             if subscribers.is_current(&session) {
                 return Ok((session.attach(request.holder, request.expiry, ending), is_present));
@@ -91,10 +92,7 @@ impl Application {
     fn forget_deleted(&self, id: &str) {
         let mut subscribers = self.lock();
         if let Some(session) = subscribers.sessions.get(id).filter(|session| session.is_stored()).cloned() {
-            session.end(Cause::TakenOver);
-            session.ownership.delete();
-            subscribers.forget(&session);
-            session.clear();
+            subscribers.forget_deleted(&session);
         }
     }
 
@@ -142,9 +140,10 @@ impl Application {
         let log = if record.is_some() { durable.log(&self.app_id).await? } else { Vec::new() };
         let mut subscribers = self.lock();
         if let Some(old) = subscribers.sessions.get(&request.id).cloned() {
-            subscribers.lose(&old.ownership);
             if request.clean {
-                old.ownership.delete();
+                subscribers.forget_deleted(&old);
+            } else {
+                subscribers.lose(&old.ownership);
             }
         }
         let id = Arc::clone(&request.id);
@@ -152,8 +151,8 @@ impl Application {
         session.own(owner, name, record.as_ref());
         let is_present = record.is_some();
         if let Some(record) = record {
-            subscribers.restore(&session, &record, now);
-            subscribers.restore_messages(&[(Arc::clone(&session), record)], log, |_| true);
+            let record = subscribers.restore(&session, record, now);
+            subscribers.restore_messages(&[Unread::new(&session, &record, u64::MAX)], log, |_| true);
         }
         Ok((session, is_present))
     }
@@ -215,27 +214,27 @@ impl Application {
         misses: impl Fn(&str) -> bool,
     ) -> Result<HashSet<String>, Error> {
         let room = self.lock().room();
-        let Adopted { sessions, others, processes } = durable.adopt(&self.app_id, living, room, misses).await?;
+        let Adopted { sessions, processes } = durable.adopt(&self.app_id, living, room, misses).await?;
         if sessions.is_empty() {
             return Ok(processes);
         }
-        let log = durable.log(&self.app_id).await?;
+        let next = self.lock().log.next;
+        let next = durable.next_number(&self.app_id, next).await?;
         let mut subscribers = self.lock();
-        let mut adopted: Vec<(Arc<Session>, SessionRecord)> = Vec::new();
+        subscribers.log.next = subscribers.log.next.max(next);
+        let mut adopted = Vec::new();
         for (id, Claimed { owner, name, shown, record }) in sessions {
             // If its client has come in the meantime, it has its session.
             let Some(record) = record.filter(|_| !subscribers.sessions.contains_key(id.as_str())) else { continue };
             let session = subscribers.add(id.into(), Holder { shown, ..Holder::default() });
             session.own(owner, name, Some(&record));
-            subscribers.restore(&session, &record, now);
+            let record = subscribers.restore(&session, record, now);
             adopted.push((session, record));
         }
-        let present: HashSet<String> = subscribers.sessions.keys().map(ToString::to_string).collect();
-        let is_elsewhere = |name: &str| {
-            let id = name.split(':').next().unwrap_or_default();
-            others.contains(id) || present.contains(id)
-        };
-        subscribers.restore_messages(&adopted, log, is_elsewhere);
+        let below = subscribers.log.next;
+        for (session, record) in adopted {
+            subscribers.backlog.add(Unread::new(&session, &record, below));
+        }
         Ok(processes)
     }
 

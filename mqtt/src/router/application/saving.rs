@@ -16,8 +16,9 @@ use crate::{durable::Durable, session::Session};
 const ATTEMPTS_MAX: usize = 5;
 
 impl Application {
-    /// Starts to save what there is, unless that is being done.
+    /// Starts to save what there is, unless that is being done, and to read what is needed.
     pub(in crate::router) fn start_saving(self: &Arc<Self>, durable: &Arc<Durable>) {
+        self.start_reading(durable);
         let is_first = !std::mem::replace(&mut self.lock().log.is_saving, true);
         if is_first && let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let (this, durable) = (Arc::clone(self), Arc::clone(durable));

@@ -4,10 +4,13 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use types::{AppId, Timestamp};
 
-use super::log::{Append, Log};
+use super::{
+    backlog::Backlog,
+    log::{Append, Log},
+};
 use crate::{
     budget::Budget,
-    durable::{Durable, LogRecord, Logged, SessionRecord},
+    durable::{Durable, LogRecord},
     ending::Cause,
     figures::Figures,
     message::{Delivery, Level, Message},
@@ -30,6 +33,7 @@ pub(super) struct Subscribers {
     pub(super) sessions: HashMap<Arc<str>, Arc<Session>>,
     pub(super) filters: Filters<Arc<Session>, Subscription>,
     pub(super) log: Log,
+    pub(super) backlog: Backlog,
     pub(super) budget: Arc<Budget>,
     pub(super) figures: Arc<Figures>,
     last_number: u64,
@@ -42,6 +46,7 @@ impl Subscribers {
             sessions: HashMap::new(),
             filters: Filters::default(),
             log: Log::new(first_number),
+            backlog: Backlog::default(),
             budget,
             figures: Arc::default(),
             last_number: 0,
@@ -144,6 +149,7 @@ impl Subscribers {
     /// Removes a session whose client does not know, and counts what the client will not get.
     fn discard(&mut self, session: &Arc<Session>) {
         self.figures.dropped(session.count());
+        self.backlog.discard(session);
         self.remove(session);
     }
 
@@ -151,6 +157,14 @@ impl Subscribers {
     pub(super) fn remove_where(&mut self, condition: impl Fn(&Session) -> bool) {
         let removed: Vec<_> = self.sessions.values().filter(|session| condition(session)).cloned().collect();
         removed.iter().for_each(|session| self.discard(session));
+    }
+
+    /// Forgets a session that is not in the store any more.
+    pub(super) fn forget_deleted(&mut self, session: &Arc<Session>) {
+        session.end(Cause::TakenOver);
+        session.ownership.delete();
+        self.forget(session);
+        session.clear();
     }
 
     /// Leaves a session to the process that owns it now.
@@ -169,6 +183,12 @@ impl Subscribers {
     pub(super) fn forget(&mut self, session: &Arc<Session>) {
         if self.is_current(session) {
             self.sessions.remove(&session.id);
+        }
+        if session.ownership.is_lost() {
+            self.backlog.lose(session);
+        } else {
+            // Nobody else deletes what the log has for it.
+            self.backlog.want(session);
         }
         for filter in session.take_filters().into_keys() {
             self.filters.remove(&filter, session);
@@ -247,53 +267,5 @@ impl Subscribers {
         let properties = message.properties.as_deref();
         let record = LogRecord::new(&message.topic, &message.payload, properties, named);
         self.log.append(Append { stored, record });
-    }
-
-    /// Puts a session into place that the store had.
-    pub(super) fn restore(&mut self, session: &Arc<Session>, record: &SessionRecord, now: Timestamp) {
-        session.restore(record, now);
-        for (filter, subscription) in session.filters() {
-            self.filters.insert(&filter, Arc::clone(session), subscription);
-        }
-    }
-
-    /// Queues what the log has for sessions that were stored. Of other recipients, `is_elsewhere` says whether they may
-    /// still need a message.
-    pub(super) fn restore_messages(
-        &mut self,
-        sessions: &[(Arc<Session>, SessionRecord)],
-        log: Vec<Logged>,
-        is_elsewhere: impl Fn(&str) -> bool,
-    ) {
-        let ours: HashMap<String, &(Arc<Session>, SessionRecord)> =
-            sessions.iter().map(|restored| (restored.1.recipient(&restored.0.id), restored)).collect();
-        let waiting_from = sessions.iter().map(|(_, record)| record.waiting_from);
-        self.log.next = waiting_from.fold(self.log.next, u64::max);
-        for Logged { key, number, record } in log {
-            self.log.next = self.log.next.max(number + 1);
-            let owners = record.recipients.iter().filter_map(|(name, _)| ours.get(name));
-            let owners = owners.map(|(session, _)| Arc::clone(&session.ownership)).collect();
-            let stored = self.log.stored(number, key, owners);
-            if record.recipients.iter().any(|(name, _)| !ours.contains_key(name) && is_elsewhere(name)) {
-                // Another process may need it: then it expires.
-                stored.disown();
-            }
-            let recipients = record.recipients.clone();
-            let message = Arc::new(Message::from(record).charged(&self.budget));
-            for (name, subscription_ids) in recipients {
-                let Some((session, record)) = ours.get(&name).filter(|(_, record)| record.owes(number)) else {
-                    continue;
-                };
-                let (message, stored) = (Arc::clone(&message), Some(Arc::clone(&stored)));
-                let delivery = Delivery { message, level: Level::AtLeastOnce, subscription_ids, stored };
-                match record.packet_id(number) {
-                    Some(packet_id) => session.restore_in_flight(packet_id, delivery),
-                    None => session.push(delivery),
-                }
-            }
-            if self.budget.is_exceeded() {
-                self.shrink();
-            }
-        }
     }
 }

@@ -1,0 +1,92 @@
+//! Which sessions have messages from before that are still in the log only.
+
+use std::{collections::HashSet, sync::Arc};
+
+use crate::{durable::SessionRecord, session::Session};
+
+/// A session whose earlier messages are not in memory.
+pub(super) struct Unread {
+    pub(super) session: Arc<Session>,
+    /// What the store had of the session.
+    pub(super) record: Arc<SessionRecord>,
+    /// Its messages with smaller numbers are in the log only. Others have come since, and are in memory.
+    pub(super) below: u64,
+    /// Whether the session was removed without its client: what it had counts as dropped.
+    is_discarded: bool,
+}
+
+/// The sessions of an application whose earlier messages are not in memory.
+#[derive(Default)]
+pub(super) struct Backlog {
+    unread: Vec<Unread>,
+    /// Whether one of them needs its messages now, or is gone and leaves them in the log.
+    is_wanted: bool,
+    pub(super) is_reading: bool,
+    /// Whether they could not be read the last time.
+    pub(super) is_failing: bool,
+}
+
+impl Unread {
+    pub(super) fn new(session: &Arc<Session>, record: &Arc<SessionRecord>, below: u64) -> Self {
+        Self { session: Arc::clone(session), record: Arc::clone(record), below, is_discarded: false }
+    }
+
+    /// How the session is named among the recipients of a message.
+    pub(super) fn recipient(&self) -> String {
+        self.record.recipient(&self.session.id)
+    }
+
+    /// Whether the log alone has a message for it that its client does not have.
+    pub(super) fn owes(&self, number: u64) -> bool {
+        number < self.below && self.record.owes(number)
+    }
+
+    pub(super) fn is_discarded(&self) -> bool {
+        self.is_discarded
+    }
+}
+
+impl Backlog {
+    pub(super) fn add(&mut self, unread: Unread) {
+        self.unread.push(unread);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.unread.is_empty()
+    }
+
+    pub(super) fn is_wanted(&self) -> bool {
+        self.is_wanted
+    }
+
+    /// Has everything read, if this session is among those that are not.
+    pub(super) fn want(&mut self, session: &Session) {
+        self.is_wanted |= !self.is_empty() && session.has_backlog();
+    }
+
+    /// A session is removed without its client.
+    pub(super) fn discard(&mut self, session: &Arc<Session>) {
+        let unread = self.unread.iter_mut().find(|unread| unread.session == *session);
+        unread.into_iter().for_each(|unread| unread.is_discarded = true);
+    }
+
+    /// A session is another process's, which reads its messages.
+    pub(super) fn lose(&mut self, session: &Arc<Session>) {
+        self.unread.retain(|unread| unread.session != *session);
+        self.is_wanted &= !self.is_empty();
+    }
+
+    /// The numbers of the sessions.
+    pub(super) fn numbers(&self) -> HashSet<u64> {
+        self.unread.iter().map(|unread| unread.session.number).collect()
+    }
+
+    /// Takes those of these sessions that are still there, because their messages have been read.
+    pub(super) fn take(&mut self, numbers: &HashSet<u64>) -> Vec<Unread> {
+        let all = std::mem::take(&mut self.unread);
+        let (taken, left) = all.into_iter().partition(|unread| numbers.contains(&unread.session.number));
+        self.unread = left;
+        self.is_wanted &= !self.is_empty();
+        taken
+    }
+}

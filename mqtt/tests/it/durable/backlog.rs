@@ -1,0 +1,175 @@
+//! Queues from before a start, which are read only when somebody needs them.
+
+use std::time::Duration;
+
+use mqtt::Publication;
+
+use super::{Processes, connect, in_memory, is_stored, key, logged, login, stores};
+use crate::{harness::eventually, raw_client::RawClient};
+
+/// A client that subscribes to everything, and leaves.
+async fn leave(processes: &Processes, name: &'static str) {
+    let (mut client, _) = processes.connect(&login(4, name)).await;
+    client.subscribe("#").await;
+    client.disconnect().await;
+}
+
+async fn publish(processes: &Processes, numbers: std::ops::Range<usize>) {
+    let publication =
+        |number: usize| Publication { topic: "app-one/devices/dev/up".to_owned(), payload: number.to_string().into() };
+    let published = processes.harness.router.publish(&"app-one".parse().unwrap(), numbers.map(publication));
+    published.stored().await.unwrap();
+}
+
+/// The client comes back and gets exactly these.
+async fn gets(processes: &Processes, name: &'static str, numbers: std::ops::Range<usize>) {
+    let (mut client, present) = processes.connect(&login(4, name)).await;
+    assert!(present);
+    for number in numbers {
+        assert_eq!(client.next().await.1, number.to_string());
+    }
+    client.ping().await;
+    client.disconnect().await;
+}
+
+async fn until_dropped(processes: &Processes, messages: u64) {
+    eventually("the drop", async {
+        while processes.harness.application_metric("dropped_total", "app-one") != Some(messages) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_start_reads_no_queue_until_a_client_comes_back() {
+    let (stores, _redis) = stores().await;
+    for store in stores {
+        let mut processes = Processes::start(store).await;
+        leave(&processes, "worker").await;
+        leave(&processes, "sleeper").await;
+        publish(&processes, 0..50).await;
+        processes.shared.clock.advance(Duration::from_secs(1));
+        processes.restart().await;
+        assert_eq!(processes.access.messages_read(), 0);
+        gets(&processes, "worker", 0..50).await;
+        assert_eq!(processes.access.messages_read(), 50);
+        processes.restart().await;
+        gets(&processes, "sleeper", 0..50).await;
+        gets(&processes, "worker", 0..0).await;
+    }
+}
+
+#[tokio::test]
+async fn what_comes_for_an_absent_client_follows_its_queue_over_any_number_of_kills() {
+    let (stores, _redis) = stores().await;
+    for store in stores {
+        let mut processes = Processes::start(store).await;
+        leave(&processes, "worker").await;
+        for start in [0, 5, 10] {
+            publish(&processes, start..start + 5).await;
+            processes.restart().await;
+        }
+        publish(&processes, 15..16).await;
+        gets(&processes, "worker", 0..16).await;
+    }
+}
+
+#[tokio::test]
+async fn an_absent_client_keeps_the_newest_thousand_over_kills_and_is_told_what_was_dropped() {
+    let mut processes = Processes::start(in_memory()).await;
+    leave(&processes, "worker").await;
+    publish(&processes, 0..900).await;
+    processes.restart().await;
+    publish(&processes, 900..1200).await;
+    until_dropped(&processes, 200).await;
+    // This saves what was dropped.
+    publish(&processes, 1200..1202).await;
+    processes.restart().await;
+    let (mut client, _) = processes.connect(&login(4, "worker")).await;
+    let (mut next, mut told) = (202, None);
+    while next < 1202 || told.is_none() {
+        let (topic, body) = client.next().await;
+        if topic == "app-one/events/dropped" {
+            told = Some(serde_json::from_str::<serde_json::Value>(&body).unwrap()["messages"].clone());
+        } else {
+            assert_eq!(body, next.to_string());
+            next += 1;
+        }
+    }
+    let told = told.unwrap().as_u64().unwrap();
+    assert!((200..=202).contains(&told), "{told}");
+}
+
+/// What is accepted is stored, and no client is told that its queue is empty.
+#[tokio::test]
+async fn goes_on_accepting_messages_while_queues_cannot_be_read() {
+    let mut processes = Processes::start(in_memory()).await;
+    leave(&processes, "worker").await;
+    publish(&processes, 0..3).await;
+    processes.restart().await;
+    processes.access.set_unreadable(Some(key("mqtt/log/")));
+    assert!(is_stored(&processes.harness, "3").await);
+    let (_, code, _) = RawClient::try_connect(processes.harness.broker.address(), &login(4, "worker")).await;
+    assert_eq!(code, 3);
+    processes.access.set_unreadable(None);
+    gets(&processes, "worker", 0..4).await;
+}
+
+#[tokio::test]
+async fn a_session_that_ends_before_its_queue_is_read_leaves_nothing_behind() {
+    let mut processes = Processes::start(in_memory()).await;
+    leave(&processes, "worker").await;
+    publish(&processes, 0..30).await;
+    processes.restart().await;
+    // The first time the broker looks, it has the rights that it had.
+    processes.harness.broker.check_credentials().await;
+    processes.harness.authenticator.revoke("app-one", "account.read");
+    processes.harness.broker.check_credentials().await;
+    until_dropped(&processes, 30).await;
+    eventually("the deletion", async {
+        while logged(&processes.shared).await > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+}
+
+/// A client that wants a new session does not get the old queue, and nothing of it stays.
+#[tokio::test]
+async fn a_clean_session_deletes_a_queue_that_was_not_read() {
+    let mut processes = Processes::start(in_memory()).await;
+    leave(&processes, "worker").await;
+    leave(&processes, "sleeper").await;
+    publish(&processes, 0..5).await;
+    processes.restart().await;
+    let clean = crate::raw_client::Login { clean: true, ..login(5, "worker") };
+    let (mut client, present) = connect(&processes.harness, &clean).await;
+    assert!(!present);
+    client.subscribe("#").await;
+    publish(&processes, 5..6).await;
+    assert_eq!(client.next().await.1, "5");
+    client.ping().await;
+    gets(&processes, "sleeper", 0..6).await;
+    eventually("the deletion", async {
+        while logged(&processes.shared).await > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+}
+
+/// Later messages have later numbers, although the clock says otherwise and nobody has read the earlier ones.
+#[tokio::test]
+async fn a_clock_that_is_set_back_changes_no_order() {
+    let mut processes = Processes::start(in_memory()).await;
+    leave(&processes, "worker").await;
+    for number in 0..4 {
+        publish(&processes, number..number + 1).await;
+        processes.shared.clock.set_back(Duration::from_secs(600));
+        processes.restart().await;
+    }
+    publish(&processes, 4..5).await;
+    processes.restart().await;
+    gets(&processes, "worker", 0..5).await;
+}
