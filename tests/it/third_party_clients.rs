@@ -3,5 +3,6 @@
 pub(crate) mod browser;
 mod generated_broker;
 mod generated_stubs;
+mod node_sdk;
 mod oauth;
 pub(crate) mod python_sdk;
