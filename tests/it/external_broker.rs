@@ -1,6 +1,7 @@
-//! A broker that others run: Mosquitto.
+//! A broker that others run: Mosquitto, or RabbitMQ.
 
 mod access;
+pub(crate) mod handlers;
 mod interchangeable;
 mod messages;
 mod rabbitmq;

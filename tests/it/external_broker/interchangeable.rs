@@ -4,7 +4,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::{BufRead, BufReader},
-    path::Path,
     process::{Child, Command, Stdio},
     sync::{
         Arc, RwLock,
@@ -16,16 +15,12 @@ use std::{
 use base64::{Engine, engine::general_purpose::STANDARD};
 use futures::future::join_all;
 use serde_json::{Value, json};
-use tempfile::TempDir;
-use testing::{Mosquitto, RabbitMq, RedisProcess};
+use testing::{Mosquitto, RabbitMq, RedisProcess, RedisSentinels};
 use tokio::{sync::mpsc, task::block_in_place};
 use types::DevId;
 
-use super::until_ready;
-use crate::{
-    harness::{MESSAGE_TIMEOUT, Owner},
-    server_process::{ServerProcess, serve},
-};
+use super::handlers::{Handler, Sender, Services, of_redis, of_sentinels};
+use crate::harness::{MESSAGE_TIMEOUT, Owner};
 
 const HANDLERS: usize = 3;
 const DEVICES: usize = 6;
@@ -33,73 +28,48 @@ const UPLINKS: u16 = 80;
 /// How many waits in the queue of a device; it has room for a few that come twice.
 const DOWNLINKS: u16 = 24;
 const KILLS: usize = 6;
-/// How many uplinks of each device may be sent while a node of the broker is away.
-const NODE_AWAY: u16 = 6;
+/// How many uplinks of each device may be sent while something is away, and how many are accepted meanwhile.
+const SENT_MEANWHILE: u16 = 6;
 /// How long everything may take.
 const TEST_TIMEOUT: Duration = Duration::from_secs(300);
 /// An uplink that takes longer is not accepted.
 const PATIENCE: Duration = Duration::from_secs(10);
 const DECODER: &str = "function Decoder(bytes) { return { n: bytes[0] * 256 + bytes[1] }; }";
-/// What handlers have in common, beside the store.
-const SHARED_FILES: [&str; 3] = ["handler.key", "handler.pem", "handler.token"];
 
-/// Account, discovery, and a handler that does not take part.
-struct Services {
-    process: ServerProcess,
-    dir: TempDir,
-    redis: RedisProcess,
-    /// The nodes of the broker. Clients use the last one.
-    brokers: Vec<String>,
+/// What fails once besides handlers.
+enum Failing {
+    Nothing(RedisProcess),
+    /// A node of the broker.
+    Node(RedisProcess, RabbitMq),
+    /// The server in which all changes are made; another takes over.
+    Primary(RedisSentinels),
 }
 
-impl Services {
-    fn start(brokers: Vec<String>) -> Option<Self> {
-        let (redis, dir) = (RedisProcess::start()?, tempfile::tempdir().unwrap());
-        let mut command = serve(dir.path());
-        command.env("AIRLOCK_STORE__REDIS__URLS", format!("[\"{}\"]", redis.url())).stderr(Stdio::null());
-        Some(Self { process: ServerProcess::spawn(&mut command), dir, redis, brokers })
-    }
-
-    /// Where clients connect.
-    fn broker(&self) -> &str {
-        self.brokers.last().unwrap()
-    }
-
-    /// Starts a handler that keeps its files in `dir`.
-    fn start_handler(&self, dir: &Path, number: usize) -> ServerProcess {
-        let mut command = serve(dir);
-        command.arg("handler").stderr(Stdio::null());
-        command.args(["--auth-server", self.process.place("account")]);
-        command.args(["--discovery-address", self.process.place("discovery")]);
-        command.env("AIRLOCK_STORE__REDIS__URLS", format!("[\"{}\"]", self.redis.url()));
-        command.env("AIRLOCK_EXTERNAL_BROKER__MQTT__URL", &self.brokers[number % self.brokers.len()]);
-        ServerProcess::spawn(&mut command)
-    }
-}
-
-/// A handler that is killed and started again in the same directory.
-struct Handler {
-    number: usize,
-    dir: TempDir,
-    process: ServerProcess,
-}
-
-impl Handler {
-    async fn start(services: &Services, number: usize) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        for file in SHARED_FILES {
-            std::fs::copy(services.dir.path().join(file), dir.path().join(file)).unwrap();
+impl Failing {
+    /// Returns whether there is something to kill.
+    fn kill(&mut self) -> bool {
+        match self {
+            Self::Nothing(_) => return false,
+            Self::Node(_, node) => node.kill(),
+            Self::Primary(redis) => redis.kill_primary(),
         }
-        // It blocks until the process says where it listens.
-        let process = block_in_place(|| services.start_handler(dir.path(), number));
-        until_ready(process.place("metrics")).await;
-        Self { number, dir, process }
+        true
     }
 
-    async fn kill(&mut self, services: &Services) {
-        self.process.kill();
-        self.process = block_in_place(|| services.start_handler(self.dir.path(), self.number));
-        until_ready(self.process.place("metrics")).await;
+    fn recover(&mut self) {
+        match self {
+            Self::Nothing(_) => {}
+            Self::Node(_, node) => node.start_again(),
+            Self::Primary(redis) => redis.restart_after_failover(),
+        }
+    }
+
+    fn services(&self, brokers: Vec<String>) -> Services {
+        let environment = match self {
+            Self::Nothing(redis) | Self::Node(redis, _) => of_redis(redis),
+            Self::Primary(redis) => of_sentinels(redis),
+        };
+        Services::start(brokers, environment)
     }
 }
 
@@ -146,17 +116,14 @@ fn dev_id(device: usize) -> DevId {
 
 /// Sends the uplinks of a device one after the other, each to the next handler until one accepts it.
 async fn send_uplinks(owner: &Owner, device: usize, addresses: &Addresses, progress: &Progress) {
-    let client = reqwest::Client::builder().timeout(PATIENCE).build().unwrap();
+    let sender = Sender::new(owner, PATIENCE);
     let mut handler = device;
     for number in 0..UPLINKS {
         progress.until_allowed(number).await;
-        let body = json!({"payload": STANDARD.encode(number.to_be_bytes()), "port": 1});
         loop {
             handler = (handler + 1) % HANDLERS;
             let base = addresses.read().unwrap()[handler].clone();
-            let url = format!("{base}/applications/{}/devices/{}/simulate", owner.app_id, dev_id(device));
-            let request = client.post(url).json(&body).header("authorization", owner.token.to_header());
-            if request.send().await.is_ok_and(|response| response.status() == 200) {
+            if sender.send(&base, dev_id(device).as_str(), number).await {
                 break;
             }
         }
@@ -183,34 +150,30 @@ async fn send_downlinks(owner: &Owner, broker: &str, progress: &Progress) {
     }
 }
 
-/// Kills one handler after the other, each when some more uplinks have been accepted, and the first node of a cluster
-/// for a while.
+/// Kills one handler after the other, each when some more uplinks have been accepted, and something else for a while.
 async fn kill_handlers(
     services: Arc<Services>,
     mut handlers: Vec<Handler>,
     addresses: Addresses,
     progress: Arc<Progress>,
-    mut node: Option<RabbitMq>,
-) -> (Vec<Handler>, Option<RabbitMq>) {
+    mut failing: Failing,
+) -> (Vec<Handler>, Failing) {
     let each = UPLINKS / u16::try_from(KILLS + 2).unwrap();
     for (kill, sent) in (0..KILLS).zip((each..).step_by(each.into())) {
         // The uplinks go on during the kill.
         progress.allow(sent + each);
         progress.reach(DEVICES * usize::from(sent)).await;
-        if kill == KILLS / 2
-            && let Some(node) = &mut node
-        {
-            node.kill();
-            progress.allow(sent + each + NODE_AWAY);
-            progress.reach(progress.accepted() + usize::from(NODE_AWAY)).await;
-            block_in_place(|| node.start_again());
+        if kill == KILLS / 2 && failing.kill() {
+            progress.allow(sent + each + SENT_MEANWHILE);
+            progress.reach(progress.accepted() + usize::from(SENT_MEANWHILE)).await;
+            block_in_place(|| failing.recover());
         }
         let place = kill % HANDLERS;
         handlers[place].kill(&services).await;
         addresses.write().unwrap()[place] = handlers[place].process.http("handler").to_owned();
     }
     progress.allow(UPLINKS);
-    (handlers, node)
+    (handlers, failing)
 }
 
 /// A program of Mosquitto's, because RabbitMQ speaks only MQTT 3.1.1.
@@ -296,26 +259,29 @@ async fn queued_twice(owner: &Owner) -> usize {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whichever_handler_accepts_a_message_every_subscriber_hears_it() {
-    let Some(mosquitto) = Mosquitto::start() else { return };
-    let Some(services) = Services::start(vec![mosquitto.url()]) else { return };
-    soon(every_subscriber_hears(services, None)).await;
+    let (Some(mosquitto), Some(redis)) = (Mosquitto::start(), RedisProcess::start()) else { return };
+    every_subscriber_hears(vec![mosquitto.url()], Failing::Nothing(redis)).await;
 }
 
 /// RabbitMQ has no shared subscriptions, so the handlers take turns with one session.
 #[tokio::test(flavor = "multi_thread")]
 async fn handlers_at_two_nodes_of_rabbitmq_are_interchangeable() {
     let Some([first, second]) = RabbitMq::start_mqtt_pair() else { return };
-    let Some(services) = Services::start(vec![first.mqtt_url(), second.mqtt_url()]) else { return };
-    soon(every_subscriber_hears(services, Some(first))).await;
+    let (brokers, Some(redis)) = (vec![first.mqtt_url(), second.mqtt_url()], RedisProcess::start()) else { return };
+    every_subscriber_hears(brokers, Failing::Node(redis, first)).await;
+    drop(second);
 }
 
-async fn soon(test: impl Future<Output = ()>) {
-    tokio::time::timeout(TEST_TIMEOUT, test).await.expect("it comes to an end");
+/// What was accepted is in the replica that takes over.
+#[tokio::test(flavor = "multi_thread")]
+async fn handlers_whose_redis_fails_over_are_interchangeable() {
+    let (Some(mosquitto), Some(redis)) = (Mosquitto::start(), RedisSentinels::start(2)) else { return };
+    every_subscriber_hears(vec![mosquitto.url()], Failing::Primary(redis)).await;
 }
 
-async fn every_subscriber_hears(services: Services, node: Option<RabbitMq>) {
+async fn every_subscriber_hears(brokers: Vec<String>, failing: Failing) {
     server::system::install_crypto();
-    let services = Arc::new(services);
+    let services = Arc::new(failing.services(brokers));
     let owner = services.process.owner(services.dir.path(), "three").await;
     owner.set_functions([DECODER, "", ""]).await.unwrap();
     for device in 0..DEVICES {
@@ -328,9 +294,11 @@ async fn every_subscriber_hears(services: Services, node: Option<RabbitMq>) {
     let (addresses, progress) = (Arc::new(RwLock::new(addresses)), Arc::new(Progress::default()));
     let sending = join_all((0..DEVICES).map(|device| send_uplinks(&owner, device, &addresses, &progress)));
     // In a task of its own, because it waits for processes without giving way.
-    let killing = tokio::spawn(kill_handlers(services.clone(), handlers, addresses.clone(), progress.clone(), node));
-    let ((heard, repeated), _, (), handlers) =
-        tokio::join!(hear(&mut listener), sending, send_downlinks(&owner, &broker, &progress), killing);
+    let killing = tokio::spawn(kill_handlers(services.clone(), handlers, addresses.clone(), progress.clone(), failing));
+    let everything =
+        async { tokio::join!(hear(&mut listener), sending, send_downlinks(&owner, &broker, &progress), killing) };
+    let everything = tokio::time::timeout(TEST_TIMEOUT, everything).await;
+    let ((heard, repeated), _, (), handlers) = everything.expect("it comes to an end");
     let _running = handlers.unwrap();
     for (topic, numbers) in heard {
         assert_eq!(numbers, (0..UPLINKS).collect::<Vec<_>>(), "order of {topic}");
