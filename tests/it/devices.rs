@@ -1,9 +1,16 @@
 //! Devices over the API: which fields a change keeps, what is unique, and pagination, on every store.
 
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use client::handler::Page;
+use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 use testing::RedisProcess;
 
-use crate::harness::{Network, Owner, next_of_all};
+use crate::harness::{Network, Owner, device, next_of_all};
 
 /// HTTP requests of the owner of some devices.
 struct Requests<'a> {
@@ -216,4 +223,54 @@ async fn setting_and_deleting_devices_publishes_events() {
 async fn devices_on_redis_behave_as_in_v2() {
     let Some(redis) = RedisProcess::start() else { return };
     story(Network::on(&redis, |_| ()).await).await;
+}
+
+/// Pages of a list that does not fit one, while devices are changed and others come behind.
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_of_a_thousand_devices_stay_stable_while_devices_change() {
+    const DEVICES: usize = 1000;
+    let network = Network::start().await;
+    let owner = network.owner("fleet").await;
+    let name = |number: usize| format!("dev-{number:04}");
+    let attributes = |number: usize| {
+        let built_in = ["ttn-antenna", "ttn-brand", "ttn-model", "ttn-module-type", "ttn-version"];
+        let own = (0..5).map(|place| format!("own-{place}"));
+        let names = built_in.into_iter().map(str::to_owned).chain(own);
+        names.map(|name| (name.clone(), format!("{name} {number}"))).collect::<BTreeMap<_, _>>()
+    };
+    let set = async |dev_id: String, number: usize, description: &str| {
+        let mut device: api::handler::Device = device(&owner.app_id, &dev_id).into();
+        (device.attributes, device.description) = (attributes(number), description.to_owned());
+        owner.handler.set_device(device).await.unwrap();
+    };
+    stream::iter(0..DEVICES).for_each_concurrent(16, |number| set(name(number), number, "before")).await;
+    let stop = AtomicBool::new(false);
+    let changing = async {
+        let mut changed = 0;
+        while !stop.load(Ordering::SeqCst) {
+            set(name(changed * 7 % DEVICES), changed * 7 % DEVICES, "after").await;
+            set(format!("later-{changed}"), changed, "new").await;
+            changed += 1;
+        }
+        changed
+    };
+    let listing = async {
+        for limit in [100, 333] {
+            let mut listed = Vec::new();
+            while listed.len() < DEVICES {
+                let offset = listed.len() as u32;
+                let page = owner.handler.list_devices(&owner.app_id, Page { limit, offset }).await.unwrap();
+                assert!(page.len() <= limit as usize && !page.is_empty());
+                listed.extend(page);
+            }
+            for (number, device) in listed.iter().take(DEVICES).enumerate() {
+                assert_eq!(device.dev_id, name(number), "pages of {limit}");
+                assert_eq!(device.attributes, attributes(number), "{}", device.dev_id);
+            }
+        }
+        stop.store(true, Ordering::SeqCst);
+    };
+    let (changed, ()) = tokio::join!(changing, listing);
+    assert!(changed > 0, "nothing changed meanwhile");
+    network.stack.stop().await;
 }

@@ -89,3 +89,36 @@ async fn the_clients_of_a_deleted_application_are_disconnected() {
     assert_eq!(crate::harness::next(&mut listener).await.0, "dev-1/up");
     network.stack.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_application_is_silent_until_it_is_restored() {
+    let network = Network::with(|settings| settings.broker.check_interval_ms = 100).await;
+    let owner = network.owner("alice").await;
+    owner.add_device("dev-1").await;
+    let mut listener = owner.listen(&network).await;
+    owner.simulate("dev-1", &[1], 1).await.unwrap();
+    assert_eq!(crate::harness::next(&mut listener).await.0, "dev-1/up");
+    let account = AccountClient::new(&network.stack.settings().client.auth_server).unwrap();
+    account.delete_application(&owner.token, &owner.app_id).await.unwrap();
+    let refused = async {
+        while owner.simulate("dev-1", &[2], 1).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        while connect(&network, &owner.app_id, owner.key.expose()).await.1 != BAD_CREDENTIALS {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(MESSAGE_TIMEOUT, refused).await.expect("the deletion takes effect");
+    account.restore_application(&owner.token, &owner.app_id).await.unwrap();
+    let accepted = async {
+        while connect(&network, &owner.app_id, owner.key.expose()).await.1 != ACCEPTED {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(MESSAGE_TIMEOUT, accepted).await.expect("clients may connect again");
+    let mut listener = owner.listen(&network).await;
+    owner.simulate("dev-1", &[3], 1).await.unwrap();
+    let (topic, up) = crate::harness::next(&mut listener).await;
+    assert_eq!((topic.as_str(), &up["payload_raw"]), ("dev-1/up", &serde_json::json!("Aw==")));
+    network.stack.stop().await;
+}

@@ -1,14 +1,21 @@
 //! Limits on clients, and that a client that exceeds them affects no other.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use mqtt::BrokerSettings;
 use mqtt5_protocol::{Properties, QoS, packet::publish::PublishPacket};
 use server::rate_limit::RateLimit;
+use tokio::task::JoinSet;
 use types::CREDENTIAL_BYTES_MAX;
 
 use crate::{
-    harness::{Harness, READ, settings},
+    harness::{Harness, READ, eventually, settings},
     raw_client::{Login, RawClient},
 };
 
@@ -57,6 +64,46 @@ async fn silent_clients_do_not_delay_others() {
     }
     let mut client = RawClient::connect(harness.broker.address(), &Login::new(4, "app-one", "account.read")).await;
     client.ping().await;
+}
+
+/// Each message goes through while clients are being refused.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_clients_without_credentials_takes_nothing_from_others() {
+    let harness = Harness::start().await;
+    let address = harness.broker.address();
+    let login = Login::new(5, "app-one", "account.both").with_client_id("worker");
+    let mut client = RawClient::connect(address, &login).await;
+    client.subscribe("#").await;
+    let refused = Arc::new(AtomicUsize::new(0));
+    let mut flood = JoinSet::new();
+    for number in 0..32 {
+        let (refused, password) = (refused.clone(), (number % 2 == 0).then_some("account.wrong"));
+        let login = Login { user: password.and(Some("app-one")), password, ..Login::new(4, "app-one", "") };
+        flood.spawn(async move {
+            loop {
+                let (_, code, _) = RawClient::try_connect(address, &login).await;
+                // Too many of them are refused without a look at their credentials.
+                assert!([3, 4].contains(&code), "{code}");
+                refused.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+    }
+    let mut before = 0;
+    for number in 0..200 {
+        eventually("the flood", async {
+            while refused.load(Ordering::SeqCst) == before {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+        before = refused.load(Ordering::SeqCst);
+        client.publish("app-one/devices/dev/down", &number.to_string()).await;
+        assert_eq!(client.next().await.1, number.to_string());
+    }
+    assert!(flood.try_join_next().is_none(), "the flood went on until the end");
+    // Somebody else who is allowed to is not kept out either.
+    let (_, code, _) = RawClient::try_connect(address, &login).await;
+    assert!([0, 0x9f].contains(&code), "{code:#x}");
 }
 
 #[tokio::test]

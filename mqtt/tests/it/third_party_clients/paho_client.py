@@ -270,6 +270,17 @@ def refuses_wrong_credentials_with_the_right_code(version):
     assert reason.value == 0x86, reason
 
 
+def clients_without_an_identifier_are_different(version):
+    # Paho makes one up in MQTT 3.1, which needs one.
+    clients = [connected(version) for _ in range(2)]
+    for client in clients:
+        client.subscribe(down("nameless"))
+    clients[0].publish(down("nameless"), "for both")
+    for client in clients:
+        assert client.next().payload == b"for both"
+        client.leave()
+
+
 def a_client_takes_its_session_over(version):
     other = connected(version, "sender")
     first = Client(version, "taken", persistent=True, reconnect_on_failure=False)
@@ -451,6 +462,7 @@ EVERY_VERSION = [
     refuses_subscriptions_outside_the_application,
     unsubscribes,
     refuses_wrong_credentials_with_the_right_code,
+    clients_without_an_identifier_are_different,
     a_client_takes_its_session_over,
     nothing_is_retained,
     acknowledges_and_drops_what_may_not_be_published,
