@@ -69,6 +69,20 @@ impl Mosquitto {
         self.child = serve(self.dir.path()).expect("mosquitto did not start again");
     }
 
+    /// Suspends the broker: it neither answers nor closes its connections.
+    pub fn freeze(&self) {
+        self.signal("-STOP");
+    }
+
+    /// Resumes the suspended broker.
+    pub fn thaw(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, signal: &str) {
+        assert!(Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap().success());
+    }
+
     fn try_start(configuration: &str, files: &[(&str, &str)]) -> Option<Self> {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let dir = tempfile::tempdir().unwrap();

@@ -4,6 +4,7 @@
 mod fault;
 mod publisher;
 mod subscriber;
+mod two_handlers;
 
 use std::{collections::BTreeSet, process::Stdio, time::Duration};
 
@@ -115,24 +116,34 @@ impl World {
         // Otherwise nothing would have been tested. Each round accepts several times as many, whatever happens in it.
         assert!(self.uplinks.len() >= rounds, "only {} uplinks were accepted", self.uplinks.len());
         assert!(self.downlinks >= rounds / 2, "only {} downlinks were accepted", self.downlinks);
-        let mut posted = Vec::new();
-        let missing = |posted: &[u16]| self.uplinks.iter().any(|number| !posted.contains(number));
-        while missing(&posted) {
-            let request = self.receiver.next().await;
-            if request.is_taken {
-                posted.push(field(&request.json()));
-            }
-        }
+        let posted = posted(&mut self.receiver, &self.uplinks).await;
         let received = self.subscriber.wait_for(&self.uplinks).await;
-        for device in 0..DEVICES {
-            let of_device = |numbers: &[u16]| -> Vec<u16> {
-                numbers.iter().copied().filter(|number| number % DEVICES == device).collect()
-            };
-            let accepted = of_device(&self.uplinks);
-            assert_eq!(firsts(of_device(&posted), &accepted), accepted, "order of the webhook");
-            assert_eq!(firsts(of_device(&received), &accepted), accepted, "order of the subscriber");
-        }
+        check_orders(&self.uplinks, &posted, &received);
         println!("{} of {} uplinks and {} downlinks were accepted", self.uplinks.len(), self.next, self.downlinks);
+    }
+}
+
+/// What the receiver took, once that is all of these.
+async fn posted(receiver: &mut Receiver, expected: &[u16]) -> Vec<u16> {
+    let mut posted = Vec::new();
+    while expected.iter().any(|number| !posted.contains(number)) {
+        let request = receiver.next().await;
+        if request.is_taken {
+            posted.push(field(&request.json()));
+        }
+    }
+    posted
+}
+
+/// What was accepted came to the webhook and to the subscriber in the order of each device.
+fn check_orders(accepted: &[u16], posted: &[u16], received: &[u16]) {
+    for device in 0..DEVICES {
+        let of_device = |numbers: &[u16]| -> Vec<u16> {
+            numbers.iter().copied().filter(|number| number % DEVICES == device).collect()
+        };
+        let accepted = of_device(accepted);
+        assert_eq!(firsts(of_device(posted), &accepted), accepted, "order of the webhook");
+        assert_eq!(firsts(of_device(received), &accepted), accepted, "order of the subscriber");
     }
 }
 
@@ -181,15 +192,15 @@ fn field(uplink: &Value) -> u16 {
 }
 
 #[expect(clippy::disallowed_methods, reason = "whoever runs this test may want it to take longer")]
-fn rounds() -> usize {
-    std::env::var("AIRLOCK_CRASH_ROUNDS").map_or(ROUNDS, |rounds| rounds.parse().unwrap())
+fn rounds(default: usize) -> usize {
+    std::env::var("AIRLOCK_CRASH_ROUNDS").map_or(default, |rounds| rounds.parse().unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_accepted_survives_whatever_fails() {
     let Some(redis) = RedisProcess::start() else { return };
     let mut world = World::start(redis).await;
-    let rounds = rounds();
+    let rounds = rounds(ROUNDS);
     for round in 0..rounds {
         let fault = Fault::ALL[round % Fault::ALL.len()];
         // Another moment each time, so that it meets the messages in other places.

@@ -1,0 +1,149 @@
+//! The same with two handlers on one Redis, whose messages go through a broker that others run. Either of them fails, and
+//! so do Redis, the receiver of a webhook and the subscriber; the broker freezes.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use serde_json::json;
+use testing::{Mosquitto, RedisProcess};
+use tokio::time::{sleep, timeout};
+use types::DevId;
+
+use super::{
+    DECODER, DEVICES, PATIENCE, UPLINKS, check_orders, fault::Fault, number, posted, publisher::Publisher, retry,
+    rounds, subscriber::Subscriber,
+};
+use crate::{
+    external_broker::handlers::{Handler, Sender, Services, of_redis},
+    harness::{MESSAGE_TIMEOUT, Owner},
+    webhooks::{call, receiver::Receiver},
+};
+
+/// How long the broker is frozen.
+const FROZEN: Duration = Duration::from_millis(300);
+
+/// Everything that runs.
+struct World {
+    broker: Mosquitto,
+    redis: RedisProcess,
+    services: Services,
+    handlers: [Handler; 2],
+    owner: Owner,
+    receiver: Receiver,
+    subscriber: Subscriber,
+    next: u16,
+    uplinks: Vec<u16>,
+    downlinks: usize,
+}
+
+impl World {
+    async fn start(broker: Mosquitto, redis: RedisProcess) -> Self {
+        server::system::install_crypto();
+        let mut environment = of_redis(&redis);
+        environment.push(("AIRLOCK_OUTPUT__DELIVERY__ALLOW_PRIVATE_ADDRESSES", "true".to_owned()));
+        // A receiver that does not answer holds up its queue for this long.
+        environment.push(("AIRLOCK_OUTPUT__DELIVERY__TIMEOUT_MS", "500".to_owned()));
+        let services = Services::start(vec![broker.url()], environment);
+        let owner = services.process.owner(services.dir.path(), "pair").await;
+        owner.set_functions([DECODER, "", ""]).await.unwrap();
+        for device in 0..DEVICES {
+            owner.add_device(&format!("dev-{device}")).await;
+        }
+        let receiver = Receiver::start().await;
+        let webhook = json!({"url": receiver.url(), "events": ["up"]});
+        assert_eq!(call(services.process.http("handler"), &owner, "PUT", "/my-hook", webhook).await.0, 200);
+        let subscriber = Subscriber::start(&owner, &broker.address().to_string()).await;
+        let handlers = [Handler::start(&services, 0).await, Handler::start(&services, 1).await];
+        let (uplinks, downlinks) = (Vec::new(), 0);
+        Self { broker, redis, services, handlers, owner, receiver, subscriber, next: 0, uplinks, downlinks }
+    }
+
+    /// Sends uplinks to both handlers in turn, and downlinks to the broker, while `fault` happens to one of them; none
+    /// stands for the broker.
+    async fn round(&mut self, victim: usize, fault: Option<Fault>, moment: Duration) {
+        let Self { broker, redis, handlers, owner, receiver, subscriber, next, uplinks, .. } = self;
+        let addresses = [0, 1].map(|place: usize| handlers[place].process.http("handler").to_owned());
+        let mut downlinks = Vec::new();
+        let mut publisher = Publisher::connect(owner, &broker.address().to_string());
+        let sender = Sender::new(owner, PATIENCE);
+        let sending = async {
+            for count in 0..UPLINKS {
+                let number = *next;
+                *next += 1;
+                let base = &addresses[usize::from(count % 2)];
+                // What is not accepted by one is accepted by the other.
+                let is_accepted = sender.send(base, &dev_id(number), number).await
+                    || sender.send(&addresses[usize::from((count + 1) % 2)], &dev_id(number), number).await;
+                if is_accepted {
+                    uplinks.push(number);
+                }
+                if count % 5 == 0 && publisher.publish("dev-0", number).await {
+                    downlinks.push(number);
+                }
+            }
+        };
+        let failing = async {
+            sleep(moment).await;
+            match fault {
+                Some(fault) => fault.happen(&mut handlers[victim].process, redis, receiver, subscriber).await,
+                None => {
+                    broker.freeze();
+                    sleep(FROZEN).await;
+                    broker.thaw();
+                }
+            }
+        };
+        tokio::join!(sending, failing);
+        match fault {
+            Some(Fault::KilledServer) => self.handlers[victim].start_again(&self.services).await,
+            Some(Fault::StoppedReceiver) => self.receiver.start_again().await,
+            _ => {}
+        }
+        self.check_downlinks(&downlinks).await;
+        self.downlinks += downlinks.len();
+    }
+
+    /// What the broker has acknowledged gets into the queue of the device, in any order, because both handlers take
+    /// downlinks.
+    async fn check_downlinks(&self, accepted: &[u16]) {
+        let (app_id, dev_id): (_, DevId) = (&self.owner.app_id, "dev-0".parse().unwrap());
+        let all_queued = async {
+            loop {
+                let queued = retry(async || self.owner.handler.list_downlinks(app_id, &dev_id).await).await;
+                let queued: BTreeSet<_> = queued.iter().map(|downlink| number(&downlink.payload_raw)).collect();
+                if accepted.iter().all(|number| queued.contains(number)) {
+                    return;
+                }
+                sleep(Duration::from_millis(20)).await;
+            }
+        };
+        timeout(MESSAGE_TIMEOUT, all_queued).await.expect("every downlink is queued");
+        retry(async || self.owner.handler.clear_downlinks(app_id, &dev_id).await).await;
+    }
+
+    async fn finish(mut self, rounds: usize) {
+        // Otherwise nothing would have been tested.
+        assert!(self.uplinks.len() >= rounds * usize::from(UPLINKS) / 2, "only {} were accepted", self.uplinks.len());
+        assert!(self.downlinks >= rounds, "only {} downlinks were accepted", self.downlinks);
+        let posted = posted(&mut self.receiver, &self.uplinks).await;
+        let received = self.subscriber.wait_for(&self.uplinks).await;
+        check_orders(&self.uplinks, &posted, &received);
+        println!("{} of {} uplinks and {} downlinks were accepted", self.uplinks.len(), self.next, self.downlinks);
+    }
+}
+
+fn dev_id(number: u16) -> String {
+    format!("dev-{}", number % DEVICES)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_handlers_at_another_broker_lose_nothing_whatever_fails() {
+    let (Some(broker), Some(redis)) = (Mosquitto::start(), RedisProcess::start()) else { return };
+    let mut world = World::start(broker, redis).await;
+    let faults: Vec<_> = Fault::ALL.into_iter().map(Some).chain([None]).collect();
+    let rounds = rounds(faults.len() * 2);
+    for round in 0..rounds {
+        let moment = Duration::from_millis((round * 37 % 150) as u64);
+        world.round(round / faults.len() % 2, faults[round % faults.len()], moment).await;
+    }
+    world.finish(rounds).await;
+}
