@@ -4,6 +4,7 @@
 
 mod caller;
 mod connection;
+mod deadline;
 mod metadata;
 mod receiver;
 mod registration;

@@ -12,6 +12,7 @@ use tokio_util::task::TaskTracker;
 use types::{AppId, Clock, DevId, ErrorEvent, Kind, Kinded, Metadata, Timestamp};
 
 use super::{
+    deadline::answer_by,
     metadata::{self, metadata},
     response::Template,
     turns::Turns,
@@ -118,12 +119,13 @@ impl UplinkReceiver {
 
     async fn handle(&self, app_id: &AppId, dev_id: &DevId, Arrived { mut message, replies, at, .. }: Arrived) {
         self.traffic.uplink.mark(self.clock.now());
+        let answer_by = answer_by(&message);
         let template = message.response_template.take();
         let verified = match self.take_in(app_id, dev_id, &message, at).await {
             Ok(verified) => verified,
             Err(error) => return self.publish_error(app_id, dev_id, &error).await,
         };
-        let template = Template { message: template, replies };
+        let template = Template { message: template, answer_by, replies, clock: self.clock.clone() };
         if let Err(error) = self.respond(&verified, template).await {
             tracing::warn!(%app_id, %dev_id, error = %ErrorChain(&error), "cannot answer an uplink");
             metrics::downlink_dropped(error.kind());

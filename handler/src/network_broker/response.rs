@@ -1,9 +1,10 @@
 //! The downlink in response to an uplink, made from the template of the network server.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use api::broker::{DownlinkMessage, DownlinkOption};
 use tokio::{sync::mpsc, time::sleep};
+use types::{Clock, Timestamp};
 
 use super::metadata;
 use crate::{
@@ -17,12 +18,16 @@ use crate::{
 const ANSWER_WAIT: Duration = Duration::from_millis(100);
 /// The text of v2.
 const NO_GATEWAYS: &str = "No gateways available for downlink";
+const TOO_LATE: &str = "The network forwarded the uplink too late for a downlink";
 
 /// What the network prepared as a response; nothing if no gateway can send one.
 pub(super) struct Template {
     pub(super) message: Option<DownlinkMessage>,
+    /// When the device no longer hears the response, if that is known.
+    pub(super) answer_by: Option<Timestamp>,
     /// Where the response goes.
     pub(super) replies: mpsc::Sender<DownlinkMessage>,
+    pub(super) clock: Arc<dyn Clock>,
 }
 
 /// A template that can be sent.
@@ -55,9 +60,12 @@ impl Template {
         if repeated.is_none() {
             sleep(ANSWER_WAIT).await;
         }
-        let Some(prepared) = self.message.map(Prepared::parse).transpose()?.flatten() else {
+        let is_late = self.answer_by.is_some_and(|answer_by| self.clock.now() > answer_by);
+        let message = self.message.filter(|_| !is_late);
+        let Some(prepared) = message.map(Prepared::parse).transpose()?.flatten() else {
             if repeated.is_some() || outgoing.is_waiting(app_id, dev_id).await? {
-                outgoing.response_failed(app_id, dev_id, NO_GATEWAYS.to_owned()).await?;
+                let reason = if is_late { TOO_LATE } else { NO_GATEWAYS };
+                outgoing.response_failed(app_id, dev_id, reason.to_owned()).await?;
             }
             return Ok(false);
         };

@@ -1,12 +1,16 @@
 //! Downlinks in response to uplinks of network brokers.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use server::system::SystemClock;
 use testing::MqttClient;
+use types::{Clock, Timestamp};
 
 use super::{
     fake_broker::FakeBroker,
     linked,
-    messages::{Kind, frame, uplink, with_template},
+    messages::{Kind, frame, routed, uplink, with_template},
 };
 use crate::harness::{Owner, next};
 
@@ -110,6 +114,28 @@ async fn a_downlink_waits_while_no_gateway_can_send_it() {
     assert_eq!(event(&mut listener, "events/down/errors").await["error"], "No gateways available for downlink");
     send(&owner, &broker, Kind::Unconfirmed, 4, (2, false)).await;
     assert_eq!(&payload(&broker).await[..18], "60F17DBE4900020005");
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_downlink_is_not_spent_on_an_uplink_that_the_network_forwards_too_late() {
+    let (network, owner, broker) = linked("punctual").await;
+    let mut listener = owner.listen(&network).await;
+    enqueue(&owner, &mut listener, json!({"port": 5, "payload_raw": "Zmlyc3Q="})).await;
+    let now = SystemClock.now();
+    let hour_ago = Timestamp::from_millis(now.as_millis() - 3_600_000);
+    let uplink = |kind, f_cnt, at| {
+        let uplink = uplink(&owner.app_id, "dev-1", frame(kind, f_cnt), f_cnt);
+        routed(with_template(uplink, "60F17DBE492002000100000000", 2), at)
+    };
+    broker.send(uplink(Kind::Confirmed, 3, hour_ago)).await;
+    event(&mut listener, "up").await;
+    let error = event(&mut listener, "events/down/errors").await;
+    assert_eq!(error["error"], "The network forwarded the uplink too late for a downlink");
+    // The time that this takes does not matter: it is in the future.
+    broker.send(uplink(Kind::Confirmed, 4, now.plus(Duration::from_hours(1)))).await;
+    assert_eq!(&payload(&broker).await[..18], "60F17DBE4920020005");
+    assert!(broker.has_no_downlink().await, "the late uplink was not even acknowledged");
     network.stack.stop().await;
 }
 

@@ -6,8 +6,9 @@ use api::{
     lorawan::{self, Metadata, TxConfiguration},
     protocol::{self, rx_metadata, tx_configuration},
     rest::handler::LorawanDevice,
+    trace::Trace,
 };
-use types::AppId;
+use types::{AppId, Timestamp};
 
 use crate::harness::{Owner, device};
 
@@ -32,6 +33,9 @@ const UPLINKS: [[&str; 3]; 11] = [
 
 /// A frame with the counter 65539, the port 2 and the payload `wide`.
 pub(crate) const WIDE: &str = "40F17DBE4900030002BFDFF313863BC583";
+
+/// When the gateway received an uplink, by its own clock.
+const RECEIVED_MICROS: u32 = 12;
 
 /// What an uplink says beyond its payload.
 #[derive(Clone, Copy)]
@@ -68,7 +72,7 @@ pub(crate) fn uplink(app_id: &AppId, dev_id: &str, payload: Vec<u8>, f_cnt: u32)
     let gateway = RxMetadata {
         gateway_id: "gateway-1".to_owned(),
         gateway_trusted: true,
-        timestamp: 12,
+        timestamp: RECEIVED_MICROS,
         frequency: 868_100_000,
         antennas: vec![antenna(0, -50.0), antenna(1, -60.0)],
         location: Some(location),
@@ -109,6 +113,7 @@ pub(crate) fn with_template(
             protocol: Some(tx_configuration::Protocol::Lorawan(sent)),
         }),
         gateway_configuration: Some(gateway::TxConfiguration {
+            timestamp: RECEIVED_MICROS + 1_000_000,
             frequency: 869_525_000,
             power: 27,
             ..Default::default()
@@ -129,4 +134,16 @@ pub(crate) fn with_template(
         ..DownlinkMessage::default()
     };
     DeduplicatedUplinkMessage { response_template: Some(template), ..uplink }
+}
+
+/// The same from a router that received it at this time.
+pub(crate) fn routed(uplink: DeduplicatedUplinkMessage, at: Timestamp) -> DeduplicatedUplinkMessage {
+    let step = |service_name: &str, parents| Trace {
+        service_name: service_name.to_owned(),
+        event: "receive".to_owned(),
+        time: at.as_nanos(),
+        parents,
+        ..Trace::default()
+    };
+    DeduplicatedUplinkMessage { trace: Some(step("broker", vec![step("router", Vec::new())])), ..uplink }
 }
