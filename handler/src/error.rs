@@ -97,6 +97,9 @@ pub enum Error {
         /// Why.
         reason: client::Error,
     },
+    /// Too many calls about the devices of an application wait for network brokers.
+    #[error("too many devices of the application are changed at once: try again later")]
+    NetworkBrokersBusy,
     /// A device that joins has no AppKey.
     #[error("AppKey for device {0} not found")]
     NoAppKey(DevId),
@@ -204,6 +207,7 @@ impl Kinded for Error {
             | Self::DownlinksBusy
             | Self::Unidentified { .. }
             | Self::NetworkBrokerGone
+            | Self::NetworkBrokersBusy
             | Self::Unpublished(_) => Kind::Unavailable,
             Self::RateLimited { .. } => Kind::Exhausted,
             Self::Auth(error) => error.kind(),

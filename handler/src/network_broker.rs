@@ -2,9 +2,11 @@
 //!
 //! The handler trusts those in the setting `handler.brokers`, and finds them in discovery.
 
+mod call_lanes;
 mod caller;
 mod connection;
 mod deadline;
+
 mod metadata;
 mod receiver;
 mod registration;
@@ -17,6 +19,7 @@ use client::{discovery::DiscoveryClient, network_broker::CallingComponent};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use types::{Clock, ComponentId};
 
+pub use self::call_lanes::CallLanes;
 use self::connection::Connection;
 pub(crate) use self::metadata::metadata;
 pub use self::receiver::{Progress, UplinkReceiver};
@@ -31,6 +34,8 @@ pub struct NetworkBrokers {
     pub caller: CallingComponent,
     /// The time of a call.
     pub clock: Arc<dyn Clock>,
+    /// The calls about devices that wait for each other.
+    pub lanes: CallLanes,
 }
 
 /// The subscriptions to the uplinks of network brokers.

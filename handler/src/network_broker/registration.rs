@@ -42,8 +42,9 @@ impl NetworkBrokers {
         device: &Device,
         before: Option<&Device>,
     ) -> Result<(), Error> {
+        let _turn = self.lanes.enter(&device.app_id).await?;
         if let Some(before) = before.filter(|before| euis(before) != euis(device)) {
-            self.delete_device(token, before).await?;
+            self.delete(token, before).await?;
         }
         let message = message(device);
         for id in &self.ids {
@@ -56,6 +57,11 @@ impl NetworkBrokers {
 
     /// Deletes a device in the network servers; it is no error if one does not know it.
     pub(crate) async fn delete_device(&self, token: &Secret, device: &Device) -> Result<(), Error> {
+        let _turn = self.lanes.enter(&device.app_id).await?;
+        self.delete(token, device).await
+    }
+
+    async fn delete(&self, token: &Secret, device: &Device) -> Result<(), Error> {
         let (app_eui, dev_eui) = euis(device);
         for id in &self.ids {
             if let Some(client) = self.client(id).await.map_err(|error| failed(id, error))? {

@@ -74,6 +74,8 @@ struct Shared {
     refusal: Arc<Mutex<String>>,
     /// How many of the next calls about devices and applications are beyond the rate limit.
     beyond_limit: Arc<AtomicU32>,
+    /// How many of those calls go on, and how many did so at the most.
+    calls: Arc<(AtomicU32, AtomicU32)>,
 }
 
 impl FakeBroker {
@@ -83,8 +85,9 @@ impl FakeBroker {
         let (downlinks_in, downlinks) = mpsc::channel(100);
         let (told_in, told) = mpsc::channel(100);
         let handler = Arc::new(network.announcement().await);
-        let (refusal, beyond_limit) = Default::default();
-        let shared = Shared { handler, subscriptions, downlinks: downlinks_in, told: told_in, refusal, beyond_limit };
+        let (refusal, beyond_limit, calls) = Default::default();
+        let shared =
+            Shared { handler, subscriptions, downlinks: downlinks_in, told: told_in, refusal, beyond_limit, calls };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let serving = std::sync::Mutex::new(serve(shared.clone(), listener));
@@ -135,6 +138,11 @@ impl FakeBroker {
     /// Refuses the next calls about devices, this many of them, as v2 does beyond five per second.
     pub(crate) fn limit_calls(&self, refused: u32) {
         self.shared.beyond_limit.store(refused, Ordering::SeqCst);
+    }
+
+    /// How many calls about devices and applications went on at the same time, at the most.
+    pub(crate) fn calls_at_once(&self) -> u32 {
+        self.shared.calls.1.load(Ordering::SeqCst)
     }
 
     /// Whether no downlink has arrived.
@@ -226,6 +234,13 @@ impl Shared {
         if SelfSigned::of(&Secret::new(token)).is_some() || token.split('.').count() != 3 {
             return Err(Status::permission_denied("no token of the account service"));
         }
+        let (running, at_once) = self.calls.as_ref();
+        at_once.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        // Others that could come now do.
+        for _ in 0..1000 {
+            tokio::task::yield_now().await;
+        }
+        running.fetch_sub(1, Ordering::SeqCst);
         let counted = |left: u32| left.checked_sub(1);
         if self.beyond_limit.fetch_update(Ordering::SeqCst, Ordering::SeqCst, counted).is_ok() {
             return Err(Status::resource_exhausted("Rate limit for client \"somebody\" reached"));

@@ -3,7 +3,7 @@
 use api::lorawan::Device;
 use client::handler::HandlerClient;
 use server::system::SystemClock;
-use types::{ApplicationRight, Clock, Credential, Kind, Kinded};
+use types::{ApplicationRight, Clock, Credential, DevEui, Kind, Kinded};
 
 use super::{
     BROKER,
@@ -107,6 +107,19 @@ async fn a_call_beyond_the_rate_limit_of_a_network_broker_is_repeated() {
     broker.limit_calls(u32::MAX);
     let error = owner.handler.delete_device(&owner.app_id, &"dev-1".parse().unwrap()).await.unwrap_err();
     assert_eq!(error.kind(), Kind::Exhausted, "{error}");
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_devices_of_an_application_are_told_one_after_the_other() {
+    let (network, owner, broker) = linked("importer").await;
+    let set = |number: u8| {
+        let mut device = device(&owner.app_id, &format!("dev-{number}"));
+        device.lorawan_device.as_mut().unwrap().dev_eui = DevEui::new([1, 2, 3, 4, 5, 6, 7, number]);
+        owner.handler.set_device(device.into())
+    };
+    futures::future::try_join_all((2..12).map(set)).await.unwrap();
+    assert_eq!(broker.calls_at_once(), 1);
     network.stack.stop().await;
 }
 
