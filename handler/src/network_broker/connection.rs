@@ -14,9 +14,10 @@ use super::{NetworkBrokers, UplinkReceiver};
 
 /// How many downlinks wait to be written. What does not fit stays in the queues of the devices.
 const DOWNLINKS_MAX: usize = 1024;
-/// The pause after a connection has ended; it doubles as long as none lasts.
+/// The pause after a connection has ended; it doubles as long as none lasts. A network broker drops the uplinks of a
+/// handler that is not connected.
 const PAUSE_MIN: Duration = Duration::from_millis(200);
-const PAUSE_MAX: Duration = Duration::from_secs(30);
+const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// After this long, a connection has lasted.
 const LASTING: Duration = Duration::from_secs(60);
 
