@@ -22,12 +22,25 @@ const BROKEN_PIPE: u8 = 141;
 
 /// Rows of a file that cannot be used, which have been reported.
 #[derive(Debug, thiserror::Error)]
-#[error("{0} rows cannot be used, so nothing was changed")]
+#[error("{} {} cannot be used, so nothing was changed", .0, if *.0 == 1 { "row" } else { "rows" })]
 pub(crate) struct BadRows(pub(crate) usize);
 
 /// The text of an error, without control characters; `None` when the reader of our output is gone.
 pub(crate) fn text(error: &anyhow::Error) -> Option<String> {
-    (!is_broken_pipe(error)).then(|| lines(&format!("{error:#}")))
+    (!is_broken_pipe(error)).then(|| lines(&chain(error).join(": ")))
+}
+
+/// The texts of an error and its causes. The causes of a client's error are those of libraries, for programmers.
+fn chain(error: &anyhow::Error) -> Vec<String> {
+    let mut texts = Vec::new();
+    for cause in error.chain() {
+        texts.push(cause.to_string());
+        if let Some(error) = cause.downcast_ref::<client::Error>() {
+            texts.extend(error.reason());
+            break;
+        }
+    }
+    texts
 }
 
 pub(crate) fn code(error: &anyhow::Error) -> ExitCode {

@@ -4,11 +4,18 @@ use std::time::Duration;
 
 use types::{Kind, Kinded};
 
+use crate::reason::reason;
+
 /// The result of a call.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// The error of whichever library is below.
 pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+/// The error of a service that does not know a call, because it is another one than expected.
+pub(crate) fn unknown_call(service: &str, address: &str) -> String {
+    format!("what runs at {address} does not know this call: check that this is the address of the {service}")
+}
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
@@ -138,6 +145,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Why a connection failed or was lost, in words for people; none if that is not known. The source is for programmers.
+    pub fn reason(&self) -> Option<String> {
+        reason(self)
+    }
+
     /// Whether the call may have taken effect, because nobody answered for the service.
     pub fn may_have_happened(&self) -> bool {
         matches!(self, Self::Lost { .. }) || self.kind() == Kind::Timeout

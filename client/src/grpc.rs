@@ -12,7 +12,7 @@ use types::{Credential, Kind, Secret};
 
 use crate::{
     Error, Result, Trust,
-    error::Cause,
+    error::{Cause, unknown_call},
     retry::{ATTEMPT_TIMEOUT, Call, retry},
 };
 
@@ -118,7 +118,10 @@ impl Peer {
             return Error::Refused {
                 kind: kind(status.code()),
                 retry_after: retry_after(status.metadata()).or_else(unsaid),
-                message: status.message().to_owned(),
+                message: match status.code() {
+                    Code::Unimplemented => unknown_call(service, &address),
+                    _ => status.message().to_owned(),
+                },
             };
         }
         if has_cause::<TimeoutExpired>(&status) {

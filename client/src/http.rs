@@ -1,6 +1,6 @@
 //! Calls with JSON bodies over HTTP: time limits, retries, and errors with the server's text.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{error::Error as _, fmt, sync::Arc, time::Duration};
 
 use reqwest::{
     Method, RequestBuilder, Response, StatusCode, Url,
@@ -12,6 +12,7 @@ use types::{Kind, Secret};
 
 use crate::{
     Error, Result, Trust,
+    error::unknown_call,
     retry::{ATTEMPT_TIMEOUT, Call, retry},
 };
 
@@ -21,6 +22,8 @@ pub const COMPONENT_HEADER: &str = "airlock-component";
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const RESPONSE_BYTES_MAX: usize = 4 << 20;
+/// What our services say of a path that they do not have.
+const PATH_NOT_FOUND: &str = "path not found";
 
 /// A service with a JSON API.
 #[derive(Clone, Debug)]
@@ -120,9 +123,22 @@ impl Http {
             let status = response.status();
             let headers = response.headers().clone();
             let body = self.read(response).await?;
-            if status.is_success() { Ok(body) } else { Err(refused(status, &headers, &body)) }
+            if status.is_success() { Ok(body) } else { Err(self.refused(status, &headers, &body)) }
         })
         .await
+    }
+
+    /// The error of a call that the service refused. A path that it does not have is one of another service of ours.
+    fn refused(&self, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Error {
+        match refused(status, headers, body) {
+            Error::Refused { kind: kind @ Kind::NotFound, message, retry_after }
+            | Error::Foreign { kind: kind @ Kind::NotFound, message, retry_after }
+                if message == PATH_NOT_FOUND =>
+            {
+                Error::Refused { kind, message: unknown_call(self.service, &self.address()), retry_after }
+            }
+            error => error,
+        }
     }
 
     /// Reads the body up to the limit.
@@ -144,7 +160,11 @@ impl Http {
     fn failed(&self, error: reqwest::Error) -> Error {
         let (service, address) = (self.service, self.address());
         let (is_connect, is_timeout) = (error.is_connect(), error.is_timeout());
-        let source = error.without_url().into();
+        let error = error.without_url();
+        if !is_connect && is_no_http(&error) {
+            return self.unreadable(error);
+        }
+        let source = error.into();
         match (is_connect, is_timeout) {
             // Nothing has happened there.
             (true, _) => Error::Unreachable { service, address, source },
@@ -160,6 +180,18 @@ impl Http {
     fn address(&self) -> String {
         self.base.as_str().trim_end_matches('/').to_owned()
     }
+}
+
+/// Whether the response is not one of HTTP/1.
+fn is_no_http(error: &reqwest::Error) -> bool {
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
 
 fn refused(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Error {

@@ -10,6 +10,7 @@ pub mod handler;
 mod http;
 pub mod network_broker;
 mod random;
+mod reason;
 mod retry;
 pub mod things_stack;
 mod trust;

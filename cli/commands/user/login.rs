@@ -8,8 +8,11 @@ use std::env;
 
 use anyhow::{Context, bail};
 use api::rest::account::TokenResponse;
-use client::account::{AuthorizationCode, CodeVerifier};
-use types::{Credential, Secret, Username};
+use client::{
+    Error,
+    account::{AuthorizationCode, CodeVerifier},
+};
+use types::{Credential, Kind, Secret, Username};
 
 use super::{args::LoginBy, loopback::Loopback};
 use crate::{
@@ -24,8 +27,18 @@ const REDIRECT_URI: &str = "/oauth/callback/airlock";
 pub(super) async fn with_password(network: &Network, username: Username, source: PasswordSource) -> anyhow::Result<()> {
     let password = ask_password(source, "Password: ")?;
     let client = Network::client_credentials()?;
-    let response = network.account()?.password_token(&client, &username, &password, &[]).await?;
-    finish(network, response).await
+    let response = network.account()?.password_token(&client, &username, &password, &[]).await;
+    finish(network, response.map_err(refused_credential)?).await
+}
+
+/// OAuth calls a wrong password or code an invalid request; for the exit code, it is a credential that is refused.
+fn refused_credential(error: Error) -> Error {
+    match error {
+        Error::Refused { kind: Kind::Invalid, message, retry_after } => {
+            Error::Refused { kind: Kind::Unauthenticated, message, retry_after }
+        }
+        error => error,
+    }
 }
 
 /// Logs in with a browser on this machine, which brings the code back; elsewhere, with a code that is entered.
@@ -81,8 +94,8 @@ pub(super) async fn with_code(network: &Network, code: Secret) -> anyhow::Result
         redirect_uri: REDIRECT_URI.to_owned(),
         verifier: CodeVerifier::from_secret(pending.verifier),
     };
-    let response = network.account()?.code_token(&Network::client_credentials()?, code).await?;
-    finish(network, response).await?;
+    let response = network.account()?.code_token(&Network::client_credentials()?, code).await;
+    finish(network, response.map_err(refused_credential)?).await?;
     network.files.delete_pending_login()
 }
 

@@ -162,10 +162,11 @@ async fn announces_metadata_with_a_token() {
 }
 
 #[tokio::test]
-async fn a_server_with_another_protocol_is_unreachable() {
+async fn a_server_of_another_service_is_told_apart() {
     let fixture = Fixture::start(Code::Ok, 0, None).await;
     let credential = Credential::Token(Secret::new("t0k3n"));
     let handler = HandlerClient::connect_to(&fixture.address, &Trust::Plaintext, credential).unwrap();
     let error = handler.list_devices(&"my-app".parse().unwrap(), Page::default()).await.unwrap_err();
     assert_eq!(error.kind(), Kind::Unsupported, "{error}");
+    assert!(error.to_string().contains("check that this is the address of the handler"), "{error}");
 }

@@ -1,0 +1,75 @@
+//! Why a connection failed, in words for people: what libraries say of it is for programmers.
+
+use std::{error::Error, io};
+
+use rustls::CertificateError;
+
+/// The reason that the last known cause of an error tells; none if no cause is known.
+pub(crate) fn reason(error: &(dyn Error + 'static)) -> Option<String> {
+    let (mut cause, mut found) = (error.source(), None);
+    while let Some(error) = cause {
+        found = known(error).or(found);
+        cause = error.source();
+    }
+    found
+}
+
+fn known(cause: &(dyn Error + 'static)) -> Option<String> {
+    if let Some(error) = cause.downcast_ref::<rustls::Error>() {
+        return tls(error);
+    }
+    let error = cause.downcast_ref::<io::Error>()?;
+    if error.kind() == io::ErrorKind::UnexpectedEof {
+        return Some("it closed the connection".to_owned());
+    }
+    match error.get_ref() {
+        Some(inner) if inner.is::<rustls::Error>() => tls(inner.downcast_ref()?),
+        // Such an error is that of a library, except where it is text.
+        Some(inner) if inner.source().is_some() => None,
+        _ => Some(error.to_string()),
+    }
+}
+
+fn tls(error: &rustls::Error) -> Option<String> {
+    let text = match error {
+        rustls::Error::InvalidCertificate(reason) => match reason {
+            CertificateError::UnknownIssuer => "nobody who is trusted here has issued its certificate",
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => "its certificate has expired",
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                "its certificate is for another name"
+            }
+            _ => return Some(format!("its certificate is not accepted: {reason}")),
+        },
+        rustls::Error::InvalidMessage(_) => "it does not speak TLS there",
+        _ => return Some(error.to_string()),
+    };
+    Some(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("for programmers")]
+    struct Library(#[source] io::Error);
+
+    fn reason_of(error: io::Error) -> Option<String> {
+        // As libraries have it: the cause of a cause.
+        reason(&Library(io::Error::other(Library(error))))
+    }
+
+    #[test]
+    fn known_causes_are_told_in_words() {
+        let refused = io::Error::from_raw_os_error(111);
+        assert_eq!(reason_of(refused).unwrap(), "Connection refused (os error 111)");
+        let issuer = rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer);
+        for error in [issuer, rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType)] {
+            let text = reason_of(io::Error::new(io::ErrorKind::InvalidData, error)).unwrap();
+            assert!(["nobody who", "it does not speak TLS"].iter().any(|begin| text.starts_with(begin)), "{text}");
+        }
+        assert_eq!(reason_of(io::Error::other("no such host")).unwrap(), "no such host");
+        assert_eq!(reason(&Library(io::Error::other(Library(io::Error::other("x"))))).unwrap(), "x");
+        assert_eq!(reason(&std::fmt::Error), None);
+    }
+}
