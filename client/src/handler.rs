@@ -7,11 +7,11 @@ use api::{
     discovery::Announcement,
     handler::{
         Application, ApplicationIdentifier, Device, DeviceIdentifier, DeviceList, DryDownlinkMessage,
-        DryDownlinkResult, DryUplinkMessage, DryUplinkResult, SimulatedUplinkMessage,
+        DryDownlinkResult, DryUplinkMessage, DryUplinkResult, SimulatedUplinkMessage, SimulatedUplinkResult,
         application_manager_client::ApplicationManagerClient as Stub,
     },
 };
-use tonic::{Request, Response, Status, metadata::MetadataMap, transport::Channel};
+use tonic::{Request, Response, Status, transport::Channel};
 use types::{AppId, Credential, DevId};
 
 use crate::{
@@ -27,15 +27,6 @@ pub struct Page {
     pub limit: u32,
     /// Number of items to skip.
     pub offset: u32,
-}
-
-/// The cost of a message in the sandbox. Handlers of v2 do not report it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cost {
-    /// Units of fuel: the same for the same message on every machine.
-    pub fuel: u64,
-    /// Time in the sandbox, in microseconds.
-    pub microseconds: u64,
 }
 
 /// A client of a handler, with the credential of a user or an application.
@@ -137,14 +128,9 @@ impl HandlerClient {
         self.call(Call::Repeatable, downlink, |mut stub, request| async move { stub.dry_downlink(request).await }).await
     }
 
-    /// Processes an uplink as if a device had sent it, and returns its cost.
-    pub async fn simulate_uplink(&self, uplink: SimulatedUplinkMessage) -> Result<Cost> {
-        self.call(Call::Once, uplink, |mut stub, request| async move {
-            let response = stub.simulate_uplink(request).await?;
-            let cost = Cost::read(response.metadata());
-            Ok(response.map(|()| cost))
-        })
-        .await
+    /// Processes an uplink as if a device had sent it. Handlers of v2 do not report what it cost and what became of it.
+    pub async fn simulate_uplink(&self, uplink: SimulatedUplinkMessage) -> Result<SimulatedUplinkResult> {
+        self.call(Call::Once, uplink, |mut stub, request| async move { stub.simulate_uplink(request).await }).await
     }
 
     async fn call<M, T, F>(&self, call: Call, message: M, send: impl Fn(Stub<Channel>, Request<M>) -> F) -> Result<T>
@@ -159,13 +145,6 @@ impl HandlerClient {
 
 fn stub(channel: Channel) -> Stub<Channel> {
     Stub::new(channel).max_decoding_message_size(RESPONSE_BYTES_MAX)
-}
-
-impl Cost {
-    fn read(metadata: &MetadataMap) -> Self {
-        let number = |name| metadata.get(name)?.to_str().ok()?.parse().ok();
-        Self { fuel: number("fuel").unwrap_or_default(), microseconds: number("microseconds").unwrap_or_default() }
-    }
 }
 
 fn device(app_id: &AppId, dev_id: &DevId) -> DeviceIdentifier {

@@ -2,6 +2,7 @@
 
 mod frame;
 mod message;
+mod simulated;
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use types::{ErrorEvent, Kinded};
 
 pub use self::frame::Frame;
 use self::message::message;
+pub(crate) use self::simulated::{Outcome, Simulated};
 use crate::{
     Error,
     application::{ApplicationSummary, Applications},
@@ -40,13 +42,24 @@ impl Uplinks {
     /// A function that fails does not stop its message, which goes out without fields, together with an event. Only a
     /// validator that returns false drops it.
     pub async fn handle(&self, frame: Frame, usage: &Usage) -> Result<Cost, Error> {
-        self.process(frame, usage).await.inspect_err(|error| metrics::uplink_dropped(error.kind()))
+        self.process(frame, usage, None).await.inspect_err(|error| metrics::uplink_dropped(error.kind()))
     }
 
-    async fn process(&self, frame: Frame, usage: &Usage) -> Result<Cost, Error> {
+    /// Handles a frame in the same way, and also returns what its functions made of it.
+    pub(crate) async fn simulate(&self, frame: Frame, usage: &Usage) -> Result<Simulated, Error> {
+        let mut outcome = Outcome::default();
+        let cost = self.process(frame, usage, Some(&mut outcome)).await;
+        let cost = cost.inspect_err(|error| metrics::uplink_dropped(error.kind()))?;
+        Ok(Simulated { cost, outcome: Some(outcome) })
+    }
+
+    async fn process(&self, frame: Frame, usage: &Usage, outcome: Option<&mut Outcome>) -> Result<Cost, Error> {
         let (application, device) = self.look_up(&frame).await?;
         let payload = frame.into_payload(&device);
         let decoded = self.decode(&application, &payload, Run { priority: Priority::Live, usage }).await?;
+        if let Some(outcome) = outcome {
+            *outcome = Outcome::of(&decoded, &payload, &self.applications, &application.app_id).await;
+        }
         let cost = decoded.cost;
         let is_valid = decoded.validity != Validity::Invalid;
         for kept in self.publish(&device, payload, decoded) {

@@ -6,8 +6,9 @@ use api::{
 };
 use serde_json::{Value, json};
 use tonic::Code;
+use types::Credential;
 
-use crate::harness::{Network, Owner};
+use crate::harness::{Network, Owner, next};
 
 const DECODER: &str =
     "function Decoder(bytes, port) {\n  console.log('got', bytes.length);\n  return { n: bytes[0] };\n}";
@@ -51,6 +52,41 @@ async fn dry_runs_over_http_store_nothing() {
     assert!(status == 200 && take_cost(&mut response), "{status} {response}");
     assert_eq!(response, json!({"payload": "BwI="}));
     assert_eq!(owner.handler.get_application(&owner.app_id).await.unwrap().decoder, "");
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_simulated_uplink_returns_what_was_published() {
+    let network = Network::start().await;
+    let owner = network.owner("simulating").await;
+    owner.add_device("dev-1").await;
+    // What depends on the time differs between two runs.
+    let decoder = "function decodeUplink(input) {
+  console.log('port', input.fPort);
+  if (!input.bytes[0]) throw new Error('no sensor');
+  return { data: { now: Date.now() }, warnings: ['low'] };
+}";
+    owner.set_functions([decoder, "", ""]).await.unwrap();
+    let mut listener = owner.listen(&network).await;
+    let uplink = |payload: &str| json!({"payload": payload, "port": 3});
+    let (status, mut response) = post(&network, &owner, "/devices/dev-1/simulate", uplink("AQ==")).await;
+    assert!(status == 200 && take_cost(&mut response), "{status} {response}");
+    let (topic, published) = next(&mut listener).await;
+    let fields: Value = serde_json::from_str(response["outcome"]["fields"].as_str().unwrap()).unwrap();
+    assert_eq!((topic.as_str(), &published["payload_fields"]), ("dev-1/up", &fields));
+    let logs = json!([{"function": "Decoder", "fields": ["\"port\"", "3"]}]);
+    assert_eq!((&response["outcome"]["logs"], &response["outcome"]["warnings"]), (&logs, &json!(["low"])));
+
+    let (status, response) = post(&network, &owner, "/devices/dev-1/simulate", uplink("AA==")).await;
+    let failure = response["outcome"]["failure"].as_str().unwrap_or_default();
+    assert!(status == 200 && failure.contains("no sensor") && failure.contains("\n3 |"), "{response}");
+    assert_eq!(response["outcome"]["fields"], Value::Null);
+
+    // A key of the application may publish, but not read the functions.
+    let key = Owner { token: Credential::Key(owner.key_with(&network, "messages:up:w").await), ..owner };
+    let (status, mut response) = post(&network, &key, "/devices/dev-1/simulate", uplink("AQ==")).await;
+    assert!(status == 200 && take_cost(&mut response), "{status} {response}");
+    assert_eq!(response, json!({}));
     network.stack.stop().await;
 }
 

@@ -16,7 +16,7 @@ use api::{
     discovery::Announcement,
     handler::{Application, SimulatedUplinkMessage, application_manager_client::ApplicationManagerClient},
     rest::{
-        account::{NewApplication, NewUser},
+        account::{NewAccessKey, NewApplication, NewUser},
         handler::{Device, LorawanDevice},
     },
 };
@@ -185,6 +185,13 @@ impl Owner {
     pub(crate) async fn session(&self, account: &AccountClient) -> Secret {
         let name = self.app_id.as_str().trim_end_matches("-app");
         session(account, name).await
+    }
+
+    /// A new access key with one right.
+    pub(crate) async fn key_with(&self, network: &Network, right: &str) -> AccessKey {
+        let account = AccountClient::new(&network.stack.settings().client.auth_server).unwrap();
+        let new = NewAccessKey { name: "one right".to_owned(), rights: vec![right.parse().unwrap()] };
+        account.add_access_key(&self.token, &self.app_id, &new).await.unwrap().key.unwrap()
     }
 
     /// Sets decoder, converter and validator; empty for none.

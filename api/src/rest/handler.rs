@@ -18,7 +18,10 @@ use crate::{handler, lorawan};
 
 pub use self::{
     downlink::{Downlink, DownlinkList},
-    dry_run::{Cost, DryDownlink, DryDownlinkResult, DryUplink, DryUplinkResult, FunctionFailure, LogEntry},
+    dry_run::{
+        Cost, DryDownlink, DryDownlinkResult, DryUplink, DryUplinkResult, FunctionFailure, LogEntry,
+        SimulatedUplinkResult, UplinkOutcome,
+    },
     webhook::{DeadLetter, DeadLetterList, NewWebhook, Resend, Resent, Webhook, WebhookList},
 };
 

@@ -72,11 +72,13 @@ pub(crate) fn print_uplink(output: &Output, result: &DryUplinkResult) -> anyhow:
             (("fields", "Fields"), Cell::new("", fields)),
             (("valid", "Valid"), result.valid.into()),
             (("logs", "Logs"), logs(&result.logs)),
+            (("warnings", "Warnings"), Cell::list(&result.warnings, "; ")),
             (("fuel", "Fuel"), Cell::new("", result.fuel)),
             (("microseconds", "Microseconds"), Cell::new("", result.microseconds)),
         ]));
     }
     print_logs(output, &result.logs)?;
+    result.warnings.iter().try_for_each(|warning| say(format_args!("Warning: {}", sanitize(warning))))?;
     say(format_args!("Fields: {}", sanitize(&result.fields)))?;
     say(if result.valid { "The message is valid" } else { "The message is not valid" })?;
     say(format_args!("Cost: {} fuel, {} µs", result.fuel, result.microseconds))
@@ -92,7 +94,8 @@ fn ask_port() -> anyhow::Result<u32> {
     if answer.is_empty() { Ok(1) } else { answer.parse().context("a port is a number from 1 to 255") }
 }
 
-fn print_logs(output: &Output, logs: &[LogEntry]) -> anyhow::Result<()> {
+/// Prints what the functions wrote to the console.
+pub(crate) fn print_logs(output: &Output, logs: &[LogEntry]) -> anyhow::Result<()> {
     let mut lines = logs.iter().map(|entry| format!("{}: {}", entry.function, sanitize(&entry.fields.join(" "))));
     lines.try_for_each(|line| output.message(line))
 }

@@ -53,8 +53,8 @@ pub(crate) enum Devices {
     },
     /// Send an uplink as if a device had sent it, and show what the functions make of it
     ///
-    /// The cost is that of the uplink that was published. The fields and the log are those of a second run, so what
-    /// depends on the time or on chance differs from what was published.
+    /// The fields, warnings, log and cost are those of the uplink that was published. It is published without fields if a
+    /// function fails, which is an error here, and not at all if the validator returns false.
     #[command(after_help = "Example:\n  airlock devices simulate my-device 095C --port 2")]
     Simulate {
         /// Id of the device

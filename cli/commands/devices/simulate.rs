@@ -1,14 +1,17 @@
-//! `airlock devices simulate`: sends an uplink as if a device had sent it, and shows what the functions make of it.
+//! `airlock devices simulate`: sends an uplink as if a device had sent it, and shows what the functions made of it.
 
-use anyhow::Context;
-use api::handler::{DryUplinkMessage, DryUplinkResult, SimulatedUplinkMessage};
+use anyhow::bail;
+use api::handler::{DryUplinkResult, SimulatedUplinkMessage};
 use client::handler::HandlerClient;
-use types::{AppId, DevId, Kind, Kinded};
+use types::{AppId, DevId};
 
-use crate::{commands::applications::dry_run::print_uplink, network::Network};
+use crate::{
+    commands::applications::dry_run::{print_logs, print_uplink},
+    network::Network,
+    terminal::lines,
+};
 
-/// Sends the uplink, and then runs the functions once more, because the handler publishes their result and returns only
-/// its cost. An error if they fail.
+/// Sends the uplink. An error if its functions fail, although it is published then, too.
 pub(super) async fn run(
     network: &Network,
     handler: &HandlerClient,
@@ -16,22 +19,26 @@ pub(super) async fn run(
     payload: Vec<u8>,
     port: u32,
 ) -> anyhow::Result<()> {
-    let uplink = SimulatedUplinkMessage {
-        app_id: app_id.to_string(),
-        dev_id: dev_id.to_string(),
-        payload: payload.clone(),
-        port,
-    };
-    let cost = handler.simulate_uplink(uplink).await?;
+    let (app_id, id) = (app_id.to_string(), dev_id.to_string());
+    let uplink = SimulatedUplinkMessage { app_id, dev_id: id, payload: payload.clone(), port };
+    let result = handler.simulate_uplink(uplink).await?;
     network.output.message(format_args!("Simulated uplink of {dev_id} sent"))?;
-    let application = match handler.get_application(app_id).await {
-        Err(error) if error.kind() == Kind::Denied => {
-            return network.output.message("What it was decoded to is shown to those who have the right `settings`");
-        }
-        application => application?,
+    let Some(outcome) = result.outcome else {
+        return network.output.message("What it was decoded to is shown to those who have the right `settings`");
     };
-    let result = handler.dry_uplink(DryUplinkMessage { payload, app: Some(application), port }).await;
-    let result = result.context("the uplink was published without fields")?;
-    let published = DryUplinkResult { fuel: cost.fuel, microseconds: cost.microseconds, ..result };
+    if !outcome.failure.is_empty() {
+        print_logs(&network.output, &outcome.logs)?;
+        bail!("the uplink was published without fields: {}", lines(&outcome.failure));
+    }
+    let published = DryUplinkResult {
+        payload,
+        fields: if outcome.fields.is_empty() { "null".to_owned() } else { outcome.fields },
+        // Other uplinks are refused.
+        valid: true,
+        logs: outcome.logs,
+        warnings: outcome.warnings,
+        fuel: result.fuel,
+        microseconds: result.microseconds,
+    };
     print_uplink(&network.output, &published)
 }

@@ -20,7 +20,6 @@ use crate::{
     access::Access,
     announcement::Announcer,
     application::{Application, Applications, Conversion, JoinKeyChange, SentApplication},
-    cost::Cost,
     device::{Addresses, DEVICE_PAGE_MAX, Device, DevicePage, Devices},
     downlink::{Downlinks, Origin, Scheduled},
     join::{Activated, ActivationRequest, JoinRequest, Joins},
@@ -28,7 +27,7 @@ use crate::{
     output::{Event, Message},
     payload::{Decoded, Encoded, Payload, Payloads, Run},
     status::Component,
-    uplink::{Frame, Uplinks},
+    uplink::{Frame, Simulated, Uplinks},
 };
 
 /// How often interrupted deletions are searched for, besides those of this process.
@@ -221,16 +220,21 @@ impl Operations {
         Ok(page)
     }
 
-    /// Handles an uplink as if the device had sent it, and returns what it cost.
-    pub(crate) async fn simulate_uplink(&self, caller: Caller, uplink: SimulatedUplink) -> Result<Cost, Error> {
+    /// Handles an uplink as if the device had sent it, and returns what it cost; and what the functions made of it, if
+    /// the caller may read them.
+    pub(crate) async fn simulate_uplink(&self, caller: Caller, uplink: SimulatedUplink) -> Result<Simulated, Error> {
         let usage = caller.usage.clone();
         let rights = [ApplicationRight::Devices, ApplicationRight::MessagesUpWrite];
-        self.access.allow(caller, &uplink.app_id, &rights, Purpose::Live).await?;
+        let claims = self.access.allow(caller, &uplink.app_id, &rights, Purpose::Live).await?;
         let SimulatedUplink { app_id, dev_id, port, payload } = uplink;
+        let may_read = claims.allows(&app_id, ApplicationRight::Settings);
         let now = self.clock.now();
         let frame = Frame::simulated(app_id, dev_id, port, payload, now)?;
         self.component.traffic.uplink.mark(now);
-        self.uplinks.handle(frame, &usage).await
+        match may_read {
+            true => self.uplinks.simulate(frame, &usage).await,
+            false => Ok(Simulated { cost: self.uplinks.handle(frame, &usage).await?, outcome: None }),
+        }
     }
 
     /// Puts a downlink into the queue of its device, and returns it as it will be sent.

@@ -29,8 +29,12 @@ DENIED, INVALID, MISSING, TAKEN = (
     grpc.StatusCode.ALREADY_EXISTS,
 )
 
-# What our answers have beyond v2: what a trial cost.
-OURS = {"handler.DryUplinkResult": {101, 102}, "handler.DryDownlinkResult": {101, 102}}
+# What our answers have beyond v2: what a trial cost, and what came of it.
+OURS = {
+    "handler.DryUplinkResult": {101, 102, 103},
+    "handler.DryDownlinkResult": {101, 102},
+    "google.protobuf.Empty": {101, 102, 103},
+}
 # What need not come up: rates need traffic, join EUIs cannot be announced, nonces belong to joining.
 UNSEEN = {
     "handler.Status.uplink",

@@ -65,9 +65,42 @@ pub struct DryUplinkResult {
     /// The log entries of the functions.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
     pub logs: Vec<LogEntry>,
+    /// What the functions warn of.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub warnings: Vec<String>,
     /// The cost of the run.
     #[serde(flatten)]
     pub cost: Cost,
+}
+
+/// What became of a simulated uplink.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SimulatedUplinkResult {
+    /// The cost of the run.
+    #[serde(flatten)]
+    pub cost: Cost,
+    /// What the functions made of it; only for callers that may read the functions.
+    #[serde(skip_serializing_if = "is_default")]
+    pub outcome: Option<UplinkOutcome>,
+}
+
+/// What the functions made of an uplink.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct UplinkOutcome {
+    /// The text of a JSON object; omitted if there is none.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub fields: String,
+    /// The log entries of the functions.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub logs: Vec<LogEntry>,
+    /// What the functions warn of.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub warnings: Vec<String>,
+    /// Why the uplink was published without fields; omitted if no function failed.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub failure: String,
 }
 
 /// The result of a dry run of a downlink.
@@ -144,8 +177,22 @@ pub struct FunctionFailure {
 
 impl From<handler::DryUplinkResult> for DryUplinkResult {
     fn from(message: handler::DryUplinkResult) -> Self {
-        let handler::DryUplinkResult { payload, fields, valid, logs, fuel, microseconds } = message;
-        Self { payload, fields, valid, logs: entries(logs), cost: Cost { fuel, microseconds } }
+        let handler::DryUplinkResult { payload, fields, valid, logs, warnings, fuel, microseconds } = message;
+        Self { payload, fields, valid, logs: entries(logs), warnings, cost: Cost { fuel, microseconds } }
+    }
+}
+
+impl From<handler::SimulatedUplinkResult> for SimulatedUplinkResult {
+    fn from(message: handler::SimulatedUplinkResult) -> Self {
+        let handler::SimulatedUplinkResult { fuel, microseconds, outcome } = message;
+        Self { cost: Cost { fuel, microseconds }, outcome: outcome.map(Into::into) }
+    }
+}
+
+impl From<handler::UplinkOutcome> for UplinkOutcome {
+    fn from(message: handler::UplinkOutcome) -> Self {
+        let handler::UplinkOutcome { fields, logs, warnings, failure } = message;
+        Self { fields, logs: entries(logs), warnings, failure }
     }
 }
 
@@ -197,6 +244,7 @@ mod tests {
             fields: "{}".into(),
             valid: true,
             logs,
+            warnings: vec!["late".into()],
             fuel: 1 << 60,
             microseconds: 7,
         };
@@ -204,9 +252,15 @@ mod tests {
             to_value(DryUplinkResult::from(result)).unwrap(),
             json!({
                 "payload": "AQI=", "fields": "{}", "valid": true, "fuel": "1152921504606846976", "microseconds": "7",
-                "logs": [{"function": "decoder", "fields": ["1"]}],
+                "logs": [{"function": "decoder", "fields": ["1"]}], "warnings": ["late"],
             })
         );
         assert_eq!(to_value(DryDownlinkResult::from(handler::DryDownlinkResult::default())).unwrap(), json!({}));
+        let outcome = Some(handler::UplinkOutcome { failure: "no".into(), ..Default::default() });
+        let result = handler::SimulatedUplinkResult { fuel: 9, microseconds: 0, outcome };
+        assert_eq!(
+            to_value(SimulatedUplinkResult::from(result)).unwrap(),
+            json!({"fuel": "9", "outcome": {"failure": "no"}})
+        );
     }
 }

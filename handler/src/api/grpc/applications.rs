@@ -3,7 +3,7 @@
 use api::{
     handler::{
         Application, ApplicationIdentifier, Device, DeviceIdentifier, DeviceList, DryDownlinkMessage,
-        DryDownlinkResult, DryUplinkMessage, DryUplinkResult, SimulatedUplinkMessage,
+        DryDownlinkResult, DryUplinkMessage, DryUplinkResult, SimulatedUplinkMessage, SimulatedUplinkResult,
         application_manager_server::ApplicationManager,
     },
     rest::handler as body,
@@ -98,13 +98,19 @@ impl ApplicationManager for Service {
         Ok(Response::new(self.operations.dry_downlink(caller, application, port, input).await?.into()))
     }
 
-    /// Returns an empty message, like v2. The cost is in the metadata `fuel` and `microseconds`.
-    async fn simulate_uplink(&self, request: Request<SimulatedUplinkMessage>) -> Result<Response<()>, Status> {
+    /// The cost is also in the metadata `fuel` and `microseconds`, for clients of v2, where the message is empty.
+    async fn simulate_uplink(
+        &self,
+        request: Request<SimulatedUplinkMessage>,
+    ) -> Result<Response<SimulatedUplinkResult>, Status> {
         let (caller, message) = split(request)?;
-        let cost = self.operations.simulate_uplink(caller, message.try_into()?).await?;
-        let mut response = Response::new(());
-        response.metadata_mut().insert("fuel", MetadataValue::from(cost.fuel));
-        response.metadata_mut().insert("microseconds", MetadataValue::from(cost.microseconds()));
+        let simulated = self.operations.simulate_uplink(caller, message.try_into()?).await?;
+        let result = SimulatedUplinkResult::from(simulated);
+        let cost = [("fuel", result.fuel), ("microseconds", result.microseconds)];
+        let mut response = Response::new(result);
+        for (name, number) in cost {
+            response.metadata_mut().insert(name, MetadataValue::from(number));
+        }
         Ok(response)
     }
 }

@@ -1,8 +1,8 @@
 //! Dry runs and simulated uplinks over HTTP. v2 has them over gRPC only, so these paths are our own.
 
 use api::{
-    handler::{DryDownlinkResult, DryUplinkResult},
-    rest::handler::{self as body, Cost},
+    handler::{DryDownlinkResult, DryUplinkResult, SimulatedUplinkResult},
+    rest::handler as body,
 };
 use axum::extract::{Path, State};
 use server::{
@@ -44,9 +44,9 @@ pub(super) async fn simulate_uplink(
     Path(path): Path<DevicePath>,
     Presented(caller): Presented,
     JsonObject(mut body): JsonObject<body::SimulatedUplink>,
-) -> HttpResult<Json<Cost>> {
+) -> HttpResult<Json<body::SimulatedUplinkResult>> {
     fill_from_path("app_id", &mut body.app_id, path.app_id, Error::invalid)?;
     fill_from_path("dev_id", &mut body.dev_id, path.dev_id, Error::invalid)?;
-    let cost = operations.simulate_uplink(caller?, body.try_into()?).await?;
-    Ok(Json(Cost { fuel: cost.fuel, microseconds: cost.microseconds() }))
+    let simulated = operations.simulate_uplink(caller?, body.try_into()?).await?;
+    Ok(Json(SimulatedUplinkResult::from(simulated).into()))
 }

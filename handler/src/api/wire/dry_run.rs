@@ -1,7 +1,7 @@
 //! Dry runs: their applications, their results, and functions that failed.
 
 use api::{
-    handler::{DryDownlinkResult, DryUplinkResult, FunctionFailure, LogEntry},
+    handler::{DryDownlinkResult, DryUplinkResult, FunctionFailure, LogEntry, SimulatedUplinkResult, UplinkOutcome},
     rest::handler::HandlerApplication,
 };
 
@@ -11,6 +11,7 @@ use crate::{
     Error, FunctionError,
     application::SentApplication,
     payload::{Decoded, Encoded, Validity},
+    uplink::{Outcome, Simulated},
 };
 
 /// Maximum length of the reason in a header, in bytes. The text of the status has all of it.
@@ -27,8 +28,27 @@ impl From<Decoded> for DryUplinkResult {
             fields: decoded.fields.map_or_else(|| "null".to_owned(), |fields| fields.get().to_owned()),
             valid: decoded.validity != Validity::Invalid,
             logs: decoded.logs.into_iter().map(entry).collect(),
+            warnings: decoded.warnings,
             fuel: decoded.cost.fuel,
             microseconds: decoded.cost.microseconds(),
+        }
+    }
+}
+
+impl From<Simulated> for SimulatedUplinkResult {
+    fn from(simulated: Simulated) -> Self {
+        let Simulated { cost, outcome } = simulated;
+        Self { fuel: cost.fuel, microseconds: cost.microseconds(), outcome: outcome.map(Into::into) }
+    }
+}
+
+impl From<Outcome> for UplinkOutcome {
+    fn from(outcome: Outcome) -> Self {
+        Self {
+            fields: outcome.fields.map(|fields| fields.get().to_owned()).unwrap_or_default(),
+            logs: outcome.logs.into_iter().map(entry).collect(),
+            warnings: outcome.warnings,
+            failure: outcome.failure.unwrap_or_default(),
         }
     }
 }
