@@ -9,6 +9,7 @@ mod commands;
 mod completion;
 mod dialect;
 mod exit;
+mod html;
 mod json_object;
 mod location;
 mod network;

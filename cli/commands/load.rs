@@ -1,11 +1,14 @@
 //! `airlock load`: how many uplinks a running server takes, and how long they take to their subscribers.
 
+mod decoder;
 mod device;
 mod figures;
+mod report;
 
 use std::{
     collections::HashMap,
     io::{IsTerminal, Write, stderr},
+    path::PathBuf,
     sync::Arc,
     time::Duration,
 };
@@ -28,11 +31,13 @@ use tokio_util::sync::CancellationToken;
 use types::{AppId, ApplicationRight, DevId, Random};
 
 use self::{
+    decoder::Replaced,
     device::{Arrival, Simulated},
     figures::{Figures, Target},
+    report::{ReportFile, Subject},
 };
 use super::{devices::new_device, subscribe};
-use crate::{completion, network::Network, output::OutputOptions};
+use crate::{completion, network::Network, output::OutputOptions, script};
 
 /// How many devices are registered, or deleted, at the same time.
 const CALLS_MAX: usize = 8;
@@ -43,7 +48,7 @@ const SHOW_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  airlock load --app-id my-app --rate 50 --duration 60\n  airlock load --devices 100 --payload 095C --output json"
+    after_help = "Examples:\n  airlock load --app-id my-app --rate 50 --duration 60\n  airlock load --devices 100 --payload 095C --output json\n  airlock load --decoder decoder.js --payload 095C --report load.html"
 )]
 pub(crate) struct Load {
     #[command(flatten)]
@@ -66,6 +71,13 @@ pub(crate) struct Load {
     /// Port
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=223))]
     port: u8,
+    /// File with a decoder that the application has during the test, for all of its devices; its own functions are put
+    /// back at the end
+    #[arg(long, value_name = "FILE")]
+    decoder: Option<PathBuf>,
+    /// File for a report, ending in .html, .md or .json; may be repeated
+    #[arg(long, value_name = "FILE")]
+    report: Vec<ReportFile>,
     /// Seconds after which an uplink that was not delivered counts as lost
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=600))]
     timeout: u32,
@@ -73,26 +85,51 @@ pub(crate) struct Load {
 
 /// Sends uplinks for a time or until interrupted, and reports what became of them. An error if any was lost or refused.
 pub(crate) async fn run(network: &Network, load: Load) -> anyhow::Result<()> {
+    let decoder = load.decoder.as_deref().map(script::read).transpose()?;
     let app_id = network.mqtt_application(load.app_id.clone())?;
     let key = network.mqtt_credential(&app_id, None, ApplicationRight::MessagesUpRead).await?;
     let topics = Topics::uplinks().and(Topics::new("event", "+", &["up/errors"])?);
     let messages = subscribe::connect(&network.mqtt_address().await?, &app_id, key, topics).await?;
     let handler = Arc::new(network.handler_for(&app_id).await?);
-    let devices = names(load.devices, network.random.as_ref())?;
-    network.output.message(format_args!("Registering {} devices in {app_id}", devices.len()))?;
-    let random = network.random.as_ref();
-    let done = match register(&handler, &app_id, &devices, random).await {
-        Ok(()) => measure(network, &load, (&app_id, &devices), handler.clone(), messages).await,
-        Err(error) => Err(error),
+    let subject = Subject { app_id, started: network.clock.now() };
+    let replaced = match decoder {
+        Some(decoder) => Some(Replaced::by(decoder, &handler, &subject.app_id).await?),
+        None => None,
     };
-    let deleted = delete(&handler, &app_id, &devices).await;
+    let done = with_devices(network, &load, &subject.app_id, handler.clone(), messages).await;
+    let restored = match replaced {
+        Some(replaced) => replaced.restore(&handler).await,
+        None => Ok(()),
+    };
     let figures = done?;
-    deleted.context("cannot delete the devices of the test: delete those whose ids begin with `load-`")?;
+    restored?;
     network.output.record(figures.record())?;
+    load.report.iter().try_for_each(|report| report.write(&subject, &figures))?;
     match figures.verdict() {
         Some(verdict) => bail!(verdict),
         None => Ok(()),
     }
+}
+
+/// Runs the test with devices of its own.
+async fn with_devices(
+    network: &Network,
+    load: &Load,
+    app_id: &AppId,
+    handler: Arc<HandlerClient>,
+    messages: MessageStream,
+) -> anyhow::Result<Figures> {
+    let random = network.random.as_ref();
+    let devices = names(load.devices, random)?;
+    network.output.message(format_args!("Registering {} devices in {app_id}", devices.len()))?;
+    let done = match register(&handler, app_id, &devices, random).await {
+        Ok(()) => measure(network, load, (app_id, &devices), handler.clone(), messages).await,
+        Err(error) => Err(error),
+    };
+    let deleted = delete(&handler, app_id, &devices).await;
+    let figures = done?;
+    deleted.context("cannot delete the devices of the test: delete those whose ids begin with `load-`")?;
+    Ok(figures)
 }
 
 /// Ids that no other test uses.

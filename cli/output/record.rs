@@ -40,7 +40,14 @@ impl Record {
         self.cells.iter().map(|(_, cell)| cell.plain()).chain(tables).collect()
     }
 
-    pub(super) fn into_value(self) -> Value {
+    /// The properties that are not empty, with their titles.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let rows = self.cells.iter().map(|((_, title), cell)| (*title, cell.text.as_str()));
+        rows.filter(|(_, text)| !text.is_empty())
+    }
+
+    /// The object for programs.
+    pub(crate) fn into_value(self) -> Value {
         let cells = self.cells.into_iter().map(|((name, _), cell)| (name.to_owned(), cell.value));
         let tables = self.tables.into_iter().map(|(name, table)| (name.to_owned(), table.into_value()));
         Value::Object(cells.chain(tables).collect::<Map<_, _>>())
@@ -49,8 +56,8 @@ impl Record {
     /// A line for each property that is not empty, then the tables.
     pub(super) fn text(&self, width: Option<usize>) -> String {
         let mut text = String::new();
-        for ((_, title), cell) in self.cells.iter().filter(|(_, cell)| !cell.text.is_empty()) {
-            _ = writeln!(text, "{BOLD}{title:>TITLE_WIDTH$}:{BOLD:#} {}", sanitize(&cell.text));
+        for (title, value) in self.rows() {
+            _ = writeln!(text, "{BOLD}{title:>TITLE_WIDTH$}:{BOLD:#} {}", sanitize(value));
         }
         for (_, table) in self.tables.iter().filter(|(_, table)| !table.is_empty()) {
             _ = writeln!(text, "{}", table.text(width));

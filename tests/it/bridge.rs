@@ -14,7 +14,10 @@ use testing::{
     THINGS_STACK_APPLICATION, THINGS_STACK_KEY, ThingsStackApi, chirpstack_uplink, things_stack_uplink,
 };
 
-use crate::harness::{MESSAGE_TIMEOUT, airlock, complaint};
+use crate::{
+    browser::{DESK, driver::Browser},
+    harness::{MESSAGE_TIMEOUT, airlock, complaint},
+};
 
 const DEVICE: &str = "a300000000000000";
 
@@ -265,7 +268,10 @@ async fn a_shadow_run_reports_what_differs() {
     let report: Value = serde_json::from_slice(&std::fs::read(dir.path().join("report.json")).unwrap()).unwrap();
     assert_eq!((&report["totals"]["equal"], &report["totals"]["different"]), (&json!(1), &json!(1)));
     assert_eq!(report["codecs"][DEVICE]["causes"], json!({"a number": 1}));
-    assert!(std::fs::read_to_string(dir.path().join("report.html")).unwrap().starts_with("<!doctype html>"));
+    let Some(browser) = Browser::start(&format!("file://{}/", dir.path().display()), "shadow", DESK).await else {
+        return;
+    };
+    browser.look_at_report("report.html", "Shadow run of Airlock").await;
 }
 
 #[tokio::test]

@@ -10,6 +10,9 @@ const REACHED: f64 = 0.95;
 /// This program is too slow if it is later than this with half of the uplinks.
 const DELAY_MAX: Duration = Duration::from_millis(20);
 
+/// The bounds of latencies in the histogram, in milliseconds.
+const BOUNDS_MS: [u64; 13] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000];
+
 pub(super) struct Target {
     pub(super) devices: u32,
     pub(super) rate: u32,
@@ -70,6 +73,20 @@ impl Figures {
             (("latency_max_ms", "max, ms"), latency(1.0)),
             (("limit", "Limit"), self.limit().into()),
         ])
+    }
+
+    /// How many uplinks took how many milliseconds, from the fastest to the slowest.
+    pub(super) fn histogram(&self) -> Vec<(String, usize)> {
+        let (mut rest, mut rows, mut above) = (self.all.latencies.as_slice(), Vec::new(), 0);
+        for below in BOUNDS_MS {
+            let (these, others) = rest.split_at(rest.partition_point(|it| *it < Duration::from_millis(below)));
+            rows.push((format!("{above} to {below}"), these.len()));
+            (rest, above) = (others, below);
+        }
+        rows.push((format!("{above} and more"), rest.len()));
+        let is_empty = |row: &(String, usize)| row.1 == 0;
+        let end = rows.iter().rposition(|row| !is_empty(row)).map_or(0, |last| last + 1);
+        rows.drain(..end).skip_while(is_empty).collect()
     }
 
     /// Why the test failed; none if every uplink was accepted and delivered once.
@@ -138,6 +155,19 @@ mod tests {
         assert_eq!(quantile(&sorted, 0.5), Some(Duration::from_millis(50)));
         assert_eq!(quantile(&sorted, 1.0), Some(Duration::from_millis(100)));
         assert_eq!(quantile(&[], 0.5), None);
+    }
+
+    #[test]
+    fn the_histogram_has_every_uplink() {
+        let latencies = [0, 3, 4, 12, 20_000].map(Duration::from_millis).to_vec();
+        let histogram = figures(Outcome { latencies, ..Outcome::default() }, 1).histogram();
+        let counts: Vec<_> = histogram.iter().map(|(range, count)| (range.as_str(), *count)).collect();
+        assert_eq!(counts[..4], [("0 to 1", 1), ("1 to 2", 0), ("2 to 5", 2), ("5 to 10", 0)]);
+        assert_eq!((counts[4], counts[counts.len() - 1]), (("10 to 20", 1), ("10000 and more", 1)));
+        let latencies = [3, 4].map(Duration::from_millis).to_vec();
+        let histogram = figures(Outcome { latencies, ..Outcome::default() }, 1).histogram();
+        assert_eq!(histogram, [("2 to 5".to_owned(), 2)]);
+        assert!(figures(Outcome::default(), 1).histogram().is_empty());
     }
 
     #[test]

@@ -140,6 +140,16 @@ impl Browser {
         assert!(problems.is_empty(), "{page}: {problems:#?}");
     }
 
+    /// Opens a page that stands alone, as reports do: nothing is around its main part. Audits it, and takes a screenshot.
+    pub(crate) async fn look_at_report(&self, path: &str, heading: &str) {
+        self.open(path).await;
+        self.wait_for(heading).await;
+        let is_around = |problem: &String| ["no header", "no nav", "no footer"].contains(&problem.as_str());
+        let problems: Vec<_> = self.problems().await.into_iter().filter(|problem| !is_around(problem)).collect();
+        self.keep_picture("report").await;
+        assert!(problems.is_empty(), "{path}: {problems:#?}");
+    }
+
     pub(crate) async fn problems(&self) -> Vec<String> {
         serde_json::from_value(self.client.execute(AUDIT, vec![]).await.unwrap()).unwrap()
     }

@@ -1,9 +1,17 @@
 //! `airlock load`, at a running network.
 
+use std::fs;
+
 use serde_json::Value;
 
 use super::CommandLine;
-use crate::harness::{complaint, printed};
+use crate::{
+    browser::{
+        DESK,
+        driver::{Browser, Look},
+    },
+    harness::{complaint, printed},
+};
 
 /// The slowest machine delivers an uplink in this time.
 const TIMEOUT: [&str; 2] = ["--timeout", "60"];
@@ -52,5 +60,39 @@ async fn a_load_tells_what_failed_and_what_was_refused() {
     assert!(complaint(&output).contains("1 uplinks were refused") && complaint(&output).contains("validator"));
     assert_eq!((&figures(&output)["sent"], &figures(&output)["refused"]), (&0.into(), &1.into()));
     assert!(line.typed(&["devices", "list"]).contains("no devices"));
+    line.network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decoder_is_tested_and_a_report_written() {
+    let line = CommandLine::start().await;
+    let own = "function Decoder(b) { return { own: true }; }";
+    line.run_with_input(&["applications", "pf", "set", "decoder"], own);
+    let dir = line.network.dir.path();
+    let files = [
+        ("decoder.js", "function Decoder(b) { throw new Error('under test'); }"),
+        ("bad.js", "function Decoder(b) { return (; }"),
+    ];
+    files.iter().for_each(|(name, text)| fs::write(dir.join(name), text).unwrap());
+    let one = ["--devices", "1", "--rate", "1", "--duration", "1", "--decoder"];
+    let output = line.load(&[&one[..], &["bad.js"], &TIMEOUT].concat());
+    assert!(complaint(&output).contains("nothing was changed"), "{}", complaint(&output));
+    let reports = ["--report", "load.html", "--report", "load.md", "--report", "load.json"];
+    let output = line.load(&[&one[..], &["decoder.js"], &TIMEOUT, &reports].concat());
+    printed(&output);
+    assert_eq!(figures(&output)["failed_functions"], 1);
+    assert!(line.typed(&["applications", "pf"]).contains(own), "its own functions are put back");
+
+    let read = |name: &str| fs::read_to_string(dir.join(name)).unwrap();
+    let json: Value = serde_json::from_str(&read("load.json")).unwrap();
+    assert_eq!(json, figures(&output));
+    let text = read("load.md");
+    assert!(text.starts_with("# Load of my-app\n") && text.contains("| Delivered | 1 |\n"), "{text}");
+    let ranges = text.split_once("| Latency, ms |").unwrap().1;
+    assert!(ranges.trim_end().ends_with(" | 1 |"), "{text}");
+    for (name, look) in [("load", DESK), ("load-phone", Look { width: 360, dark: true, ..DESK })] {
+        let Some(browser) = Browser::start(&format!("file://{}/", dir.display()), name, look).await else { break };
+        browser.look_at_report("load.html", "Load of my-app").await;
+    }
     line.network.stack.stop().await;
 }

@@ -3,18 +3,21 @@
 use std::fmt::Write;
 
 use super::{Codec, Report, text};
+use crate::html::escape;
 
-const STYLE: &str = "body{font:14px/1.5 sans-serif;margin:2em auto;max-width:70em;padding:0 1em;color:#222}\
+const STYLE: &str = "body{font:14px/1.5 sans-serif;margin:2em auto;max-width:70em;padding:0 1em;color:#222;\
+    background:#fff}\
     table{border-collapse:collapse;width:100%}td,th{padding:.2em .6em;text-align:left;border-bottom:1px solid #ddd;\
     vertical-align:top}td.n{text-align:right}code{white-space:pre-wrap;word-break:break-word}\
     .bar{display:flex;height:.8em;min-width:8em}.equal{background:#2a7}.different{background:#d80}\
-    .there{background:#58c}.here{background:#c33}.other{background:#bbb}.cost{background:#58c;height:.8em}";
+    .there{background:#7ad}.here{background:#e77}.other{background:#bbb}.cost{background:#58c;height:.8em}";
 
 /// The page.
 pub(super) fn html(report: &Report) -> String {
     let mut page = format!(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Airlock alongside ChirpStack</title>\
-         <style>{STYLE}</style><h1>Airlock alongside ChirpStack</h1><p>{} to {}</p><p>{}</p>",
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" \
+         content=\"width=device-width\"><title>Shadow run of Airlock</title><style>{STYLE}</style>\
+         <main><h1>Shadow run of Airlock</h1><p>{} to {}</p><p>{}</p>",
         report.started,
         report.ended,
         escape(&text::line(&report.totals)),
@@ -33,6 +36,7 @@ pub(super) fn html(report: &Report) -> String {
     for (id, codec) in codecs.iter().filter(|(_, codec)| !codec.examples.is_empty()) {
         examples(&mut page, id, codec);
     }
+    page.push_str("</main>");
     page
 }
 
@@ -83,19 +87,4 @@ fn examples(page: &mut String, id: &str, codec: &Codec) {
         );
     }
     page.push_str("</table>");
-}
-
-/// Text from devices and codecs must not become markup.
-fn escape(text: &str) -> String {
-    let mut escaped = String::new();
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            character => escaped.push(character),
-        }
-    }
-    escaped
 }
