@@ -1,12 +1,14 @@
-//! Shell completion of ids: what the services list for whoever is logged in.
+//! Shell completion of ids: what the services list for whoever is logged in, and for operators what the server's store
+//! has.
 //!
 //! The shell asks this program at each completion, so nothing of it may print or take long.
 
 use std::{env, ffi::OsString, future::Future, sync::Arc, time::Duration};
 
+use account::Account;
 use clap::{CommandFactory, Parser};
 use clap_complete::{ArgValueCandidates, CompletionCandidate};
-use client::handler::Page;
+use client::{handler::Page, webhooks::WebhookClient};
 use server::system::{OsRandom, SystemClock, install_crypto};
 use tokio::{runtime, time::timeout};
 use types::AppId;
@@ -14,6 +16,7 @@ use types::AppId;
 use crate::{
     network::Network,
     output::OutputOptions,
+    serve::open_running_account,
     settings::{GlobalOptions, Settings},
     terminal::sanitize,
 };
@@ -26,7 +29,8 @@ const DEVICES_MAX: u32 = 500;
 /// Ids of applications.
 pub(crate) fn applications() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
-        candidates(async |network, _| {
+        candidates(async |settings, _| {
+            let network = network(settings);
             let applications = network.account()?.applications(&network.credential().await?).await?;
             Ok(applications.into_iter().map(|it| candidate(it.id.to_string(), &it.name)).collect())
         })
@@ -36,7 +40,8 @@ pub(crate) fn applications() -> ArgValueCandidates {
 /// Ids of the devices of the application in the line, or else of the selected one.
 pub(crate) fn devices() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
-        candidates(async |network, named| {
+        candidates(async |settings, named| {
+            let network = network(settings);
             let app_id = network.application(named)?;
             let page = Page { limit: DEVICES_MAX, offset: 0 };
             let devices = network.handler_for(&app_id).await?.list_devices(&app_id, page).await?;
@@ -48,11 +53,66 @@ pub(crate) fn devices() -> ArgValueCandidates {
 /// Ids of gateways.
 pub(crate) fn gateways() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
-        candidates(async |network, _| {
+        candidates(async |settings, _| {
+            let network = network(settings);
             let gateways = network.account()?.gateways(&network.credential().await?).await?;
             Ok(gateways.into_iter().map(|it| candidate(it.id.to_string(), &it.frequency_plan)).collect())
         })
     })
+}
+
+/// Ids of the webhooks of the application in the line, or else of the selected one.
+pub(crate) fn webhooks() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        candidates(async |settings, named| {
+            let network = network(settings);
+            let app_id = network.application(named)?;
+            let credential = network.credential_for(&app_id).await?;
+            let client = WebhookClient::connect(&network.announcement().await?, app_id, credential)?;
+            Ok(client.list().await?.into_iter().map(|it| candidate(it.id.to_string(), &it.url)).collect())
+        })
+    })
+}
+
+/// Names of the users of the server that runs here.
+pub(crate) fn users() -> ArgValueCandidates {
+    operator_candidates(async |account| {
+        let users = account.list_users(None).await?;
+        Ok(users.into_iter().map(|it| candidate(it.user.username.to_string(), &it.user.email)).collect())
+    })
+}
+
+/// Ids of the OAuth clients of the server that runs here.
+pub(crate) fn clients() -> ArgValueCandidates {
+    operator_candidates(async |account| {
+        let clients = account.list_clients(None).await?;
+        Ok(clients.into_iter().map(|it| candidate(it.name.to_string(), &it.description)).collect())
+    })
+}
+
+/// Ids of the network components of the server that runs here.
+pub(crate) fn components() -> ArgValueCandidates {
+    operator_candidates(async |account| {
+        let components = account.list_components(None).await?;
+        Ok(components.into_iter().map(|it| candidate(it.id.to_string(), it.service.as_str())).collect())
+    })
+}
+
+/// What the store has. A server that is stopped is left alone.
+fn operator_candidates<F>(list: impl Fn(Account) -> F + Copy + Send + Sync + 'static) -> ArgValueCandidates
+where
+    F: Future<Output = anyhow::Result<Vec<CompletionCandidate>>>,
+{
+    ArgValueCandidates::new(move || {
+        candidates(async |settings, _| match open_running_account(settings).await? {
+            Some(account) => list(account).await,
+            None => Ok(Vec::new()),
+        })
+    })
+}
+
+fn network(settings: Settings) -> Network {
+    Network::new(settings, OutputOptions::default(), Arc::new(SystemClock), Arc::new(OsRandom))
 }
 
 fn candidate(id: String, description: &str) -> CompletionCandidate {
@@ -90,7 +150,7 @@ impl Typed {
 }
 
 /// What `list` finds with the options in the line; nothing if it fails, since there is nobody to tell.
-fn candidates<F>(list: impl FnOnce(Network, Option<AppId>) -> F) -> Vec<CompletionCandidate>
+fn candidates<F>(list: impl FnOnce(Settings, Option<AppId>) -> F) -> Vec<CompletionCandidate>
 where
     F: Future<Output = anyhow::Result<Vec<CompletionCandidate>>>,
 {
@@ -98,10 +158,9 @@ where
     // The shell passes the line behind `--`.
     let Typed { global, app_id } = Typed::find(env::args_os().skip_while(|word| word != "--").skip(1));
     let Ok(settings) = Settings::load(&global) else { return Vec::new() };
-    let network = Network::new(settings, OutputOptions::default(), Arc::new(SystemClock), Arc::new(OsRandom));
     let Ok(runtime) = runtime::Builder::new_current_thread().enable_all().build() else { return Vec::new() };
     runtime
-        .block_on(async { timeout(TIMEOUT, list(network, app_id)).await })
+        .block_on(async { timeout(TIMEOUT, list(settings, app_id)).await })
         .ok()
         .and_then(Result::ok)
         .unwrap_or_default()

@@ -27,7 +27,7 @@ use types::Clock;
 
 pub(crate) use self::backup::{KeyFiles, PreparedRestore, back_up};
 use self::operator::accept_older_store;
-pub(crate) use self::operator::{open_account, open_devices};
+pub(crate) use self::operator::{open_account, open_devices, open_running_account};
 pub use self::stack::Stack;
 use crate::{
     settings::{GlobalOptions, Settings},

@@ -32,7 +32,17 @@ pub(crate) async fn open_account(settings: Settings, audit: AuditLog) -> anyhow:
     Ok((Account::open(settings.account, keys, Environment { store, clock, random, audit }).await?, mark))
 }
 
-/// Opens the devices of the handler in the same way.
+/// Opens the account service on the store of the server that runs here, for a look; none if there is none.
+pub(crate) async fn open_running_account(settings: Settings) -> anyhow::Result<Option<Account>> {
+    let data_dir = DataDir::at(&settings.data_dir);
+    let Some(store) = connect_to_server(&data_dir).await else { return Ok(None) };
+    let (clock, random) = (Arc::new(SystemClock), Arc::new(OsRandom));
+    let keys = SealingKeys::load_or_create(KeyOwner::Account, &data_dir.account_key(), random.as_ref())?;
+    let audit = AuditLog::without_file(clock.clone());
+    Ok(Some(Account::open(settings.account, keys, Environment { store, clock, random, audit }).await?))
+}
+
+/// Opens the devices of the handler in the same way as the account service.
 pub(crate) async fn open_devices(settings: &Settings) -> anyhow::Result<Opened<Devices>> {
     let data_dir = DataDir::open(&settings.data_dir)?;
     let (store, mark) = open_shared_store(settings, &data_dir).await?;

@@ -3,7 +3,10 @@
 use clap::{Args as ClapArgs, Subcommand};
 use types::{ClientId, ComponentId, Scope, ServiceName, Username};
 
-use crate::terminal::{Confirmation, PasswordSource};
+use crate::{
+    completion,
+    terminal::{Confirmation, PasswordSource},
+};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Account {
@@ -46,6 +49,7 @@ pub(crate) enum Users {
     #[command(visible_alias = "get")]
     Show {
         /// Username
+        #[arg(add = completion::users())]
         username: Username,
     },
     /// Create a user with a confirmed e-mail address; prompts for a password
@@ -60,16 +64,19 @@ pub(crate) enum Users {
     /// Disable a user at once: end all sessions, grants and tokens, and refuse the password
     Disable {
         /// Username
+        #[arg(add = completion::users())]
         username: Username,
     },
     /// Enable a disabled user
     Enable {
         /// Username
+        #[arg(add = completion::users())]
         username: Username,
     },
     /// Set a new password and end all sessions, grants and tokens; prompts for the password
     ResetPassword {
         /// Username
+        #[arg(add = completion::users())]
         username: Username,
         #[command(flatten)]
         password: PasswordSource,
@@ -77,6 +84,7 @@ pub(crate) enum Users {
     /// Confirm a user's e-mail address without sending a mail
     Validate {
         /// Username
+        #[arg(add = completion::users())]
         username: Username,
     },
 }
@@ -99,17 +107,20 @@ pub(crate) enum Clients {
     /// Approve a client
     Approve {
         /// Id of the client
+        #[arg(add = completion::clients())]
         client_id: ClientId,
     },
     /// Reject a client, with immediate effect
     Reject {
         /// Id of the client
+        #[arg(add = completion::clients())]
         client_id: ClientId,
     },
     /// Delete a client; its id cannot be used again
     #[command(visible_aliases = ["delete", "rm"])]
     Remove {
         /// Id of the client
+        #[arg(add = completion::clients())]
         client_id: ClientId,
         #[command(flatten)]
         confirmation: Confirmation,
@@ -152,6 +163,7 @@ pub(crate) enum Components {
     /// Revoke all tokens of a component, for example after its machine was broken into; it then needs a new one
     Revoke {
         /// Id of the component
+        #[arg(add = completion::components())]
         id: ComponentId,
     },
     /// List components, at most 500

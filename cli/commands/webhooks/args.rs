@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Subcommand};
 use types::{Secret, WebhookId};
 
-use crate::terminal::Confirmation;
+use crate::{completion, terminal::Confirmation};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Webhooks {
@@ -21,6 +21,7 @@ pub(crate) enum Webhooks {
     /// Delete a webhook, with what waits for it
     Delete {
         /// Id of the webhook
+        #[arg(add = completion::webhooks())]
         id: WebhookId,
         #[command(flatten)]
         confirmation: Confirmation,
@@ -28,11 +29,13 @@ pub(crate) enum Webhooks {
     /// List messages that a webhook did not take
     Failed {
         /// Id of the webhook
+        #[arg(add = completion::webhooks())]
         id: WebhookId,
     },
     /// Send messages again that a webhook did not take
     Resend {
         /// Id of the webhook
+        #[arg(add = completion::webhooks())]
         id: WebhookId,
         /// Ids of the messages [default: all]
         messages: Vec<String>,
@@ -42,6 +45,7 @@ pub(crate) enum Webhooks {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Set {
     /// Id of the webhook
+    #[arg(add = completion::webhooks())]
     pub(super) id: WebhookId,
     /// Where messages are sent; {app_id}, {dev_id} and {event} may stand after the host
     pub(super) url: String,

@@ -40,6 +40,23 @@ async fn a_shell_completes_commands_and_ids() {
     assert!(shown.contains("dev-1"), "{shown}");
     let shown = complete("airlock --data /nowhere devices --app-id my-app info d", 7);
     assert!(!shown.contains("dev-1"), "{shown}");
+    line.typed(&["applications", "select", "my-app"]);
+    line.typed(&["webhooks", "set", "my-hook", "https://example.com/"]);
+    let shown = complete("airlock webhooks failed m", 3);
+    assert!(shown.contains("my-hook"), "{shown}");
+    // The store's own are completed while its server runs.
+    let register = ["account", "clients", "register", "dashboard", "--scope", "apps", "--public"];
+    line.typed(&[&register[..], &["--redirect-uri", "https://example.com/"]].concat());
+    for (words, id) in [
+        ("airlock account users disable b", "bob"),
+        ("airlock account clients reject d", "dashboard"),
+        ("airlock account components revoke h", "handler"),
+    ] {
+        let shown = complete(words, 4);
+        assert!(shown.contains(id), "{words}: {shown}");
+    }
+    let shown = complete("airlock --data /nowhere account users disable b", 6);
+    assert!(!shown.contains("bob"), "{shown}");
     let shown = complete("airlock applications add m", 3);
     assert!(!shown.contains("my-app"), "{shown}");
     let shown = complete("airlock applications info m", 3);
