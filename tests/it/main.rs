@@ -41,6 +41,7 @@ mod openapi;
 mod operator;
 mod outages;
 mod outputs;
+mod packages;
 mod quick_start;
 mod rate_limits;
 mod rights;
