@@ -102,6 +102,24 @@ async fn a_new_password_is_typed_twice_at_a_terminal() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[tokio::test(flavor = "multi_thread")]
+async fn only_yes_at_a_terminal_confirms() {
+    let line = CommandLine::start().await;
+    line.typed(&["devices", "register", "dev-1"]);
+    let typed = |answer: &str| {
+        let question = [("Delete device dev-1 of application my-app? (yes/no) > ", answer)];
+        line.network.type_at_terminal(&["devices", "delete", "dev-1"], &question)
+    };
+    for answer in ["no", "", "perhaps"] {
+        let output = typed(answer);
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(!output.status.success() && said.contains("nothing was changed"), "{answer}: {said}");
+        assert!(line.typed(&["devices", "list"]).contains("dev-1"));
+    }
+    assert!(printed(&typed("Yes")).contains("Deleted device dev-1"));
+    line.network.stack.stop().await;
+}
+
 async fn empty_input_removes_no_function() {
     let line = CommandLine::start().await;
     let decoder = "function Decoder(bytes) { return { n: bytes.length }; }";

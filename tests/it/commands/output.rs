@@ -70,6 +70,9 @@ async fn tables_fit_the_terminal_and_are_whole_in_a_pipe() {
         assert!(row.trim_end().chars().count() <= columns, "{shown}");
         assert!(shown.contains("\u{1b}[1m"), "the titles are emphasized: {shown:?}");
     }
+    let wide = shown("200", "");
+    let row = wide.lines().find(|line| line.starts_with("a-device")).unwrap_or_else(|| panic!("{wide}"));
+    assert!(row.contains(description.trim()) && !row.contains('…') && row.trim_end().chars().count() <= 200, "{wide}");
     let record = line.network.type_at_terminal(&["devices", "info", "a-device-with-a-long-id"], &[]);
     assert!(String::from_utf8_lossy(&record.stdout).contains("DevEUI:\u{1b}[0m 0102030405060708"), "{record:?}");
     assert!(shown("80", "--wide").contains(description.trim()));
