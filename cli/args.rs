@@ -1,5 +1,8 @@
 //! The commands. The arguments of a command are beside its code, in `commands`.
 
+#[cfg(test)]
+mod transcripts;
+
 use clap::{Parser, Subcommand};
 use types::{AppEui, AppId};
 
@@ -284,11 +287,10 @@ mod tests {
         let lines: Vec<_> = text.lines().filter(|line| line.trim().starts_with("airlock ")).collect();
         assert!(lines.len() > 20, "{text}");
         for line in lines {
-            let words = shlex::split(line).unwrap();
-            // What follows is for the shell.
-            let words = words.into_iter().take_while(|word| !word.starts_with('>'));
-            let result = Args::try_parse_from(words);
-            assert!(result.is_ok(), "{line}: {}", result.unwrap_err());
+            for words in transcripts::commands(line) {
+                let result = Args::try_parse_from(words);
+                assert!(result.is_ok(), "{line}: {}", result.unwrap_err());
+            }
         }
     }
 

@@ -9,6 +9,7 @@ mod messages;
 mod output;
 mod settings;
 mod shell;
+mod transcripts;
 mod webhooks;
 
 use crate::harness::{Network, PASSWORD, airlock, complaint, printed, run};
@@ -102,7 +103,6 @@ async fn a_new_password_is_typed_twice_at_a_terminal() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[tokio::test(flavor = "multi_thread")]
 async fn only_yes_at_a_terminal_confirms() {
     let line = CommandLine::start().await;
     line.typed(&["devices", "register", "dev-1"]);
@@ -120,6 +120,7 @@ async fn only_yes_at_a_terminal_confirms() {
     line.network.stack.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
 async fn empty_input_removes_no_function() {
     let line = CommandLine::start().await;
     let decoder = "function Decoder(bytes) { return { n: bytes.length }; }";

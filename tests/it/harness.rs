@@ -353,7 +353,7 @@ pub(crate) fn complaint(output: &Output) -> String {
 }
 
 /// A shared cache of the compiled guest, so that only the first test compiles it.
-fn cache() -> PathBuf {
+pub(crate) fn cache() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache")
 }
 
