@@ -124,7 +124,11 @@ pub enum Tolerance {
     None,
     /// Null members, and empty `warnings` and `errors`.
     Empty,
-    /// What packages of TS013 leave open: empty `warnings` and `errors`, and times that are written as X for each digit.
+    /// What the device repository of The Things Network leaves open: a member that is null may be missing, because The
+    /// Things Stack writes `undefined` as null.
+    Repository,
+    /// What packages of TS013 leave open: the same, empty `warnings` and `errors`, times that are written as X for each
+    /// digit, and numbers that are written as `SKIP_NUMBER`.
     Package,
 }
 

@@ -2,6 +2,7 @@
 
 mod device_repository;
 pub(crate) mod dir;
+mod driver;
 pub(crate) mod lines;
 mod listed;
 mod literal;
@@ -78,6 +79,14 @@ impl BadInput {
             Self::File { file, .. } => Some((file, 1)),
             Self::Line { file, line, .. } => Some((file, *line)),
             _ => None,
+        }
+    }
+
+    /// What is wrong, with the place and the cause.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::File { source, .. } => format!("{self}: {source}"),
+            other => other.to_string(),
         }
     }
 

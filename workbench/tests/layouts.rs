@@ -43,6 +43,39 @@ fn reads_many_layouts_in_one_tree_and_filters_them() {
 }
 
 #[test]
+fn drivers_of_actility_take_and_return_messages_as_they_are() {
+    let script = "exports.decodeUplink = function (input) { return { level: input.bytes[0], at: input.time }; };
+exports.decodeDownlink = function (input) { return { minutes: input.bytes[0] }; };
+exports.encodeDownlink = function (message) { return { bytes: [message.minutes], fPort: 4 }; };";
+    let uplink = r#"{"type": "uplink", "bytes": "05", "fPort": 1, "time": "2026-01-01T00:00:00.000+01:00",
+        "data": {"level": 5, "at": "2026-01-01T00:00:00.000+01:00"}, "points": {"level": {"record": 5}}}"#;
+    let downlink = r#"{"description": "often", "type": "downlink", "bytes": "01", "fPort": 4, "data": {"minutes": 1}}"#;
+    let examples = format!("[{uplink},\n{downlink},\n{}]", downlink.replace("\"01\"", "\"02\""));
+    let files = [("driver/index.js", script), ("driver/examples/level.examples.json", &examples)];
+    let (found, totals, text) = test(&[Dir::new(&files).path()]);
+    assert!(found.problems.is_empty(), "{:?}", found.problems);
+    assert_eq!((totals.codecs, totals.examples, totals.passed, totals.failed), (1, 5, 3, 2), "{text}");
+    assert!(text.contains("downlink-decode, port 4, 02") && text.contains("bytes[0]: expected 2, got 1"), "{text}");
+
+    let only_up = [("driver/index.js", "exports.decodeUplink = function (input) { return {}; };"), files[1]];
+    let (found, ..) = test(&[Dir::new(&only_up).path()]);
+    let told: Vec<String> = found.problems.iter().map(ToString::to_string).collect();
+    assert!(told.len() == 2 && told[0].ends_with("example 2: the script has no function for downlinks"), "{told:?}");
+}
+
+#[test]
+fn undefined_members_are_null_in_the_things_stack() {
+    let codec = "uplinkDecoder:\n  fileName: meter.js\n  examples:\n    - input: { fPort: 1, bytes: [1] }\n      \
+                 output: { data: { level: null } }\n";
+    for (member, failed) in [("undefined", 0), ("null", 0), ("1", 1)] {
+        let script = format!("function decodeUplink() {{ return {{ data: {{ level: {member} }} }}; }}");
+        let dir = Dir::new(&[("vendor/acme/meter-codec.yaml", codec), ("vendor/acme/meter.js", &script)]);
+        let (_, totals, text) = test(&[dir.path()]);
+        assert_eq!((totals.passed, totals.failed), (1 - failed, failed), "{member}: {text}");
+    }
+}
+
+#[test]
 fn a_file_alone_is_tested_with_what_belongs_to_it() {
     let profile = "device_profiles/vendors/acme/codecs";
     for (path, passed) in [

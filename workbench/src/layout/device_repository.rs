@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{BadInput, Found, dir::Dir, message, unknown_members::not_misspelt};
 use crate::{
-    codec::{Codec, Example},
+    codec::{Codec, Example, Tolerance},
     place::{Expectation, Notation, Step},
     yaml::{self, Node},
 };
@@ -150,5 +150,6 @@ fn read_example(
     let read = message::example(function, &input.unwrap_or_default(), value(member));
     let read = read.map_err(|reason| dir.bad(name, example.line, &reason))?;
     let description = value("description").as_ref().and_then(Value::as_str).unwrap_or_default().to_owned();
-    Ok(Example { description, place: Some(dir.place(name, example.line)), ..read })
+    let place = Some(dir.place(name, example.line));
+    Ok(Example { description, place, tolerance: Tolerance::Repository, ..read })
 }

@@ -3,7 +3,13 @@
 use runtime::Function;
 use serde_json::{Map, Value};
 
-use super::{Found, dir::Dir, message, unknown_members::not_misspelt};
+use super::{
+    Found,
+    dir::Dir,
+    driver,
+    message::{self, Stated},
+    unknown_members::not_misspelt,
+};
 use crate::{
     codec::{Codec, Example, Tolerance, kind},
     place::{Expectation, Notation, Place, Step},
@@ -28,7 +34,8 @@ pub(super) fn read_profiles(dir: &Dir<'_>, found: &mut Found) {
         let mut examples = Vec::new();
         for (file, function) in [(decode, Function::Decoder), (encode, Function::Encoder)] {
             if dir.has(&file) {
-                examples.extend(read_examples(dir, &file, "expected", |_| Some(function), found));
+                let read = |value: &Value| Ok(vec![example(value, function, "expected")?]);
+                examples.extend(read_examples(dir, &file, read, found));
             }
         }
         found.script(dir, &dir.id(stem), name, examples);
@@ -56,23 +63,35 @@ pub(super) fn tests(name: &str, script: &str) -> bool {
 /// Reads the codecs of packages: `examples.json` or `NAME.examples.json`.
 pub(super) fn read_packages(dir: &Dir<'_>, found: &mut Found) {
     for name in dir.names.iter().filter(|name| is_package(name)) {
-        let function = |example: &Value| kind(example.get("type").and_then(Value::as_str).unwrap_or("uplink"));
         let stem = name.strip_suffix(EXAMPLES).unwrap_or_default().trim_end_matches('.');
         let Some(script) = script_of(dir, stem) else {
             let reason = "there is no script beside it: `main` of package.json, index.js or main.js";
             found.problem(dir.bad(name, 1, reason));
             continue;
         };
-        let examples = read_examples(dir, name, "output", function, found);
+        let text = match dir.script(&script) {
+            Ok(text) => text,
+            Err(problem) => {
+                found.problem(problem);
+                continue;
+            }
+        };
+        let examples = read_examples(dir, name, |value| read_package(value, &text), found);
         let examples = examples.into_iter().map(|example| Example { tolerance: Tolerance::Package, ..example });
-        match dir.script(&script) {
-            Ok(text) => found.codec(Codec {
-                examples: examples.collect(),
-                ..Codec::new(dir.id(stem), with_driver(text), Some(dir.path(&script)))
-            }),
-            Err(problem) => found.problem(problem),
-        }
+        found.codec(Codec {
+            examples: examples.collect(),
+            ..Codec::new(dir.id(stem), with_driver(text), Some(dir.path(&script)))
+        });
     }
+}
+
+/// What an example of a package stands for.
+fn read_package(value: &Value, script: &str) -> Result<Vec<Stated>, String> {
+    if driver::is_example(value) {
+        return driver::examples(value, script);
+    }
+    let function = kind(value.get("type").and_then(Value::as_str).unwrap_or("uplink"));
+    Ok(vec![example(value, function.ok_or("the `type` is none of TS013")?, "output")?])
 }
 
 pub(super) fn is_profile(name: &str) -> bool {
@@ -109,12 +128,11 @@ fn script_of(dir: &Dir<'_>, stem: &str) -> Option<String> {
     own.or_else(main).or_else(|| beside("index.js")).or_else(|| beside("main.js")).or_else(above)
 }
 
-/// Reads a list of examples whose `member` has what is expected.
+/// Reads a list of examples, each of which may stand for several.
 fn read_examples(
     dir: &Dir<'_>,
     name: &str,
-    member: &str,
-    function: impl Fn(&Value) -> Option<Function>,
+    read: impl Fn(&Value) -> Result<Vec<Stated>, String>,
     found: &mut Found,
 ) -> Vec<Example> {
     let (value, text) = match dir.value(name) {
@@ -132,27 +150,28 @@ fn read_examples(
     let mut examples = Vec::new();
     for (index, value) in values.iter().enumerate() {
         let line = lines.get(index).copied().unwrap_or(1);
-        let names = value.as_object().into_iter().flat_map(Map::keys).map(String::as_str);
-        let read = not_misspelt(names, &[member, "input", "description"])
-            .and_then(|()| function(value).ok_or_else(|| "the `type` is none of TS013".to_owned()));
-        match read.and_then(|function| example(value, function, member)) {
-            Ok((example, hex)) => {
-                let path = vec![Step::Index(index), Step::name(member)];
-                let expectation = Some(Expectation { notation: Notation::Json, path, hex });
-                let place = Some(Place { expectation, ..dir.place(name, line) });
-                examples.push(Example { place, ..example });
-            }
+        let placed = |Stated { example, member }| {
+            let path = |member| vec![Step::Index(index), Step::name(member)];
+            let expectation =
+                member.map(|(member, hex)| Expectation { notation: Notation::Json, path: path(member), hex });
+            Example { place: Some(Place { expectation, ..dir.place(name, line) }), ..example }
+        };
+        match read(value) {
+            Ok(stated) => examples.extend(stated.into_iter().map(placed)),
             Err(reason) => found.problem(dir.bad(name, line, &format!("example {}: {reason}", index + 1))),
         }
     }
     examples
 }
 
-/// An example, and whether its expected bytes are hexadecimal text.
-fn example(value: &Value, function: Function, member: &str) -> Result<(Example, bool), String> {
+/// An example whose `member` has what is expected.
+fn example(value: &Value, function: Function, member: &'static str) -> Result<Stated, String> {
+    let names = value.as_object().into_iter().flat_map(Map::keys).map(String::as_str);
+    not_misspelt(names, &[member, "input", "description"])?;
     let mut expected = value.get(member).cloned();
     let hex = expected.as_mut().is_some_and(message::read_hex_bytes);
     let example = message::example(function, value.get("input").unwrap_or(&Value::Null), expected)?;
     let description = ["name", "description"].iter().find_map(|name| value.get(*name)?.as_str());
-    Ok((Example { description: to_text(description.unwrap_or_default()), ..example }, hex))
+    let example = Example { description: to_text(description.unwrap_or_default()), ..example };
+    Ok(Stated { example, member: Some((member, hex)) })
 }

@@ -11,6 +11,13 @@ const BYTES: &str = "bytes";
 const PORTS: [&str; 3] = ["fPort", "fport", "port"];
 const TIMES: [&str; 2] = ["recvTime", "time"];
 
+/// An example, with the member that states what is expected if that can be replaced, and whether its bytes are
+/// hexadecimal text.
+pub(super) struct Stated {
+    pub(super) example: Example,
+    pub(super) member: Option<(&'static str, bool)>,
+}
+
 /// An example of `function` with the input object `input`.
 pub(super) fn example(function: Function, input: &Value, expected: Option<Value>) -> Result<Example, String> {
     let Value::Object(input) = input else { return Err("`input` is missing, or no object".to_owned()) };
