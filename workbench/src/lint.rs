@@ -5,6 +5,7 @@ mod built_ins;
 mod engine;
 pub(crate) mod entry;
 pub(crate) mod finding;
+mod local_time;
 mod names;
 pub(crate) mod report;
 pub(crate) mod rules;

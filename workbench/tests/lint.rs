@@ -115,7 +115,7 @@ fn each_rule_tells_the_line_of_what_violates_it() {
         assert!(found.contains(&(*rule, *line)), "{target:?} {rule:?} {line:?}: {found:?}\n{script}");
     }
     let tested: Vec<Rule> = cases.iter().map(|(_, rule, ..)| *rule).collect();
-    let elsewhere = [SyntaxError, CannotLoad, ExampleDiffers, WrongResult];
+    let elsewhere = [SyntaxError, CannotLoad, ExampleDiffers, WrongResult, LocalTime];
     for (rule, _) in Rule::ALL {
         assert!(tested.contains(&rule) || elsewhere.contains(&rule), "{rule:?} has no case");
     }
@@ -142,6 +142,33 @@ fn what_is_guarded_replaced_or_never_called_is_no_reason() {
         (old, v2("  var list = { find: function () { return 1; } }; list.find();")),
     ] {
         assert_eq!(violated(target, &script), [], "{target:?}\n{script}");
+    }
+}
+
+#[test]
+fn what_depends_on_the_zone_of_the_server_is_a_warning_everywhere() {
+    for (name, line) in [
+        ("getHours", "  var hour = new Date(0).getHours();"),
+        ("setMinutes", "  var time = new Date(0); time.setMinutes(1);"),
+        ("toLocaleString", "  var text = new Date(0).toLocaleString();"),
+        ("new Date", "  var time = new Date(2026, 0, 1);"),
+    ] {
+        let report = lint(&[("codec.js", &decoder(line)), ("codec.test.yaml", EXAMPLES)]);
+        for verdict in report.verdicts {
+            let found = verdict.findings.iter().find(|finding| finding.rule == Rule::LocalTime).unwrap();
+            let told = (found.level, found.line, found.name.as_deref());
+            assert_eq!(told, (Level::Warning, Some(2), Some(name)), "{found:?}");
+        }
+    }
+    for line in [
+        "  var hour = new Date(0).getUTCHours(), again = new Date(Date.UTC(2026, 0, 1));",
+        "  var clock = { getHours: function () { return 1; } }, hour = clock.getHours();",
+        "  var hours = input.getHours, text = '.getHours()';",
+        "  function Date(year, month) { this.year = year; } new Date(2026, 1);",
+    ] {
+        let report = lint(&[("codec.js", &decoder(line)), ("codec.test.yaml", EXAMPLES)]);
+        let mut all = report.verdicts.iter().flat_map(|verdict| &verdict.findings);
+        assert!(all.all(|finding| finding.rule != Rule::LocalTime), "{line}: {report:?}");
     }
 }
 

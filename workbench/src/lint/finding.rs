@@ -36,11 +36,13 @@ pub enum Rule {
     ExampleDiffers,
     /// The result is not what the target takes.
     WrongResult,
+    /// It reads or writes a time of the clock on the wall, which differs between servers.
+    LocalTime,
 }
 
 impl Rule {
     /// All of them, with what each says.
-    pub const ALL: [(Self, &'static str); 15] = [
+    pub const ALL: [(Self, &'static str); 16] = [
         (Self::SyntaxError, "The text cannot be parsed"),
         (Self::StrictSyntax, "The text is not valid as strict code"),
         (Self::ModuleSyntax, "The network refuses this import or export"),
@@ -56,6 +58,7 @@ impl Rule {
         (Self::ExampleFails, "An example fails by the network's rules"),
         (Self::ExampleDiffers, "An example returns something else by the network's rules"),
         (Self::WrongResult, "The result is not what the network takes"),
+        (Self::LocalTime, "The result depends on the time zone or locale of the server"),
     ];
 
     /// Its name.
@@ -76,6 +79,7 @@ impl Rule {
             Self::ExampleFails => "example-fails",
             Self::ExampleDiffers => "example-differs",
             Self::WrongResult => "wrong-result",
+            Self::LocalTime => "local-time",
         }
     }
 }

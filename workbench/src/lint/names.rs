@@ -107,7 +107,8 @@ fn lacking(text: &Text<'_, '_>, member: &StaticMemberExpression<'_>, is_called: 
     }
 }
 
-fn is_called(text: &Text<'_, '_>, node: NodeId, member: &StaticMemberExpression<'_>) -> bool {
+/// Whether a member of an object is called.
+pub(super) fn is_called(text: &Text<'_, '_>, node: NodeId, member: &StaticMemberExpression<'_>) -> bool {
     match text.source.semantic.nodes().parent_kind(node) {
         AstKind::CallExpression(call) => call.callee.get_member_expr().is_some_and(|callee| {
             matches!(callee, oxc::ast::ast::MemberExpression::StaticMemberExpression(own) if own.span == member.span)

@@ -13,7 +13,7 @@ use oxc::{
 use super::{
     entry,
     finding::{Finding, Rule},
-    names,
+    local_time, names,
     source::Source,
     syntax,
     target::{ENTRIES, Target},
@@ -76,6 +76,7 @@ impl<'a> Parsed<'a> {
         found.extend(names::undeclared(&text));
         found.extend(names::globals(&text));
         found.extend(names::built_ins(&text));
+        found.extend(local_time::uses(&text));
         found
     }
 }
