@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 mod bench;
+mod colour;
 mod fuzz;
 mod lint;
 mod message;

@@ -8,7 +8,7 @@ use runtime::Engine;
 use types::Timestamp;
 use workbench::{BadInput, FuzzPlan, FuzzReport, save};
 
-use super::values::time;
+use super::{colour::coloured, values::time};
 use crate::{
     dialect::DialectName,
     terminal::{json_lines, say, warn},
@@ -96,7 +96,7 @@ pub(super) fn run(command: &Fuzz, settings: &runtime::Settings) -> anyhow::Resul
 
 fn print(report: &FuzzReport, format: FuzzFormat) -> anyhow::Result<()> {
     match format {
-        FuzzFormat::Human => say(report.text().trim_end()),
+        FuzzFormat::Human => say(coloured(report.text().trim_end())),
         FuzzFormat::Json => say(json_lines(report, false)?),
     }
 }

@@ -11,7 +11,7 @@ use clap::Args;
 use runtime::Engine;
 use workbench::{LintFormat, LintTotals, Target};
 
-use super::problems::end;
+use super::{colour::coloured, problems::end};
 
 #[derive(Debug, Args)]
 pub(crate) struct Lint {
@@ -40,11 +40,15 @@ pub(super) fn run(command: &Lint, settings: &runtime::Settings) -> anyhow::Resul
     let jobs = jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let targets = if command.targets.is_empty() { &Target::ALL[..] } else { &command.targets };
     let (mut totals, mut reporter) = (LintTotals::default(), command.format.reporter());
+    let show = |text: &str| match command.format {
+        LintFormat::Human => print(&mut anstream::stdout(), &coloured(text)),
+        _ => print(&mut io::stdout(), text),
+    };
     workbench::lint(&engine, &found.codecs, targets, jobs, |report| {
         totals.add(report);
-        print(&reporter.codec(report))
+        show(&reporter.codec(report))
     })?;
-    print(&reporter.end(&totals, &found.problems))?;
+    show(&reporter.end(&totals, &found.problems))?;
     end(found.problems)?;
     match totals.codecs_failed {
         failed @ 1.. if !command.targets.is_empty() => {
@@ -54,8 +58,7 @@ pub(super) fn run(command: &Lint, settings: &runtime::Settings) -> anyhow::Resul
     }
 }
 
-fn print(text: &str) -> anyhow::Result<()> {
-    let mut out = io::stdout();
+fn print(out: &mut dyn Write, text: &str) -> anyhow::Result<()> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write the report")
 }
 

@@ -11,7 +11,7 @@ use runtime::Engine;
 use tokio::time::sleep;
 use workbench::{CodecReport, Detail, Found, Rules, Totals, Watch as Watched, is_stdin};
 
-use super::args::Watch;
+use super::{args::Watch, colour::coloured};
 use crate::terminal::{sanitize, say, warn};
 
 /// How long between two looks: as short as makes a verdict feel immediate, and longer where looking takes long, so that
@@ -75,13 +75,13 @@ impl Session {
                 false => failing.remove(&report.id),
             };
             let text = report.text(detail);
-            if text.is_empty() { Ok(()) } else { say(text.trim_end()) }
+            if text.is_empty() { Ok(()) } else { say(coloured(text.trim_end())) }
         })?;
         failing.retain(|id| watch.knows(id));
         for problem in &found.problems {
-            warn(format_args!("not valid: {}", sanitize(&describe(problem))))?;
+            warn(format_args!("not valid: {}", sanitize(&problem.describe())))?;
         }
-        say(self.verdict(&totals, found.problems.len(), start.elapsed()))
+        say(coloured(&self.verdict(&totals, found.problems.len(), start.elapsed())))
     }
 
     fn verdict(&self, totals: &Totals, problems: usize, elapsed: Duration) -> String {
@@ -98,10 +98,4 @@ impl Session {
             }
         }
     }
-}
-
-/// What cannot be read, and why.
-fn describe(problem: &workbench::BadInput) -> String {
-    let cause = std::error::Error::source(problem).map(|cause| format!(": {cause}")).unwrap_or_default();
-    format!("{problem}{cause}")
 }
