@@ -22,9 +22,12 @@ use types::Clock;
 use self::args::Functions;
 use crate::settings::Settings;
 
+/// How many times the limits of wall-clock time are here. Fuel is what ends a function: a busy machine, or counting
+/// steps, must not change a verdict.
+const PATIENCE: u64 = 30;
+
 pub(crate) async fn run(command: Functions, settings: Settings, clock: &dyn Clock) -> anyhow::Result<()> {
-    // No cache: the commands measure how long loading takes, and a device repository has thousands of functions.
-    let sandbox = || runtime::Settings { cache_bytes_max: 0, ..settings.sandbox.clone() };
+    let sandbox = || sandbox(&settings);
     match command {
         Functions::Test(command) => test::run(&command, &sandbox()),
         Functions::Watch(command) => watch::run(&command, &sandbox()).await,
@@ -36,5 +39,26 @@ pub(crate) async fn run(command: Functions, settings: Settings, clock: &dyn Cloc
         Functions::Profile(command) => profile::run(&command, &sandbox(), clock),
         Functions::Fuzz(command) => fuzz::run(&command, &sandbox()),
         Functions::Serve(command) => serve::run(command, settings).await,
+    }
+}
+
+/// The settings of the sandbox. No cache: the commands measure how long loading takes, and a device repository has
+/// thousands of functions.
+fn sandbox(settings: &Settings) -> runtime::Settings {
+    let mut sandbox = runtime::Settings { cache_bytes_max: 0, ..settings.sandbox.clone() };
+    let limits = &mut sandbox.limits;
+    limits.time_ms_max = limits.time_ms_max.saturating_mul(PATIENCE);
+    limits.load_time_ms_max = limits.load_time_ms_max.saturating_mul(PATIENCE);
+    sandbox
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fuel_runs_out_long_before_time() {
+        let (own, all) = (sandbox(&Settings::default()).limits, runtime::Limits::default());
+        assert_eq!((own.fuel, own.time_ms_max), (all.fuel, 30 * all.time_ms_max));
     }
 }

@@ -47,12 +47,21 @@ pub use lint::{
 };
 pub use place::Place;
 pub use port::{Ported, port};
-pub use profile::{FunctionProfile, LineProfile, Profile, SourceProfile, coverage::Coverage};
-pub use report::{
-    CodecReport, ExampleReport, Loaded, Mismatch, Outcome, describe, format::Format, log_line, microseconds,
-    reporter::Reporter, text::Detail, totals::Totals,
+pub use profile::{
+    FunctionProfile, LineProfile, Profile, SourceProfile,
+    coverage::{Coverage, Reached},
 };
-pub use run::run;
+pub use report::{
+    CodecReport, ExampleReport, Loaded, Mismatch, Outcome,
+    coverage::{ScriptCoverage, TotalCoverage},
+    describe,
+    format::Format,
+    log_line, microseconds,
+    reporter::Reporter,
+    text::Detail,
+    totals::Totals,
+};
+pub use run::{Engines, run, run_on};
 pub use script::{is_stdin, read_script};
 pub use template::{CodecName, NewFile, write_new};
 pub use update::{Updates, Written};

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use runtime::{Recording, Slot, Sources};
 use serde::Serialize;
 
-use coverage::Coverage;
+use coverage::{Coverage, Reached};
 
 /// The cost of one or more messages, by line and by function.
 #[derive(Debug, Serialize)]
@@ -121,7 +121,7 @@ fn source(recording: &Recording, slot: Slot, text: &str) -> SourceProfile {
     };
     SourceProfile {
         name: slot.name(),
-        coverage: Coverage::of(recording, slot),
+        coverage: Reached::of(recording, slot).coverage(),
         lines: text.lines().zip(1..).map(line).collect(),
     }
 }
@@ -182,6 +182,16 @@ mod tests {
 
     /// The profile of a decoder for three bytes.
     fn profile(decoder: &str) -> Profile {
+        let (recording, sources) = record(decoder, vec![1, 2, 3]);
+        Profile::new(&recording, &sources)
+    }
+
+    /// What a decoder runs for a payload.
+    fn reached(decoder: &str, payload: Vec<u8>) -> Reached {
+        Reached::of(&record(decoder, payload).0, Slot::Decoder)
+    }
+
+    fn record(decoder: &str, payload: Vec<u8>) -> (Recording, Sources) {
         let sources = Sources { decoder: decoder.to_owned(), ..Sources::default() };
         let engine = Engine::profiling(&Settings::default()).unwrap();
         let functions = engine.load(&sources, engine.limits()).unwrap();
@@ -192,13 +202,13 @@ mod tests {
             port: 1,
             time_ms: 0,
             seed: 1,
-            payload: vec![1, 2, 3],
+            payload,
             extra: String::new(),
             single_function: None,
         };
         let (outcome, recording) = sandbox.call_recorded(&functions, &call, Recording::new(&steps));
         outcome.result.unwrap();
-        Profile::new(&recording.unwrap(), &sources)
+        (recording.unwrap(), sources)
     }
 
     #[test]
@@ -223,6 +233,20 @@ mod tests {
         assert_eq!(coverage.missed_branches, [5, 7]);
         assert_eq!((coverage.lines, coverage.lines_run), (4, 2));
         assert_eq!((coverage.branches, coverage.branches_run), (6, 3));
+    }
+
+    #[test]
+    fn what_several_messages_reach_adds_up() {
+        let script = "function Decoder(b) {\n  if (b[0] > 1) {\n    return { a: 1 };\n  }\n  return { b: 1 };\n}";
+        let [low, high] = [1, 2].map(|first| reached(script, vec![first]));
+        assert_eq!((low.coverage().missed_lines, low.coverage().missed_branches), (vec![3], vec![2]));
+        assert_eq!((high.coverage().missed_lines, high.coverage().branches_run), (vec![5], 1));
+        let mut both = low.clone();
+        both.add(&high);
+        let Coverage { lines, lines_run, branches, branches_run, .. } = both.coverage();
+        assert_eq!((lines, lines_run, branches, branches_run), (3, 3, 2, 2));
+        both.add(&low);
+        assert_eq!(both.coverage().missed_branches, [0; 0]);
     }
 
     #[test]

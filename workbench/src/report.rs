@@ -1,10 +1,12 @@
 //! The report on a codec. It serializes to JSON for programs; `text` renders it for people.
 
+pub(crate) mod coverage;
 pub(crate) mod format;
 pub(crate) mod github;
 pub(crate) mod html;
 pub(crate) mod json;
 mod junit;
+pub(crate) mod markdown;
 pub(crate) mod reporter;
 pub(crate) mod sarif;
 mod tap;
@@ -21,6 +23,7 @@ use crate::{
     compare::{Difference, to_short_json, truncate},
     cost::{Cost, Costs},
     place::Place,
+    profile::coverage::Reached,
     surrogates::to_json,
 };
 
@@ -43,6 +46,9 @@ pub struct CodecReport {
     pub cost: Option<Cost>,
     /// The examples, in their order.
     pub examples: Vec<ExampleReport>,
+    /// What they reach of the script, if that was asked for. Reports have it by script, because codecs may share one.
+    #[serde(skip)]
+    pub reached: Option<Reached>,
 }
 
 /// The cost of loading a codec.
@@ -147,6 +153,7 @@ impl CodecReport {
             failure_line: None,
             cost: None,
             examples: Vec::new(),
+            reached: None,
         }
     }
 

@@ -1,12 +1,14 @@
 //! Runs codecs on several threads and reports on them in order.
 
 pub(crate) mod codec;
+mod coverage;
 pub(crate) mod worker_pool;
 
 use std::sync::Arc;
 
 use runtime::Engine;
 
+use self::coverage::Counter;
 use crate::{
     codec::Codec,
     compare::Rules,
@@ -26,9 +28,33 @@ pub fn run<E>(
     jobs: usize,
     report: impl FnMut(&CodecReport) -> Result<(), E>,
 ) -> Result<Totals, E> {
+    run_on(Engines { plain: engine, counting: None }, codecs, rules, jobs, report)
+}
+
+/// The engines of a run.
+#[derive(Clone, Copy)]
+pub struct Engines<'a> {
+    /// Runs the examples.
+    pub plain: &'a Arc<Engine>,
+    /// Runs them once more if their coverage is wanted: an [`Engine::profiling`].
+    pub counting: Option<&'a Arc<Engine>>,
+}
+
+/// [`run`] that can also say what the examples reach.
+pub fn run_on<E>(
+    engines: Engines<'_>,
+    codecs: &[Codec],
+    rules: Rules,
+    jobs: usize,
+    report: impl FnMut(&CodecReport) -> Result<(), E>,
+) -> Result<Totals, E> {
     let worker = || {
-        let mut sandbox = engine.sandbox();
-        move |codec: &Codec| codec::run(engine, &mut sandbox, codec, rules)
+        let mut sandbox = engines.plain.sandbox();
+        let mut counter = engines.counting.map(Counter::new);
+        move |codec: &Codec| {
+            let report = codec::run(engines.plain, &mut sandbox, codec, rules);
+            CodecReport { reached: counter.as_mut().and_then(|counter| counter.reached(codec)), ..report }
+        }
     };
     run_with(codecs, jobs, worker, report)
 }

@@ -12,7 +12,7 @@ use super::{
     lint::Lint,
     port::Port,
     serve::Serve,
-    values::{base64, time},
+    values::{base64, percent, time},
 };
 use crate::{dialect::DialectName, json_object::JsonObject};
 
@@ -121,6 +121,10 @@ pub(crate) struct Test {
     /// Report all differences and whole values, not the first eight
     #[arg(long)]
     pub(crate) all: bool,
+    /// Also tell which lines and branches no example reaches; with MIN, end with exit code 1 if fewer percent of all lines,
+    /// or of all branches, are reached
+    #[arg(long, value_name = "MIN", num_args = 0..=1, require_equals = true, default_missing_value = "0", value_parser = percent)]
+    pub(crate) coverage: Option<f64>,
     /// Write what came out into the files, in place of what they expect
     #[arg(long)]
     pub(crate) update: bool,
@@ -130,7 +134,7 @@ pub(crate) struct Test {
     /// Show every example with its result and logs
     #[arg(long, short)]
     pub(crate) verbose: bool,
-    /// What to print: human, json, junit, sarif, github, tap or html
+    /// What to print: human, json, junit, sarif, github, tap, html or markdown
     #[arg(long, value_name = "FORMAT", default_value = "human", value_parser = format)]
     pub(crate) format: Format,
     /// The same as --format json

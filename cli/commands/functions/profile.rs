@@ -16,10 +16,7 @@ use crate::terminal::{json_lines, say, warn};
 /// Runs the message and reports what its lines cost, also if it fails.
 pub(super) fn run(command: &Profile, settings: &runtime::Settings, clock: &dyn Clock) -> anyhow::Result<()> {
     let sources = sources(&command.file, &command.message)?;
-    // Counting takes many times as long; fuel still ends what does not end by itself.
-    let mut settings = settings.clone();
-    settings.limits.time_ms_max = settings.limits.time_ms_max.saturating_mul(20);
-    let engine = Engine::profiling(&settings)?;
+    let engine = Engine::profiling(settings)?;
     let functions = load(&engine, &sources)?;
     let mut sandbox = engine.sandbox();
     let steps = sandbox.steps(&functions).map_err(|failure| to_error(&failure, &sources))?;

@@ -7,12 +7,15 @@ use std::{
     sync::Arc,
 };
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use runtime::Engine;
-use workbench::{BadInput, Codec, CodecReport, Detail, Format, Reporter, Rules, Updates, is_stdin, truncate};
+use workbench::{
+    BadInput, Codec, CodecReport, Detail, Engines, Format, Reporter, Rules, Totals, Updates, is_stdin, truncate,
+};
 
 use super::{
     args::{ReportFile, Test},
+    colour::Coloured,
     problems::{complain, end},
 };
 
@@ -25,6 +28,7 @@ pub(super) fn run(command: &Test, settings: &runtime::Settings) -> anyhow::Resul
     }
     let mut reports = Reports::new(command)?;
     let engine = Arc::new(Engine::new(settings)?);
+    let counting = command.coverage.map(|_| Engine::profiling(settings)).transpose()?.map(Arc::new);
     let mut found = workbench::find(&command.paths, command.filter.as_deref(), &engine);
     if !command.quiet {
         note_unknown_members(&found.codecs);
@@ -33,7 +37,8 @@ pub(super) fn run(command: &Test, settings: &runtime::Settings) -> anyhow::Resul
     let jobs = jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let rules = Rules { exact: command.exact, all: command.all };
     let mut updates = Updates::default();
-    let totals = workbench::run(&engine, &found.codecs, rules, jobs, |report| {
+    let engines = Engines { plain: &engine, counting: counting.as_ref() };
+    let totals = workbench::run_on(engines, &found.codecs, rules, jobs, |report| {
         if command.update {
             updates.add(report);
         }
@@ -52,9 +57,20 @@ pub(super) fn run(command: &Test, settings: &runtime::Settings) -> anyhow::Resul
     // What was updated is as expected from now on.
     let failed = if command.update { written.left } else { totals.failed };
     match failed + totals.codecs_not_loaded {
-        0 => Ok(()),
+        0 => command.coverage.map_or(Ok(()), |min| check_coverage(min, &totals)),
         _ => bail!("{} of {} codecs failed", totals.codecs_failed, totals.codecs),
     }
+}
+
+fn check_coverage(min: f64, totals: &Totals) -> anyhow::Result<()> {
+    let coverage = totals.coverage.as_ref().context("the coverage could not be counted")?;
+    ensure!(coverage.uncounted == 0, "the coverage of {} codecs could not be counted", coverage.uncounted);
+    let (lines, branches) = (coverage.lines_percent, coverage.branches_percent);
+    ensure!(
+        lines >= min && branches >= min,
+        "examples reach {lines:.1}% of lines and {branches:.1}% of branches, less than {min}%"
+    );
+    Ok(())
 }
 
 /// The reports of a run: one is printed, the others are files.
@@ -68,7 +84,11 @@ impl Reports {
             _ => Detail::Normal,
         };
         let format = if command.json { Format::Json } else { command.format };
-        let mut reports: Vec<(_, Box<dyn Write>)> = vec![(format.reporter(detail), Box::new(io::stdout()))];
+        let printed = format.reporter(detail);
+        let mut reports: Vec<(Box<dyn Reporter>, Box<dyn Write>)> = vec![match format {
+            Format::Human => (Box::new(Coloured(printed)), Box::new(anstream::stdout())),
+            _ => (printed, Box::new(io::stdout())),
+        }];
         for ReportFile { format, path } in &command.report {
             let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
             reports.push((format.reporter(detail), Box::new(BufWriter::new(file))));
@@ -81,7 +101,7 @@ impl Reports {
         self.0.iter_mut().try_for_each(|(reporter, out)| write(out, &reporter.codec(report)))
     }
 
-    fn end(&mut self, totals: &workbench::Totals, problems: &[BadInput]) -> anyhow::Result<()> {
+    fn end(&mut self, totals: &Totals, problems: &[BadInput]) -> anyhow::Result<()> {
         self.0.iter_mut().try_for_each(|(reporter, out)| write(out, &reporter.end(totals, problems)))
     }
 }

@@ -3,12 +3,14 @@
 use std::fmt::Write as _;
 
 use super::statistics::Histogram;
-use crate::report::html::{escape, text};
+use crate::report::html::escape::{escape, text};
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 180.0;
 /// Room for the names below the bars.
 const AXIS: f64 = 24.0;
+/// Room for a name to the right of where it begins.
+const LABEL: f64 = 48.0;
 
 /// How many messages took how long, each bar wider than the one before by the same factor.
 pub(super) fn histogram(histogram: &Histogram, label: &str) -> String {
@@ -28,7 +30,7 @@ pub(super) fn histogram(histogram: &Histogram, label: &str) -> String {
             HEIGHT - height,
             (width - 1.0).max(0.5)
         );
-        if index % step == 0 {
+        if index % step == 0 && left + LABEL <= WIDTH {
             _ = writeln!(svg, "<text x=\"{left:.1}\" y=\"{}\">{}</text>", HEIGHT + 16.0, axis(*from));
         }
     }

@@ -4,7 +4,7 @@ mod html;
 mod human;
 mod markdown;
 mod rows;
-pub(crate) mod table;
+mod table;
 
 use super::figures::Bench;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use runtime::{Recording, Slot};
 use serde::Serialize;
 
-/// How many lines and branches of a source ran.
+/// How many lines and branches of a script ran.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Coverage {
     /// Lines with code in a function. What runs only while the source is evaluated does not count.
@@ -23,29 +23,86 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// The coverage of the source in `slot`.
-    pub fn of(recording: &Recording, slot: Slot) -> Self {
-        let mut lines: BTreeMap<u32, bool> = BTreeMap::new();
-        let mut all = Self::default();
+    /// How many of the lines ran, in percent. Of none, all did.
+    pub fn lines_percent(&self) -> f64 {
+        percent(self.lines_run, self.lines)
+    }
+
+    /// How many of the branches were taken, in percent.
+    pub fn branches_percent(&self) -> f64 {
+        percent(self.branches_run, self.branches)
+    }
+}
+
+/// How much of `all` a part is. Of nothing, it is everything.
+pub(crate) fn percent(part: usize, all: usize) -> f64 {
+    if all == 0 { 100.0 } else { 100.0 * part as f64 / all as f64 }
+}
+
+/// The lines and conditions of a script that messages have reached. Those of several messages can be added, also if the
+/// script was loaded again for each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reached {
+    /// Whether a line ran.
+    lines: BTreeMap<u32, bool>,
+    /// Whether a condition went on at the next step, and elsewhere.
+    conditions: BTreeMap<Condition, [bool; 2]>,
+}
+
+/// Where a condition is: its place among the steps of a function, which is known by where it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Condition {
+    line: u32,
+    function: (u32, u32),
+    step: usize,
+}
+
+impl Reached {
+    /// What the messages of a recording have reached in the source of `slot`.
+    pub(crate) fn of(recording: &Recording, slot: Slot) -> Self {
+        let mut reached = Self::default();
+        let all = recording.steps.all();
         for function in recording.steps.functions().iter().filter(|function| function.slot == slot) {
-            for index in function.steps.clone() {
-                let (step, cost) = (&recording.steps.all()[index], &recording.costs[index]);
-                *lines.entry(step.line).or_default() |= cost.runs > 0;
+            let begins = all.get(function.steps.start).map_or((0, 0), |step| (step.line, step.column));
+            for (index, place) in function.steps.clone().enumerate() {
+                let (step, cost) = (&all[place], &recording.costs[place]);
+                *reached.lines.entry(step.line).or_default() |= cost.runs > 0;
                 if step.is_branch {
-                    let ways = usize::from(cost.jumps > 0) + usize::from(cost.runs > cost.jumps);
-                    all.branches += 2;
-                    all.branches_run += ways;
-                    if ways == 1 && all.missed_branches.last() != Some(&step.line) {
-                        all.missed_branches.push(step.line);
-                    }
+                    let condition = Condition { line: step.line, function: begins, step: index };
+                    reached.take(condition, [cost.runs > cost.jumps, cost.jumps > 0]);
                 }
             }
         }
-        all.missed_branches.sort_unstable();
-        all.missed_branches.dedup();
-        all.lines = lines.len();
-        all.missed_lines = lines.iter().filter(|(_, has_run)| !**has_run).map(|(line, _)| *line).collect();
-        all.lines_run = all.lines - all.missed_lines.len();
-        all
+        reached
+    }
+
+    /// Adds what other messages have reached.
+    pub(crate) fn add(&mut self, other: &Self) {
+        other.lines.iter().for_each(|(line, has_run)| *self.lines.entry(*line).or_default() |= has_run);
+        other.conditions.iter().for_each(|(condition, ways)| self.take(*condition, *ways));
+    }
+
+    fn take(&mut self, condition: Condition, [next, elsewhere]: [bool; 2]) {
+        let ways = self.conditions.entry(condition).or_default();
+        *ways = [ways[0] | next, ways[1] | elsewhere];
+    }
+
+    /// The figures.
+    pub fn coverage(&self) -> Coverage {
+        let missed_lines: Vec<u32> =
+            self.lines.iter().filter(|(_, has_run)| !**has_run).map(|(line, _)| *line).collect();
+        let ways = || self.conditions.values().flatten();
+        // Ordered by line.
+        let one_way = self.conditions.iter().filter(|(_, [next, elsewhere])| next != elsewhere);
+        let mut missed_branches: Vec<u32> = one_way.map(|(condition, _)| condition.line).collect();
+        missed_branches.dedup();
+        Coverage {
+            lines: self.lines.len(),
+            lines_run: self.lines.len() - missed_lines.len(),
+            branches: ways().count(),
+            branches_run: ways().filter(|way| **way).count(),
+            missed_lines,
+            missed_branches,
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The formats of reports.
 
 use super::{
-    github, html, json, junit,
+    github, html, json, junit, markdown,
     reporter::Reporter,
     sarif, tap,
     text::{self, Detail},
@@ -24,11 +24,14 @@ pub enum Format {
     Tap,
     /// A page that stands alone.
     Html,
+    /// For pull requests and summaries of CI jobs.
+    Markdown,
 }
 
 impl Format {
     /// All of them.
-    pub const ALL: [Self; 7] = [Self::Human, Self::Json, Self::Junit, Self::Sarif, Self::Github, Self::Tap, Self::Html];
+    pub const ALL: [Self; 8] =
+        [Self::Human, Self::Json, Self::Junit, Self::Sarif, Self::Github, Self::Tap, Self::Html, Self::Markdown];
 
     /// The name in arguments.
     pub const fn name(self) -> &'static str {
@@ -40,6 +43,7 @@ impl Format {
             Self::Github => "github",
             Self::Tap => "tap",
             Self::Html => "html",
+            Self::Markdown => "markdown",
         }
     }
 
@@ -53,6 +57,7 @@ impl Format {
             Self::Github => Box::new(github::Github),
             Self::Tap => Box::new(tap::Tap::default()),
             Self::Html => Box::new(html::Html::default()),
+            Self::Markdown => Box::new(markdown::Markdown::default()),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use runtime::sanitize;
 
-use super::{CodecReport, Outcome, reporter::Reporter, totals::Totals};
+use super::{CodecReport, Outcome, coverage::ScriptCoverage, reporter::Reporter, totals::Totals};
 use crate::layout::BadInput;
 
 pub(super) struct Github;
@@ -25,7 +25,16 @@ impl Reporter for Github {
     }
 
     fn end(&mut self, totals: &Totals, problems: &[BadInput]) -> String {
-        format!("{}{totals}\n", bad_input(problems))
+        format!("{}{}{totals}\n", bad_input(problems), totals.scripts().iter().map(missed).collect::<String>())
+    }
+}
+
+/// An annotation of what no example reaches of a script, if anything.
+fn missed(script: &ScriptCoverage) -> String {
+    let missed = script.missed();
+    match missed.is_empty() {
+        true => String::new(),
+        false => annotation_of("notice", &script.percents(), &missed.join("\n"), script.site()),
     }
 }
 
@@ -33,7 +42,7 @@ impl Reporter for Github {
 pub(crate) fn bad_input(problems: &[BadInput]) -> String {
     let bad = problems.iter().map(|problem| {
         let site = problem.place().map(|(file, line)| (file.to_owned(), line as usize));
-        annotation("Not valid", &problem.to_string(), site)
+        annotation("Not valid", &problem.describe(), site)
     });
     bad.collect()
 }

@@ -1,64 +1,65 @@
 //! Reports as an HTML page that stands alone: it loads nothing, and needs no script.
 
+pub(crate) mod escape;
+pub(crate) mod page;
+
 use std::fmt::Write as _;
 
-use runtime::sanitize;
-
-use super::{CodecReport, ExampleReport, Outcome, reporter::Reporter, totals::Totals};
-use crate::{cost::Cost, layout::BadInput};
-
-/// The beginning of a page.
-pub(crate) const HEAD: &str = include_str!("html/head.html");
+use self::{
+    escape::{lines, text},
+    page::{Page, share, table},
+};
+use super::{
+    CodecReport, ExampleReport, Outcome,
+    coverage::{ScriptCoverage, TotalCoverage},
+    reporter::Reporter,
+    totals::Totals,
+};
+use crate::{compare::Difference, cost::Cost, layout::BadInput};
 
 /// The codecs so far: the totals stand above them.
 #[derive(Default)]
 pub(super) struct Html {
     failed: String,
-    passed: String,
+    passed: Vec<Vec<String>>,
 }
 
 impl Reporter for Html {
     fn codec(&mut self, report: &CodecReport) -> String {
         match report.has_failed() {
             true => push_failed(&mut self.failed, report),
-            false => push_row(&mut self.passed, report),
+            false => self.passed.push(row(report)),
         }
         String::new()
     }
 
     fn end(&mut self, totals: &Totals, problems: &[BadInput]) -> String {
-        let mut page = HEAD.to_owned();
-        push_totals(&mut page, totals, problems.iter().map(BadInput::count).sum());
-        if !problems.is_empty() {
-            page += "<section aria-labelledby=\"input\"><h2 id=\"input\">Not valid</h2>\n<ul>\n";
-            problems.iter().for_each(|problem| _ = writeln!(page, "<li>{}</li>", text(&problem.to_string())));
-            page += "</ul></section>\n";
+        let mut page = Page::new("Tests of payload functions");
+        push_totals(&mut page.summary, totals, problems.iter().map(BadInput::count).sum());
+        let bad: String = problems.iter().map(|problem| format!("<li>{}</li>\n", text(&problem.describe()))).collect();
+        if !bad.is_empty() {
+            page.section("input", "Not valid", &format!("<ul>\n{bad}</ul>\n"));
         }
-        if !self.failed.is_empty() {
-            page += "<section aria-labelledby=\"failed\"><h2 id=\"failed\">Failed</h2>\n";
-            page += &self.failed;
-            page += "</section>\n";
-        }
+        page.section("failed", "Failed", &self.failed);
         if !self.passed.is_empty() {
-            page += "<section aria-labelledby=\"passed\"><h2 id=\"passed\">As expected</h2>\n<div class=\"wide\" \
-                     tabindex=\"0\" role=\"region\" aria-labelledby=\"passed\"><table>\n<thead><tr><th scope=\"col\">Codec\
-                     </th><th scope=\"col\">Examples</th><th scope=\"col\">Median time</th><th scope=\"col\">Median \
-                     fuel</th><th scope=\"col\">Highest fuel</th></tr></thead>\n<tbody>\n";
-            page += &self.passed;
-            page += "</tbody></table></div></section>\n";
+            let names = ["Codec", "Examples", "Median time", "Median fuel", "Highest fuel"];
+            page.section("passed", "As expected", &table("Codecs", &names, self.passed.drain(..)));
         }
-        page + "</main>\n</body>\n</html>\n"
+        if let Some(coverage) = &totals.coverage {
+            page.section("coverage", "Coverage", &covered(coverage));
+        }
+        page.finish(env!("CARGO_PKG_VERSION"))
     }
 }
 
-fn push_totals(page: &mut String, totals: &Totals, problems: usize) {
-    let verdict = match (totals.codecs_failed, problems) {
-        (0, 0) => "All examples returned what was expected.",
-        (0, _) => "Some files or lines could not be read.",
-        _ => "Some examples did not return what was expected.",
+fn push_totals(summary: &mut String, totals: &Totals, problems: usize) {
+    let (verdict, class) = match (totals.codecs_failed, problems) {
+        (0, 0) => ("All examples returned what was expected.", "verdict"),
+        (0, _) => ("Some files or lines could not be read.", "verdict bad"),
+        _ => ("Some examples did not return what was expected.", "verdict bad"),
     };
     let excluded = totals.excluded.values().sum::<usize>();
-    _ = writeln!(page, "<p class=\"verdict\">{verdict}</p>\n<dl>");
+    _ = writeln!(summary, "<p class=\"{class}\">{verdict}</p>\n<dl>");
     for (name, value) in [
         ("Codecs", totals.codecs),
         ("with failures", totals.codecs_failed),
@@ -69,25 +70,38 @@ fn push_totals(page: &mut String, totals: &Totals, problems: usize) {
         ("excluded", excluded),
         ("not valid", problems),
     ] {
-        _ = writeln!(page, "<div><dt>{name}</dt><dd>{value}</dd></div>");
+        // What there can always be stands there also if there is none.
+        if value > 0 || !["shown only", "excluded", "not valid"].contains(&name) {
+            _ = writeln!(summary, "<div><dt>{name}</dt><dd>{value}</dd></div>");
+        }
     }
-    *page += "</dl>\n";
+    if let Some(TotalCoverage { lines_percent, branches_percent, .. }) = &totals.coverage {
+        _ = writeln!(summary, "<div><dt>lines run</dt><dd>{lines_percent:.1}%</dd></div>");
+        _ = writeln!(summary, "<div><dt>branches taken</dt><dd>{branches_percent:.1}%</dd></div>");
+    }
+    *summary += "</dl>\n";
     if let Some(cost) = &totals.cost {
-        _ = writeln!(page, "<p>Per example: {cost}.</p>");
+        _ = writeln!(summary, "<p>Per example: {cost}.</p>");
     }
 }
 
-fn push_row(page: &mut String, report: &CodecReport) {
+fn row(report: &CodecReport) -> Vec<String> {
     let cost = |show: fn(&Cost) -> String| report.cost.as_ref().map_or_else(|| "–".to_owned(), show);
-    _ = writeln!(
-        page,
-        "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+    vec![
         text(&report.id),
-        report.examples.len(),
+        report.examples.len().to_string(),
         cost(|cost| format!("{:.0} µs", cost.microseconds_median)),
         cost(|cost| cost.fuel_median.to_string()),
         cost(|cost| cost.fuel_max.to_string()),
-    );
+    ]
+}
+
+fn covered(coverage: &TotalCoverage) -> String {
+    let row = |script: &ScriptCoverage| {
+        let (lines, branches) = (script.coverage.lines_percent(), script.coverage.branches_percent());
+        vec![text(&script.name()), share(lines), share(branches), script.missed().join("; ")]
+    };
+    table("Coverage", &["Script", "Lines", "Branches", "Missing"], coverage.scripts.iter().map(row))
 }
 
 fn push_failed(page: &mut String, report: &CodecReport) {
@@ -116,45 +130,17 @@ fn push_example(page: &mut String, codec: &CodecReport, example: &ExampleReport)
     if mismatch.differences.is_empty() {
         _ = writeln!(page, "<pre tabindex=\"0\">{}</pre>", lines(&mismatch.lines().join("\n")));
     } else {
-        *page += "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Differences\"><table>\n<thead><tr>\
-                  <th scope=\"col\">Path</th><th scope=\"col\">Expected</th><th scope=\"col\">Got</th></tr></thead>\n<tbody>\n";
-        for difference in &mismatch.differences {
-            let path = if difference.path.is_empty() { "the result" } else { &difference.path };
-            let cell = |value: &Option<String>| {
-                value.as_deref().map_or_else(|| "nothing".to_owned(), |value| format!("<code>{}</code>", text(value)))
-            };
-            let (expected, got) = (cell(&difference.expected), cell(&difference.got));
-            _ = writeln!(page, "<tr><th scope=\"row\">{}</th><td>{expected}</td><td>{got}</td></tr>", text(path));
-        }
-        *page += "</tbody></table></div>\n";
+        *page += &table("Differences", &["Path", "Expected", "Got"], mismatch.differences.iter().map(difference));
     }
     if !example.logs.is_empty() {
         _ = writeln!(page, "<pre tabindex=\"0\">{}</pre>", lines(&example.logs.join("\n")));
     }
 }
 
-/// Text as it can stand in a page.
-pub(crate) fn text(text: &str) -> String {
-    escape(&sanitize(text))
-}
-
-/// Text of several lines.
-pub(crate) fn lines(text_of: &str) -> String {
-    text_of.lines().map(text).collect::<Vec<_>>().join("\n")
-}
-
-/// `text` with the characters escaped that mean something in HTML and XML.
-pub(crate) fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped += "&amp;",
-            '<' => escaped += "&lt;",
-            '>' => escaped += "&gt;",
-            '"' => escaped += "&quot;",
-            '\'' => escaped += "&#39;",
-            other => escaped.push(other),
-        }
-    }
-    escaped
+fn difference(difference: &Difference) -> Vec<String> {
+    let path = if difference.path.is_empty() { "the result" } else { &difference.path };
+    let cell = |value: &Option<String>| {
+        value.as_deref().map_or_else(|| "nothing".to_owned(), |value| format!("<code>{}</code>", text(value)))
+    };
+    vec![text(path), cell(&difference.expected), cell(&difference.got)]
 }

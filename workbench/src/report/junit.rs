@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use runtime::sanitize;
 
-use super::{CodecReport, ExampleReport, Outcome, html::escape, reporter::Reporter, totals::Totals};
+use super::{CodecReport, ExampleReport, Outcome, html::escape::escape, reporter::Reporter, totals::Totals};
 use crate::layout::BadInput;
 
 #[derive(Default)]
@@ -46,7 +46,7 @@ impl Reporter for Junit {
         text + "</testsuite>\n"
     }
 
-    fn end(&mut self, _: &Totals, problems: &[BadInput]) -> String {
+    fn end(&mut self, totals: &Totals, problems: &[BadInput]) -> String {
         let mut text = self.begin().to_owned();
         if !problems.is_empty() {
             let count = problems.len();
@@ -55,14 +55,25 @@ impl Reporter for Junit {
                 "<testsuite name=\"input\" tests=\"{count}\" failures=\"0\" errors=\"{count}\" skipped=\"0\">"
             );
             for problem in problems {
-                let (name, _) = problem.place().unwrap_or(("input", 1));
-                let (name, reason) = (attribute(name), content(&problem.to_string()));
+                let name =
+                    problem.place().map_or_else(|| "input".to_owned(), |(file, line)| format!("{file}, line {line}"));
+                let (name, reason) = (attribute(&name), content(&problem.describe()));
                 _ = writeln!(
                     text,
                     "<testcase name=\"{name}\"><error message=\"it is not valid\">{reason}</error></testcase>"
                 );
             }
             text += "</testsuite>\n";
+        }
+        if let Some(coverage) = &totals.coverage {
+            let property = |name: &str, percent: f64| format!("<property name=\"{name}\" value=\"{percent:.1}\"/>");
+            let lines = property("coverage.lines", coverage.lines_percent);
+            let branches = property("coverage.branches", coverage.branches_percent);
+            _ = writeln!(
+                text,
+                "<testsuite name=\"coverage\" tests=\"0\" failures=\"0\" errors=\"0\" skipped=\"0\"><properties>{lines}{branches}\
+                 </properties></testsuite>"
+            );
         }
         text + "</testsuites>\n"
     }

@@ -15,7 +15,7 @@ pub(crate) struct Sarif {
 }
 
 impl Sarif {
-    /// Adds a result of a level: `error` or `warning`.
+    /// Adds a result of a level: `error`, `warning` or `note`.
     pub(crate) fn push(&mut self, (rule, level): (&str, &str), message: &str, site: Option<(String, usize)>) {
         if self.results.len() >= RESULTS_MAX {
             return;
@@ -34,7 +34,7 @@ impl Sarif {
     pub(crate) fn document(&mut self, rules: &[(&str, &str)], problems: &[BadInput]) -> String {
         for problem in problems {
             let site = problem.place().map(|(file, line)| (file.to_owned(), line as usize));
-            self.push(("bad-input", "error"), &problem.to_string(), site);
+            self.push(("bad-input", "error"), &problem.describe(), site);
         }
         let bad_input = ("bad-input", "A file with examples cannot be read");
         let rule = |(id, text): &(&str, &str)| json!({"id": id, "shortDescription": {"text": text}});
@@ -67,10 +67,18 @@ impl Reporter for Sarif {
         String::new()
     }
 
-    fn end(&mut self, _: &Totals, problems: &[BadInput]) -> String {
+    fn end(&mut self, totals: &Totals, problems: &[BadInput]) -> String {
+        for script in totals.scripts() {
+            let missed = script.missed();
+            if !missed.is_empty() {
+                let text = format!("{}: {}", script.percents(), missed.join("; "));
+                self.push(("not-covered", "note"), &text, script.site());
+            }
+        }
         let rules = [
             ("unexpected-result", "A payload function does not return what its example states"),
             ("cannot-load", "A payload function cannot be loaded"),
+            ("not-covered", "No example reaches these lines or branches"),
         ];
         self.document(&rules, problems)
     }

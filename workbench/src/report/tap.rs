@@ -53,13 +53,20 @@ impl Reporter for Tap {
         text
     }
 
-    fn end(&mut self, _: &Totals, problems: &[BadInput]) -> String {
-        let bad: Vec<String> = problems.iter().map(|problem| sanitize(&problem.to_string())).collect();
+    fn end(&mut self, totals: &Totals, problems: &[BadInput]) -> String {
+        let bad: Vec<String> = problems.iter().map(|problem| sanitize(&problem.describe())).collect();
         let mut text: String = bad.iter().map(|problem| self.point(false, problem, &[])).collect();
         if text.is_empty() {
             text = self.version();
         }
         _ = writeln!(text, "1..{}", self.number);
+        if let Some(coverage) = &totals.coverage {
+            _ = writeln!(text, "# {coverage}");
+        }
+        for script in totals.scripts() {
+            _ = writeln!(text, "# {}: {}", script.name(), script.percents());
+            script.missed().iter().for_each(|line| _ = writeln!(text, "#   {line}"));
+        }
         text
     }
 }

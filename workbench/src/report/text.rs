@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use runtime::sanitize;
 
-use super::{CodecReport, ExampleReport, Outcome, reporter::Reporter, totals::Totals};
+use super::{CodecReport, ExampleReport, Outcome, coverage::ScriptCoverage, reporter::Reporter, totals::Totals};
 use crate::layout::BadInput;
 
 /// How much of a report to render.
@@ -27,7 +27,11 @@ impl Reporter for Human {
     }
 
     fn end(&mut self, totals: &Totals, _: &[BadInput]) -> String {
-        format!("{totals}\n")
+        let mut text = String::new();
+        let scripts = totals.scripts().iter().filter(|_| self.0 > Detail::Quiet);
+        scripts.for_each(|script| push_script(&mut text, script));
+        _ = writeln!(text, "{totals}");
+        text
     }
 }
 
@@ -100,6 +104,11 @@ impl Outcome {
             Self::Excluded { .. } => "excluded",
         }
     }
+}
+
+fn push_script(text: &mut String, script: &ScriptCoverage) {
+    _ = writeln!(text, "coverage of {}: {}", script.name(), script.percents());
+    script.missed().iter().for_each(|line| push_lines(text, 6, line));
 }
 
 /// Appends indented lines, without control characters.

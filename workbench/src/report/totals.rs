@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, fmt};
 
 use serde::Serialize;
 
-use super::{CodecReport, Outcome};
+use super::{
+    CodecReport, Outcome,
+    coverage::{ScriptCoverage, Scripts, TotalCoverage},
+};
 use crate::cost::{Cost, Costs};
 
 /// The result of checking all codecs.
@@ -28,6 +31,9 @@ pub struct Totals {
     pub excluded: BTreeMap<&'static str, usize>,
     /// Cost over all examples; absent when none was run.
     pub cost: Option<Cost>,
+    /// What the examples reach of the scripts, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<TotalCoverage>,
 }
 
 /// Adds up reports, which need not be kept.
@@ -35,11 +41,12 @@ pub struct Totals {
 pub(crate) struct Tally {
     totals: Totals,
     costs: Costs,
+    scripts: Scripts,
 }
 
 impl Tally {
     pub(crate) fn add(&mut self, report: &CodecReport) {
-        let Self { totals, costs } = self;
+        let Self { totals, costs, scripts } = self;
         totals.codecs += 1;
         totals.codecs_failed += usize::from(report.has_failed());
         totals.codecs_not_loaded += usize::from(report.failure.is_some());
@@ -53,10 +60,18 @@ impl Tally {
             }
         }
         report.add_to(costs);
+        scripts.add(report);
     }
 
     pub(crate) fn totals(self) -> Totals {
-        Totals { cost: self.costs.cost(), ..self.totals }
+        Totals { cost: self.costs.cost(), coverage: self.scripts.coverage(), ..self.totals }
+    }
+}
+
+impl Totals {
+    /// The coverage of each script, if that was asked for.
+    pub(crate) fn scripts(&self) -> &[ScriptCoverage] {
+        self.coverage.as_ref().map(|coverage| coverage.scripts.as_slice()).unwrap_or_default()
     }
 }
 
@@ -74,6 +89,9 @@ impl fmt::Display for Totals {
         }
         if let Some(cost) = &self.cost {
             write!(f, "\nper example: {cost}")?;
+        }
+        if let Some(coverage) = &self.coverage {
+            write!(f, "\n{coverage}")?;
         }
         Ok(())
     }

@@ -12,7 +12,10 @@ use crate::{
         plot,
         statistics::Histogram,
     },
-    report::html::{HEAD, lines, text},
+    report::html::{
+        escape::{lines, text},
+        page::{Page, share, table},
+    },
 };
 
 /// How many messages and lines a plot shows: the most expensive ones.
@@ -22,26 +25,25 @@ const LINES_MAX: usize = 40;
 const LINE_CHARS_MAX: usize = 120;
 
 pub(super) fn page(bench: &Bench) -> String {
-    let mut page = HEAD.replace("Tests of payload functions", "What payload functions cost");
+    let mut page = Page::new("What payload functions cost");
     let messages: usize = bench.codecs.iter().map(|codec| codec.messages.len()).sum();
-    let failures = bench.failures().count();
-    page += "<dl>\n";
-    for (name, number) in [("Codecs", bench.codecs.len()), ("Messages", messages), ("Failures", failures)] {
-        _ = writeln!(page, "<div><dt>{name}</dt><dd>{number}</dd></div>");
+    page.summary += "<dl>\n";
+    for (name, number) in
+        [("Codecs", bench.codecs.len()), ("Messages", messages), ("Failures", bench.failures().count())]
+    {
+        _ = writeln!(page.summary, "<div><dt>{name}</dt><dd>{number}</dd></div>");
     }
-    _ = writeln!(
-        page,
-        "</dl>\n<p>Measured by Airlock {}. Fuel is exact, and the same on every machine. Times are of this one; the \
-         interval contains the true median with a probability of 95%.</p>",
-        text(&bench.airlock)
-    );
-    bench.codecs.iter().enumerate().for_each(|(index, codec)| push_codec(&mut page, index, codec));
-    page + "</main>\n</body>\n</html>\n"
+    page.summary += "</dl>\n<p>Fuel is exact, and the same on every machine. Times are of this one; the interval contains \
+                     the true median with a probability of 95%.</p>\n";
+    for (index, codec) in bench.codecs.iter().enumerate() {
+        page.section(&format!("codec-{index}"), &codec.id, &section(codec));
+    }
+    page.finish(&bench.airlock)
 }
 
-fn push_codec(page: &mut String, index: usize, codec: &CodecBench) {
-    let id = format!("codec-{index}");
-    _ = writeln!(page, "<section aria-labelledby=\"{id}\"><h2 id=\"{id}\">{}</h2>", text(&codec.id));
+fn section(codec: &CodecBench) -> String {
+    let mut content = String::new();
+    let page = &mut content;
     if let Some(failure) = &codec.failure {
         _ = writeln!(page, "<p>It cannot be loaded.</p>\n<pre tabindex=\"0\">{}</pre>", lines(failure));
     }
@@ -49,7 +51,7 @@ fn push_codec(page: &mut String, index: usize, codec: &CodecBench) {
         _ = writeln!(page, "<p>Loading: {}.</p>", text(&describe(loading)));
     }
     if !codec.messages.is_empty() {
-        push_table(page, &messages(codec));
+        *page += &messages_table(&messages(codec));
         push_plots(page, codec);
     }
     for (number, message) in failed(codec) {
@@ -58,26 +60,14 @@ fn push_codec(page: &mut String, index: usize, codec: &CodecBench) {
         _ = writeln!(page, "<pre tabindex=\"0\">{}</pre>", lines(failure));
     }
     peer_failures(codec).for_each(|line| _ = writeln!(page, "<p>{}</p>", text(&line)));
-    *page += "</section>\n";
+    content
 }
 
-fn push_table(page: &mut String, table: &Table) {
-    *page += "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Messages\"><table>\n";
-    for (index, row) in table.lines().enumerate() {
-        let mut cells = String::new();
-        for (column, cell) in row.iter().enumerate() {
-            _ = match (index, column) {
-                (0, _) => write!(cells, "<th scope=\"col\">{}</th>", text(cell)),
-                (_, 0) => write!(cells, "<th scope=\"row\">{}</th>", text(cell)),
-                _ => write!(cells, "<td>{}</td>", text(cell)),
-            };
-        }
-        _ = match index {
-            0 => writeln!(page, "<thead><tr>{cells}</tr></thead>\n<tbody>"),
-            _ => writeln!(page, "<tr>{cells}</tr>"),
-        };
-    }
-    *page += "</tbody></table></div>\n";
+fn messages_table(messages: &Table) -> String {
+    let mut rows = messages.lines();
+    let names = rows.next().unwrap_or_default();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    table("Messages", &names, rows.map(|row| row.iter().map(|cell| text(cell)).collect()))
 }
 
 fn push_plots(page: &mut String, codec: &CodecBench) {
@@ -109,19 +99,12 @@ fn push_lines(page: &mut String, all: &[LineFuel]) {
     by_fuel.sort_by_key(|line| std::cmp::Reverse(line.fuel));
     by_fuel.truncate(LINES_MAX);
     by_fuel.sort_by_key(|line| line.line);
-    *page += "<h3>Fuel of lines</h3>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Fuel of lines\"><table>\n\
-              <thead><tr><th scope=\"col\">Line</th><th scope=\"col\">Fuel</th><th scope=\"col\">Share</th>\
-              <th scope=\"col\">Code</th></tr></thead>\n<tbody>\n";
-    for LineFuel { line, text: code, fuel } in by_fuel {
-        let percent = 100.0 * *fuel as f64 / total as f64;
-        let code: String = code.chars().take(LINE_CHARS_MAX).collect();
-        _ = writeln!(
-            page,
-            "<tr><th scope=\"row\">{line}</th><td>{fuel}</td><td><svg width=\"80\" height=\"10\" aria-hidden=\"true\">\
-             <rect class=\"bar\" width=\"{:.1}\" height=\"10\"/></svg> {percent:.1}%</td><td><code>{}</code></td></tr>",
-            0.8 * percent,
-            text(&code)
-        );
-    }
-    *page += "</tbody></table></div>\n";
+    let row = |line: &&LineFuel| {
+        let percent = 100.0 * line.fuel as f64 / total as f64;
+        let code: String = line.text.chars().take(LINE_CHARS_MAX).collect();
+        let code = format!("<code>{}</code>", text(&code));
+        vec![line.line.to_string(), line.fuel.to_string(), share(percent), code]
+    };
+    *page += "<h3>Fuel of lines</h3>\n";
+    *page += &table("Fuel of lines", &["Line", "Fuel", "Share", "Code"], by_fuel.iter().map(row));
 }

@@ -2,11 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{
-    rows::{describe, failed, messages, peer_failures},
-    table::cell,
-};
-use crate::bench::figures::CodecBench;
+use super::rows::{describe, failed, messages, peer_failures};
+use crate::{bench::figures::CodecBench, report::markdown::cell};
 
 pub(super) fn markdown(codec: &CodecBench) -> String {
     let mut text = format!("### {}\n\n", cell(&codec.id));

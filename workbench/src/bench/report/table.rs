@@ -2,6 +2,8 @@
 
 use runtime::sanitize;
 
+use crate::report::markdown::cell;
+
 /// Longer cells are cut in columns, so that rows stay rows.
 const CELL_CHARS_MAX: usize = 48;
 
@@ -58,18 +60,6 @@ fn short(cell: &str) -> String {
         true => cell.chars().take(CELL_CHARS_MAX - 1).chain(['…']).collect(),
         false => cell.to_owned(),
     }
-}
-
-/// Text as Markdown that means nothing but itself.
-pub(crate) fn cell(text: &str) -> String {
-    let mut cell = String::new();
-    for character in sanitize(text).chars() {
-        if "\\`*_{}[]<>#|!&~$@".contains(character) {
-            cell.push('\\');
-        }
-        cell.push(character);
-    }
-    cell
 }
 
 #[cfg(test)]
