@@ -1,10 +1,15 @@
 //! `airlock functions`: our own codecs, failing examples, and invalid input.
 
+mod action;
+mod coverage;
 mod fuzz;
 mod lint;
+mod new;
+mod pages;
 mod port;
 mod profile;
 mod run;
+mod watch;
 
 use std::{
     fs,

@@ -44,6 +44,7 @@ pub(crate) struct Look {
 impl Browser {
     /// `None` if Chromium is missing and not required.
     pub(crate) async fn start(base: &str, name: &'static str, look: Look) -> Option<Self> {
+        server::system::install_crypto();
         let driver = Driver::start()?;
         let arguments = ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"];
         let options = json!({"args": arguments});
