@@ -10,6 +10,8 @@
 //! | runtime | native QuickJS with a new runtime and source evaluation per message |
 //! | buffer | the same, also evaluating the `Buffer` polyfill in `AIRLOCK_POLYFILL` |
 //! | node | Node's `vm` with a new context and a time limit per message |
+//! | counted | our sandbox that counts steps, as for `functions profile` and coverage |
+//! | bench | what `functions bench` reports for the same messages |
 //!
 //! The codecs are the records in `AIRLOCK_CORPUS`, or our own. `AIRLOCK_WAYS=fresh,warm` selects variants,
 //! `AIRLOCK_ROUNDS` sets the number of rounds, `AIRLOCK_TSV` names an output file with the figures of each codec.
@@ -30,13 +32,14 @@ use std::{env, fs};
 use codecs::Codec;
 use native::Warm;
 use node::Node;
-use ours::{Engines, Ours};
+use ours::{Counted, Engines, Ours};
 use rounds::{Timing, Way};
 use table::{Goal, Table};
 
-const COLUMNS: [&str; 8] = ["fresh", "guest", "three", "unmetered", "warm", "runtime", "buffer", "node"];
+const COLUMNS: [&str; 10] =
+    ["fresh", "guest", "three", "unmetered", "warm", "runtime", "buffer", "node", "counted", "bench"];
 
-const GOALS: [Goal; 7] = [
+const GOALS: [Goal; 9] = [
     Goal { what: "fresh sandbox ÷ warm native call", over: "fresh", under: "warm", goal: "≤ 1.3, ≤ 1.2" },
     Goal { what: "new native runtime and source ÷ ours", over: "runtime", under: "fresh", goal: "≥ 36, ≥ 36" },
     Goal { what: "the same with a polyfill ÷ ours", over: "buffer", under: "fresh", goal: "≥ 400, ≥ 270" },
@@ -44,6 +47,8 @@ const GOALS: [Goal; 7] = [
     Goal { what: "metering: with ÷ without", over: "fresh", under: "unmetered", goal: "≤ 1.10" },
     Goal { what: "inside the sandbox ÷ whole", over: "guest", under: "fresh", goal: "≥ 0.75" },
     Goal { what: "three functions ÷ decoder alone", over: "three", under: "fresh", goal: "≤ 1.5" },
+    Goal { what: "counting steps ÷ plain call", over: "counted", under: "fresh", goal: "≤ 20" },
+    Goal { what: "`functions bench` ÷ this bench", over: "bench", under: "fresh", goal: "0.95 to 1.05" },
 ];
 
 /// The variants to measure, and how often.
@@ -76,6 +81,7 @@ fn measure(plan: &Plan, engines: &Engines, node: Option<&mut Node>, codec: &Code
     let mut fresh = Ours::new(&engines.usual, &codec.sources()).unwrap();
     let mut three = Ours::new(&engines.usual, &codec.three_sources());
     let mut unmetered = engines.unmetered.as_ref().and_then(|engine| Ours::new(engine, &codec.sources()));
+    let mut counted = Counted::new(&engines.counting, &codec.sources());
     let (many, few) = (plan.rounds, plan.rounds.div_ceil(3));
     let mut ways: Vec<(&str, (usize, Way<'_>))> = vec![
         ("fresh", (many, Box::new(|times| fresh.run(codec, times)))),
@@ -87,6 +93,9 @@ fn measure(plan: &Plan, engines: &Engines, node: Option<&mut Node>, codec: &Code
     }
     if let Some(ours) = &mut unmetered {
         ways.push(("unmetered", (many, Box::new(|times| ours.run(codec, times)))));
+    }
+    if let Some(counted) = &mut counted {
+        ways.push(("counted", (few, Box::new(|times| counted.run(codec, times)))));
     }
     if let Some(polyfill) = &plan.polyfill {
         ways.push(("buffer", (few, Box::new(|times| again(codec, polyfill, times)))));
@@ -100,6 +109,9 @@ fn measure(plan: &Plan, engines: &Engines, node: Option<&mut Node>, codec: &Code
         let share = fresh.guest_share(codec);
         let whole = timings.iter().find(|(name, _)| *name == "fresh").map(|(_, timing)| *timing);
         timings.extend(whole.map(|whole| ("guest", Timing { best: whole.best * share, median: whole.median * share })));
+    }
+    if plan.has("bench") {
+        timings.push(("bench", engines.bench(codec)));
     }
     timings.extend(node.and_then(|node| node.time(codec, few)).map(|timing| ("node", timing)));
     let timing = |column: &&str| timings.iter().find(|(name, _)| name == column).map(|(_, timing)| *timing);

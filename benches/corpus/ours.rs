@@ -4,14 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{env, fs};
 
-use runtime::{Call, Engine, Functions, Sandbox, Settings, Sources, Value};
+use runtime::{Call, Engine, Functions, Recording, Sandbox, Settings, Sources, Steps, Value};
+use workbench::Plan;
 
-use crate::codecs::Codec;
+use crate::{codecs::Codec, rounds::Timing};
 
-/// The standard engine, and one with another guest.
+/// Messages of each example in a run of `functions bench`.
+const BENCH_COUNT: u32 = 300;
+
+/// The standard engine, one with another guest, and one that counts steps.
 pub(crate) struct Engines {
     pub(crate) usual: Arc<Engine>,
     pub(crate) unmetered: Option<Arc<Engine>>,
+    pub(crate) counting: Arc<Engine>,
 }
 
 impl Engines {
@@ -19,7 +24,21 @@ impl Engines {
         let settings = Settings::default();
         let other = env::var_os("AIRLOCK_GUEST").map(|path| fs::read(path).unwrap());
         let engine = |guest: Vec<u8>| Arc::new(Engine::with_guest(&settings, &guest).unwrap());
-        Self { usual: Arc::new(Engine::new(&settings).unwrap()), unmetered: other.map(engine) }
+        Self {
+            usual: Arc::new(Engine::new(&settings).unwrap()),
+            unmetered: other.map(engine),
+            counting: Arc::new(Engine::profiling(&settings).unwrap()),
+        }
+    }
+
+    /// The time of a message, as `functions bench` reports it.
+    pub(crate) fn bench(&self, codec: &Codec) -> Timing {
+        let plan = Plan { count: BENCH_COUNT, example: None, profiling: None, peer: None };
+        let sources = codec.sources();
+        let bench = |call: &Call| workbench::measure_message(&self.usual, &codec.id, &sources, call, plan);
+        let times: Vec<_> = codec.messages.iter().map(|call| bench(call).messages[0].time).collect();
+        let mean = |time: fn(&workbench::Summary) -> f64| times.iter().map(time).sum::<f64>() / times.len() as f64;
+        Timing { best: mean(|time| time.min), median: mean(|time| time.median) }
     }
 }
 
@@ -64,5 +83,32 @@ impl Ours {
             }
         }
         inside.as_secs_f64() / whole.as_secs_f64()
+    }
+}
+
+/// A function set in a sandbox that counts steps, as for `functions profile`.
+pub(crate) struct Counted {
+    functions: Functions,
+    sandbox: Sandbox,
+    steps: Arc<Steps>,
+}
+
+impl Counted {
+    /// Loads the sources; `None` if that fails.
+    pub(crate) fn new(engine: &Arc<Engine>, sources: &Sources) -> Option<Self> {
+        let functions = engine.load(sources, engine.limits()).ok()?;
+        let mut sandbox = engine.sandbox();
+        let steps = sandbox.steps(&functions).ok()?;
+        Some(Self { functions, sandbox, steps })
+    }
+
+    /// Runs all messages `times` times, each with a recording of its own.
+    pub(crate) fn run(&mut self, codec: &Codec, times: u32) {
+        for _ in 0..times {
+            for message in &codec.messages {
+                let recording = Recording::new(&self.steps);
+                assert!(self.sandbox.call_recorded(&self.functions, message, recording).0.result.is_ok());
+            }
+        }
     }
 }
