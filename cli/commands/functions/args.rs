@@ -31,7 +31,11 @@ pub(crate) enum Functions {
     ///
     /// The exit code is 0 if all results are as expected, 1 if some are not, and 2 if a file or line
     /// is not valid or nothing was found; the others are run nevertheless. See docs/functions.md.
-    #[command(verbatim_doc_comment, visible_alias = "check")]
+    #[command(
+        verbatim_doc_comment,
+        visible_alias = "check",
+        after_help = "Examples:\n  airlock functions test .\n  airlock functions test vendor/acme --filter acme/meter\n  airlock functions test codecs --coverage=85\n  airlock functions test . --quiet --report junit=codecs.xml --report html=codecs.html"
+    )]
     Test(Test),
     /// Test codecs again whenever their script or their examples are saved
     ///
@@ -87,6 +91,9 @@ pub(crate) enum Functions {
     ///
     /// Runs one message and prints the source with the fuel and the number of runs of each line, then the functions. The
     /// sum is what a live message is charged. What a built-in function uses counts for the line that calls it.
+    #[command(
+        after_help = "Examples:\n  airlock functions profile decoder.js --hex 095C\n  airlock functions profile decoder.js --hex 095C --svg flame.svg --speedscope decoder.json"
+    )]
     Profile(Profile),
     /// Run random payloads through functions, and show what goes wrong
     ///
