@@ -32,12 +32,12 @@ impl Package {
             testing::skip("dpkg-deb is missing", "build packages on Debian or Ubuntu");
             return None;
         }
-        let binary = std::env::var("AIRLOCK_PACKAGE_BINARY");
-        let binary = binary.unwrap_or_else(|_| env!("CARGO_BIN_EXE_airlock").to_owned());
+        let binary = std::env::var_os("AIRLOCK_PACKAGE_BINARY");
+        let binary = binary.unwrap_or_else(|| env!("CARGO_BIN_EXE_airlock").into());
         let root = tempfile::tempdir().unwrap();
         let dist = root.path().join("dist");
         let build = Path::new(ROOT).join("packaging/build");
-        done(Command::new(build).args(["--deb", "--binary", &binary]).arg(&dist).env("DEB_COMPRESSION", "none"));
+        done(Command::new(build).args(["--deb", "--binary"]).arg(binary).arg(&dist).env("DEB_COMPRESSION", "none"));
         let file = fs::read_dir(dist).unwrap().next().unwrap().unwrap().path();
         done(Command::new("dpkg-deb").arg("--extract").arg(&file).arg(root.path().join("files")));
         let listed = done(Command::new("dpkg-deb").arg("--contents").arg(&file));

@@ -101,13 +101,13 @@ impl<'a> Shell<'a> {
     /// Runs a line of a shell; returns its exit code and what it printed.
     fn type_line(&self, line: &str) -> (i32, String) {
         let program = Path::new(env!("CARGO_BIN_EXE_airlock"));
-        let path = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
         let mut shell = Command::new("sh");
-        shell.args(["-c", &format!("exec 2>&1\n{line}")]).current_dir(self.home.path()).stdin(Stdio::null());
+        let line = format!("exec 2>&1\nPATH=$PROGRAM:$PATH\n{line}");
+        shell.args(["-c", &line]).current_dir(self.home.path()).stdin(Stdio::null());
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("AIRLOCK_") || name.starts_with("XDG_")) {
             shell.env_remove(name);
         }
-        shell.env("PATH", path).env("HOME", self.home.path()).env("SERVER", self.server_data);
+        shell.env("PROGRAM", program.parent().unwrap()).env("HOME", self.home.path()).env("SERVER", self.server_data);
         shell.env("REPOSITORY", env!("CARGO_MANIFEST_DIR")).env("XDG_CACHE_HOME", crate::harness::cache());
         shell.env("AIRLOCK_CLIENT__AUTH_SERVER", self.server.place("account"));
         shell.env("AIRLOCK_CLIENT__DISCOVERY_ADDRESS", self.server.place("discovery"));
