@@ -1,5 +1,6 @@
 //! The corpus of real codecs in the directory that `AIRLOCK_CORPUS` names: a file of JSON lines for each dialect, each
 //! with its script. It is other people's code, so it is not in this repository.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 mod support;
 
@@ -83,7 +84,7 @@ fn every_example_fails_that_the_corpus_says_is_wrong() {
         let examples = record["examples"].as_array_mut().unwrap();
         examples.retain(is_wrong);
         for example in examples.iter_mut().filter_map(Value::as_object_mut) {
-            ["oracle_ok", "oracle", "oracle_outcome"].map(|member| example.remove(member));
+            example.retain(|member, _| !member.starts_with("oracle"));
         }
         if !examples.is_empty() {
             count += examples.len();

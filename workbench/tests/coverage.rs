@@ -1,4 +1,5 @@
 //! What examples reach of a script, and that every report tells it.
+#![allow(clippy::unwrap_used)]
 
 mod support;
 

@@ -64,6 +64,19 @@ exports.encodeDownlink = function (message) { return { bytes: [message.minutes],
 }
 
 #[test]
+fn a_package_says_that_its_encoder_takes_the_message() {
+    let script = "function encodeDownlink(input) { return { bytes: [input.minutes], fPort: 4 }; }";
+    let examples =
+        r#"[{"type": "downlink-encode", "input": {"data": {"minutes": 5}}, "output": {"bytes": [5], "fPort": 4}}]"#;
+    for (signature, passed) in [("actility", 1), ("lora-alliance", 0)] {
+        let signature = format!("name: door\nsignature: {signature}\n");
+        let dir = Dir::new(&[("index.js", script), ("examples.json", examples), ("driver.yaml", &signature)]);
+        let (_, totals, text) = test(&[dir.path()]);
+        assert_eq!((totals.passed, totals.failed), (passed, 1 - passed), "{signature}: {text}");
+    }
+}
+
+#[test]
 fn undefined_members_are_null_in_the_things_stack() {
     let codec = "uplinkDecoder:\n  fileName: meter.js\n  examples:\n    - input: { fPort: 1, bytes: [1] }\n      \
                  output: { data: { level: null } }\n";

@@ -1,4 +1,5 @@
 //! What reports for programs say, and that these can read them, whatever names and texts codecs have.
+#![allow(clippy::unwrap_used)]
 
 mod support;
 

@@ -4,8 +4,17 @@
 use runtime::Function;
 use serde_json::{Map, Value};
 
-use super::message::{self, Stated};
-use crate::{codec::Example, surrogates::to_text};
+use super::{
+    dir::Dir,
+    message::{self, Stated},
+};
+use crate::{
+    codec::{Example, Input},
+    surrogates::to_text,
+};
+
+/// Describes a package.
+const DESCRIPTION: &str = "driver.yaml";
 
 /// Whether an example is written like this.
 pub(super) fn is_example(value: &Value) -> bool {
@@ -28,6 +37,23 @@ pub(super) fn examples(value: &Value, script: &str) -> Result<Vec<Stated>, Strin
     match examples.is_empty() {
         true => Err("the script has no function for downlinks".to_owned()),
         false => Ok(examples),
+    }
+}
+
+/// Whether a package says that its functions are those of an older driver.
+pub(super) fn is_signed(dir: &Dir<'_>) -> bool {
+    let text = dir.has(DESCRIPTION).then(|| dir.text(DESCRIPTION).ok()).flatten().unwrap_or_default();
+    text.lines().filter_map(|line| line.strip_prefix("signature:")).any(|signature| signature.trim() == "actility")
+}
+
+/// The example of such a package: written as in TS013, but its encoder takes the message as it is.
+pub(super) fn bare(example: Example) -> Example {
+    match example.input {
+        Input::Json(input) if example.function == Function::Encoder => {
+            let message = input.get("data").cloned().unwrap_or_default();
+            Example { input: Input::Json(message), wrapped: false, ..example }
+        }
+        input => Example { input, ..example },
     }
 }
 

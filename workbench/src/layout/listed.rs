@@ -77,7 +77,11 @@ pub(super) fn read_packages(dir: &Dir<'_>, found: &mut Found) {
             }
         };
         let examples = read_examples(dir, name, |value| read_package(value, &text), found);
-        let examples = examples.into_iter().map(|example| Example { tolerance: Tolerance::Package, ..example });
+        let is_signed = driver::is_signed(dir);
+        let examples = examples.into_iter().map(|example| {
+            let example = if is_signed { driver::bare(example) } else { example };
+            Example { tolerance: Tolerance::Package, ..example }
+        });
         found.codec(Codec {
             examples: examples.collect(),
             ..Codec::new(dir.id(stem), with_driver(text), Some(dir.path(&script)))
