@@ -13,7 +13,8 @@ pub(crate) struct Location {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a location has the form latitude,longitude or latitude,longitude,altitude in degrees and metres, as in 52.37,4.89,12"
+    "a location has a latitude from -90 to 90 degrees, a longitude from -180 to 180 degrees, and possibly an altitude in \
+     metres, as in 52.37,4.89,12"
 )]
 pub(crate) struct BadLocation;
 
