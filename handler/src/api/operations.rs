@@ -3,6 +3,7 @@
 //! Every operation first checks the caller's rights. Only device addresses are open to everybody.
 
 mod network_devices;
+mod to_end;
 mod webhooks;
 
 use std::{sync::Arc, time::Duration};
@@ -15,6 +16,7 @@ use server::status::ErrorChain;
 use tokio::time::{sleep, timeout};
 use types::{AppId, ApplicationRight, Clock, Credential, DevId, Downlink, Secret};
 
+use self::to_end::to_end;
 use crate::{
     Error,
     access::Access,
@@ -160,30 +162,41 @@ impl Operations {
         self.devices.get(app_id, dev_id).await
     }
 
-    pub(crate) async fn set_device(&self, caller: Caller, device: Device) -> Result<(), Error> {
-        let credential = caller.credential.clone();
+    pub(crate) async fn set_device(self: &Arc<Self>, caller: Caller, device: Device) -> Result<(), Error> {
+        let (this, credential) = (self.clone(), caller.credential.clone());
         self.access.allow(caller, &device.app_id, &[ApplicationRight::Devices], Purpose::Change).await?;
-        if let Some(token) = self.token_for_network_brokers(credential, &device.app_id).await? {
-            let (device, before) = self.devices.preview(device.clone()).await?;
-            self.network_brokers.set_device(&token, &device, before.as_ref()).await?;
-        }
-        let change = self.devices.set(device.clone()).await?;
-        let event = change.event(&device, self.clock.now());
-        self.publish(device.app_id, device.dev_id, event);
-        Ok(())
+        to_end(async move {
+            if let Some(token) = this.token_for_network_brokers(credential, &device.app_id).await? {
+                let (device, before) = this.devices.preview(device.clone()).await?;
+                this.network_brokers.set_device(&token, &device, before.as_ref()).await?;
+            }
+            let change = this.devices.set(device.clone()).await?;
+            let event = change.event(&device, this.clock.now());
+            this.publish(device.app_id, device.dev_id, event);
+            Ok(())
+        })
+        .await
     }
 
-    pub(crate) async fn delete_device(&self, caller: Caller, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
-        let credential = caller.credential.clone();
-        self.access.allow(caller, app_id, &[ApplicationRight::Devices], Purpose::Change).await?;
-        self.applications.check_registered(app_id).await?;
-        if let Some(token) = self.token_for_network_brokers(credential, app_id).await? {
-            let device = self.devices.get(app_id, dev_id).await?;
-            self.network_brokers.delete_device(&token, &device).await?;
-        }
-        self.devices.delete(app_id, dev_id).await?;
-        self.publish(app_id.clone(), dev_id.clone(), Event::Delete);
-        Ok(())
+    pub(crate) async fn delete_device(
+        self: &Arc<Self>,
+        caller: Caller,
+        app_id: AppId,
+        dev_id: DevId,
+    ) -> Result<(), Error> {
+        let (this, credential) = (self.clone(), caller.credential.clone());
+        self.access.allow(caller, &app_id, &[ApplicationRight::Devices], Purpose::Change).await?;
+        self.applications.check_registered(&app_id).await?;
+        to_end(async move {
+            if let Some(token) = this.token_for_network_brokers(credential, &app_id).await? {
+                let device = this.devices.get(&app_id, &dev_id).await?;
+                this.network_brokers.delete_device(&token, &device).await?;
+            }
+            this.devices.delete(&app_id, &dev_id).await?;
+            this.publish(app_id, dev_id, Event::Delete);
+            Ok(())
+        })
+        .await
     }
 
     /// The token with which network brokers are called in the caller's name; none if there are no network brokers.

@@ -277,7 +277,7 @@ async fn set_device(
 }
 
 async fn set(
-    operations: &Operations,
+    operations: &Arc<Operations>,
     caller: Result<Caller, AuthError>,
     mut body: body::Device,
     path: DevicePath,
@@ -294,7 +294,7 @@ async fn delete_device(
     Presented(caller): Presented,
 ) -> HttpResult {
     let (app_id, dev_id) = (app_id(&path.app_id)?, dev_id(&path.dev_id)?);
-    operations.delete_device(caller?, &app_id, &dev_id).await?;
+    operations.delete_device(caller?, app_id, dev_id).await?;
     Ok(Json(Empty {}))
 }
 

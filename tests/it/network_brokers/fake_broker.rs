@@ -6,6 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicU32, Ordering},
     },
+    time::Duration,
 };
 
 use api::{
@@ -138,6 +139,13 @@ impl FakeBroker {
     /// Refuses the next calls about devices, this many of them, as v2 does beyond five per second.
     pub(crate) fn limit_calls(&self, refused: u32) {
         self.shared.beyond_limit.store(refused, Ordering::SeqCst);
+    }
+
+    /// Waits until as many calls were refused as [`Self::limit_calls`] said.
+    pub(crate) async fn has_refused(&self) {
+        while self.shared.beyond_limit.load(Ordering::SeqCst) > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     }
 
     /// How many calls about devices and applications went on at the same time, at the most.

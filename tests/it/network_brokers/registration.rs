@@ -1,5 +1,7 @@
 //! What handlers tell network servers about applications and devices.
 
+use std::time::Duration;
+
 use api::lorawan::Device;
 use client::handler::HandlerClient;
 use server::system::SystemClock;
@@ -12,7 +14,7 @@ use super::{
     messages::{APP_EUI, DEV_EUI, add_device},
 };
 use crate::{
-    harness::{Network, device},
+    harness::{MESSAGE_TIMEOUT, Network, device},
     joins::{
         APP_KEY,
         network_broker::NetworkBroker,
@@ -107,6 +109,29 @@ async fn a_call_beyond_the_rate_limit_of_a_network_broker_is_repeated() {
     broker.limit_calls(u32::MAX);
     let error = owner.handler.delete_device(&owner.app_id, &"dev-1".parse().unwrap()).await.unwrap_err();
     assert_eq!(error.kind(), Kind::Exhausted, "{error}");
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_device_is_kept_although_its_client_hangs_up() {
+    let (network, owner, broker) = linked("impatient").await;
+    broker.told().await;
+    // The call is made again later, when the client has gone.
+    broker.limit_calls(1);
+    let mut setting = device(&owner.app_id, "dev-2");
+    setting.lorawan_device.as_mut().unwrap().dev_eui = "0004A30B001C0532".parse().unwrap();
+    tokio::select! {
+        set = owner.handler.set_device(setting.into()) => panic!("{set:?}: the network broker refuses first"),
+        () = broker.has_refused() => {}
+    }
+    let Told::Set(told) = broker.told().await else { panic!("a device is set") };
+    assert_eq!(told.dev_id, "dev-2");
+    let kept = async {
+        while owner.handler.get_device(&owner.app_id, &"dev-2".parse().unwrap()).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(MESSAGE_TIMEOUT, kept).await.expect("the handler keeps it, too");
     network.stack.stop().await;
 }
 

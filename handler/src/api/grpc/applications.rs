@@ -63,7 +63,7 @@ impl ApplicationManager for Service {
     async fn delete_device(&self, request: Request<DeviceIdentifier>) -> Result<Response<()>, Status> {
         let (caller, message) = split(request)?;
         let (app_id, dev_id) = (app_id(&message.app_id)?, dev_id(&message.dev_id)?);
-        self.operations.delete_device(caller, &app_id, &dev_id).await?;
+        self.operations.delete_device(caller, app_id, dev_id).await?;
         Ok(Response::new(()))
     }
 
