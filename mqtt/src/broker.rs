@@ -4,7 +4,10 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use server::{rate_limit::RateLimit, serve::bind};
+use server::{
+    rate_limit::{LocalRateLimiter, RateLimit},
+    serve::bind,
+};
 use tokio::{
     net::TcpListener,
     sync::Semaphore,
@@ -29,6 +32,10 @@ const STOP_WAIT: Duration = Duration::from_secs(10);
 
 /// How long a session outlives its connection at most.
 const SESSION_EXPIRY_MAX: Duration = Duration::from_secs(3600);
+
+/// How often an application is told of misdirected downlinks: ten at once, then one in ten seconds. In the hour that a
+/// session waits for its client, that is less than half of its queue.
+const MISDIRECTED: RateLimit = RateLimit::new(10, 360);
 
 /// How often acknowledgements are saved that nobody waits for.
 const SAVE_INTERVAL: Duration = Duration::from_millis(500);
@@ -213,6 +220,7 @@ fn listener(
         downlinks,
         router,
         connect_limits: ConnectLimits::new(settings.connects_per_address, settings.connects_per_credential, clock),
+        misdirected: LocalRateLimiter::new("misdirected", MISDIRECTED, Arc::clone(clock)),
         connections: Arc::new(OpenConnections::new(settings.connections_per_application_max)),
         salt: random.array(),
         session_expiry_max: SESSION_EXPIRY_MAX,

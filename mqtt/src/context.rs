@@ -2,7 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
+use server::rate_limit::LocalRateLimiter;
 use tokio_util::sync::CancellationToken;
+use types::AppId;
 
 use crate::{Authenticator, DownlinkSink, Router, connect_limits::ConnectLimits, open_connections::OpenConnections};
 
@@ -13,6 +15,8 @@ pub(crate) struct Context {
     pub(crate) router: Arc<Router>,
     pub(crate) connect_limits: ConnectLimits,
     pub(crate) connections: Arc<OpenConnections>,
+    /// Limits how often an application is told of misdirected downlinks.
+    pub(crate) misdirected: LocalRateLimiter<AppId>,
     /// Makes assigned client identifiers unpredictable.
     pub(crate) salt: [u8; 16],
     pub(crate) session_expiry_max: Duration,

@@ -36,6 +36,8 @@ pub(crate) struct Inbound<'a> {
     pace: PublishPace,
     /// The topics of the client's aliases, which begin with 1.
     aliases: Vec<Option<String>>,
+    /// How many misdirected downlinks the application has not been told of.
+    untold: u64,
 }
 
 /// What follows from a packet.
@@ -51,7 +53,7 @@ pub(crate) enum Answer {
 impl<'a> Inbound<'a> {
     pub(crate) fn new(context: &'a Context, connect: &'a Connect, attachment: &'a Attachment) -> Self {
         let pace = PublishPace::new(context.publishes_per_second_max);
-        Self { context, connect, attachment, pace, aliases: Vec::new() }
+        Self { context, connect, attachment, pace, aliases: Vec::new(), untold: 0 }
     }
 
     /// Handles a packet; an error is the reason to disconnect the client.
@@ -135,7 +137,7 @@ impl<'a> Inbound<'a> {
     /// Hands a downlink to the handler and to the application's subscribers. MQTT 3.1.1 cannot refuse a publication, so
     /// success means there that it was answered for: what is forbidden is dropped, of what is invalid an event tells,
     /// and what could not be kept ends the connection, upon which the client sends it again.
-    async fn accept(&self, publish: &PublishPacket) -> Result<ReasonCode, ReasonCode> {
+    async fn accept(&mut self, publish: &PublishPacket) -> Result<ReasonCode, ReasonCode> {
         let permissions = &self.connect.permissions;
         let Some(dev_id) = permissions.downlink_device(&publish.topic_name) else {
             self.report_misdirected(&publish.topic_name);
@@ -159,16 +161,25 @@ impl<'a> Inbound<'a> {
         }
     }
 
-    /// Tells the application of a downlink that reaches no device, of which only MQTT 5 can tell the client.
-    fn report_misdirected(&self, topic: &str) {
+    /// Tells the application of a downlink that reaches no device, of which only MQTT 5 can tell the client. A client
+    /// that publishes something else than downlinks is told of now and then.
+    fn report_misdirected(&mut self, topic: &str) {
         let Connect { permissions, .. } = self.connect;
         if !permissions.may_mean_downlink(topic) {
             return;
         }
         let (app_id, router) = (&permissions.app_id, &self.context.router);
-        let shown: String = topic.chars().take(TOPIC_BYTES_MAX).collect();
+        if self.context.misdirected.take(app_id).is_err() {
+            self.untold += 1;
+            return;
+        }
+        let shown = &topic[..topic.floor_char_boundary(TOPIC_BYTES_MAX)];
         let error = format!("nothing is published on {shown}: downlinks go to {app_id}/devices/<device id>/down");
-        let body = json!({ "client_id": self.connect.client_id(), "error": error, "time": router.now() });
+        let mut body = json!({ "client_id": self.connect.client_id(), "error": error, "time": router.now() });
+        let untold = std::mem::take(&mut self.untold);
+        if untold > 0 {
+            body["suppressed"] = untold.into();
+        }
         let topic = format!("{app_id}/events/down/errors");
         // The publication is acknowledged without it, as all that are forbidden.
         router.publish(app_id, [Publication { topic, payload: body.to_string().into() }]).forget();

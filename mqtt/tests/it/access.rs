@@ -3,14 +3,16 @@
 use std::{
     io::{self, Write},
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
+use mqtt::BrokerSettings;
 use mqtt5_protocol::QoS;
 use tracing::{Dispatch, subscriber::DefaultGuard};
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::{
-    harness::{APPS, Harness, READ, publish_up},
+    harness::{APPS, Harness, READ, publish_up, settings},
     raw_client::{Login, MQTT_31, RawClient},
 };
 
@@ -138,6 +140,7 @@ async fn a_client_with_the_write_right_publishes_downlinks_of_its_own_applicatio
         ] {
             let mut client = RawClient::connect(harness.broker.address(), &Login::new(version, "app-one", key)).await;
             client.publish(topic, "attempt").await;
+            harness.clock.advance(Duration::from_secs(10));
             // When the marker arrives, everything published before it has been routed.
             let mut marker =
                 RawClient::connect(harness.broker.address(), &Login::new(4, "app-one", "account.write")).await;
@@ -177,15 +180,50 @@ async fn an_event_tells_of_downlinks_that_reach_no_device() {
             assert_eq!(event["client_id"], "careless");
             assert!(event["time"].as_str().unwrap().ends_with('Z'), "{event}");
             let error = format!("nothing is published on {topic}: downlinks go to app-one/devices/<device id>/down");
-            assert_eq!(event["error"], error.as_str());
+            assert_eq!((&event["error"], event.get("suppressed")), (&error.as_str().into(), None));
         }
         // Of others' topics, and of those who may not write, nobody is told.
         client.publish("app-two/devices/Dev/down", "{}").await;
         let mut reader = RawClient::connect(address, &Login::new(version, "app-one", "account.read")).await;
         reader.publish("app-one/devices/Dev/down", "{}").await;
-        client.publish(&format!("app-one/{}", "x".repeat(4000)), "{}").await;
+        client.publish(&format!("app-one/{}", "ü".repeat(4000)), "{}").await;
         let (_, body) = observer.next().await;
-        assert!(body.contains("app-one/xxx") && body.len() < 600, "{body}");
+        assert!(body.contains("app-one/üüü") && body.len() < 500, "{body}");
+    }
+}
+
+/// Telemetry that goes to the wrong topics must not push uplinks out of the queues of clients that are away.
+#[tokio::test]
+async fn a_client_that_publishes_no_downlinks_leaves_room_for_uplinks() {
+    let settings = BrokerSettings { publishes_per_second_max: 1_000_000, ..settings() };
+    let harness = Harness::start_with(settings).await;
+    let address = harness.broker.address();
+    let absent = Login::new(4, "app-one", "account.read").with_client_id("absent").persistent();
+    let mut observer = RawClient::connect(address, &absent).await;
+    observer.subscribe("#").await;
+    observer.disconnect().await;
+    publish_up(&mut harness.handler().await, "app-one", "uplink").await;
+    let login = Login::new(4, "app-one", "account.write");
+    // A connection of its own for each message changes nothing.
+    for _ in 0..20 {
+        RawClient::connect(address, &login).await.publish("app-one/telemetry", "{}").await;
+    }
+    let mut client = RawClient::connect(address, &login).await;
+    for qos in [QoS::AtMostOnce, QoS::AtLeastOnce] {
+        for _ in 0..500 {
+            client.send_publish("app-one/telemetry", "{}", qos, false).await;
+        }
+    }
+    client.ping().await;
+    harness.clock.advance(Duration::from_secs(10));
+    client.send_publish("app-one/telemetry", "{}", QoS::AtMostOnce, false).await;
+    client.ping().await;
+    assert_eq!(harness.application_metric("queued_messages", "app-one"), Some(12));
+    let mut observer = RawClient::connect(address, &absent).await;
+    assert_eq!(observer.next().await.1, "uplink");
+    for suppressed in [vec![None; 10], vec![Some(1000)]].concat() {
+        let event: serde_json::Value = serde_json::from_str(&observer.next().await.1).unwrap();
+        assert_eq!(event.get("suppressed").and_then(serde_json::Value::as_u64), suppressed, "{event}");
     }
 }
 
