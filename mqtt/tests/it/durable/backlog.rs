@@ -4,8 +4,12 @@ use std::time::Duration;
 
 use mqtt::Publication;
 
-use super::{Processes, connect, in_memory, is_stored, key, logged, login, stores};
-use crate::{harness::eventually, raw_client::RawClient};
+use super::{LEASE, Processes, connect, in_memory, is_stored, key, logged, login, shared_stores, stores};
+use crate::{
+    gated_store::GatedStore,
+    harness::{Harness, READ, eventually},
+    raw_client::{Login, RawClient},
+};
 
 /// A client that subscribes to everything, and leaves.
 async fn leave(processes: &Processes, name: &'static str) {
@@ -143,7 +147,7 @@ async fn a_clean_session_deletes_a_queue_that_was_not_read() {
     leave(&processes, "sleeper").await;
     publish(&processes, 0..5).await;
     processes.restart().await;
-    let clean = crate::raw_client::Login { clean: true, ..login(5, "worker") };
+    let clean = Login { clean: true, ..login(5, "worker") };
     let (mut client, present) = connect(&processes.harness, &clean).await;
     assert!(!present);
     client.subscribe("#").await;
@@ -172,4 +176,59 @@ async fn a_clock_that_is_set_back_changes_no_order() {
     publish(&processes, 4..5).await;
     processes.restart().await;
     gets(&processes, "worker", 0..5).await;
+}
+
+/// A process has two sessions that it did not read. The client of one goes to another process, and that of the other
+/// comes, before or after that, and acknowledges what both were to get.
+#[tokio::test]
+async fn a_queue_that_was_not_read_is_complete_where_its_client_goes() {
+    for goes_first in [true, false] {
+        let (stores, _redis) = shared_stores().await;
+        for store in stores {
+            let (access, access_three) = (GatedStore::new(&store.store), GatedStore::new(&store.store));
+            let one = store.start_on(access.clone(), "one", 1).await;
+            for name in ["goes", "stays"] {
+                let (mut client, _) = connect(&one, &login(5, name)).await;
+                client.subscribe("#").await;
+                client.disconnect().await;
+            }
+            for body in ["1", "2", "3"] {
+                assert!(is_stored(&one, body).await);
+            }
+            access.cut(true);
+            store.clock.advance(LEASE);
+            let two = store.start("two", 2).await;
+            let three = store.start_on(access_three.clone(), "three", 3).await;
+            if goes_first {
+                misses_nothing(&three, "goes", false).await;
+            }
+            misses_nothing(&two, "stays", true).await;
+            if !goes_first {
+                misses_nothing(&three, "goes", false).await;
+            }
+            // Two finds out that one of them is gone, and deletes what nobody needs any more.
+            assert!(!is_stored(&two, "4").await);
+            assert!(is_stored(&two, "5").await);
+            two.broker.shutdown().await;
+            access_three.cut(true);
+            store.clock.advance(LEASE);
+            let four = store.start("four", 4).await;
+            misses_nothing(&four, "goes", true).await;
+        }
+    }
+}
+
+/// The client comes back and gets everything.
+async fn misses_nothing(harness: &Harness, name: &'static str, acknowledges: bool) {
+    let (mut client, present) = connect(harness, &login(5, name)).await;
+    assert!(present, "{name}");
+    for body in ["1", "2", "3"] {
+        let (_, packet_id, got) = client.next_unacknowledged().await;
+        assert_eq!(got, body, "{name}");
+        if acknowledges {
+            client.acknowledge(packet_id).await;
+        }
+    }
+    client.ping().await;
+    client.disconnect().await;
 }
