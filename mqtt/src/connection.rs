@@ -224,7 +224,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
 
     /// Hands on what the session has for the client, as far as the client and its connection keep up.
     fn deliver(&mut self, connect: &Connect, attachment: &Attachment) {
-        let figures = &attachment.session.figures;
+        let counters = &attachment.session.counters;
         let mut delivered = 0;
         while self.stream.has_room()
             && let Some(sending) = attachment.next(connect.window)
@@ -235,13 +235,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
             if !is_written || unwritten.len() - before > connect.packet_bytes_max {
                 // As MQTT 5 has it: what the client cannot take counts as delivered.
                 unwritten.truncate(before);
-                figures.dropped(1);
+                counters.dropped(1);
                 sending.packet_id.into_iter().for_each(|packet_id| attachment.acknowledge(packet_id));
             } else {
                 delivered += 1;
             }
         }
-        figures.delivered(delivered);
+        counters.delivered(delivered);
     }
 
     async fn end(&mut self, context: &Context, connect: Connect, attachment: &Attachment, end: End) {

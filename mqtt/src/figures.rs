@@ -1,24 +1,28 @@
-//! What the clients of one application got and did not get, until it is added to the application's metrics.
+//! What the clients of an application have, got and did not get: as it is counted, and as its metrics show it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::metrics;
 
-/// Messages of one application, counted since they were last taken.
+/// Counts the messages of one application, since they were last taken.
 #[derive(Debug, Default)]
-pub(crate) struct Figures {
+pub(crate) struct Counters {
     delivered: AtomicU64,
     dropped: AtomicU64,
 }
 
-/// How many messages were written to clients, and how many were dropped.
+/// The figures of one application, or of several together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counted {
+pub(crate) struct Figures {
+    /// Clients that are connected now, and messages that wait now.
+    pub(crate) connections: usize,
+    pub(crate) queued: usize,
+    /// Messages that were written to clients, also repeatedly, and that they did not get.
     pub(crate) delivered: u64,
     pub(crate) dropped: u64,
 }
 
-impl Figures {
+impl Counters {
     /// Counts messages that were written to a client, also those that were written before.
     pub(crate) fn delivered(&self, messages: u64) {
         self.delivered.fetch_add(messages, Ordering::Relaxed);
@@ -31,8 +35,31 @@ impl Figures {
     }
 
     /// What was counted since this was last called.
-    pub(crate) fn take(&self) -> Counted {
+    pub(crate) fn take(&self) -> Figures {
         let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
-        Counted { delivered: take(&self.delivered), dropped: take(&self.dropped) }
+        Figures { delivered: take(&self.delivered), dropped: take(&self.dropped), ..Figures::default() }
+    }
+}
+
+impl Figures {
+    pub(crate) fn is_zero(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether messages were delivered or dropped.
+    pub(crate) fn has_counted(&self) -> bool {
+        self.delivered > 0 || self.dropped > 0
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.connections += other.connections;
+        self.queued += other.queued;
+        self.delivered += other.delivered;
+        self.dropped += other.dropped;
+    }
+
+    /// Forgets what is now, and keeps what was counted.
+    pub(crate) fn forget_now(&mut self) {
+        (self.connections, self.queued) = (0, 0);
     }
 }

@@ -323,8 +323,10 @@ impl Router {
     /// Metrics of single applications, in the text format of Prometheus.
     pub(crate) fn application_metrics(&self) -> String {
         let applications: Vec<_> = self.read().iter().map(|(app_id, it)| (app_id.clone(), Arc::clone(it))).collect();
-        let current = applications.into_iter().map(|(app_id, application)| (app_id, application.current()));
-        self.series().render(current, self.clock.now())
+        // Their locks are not waited for while the series are locked.
+        let figures = applications.into_iter().map(|(app_id, application)| (app_id, application.take_figures()));
+        let figures: Vec<_> = figures.collect();
+        self.series().render(&figures, self.clock.now())
     }
 
     fn series(&self) -> MutexGuard<'_, Series> {
@@ -356,7 +358,7 @@ impl Router {
             let mut applications = self.write();
             let is_unused = |it: &Arc<Application>| Arc::strong_count(it) == 1 && it.is_empty();
             if let Some(application) = applications.get(app_id).filter(|application| is_unused(application)) {
-                self.series().add(app_id, &application.current(), self.clock.now());
+                self.series().add(app_id, &application.take_figures(), self.clock.now());
                 applications.remove(app_id);
             }
         }

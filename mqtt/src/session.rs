@@ -16,7 +16,7 @@ pub(crate) use self::outbox::{Outbox, Sending};
 use crate::{
     durable::{SessionRecord, SubscriptionRecord},
     ending::{Cause, Ending},
-    figures::Figures,
+    figures::Counters,
     message::{Delivery, Level},
     ownership::Ownership,
     permissions::Permissions,
@@ -36,7 +36,7 @@ pub(crate) struct Session {
     pub(crate) id: Arc<str>,
     pub(crate) ownership: Arc<Ownership>,
     /// What is counted of its application.
-    pub(crate) figures: Arc<Figures>,
+    pub(crate) counters: Arc<Counters>,
     state: Mutex<State>,
     changed: Notify,
 }
@@ -117,7 +117,7 @@ impl PartialEq for Session {
 }
 
 impl Session {
-    pub(crate) fn new(number: u64, id: Arc<str>, holder: Holder, figures: Arc<Figures>) -> Self {
+    pub(crate) fn new(number: u64, id: Arc<str>, holder: Holder, counters: Arc<Counters>) -> Self {
         let state = State {
             outbox: Outbox::default(),
             filters: HashMap::new(),
@@ -134,7 +134,7 @@ impl Session {
             dropped: 0,
         };
         let ownership = Arc::new(Ownership::new(Arc::clone(&id)));
-        Self { number, id, ownership, figures, state: Mutex::new(state), changed: Notify::new() }
+        Self { number, id, ownership, counters, state: Mutex::new(state), changed: Notify::new() }
     }
 
     /// Gives the session to a new connection, and ends the one that it had.
@@ -160,7 +160,7 @@ impl Session {
             let dropped = state.outbox.push(delivery);
             state.count_dropped(dropped);
             drop(state);
-            self.figures.dropped(dropped);
+            self.counters.dropped(dropped);
             self.changed.notify_one();
         }
     }
@@ -170,7 +170,7 @@ impl Session {
         let mut state = self.lock();
         let is_dropped = state.outbox.drop_one();
         state.count_dropped(u64::from(is_dropped));
-        self.figures.dropped(u64::from(is_dropped));
+        self.counters.dropped(u64::from(is_dropped));
         is_dropped
     }
 

@@ -14,11 +14,11 @@ use types::{AppId, Credential, Timestamp};
 
 pub(crate) use self::attaching::AttachError;
 use self::subscribers::Subscribers;
-use super::series::Current;
 use crate::{
     budget::Budget,
     durable::Durable,
     ending::{Cause, Ending},
+    figures::Figures,
     message::{Level, Message},
     permissions::Permissions,
     session::{Attachment, Session, SessionRequest, Subscription},
@@ -178,10 +178,10 @@ impl Application {
     }
 
     /// What there is for its clients, and what was counted since this was last called.
-    pub(super) fn current(&self) -> Current {
+    pub(super) fn take_figures(&self) -> Figures {
         let subscribers = self.lock();
         let connections = subscribers.sessions.values().filter(|session| session.is_connected()).count();
-        Current { connections, queued: subscribers.budget.messages(), counted: subscribers.figures.take() }
+        Figures { connections, queued: subscribers.budget.messages(), ..subscribers.counters.take() }
     }
 
     /// Whether there is something to save, or to read.

@@ -8,7 +8,7 @@ use std::{
 
 use types::{AppId, Timestamp};
 
-use crate::figures::Counted;
+use crate::figures::Figures;
 
 /// How many applications have series of their own.
 const SERIES_MAX: usize = 100;
@@ -25,72 +25,33 @@ const QUEUED: &str = "airlock_mqtt_application_queued_messages";
 const DELIVERED: &str = "airlock_mqtt_application_delivered_total";
 const DROPPED: &str = "airlock_mqtt_application_dropped_total";
 
-/// What an application has now, and what was counted since it was last looked at.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Current {
-    pub(super) connections: usize,
-    pub(super) queued: usize,
-    pub(super) counted: Counted,
-}
-
 /// The applications that have series of their own, and the sum of the others.
 #[derive(Default)]
 pub(super) struct Series {
-    own: BTreeMap<AppId, One>,
-    other: Values,
+    own: BTreeMap<AppId, OwnSeries>,
+    other: Figures,
 }
 
-struct One {
-    values: Values,
+struct OwnSeries {
+    figures: Figures,
     /// When its messages were last counted.
     active_at: Timestamp,
 }
 
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct Values {
-    connections: usize,
-    queued: usize,
-    delivered: u64,
-    dropped: u64,
-}
-
-impl Values {
-    fn add(&mut self, current: &Current) {
-        self.connections += current.connections;
-        self.queued += current.queued;
-        self.delivered += current.counted.delivered;
-        self.dropped += current.counted.dropped;
-    }
-
-    fn forget_current(&mut self) {
-        (self.connections, self.queued) = (0, 0);
-    }
-}
-
-impl Current {
-    fn is_nothing(&self) -> bool {
-        self.connections == 0 && self.queued == 0 && !self.is_active()
-    }
-
-    fn is_active(&self) -> bool {
-        self.counted != Counted::default()
-    }
-}
-
 impl Series {
-    /// Adds what was counted of an application.
-    pub(super) fn add(&mut self, app_id: &AppId, current: &Current, now: Timestamp) {
-        if !self.own.contains_key(app_id) && !current.is_nothing() && !self.has_room(current.is_active(), now) {
-            return self.other.add(current);
+    /// Adds what an application has, and what was counted of it since it was last added.
+    pub(super) fn add(&mut self, app_id: &AppId, figures: &Figures, now: Timestamp) {
+        if !self.own.contains_key(app_id) && !figures.is_zero() && !self.has_room(figures.has_counted(), now) {
+            return self.other.add(figures);
         }
-        let one = match self.own.entry(app_id.clone()) {
-            Entry::Occupied(one) => one.into_mut(),
-            Entry::Vacant(_) if current.is_nothing() => return,
-            Entry::Vacant(place) => place.insert(One { values: Values::default(), active_at: now }),
+        let own = match self.own.entry(app_id.clone()) {
+            Entry::Occupied(own) => own.into_mut(),
+            Entry::Vacant(_) if figures.is_zero() => return,
+            Entry::Vacant(place) => place.insert(OwnSeries { figures: Figures::default(), active_at: now }),
         };
-        one.values.add(current);
-        if current.is_active() {
-            one.active_at = now;
+        own.figures.add(figures);
+        if figures.has_counted() {
+            own.active_at = now;
         }
     }
 
@@ -100,44 +61,44 @@ impl Series {
         if self.own.len() < SERIES_MAX {
             return true;
         }
-        let is_idle = |one: &One| now.since(one.active_at) >= IDLE_MAX;
-        let idle = self.own.iter().filter(|(_, one)| is_active && is_idle(one));
-        let Some(longest) = idle.min_by_key(|(_, one)| one.active_at).map(|(app_id, _)| app_id.clone()) else {
+        let is_idle = |own: &OwnSeries| now.since(own.active_at) >= IDLE_MAX;
+        let idle = self.own.iter().filter(|(_, own)| is_active && is_idle(own));
+        let Some(longest) = idle.min_by_key(|(_, own)| own.active_at).map(|(app_id, _)| app_id.clone()) else {
             return false;
         };
         // What it counted is not added to the others, whose rates would show it as if it had happened now.
-        if let Some(One { values, .. }) = self.own.remove(&longest) {
-            self.other.connections += values.connections;
-            self.other.queued += values.queued;
+        if let Some(OwnSeries { figures, .. }) = self.own.remove(&longest) {
+            self.other.connections += figures.connections;
+            self.other.queued += figures.queued;
         }
         true
     }
 
     /// The metrics in the text format of Prometheus, with what all applications have now.
-    pub(super) fn render(&mut self, applications: impl Iterator<Item = (AppId, Current)>, now: Timestamp) -> String {
-        self.other.forget_current();
-        self.own.values_mut().for_each(|one| one.values.forget_current());
-        for (app_id, current) in applications {
-            self.add(&app_id, &current, now);
+    pub(super) fn render(&mut self, applications: &[(AppId, Figures)], now: Timestamp) -> String {
+        self.other.forget_now();
+        self.own.values_mut().for_each(|own| own.figures.forget_now());
+        for (app_id, figures) in applications {
+            self.add(app_id, figures, now);
         }
-        self.own.retain(|_, One { values, active_at }| {
-            values.connections > 0 || values.queued > 0 || now.since(*active_at) < IDLE_MAX
+        self.own.retain(|_, OwnSeries { figures, active_at }| {
+            figures.connections > 0 || figures.queued > 0 || now.since(*active_at) < IDLE_MAX
         });
         self.write()
     }
 
     fn write(&self) -> String {
         let mut text = String::new();
-        let mut family = |name: &str, kind: &str, help: &str, value: fn(&Values) -> u64| {
-            let own = self.own.iter().map(|(app_id, one)| (app_id.as_str(), one.values));
-            let other = Some((OTHER, self.other)).filter(|(_, values)| *values != Values::default());
+        let mut family = |name: &str, kind: &str, help: &str, value: fn(&Figures) -> u64| {
+            let own = self.own.iter().map(|(app_id, own)| (app_id.as_str(), own.figures));
+            let other = Some((OTHER, self.other)).filter(|(_, figures)| !figures.is_zero());
             let mut lines = own.chain(other).peekable();
             if lines.peek().is_some() {
                 // Writing to a string cannot fail.
                 _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
             }
-            for (application, values) in lines {
-                _ = writeln!(text, "{name}{{application=\"{application}\"}} {}", value(&values));
+            for (application, figures) in lines {
+                _ = writeln!(text, "{name}{{application=\"{application}\"}} {}", value(&figures));
             }
         };
         family(CONNECTIONS, "gauge", "Connected MQTT clients, by application", |it| it.connections as u64);
@@ -156,8 +117,8 @@ mod tests {
         format!("app-{number}").parse().unwrap()
     }
 
-    fn current(connections: usize, delivered: u64) -> Current {
-        Current { connections, queued: 0, counted: Counted { delivered, dropped: 0 } }
+    fn figures(connections: usize, delivered: u64) -> Figures {
+        Figures { connections, delivered, ..Figures::default() }
     }
 
     fn minutes(minutes: i64) -> Timestamp {
@@ -176,9 +137,10 @@ mod tests {
     #[test]
     fn applications_beyond_the_limit_are_one() {
         let mut series = Series::default();
-        let all = |delivered| (0..SERIES_MAX + 20).map(move |number| (app_id(number), current(1, delivered)));
+        let all =
+            |delivered| (0..SERIES_MAX + 20).map(|number| (app_id(number), figures(1, delivered))).collect::<Vec<_>>();
         for round in 1..=3 {
-            let text = series.render(all(2), minutes(round));
+            let text = series.render(&all(2), minutes(round));
             assert_eq!(applications(&text), SERIES_MAX + 1);
             assert_eq!(value(&text, CONNECTIONS, "app-0"), Some(1));
             assert_eq!(value(&text, DELIVERED, "app-0"), Some(2 * round as u64));
@@ -191,14 +153,16 @@ mod tests {
     fn an_active_application_takes_the_place_of_the_one_that_has_been_idle_for_longest() {
         let mut series = Series::default();
         for number in 0..SERIES_MAX {
-            series.add(&app_id(number), &current(0, 7), minutes(number as i64 % 2));
+            series.add(&app_id(number), &figures(0, 7), minutes(number as i64 % 2));
         }
-        let present = || (0..SERIES_MAX).map(|number| (app_id(number), current(1, 0)));
-        let late = |delivered| [("late".parse().unwrap(), current(1, delivered))].into_iter();
+        let and_late = |delivered| {
+            let present = (0..SERIES_MAX).map(|number| (app_id(number), figures(1, 0)));
+            present.chain([("late".parse().unwrap(), figures(1, delivered))]).collect::<Vec<_>>()
+        };
         // All others have had messages lately, or it has none itself.
-        assert_eq!(value(&series.render(present().chain(late(1)), minutes(9)), DELIVERED, "late"), None);
-        assert_eq!(value(&series.render(present().chain(late(0)), minutes(10)), DELIVERED, "late"), None);
-        let text = series.render(present().chain(late(5)), minutes(10));
+        assert_eq!(value(&series.render(&and_late(1), minutes(9)), DELIVERED, "late"), None);
+        assert_eq!(value(&series.render(&and_late(0), minutes(10)), DELIVERED, "late"), None);
+        let text = series.render(&and_late(5), minutes(10));
         assert_eq!((value(&text, DELIVERED, "late"), value(&text, DELIVERED, "app-0")), (Some(5), None));
         // Its client is still connected, and what it counted did not happen again.
         assert_eq!((value(&text, CONNECTIONS, OTHER), value(&text, DELIVERED, OTHER)), (Some(1), Some(1)));
@@ -208,12 +172,12 @@ mod tests {
     #[test]
     fn an_application_without_clients_and_messages_loses_its_series() {
         let mut series = Series::default();
-        let one = |connections, delivered| [(app_id(1), current(connections, delivered))].into_iter();
-        assert_eq!(series.render(one(0, 0), minutes(0)), "");
-        assert_eq!(value(&series.render(one(1, 3), minutes(0)), DELIVERED, "app-1"), Some(3));
-        assert_eq!(value(&series.render(one(1, 0), minutes(30)), DELIVERED, "app-1"), Some(3));
-        series.add(&app_id(1), &current(0, 1), minutes(31));
-        assert_eq!(value(&series.render([].into_iter(), minutes(32)), DELIVERED, "app-1"), Some(4));
-        assert_eq!(series.render([].into_iter(), minutes(50)), "");
+        let one = |connections, delivered| [(app_id(1), figures(connections, delivered))];
+        assert_eq!(series.render(&one(0, 0), minutes(0)), "");
+        assert_eq!(value(&series.render(&one(1, 3), minutes(0)), DELIVERED, "app-1"), Some(3));
+        assert_eq!(value(&series.render(&one(1, 0), minutes(30)), DELIVERED, "app-1"), Some(3));
+        series.add(&app_id(1), &figures(0, 1), minutes(31));
+        assert_eq!(value(&series.render(&[], minutes(32)), DELIVERED, "app-1"), Some(4));
+        assert_eq!(series.render(&[], minutes(50)), "");
     }
 }

@@ -149,7 +149,7 @@ impl Subscribers {
                 continue;
             };
             if !is_present {
-                self.figures.dropped(u64::from(unread.is_discarded()));
+                self.counters.dropped(u64::from(unread.is_discarded()));
                 continue;
             }
             let (message, stored) = (Arc::clone(&message), Some(Arc::clone(&stored)));

@@ -12,7 +12,7 @@ use crate::{
     budget::Budget,
     durable::{Durable, LogRecord},
     ending::Cause,
-    figures::Figures,
+    figures::Counters,
     message::{Delivery, Level, Message},
     ownership::Ownership,
     session::{Holder, Session, Subscription},
@@ -35,7 +35,7 @@ pub(super) struct Subscribers {
     pub(super) log: Log,
     pub(super) backlog: Backlog,
     pub(super) budget: Arc<Budget>,
-    pub(super) figures: Arc<Figures>,
+    pub(super) counters: Arc<Counters>,
     last_number: u64,
     warned_at: Option<Timestamp>,
 }
@@ -48,7 +48,7 @@ impl Subscribers {
             log: Log::new(first_number),
             backlog: Backlog::default(),
             budget,
-            figures: Arc::default(),
+            counters: Arc::default(),
             last_number: 0,
             warned_at: None,
         }
@@ -88,7 +88,7 @@ impl Subscribers {
     /// Adds a session.
     pub(super) fn add(&mut self, id: Arc<str>, holder: Holder) -> Arc<Session> {
         self.last_number += 1;
-        let session = Arc::new(Session::new(self.last_number, Arc::clone(&id), holder, Arc::clone(&self.figures)));
+        let session = Arc::new(Session::new(self.last_number, Arc::clone(&id), holder, Arc::clone(&self.counters)));
         self.sessions.insert(id, Arc::clone(&session));
         session
     }
@@ -148,7 +148,7 @@ impl Subscribers {
 
     /// Removes a session whose client does not know, and counts what the client will not get.
     fn discard(&mut self, session: &Arc<Session>) {
-        self.figures.dropped(session.count());
+        self.counters.dropped(session.count());
         self.backlog.discard(session);
         self.remove(session);
     }
