@@ -354,14 +354,15 @@ impl Router {
         }
         let is_empty = application.is_empty();
         drop(application);
-        if is_empty {
-            let mut applications = self.write();
-            let is_unused = |it: &Arc<Application>| Arc::strong_count(it) == 1 && it.is_empty();
-            if let Some(application) = applications.get(app_id).filter(|application| is_unused(application)) {
-                self.series().add(app_id, &application.take_figures(), self.clock.now());
-                applications.remove(app_id);
-            }
+        if let Some(application) = is_empty.then(|| self.remove_unused(app_id)).flatten() {
+            self.series().add(app_id, &application.take_figures(), self.clock.now());
         }
+    }
+
+    fn remove_unused(&self, app_id: &AppId) -> Option<Arc<Application>> {
+        let mut applications = self.write();
+        let is_unused = |it: &Arc<Application>| Arc::strong_count(it) == 1 && it.is_empty();
+        applications.get(app_id).is_some_and(is_unused).then(|| applications.remove(app_id)).flatten()
     }
 
     fn read(&self) -> RwLockReadGuard<'_, HashMap<AppId, Arc<Application>>> {
@@ -384,5 +385,36 @@ async fn keep_lease(durable: Arc<Durable>) {
         if let Err(error) = durable.renew_lease().await {
             tracing::debug!(error = %ErrorChain(&error), "cannot renew the lease of MQTT sessions");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{thread, time::Instant};
+
+    use futures::FutureExt;
+    use testing::ManualClock;
+
+    use super::*;
+    use crate::session::Holder;
+
+    /// Every publication needs the applications.
+    #[test]
+    fn an_application_that_goes_does_not_keep_the_others_while_the_series_are_locked() {
+        let router = Arc::new(Router::new(ManualClock::new()));
+        let app_id: AppId = "app-one".parse().unwrap();
+        let (expiry, holder) = (Duration::ZERO, Holder::default());
+        let request = SessionRequest { id: "one".into(), holder, clean: true, expiry, may_be_stored: false };
+        let attached = router.attach(&app_id, request, Ending::default()).now_or_never().unwrap();
+        let Ok((attachment, _)) = attached else { panic!("it was refused") };
+        let locked = router.series();
+        let (other, other_id, started) = (Arc::clone(&router), app_id.clone(), Instant::now());
+        let detaching = thread::spawn(move || other.detach(&other_id, &attachment));
+        while router.applications.try_read().ok().is_none_or(|applications| applications.contains_key(&app_id)) {
+            assert!(started.elapsed() < Duration::from_secs(20), "the applications are locked");
+            thread::yield_now();
+        }
+        drop(locked);
+        detaching.join().unwrap();
     }
 }
