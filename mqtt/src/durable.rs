@@ -15,6 +15,7 @@ use std::{
 use bytes::Bytes;
 use server::seal::SealingKeys;
 use store::{Batch, Commit, Entry, Error, GET_KEYS_MAX, Key, LIST_MAX, Store, Tag, Version};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use types::{AppId, Clock, Random};
 
 pub(crate) use self::{
@@ -29,6 +30,9 @@ const MESSAGE_EXPIRY_MS: u64 = 7 * 24 * 3600 * 1000;
 /// How long the record of a connected client's session is kept, besides the session's own expiry. It is written again
 /// long before.
 const CONNECTED_EXPIRY_MS: u64 = 24 * 3600 * 1000;
+
+/// How many applications are loaded at the same time.
+pub(crate) const LOADS_MAX: usize = 16;
 
 /// Which processes use a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +53,8 @@ pub struct Durable {
     /// Differs for each process.
     process: String,
     claims: AtomicU64,
+    /// One is held while the log of an application is in memory as a whole.
+    log_turns: Semaphore,
     /// Seals the credentials of clients.
     sealing: Option<(SealingKeys, Arc<dyn Random>)>,
 }
@@ -60,11 +66,19 @@ pub(crate) struct Logged {
     pub(crate) record: LogRecord,
 }
 
+/// The messages of an application's log, in order.
+#[derive(Default)]
+pub(crate) struct WholeLog<'a> {
+    pub(crate) messages: Vec<Logged>,
+    _turn: Option<SemaphorePermit<'a>>,
+}
+
 impl Durable {
     /// Sessions in `store`. `instance` is the name of this instance, and `process` differs for each process.
     pub fn new(store: Arc<dyn Store>, sharing: Sharing, instance: String, process: u64, clock: Arc<dyn Clock>) -> Self {
         let (process, claims) = (format!("{process:016x}"), AtomicU64::new(0));
-        Self { store, clock, sharing, instance, process, claims, sealing: None }
+        let log_turns = Semaphore::new(LOADS_MAX);
+        Self { store, clock, sharing, instance, process, claims, log_turns, sealing: None }
     }
 
     /// Keeps the credentials of clients with their sessions, sealed, so that they can be checked after a restart while
@@ -90,12 +104,16 @@ impl Durable {
         Ok(entries.iter().filter_map(|entry| last_level(&entry.key).parse().ok()).collect())
     }
 
-    /// The log of an application, in order.
-    pub(crate) async fn log(&self, app_id: &AppId) -> Result<Vec<Logged>, Error> {
+    /// The log of an application, in order. It may be large, so few are read at the same time: the next when one of them
+    /// is dropped.
+    pub(crate) async fn log(&self, app_id: &AppId) -> Result<WholeLog<'_>, Error> {
+        // The semaphore is never closed.
+        let turn = self.log_turns.acquire().await.ok();
         let decode = |Entry { key, value, .. }: Entry| {
             Some(Logged { number: number(&key)?, key, record: LogRecord::decode(value)? })
         };
-        Ok(self.list(&log_key(app_id, "")?).await?.into_iter().filter_map(decode).collect())
+        let messages = self.list(&log_key(app_id, "")?).await?.into_iter().filter_map(decode).collect();
+        Ok(WholeLog { messages, _turn: turn })
     }
 
     /// The number of the next message of a log, if it is not to be smaller than `next`. It is greater only if the clock

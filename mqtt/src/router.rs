@@ -27,15 +27,12 @@ use self::{
 };
 use crate::{
     budget::TotalBudget,
-    durable::{Durable, Living, RENEW_INTERVAL},
+    durable::{Durable, LOADS_MAX, Living, RENEW_INTERVAL},
     ending::{Cause, Ending},
     message::{Message, Publication},
     permissions::Permissions,
     session::{Attachment, SessionRequest},
 };
-
-/// How many applications are loaded at the same time.
-const LOADS_MAX: usize = 16;
 
 /// How long a client may wait for its session.
 const ATTACH_WAIT: Duration = Duration::from_secs(5);

@@ -7,6 +7,7 @@ use std::sync::{
 
 use async_trait::async_trait;
 use store::{Batch, Commit, Entry, Error, Key, Page, Rate, Store, TakenToken};
+use tokio::sync::{RwLock, RwLockWriteGuard};
 
 const UNREACHABLE: Error = Error::Unavailable { what: "reach the store", source: None };
 
@@ -18,6 +19,16 @@ pub struct GatedStore {
     unreadable: Mutex<Option<Key>>,
     commits: AtomicUsize,
     messages_read: AtomicUsize,
+    log_reads: LogReads,
+}
+
+/// Reads of whole logs: how many began, how many are going on, and the most of these. They wait for the lock.
+#[derive(Default)]
+struct LogReads {
+    begun: AtomicUsize,
+    running: AtomicUsize,
+    most: AtomicUsize,
+    held: RwLock<()>,
 }
 
 impl GatedStore {
@@ -29,6 +40,7 @@ impl GatedStore {
             unreadable: Mutex::new(None),
             commits: AtomicUsize::new(0),
             messages_read: AtomicUsize::new(0),
+            log_reads: LogReads::default(),
         })
     }
 
@@ -54,6 +66,21 @@ impl GatedStore {
     /// How many messages were read from logs.
     pub fn messages_read(&self) -> usize {
         self.messages_read.load(Ordering::SeqCst)
+    }
+
+    /// How often it was begun to read a log from its beginning.
+    pub fn log_reads(&self) -> usize {
+        self.log_reads.begun.load(Ordering::SeqCst)
+    }
+
+    /// How many logs were read at the same time, at most.
+    pub fn simultaneous_log_reads(&self) -> usize {
+        self.log_reads.most.load(Ordering::SeqCst)
+    }
+
+    /// As long as the value exists, reading a log does not end.
+    pub async fn hold_log_reads(&self) -> RwLockWriteGuard<'_, ()> {
+        self.log_reads.held.write().await
     }
 
     fn check_readable(&self, keys: &[Key]) -> Result<(), Error> {
@@ -83,9 +110,18 @@ impl Store for GatedStore {
     }
 
     async fn list(&self, prefix: &Key, after: Option<&Key>, limit: usize) -> Result<Vec<Entry>, Error> {
+        let is_log = prefix.path().starts_with("mqtt/log/");
+        let reads = &self.log_reads;
+        if is_log && after.is_none() {
+            reads.begun.fetch_add(1, Ordering::SeqCst);
+            let running = reads.running.fetch_add(1, Ordering::SeqCst) + 1;
+            reads.most.fetch_max(running, Ordering::SeqCst);
+            drop(reads.held.read().await);
+            reads.running.fetch_sub(1, Ordering::SeqCst);
+        }
         self.check_readable(std::slice::from_ref(prefix))?;
         let found = self.check_gate().await?.list(prefix, after, limit).await?;
-        if prefix.path().starts_with("mqtt/log/") {
+        if is_log {
             self.messages_read.fetch_add(found.len(), Ordering::SeqCst);
         }
         Ok(found)

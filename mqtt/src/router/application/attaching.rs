@@ -13,7 +13,7 @@ use types::Timestamp;
 
 use super::{Application, TURNS, backlog::Unread};
 use crate::{
-    durable::{Adopted, Claimed, Durable, Living},
+    durable::{Adopted, Claimed, Durable, Living, WholeLog},
     ending::Ending,
     session::{Attachment, Holder, Session, SessionRequest},
 };
@@ -137,7 +137,7 @@ impl Application {
         let shown = request.holder.shown.as_ref();
         let claimed = durable.claim(&self.app_id, &request.id, request.clean, shown).await?;
         let Claimed { owner, name, record, .. } = claimed;
-        let log = if record.is_some() { durable.log(&self.app_id).await? } else { Vec::new() };
+        let log = if record.is_some() { durable.log(&self.app_id).await? } else { WholeLog::default() };
         let mut subscribers = self.lock();
         if let Some(old) = subscribers.sessions.get(&request.id).cloned() {
             if request.clean {
@@ -152,7 +152,7 @@ impl Application {
         let is_present = record.is_some();
         if let Some(record) = record {
             let record = subscribers.restore(&session, record, now);
-            subscribers.restore_messages(&[Unread::new(&session, &record, u64::MAX)], log, |_| true);
+            subscribers.restore_messages(&[Unread::new(&session, &record, u64::MAX)], log.messages, |_| true);
         }
         Ok((session, is_present))
     }

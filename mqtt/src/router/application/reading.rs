@@ -71,7 +71,7 @@ impl Application {
         let mut subscribers = self.lock();
         let unread = subscribers.backlog.take(&numbers);
         let id = |name: &str| name.split(':').next().unwrap_or_default().to_owned();
-        subscribers.restore_messages(&unread, log, |name| stored.contains(&id(name)));
+        subscribers.restore_messages(&unread, log.messages, |name| stored.contains(&id(name)));
         Ok(())
     }
 }

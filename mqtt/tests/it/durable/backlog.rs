@@ -178,6 +178,35 @@ async fn a_clock_that_is_set_back_changes_no_order() {
     gets(&processes, "worker", 0..5).await;
 }
 
+/// Others wait for their turn, however many applications get messages after a start.
+#[tokio::test]
+async fn a_bounded_number_of_logs_is_read_at_the_same_time() {
+    let mut processes = Processes::start(in_memory()).await;
+    let app_ids: Vec<_> = (0..40).map(|number| &*Box::leak(format!("many-{number}").into_boxed_str())).collect();
+    for app_id in &app_ids {
+        processes.harness.authenticator.grant(app_id, "account.read", &[READ]);
+        let login = Login::new(4, app_id, "account.read").with_client_id("worker").persistent();
+        let (mut client, _) = processes.connect(&login).await;
+        client.subscribe("#").await;
+        client.disconnect().await;
+    }
+    processes.restart().await;
+    let (router, access) = (&processes.harness.router, &processes.access);
+    let held = access.hold_log_reads().await;
+    for app_id in &app_ids {
+        let publication = Publication { topic: format!("{app_id}/devices/dev/up"), payload: "x".into() };
+        router.publish(&app_id.parse().unwrap(), [publication]).stored().await.unwrap();
+    }
+    drop(held);
+    eventually("the reads", async {
+        while access.log_reads() < app_ids.len() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    assert_eq!(access.simultaneous_log_reads(), 16);
+}
+
 /// A process has two sessions that it did not read. The client of one goes to another process, and that of the other
 /// comes, before or after that, and acknowledges what both were to get.
 #[tokio::test]
