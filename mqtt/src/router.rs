@@ -290,6 +290,7 @@ impl Router {
         for application in applications.iter().filter(|application| application.has_changes()) {
             application.save_all();
             application.start_saving(durable);
+            application.read_again(durable);
         }
     }
 

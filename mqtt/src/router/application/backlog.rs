@@ -4,6 +4,10 @@ use std::{collections::HashSet, sync::Arc};
 
 use crate::{durable::SessionRecord, session::Session};
 
+/// How often the pause between attempts to read is doubled: up to half a minute, while the broker looks for changes every
+/// half a second.
+const PAUSE_DOUBLINGS_MAX: u32 = 7;
+
 /// A session whose earlier messages are not in memory.
 pub(super) struct Unread {
     pub(super) session: Arc<Session>,
@@ -22,8 +26,10 @@ pub(super) struct Backlog {
     /// Whether one of them needs its messages now, or is gone and leaves them in the log.
     is_wanted: bool,
     pub(super) is_reading: bool,
-    /// Whether they could not be read the last time.
-    pub(super) is_failing: bool,
+    /// How often they could not be read, since they last could.
+    failures: u32,
+    /// How often the broker looks for changes before they are read again.
+    pause: u32,
 }
 
 impl Unread {
@@ -59,6 +65,33 @@ impl Backlog {
         self.is_wanted
     }
 
+    /// Returns whether they are to be read now, unless that is being done.
+    pub(super) fn begin(&mut self) -> bool {
+        self.is_wanted && !std::mem::replace(&mut self.is_reading, true)
+    }
+
+    /// Whether they could not be read the last time.
+    pub(super) fn is_failing(&self) -> bool {
+        self.failures > 0
+    }
+
+    /// Everything has been read that was wanted.
+    pub(super) fn succeeded(&mut self) {
+        (self.failures, self.pause) = (0, 0);
+    }
+
+    /// Doubles the pause before the next attempt.
+    pub(super) fn failed(&mut self) {
+        self.failures = self.failures.saturating_add(1);
+        self.pause = (1 << self.failures.min(PAUSE_DOUBLINGS_MAX)) / 2;
+    }
+
+    /// Counts down the pause; returns whether it is over.
+    pub(super) fn is_due(&mut self) -> bool {
+        self.pause = self.pause.saturating_sub(1);
+        self.pause == 0
+    }
+
     /// Has everything read, if this session is among those that are not.
     pub(super) fn want(&mut self, session: &Session) {
         self.is_wanted |= !self.is_empty() && session.has_backlog();
@@ -73,7 +106,10 @@ impl Backlog {
     /// A session is another process's, which reads its messages.
     pub(super) fn lose(&mut self, session: &Arc<Session>) {
         self.unread.retain(|unread| unread.session != *session);
-        self.is_wanted &= !self.is_empty();
+        if self.is_empty() {
+            self.is_wanted = false;
+            self.succeeded();
+        }
     }
 
     /// The numbers of the sessions.

@@ -15,14 +15,30 @@ use crate::{
 };
 
 impl Application {
-    /// Starts to read what is wanted, unless that is being done.
+    /// Starts to read what is wanted, unless that is being done. After a failure it is left to
+    /// [`Application::read_again`], because this is called with every publication.
     pub(super) fn start_reading(self: &Arc<Self>, durable: &Arc<Durable>) {
-        let mut subscribers = self.lock();
-        let backlog = &mut subscribers.backlog;
-        if !backlog.is_wanted() || std::mem::replace(&mut backlog.is_reading, true) {
-            return;
+        let begins = {
+            let backlog = &mut self.lock().backlog;
+            !backlog.is_failing() && backlog.begin()
+        };
+        if begins {
+            self.spawn_read(durable);
         }
-        drop(subscribers);
+    }
+
+    /// Reads again what could not be read, if the pause since then is over.
+    pub(in crate::router) fn read_again(self: &Arc<Self>, durable: &Arc<Durable>) {
+        let begins = {
+            let backlog = &mut self.lock().backlog;
+            backlog.is_failing() && backlog.is_due() && backlog.begin()
+        };
+        if begins {
+            self.spawn_read(durable);
+        }
+    }
+
+    fn spawn_read(self: &Arc<Self>, durable: &Arc<Durable>) {
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let (this, durable) = (Arc::clone(self), Arc::clone(durable));
             runtime.spawn(async move { this.read(&durable).await });
@@ -47,15 +63,14 @@ impl Application {
 
     async fn read(&self, durable: &Durable) {
         let read = self.read_backlog(durable).await;
-        let mut subscribers = self.lock();
-        let backlog = &mut subscribers.backlog;
+        let backlog = &mut self.lock().backlog;
         backlog.is_reading = false;
-        let was_failing = std::mem::replace(&mut backlog.is_failing, read.is_err());
-        if let Err(error) = read.as_ref()
-            && !was_failing
-        {
-            let error = ErrorChain(error);
-            tracing::warn!(app_id = %self.app_id, %error, "cannot read the messages of MQTT sessions: trying again");
+        if let Err(error) = read.as_ref() {
+            if !backlog.is_failing() {
+                let error = ErrorChain(error);
+                tracing::warn!(app_id = %self.app_id, %error, "cannot read the messages of MQTT sessions: trying again");
+            }
+            backlog.failed();
         }
     }
 
@@ -69,6 +84,7 @@ impl Application {
         // Read after the log, these are all that may need a message there.
         let stored = durable.session_ids(&self.app_id).await?;
         let mut subscribers = self.lock();
+        subscribers.backlog.succeeded();
         let unread = subscribers.backlog.take(&numbers);
         let id = |name: &str| name.split(':').next().unwrap_or_default().to_owned();
         subscribers.restore_messages(&unread, log.messages, |name| stored.contains(&id(name)));

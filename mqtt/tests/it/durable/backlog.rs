@@ -207,6 +207,30 @@ async fn a_bounded_number_of_logs_is_read_at_the_same_time() {
     assert_eq!(access.simultaneous_log_reads(), 16);
 }
 
+#[tokio::test]
+async fn a_log_that_cannot_be_read_is_not_read_with_every_publication() {
+    let mut processes = Processes::start(in_memory()).await;
+    leave(&processes, "worker").await;
+    publish(&processes, 0..3).await;
+    processes.restart().await;
+    processes.access.set_unreadable(Some(key("mqtt/log/")));
+    for number in 3..103 {
+        assert!(is_stored(&processes.harness, &number.to_string()).await);
+    }
+    // The pauses become longer, so a slow machine makes few more.
+    let reads = processes.access.log_reads();
+    assert!((1..=10).contains(&reads), "{reads}");
+    processes.access.set_unreadable(None);
+    // This does not need the client.
+    eventually("the next attempt", async {
+        while processes.access.messages_read() == 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    gets(&processes, "worker", 0..103).await;
+}
+
 /// A process has two sessions that it did not read. The client of one goes to another process, and that of the other
 /// comes, before or after that, and acknowledges what both were to get.
 #[tokio::test]
