@@ -225,10 +225,11 @@ impl Session {
         self.lock().holder.clone()
     }
 
-    /// Whether it has subscriptions, and messages.
-    pub(crate) fn has(&self) -> (bool, bool) {
+    /// Whether it has subscriptions; and whether it has messages, or may have some that are not in memory.
+    pub(crate) fn has(&self) -> (bool, bool, bool) {
         let state = self.lock();
-        (!state.filters.is_empty(), state.outbox.len() > 0 || state.backlog.is_some())
+        let has_messages = state.outbox.len() > 0;
+        (!state.filters.is_empty(), has_messages, !has_messages && state.backlog.is_some())
     }
 
     /// Since when its client is away; none while it is connected.

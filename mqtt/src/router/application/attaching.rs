@@ -51,6 +51,10 @@ impl Application {
     ) -> Result<(Attachment, bool), AttachError> {
         let _turn = self.turn(&request.id).lock().await;
         if request.expiry.is_zero() && !self.has_stored(durable, &request).await? {
+            if self.lock().is_crowded() {
+                // A client that wants nothing stored is not refused because of the store.
+                _ = timeout(LOOK_UP_WAIT, self.read_all(durable)).await;
+            }
             return Ok(self.attach(request, ending, now));
         }
         for _ in 0..ATTEMPTS_MAX {
@@ -98,8 +102,8 @@ impl Application {
 
     /// The session if it is here, and still this process's.
     async fn usable(
-        &self,
-        durable: &Durable,
+        self: &Arc<Self>,
+        durable: &Arc<Durable>,
         request: &SessionRequest,
         now: Timestamp,
     ) -> Result<Option<Arc<Session>>, AttachError> {
@@ -114,7 +118,7 @@ impl Application {
             return Ok(None);
         }
         // It is connected, and was to end with its connection until now.
-        self.make_room_to_store(request, now)?;
+        self.make_room_to_store(durable, request, now).await?;
         let claimed = durable.claim(&self.app_id, &request.id, true, request.holder.shown.as_ref()).await?;
         let mut subscribers = self.lock();
         if !subscribers.is_current(&session) {
@@ -133,7 +137,7 @@ impl Application {
         now: Timestamp,
     ) -> Result<(Arc<Session>, bool), AttachError> {
         self.finish_removal(durable, &request.id).await?;
-        self.make_room_to_store(request, now)?;
+        self.make_room_to_store(durable, request, now).await?;
         let shown = request.holder.shown.as_ref();
         let claimed = durable.claim(&self.app_id, &request.id, request.clean, shown).await?;
         let Claimed { owner, name, record, .. } = claimed;
@@ -157,7 +161,16 @@ impl Application {
         Ok((session, is_present))
     }
 
-    fn make_room_to_store(&self, request: &SessionRequest, now: Timestamp) -> Result<(), AttachError> {
+    async fn make_room_to_store(
+        self: &Arc<Self>,
+        durable: &Arc<Durable>,
+        request: &SessionRequest,
+        now: Timestamp,
+    ) -> Result<(), AttachError> {
+        if self.lock().is_crowded() {
+            // Only then it is known which sessions have no messages.
+            self.read_all(durable).await?;
+        }
         let has_room = self.lock().make_room_to_store(&self.app_id, &request.id, now);
         if has_room { Ok(()) } else { Err(AttachError::Full) }
     }

@@ -51,9 +51,11 @@ impl Application {
         durable: &Arc<Durable>,
         session: &Arc<Session>,
     ) -> Result<(), Error> {
-        if !session.has_backlog() {
-            return Ok(());
-        }
+        if session.has_backlog() { self.read_all(durable).await } else { Ok(()) }
+    }
+
+    /// Waits until all sessions have all of their messages.
+    pub(super) async fn read_all(self: &Arc<Self>, durable: &Arc<Durable>) -> Result<(), Error> {
         let (this, durable) = (Arc::clone(self), Arc::clone(durable));
         // In a task of its own, which goes on if the client does not wait, so that it need not begin anew the next time.
         let reading = tokio::spawn(async move { this.read_backlog(&durable).await });

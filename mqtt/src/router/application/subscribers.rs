@@ -108,6 +108,11 @@ impl Subscribers {
         }
     }
 
+    /// Whether another stored session may take the place of one that has not been read.
+    pub(super) fn is_crowded(&self) -> bool {
+        !self.backlog.is_empty() && (self.sessions.len() >= SESSIONS_MAX || self.room() == 0)
+    }
+
     /// How many more sessions can be stored.
     pub(super) fn room(&self) -> usize {
         STORED_MAX.saturating_sub(self.sessions.values().filter(|session| session.is_stored()).count())

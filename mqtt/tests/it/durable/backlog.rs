@@ -231,6 +231,26 @@ async fn a_log_that_cannot_be_read_is_not_read_with_every_publication() {
     gets(&processes, "worker", 0..103).await;
 }
 
+/// Of the sessions that a start restores, a new one replaces one without messages.
+#[tokio::test]
+async fn a_session_with_messages_that_were_not_read_is_not_the_first_to_be_replaced() {
+    for newcomer in [login(4, "one-more"), Login::new(4, "app-one", "account.read")] {
+        let mut processes = Processes::start(in_memory()).await;
+        leave(&processes, "worker").await;
+        publish(&processes, 0..3).await;
+        processes.shared.clock.advance(Duration::from_secs(1));
+        for number in 1..200 {
+            let (mut client, _) = processes.connect(&login(4, Box::leak(number.to_string().into_boxed_str()))).await;
+            client.subscribe("app-one/events/#").await;
+            client.disconnect().await;
+        }
+        processes.restart().await;
+        let (mut client, _) = processes.connect(&newcomer).await;
+        client.ping().await;
+        gets(&processes, "worker", 0..3).await;
+    }
+}
+
 /// A process has two sessions that it did not read. The client of one goes to another process, and that of the other
 /// comes, before or after that, and acknowledges what both were to get.
 #[tokio::test]
