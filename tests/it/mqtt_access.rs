@@ -91,7 +91,7 @@ async fn the_clients_of_a_deleted_application_are_disconnected() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_application_is_silent_until_it_is_restored() {
+async fn a_deleted_application_is_refused_until_it_is_restored() {
     let network = Network::with(|settings| settings.broker.check_interval_ms = 100).await;
     let owner = network.owner("alice").await;
     owner.add_device("dev-1").await;
