@@ -148,7 +148,7 @@ impl Subscribers {
 
     fn restore_message(
         &self,
-        Logged { key, number, record }: Logged,
+        Logged { key, number, mut record }: Logged,
         ours: &HashMap<String, Recipient<'_>>,
         is_elsewhere: impl Fn(&str) -> bool,
     ) {
@@ -160,7 +160,7 @@ impl Subscribers {
             // Another process may need it, or a session that has it in memory: then it expires.
             stored.disown();
         }
-        let recipients = record.recipients.clone();
+        let recipients = std::mem::take(&mut record.recipients);
         let message = Arc::new(Message::from(record).charged(&self.budget));
         for (name, subscription_ids) in recipients {
             let Some(Recipient { unread, is_present }) = ours.get(&name).filter(|it| it.unread.owes(number)) else {
