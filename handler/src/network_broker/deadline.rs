@@ -1,10 +1,10 @@
 //! Until when an uplink can be answered: a device listens once or twice, a second or two after it has sent.
 //!
 //! A router keeps uplinks while it has lost its network broker, and forwards them late. What answers such an uplink
-//! reaches no gateway in time, and nobody reports that. The times are those of two machines; an uplink is usually here
-//! after a third of a second, so their clocks may differ by half a second.
+//! reaches no gateway in time, and nobody reports that. The times are those of two machines, whose clocks may differ by a
+//! second: uplinks that were kept are later than that, and a downlink that comes a little late is better than none.
 
-use std::time::Duration;
+use std::{ops::RangeInclusive, time::Duration};
 
 use api::{
     broker::{DeduplicatedUplinkMessage, DownlinkOption},
@@ -13,15 +13,18 @@ use api::{
 };
 use types::Timestamp;
 
-/// The longest delay in LoRaWAN. What is longer was not counted by the gateway that received the uplink.
-const DELAY_MAX: Duration = Duration::from_secs(16);
+/// The delays of LoRaWAN, and some more. Others were not counted by the gateway that received the uplink, as where it
+/// has no clock.
+const DELAYS: RangeInclusive<Duration> = Duration::from_millis(500)..=Duration::from_secs(16);
+/// How much later than the router's an uplink may be by the handler's clock.
+const CLOCKS_DIFFER_MAX: Duration = Duration::from_secs(1);
 
-/// When the device no longer hears the answer for which the message has a template; none if the message does not say
-/// it.
+/// When the device certainly no longer hears the answer for which the message has a template; none if the message does
+/// not say it.
 pub(super) fn answer_by(message: &DeduplicatedUplinkMessage) -> Option<Timestamp> {
     let option = message.response_template.as_ref()?.downlink_option.as_ref()?;
     let delay = delay(option, &message.gateway_metadata)?;
-    Some(routed(message.trace.as_ref()?)?.plus(delay))
+    Some(routed(message.trace.as_ref()?)?.plus(delay).plus(CLOCKS_DIFFER_MAX))
 }
 
 /// How long after the uplink the gateway sends the answer, by its own clock.
@@ -29,7 +32,7 @@ fn delay(option: &DownlinkOption, receptions: &[RxMetadata]) -> Option<Duration>
     let received = receptions.iter().find(|reception| reception.gateway_id == option.gateway_id)?.timestamp;
     // The clock counts microseconds, and starts again after 71 minutes.
     let micros = option.gateway_configuration.as_ref()?.timestamp.wrapping_sub(received);
-    Some(Duration::from_micros(micros.into())).filter(|delay| *delay <= DELAY_MAX)
+    Some(Duration::from_micros(micros.into())).filter(|delay| DELAYS.contains(delay))
 }
 
 /// When the last of the routers received the uplink; none if the trace does not say it.
@@ -82,12 +85,12 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_in_time_until_the_gateway_has_sent_it() {
+    fn an_answer_is_in_time_until_a_second_after_the_gateway_sends_it() {
         let at = |millis| Some(Timestamp::from_millis(millis));
-        assert_eq!(answer_by(&message([7, 5_000_000], 6_000_000)), at(12_000));
+        assert_eq!(answer_by(&message([7, 5_000_000], 6_000_000)), at(13_000));
         assert_eq!(
             answer_by(&message([7, u32::MAX], 1_999_999)),
-            at(13_000),
+            at(14_000),
             "the clock of the gateway has started again"
         );
     }
@@ -101,6 +104,8 @@ mod tests {
             DeduplicatedUplinkMessage { gateway_metadata: Vec::new(), ..whole.clone() },
             DeduplicatedUplinkMessage { response_template: None, ..whole.clone() },
             message([7, 5_000_000], 4_000_000),
+            // The gateway does not count.
+            message([7, 0], 0),
         ] {
             assert_eq!(answer_by(&lacking), None);
         }
