@@ -7,6 +7,7 @@ use types::Kind;
 use crate::cost::Cost;
 
 const UPLINKS: &str = "airlock_uplinks_total";
+const LATE_UPLINKS: &str = "airlock_late_uplinks_total";
 const JOINS: &str = "airlock_joins_total";
 const DOWNLINKS: &str = "airlock_downlinks_total";
 const FAILURES: &str = "airlock_function_failures_total";
@@ -20,6 +21,7 @@ pub(crate) fn describe() {
         UPLINKS,
         "Uplinks by result: published, invalid (the validator returned false), or the kind of error"
     );
+    describe_counter!(LATE_UPLINKS, "Uplinks that network brokers forwarded too late to be answered");
     describe_counter!(JOINS, "Join requests by result: joined, or the kind of error");
     describe_counter!(DOWNLINKS, "Downlinks from applications by result: scheduled, or the kind of error");
     describe_counter!(FAILURES, "Uplinks whose payload functions failed; they are published without fields");
@@ -40,6 +42,10 @@ pub(crate) fn uplink_published(cost: Cost) {
 
 pub(crate) fn uplink_dropped(kind: Kind) {
     counter!(UPLINKS, "result" => kind.to_string()).increment(1);
+}
+
+pub(crate) fn uplink_late() {
+    counter!(LATE_UPLINKS).increment(1);
 }
 
 pub(crate) fn joined() {

@@ -12,6 +12,7 @@ use crate::{
     device::Device,
     downlink::{Outgoing, Response, SentFrame},
     lorawan::{DownlinkFrame, FramePayload, SessionKeys},
+    metrics,
 };
 
 /// How long an application has to answer an uplink before the device is answered.
@@ -44,6 +45,19 @@ impl Template {
         Some(prepared.frame.f_cnt())
     }
 
+    /// Gives the application time to answer. A late uplink is not answered, and those of the device behind it may yet be.
+    ///
+    /// If no gateway can send a response, the application is told so when it has answered.
+    async fn wait_for_application(&self) {
+        if !self.is_late() {
+            sleep(ANSWER_WAIT).await;
+        }
+    }
+
+    fn is_late(&self) -> bool {
+        self.answer_by.is_some_and(|answer_by| self.clock.now() > answer_by)
+    }
+
     /// Sends what waits for the device, or else what the network itself has to say; returns whether anything was sent.
     /// An outdated template takes no payload: what waits then goes with a later one.
     pub(super) async fn respond(
@@ -58,9 +72,13 @@ impl Template {
             false => None,
         };
         if repeated.is_none() {
-            sleep(ANSWER_WAIT).await;
+            self.wait_for_application().await;
         }
-        let is_late = self.answer_by.is_some_and(|answer_by| self.clock.now() > answer_by);
+        let is_late = self.is_late();
+        if is_late {
+            tracing::warn!(%app_id, %dev_id, "did not answer an uplink that came too late: compare the clocks of routers");
+            metrics::uplink_late();
+        }
         let message = self.message.filter(|_| !is_late);
         let Some(prepared) = message.map(Prepared::parse).transpose()?.flatten() else {
             if repeated.is_some() || outgoing.is_waiting(app_id, dev_id).await? {
@@ -120,5 +138,33 @@ impl Prepared {
         self.message.payload.clone_from(&payload);
         replies.try_send(self.message).map_err(|_| Error::NetworkBrokerGone)?;
         Ok(SentFrame { payload, gateway_id: self.option.gateway_id, config })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use testing::ManualClock;
+    use tokio::time::Instant;
+
+    use super::*;
+
+    /// How long the application has to answer an uplink whose device listens until then.
+    async fn waited(answer_by: Option<Timestamp>) -> Duration {
+        let (replies, _) = mpsc::channel(1);
+        let template = Template { message: None, answer_by, replies, clock: ManualClock::new() };
+        let began = Instant::now();
+        template.wait_for_application().await;
+        began.elapsed()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_waits_for_an_answer_to_a_late_uplink() {
+        let now = ManualClock::new().now();
+        let before = Timestamp::from_millis(now.as_millis() - 1);
+        // Ten late ones, which a router forwards at once, would make the next one late.
+        assert_eq!(waited(Some(before)).await, Duration::ZERO);
+        for answer_by in [None, Some(now.plus(Duration::from_secs(1)))] {
+            assert!(waited(answer_by).await >= ANSWER_WAIT);
+        }
     }
 }
