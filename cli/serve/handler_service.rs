@@ -14,7 +14,7 @@ use handler::{
     downlink::{DownlinkReceiver, Downlinks, Outgoing},
     join::Joins,
     network::NetworkEvents,
-    network_broker::{CallLanes, NetworkBrokers, Progress, Subscriptions, UplinkReceiver},
+    network_broker::{CallTurns, NetworkBrokers, Progress, Subscriptions, UplinkReceiver},
     output::{AllOutputs, Output, OutputSettings, mqtt::MqttOutput, queued::QueuedOutput},
     payload::Payloads,
     status::Component,
@@ -327,7 +327,7 @@ fn network_brokers(
         sign: Arc::new(move || identity.token(&id, clock.now())),
     };
     let (ids, clock) = (context.settings.handler.network_brokers.clone(), context.clock.clone());
-    Ok(NetworkBrokers { ids, discovery, caller, clock, lanes: CallLanes::default() })
+    Ok(NetworkBrokers { ids, discovery, caller, clock, turns: CallTurns::default() })
 }
 
 /// Where others reach a listener, counted from 0.

@@ -20,7 +20,7 @@ use crate::{
     application::Applications,
     device::{Device, Devices, Nonces, Session},
     metrics,
-    network_broker::NetworkBrokers,
+    network_broker::{NetworkBrokers, Turn},
     output::{Event, Kept, Message, Output},
 };
 
@@ -138,10 +138,7 @@ impl Joins {
             return self.devices.get(&new.app_id, &dev_id).await;
         }
         let key = self.allow_registration(&new.app_id).await?;
-        if !self.network_brokers.is_empty() {
-            let token = self.access.token(&new.app_id, &Credential::Key(key)).await?;
-            self.network_brokers.set_device(&token, &new, None).await?;
-        }
+        let _turn = self.register_with_network_brokers(&new, key).await?;
         match self.devices.create(new.clone()).await {
             Ok(()) => {
                 self.publish(&new.app_id, &new.dev_id, Event::Create(None)).wait().await?;
@@ -154,6 +151,17 @@ impl Joins {
             },
             Err(error) => Err(error),
         }
+    }
+
+    /// Creates a device in the network servers, if there are any. Until the turn is over, nobody else changes it there.
+    async fn register_with_network_brokers(&self, device: &Device, key: AccessKey) -> Result<Option<Turn>, Error> {
+        if self.network_brokers.is_empty() {
+            return Ok(None);
+        }
+        let token = self.access.token(&device.app_id, &Credential::Key(key)).await?;
+        let turn = self.network_brokers.turn_of_join(&device.app_id).await?;
+        self.network_brokers.set_device(&turn, &token, device, None).await?;
+        Ok(Some(turn))
     }
 
     async fn allow_registration(&self, app_id: &AppId) -> Result<AccessKey, Error> {

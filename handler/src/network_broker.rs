@@ -2,11 +2,10 @@
 //!
 //! The handler trusts those in the setting `handler.brokers`, and finds them in discovery.
 
-mod call_lanes;
+mod call_turns;
 mod caller;
 mod connection;
 mod deadline;
-
 mod metadata;
 mod receiver;
 mod registration;
@@ -19,7 +18,8 @@ use client::{discovery::DiscoveryClient, network_broker::CallingComponent};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use types::{Clock, ComponentId};
 
-pub use self::call_lanes::CallLanes;
+pub use self::call_turns::CallTurns;
+pub(crate) use self::call_turns::Turn;
 use self::connection::Connection;
 pub(crate) use self::metadata::metadata;
 pub use self::receiver::{Progress, UplinkReceiver};
@@ -34,8 +34,8 @@ pub struct NetworkBrokers {
     pub caller: CallingComponent,
     /// The time of a call.
     pub clock: Arc<dyn Clock>,
-    /// The calls about devices that wait for each other.
-    pub lanes: CallLanes,
+    /// The changes of devices that wait for each other.
+    pub turns: CallTurns,
 }
 
 /// The subscriptions to the uplinks of network brokers.

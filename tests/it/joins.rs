@@ -28,7 +28,7 @@ pub(crate) async fn set(owner: &Owner, dev_id: &str, dev_eui: &str, app_key: &st
     owner.handler.set_device(device.into()).await.unwrap();
 }
 
-async fn get(owner: &Owner, dev_id: &str) -> api::lorawan::Device {
+pub(crate) async fn get(owner: &Owner, dev_id: &str) -> api::lorawan::Device {
     let device = owner.handler.get_device(&owner.app_id, &dev_id.parse().unwrap()).await.unwrap();
     let Some(api::handler::device::Device::LorawanDevice(lorawan)) = device.device else { panic!("{dev_id}") };
     lorawan

@@ -165,12 +165,9 @@ impl Operations {
     pub(crate) async fn set_device(self: &Arc<Self>, caller: Caller, device: Device) -> Result<(), Error> {
         let (this, credential) = (self.clone(), caller.credential.clone());
         self.access.allow(caller, &device.app_id, &[ApplicationRight::Devices], Purpose::Change).await?;
+        let permit = self.permit(credential, &device.app_id).await?;
         to_end(async move {
-            if let Some(token) = this.token_for_network_brokers(credential, &device.app_id).await? {
-                let (device, before) = this.devices.preview(device.clone()).await?;
-                this.network_brokers.set_device(&token, &device, before.as_ref()).await?;
-            }
-            let change = this.devices.set(device.clone()).await?;
+            let change = this.change_device(permit, &device).await?;
             let event = change.event(&device, this.clock.now());
             this.publish(device.app_id, device.dev_id, event);
             Ok(())
@@ -187,16 +184,8 @@ impl Operations {
         let (this, credential) = (self.clone(), caller.credential.clone());
         self.access.allow(caller, &app_id, &[ApplicationRight::Devices], Purpose::Change).await?;
         self.applications.check_registered(&app_id).await?;
-        to_end(async move {
-            if let Some(token) = this.token_for_network_brokers(credential, &app_id).await? {
-                let device = this.devices.get(&app_id, &dev_id).await?;
-                this.network_brokers.delete_device(&token, &device).await?;
-            }
-            this.devices.delete(&app_id, &dev_id).await?;
-            this.publish(app_id, dev_id, Event::Delete);
-            Ok(())
-        })
-        .await
+        let permit = self.permit(credential, &app_id).await?;
+        to_end(async move { this.remove_device(permit, &app_id, &dev_id).await }).await
     }
 
     /// The token with which network brokers are called in the caller's name; none if there are no network brokers.

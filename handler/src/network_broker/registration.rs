@@ -7,7 +7,7 @@ use client::network_broker::NetworkBrokerClient;
 use server::status::ErrorChain;
 use types::{AppId, ComponentId, Kind, Kinded, Secret, ServiceName};
 
-use super::NetworkBrokers;
+use super::{NetworkBrokers, Turn};
 use crate::{Error, device::Device};
 
 /// What v2 sets when a device has none.
@@ -35,14 +35,25 @@ impl NetworkBrokers {
         }
     }
 
+    /// Waits for the turn to change a device of this application, both in the network servers and in the store;
+    /// [`Error::NetworkBrokersBusy`] if that takes too long.
+    pub(crate) async fn turn(&self, app_id: &AppId) -> Result<Turn, Error> {
+        self.turns.wait(app_id).await
+    }
+
+    /// The same for a device that joins, which cannot wait for long.
+    pub(crate) async fn turn_of_join(&self, app_id: &AppId) -> Result<Turn, Error> {
+        self.turns.wait_briefly(app_id).await
+    }
+
     /// Creates or changes a device in the network servers. If it had other EUIs before, those are deleted.
     pub(crate) async fn set_device(
         &self,
+        _turn: &Turn,
         token: &Secret,
         device: &Device,
         before: Option<&Device>,
     ) -> Result<(), Error> {
-        let _turn = self.lanes.enter(&device.app_id).await?;
         if let Some(before) = before.filter(|before| euis(before) != euis(device)) {
             self.delete(token, before).await?;
         }
@@ -56,8 +67,7 @@ impl NetworkBrokers {
     }
 
     /// Deletes a device in the network servers; it is no error if one does not know it.
-    pub(crate) async fn delete_device(&self, token: &Secret, device: &Device) -> Result<(), Error> {
-        let _turn = self.lanes.enter(&device.app_id).await?;
+    pub(crate) async fn delete_device(&self, _turn: &Turn, token: &Secret, device: &Device) -> Result<(), Error> {
         self.delete(token, device).await
     }
 

@@ -1,6 +1,6 @@
 //! What handlers tell network servers about applications and devices.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use api::lorawan::Device;
 use client::handler::HandlerClient;
@@ -16,7 +16,7 @@ use super::{
 use crate::{
     harness::{MESSAGE_TIMEOUT, Network, device},
     joins::{
-        APP_KEY,
+        self, APP_KEY,
         network_broker::NetworkBroker,
         set,
         templates::{make_key, set_key},
@@ -145,6 +145,30 @@ async fn the_devices_of_an_application_are_told_one_after_the_other() {
     };
     futures::future::try_join_all((2..12).map(set)).await.unwrap();
     assert_eq!(broker.calls_at_once(), 1);
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_several_changes_of_euis_at_once_one_stays() {
+    let (network, owner, broker) = linked("mover").await;
+    broker.told().await;
+    let set = |number: u8| {
+        let mut device = device(&owner.app_id, "dev-1");
+        let lorawan = device.lorawan_device.as_mut().unwrap();
+        (lorawan.app_eui, lorawan.dev_eui) = (APP_EUI.parse().unwrap(), DevEui::new([1, 2, 3, 4, 5, 6, 7, number]));
+        owner.handler.set_device(device.into())
+    };
+    futures::future::try_join_all((0..5).map(set)).await.unwrap();
+    let mut known = BTreeSet::from([hex::decode(DEV_EUI).unwrap()]);
+    // Each of them deletes the EUIs before, and sets its own.
+    for _ in 0..10 {
+        match broker.told().await {
+            Told::Set(device) => known.insert(device.dev_eui),
+            Told::Deleted(dev_eui) => known.remove(&dev_eui),
+            Told::Application(app_id) => panic!("{app_id}"),
+        };
+    }
+    assert_eq!(known, BTreeSet::from([joins::get(&owner, "dev-1").await.dev_eui]));
     network.stack.stop().await;
 }
 

@@ -1,14 +1,60 @@
-//! The devices of an application in the network servers, where nobody could delete them after the application.
+//! Devices in the network servers and in the store.
+//!
+//! What a device was before is read and replaced in one turn: otherwise, of two changes of its EUIs, each would replace
+//! the same ones, and those of one of them would stay in the network server.
 
-use types::{AppId, Credential};
+use types::{AppId, Credential, DevId, Secret};
 
 use super::Operations;
-use crate::{Error, output::Event};
+use crate::{
+    Error,
+    device::{Change, Device},
+    network_broker::Turn,
+    output::Event,
+};
 
 /// How many devices are read at once.
 const PAGE: usize = 100;
 
+/// The turn to change a device of an application in the network servers, with a token in the caller's name.
+pub(super) struct Permit {
+    turn: Turn,
+    token: Secret,
+}
+
 impl Operations {
+    /// Waits for the turn to change a device of this application, and gets the token for network brokers; none if there
+    /// are no network brokers.
+    pub(super) async fn permit(&self, credential: Option<Credential>, app_id: &AppId) -> Result<Option<Permit>, Error> {
+        let Some(token) = self.token_for_network_brokers(credential, app_id).await? else { return Ok(None) };
+        Ok(Some(Permit { turn: self.network_brokers.turn(app_id).await?, token }))
+    }
+
+    /// Creates or replaces a device, in the network servers first, if there are any.
+    pub(super) async fn change_device(&self, permit: Option<Permit>, device: &Device) -> Result<Change, Error> {
+        if let Some(Permit { turn, token }) = &permit {
+            let (device, before) = self.devices.preview(device.clone()).await?;
+            self.network_brokers.set_device(turn, token, &device, before.as_ref()).await?;
+        }
+        self.devices.set(device.clone()).await
+    }
+
+    /// Deletes a device, in the network servers first, if there are any.
+    pub(super) async fn remove_device(
+        &self,
+        permit: Option<Permit>,
+        app_id: &AppId,
+        dev_id: &DevId,
+    ) -> Result<(), Error> {
+        if let Some(Permit { turn, token }) = &permit {
+            let device = self.devices.get(app_id, dev_id).await?;
+            self.network_brokers.delete_device(turn, token, &device).await?;
+        }
+        self.devices.delete(app_id, dev_id).await?;
+        self.publish(app_id.clone(), dev_id.clone(), Event::Delete);
+        Ok(())
+    }
+
     /// Deletes all devices of an application, each in the network servers first, if there are network brokers. The
     /// first error ends it; what was deleted stays so.
     pub(super) async fn delete_network_devices(
@@ -23,11 +69,12 @@ impl Operations {
                 return Ok(());
             }
             for device in devices {
-                self.network_brokers.delete_device(&token, &device).await?;
-                match self.devices.delete(app_id, &device.dev_id).await {
-                    Ok(()) => self.publish(app_id.clone(), device.dev_id, Event::Delete),
-                    // Somebody else has deleted it.
-                    Err(Error::NotFound { .. }) => {}
+                let permit = Permit { turn: self.network_brokers.turn(app_id).await?, token: token.clone() };
+                match self.remove_device(Some(permit), app_id, &device.dev_id).await {
+                    // Somebody else has deleted it,
+                    Ok(()) | Err(Error::NotFound { what: "Device", .. }) => {}
+                    // or the application, and then its devices are deleted with it.
+                    Err(Error::NotFound { .. }) => return Ok(()),
                     Err(error) => return Err(error),
                 }
             }
