@@ -2,7 +2,7 @@
 
 mod frame;
 mod message;
-mod simulated;
+mod outcome;
 
 use std::sync::Arc;
 
@@ -10,9 +10,11 @@ use runtime::Priority;
 use server::usage::Usage;
 use types::{ErrorEvent, Kinded};
 
-pub use self::frame::Frame;
 use self::message::message;
-pub(crate) use self::simulated::{Outcome, Simulated};
+pub use self::{
+    frame::Frame,
+    outcome::{Handled, Outcome, Reader},
+};
 use crate::{
     Error,
     application::{ApplicationSummary, Applications},
@@ -42,24 +44,19 @@ impl Uplinks {
     /// A function that fails does not stop its message, which goes out without fields, together with an event. Only a
     /// validator that returns false drops it.
     pub async fn handle(&self, frame: Frame, usage: &Usage) -> Result<Cost, Error> {
-        self.process(frame, usage, None).await.inspect_err(|error| metrics::uplink_dropped(error.kind()))
+        Ok(self.handle_for(frame, usage, Reader::Nobody).await?.cost)
     }
 
-    /// Handles a frame in the same way, and also returns what its functions made of it.
-    pub(crate) async fn simulate(&self, frame: Frame, usage: &Usage) -> Result<Simulated, Error> {
-        let mut outcome = Outcome::default();
-        let cost = self.process(frame, usage, Some(&mut outcome)).await;
-        let cost = cost.inspect_err(|error| metrics::uplink_dropped(error.kind()))?;
-        Ok(Simulated { cost, outcome: Some(outcome) })
+    /// Handles a frame in the same way, and also returns what its functions made of it, if somebody reads that.
+    pub async fn handle_for(&self, frame: Frame, usage: &Usage, reader: Reader) -> Result<Handled, Error> {
+        self.process(frame, usage, reader).await.inspect_err(|error| metrics::uplink_dropped(error.kind()))
     }
 
-    async fn process(&self, frame: Frame, usage: &Usage, outcome: Option<&mut Outcome>) -> Result<Cost, Error> {
+    async fn process(&self, frame: Frame, usage: &Usage, reader: Reader) -> Result<Handled, Error> {
         let (application, device) = self.look_up(&frame).await?;
         let payload = frame.into_payload(&device);
         let decoded = self.decode(&application, &payload, Run { priority: Priority::Live, usage }).await?;
-        if let Some(outcome) = outcome {
-            *outcome = Outcome::of(&decoded, &payload, &self.applications, &application.app_id).await;
-        }
+        let mut outcome = (reader == Reader::Caller).then(|| Outcome::of(&decoded, &payload));
         let cost = decoded.cost;
         let is_valid = decoded.validity != Validity::Invalid;
         for kept in self.publish(&device, payload, decoded) {
@@ -69,7 +66,10 @@ impl Uplinks {
             return Err(validator_returned_false());
         }
         metrics::uplink_published(cost);
-        Ok(cost)
+        if let Some(outcome) = &mut outcome {
+            outcome.add_excerpt(&self.applications, &application.app_id).await;
+        }
+        Ok(Handled { cost, outcome })
     }
 
     async fn look_up(&self, frame: &Frame) -> Result<(ApplicationSummary, Device), Error> {

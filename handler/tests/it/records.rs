@@ -8,7 +8,7 @@ use handler::{
     application::{Application, Applications, JoinKeyChange},
     device::{Device, Devices, Lorawan},
     payload::{Payload, Payloads, Run},
-    uplink::{Frame, Uplinks},
+    uplink::{Frame, Reader, Uplinks},
 };
 use runtime::{Engine, Limits, Pool, Priority, Sources};
 use serde_json::{Value, json};
@@ -136,6 +136,28 @@ fn dev_eui(app_id: &str) -> DevEui {
 /// A decoder that returns its number.
 fn decoder(number: u32) -> String {
     format!("function Decoder() {{ return {{ n: {number} }}; }}")
+}
+
+#[tokio::test]
+async fn the_source_of_a_function_that_failed_is_read_when_its_uplink_is_published() {
+    let fixture = Fixture::new().await;
+    let decoder = "function Decoder(bytes, port) { if (port === 2) throw 'no'; return { n: port }; }";
+    fixture.save("app-one", "custom", decoder).await;
+    fixture.fields("app-one").await.unwrap();
+    let (store, output) = (fixture.store.clone(), fixture.output.clone());
+    let (sender, published) = oneshot::channel();
+    // The first read is of the device, the second one of the source.
+    let at_source = async move { sender.send(output.take().len()).unwrap() };
+    fixture.store.interrupt(async move { store.interrupt(at_source.boxed()) }.boxed());
+    let frame = Frame::simulated(id("app-one"), "dev".parse().unwrap(), 2, PAYLOAD.to_vec(), Timestamp::from_millis(1))
+        .unwrap();
+    let handled = fixture.uplinks.handle_for(frame, &Usage::default(), Reader::Caller).await.unwrap();
+    assert_eq!(published.await, Ok(2), "the message, and an event about the failure");
+    let failure = handled.outcome.unwrap().failure.unwrap();
+    assert!(
+        failure.contains("the decoder failed") && failure.contains("1 | function Decoder(bytes, port)"),
+        "{failure}"
+    );
 }
 
 #[tokio::test]

@@ -17,7 +17,7 @@ use client::{
     account::{AccountClient, ClientCredentials},
     data::DataClient,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use server::system::SystemClock;
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
@@ -161,6 +161,15 @@ impl Services {
         self.ask(&self.owner.token, "POST", "/devices/dev-1/simulate", body).await
     }
 
+    /// What the handler returns about an uplink that it accepts; null if that is only the cost.
+    async fn uplink_outcome(&self) -> Value {
+        let url = format!("{}/applications/{}/devices/dev-1/simulate", self.network.handler_http(), self.owner.app_id);
+        let body = json!({"payload": "Bw==", "port": 1}).to_string();
+        let (status, mut body) = Caller::new(&self.owner.token).ask("POST", &url, body).await;
+        assert_eq!(status, 200, "{body}");
+        body["outcome"].take()
+    }
+
     pub(super) async fn change(&self) -> u16 {
         let body = json!({"app_id": self.owner.app_id, "decoder": "function Decoder(b) { return { n: b[0] }; }"});
         self.ask(&self.owner.token, "PUT", "", body.to_string()).await
@@ -232,7 +241,7 @@ async fn confirmed_goes_on(services: &Services, listener: &mut MqttClient, remov
     // A response counts as fresh for two seconds.
     soon(503, async || services.change().await).await;
     assert_eq!(services.read(&services.owner.token).await, 200);
-    assert_eq!(services.uplink().await, 200);
+    assert_eq!(services.uplink_outcome().await["fields"], json!(r#"{"n":7}"#));
     let (topic, message) = next(listener).await;
     assert_eq!((topic.as_str(), &message["payload_fields"]), ("dev-1/up", &json!({"n": 7})));
     for (credential, why) in [(removed, "was refused when it was last checked"), (unseen, "was never confirmed here")] {
@@ -285,10 +294,13 @@ async fn without_a_grace_time_reads_and_connections_end_and_live_uplinks_go_on()
     let services = Services::start(0).await;
     let mut connection = services.owner.connection(&services.network.mqtt()).await;
     assert_eq!((services.read(&services.owner.token).await, services.uplink().await), (200, 200));
+    assert_eq!(services.uplink_outcome().await["fields"], json!(r#"{"n":7}"#));
 
     services.account.freeze();
     soon(503, async || services.read(&services.owner.token).await).await;
     assert_eq!((services.uplink().await, services.change().await), (200, 503));
+    // It is accepted, but to say what became of it would be reading.
+    assert_eq!(services.uplink_outcome().await, Value::Null);
     let text = services.reason(&services.owner.token).await;
     assert!(text.contains("auth.grace_time_s"), "{text}");
     // It ends when the credential is checked again.

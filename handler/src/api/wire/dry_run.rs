@@ -11,7 +11,7 @@ use crate::{
     Error, FunctionError,
     application::SentApplication,
     payload::{Decoded, Encoded, Validity},
-    uplink::{Outcome, Simulated},
+    uplink::{Handled, Outcome},
 };
 
 /// Maximum length of the reason in a header, in bytes. The text of the status has all of it.
@@ -35,9 +35,8 @@ impl From<Decoded> for DryUplinkResult {
     }
 }
 
-impl From<Simulated> for SimulatedUplinkResult {
-    fn from(simulated: Simulated) -> Self {
-        let Simulated { cost, outcome } = simulated;
+impl From<Handled> for SimulatedUplinkResult {
+    fn from(Handled { cost, outcome }: Handled) -> Self {
         Self { fuel: cost.fuel, microseconds: cost.microseconds(), outcome: outcome.map(Into::into) }
     }
 }

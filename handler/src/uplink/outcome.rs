@@ -1,0 +1,73 @@
+//! What functions made of an uplink, for whoever simulates it. Live uplinks do without this copy.
+
+use runtime::{Failure, LogEntry};
+use serde_json::value::RawValue;
+use types::AppId;
+
+use crate::{
+    application::Applications,
+    cost::Cost,
+    payload::{DecodeError, Decoded, Payload},
+};
+
+/// Who reads what the functions made of an uplink, besides the subscribers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// Nobody asked, or may read it.
+    Nobody,
+    /// The caller, who may read the functions.
+    Caller,
+}
+
+/// What became of an uplink.
+#[derive(Debug)]
+pub struct Handled {
+    /// What its functions cost.
+    pub cost: Cost,
+    /// None if nobody reads it.
+    pub outcome: Option<Outcome>,
+}
+
+/// What the functions made of an uplink.
+#[derive(Debug)]
+pub struct Outcome {
+    /// A JSON object; none if there are no fields.
+    pub fields: Option<Box<RawValue>>,
+    /// What the functions wrote to the console.
+    pub logs: Vec<LogEntry>,
+    /// What the application is told about the uplink.
+    pub warnings: Vec<String>,
+    /// Why there are no fields, with the failing line where it is known.
+    pub failure: Option<String>,
+    /// The function that failed, whose line is not known yet.
+    failed: Option<Failure>,
+}
+
+impl Outcome {
+    /// Copies what is about to be published.
+    pub(super) fn of(decoded: &Decoded, payload: &Payload) -> Self {
+        let failed = match &decoded.error {
+            Some(DecodeError::Function(failure)) => Some(failure.clone()),
+            _ => None,
+        };
+        Self {
+            fields: decoded.fields.clone(),
+            logs: decoded.logs.clone(),
+            warnings: payload.warnings.iter().chain(&decoded.warnings).cloned().collect(),
+            failure: decoded.error.as_ref().map(ToString::to_string),
+            failed,
+        }
+    }
+
+    /// Adds the failing line, if a function failed. Its source is only read now, because the uplink must not wait for
+    /// that.
+    pub(super) async fn add_excerpt(&mut self, applications: &Applications, app_id: &AppId) {
+        let (Some(failed), Some(text)) = (self.failed.take(), &mut self.failure) else { return };
+        // The failure is told also without the line.
+        let Ok(application) = applications.get(app_id).await else { return };
+        if let Some(excerpt) = failed.excerpt(application.sources()) {
+            text.push('\n');
+            text.push_str(&excerpt);
+        }
+    }
+}
