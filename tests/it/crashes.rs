@@ -22,12 +22,13 @@ use crate::{
     webhooks::{call, receiver::Receiver},
 };
 
-const DECODER: &str = "function Decoder(bytes) { return { n: bytes[0] * 256 + bytes[1] }; }";
+const DECODER: &str =
+    "function Decoder(bytes) { return { n: bytes.reduce(function (n, byte) { return n * 256 + byte; }, 0) }; }";
 /// How often something is killed, unless `AIRLOCK_CRASH_ROUNDS` says otherwise.
 const ROUNDS: usize = 50;
-const DEVICES: u16 = 3;
+const DEVICES: u32 = 3;
 /// How many uplinks are sent in a round, at most; every fifth time also a downlink.
-const UPLINKS: u16 = 40;
+const UPLINKS: u32 = 40;
 /// An uplink that takes longer is not accepted.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -39,8 +40,8 @@ struct World {
     owner: Owner,
     receiver: Receiver,
     subscriber: Subscriber,
-    next: u16,
-    uplinks: Vec<u16>,
+    next: u32,
+    uplinks: Vec<u32>,
     /// How many downlinks were accepted.
     downlinks: usize,
 }
@@ -103,7 +104,7 @@ impl World {
     }
 
     /// Those that were accepted wait for their device, in order.
-    async fn check_downlinks(&self, accepted: &[u16]) {
+    async fn check_downlinks(&self, accepted: &[u32]) {
         let (app_id, dev_id): (_, DevId) = (&self.owner.app_id, "dev-0".parse().unwrap());
         let queued = retry(async || self.owner.handler.list_downlinks(app_id, &dev_id).await).await;
         let queued = queued.iter().map(|downlink| number(&downlink.payload_raw));
@@ -124,21 +125,23 @@ impl World {
 }
 
 /// What the receiver took, once that is all of these.
-async fn posted(receiver: &mut Receiver, expected: &[u16]) -> Vec<u16> {
-    let mut posted = Vec::new();
-    while expected.iter().any(|number| !posted.contains(number)) {
+async fn posted(receiver: &mut Receiver, expected: &[u32]) -> Vec<u32> {
+    let (mut posted, mut missing) = (Vec::new(), BTreeSet::from_iter(expected));
+    while !missing.is_empty() {
         let request = receiver.next().await;
         if request.is_taken {
-            posted.push(field(&request.json()));
+            let number = field(&request.json());
+            missing.remove(&number);
+            posted.push(number);
         }
     }
     posted
 }
 
 /// What was accepted came to the webhook and to the subscriber in the order of each device.
-fn check_orders(accepted: &[u16], posted: &[u16], received: &[u16]) {
+fn check_orders(accepted: &[u32], posted: &[u32], received: &[u32]) {
     for device in 0..DEVICES {
-        let of_device = |numbers: &[u16]| -> Vec<u16> {
+        let of_device = |numbers: &[u32]| -> Vec<u32> {
             numbers.iter().copied().filter(|number| number % DEVICES == device).collect()
         };
         let accepted = of_device(accepted);
@@ -156,7 +159,7 @@ fn start_server(redis: &RedisProcess, dir: &TempDir) -> ServerProcess {
     ServerProcess::spawn(&mut command)
 }
 
-async fn simulate(owner: &Owner, number: u16) -> bool {
+async fn simulate(owner: &Owner, number: u32) -> bool {
     let (dev_id, payload) = (format!("dev-{}", number % DEVICES), number.to_be_bytes());
     let sending = owner.simulate(&dev_id, &payload, 1);
     timeout(PATIENCE, sending).await.is_ok_and(|result| result.is_ok())
@@ -176,18 +179,18 @@ async fn retry<T>(call: impl AsyncFn() -> client::Result<T>) -> T {
 }
 
 /// The numbers that were accepted, in the order in which each came first.
-fn firsts(numbers: impl IntoIterator<Item = u16>, accepted: &[u16]) -> Vec<u16> {
-    let mut seen = BTreeSet::new();
-    numbers.into_iter().filter(|number| accepted.contains(number) && seen.insert(*number)).collect()
+fn firsts(numbers: impl IntoIterator<Item = u32>, accepted: &[u32]) -> Vec<u32> {
+    let mut left = BTreeSet::from_iter(accepted);
+    numbers.into_iter().filter(|number| left.remove(number)).collect()
 }
 
 /// The number in a payload.
-fn number(payload: &[u8]) -> u16 {
-    u16::from_be_bytes(payload.try_into().unwrap())
+fn number(payload: &[u8]) -> u32 {
+    u32::from_be_bytes(payload.try_into().unwrap())
 }
 
 /// The number in a published uplink.
-fn field(uplink: &Value) -> u16 {
+fn field(uplink: &Value) -> u32 {
     uplink["payload_fields"]["n"].as_u64().unwrap().try_into().unwrap()
 }
 

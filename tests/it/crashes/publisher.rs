@@ -25,7 +25,7 @@ impl Publisher {
     }
 
     /// Whether the broker has acknowledged the downlink.
-    pub(super) async fn publish(&mut self, dev_id: &str, number: u16) -> bool {
+    pub(super) async fn publish(&mut self, dev_id: &str, number: u32) -> bool {
         let topic = format!("{}/devices/{dev_id}/down", self.app_id);
         let payload = STANDARD.encode(number.to_be_bytes());
         let downlink = json!({"port": 1, "schedule": "last", "payload_raw": payload}).to_string();

@@ -1,6 +1,7 @@
 //! An MQTT client whose session outlives its connections, and itself.
 
 use std::{
+    collections::BTreeSet,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -18,7 +19,7 @@ use crate::harness::{MESSAGE_TIMEOUT, Owner};
 /// What it got of its application's uplinks.
 pub(super) struct Subscriber {
     address: watch::Sender<String>,
-    numbers: Arc<Mutex<Vec<u16>>>,
+    numbers: Arc<Mutex<Vec<u32>>>,
     /// Name and password.
     credentials: (String, String),
     receiving: AbortHandle,
@@ -50,9 +51,9 @@ impl Subscriber {
     }
 
     /// What it got, once that is all of these.
-    pub(super) async fn wait_for(&self, expected: &[u16]) -> Vec<u16> {
+    pub(super) async fn wait_for(&self, expected: &[u32]) -> Vec<u32> {
         let is_missing = || {
-            let numbers = self.numbers.lock().unwrap();
+            let numbers = BTreeSet::from_iter(self.numbers.lock().unwrap().iter().copied());
             expected.iter().any(|number| !numbers.contains(number))
         };
         let waiting = async {
@@ -83,7 +84,7 @@ fn connect(address: &str, (name, password): &(String, String)) -> (AsyncClient, 
 fn receive(
     address: &watch::Sender<String>,
     credentials: &(String, String),
-    numbers: &Arc<Mutex<Vec<u16>>>,
+    numbers: &Arc<Mutex<Vec<u32>>>,
 ) -> AbortHandle {
     let (address, credentials, numbers) = (address.subscribe(), credentials.clone(), numbers.clone());
     let receiving = async move {

@@ -18,8 +18,8 @@ use crate::{
     webhooks::{call, receiver::Receiver},
 };
 
-/// How long the broker is frozen.
-const FROZEN: Duration = Duration::from_millis(300);
+/// How long the broker is frozen, which is longer than a handler waits for it.
+const FROZEN: Duration = Duration::from_millis(500);
 
 /// Everything that runs.
 struct World {
@@ -30,9 +30,11 @@ struct World {
     owner: Owner,
     receiver: Receiver,
     subscriber: Subscriber,
-    next: u16,
-    uplinks: Vec<u16>,
+    next: u32,
+    uplinks: Vec<u32>,
     downlinks: usize,
+    /// How many uplinks a handler did not accept while the broker was frozen.
+    unconfirmed: usize,
 }
 
 impl World {
@@ -42,6 +44,7 @@ impl World {
         environment.push(("AIRLOCK_OUTPUT__DELIVERY__ALLOW_PRIVATE_ADDRESSES", "true".to_owned()));
         // A receiver that does not answer holds up its queue for this long.
         environment.push(("AIRLOCK_OUTPUT__DELIVERY__TIMEOUT_MS", "500".to_owned()));
+        environment.push(("AIRLOCK_EXTERNAL_BROKER__CONFIRM_TIMEOUT_MS", "200".to_owned()));
         let services = Services::start(vec![broker.url()], environment);
         let owner = services.process.owner(services.dir.path(), "pair").await;
         owner.set_functions([DECODER, "", ""]).await.unwrap();
@@ -53,8 +56,8 @@ impl World {
         assert_eq!(call(services.process.http("handler"), &owner, "PUT", "/my-hook", webhook).await.0, 200);
         let subscriber = Subscriber::start(&owner, &broker.address().to_string()).await;
         let handlers = [Handler::start(&services, 0).await, Handler::start(&services, 1).await];
-        let (uplinks, downlinks) = (Vec::new(), 0);
-        Self { broker, redis, services, handlers, owner, receiver, subscriber, next: 0, uplinks, downlinks }
+        let (next, uplinks, downlinks, unconfirmed) = (0, Vec::new(), 0, 0);
+        Self { broker, redis, services, handlers, owner, receiver, subscriber, next, uplinks, downlinks, unconfirmed }
     }
 
     /// Sends uplinks to both handlers in turn, and downlinks to the broker, while `fault` happens to one of them; none
@@ -62,19 +65,21 @@ impl World {
     async fn round(&mut self, victim: usize, fault: Option<Fault>, moment: Duration) {
         let Self { broker, redis, handlers, owner, receiver, subscriber, next, uplinks, .. } = self;
         let addresses = [0, 1].map(|place: usize| handlers[place].process.http("handler").to_owned());
-        let mut downlinks = Vec::new();
+        let (mut downlinks, mut refused) = (Vec::new(), 0);
         let mut publisher = Publisher::connect(owner, &broker.address().to_string());
         let sender = Sender::new(owner, PATIENCE);
         let sending = async {
             for count in 0..UPLINKS {
                 let number = *next;
                 *next += 1;
-                let base = &addresses[usize::from(count % 2)];
                 // What is not accepted by one is accepted by the other.
-                let is_accepted = sender.send(base, &dev_id(number), number).await
-                    || sender.send(&addresses[usize::from((count + 1) % 2)], &dev_id(number), number).await;
-                if is_accepted {
-                    uplinks.push(number);
+                for place in [count, count + 1] {
+                    let base = &addresses[place as usize % 2];
+                    if sender.send(base, &dev_id(number), &number.to_be_bytes()).await {
+                        uplinks.push(number);
+                        break;
+                    }
+                    refused += 1;
                 }
                 if count % 5 == 0 && publisher.publish("dev-0", number).await {
                     downlinks.push(number);
@@ -98,13 +103,16 @@ impl World {
             Some(Fault::StoppedReceiver) => self.receiver.start_again().await,
             _ => {}
         }
+        if fault.is_none() {
+            self.unconfirmed += refused;
+        }
         self.check_downlinks(&downlinks).await;
         self.downlinks += downlinks.len();
     }
 
     /// What the broker has acknowledged gets into the queue of the device, in any order, because both handlers take
     /// downlinks.
-    async fn check_downlinks(&self, accepted: &[u16]) {
+    async fn check_downlinks(&self, accepted: &[u32]) {
         let (app_id, dev_id): (_, DevId) = (&self.owner.app_id, "dev-0".parse().unwrap());
         let all_queued = async {
             loop {
@@ -120,9 +128,10 @@ impl World {
         retry(async || self.owner.handler.clear_downlinks(app_id, &dev_id).await).await;
     }
 
-    async fn finish(mut self, rounds: usize) {
+    async fn finish(mut self, rounds: usize, broker_was_frozen: bool) {
         // Otherwise nothing would have been tested.
-        assert!(self.uplinks.len() >= rounds * usize::from(UPLINKS) / 2, "only {} were accepted", self.uplinks.len());
+        assert!(self.unconfirmed > 0 || !broker_was_frozen, "a frozen broker refuses uplinks");
+        assert!(self.uplinks.len() >= rounds * UPLINKS as usize / 2, "only {} were accepted", self.uplinks.len());
         assert!(self.downlinks >= rounds, "only {} downlinks were accepted", self.downlinks);
         let posted = posted(&mut self.receiver, &self.uplinks).await;
         let received = self.subscriber.wait_for(&self.uplinks).await;
@@ -131,7 +140,7 @@ impl World {
     }
 }
 
-fn dev_id(number: u16) -> String {
+fn dev_id(number: u32) -> String {
     format!("dev-{}", number % DEVICES)
 }
 
@@ -145,5 +154,5 @@ async fn two_handlers_at_another_broker_lose_nothing_whatever_fails() {
         let moment = Duration::from_millis((round * 37 % 150) as u64);
         world.round(round / faults.len() % 2, faults[round % faults.len()], moment).await;
     }
-    world.finish(rounds).await;
+    world.finish(rounds, rounds >= faults.len()).await;
 }

@@ -111,9 +111,9 @@ impl<'a> Sender<'a> {
     }
 
     /// Whether the handler at this address accepts an uplink.
-    pub(crate) async fn send(&self, base: &str, dev_id: &str, number: u16) -> bool {
+    pub(crate) async fn send(&self, base: &str, dev_id: &str, payload: &[u8]) -> bool {
         let url = format!("{base}/applications/{}/devices/{dev_id}/simulate", self.owner.app_id);
-        let body = json!({"payload": STANDARD.encode(number.to_be_bytes()), "port": 1});
+        let body = json!({"payload": STANDARD.encode(payload), "port": 1});
         let request = self.client.post(url).json(&body).header("authorization", self.owner.token.to_header());
         request.send().await.is_ok_and(|response| response.status() == 200)
     }

@@ -123,7 +123,7 @@ async fn send_uplinks(owner: &Owner, device: usize, addresses: &Addresses, progr
         loop {
             handler = (handler + 1) % HANDLERS;
             let base = addresses.read().unwrap()[handler].clone();
-            if sender.send(&base, dev_id(device).as_str(), number).await {
+            if sender.send(&base, dev_id(device).as_str(), &number.to_be_bytes()).await {
                 break;
             }
         }
