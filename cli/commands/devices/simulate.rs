@@ -1,7 +1,7 @@
 //! `airlock devices simulate`: sends an uplink as if a device had sent it, and shows what the functions made of it.
 
 use anyhow::bail;
-use api::handler::{DryUplinkResult, SimulatedUplinkMessage};
+use api::handler::{DryUplinkResult, SimulatedUplinkMessage, SimulatedUplinkResult};
 use client::handler::HandlerClient;
 use types::{AppId, DevId};
 
@@ -23,9 +23,7 @@ pub(super) async fn run(
     let uplink = SimulatedUplinkMessage { app_id, dev_id: id, payload: payload.clone(), port };
     let result = handler.simulate_uplink(uplink).await?;
     network.output.message(format_args!("Simulated uplink of {dev_id} sent"))?;
-    let Some(outcome) = result.outcome else {
-        return network.output.message("What it was decoded to is shown to those who have the right `settings`");
-    };
+    let Some(outcome) = result.outcome else { return network.output.message(why_missing(&result)) };
     if !outcome.failure.is_empty() {
         print_logs(&network.output, &outcome.logs)?;
         bail!("the uplink was published without fields: {}", lines(&outcome.failure));
@@ -41,4 +39,27 @@ pub(super) async fn run(
         microseconds: result.microseconds,
     };
     print_uplink(&network.output, &published)
+}
+
+/// Why a handler does not say what an uplink was decoded to. One of v2, and an older one of ours, never does, nor what
+/// that cost.
+fn why_missing(result: &SimulatedUplinkResult) -> &'static str {
+    match (result.fuel, result.microseconds) {
+        (0, 0) => "The handler did not return what it was decoded to",
+        _ => {
+            "What it was decoded to is shown to those who have the right `settings`, while the account service confirms it"
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_handler_that_says_what_an_uplink_cost_keeps_its_fields_back() {
+        let said = |fuel| why_missing(&SimulatedUplinkResult { fuel, ..SimulatedUplinkResult::default() });
+        assert!(said(7).contains("the right `settings`"));
+        assert!(!said(0).contains("right") && said(0).contains("did not return"));
+    }
 }
