@@ -192,7 +192,7 @@ impl Services {
         let overview = self.network.stack.overview();
         let metrics = overview.split_whitespace().find(|word| word.ends_with("/metrics")).unwrap();
         let response = reqwest::get(metrics.replace("/metrics", "/readyz")).await.unwrap();
-        let (status, report): (_, serde_json::Value) = (response.status(), response.json().await.unwrap());
+        let (status, report): (_, Value) = (response.status(), response.json().await.unwrap());
         (status.as_u16(), report["checks"]["component_token"].as_str().unwrap().to_owned())
     }
 
