@@ -5,7 +5,7 @@ use testing::{RedisProcess, chirpstack_uplink};
 
 use crate::{
     harness::{Network, next_up, soon, topic, uplink},
-    losses::{DEVICES, SCRIPT, receive},
+    losses::{DEVICES, SCRIPT, receive, receive_range},
 };
 
 const KEY: &[u8] = b"device:stream:event";
@@ -110,6 +110,25 @@ async fn a_redis_that_restarts_loses_nothing() {
     redis.start_again();
     add_uplinks(&redis, 20..40);
     receive(&mut application, 40).await;
+    until_acknowledged(&redis).await;
+}
+
+/// A Redis without persistence starts without either, and anybody may delete the group.
+#[tokio::test]
+async fn a_stream_and_a_group_that_are_gone_are_made_again() {
+    let Some((network, redis)) = start(RedisProcess::start()).await else { return };
+    let mut application = network.application().await;
+    let _bridge = network.bridge().await;
+    add_uplinks(&redis, 0..10);
+    receive(&mut application, 10).await;
+    let deletions: [&[&[u8]]; 3] =
+        [&[b"XGROUP", b"DESTROY", KEY, b"airlock"], &[b"DEL", KEY], &[b"XGROUP", b"DESTROY", KEY, b"airlock"]];
+    for (round, deletion) in (1..).zip(deletions) {
+        assert_eq!(redis.call(deletion), ":1\r\n");
+        // What comes before the group is there again is not lost.
+        add_uplinks(&redis, round * 10..(round + 1) * 10);
+        receive_range(&mut application, u64::from(round) * 10..u64::from(round + 1) * 10).await;
+    }
     until_acknowledged(&redis).await;
 }
 
