@@ -2,7 +2,7 @@
 # Runs a fuzz target with cargo alone, on the stable toolchain.
 set -euo pipefail
 cd "$(dirname "$0")"
-target=${1:?which target: function_text, call_input, module, reply or body}
+target=${1:?which target: function_text, call_input, module, reply, body or packet}
 seconds=${2:-60}
 flags="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4"
 flags+=" -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table"

@@ -37,4 +37,6 @@ pub use error::Error;
 pub use http::access_router;
 pub use limits::PACKET_BYTES_MAX;
 pub use message::Publication;
+#[doc(hidden)]
+pub use packet::relay::relay;
 pub use router::{NotStored, Published, Router};

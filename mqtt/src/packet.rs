@@ -1,5 +1,7 @@
 //! MQTT control packets: taken from what has arrived, decoded where the broker needs their contents, and written.
 
+pub(crate) mod relay;
+
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use mqtt5_protocol::{
     FixedHeader, MqttError, PacketType, Properties, PropertyId, PropertyValue,

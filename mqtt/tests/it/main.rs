@@ -11,6 +11,7 @@ mod durable;
 mod gated_store;
 mod harness;
 mod limits;
+mod packets;
 mod raw_client;
 mod sessions;
 mod third_party_clients;
