@@ -5,6 +5,7 @@ mod backend;
 mod contract;
 mod failover;
 mod file;
+mod large;
 mod model;
 
 use backend::Backend;
