@@ -6,7 +6,7 @@ use std::{convert::Infallible, fs, path::PathBuf};
 
 use airlock_workbench::{self as workbench, Codec, FaultKind, FuzzPlan, FuzzReport};
 use runtime::Dialect;
-use support::{Dir, engine, test};
+use support::{Dir, engine, fixture, test};
 
 fn plan() -> FuzzPlan {
     FuzzPlan { seed: 1, count: 1500, length_max: 242, ports: Vec::new(), time_ms: None, dialect: None }
@@ -46,6 +46,13 @@ fn found(report: &FuzzReport) -> Vec<(FaultKind, &str, Option<u32>)> {
 /// The body of a decoder of TS013, whose first line is 2.
 fn uplink(body: &str) -> String {
     format!("function decodeUplink(input) {{ var b = input.bytes;\n{body}\n}}")
+}
+
+#[test]
+fn the_codec_of_the_documentation_has_no_fault() {
+    for report in fuzz_all(&codecs(&[fixture("networks")]), &plan()) {
+        assert!(report.failure.is_none() && report.has_targets && report.findings.is_empty(), "{report:?}");
+    }
 }
 
 #[test]
