@@ -25,12 +25,30 @@ fn script() -> String {
 
 /// Runs the step in `dir`, as GitHub does.
 fn step(dir: &Path, paths: &str, arguments: &str) -> Output {
+    bash(dir, paths, arguments).env("GITHUB_STEP_SUMMARY", dir.join("summary.md")).output().unwrap()
+}
+
+fn bash(dir: &Path, paths: &str, arguments: &str) -> Command {
     let mut bash = Command::new("bash");
     bash.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", &script()]).current_dir(dir);
     inherit_environment(&mut bash, &airlock(dir));
     bash.envs([("PATHS", paths), ("ARGUMENTS", arguments), ("REPORT", "report.html")]);
-    bash.env("BINARY", env!("CARGO_BIN_EXE_airlock")).env("GITHUB_STEP_SUMMARY", dir.join("summary.md"));
-    bash.output().unwrap()
+    bash.env("BINARY", env!("CARGO_BIN_EXE_airlock"));
+    bash
+}
+
+#[test]
+fn without_a_summary_the_codecs_are_tested_nevertheless() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("level.js"), "function decodeUplink() { return { data: {} }; }").unwrap();
+    fs::write(dir.path().join("level.test.yaml"), "examples: [{ bytes: '', output: { data: {} } }]").unwrap();
+    for summary in [None, Some("")] {
+        let mut bash = bash(dir.path(), ".", "");
+        bash.env_remove("GITHUB_STEP_SUMMARY").envs(summary.map(|summary| ("GITHUB_STEP_SUMMARY", summary)));
+        let output = bash.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("passed: 1, failed: 0"), "{output:?}");
+    }
 }
 
 #[test]
