@@ -11,6 +11,7 @@ mod milesight;
 mod named;
 pub(crate) mod own;
 mod record;
+mod repeated;
 mod unknown_members;
 
 use std::{
@@ -22,7 +23,7 @@ use std::{
 
 use runtime::Engine;
 
-use self::dir::Dir;
+use self::{dir::Dir, repeated::Seen};
 use crate::{
     codec::{Codec, EXAMPLES_MAX, Example},
     memory_size::memory_bytes,
@@ -64,11 +65,22 @@ pub enum BadInput {
     /// There is nothing to test.
     #[error("{0}")]
     Nothing(String),
+    /// What was asked for cannot be done.
+    #[error("{0}")]
+    Request(String),
+    /// A file cannot be written.
+    #[error("cannot write {file}")]
+    Unwritable {
+        /// The file, as given.
+        file: String,
+        /// The cause.
+        source: io::Error,
+    },
     /// Further ones, which are not told.
     #[error("and {0} more")]
     More(usize),
     /// Several of the above, which have been reported.
-    #[error("{0} files or lines could not be read")]
+    #[error("{0} files or lines could not be read or written")]
     Several(usize),
 }
 
@@ -76,7 +88,7 @@ impl BadInput {
     /// The file and line to which it belongs.
     pub fn place(&self) -> Option<(&str, u64)> {
         match self {
-            Self::File { file, .. } => Some((file, 1)),
+            Self::File { file, .. } | Self::Unwritable { file, .. } => Some((file, 1)),
             Self::Line { file, line, .. } => Some((file, *line)),
             _ => None,
         }
@@ -85,7 +97,7 @@ impl BadInput {
     /// What is wrong, with the place and the cause.
     pub fn describe(&self) -> String {
         match self {
-            Self::File { source, .. } => format!("{self}: {source}"),
+            Self::File { source, .. } | Self::Unwritable { source, .. } => format!("{self}: {source}"),
             other => other.to_string(),
         }
     }
@@ -94,6 +106,7 @@ impl BadInput {
     pub fn reason(&self) -> String {
         match self {
             Self::File { source, .. } => format!("cannot be read: {source}"),
+            Self::Unwritable { source, .. } => format!("cannot be written: {source}"),
             Self::Line { reason, .. } => reason.clone(),
             other => other.to_string(),
         }
@@ -125,6 +138,8 @@ pub struct Found {
     more: usize,
     /// How many codecs there are whose id does not contain the filter.
     others: usize,
+    /// Of each of the first problems, the directory of a tree that has it, or the path that was named.
+    homes: Vec<PathBuf>,
 }
 
 /// Finds the codecs in `paths` and their examples, in any layout; with `filter`, those whose id contains it.
@@ -137,11 +152,17 @@ pub fn find(paths: &[PathBuf], filter: Option<&str>, engine: &Arc<Engine>) -> Fo
         found.problems.push(BadInput::InputTwice);
         return found;
     }
+    let mut seen = Seen::default();
     for path in paths {
+        let before = (found.codecs.len(), found.problems.len());
         match path.is_dir() {
             true => read_tree(path, engine, &mut found),
-            false => named::read(path, engine, &mut found),
+            false => {
+                named::read(path, engine, &mut found);
+                found.homes.resize(found.problems.len(), path.clone());
+            }
         }
+        seen.leave_out(&mut found, before);
     }
     if found.more > 0 {
         found.problems.push(BadInput::More(found.more));
@@ -149,7 +170,9 @@ pub fn find(paths: &[PathBuf], filter: Option<&str>, engine: &Arc<Engine>) -> Fo
     if found.codecs.is_empty() && found.problems.is_empty() {
         let nothing = match filter {
             Some(filter) if found.others > 0 => format!("no codec id contains `{filter}`"),
-            _ => "these files contain no codecs".to_owned(),
+            _ => "these files contain no codecs: `airlock functions new` writes one, and `airlock functions test --help` \
+                  lists the layouts"
+                .to_owned(),
         };
         found.problems.push(BadInput::Nothing(nothing));
     }
@@ -162,7 +185,8 @@ pub(crate) fn find_in(root: &Path, dirs: &BTreeSet<PathBuf>, filter: Option<&str
     for below in dirs.iter().filter(|below| root.join(below).is_dir()) {
         let (dirs, problems) = dir::one(root, below, engine);
         problems.into_iter().for_each(|problem| found.problem(problem));
-        dirs.iter().for_each(|dir| read_dir(dir, &mut found));
+        found.homes.resize(found.problems.len(), root.join(below));
+        dirs.iter().for_each(|dir| read_dir_of_tree(dir, &mut found));
     }
     found
 }
@@ -170,9 +194,21 @@ pub(crate) fn find_in(root: &Path, dirs: &BTreeSet<PathBuf>, filter: Option<&str
 fn read_tree(root: &Path, engine: &Arc<Engine>, found: &mut Found) {
     let (dirs, problems) = dir::walk(root, engine);
     found.vendor = found.filter.as_ref().and_then(|filter| filter.split('/').next()).map(str::to_owned);
-    problems.into_iter().for_each(|problem| found.problem(problem));
-    dirs.iter().for_each(|dir| read_dir(dir, found));
+    for problem in problems {
+        // It is about a directory as a whole.
+        let home = problem.place().map(|(file, _)| PathBuf::from(file)).unwrap_or_default();
+        found.problem(problem);
+        found.homes.resize(found.problems.len(), home);
+    }
+    dirs.iter().for_each(|dir| read_dir_of_tree(dir, found));
     found.vendor = None;
+}
+
+/// Reads a directory, and keeps which one its problems are of.
+fn read_dir_of_tree(dir: &Dir<'_>, found: &mut Found) {
+    found.homes.resize(found.problems.len(), PathBuf::new());
+    read_dir(dir, found);
+    found.homes.resize(found.problems.len(), dir.root.join(&dir.below));
 }
 
 fn read_dir(dir: &Dir<'_>, found: &mut Found) {
@@ -198,7 +234,22 @@ impl Found {
 
     fn new(filter: Option<&str>, left: u64) -> Self {
         let filter = filter.map(str::to_owned);
-        Self { codecs: Vec::new(), problems: Vec::new(), filter, vendor: None, left, more: 0, others: 0 }
+        Self {
+            codecs: Vec::new(),
+            problems: Vec::new(),
+            filter,
+            vendor: None,
+            left,
+            more: 0,
+            others: 0,
+            homes: Vec::new(),
+        }
+    }
+
+    /// Each problem with where it is from, as far as that is a path.
+    pub(crate) fn problems_by_home(&self) -> impl Iterator<Item = (&BadInput, Option<&Path>)> {
+        let homes = self.homes.iter().map(|home| Some(home.as_path())).chain(std::iter::repeat(None));
+        self.problems.iter().zip(homes)
     }
 
     /// Adds a problem, up to a bound.

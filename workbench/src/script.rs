@@ -3,7 +3,7 @@
 use std::{
     fs::File,
     io::{self, Read},
-    path::Path,
+    path::{Component, Path, PathBuf},
 };
 
 use rustix::{
@@ -24,6 +24,21 @@ pub fn is_stdin(path: &Path) -> bool {
 /// The directory of a file; that of a bare name is `.`, because an empty path cannot be opened.
 pub(crate) fn directory_of(file: &Path) -> &Path {
     file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// A path without `.` and `..` in it, so that the same file has one path. Links are not followed anywhere.
+pub(crate) fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if matches!(normal.components().next_back(), Some(Component::Normal(_))) => {
+                normal.pop();
+            }
+            part => normal.push(part),
+        }
+    }
+    normal
 }
 
 /// Reads a script given on the command line; `-` is standard input.

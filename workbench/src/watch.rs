@@ -1,19 +1,24 @@
 //! Finds out which codecs are to be run again, because their script or their examples were saved.
 
+mod known;
 mod snapshot;
 
 use std::{
     collections::BTreeSet,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
 use runtime::Engine;
 
-use self::snapshot::Snapshot;
+use self::{
+    known::{Known, Standing},
+    snapshot::Snapshot,
+};
 use crate::{
-    codec::Codec,
     layout::{Found, find, find_in},
+    report::CodecReport,
+    script::normal,
 };
 
 /// Files and directories that are watched, by looking at them again: that works on every file system, and whether an
@@ -23,6 +28,8 @@ pub struct Watch {
     paths: Vec<Watched>,
     filter: Option<String>,
     known: Vec<Known>,
+    /// What could not be read, as long as that is not read again.
+    standing: Vec<Standing>,
 }
 
 #[derive(Debug)]
@@ -32,16 +39,6 @@ struct Watched {
     snapshot: Snapshot,
     /// What has changed since it was last read.
     changed: BTreeSet<PathBuf>,
-}
-
-/// A codec that was read before.
-#[derive(Debug)]
-struct Known {
-    id: String,
-    /// The directory with its examples, or else its script.
-    home: PathBuf,
-    /// Its script, and the files with its examples.
-    files: BTreeSet<PathBuf>,
 }
 
 impl Watch {
@@ -56,7 +53,9 @@ impl Watch {
         let paths_watched = watched.collect();
         let found = find(paths, filter, engine);
         let known = found.codecs.iter().map(Known::of).collect();
-        (Self { paths: paths_watched, filter: filter.map(str::to_owned), known }, found)
+        let mut watch = Self { paths: paths_watched, filter: filter.map(str::to_owned), known, standing: Vec::new() };
+        watch.keep_problems(&found);
+        (watch, found)
     }
 
     /// Looks for changes; true if there are some since the last time.
@@ -73,6 +72,8 @@ impl Watch {
     /// Reads what has changed. Codecs whose files are the same are not among what is found.
     pub fn read(&mut self, engine: &Arc<Engine>) -> Found {
         let mut all = Found::nothing();
+        // What is about no file is told again if it is still so.
+        self.standing.retain(|problem| problem.file.is_some());
         for index in 0..self.paths.len() {
             let changed = std::mem::take(&mut self.paths[index].changed);
             if changed.is_empty() {
@@ -85,20 +86,46 @@ impl Watch {
         all
     }
 
-    /// Whether there is a codec of this id.
-    pub fn knows(&self, id: &str) -> bool {
-        self.known.iter().any(|known| known.id == id)
+    /// Keeps whether a codec that was read has failed.
+    pub fn ran(&mut self, report: &CodecReport) {
+        let same = self.known.iter_mut().filter(|known| known.is_of(report));
+        same.for_each(|known| known.has_failed |= report.has_failed());
+    }
+
+    /// The ids of codecs that failed when they last ran, in order. Several may have the same.
+    pub fn failing(&self) -> Vec<&str> {
+        let failing = self.known.iter().filter(|known| known.has_failed);
+        let mut ids: Vec<&str> = failing.map(|known| known.id.as_str()).collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// The files that could not be read when they were last tried, in order.
+    pub fn not_valid(&self) -> BTreeSet<String> {
+        self.standing.iter().map(Standing::name).collect()
+    }
+
+    fn keep_problems(&mut self, found: &Found) {
+        self.standing.extend(found.problems_by_home().map(|(problem, home)| Standing::of(problem, home)));
     }
 
     fn read_path(&mut self, index: usize, changed: &BTreeSet<PathBuf>, engine: &Arc<Engine>) -> Found {
         let (homes, mut found) = self.find_again(index, changed, engine);
-        let now: Vec<Known> = found.codecs.iter().map(Known::of).collect();
+        let mut now: Vec<Known> = found.codecs.iter().map(Known::of).collect();
         // It names the script of the examples beside it.
         let packages = changed.iter().filter(|file| file.ends_with("package.json"));
         let packages: BTreeSet<PathBuf> = packages.map(|file| parent(file)).collect();
         let is_due: Vec<bool> = now.iter().map(|codec| self.is_due(codec, changed, &packages)).collect();
+        for (codec, _) in now.iter_mut().zip(&is_due).filter(|(_, is_due)| !**is_due) {
+            codec.has_failed = self.known.iter().any(|known| known.has_failed && known.is_same(codec));
+        }
         self.known.retain(|known| !homes.contains(&known.home));
         self.known.extend(now);
+        let Watched { path, is_dir, .. } = &self.paths[index];
+        let file = normal(path);
+        let is_read_again = |home: &PathBuf| if *is_dir { homes.contains(home) } else { *home == file };
+        self.standing.retain(|problem| !problem.home.as_ref().is_some_and(is_read_again));
+        self.keep_problems(&found);
         let mut due = is_due.into_iter();
         found.codecs.retain(|_| due.next().unwrap_or(true));
         found
@@ -116,6 +143,10 @@ impl Watch {
         let affected = self.known.iter().filter(|known| !known.files.is_disjoint(changed));
         let mut homes: BTreeSet<PathBuf> = changed.iter().map(|file| parent(file)).collect();
         homes.extend(affected.map(|known| known.home.clone()));
+        // A script that was missing is there now.
+        let is_about = |file: &PathBuf| changed.contains(file);
+        let named = self.standing.iter().filter(|problem| problem.file.as_ref().is_some_and(is_about));
+        homes.extend(named.filter_map(|problem| problem.home.clone()));
         if !is_dir {
             return (homes, find(std::slice::from_ref(path), filter, engine));
         }
@@ -127,37 +158,12 @@ impl Watch {
     }
 
     fn is_due(&self, codec: &Known, changed: &BTreeSet<PathBuf>, packages: &BTreeSet<PathBuf>) -> bool {
-        let is_new = !self.known.iter().any(|known| known.id == codec.id && known.home == codec.home);
+        let is_new = !self.known.iter().any(|known| known.is_same(codec));
         is_new || !codec.files.is_disjoint(changed) || packages.contains(&codec.home)
-    }
-}
-
-impl Known {
-    fn of(codec: &Codec) -> Self {
-        let of_examples = codec.examples.iter().filter_map(|example| Some(example.place.as_ref()?.file.as_path()));
-        let files: BTreeSet<PathBuf> = of_examples.chain(codec.script_file.as_deref()).map(normal).collect();
-        let first = codec.examples.iter().find_map(|example| Some(example.place.as_ref()?.file.as_path()));
-        let home = first.or(codec.script_file.as_deref()).map(|file| parent(&normal(file))).unwrap_or_default();
-        Self { id: codec.id.clone(), home, files }
     }
 }
 
 /// The directory of a file; that of a bare name is empty.
 fn parent(path: &Path) -> PathBuf {
     path.parent().map(Path::to_owned).unwrap_or_default()
-}
-
-/// A path without `.` and `..` in it, so that the same file has one path. Links are not followed anywhere.
-fn normal(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir if matches!(normal.components().next_back(), Some(Component::Normal(_))) => {
-                normal.pop();
-            }
-            part => normal.push(part),
-        }
-    }
-    normal
 }

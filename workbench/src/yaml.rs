@@ -65,6 +65,14 @@ impl Node {
         }
     }
 
+    /// The member of an object that is written last.
+    pub(crate) fn last_member(&self) -> Option<&Self> {
+        match &self.content {
+            Content::Map(members) => members.last().map(|(_, node)| node),
+            _ => None,
+        }
+    }
+
     /// The names of an object's members.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         let members = if let Content::Map(members) = &self.content { members.as_slice() } else { &[] };
@@ -108,20 +116,23 @@ pub(crate) struct BadYaml {
     pub(crate) reason: String,
 }
 
-/// Reads the first document of `text`; an empty one is null.
+/// Reads the document of `text`; an empty one is null. A second one would be ignored, so it is an error.
 pub(crate) fn parse(text: &str) -> Result<Node, BadYaml> {
     let mut loader =
         Loader { text, offsets: offsets(text), anchors: HashMap::new(), open: Vec::new(), left: VALUES_MAX };
+    let mut document = None;
     for event in Parser::new_from_str(text) {
         let (event, span) = event
             .map_err(|error| BadYaml { line: error.marker().line(), reason: format!("not YAML: {}", error.info()) })?;
         let line = span.start.line();
-        if let Some(root) = loader.event(event, span).map_err(|reason| BadYaml { line, reason })? {
-            return Ok(root);
+        if document.is_some() && matches!(event, Event::DocumentStart(_)) {
+            let reason = "it has a second document: write one file for each".to_owned();
+            return Err(BadYaml { line, reason });
         }
+        document = loader.event(event, span).map_err(|reason| BadYaml { line, reason })?.or(document);
     }
     let content = Content::Scalar(Value::Null, String::new());
-    Ok(Node { line: 1, column: 0, range: 0..0, content, size: 1 })
+    Ok(document.unwrap_or(Node { line: 1, column: 0, range: 0..0, content, size: 1 }))
 }
 
 /// The byte at which each character begins, and the end.
@@ -334,6 +345,7 @@ mod tests {
         });
         assert_eq!(parse(text).unwrap().value(), expected);
         assert_eq!(parse("").unwrap().value(), Value::Null);
+        assert_eq!(parse("# one\n---\na: 1\n...\n# end\n").unwrap().value(), json!({"a": 1}));
     }
 
     #[test]
@@ -358,6 +370,8 @@ mod tests {
             ("a: &x {b: 1}\nc: {<<: *x}", 2, "merge keys"),
             ("a: *x", 1, "not YAML"),
             ("a: &x [*x]", 1, "an alias stands for"),
+            ("---\na: 1\n---\na: 2\n", 3, "it has a second document"),
+            ("a: 1\n...\nb\n", 3, "it has a second document"),
         ] {
             let error = parse(text).unwrap_err();
             assert!(error.line == line && error.reason.contains(reason), "{text}: {error:?}");

@@ -59,9 +59,10 @@ fn a_link_that_is_named_is_read() {
 #[test]
 fn what_is_not_walked_is_told() {
     let deep = |levels: usize| "d/".repeat(levels) + "a.js";
-    assert_eq!(
-        problems(&find(&Dir::new(&[(&deep(32), SCRIPT)]).path())),
-        ["these files contain no codecs: these files contain no codecs"]
+    let found = problems(&find(&Dir::new(&[(&deep(32), SCRIPT)]).path()));
+    assert!(
+        found.len() == 1 && found[0].starts_with("these files contain no codecs: `airlock functions new`"),
+        "{found:?}"
     );
     let found = problems(&find(&Dir::new(&[(&deep(33), SCRIPT)]).path()));
     assert!(found.len() == 1 && found[0].contains("nested more than 32 deep"), "{found:?}");

@@ -43,6 +43,42 @@ fn a_script_alone_is_tested_with_all_examples_or_with_a_complaint() {
 }
 
 #[test]
+fn a_script_alone_has_no_part_in_what_is_wrong_with_others() {
+    let others = [
+        ("door.js", SCRIPT),
+        ("lamp.js", SCRIPT),
+        ("lamp.test.yaml", "examples: ["),
+        ("test_decode_lamp.json", "["),
+        ("x-codec.yaml", "uplinkDecoder: {fileName: bell.js, examples: []}\ndownlinkEncoder: {fileName: door.js}"),
+    ];
+    assert_eq!(find(&others, &["door.js"]), (Vec::new(), 1));
+    let (problems, codecs) = find(&others[..4], &["lamp.js"]);
+    assert_eq!((problems.len(), codecs), (2, 1), "{problems:?}");
+    // Whose examples these are cannot be told.
+    assert_told(&[others[0], others[1], ("more.test.yaml", "examples: [")], &["door.js"], "more.test.yaml");
+}
+
+#[test]
+fn what_is_named_twice_is_tested_once() {
+    let (good, bad) = ("examples: [{bytes: 00, output: {}}]", "examples: [");
+    let files =
+        [("own/door.js", SCRIPT), ("own/door.test.yaml", good), ("own/v2.test.yaml", "{script: door.js, dialect: v2}")];
+    for names in [
+        &["own/door.js"][..],
+        &["own/door.js", "own/../own/door.js"],
+        &["own", "own/door.js", "", "own/door.test.yaml"],
+    ] {
+        assert_eq!(find(&files, names), (Vec::new(), 2), "{names:?}");
+    }
+    let lines = format!("{{\"script\": \"{SCRIPT}\"}}\n").repeat(2);
+    assert_eq!(find(&[("a.jsonl", &lines)], &["a.jsonl"]), (Vec::new(), 2));
+    for names in [&["door.test.yaml"][..], &["door.test.yaml", "./door.test.yaml", ""]] {
+        let (problems, _) = find(&[("door.js", SCRIPT), ("door.test.yaml", bad)], names);
+        assert_eq!(problems.len(), 1, "{problems:?}");
+    }
+}
+
+#[test]
 fn a_script_that_its_examples_name_in_another_way_is_the_same() {
     let codec = "uplinkDecoder: {fileName: ./door.js, examples: [{input: {bytes: [0]}, output: {}}]}";
     let dir = Dir::new(&[("door.js", SCRIPT), ("x-codec.yaml", codec)]);
@@ -56,6 +92,11 @@ fn examples_of_a_wrong_shape_are_told() {
         ("examples: {bytes: 00}", "line 1: `examples` must be a list"),
         ("script: door.js\nexamples: none", "line 2: `examples` must be a list"),
         ("examples:", "line 1: `examples` must be a list"),
+        ("", "line 1: it is empty: write `examples:`"),
+        ("# later", "line 1: it is empty: write `examples:`"),
+        ("- {bytes: 00}", "line 1: it is a list: write `examples:` above it"),
+        ("examples: [00]", "line 1: example 1: it must be an object, with some of description, function"),
+        ("examples: []\n---\nexamples: []", "line 2: it has a second document: write one file for each"),
         ("script: 5", "`script` must be text"),
         ("dialect: 3", "`dialect` must be text"),
         ("examples: [{bytes: 00, input: {}}]", "example 1: `uplink` takes no `input`"),

@@ -1,15 +1,14 @@
 //! `airlock functions watch`: tests codecs again when they are saved.
 
 use std::{
-    collections::BTreeSet,
+    fs,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use anyhow::ensure;
 use runtime::Engine;
 use tokio::time::sleep;
-use workbench::{CodecReport, Detail, Found, Rules, Totals, Watch as Watched, is_stdin};
+use workbench::{BadInput, CodecReport, Detail, Found, Rules, Totals, Watch as Watched, is_stdin};
 
 use super::{args::Watch, colour::coloured};
 use crate::terminal::{sanitize, say, warn};
@@ -22,17 +21,17 @@ const REST: u32 = 4;
 /// How long nothing must change before files are read: some editors first empty a file and then write it.
 const SETTLE: Duration = Duration::from_millis(10);
 const SETTLE_LOOKS_MAX: usize = 20;
-/// How many codecs that still fail are named.
-const FAILING_MAX: usize = 8;
+/// How many codecs that still fail, and files that are not valid, are named.
+const NAMES_MAX: usize = 8;
 
 /// Tests everything once, and then what changes, until a signal ends the process.
 pub(super) async fn run(command: &Watch, settings: &runtime::Settings) -> anyhow::Result<()> {
-    ensure!(!command.paths.iter().any(|path| is_stdin(path)), "standard input cannot be watched: name a file");
+    check(command)?;
     let engine = Arc::new(Engine::new(settings)?);
     let (mut watch, found) = Watched::start(&command.paths, command.filter.as_deref(), &engine);
     let rules = Rules { exact: command.exact, ..Rules::default() };
-    let mut session = Session { engine, rules, failing: BTreeSet::new() };
-    session.test(&watch, &found, Detail::Quiet)?;
+    let session = Session { engine, rules };
+    session.test(&mut watch, &found, Detail::Quiet)?;
     say("Watching for changes: Ctrl-C ends it")?;
     let mut pause = INTERVAL;
     loop {
@@ -41,10 +40,21 @@ pub(super) async fn run(command: &Watch, settings: &runtime::Settings) -> anyhow
         if watch.has_changed() {
             settle(&mut watch).await;
             let found = watch.read(&session.engine);
-            session.test(&watch, &found, Detail::Normal)?;
+            session.test(&mut watch, &found, Detail::Normal)?;
         }
         pause = (start.elapsed() * REST).clamp(INTERVAL, INTERVAL_MAX);
     }
+}
+
+/// Refuses what can never be watched: a file that is named must be there.
+fn check(command: &Watch) -> Result<(), BadInput> {
+    for path in &command.paths {
+        if is_stdin(path) {
+            return Err(BadInput::Request("standard input cannot be watched: name a file".to_owned()));
+        }
+        fs::metadata(path).map_err(|source| BadInput::File { file: path.display().to_string(), source })?;
+    }
+    Ok(())
 }
 
 /// Waits until nothing has changed for a moment, but not forever.
@@ -60,42 +70,41 @@ async fn settle(watch: &mut Watched) {
 struct Session {
     engine: Arc<Engine>,
     rules: Rules,
-    /// The ids of codecs that failed when they last ran.
-    failing: BTreeSet<String>,
 }
 
 impl Session {
-    fn test(&mut self, watch: &Watched, found: &Found, detail: Detail) -> anyhow::Result<()> {
+    fn test(&self, watch: &mut Watched, found: &Found, detail: Detail) -> anyhow::Result<()> {
         let start = Instant::now();
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-        let failing = &mut self.failing;
         let totals = workbench::run(&self.engine, &found.codecs, self.rules, jobs, |report: &CodecReport| {
-            match report.has_failed() {
-                true => failing.insert(report.id.clone()),
-                false => failing.remove(&report.id),
-            };
+            watch.ran(report);
             let text = report.text(detail);
             if text.is_empty() { Ok(()) } else { say(coloured(text.trim_end())) }
         })?;
-        failing.retain(|id| watch.knows(id));
         for problem in &found.problems {
             warn(format_args!("not valid: {}", sanitize(&problem.describe())))?;
         }
-        say(coloured(&self.verdict(&totals, found.problems.len(), start.elapsed())))
+        say(coloured(&verdict(watch, &totals, start.elapsed())))
     }
+}
 
-    fn verdict(&self, totals: &Totals, problems: usize, elapsed: Duration) -> String {
-        let Totals { codecs, examples, failed, .. } = totals;
-        let time = elapsed.as_millis();
-        let ran = format!("{codecs} codecs, {examples} examples, {failed} failed, {time} ms");
-        match (self.failing.len(), problems) {
-            (0, 0) => format!("PASSED  {ran}"),
-            (0, _) => format!("INVALID  {ran}"),
-            (count, _) => {
-                let names: Vec<_> = self.failing.iter().take(FAILING_MAX).map(|id| sanitize(id)).collect();
-                let more = if count > FAILING_MAX { ", …" } else { "" };
-                format!("FAILED  {ran}; codecs that fail: {}{more}", names.join(", "))
-            }
+/// What ran now, and what is still wrong of all that is watched.
+fn verdict(watch: &Watched, totals: &Totals, elapsed: Duration) -> String {
+    let Totals { codecs, examples, failed, .. } = totals;
+    let (failing, not_valid) = (watch.failing(), watch.not_valid());
+    let word = match (failing.is_empty(), not_valid.is_empty()) {
+        (false, _) => "FAILED",
+        (true, false) => "INVALID",
+        (true, true) => "PASSED",
+    };
+    let mut text = format!("{word}  {codecs} codecs, {examples} examples, {failed} failed, {} ms", elapsed.as_millis());
+    for (what, names) in [("codecs that fail", failing), ("not valid", not_valid.iter().map(String::as_str).collect())]
+    {
+        if !names.is_empty() {
+            let more = if names.len() > NAMES_MAX { ", …" } else { "" };
+            let names: Vec<_> = names.into_iter().take(NAMES_MAX).map(sanitize).collect();
+            text += &format!("; {what}: {}{more}", names.join(", "));
         }
     }
+    text
 }

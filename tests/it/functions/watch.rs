@@ -10,7 +10,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::harness::airlock;
+use crate::harness::{airlock, complaint, run};
 
 const SCRIPT: &str = "function decodeUplink(input) {\n  return { data: { level: input.bytes[0] } };\n}\n";
 const EXAMPLES: &str = "examples:\n  - { port: 1, bytes: '05', output: { data: { level: 5 } } }\n";
@@ -44,6 +44,15 @@ impl Watching {
 }
 
 #[test]
+fn what_can_never_be_watched_ends_it() {
+    let dir = tempfile::tempdir().unwrap();
+    for (path, told) in [("-", "standard input cannot be watched"), ("nowhere", "cannot read nowhere: No such file")] {
+        let output = run(airlock(dir.path()).args(["functions", "watch", path]), "");
+        assert!(output.status.code() == Some(2) && complaint(&output).contains(told), "{output:?}");
+    }
+}
+
+#[test]
 fn each_save_has_its_verdict_until_a_signal_ends_it() {
     let dir = tempfile::tempdir().unwrap();
     let (script, examples) = (dir.path().join("level.js"), dir.path().join("level.test.yaml"));
@@ -59,7 +68,11 @@ fn each_save_has_its_verdict_until_a_signal_ends_it() {
     fs::write(&script, SCRIPT).unwrap();
     assert!(watching.until("PASSED").contains("ok    level  1 passed"));
     fs::write(&examples, "examples: [").unwrap();
-    watching.until("INVALID");
+    assert!(watching.until("INVALID").contains("; not valid: level.test.yaml\n"));
+    // It stays so while something else passes.
+    fs::write(dir.path().join("other.js"), SCRIPT).unwrap();
+    fs::write(dir.path().join("other.test.yaml"), EXAMPLES).unwrap();
+    assert!(watching.until("INVALID").contains("; not valid: level.test.yaml\n"));
     fs::write(&examples, EXAMPLES).unwrap();
     watching.until("PASSED");
 

@@ -152,6 +152,8 @@ impl FileReader<'_> {
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let text = text.split(" at line ").next().unwrap_or_default();
+    let text = text.replacen("invalid type: ", "found ", 1).replacen("invalid value: ", "found ", 1);
+    let text = text.replace("expected u8", "expected a number from 0 to 255");
     match error.classify() {
         serde_json::error::Category::Data => format!("not valid: {text} (column {})", error.column()),
         _ => format!(

@@ -52,7 +52,7 @@ fn read_script(dir: &Dir<'_>, name: &str, found: &mut Found) {
     let problems = beside.problems.into_iter().filter(|problem| {
         let file = problem.place().map(|(file, _)| Path::new(file));
         let is_script = own.is_empty() && file == Some(&own_path);
-        !is_script && (own.is_empty() || file.is_none_or(|file| is_about(dir, file, name, &own)))
+        !is_script && file.is_none_or(|file| is_about(dir, file, name, &own))
     });
     problems.for_each(|problem| found.problem(problem));
     match own.is_empty() {
@@ -61,11 +61,23 @@ fn read_script(dir: &Dir<'_>, name: &str, found: &mut Found) {
     }
 }
 
-/// Whether `file` has, or should have, examples of the script with this name.
+/// Whether `file` has, or should have, examples of the script with this name. If it has none, any file may that is not
+/// named after another script.
 fn is_about(dir: &Dir<'_>, file: &Path, script: &str, own: &[Codec]) -> bool {
     let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let places = own.iter().flat_map(|codec| &codec.examples).filter_map(|example| example.place.as_ref());
-    let is_named = || name.starts_with(&format!("{}.", script.trim_end_matches(".js"))) || listed::tests(name, script);
     let names_it = || dir.has(name) && dir.text(name).is_ok_and(|text| text.contains(script));
-    is_named() || places.map(|place| place.file.as_path()).any(|other| other == file) || names_it()
+    let is_free = || own.is_empty() && !dir.names.iter().any(|other| is_named_after(name, other));
+    // What is wrong with another script is no matter of this one.
+    !name.ends_with(".js")
+        && (is_named_after(name, script)
+            || is_free()
+            || places.map(|place| place.file.as_path()).any(|other| other == file)
+            || names_it())
+}
+
+/// Whether a file's name says that it has examples of `script`.
+fn is_named_after(name: &str, script: &str) -> bool {
+    let stem = script.strip_suffix(".js");
+    stem.is_some_and(|stem| name.starts_with(&format!("{stem}."))) || listed::tests(name, script)
 }

@@ -63,6 +63,12 @@ fn read_file(dir: &Dir<'_>, name: &str, root: &Node, found: &mut Found) {
 
 /// What a file says besides its examples: the script and the dialect. An error has the line.
 fn head(root: &Node) -> Result<(Option<String>, Option<Dialect>), (usize, String)> {
+    if root.is_list() {
+        return Err((root.line, "it is a list: write `examples:` above it".to_owned()));
+    }
+    if !root.is_container() && root.value().is_null() {
+        return Err((root.line, "it is empty: write `examples:`, and a list of them".to_owned()));
+    }
     known(root, &OF_FILES).map_err(|reason| (root.line, reason))?;
     let text = |member: &str| match root.get(member).map(|node| (node.line, node.value())) {
         None => Ok(None),
@@ -82,7 +88,7 @@ fn head(root: &Node) -> Result<(Option<String>, Option<Dialect>), (usize, String
 /// Refuses members that would be ignored.
 fn known(node: &Node, names: &[&str]) -> Result<(), String> {
     match node.names().find(|name| !names.contains(name)) {
-        _ if !node.is_object() => Err(format!("it must have the members {}", names.join(", "))),
+        _ if !node.is_object() => Err(format!("it must be an object, with some of {}", names.join(", "))),
         Some(name) => Err(format!("unknown member `{name}`: there are {}", names.join(", "))),
         None => Ok(()),
     }

@@ -137,6 +137,22 @@ fn any_value_can_be_replaced() {
 }
 
 #[test]
+fn an_example_in_one_line_gets_its_output_there() {
+    for (before, after) in [
+        ("- { bytes: \"03\" }", "- { bytes: \"03\", output: {v: 7} }"),
+        ("- {bytes: 03,} # c", "- {bytes: 03, output: {v: 7},} # c"),
+        (
+            "- { bytes: [1, 2], # two\n    port: 1 # one\n    }",
+            "- { bytes: [1, 2], # two\n    port: 1, output: {v: 7} # one\n    }",
+        ),
+        ("- {}", "- {output: {v: 7}}"),
+    ] {
+        let text = |example| format!("examples:\n  {example}\n  - bytes: 02\n");
+        assert_eq!(yaml(&text(before), 0, "{\"v\":7}"), text(after), "{before}");
+    }
+}
+
+#[test]
 fn what_would_change_something_else_is_refused() {
     for text in [
         "examples:\n  - output: &o {n: 1}\n  - output: *o\n",
@@ -144,7 +160,7 @@ fn what_would_change_something_else_is_refused() {
         "examples:\n  - output: &o\n      n: 1\n  - output: *o\n",
         "examples:\n  - &e\n    output: {n: 1}\n  - *e\n",
         "examples:\n  - description: |+\n      text\n\n  - output: 1\n",
-        "examples:\n  - {bytes: 01}\n",
+        "examples:\n  - &e {bytes: 01}\n  - *e\n",
     ] {
         assert!(yaml(text, 0, r#"{"v":7}"#).starts_with("refused: "), "{text}");
     }
@@ -155,7 +171,8 @@ fn what_would_change_something_else_is_refused() {
 
 #[test]
 fn one_that_is_refused_does_not_keep_others_from_being_written() {
-    let text = "examples:\n  - output: &o {n: 1}\n  - output: *o\n  - output: 2\n  - {bytes: 01}\n  - output: 3\n";
+    let text =
+        "examples:\n  - output: &o {n: 1}\n  - output: *o\n  - output: 2\n  - &e {bytes: 01}\n  - output: 3\n  - *e\n";
     let paths = [0, 2, 3, 4].map(output);
     let changes: Vec<(&[Step], &str)> = paths.iter().map(|path| (path.as_slice(), "7")).collect();
     let new = changed(text, Notation::Yaml, &changes, false);

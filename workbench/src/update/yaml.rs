@@ -36,7 +36,12 @@ fn change(text: &str, root: &Node, target: &Target<'_>, changes: &mut Vec<Change
         return Ok(());
     }
     if begins_with(text, example, &['{']) {
-        return Err(format!("it has no `{name}`, and is written in one line"));
+        let new = format!("{name}: {}", yaml_text::flow(&target.value));
+        changes.push(match example.last_member() {
+            Some(last) => (last.range.end..last.range.end, format!(", {new}")),
+            None => (example.range.start + 1..example.range.start + 1, new),
+        });
+        return Ok(());
     }
     let end = end_of_line(text, example.range.end);
     let indent = " ".repeat(example.column);
