@@ -87,6 +87,31 @@ fn verdicts_are_the_same_as_without() {
 }
 
 #[test]
+fn every_report_tells_that_too_little_is_covered() {
+    let files = [("codec.js", SCRIPT), ("codec.test.yaml", LOW)];
+    let (_, totals, _) = test(&files, Format::Human);
+    let with = |min| Totals { coverage_min: min, ..totals.clone() };
+    assert_eq!([None, Some(0.0), Some(50.0)].map(|min| with(min).lack_of_coverage()), [None, None, None]);
+    let lack = "examples reach 50.0% of lines and 50.0% of branches, less than 50.1%";
+    assert_eq!(with(Some(50.1)).lack_of_coverage().as_deref(), Some(lack));
+    let end = |format: Format, min| format.reporter(Detail::Normal).end(&with(min), &[]);
+    for (format, parts) in [
+        (Format::Json, &["\"coverage_min\":50.1"][..]),
+        (Format::Junit, &["tests=\"1\" failures=\"1\"", "<testcase name=\"minimum\"><failure"]),
+        (Format::Sarif, &["\"ruleId\": \"too-little-covered\"", "\"text\": \"examples reach 50.0% of lines"]),
+        (Format::Github, &["::error title=Too little is tested::examples reach 50.0%25 of lines"]),
+        (Format::Tap, &["not ok 1 - examples reach 50.0% of lines", "\n1..1\n"]),
+        (Format::Html, &["<p class=\"verdict bad\">Too little is tested.</p>", "<p>Not enough: examples reach 50.0%"]),
+        (Format::Markdown, &["### ❌ ", "- examples reach 50.0% of lines and 50.0% of branches, less than 50.1%"]),
+    ] {
+        let (good, bad) = (end(format, Some(50.0)), end(format, Some(50.1)));
+        for part in parts {
+            assert!(bad.contains(part) && !good.contains(part), "{}: {part} in {bad}", format.name());
+        }
+    }
+}
+
+#[test]
 fn every_report_tells_what_is_missing() {
     let files = [("codec.js", SCRIPT), ("codec.test.yaml", LOW)];
     for (format, parts) in [

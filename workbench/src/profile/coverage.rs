@@ -39,6 +39,12 @@ pub(crate) fn percent(part: usize, all: usize) -> f64 {
     if all == 0 { 100.0 } else { 100.0 * part as f64 / all as f64 }
 }
 
+/// A percentage with one decimal, rounded down: 100.0% is all, and what is shown is never more than there is.
+pub(crate) fn shown(percent: f64) -> String {
+    // 64.1 is a little less in binary, and must stay that.
+    format!("{:.1}%", (percent * 10.0 + 1e-9).floor() / 10.0)
+}
+
 /// The lines and conditions of a script that messages have reached. Those of several messages can be added, also if the
 /// script was loaded again for each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -103,6 +109,25 @@ impl Reached {
             branches_run: ways().filter(|way| **way).count(),
             missed_lines,
             missed_branches,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentage_is_rounded_down() {
+        for (part, all, expected) in [
+            (9999, 10_000, "99.9%"),
+            (2, 3, "66.6%"),
+            (641, 1000, "64.1%"),
+            (0, 0, "100.0%"),
+            (0, 7, "0.0%"),
+            (7, 7, "100.0%"),
+        ] {
+            assert_eq!(shown(percent(part, all)), expected, "{part} of {all}");
         }
     }
 }

@@ -6,7 +6,7 @@ use runtime::sanitize;
 use serde::Serialize;
 
 use super::CodecReport;
-use crate::profile::coverage::{Coverage, Reached, percent};
+use crate::profile::coverage::{Coverage, Reached, percent, shown};
 
 /// How many lines, or ranges of lines, a report names.
 const RANGES_MAX: usize = 24;
@@ -97,7 +97,7 @@ impl ScriptCoverage {
     /// How much of it ran.
     pub(super) fn percents(&self) -> String {
         let (lines, branches) = (self.coverage.lines_percent(), self.coverage.branches_percent());
-        format!("{lines:.1}% of lines, {branches:.1}% of branches")
+        format!("{} of lines, {} of branches", shown(lines), shown(branches))
     }
 
     /// What no example reaches, in lines.
@@ -118,11 +118,11 @@ impl ScriptCoverage {
 
 impl fmt::Display for TotalCoverage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { lines_percent, branches_percent, lines, lines_run, branches, branches_run, uncounted, .. } = self;
+        let Self { lines, lines_run, branches, branches_run, uncounted, .. } = self;
+        let (of_lines, of_branches) = (shown(self.lines_percent), shown(self.branches_percent));
         write!(
             f,
-            "coverage: {lines_percent:.1}% of lines ({lines_run} of {lines}), {branches_percent:.1}% of branches \
-             ({branches_run} of {branches})"
+            "coverage: {of_lines} of lines ({lines_run} of {lines}), {of_branches} of branches ({branches_run} of {branches})"
         )?;
         if *uncounted > 0 { write!(f, ", not counted for {uncounted} codecs") } else { Ok(()) }
     }

@@ -25,7 +25,9 @@ impl Reporter for Github {
     }
 
     fn end(&mut self, totals: &Totals, problems: &[BadInput]) -> String {
-        format!("{}{}{totals}\n", bad_input(problems), totals.scripts().iter().map(missed).collect::<String>())
+        let lack = totals.lack_of_coverage().map(|lack| annotation("Too little is tested", &lack, None));
+        let missed: String = totals.scripts().iter().map(missed).collect();
+        format!("{}{missed}{}{totals}\n", bad_input(problems), lack.unwrap_or_default())
     }
 }
 

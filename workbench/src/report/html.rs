@@ -15,7 +15,7 @@ use super::{
     reporter::Reporter,
     totals::Totals,
 };
-use crate::{compare::Difference, cost::Cost, layout::BadInput};
+use crate::{compare::Difference, cost::Cost, layout::BadInput, profile::coverage::shown};
 
 /// The codecs so far: the totals stand above them.
 #[derive(Default)]
@@ -53,7 +53,9 @@ impl Reporter for Html {
 }
 
 fn push_totals(summary: &mut String, totals: &Totals, problems: usize) {
+    let lack = totals.lack_of_coverage();
     let (verdict, class) = match (totals.codecs_failed, problems) {
+        (0, 0) if lack.is_some() => ("Too little is tested.", "verdict bad"),
         (0, 0) => ("All examples returned what was expected.", "verdict"),
         (0, _) => ("Some files or lines could not be read.", "verdict bad"),
         _ => ("Some examples did not return what was expected.", "verdict bad"),
@@ -76,10 +78,13 @@ fn push_totals(summary: &mut String, totals: &Totals, problems: usize) {
         }
     }
     if let Some(TotalCoverage { lines_percent, branches_percent, .. }) = &totals.coverage {
-        _ = writeln!(summary, "<div><dt>lines run</dt><dd>{lines_percent:.1}%</dd></div>");
-        _ = writeln!(summary, "<div><dt>branches taken</dt><dd>{branches_percent:.1}%</dd></div>");
+        _ = writeln!(summary, "<div><dt>lines run</dt><dd>{}</dd></div>", shown(*lines_percent));
+        _ = writeln!(summary, "<div><dt>branches taken</dt><dd>{}</dd></div>", shown(*branches_percent));
     }
     *summary += "</dl>\n";
+    if let Some(lack) = lack {
+        _ = writeln!(summary, "<p>Not enough: {}.</p>", text(&lack));
+    }
     if let Some(cost) = &totals.cost {
         _ = writeln!(summary, "<p>Per example: {cost}.</p>");
     }

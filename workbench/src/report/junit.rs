@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use runtime::sanitize;
 
 use super::{CodecReport, ExampleReport, Outcome, html::escape::escape, reporter::Reporter, totals::Totals};
-use crate::layout::BadInput;
+use crate::{layout::BadInput, profile::coverage::shown};
 
 #[derive(Default)]
 pub(super) struct Junit {
@@ -66,13 +66,22 @@ impl Reporter for Junit {
             text += "</testsuite>\n";
         }
         if let Some(coverage) = &totals.coverage {
-            let property = |name: &str, percent: f64| format!("<property name=\"{name}\" value=\"{percent:.1}\"/>");
+            let case = totals.lack_of_coverage().map(|lack| {
+                format!(
+                    "<testcase name=\"minimum\"><failure message=\"too little is tested\">{}</failure></testcase>",
+                    content(&lack)
+                )
+            });
+            let count = usize::from(case.is_some());
+            let case = case.unwrap_or_default();
+            let percent = |percent: f64| shown(percent).trim_end_matches('%').to_owned();
+            let property = |name: &str, value: f64| format!("<property name=\"{name}\" value=\"{}\"/>", percent(value));
             let lines = property("coverage.lines", coverage.lines_percent);
             let branches = property("coverage.branches", coverage.branches_percent);
             _ = writeln!(
                 text,
-                "<testsuite name=\"coverage\" tests=\"0\" failures=\"0\" errors=\"0\" skipped=\"0\"><properties>{lines}{branches}\
-                 </properties></testsuite>"
+                "<testsuite name=\"coverage\" tests=\"{count}\" failures=\"{count}\" errors=\"0\" skipped=\"0\"><properties>{lines}\
+                 {branches}</properties>{case}</testsuite>"
             );
         }
         text + "</testsuites>\n"

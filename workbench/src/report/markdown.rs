@@ -44,10 +44,12 @@ impl Reporter for Markdown {
     }
 
     fn end(&mut self, totals: &Totals, problems: &[BadInput]) -> String {
-        let has_failed = totals.codecs_failed > 0 || !problems.is_empty();
+        let lack = totals.lack_of_coverage();
+        let has_failed = totals.codecs_failed > 0 || !problems.is_empty() || lack.is_some();
         let mut text = format!("### {} Payload functions\n\n", if has_failed { "❌" } else { "✅" });
         // Each line of the totals is a line here, too.
         totals.to_string().lines().for_each(|line| _ = writeln!(text, "- {}", cell(line)));
+        lack.iter().for_each(|lack| _ = writeln!(text, "- {}", cell(lack)));
         if !self.failures.is_empty() {
             text += "\n| codec | example | what is wrong | where |\n|---|---|---|---|\n";
             text += &self.failures;

@@ -75,10 +75,14 @@ impl Reporter for Sarif {
                 self.push(("not-covered", "note"), &text, script.site());
             }
         }
+        if let Some(lack) = totals.lack_of_coverage() {
+            self.push(("too-little-covered", "error"), &lack, None);
+        }
         let rules = [
             ("unexpected-result", "A payload function does not return what its example states"),
             ("cannot-load", "A payload function cannot be loaded"),
             ("not-covered", "No example reaches these lines or branches"),
+            ("too-little-covered", "Examples reach fewer lines or branches than they must"),
         ];
         self.document(&rules, problems)
     }

@@ -56,6 +56,9 @@ impl Reporter for Tap {
     fn end(&mut self, totals: &Totals, problems: &[BadInput]) -> String {
         let bad: Vec<String> = problems.iter().map(|problem| sanitize(&problem.describe())).collect();
         let mut text: String = bad.iter().map(|problem| self.point(false, problem, &[])).collect();
+        if let Some(lack) = totals.lack_of_coverage() {
+            text += &self.point(false, &lack, &[]);
+        }
         if text.is_empty() {
             text = self.version();
         }

@@ -8,7 +8,10 @@ use super::{
     CodecReport, Outcome,
     coverage::{ScriptCoverage, Scripts, TotalCoverage},
 };
-use crate::cost::{Cost, Costs};
+use crate::{
+    cost::{Cost, Costs},
+    profile::coverage::shown,
+};
 
 /// The result of checking all codecs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -34,6 +37,9 @@ pub struct Totals {
     /// What the examples reach of the scripts, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coverage: Option<TotalCoverage>,
+    /// How many percent of all lines, and of all branches, examples must reach.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coverage_min: Option<f64>,
 }
 
 /// Adds up reports, which need not be kept.
@@ -69,6 +75,23 @@ impl Tally {
 }
 
 impl Totals {
+    /// Why the coverage is not enough, if a minimum was asked for.
+    pub fn lack_of_coverage(&self) -> Option<String> {
+        let min = self.coverage_min?;
+        let Some(coverage) = &self.coverage else { return Some("the coverage could not be counted".to_owned()) };
+        let TotalCoverage { lines_percent: lines, branches_percent: branches, uncounted, .. } = coverage;
+        match uncounted {
+            0 if *lines >= min && *branches >= min => None,
+            0 => Some(format!(
+                "examples reach {} of lines and {} of branches, less than {min}%",
+                shown(*lines),
+                shown(*branches)
+            )),
+            1 => Some("the coverage of 1 codec could not be counted".to_owned()),
+            _ => Some(format!("the coverage of {uncounted} codecs could not be counted")),
+        }
+    }
+
     /// The coverage of each script, if that was asked for.
     pub(crate) fn scripts(&self) -> &[ScriptCoverage] {
         self.coverage.as_ref().map(|coverage| coverage.scripts.as_slice()).unwrap_or_default()

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::escape::text;
+use crate::profile::coverage::shown;
 
 const HEAD: &str = include_str!("head.html");
 /// The title in [`HEAD`].
@@ -76,7 +77,8 @@ pub(crate) fn table(label: &str, names: &[&str], rows: impl Iterator<Item = Vec<
 pub(crate) fn share(percent: f64) -> String {
     format!(
         "<svg width=\"80\" height=\"10\" aria-hidden=\"true\"><rect class=\"bar\" width=\"{:.1}\" height=\"10\"/></svg> \
-         {percent:.1}%",
-        0.8 * percent
+         {}",
+        0.8 * percent,
+        shown(percent)
     )
 }
