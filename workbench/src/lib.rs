@@ -10,6 +10,7 @@ mod fuzz;
 mod layout;
 mod lint;
 mod memory_size;
+mod pending_file;
 mod place;
 mod port;
 mod profile;
@@ -45,6 +46,7 @@ pub use lint::{
     report::{LintFormat, LintReporter, LintTotals},
     target::Target,
 };
+pub use pending_file::PendingFile;
 pub use place::Place;
 pub use port::{Ported, port};
 pub use profile::{

@@ -114,6 +114,52 @@ fn a_baseline_knows_messages_by_their_input() {
     assert_eq!(bench.compare(&baseline), Compared { known: 3, new: 1 });
 }
 
+/// Codecs that have their id in common, with other fuel each.
+fn namesakes(files: &[(&str, u64)]) -> Bench {
+    let codec = |(file, fuel): &(&str, u64)| {
+        let mut codec = bench(SCRIPT, Plan { count: 1, example: Some("short"), ..plan() });
+        (codec.file, codec.messages[0].fuel) = (Some(file.into()), *fuel);
+        codec
+    };
+    Bench::new(files.iter().map(codec).collect())
+}
+
+#[test]
+fn codecs_of_one_id_are_compared_with_their_own_file() {
+    let baseline = namesakes(&[("a/door.js", 100), ("b/door.js", 1000), ("b/door.js", 2000)]);
+    for (files, risen) in [
+        (&[("a/door.js", 200), ("b/door.js", 1000), ("b/door.js", 2000)][..], 1),
+        (&[("a/door.js", 100), ("b/door.js", 2000), ("b/door.js", 2000)], 1),
+        (&[("b/door.js", 1000), ("b/door.js", 2000), ("a/door.js", 100)], 0),
+        (&[("c/door.js", 101)], 1),
+    ] {
+        let mut bench = namesakes(files);
+        assert_eq!(bench.compare(&baseline), Compared { known: files.len(), new: 0 });
+        assert_eq!(bench.risen("0.5%".parse().unwrap()), risen, "{files:?}");
+    }
+}
+
+#[test]
+fn a_message_is_found_in_every_layout_beside_its_script() {
+    let mut baseline = namesakes(&[("door.js", 100), ("door.js", 100)]);
+    baseline.codecs[1].messages[0].input = "ff".to_owned();
+    let mut bench = namesakes(&[("door.js", 200)]);
+    bench.compare(&baseline);
+    assert_eq!(bench.risen("0%".parse().unwrap()), 1);
+    // Those that differ only in what a baseline does not have, such as the time, are compared one by one.
+    let twice = |first, second| {
+        let mut bench = namesakes(&[("door.js", first)]);
+        let mut other = namesakes(&[("door.js", second)]);
+        bench.codecs[0].messages.append(&mut other.codecs[0].messages);
+        bench
+    };
+    let mut bench = twice(1000, 100);
+    bench.compare(&twice(1000, 100));
+    assert_eq!(bench.risen("0%".parse().unwrap()), 0);
+    bench.compare(&twice(900, 100));
+    assert_eq!(bench.risen("0%".parse().unwrap()), 1);
+}
+
 #[test]
 fn a_file_that_is_no_baseline_is_refused() {
     let dir = Dir::new(&[("bad.bench.json", "{\"codecs\": 1}")]);

@@ -2,17 +2,17 @@
 
 use std::{
     collections::HashMap,
-    fmt, fs,
+    fmt,
     io::{self, Write},
     path::{Path, PathBuf},
     str::FromStr,
 };
 
 use super::{
-    figures::{Bench, Change, MessageBench},
+    figures::{Bench, Change, CodecBench, MessageBench},
     statistics::Summary,
 };
-use crate::script::{directory_of, read_file};
+use crate::{pending_file::PendingFile, script::read_file};
 
 /// Maximum size of a baseline, in bytes.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -74,35 +74,41 @@ pub struct Compared {
 impl Bench {
     /// Reads a baseline.
     pub fn read(file: &Path) -> io::Result<Self> {
-        let text = read_file(file, FILE_BYTES_MAX)?;
-        serde_json::from_str(&text).map_err(|error| io::Error::other(format!("it is no baseline: {error}")))
+        let text = read_file(file, FILE_BYTES_MAX)
+            .map_err(|error| io::Error::new(error.kind(), format!("{error}; --save-baseline writes one")))?;
+        let no_baseline = |_| io::Error::other("it is no baseline; --save-baseline writes one");
+        serde_json::from_str(&text).map_err(no_baseline)
     }
 
     /// Saves the measurements as a baseline. A file that exists is replaced once the new one is whole.
     pub fn save(&self, file: &Path) -> io::Result<()> {
         let text = serde_json::to_string_pretty(self).map_err(io::Error::other)?;
-        let mut new = tempfile::Builder::new().permissions(permissions(file)).tempfile_in(directory_of(file))?;
+        let mut new = PendingFile::create(file)?;
         new.write_all(text.as_bytes())?;
         new.write_all(b"\n")?;
-        new.persist(file).map(drop).map_err(|error| error.error)
+        new.finish()
     }
 
     /// Compares each message, and the loading of each codec, with `baseline`.
     pub fn compare(&mut self, baseline: &Self) -> Compared {
-        let codecs: HashMap<_, _> = baseline.codecs.iter().map(|codec| (codec.id.as_str(), codec)).collect();
+        let mut by_id: HashMap<&str, Vec<&CodecBench>> = HashMap::new();
+        baseline.codecs.iter().for_each(|codec| by_id.entry(&codec.id).or_default().push(codec));
         let mut compared = Compared::default();
-        for codec in &mut self.codecs {
-            let before = codecs.get(codec.id.as_str());
-            if let (Some(loading), Some(before)) = (&mut codec.loading, before.and_then(|codec| codec.loading.as_ref()))
-            {
+        for index in 0..self.codecs.len() {
+            let (earlier, rest) = self.codecs.split_at_mut(index);
+            let Some(codec) = rest.first_mut() else { break };
+            let same_id = by_id.get(codec.id.as_str()).map(Vec::as_slice).unwrap_or_default();
+            let nth = earlier.iter().filter(|other| other.id == codec.id && other.file == codec.file).count();
+            let before = in_order(same_id, codec, nth);
+            let loaded = before.iter().find_map(|codec| codec.loading.as_ref());
+            if let (Some(loading), Some(before)) = (&mut codec.loading, loaded) {
                 loading.change = Some(change((before.fuel, &before.time), (loading.fuel, &loading.time)));
             }
-            let messages = before.map(|codec| codec.messages.as_slice()).unwrap_or_default();
-            let messages: HashMap<_, _> = messages.iter().map(|message| (key(message), message)).collect();
-            for message in &mut codec.messages {
-                let before = messages.get(&key(message));
-                message.change = before.map(|it| change((it.fuel, &it.time), (message.fuel, &message.time)));
-                *(if message.change.is_some() { &mut compared.known } else { &mut compared.new }) += 1;
+            let changes: Vec<_> =
+                (0..codec.messages.len()).map(|at| message_change(&codec.messages, at, &before)).collect();
+            for (message, change) in codec.messages.iter_mut().zip(changes) {
+                message.change = change;
+                *(if change.is_some() { &mut compared.known } else { &mut compared.new }) += 1;
             }
         }
         compared
@@ -119,10 +125,30 @@ impl Bench {
     }
 }
 
-/// A file that is to be committed is readable for others, as far as it was before.
-fn permissions(file: &Path) -> fs::Permissions {
-    use std::os::unix::fs::PermissionsExt;
-    fs::metadata(file).map_or_else(|_| fs::Permissions::from_mode(0o644), |metadata| metadata.permissions())
+/// The codecs of the baseline with the id of `codec`, the likeliest first: several may have that id, in other files, or
+/// beside one script in several layouts. `nth` is how many of its id and file came before it.
+fn in_order<'a>(same_id: &[&'a CodecBench], codec: &CodecBench, nth: usize) -> Vec<&'a CodecBench> {
+    let (mut own, others): (Vec<_>, Vec<_>) = same_id.iter().copied().partition(|before| before.file == codec.file);
+    if nth < own.len() {
+        own[..=nth].rotate_right(1);
+    }
+    own.into_iter().chain(others).collect()
+}
+
+/// How the message at `at` differs from the same one of the first codec that has it. Of messages that are the same but
+/// for what a baseline does not have, such as the time, each is compared with its like.
+fn message_change(messages: &[MessageBench], at: usize, before: &[&CodecBench]) -> Option<Change> {
+    let message = &messages[at];
+    let is_same = |other: &&MessageBench| key(other) == key(message);
+    let found = before.iter().find(|codec| codec.messages.iter().any(|other| is_same(&other)))?;
+    let mut same: Vec<&MessageBench> = found.messages.iter().filter(is_same).collect();
+    if same.iter().any(|other| other.description == message.description) {
+        same.retain(|other| other.description == message.description);
+    }
+    let is_like = |other: &&MessageBench| is_same(other) && other.description == message.description;
+    let earlier = messages[..at].iter().filter(is_like).count();
+    let before = same.get(earlier).or(same.last())?;
+    Some(change((before.fuel, &before.time), (message.fuel, &message.time)))
 }
 
 /// What makes a message the same: its description may change.

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 /// The 97.5th percentile of the normal distribution.
 const Z_95: f64 = 1.96;
+/// With fewer times, even the interval from the shortest to the longest has the true median in it with less than 95%.
+const RUNS_MIN: usize = 6;
 /// Bars of a histogram for each doubling of the time.
 const BARS_PER_DOUBLING: f64 = 6.0;
 
@@ -19,13 +21,14 @@ pub struct Summary {
     pub min: f64,
     /// The median.
     pub median: f64,
-    /// The lower end of the interval that has the true median in it with a probability of 95%.
+    /// The lower end of the interval that has the true median in it with a probability of 95%: with fewer than six runs,
+    /// there is none, and this is the shortest.
     pub median_low: f64,
-    /// The upper end.
+    /// The upper end, or the longest.
     pub median_high: f64,
     /// The mean.
     pub mean: f64,
-    /// The 99th percentile.
+    /// The 99th percentile: of fewer than a hundred times, the longest.
     pub p99: f64,
     /// The longest.
     pub max: f64,
@@ -48,7 +51,7 @@ impl Summary {
             median_low: at((middle - spread).floor()),
             median_high: at((middle + spread).ceil()),
             mean: times.iter().sum::<f64>() / times.len() as f64,
-            p99: times[last * 99 / 100],
+            p99: times[(times.len() * 99).div_ceil(100) - 1],
             max: times[last],
         }
     }
@@ -58,8 +61,16 @@ impl Summary {
         1e6 / self.mean.max(f64::MIN_POSITIVE)
     }
 
+    /// Whether there are enough times for an interval.
+    pub(crate) fn has_interval(&self) -> bool {
+        self.runs >= RUNS_MIN
+    }
+
     /// Whether the true medians differ, as far as the intervals tell.
     pub(crate) fn differs_from(&self, other: &Self) -> bool {
+        if !self.has_interval() || !other.has_interval() {
+            return false;
+        }
         self.median_low > other.median_high || self.median_high < other.median_low
     }
 }
@@ -109,6 +120,21 @@ mod tests {
         let around = |middle: f64| Summary::of(&mut (0..100).map(|step| middle + f64::from(step)).collect::<Vec<_>>());
         assert!(!around(10.0).differs_from(&around(25.0)) && around(10.0).differs_from(&around(40.0)));
         assert!(around(40.0).differs_from(&around(10.0)));
+    }
+
+    #[test]
+    fn few_times_have_no_interval_and_the_longest_is_not_hidden() {
+        let of = |count: u32, first: u32| Summary::of(&mut (first..first + count).map(f64::from).collect::<Vec<_>>());
+        for count in 1..=5 {
+            assert!(!of(count, 0).has_interval() && !of(count, 0).differs_from(&of(100, 1000)), "{count}");
+            assert!(!of(100, 0).differs_from(&of(count, 1000)), "{count}");
+        }
+        let six = of(6, 0);
+        assert!(six.has_interval() && six.differs_from(&of(6, 1000)));
+        assert_eq!((six.median_low, six.median_high, six.p99), (0.0, 5.0, 5.0));
+        for (count, p99) in [(1, 0.0), (99, 98.0), (100, 98.0), (101, 99.0), (1000, 989.0)] {
+            assert_eq!(of(count, 0).p99, p99, "{count}");
+        }
     }
 
     #[test]

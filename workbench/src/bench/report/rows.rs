@@ -5,11 +5,13 @@ use crate::bench::figures::{Change, CodecBench, Loading, MessageBench, Peer};
 
 pub(super) fn describe(loading: &Loading) -> String {
     let change = loading.change.map(|change| format!(" ({})", fuel_change(change))).unwrap_or_default();
+    let interval = match loading.time.has_interval() {
+        true => format!(" (95%: {} to {})", time(loading.time.median_low), time(loading.time.median_high)),
+        false => String::new(),
+    };
     format!(
-        "{} (95%: {} to {}), fuel {}{change}, {} bytes of memory between messages",
+        "{}{interval}, fuel {}{change}, {} bytes of memory between messages",
         time(loading.time.median),
-        time(loading.time.median_low),
-        time(loading.time.median_high),
         loading.fuel,
         loading.idle_bytes
     )
@@ -42,7 +44,10 @@ fn row(message: &MessageBench, number: usize) -> Vec<String> {
     vec![
         message.title(number),
         time(times.median),
-        format!("{} – {}", time(times.median_low), time(times.median_high)),
+        match times.has_interval() {
+            true => format!("{} – {}", time(times.median_low), time(times.median_high)),
+            false => "too few runs".to_owned(),
+        },
         time(times.p99),
         time(message.first_microseconds),
         format!("{:.0}", times.per_second()),
