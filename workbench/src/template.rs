@@ -3,11 +3,13 @@
 use std::{
     fs::{self, OpenOptions},
     io::{self, ErrorKind, Write},
-    path::{Path, PathBuf},
+    path::{self, Path, PathBuf},
     str::FromStr,
 };
 
 use runtime::Dialect;
+
+use crate::{layout::BadInput, script::normal};
 
 const CI_FILE: &str = ".github/workflows/codecs.yml";
 const CI: &str = include_str!("template/codecs.yml");
@@ -41,7 +43,10 @@ pub enum NewFile {
 }
 
 /// Writes the files of a codec into `dir`, and a CI file if there is none. Refuses to overwrite anything.
-pub fn write_new(dir: &Path, dialect: Dialect, name: &CodecName) -> io::Result<Vec<NewFile>> {
+///
+/// The CI file belongs to the Git repository that `dir` is in, because GitHub reads only that at its top; without one, to
+/// `top`, or to `dir` if that is elsewhere.
+pub fn write_new(dir: &Path, top: &Path, dialect: Dialect, name: &CodecName) -> Result<Vec<NewFile>, BadInput> {
     let (script, examples) = match dialect {
         Dialect::Ts013 => (include_str!("template/ts013.js"), include_str!("template/ts013.test.yaml")),
         Dialect::V2 => (include_str!("template/v2.js"), include_str!("template/v2.test.yaml")),
@@ -53,25 +58,42 @@ pub fn write_new(dir: &Path, dialect: Dialect, name: &CodecName) -> io::Result<V
         [("js", script), ("test.yaml", examples)].map(|(end, text)| (dir.join(format!("{}.{end}", name.0)), text));
     // Checked before anything is written, so that half a codec is not left behind.
     if let Some((file, _)) = files.iter().find(|(file, _)| file.symlink_metadata().is_ok()) {
-        return Err(io::Error::new(
-            ErrorKind::AlreadyExists,
-            format!("{} exists: choose another name", file.display()),
-        ));
+        return Err(BadInput::Request(format!("{} exists: choose another name", file.display())));
     }
-    fs::create_dir_all(dir)?;
+    create_dir(dir)?;
     let mut written = Vec::new();
     for (file, text) in files {
-        create(&file, &text.replace("NAME", &name.0))?;
+        create(&file, &text.replace("NAME", &name.0)).map_err(|source| unwritable(&file, source))?;
         written.push(NewFile::Written(file));
     }
-    let ci = dir.join(CI_FILE);
-    ci.parent().map_or(Ok(()), fs::create_dir_all)?;
+    let ci = top_of(dir, top).join(CI_FILE);
+    ci.parent().map_or(Ok(()), create_dir)?;
     written.push(match create(&ci, CI) {
         Ok(()) => NewFile::Written(ci),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => NewFile::Kept(ci),
-        Err(error) => return Err(error),
+        Err(error) => return Err(unwritable(&ci, error)),
     });
     Ok(written)
+}
+
+/// The nearest directory above with a Git repository, or else `top` or `dir`.
+fn top_of(dir: &Path, top: &Path) -> PathBuf {
+    let whole = |path: &Path| path::absolute(path).map_or_else(|_| path.to_owned(), |path| normal(&path));
+    let (from, default) = (whole(dir), whole(top));
+    match from.ancestors().find(|above| above.join(".git").exists()) {
+        Some(found) if found == default => top.to_owned(),
+        Some(found) => found.to_owned(),
+        None if from.starts_with(default) => top.to_owned(),
+        None => dir.to_owned(),
+    }
+}
+
+fn create_dir(dir: &Path) -> Result<(), BadInput> {
+    fs::create_dir_all(dir).map_err(|source| unwritable(dir, source))
+}
+
+fn unwritable(file: &Path, source: io::Error) -> BadInput {
+    BadInput::Unwritable { file: file.display().to_string(), source }
 }
 
 fn create(file: &Path, text: &str) -> io::Result<()> {

@@ -196,7 +196,10 @@ fn format(name: &str) -> Result<Format, String> {
 
 fn report(text: &str) -> Result<ReportFile, String> {
     let (name, path) = text.split_once('=').ok_or("a report has a format and a file, as in junit=report.xml")?;
-    Ok(ReportFile { format: format(name)?, path: path.into() })
+    match path {
+        "" => Err("the file is missing after `=`, as in junit=report.xml".to_owned()),
+        path => Ok(ReportFile { format: format(name)?, path: path.into() }),
+    }
 }
 
 #[derive(Debug, ClapArgs)]
@@ -265,7 +268,7 @@ pub(crate) struct Bench {
     /// Compare with the measurements in the file NAME.bench.json of this directory
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<BaselineName>,
-    /// Save the measurements as NAME.bench.json in this directory
+    /// Save the measurements as NAME.bench.json in this directory, unless something fails
     #[arg(long, value_name = "NAME")]
     pub(crate) save_baseline: Option<BaselineName>,
     /// End with exit code 1 if fuel has risen by more than this since the baseline, as in 1%

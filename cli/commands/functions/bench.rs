@@ -10,10 +10,15 @@ use workbench::{BadInput, BaselineName, Bench as Report, BenchFormat, CodecBench
 use super::{
     args::Bench,
     message::{call, load, sources},
+    problems::end,
 };
 use crate::terminal::{json_lines, say, warn};
 
 pub(super) fn run(command: &Bench, settings: &runtime::Settings, clock: &dyn Clock) -> anyhow::Result<()> {
+    if command.save_baseline.is_some() && (command.filter.is_some() || command.example.is_some()) {
+        let reason = "--save-baseline saves only what was measured: leave out --filter and --example";
+        return Err(BadInput::Request(reason.to_owned()).into());
+    }
     let peer = command.peer.map(|_| Node { count: command.count });
     if let Some(node) = peer {
         node.check().context("cannot run `node`: install Node.js, or leave out --peer")?;
@@ -26,15 +31,19 @@ pub(super) fn run(command: &Bench, settings: &runtime::Settings, clock: &dyn Clo
     let mut report = Report::new(codecs);
     let compared = baseline.map(|baseline| compare(&mut report, &baseline)).transpose()?;
     print(&report, command.format)?;
-    if let Some(name) = &command.save_baseline {
-        let file = name.file(Path::new(""));
-        report.save(&file).with_context(|| format!("cannot write {}", file.display()))?;
-        warn(format_args!("saved {}", file.display()))?;
-    }
     if let Some(Compared { new: new @ 1.., .. }) = compared {
-        warn(format_args!("{new} messages are not in the baseline"))?;
+        let messages = if new == 1 { "message is" } else { "messages are" };
+        warn(format_args!("{new} {messages} not in the baseline"))?;
     }
-    judge(command, &report, problems)
+    judge(command, &report, problems)?;
+    // What is saved is the measure of later runs, so it must have passed.
+    command.save_baseline.as_ref().map_or(Ok(()), |name| save(&report, name))
+}
+
+fn save(report: &Report, name: &BaselineName) -> anyhow::Result<()> {
+    let file = name.file(Path::new(""));
+    report.save(&file).map_err(|source| BadInput::Unwritable { file: file.display().to_string(), source })?;
+    warn(format_args!("saved {}", file.display()))
 }
 
 /// Measures the message that is given, or all examples.
@@ -48,7 +57,9 @@ fn measure(
     let has_message =
         message.fields.is_some() || message.message.is_some() || message.hex.is_some() || message.base64.is_some();
     if has_message {
-        let [file] = command.files.as_slice() else { bail!("a message is for one function: name one file") };
+        let [file] = command.files.as_slice() else {
+            return Err(BadInput::Request("a message is for one function: name one file".to_owned()).into());
+        };
         let sources = sources(file, message)?;
         // The error of a function that cannot be loaded says more than a report would.
         load(engine, &sources)?;
@@ -59,16 +70,21 @@ fn measure(
     let found = workbench::find(&command.files, command.filter.as_deref(), engine);
     let codecs: Vec<_> = found.codecs.iter().map(|codec| workbench::measure_codec(engine, codec, plan)).collect();
     let has_messages = codecs.iter().any(|codec| codec.failure.is_some() || !codec.messages.is_empty());
-    ensure!(
-        has_messages || !found.problems.is_empty(),
-        "there is no example to measure: give a message with --hex, or write one into NAME.test.yaml"
-    );
+    if !has_messages && found.problems.is_empty() {
+        let reason = match &command.example {
+            Some(example) => format!("no example is number {example}, or has that in its description"),
+            None => {
+                "there is no example to measure: give a message with --hex, or write one into NAME.test.yaml".to_owned()
+            }
+        };
+        return Err(BadInput::Request(reason).into());
+    }
     Ok((codecs, found.problems))
 }
 
 fn read(name: &BaselineName) -> anyhow::Result<Report> {
     let file = name.file(Path::new(""));
-    Report::read(&file).with_context(|| format!("cannot read {}: save one with --save-baseline", file.display()))
+    Ok(Report::read(&file).map_err(|source| BadInput::File { file: file.display().to_string(), source })?)
 }
 
 fn compare(report: &mut Report, baseline: &Report) -> anyhow::Result<Compared> {
@@ -88,17 +104,8 @@ fn print(report: &Report, format: BenchFormat) -> anyhow::Result<()> {
 }
 
 /// The error if something failed or needs more fuel than it may. Time is never a reason: it depends on the machine.
-fn judge(command: &Bench, report: &Report, mut problems: Vec<BadInput>) -> anyhow::Result<()> {
-    match problems.len() {
-        0 => {}
-        1 => return Err(problems.remove(0).into()),
-        count => {
-            for problem in problems {
-                warn(format_args!("{:#}", anyhow::Error::from(problem)))?;
-            }
-            return Err(BadInput::Several(count).into());
-        }
-    }
+fn judge(command: &Bench, report: &Report, problems: Vec<BadInput>) -> anyhow::Result<()> {
+    end(problems)?;
     if let Some((id, failure)) = report.failures().next() {
         bail!("{} of the messages or codecs failed, the first in {id}: {failure}", report.failures().count());
     }

@@ -8,7 +8,11 @@ use runtime::Engine;
 use types::Timestamp;
 use workbench::{BadInput, FuzzPlan, FuzzReport, save};
 
-use super::{colour::coloured, values::time};
+use super::{
+    colour::coloured,
+    problems::end,
+    values::{port, time},
+};
 use crate::{
     dialect::DialectName,
     terminal::{json_lines, say, warn},
@@ -23,7 +27,7 @@ pub(crate) struct Fuzz {
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
     /// Ports besides those of the examples, as in 1,2,85 [default: 1 if there are no examples]
-    #[arg(long, visible_alias = "port", value_name = "N", value_delimiter = ',')]
+    #[arg(long, visible_alias = "port", value_name = "N", value_delimiter = ',', value_parser = port)]
     ports: Vec<u8>,
     /// Chooses the payloads: the same seed gives the same report
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -116,18 +120,8 @@ impl Fuzz {
 
 impl Total {
     /// The error if something could not be read or written, or if something is wrong with a codec.
-    fn end(mut self) -> anyhow::Result<()> {
-        match self.problems.len() {
-            0 => {}
-            1 => return Err(self.problems.remove(0).into()),
-            _ => {
-                let count = self.problems.iter().map(BadInput::count).sum();
-                for problem in self.problems {
-                    warn(format_args!("{:#}", anyhow::Error::from(problem)))?;
-                }
-                return Err(BadInput::Several(count).into());
-            }
-        }
+    fn end(self) -> anyhow::Result<()> {
+        end(self.problems)?;
         match self.failed {
             0 => Ok(()),
             failed => bail!("{} findings; {failed} of {} codecs failed", self.findings, self.codecs),

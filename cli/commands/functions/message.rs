@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{anyhow, bail};
 use runtime::{Call, Dialect, Engine, EntryPoint, Failure, Slot, Sources};
 use types::Clock;
-use workbench::{describe, is_stdin};
+use workbench::{BadInput, describe, is_stdin};
 
 use super::{
     args::Message,
     network_message::{self, Uplink},
+    values::text,
 };
-use crate::script;
 
 /// The seed of `Math.random`.
 const SEED: u64 = 1;
@@ -20,7 +20,8 @@ pub(super) fn sources(file: &Path, message: &Message) -> anyhow::Result<Sources>
     let own = PathBuf::from(file);
     let files = [Some(&own), message.converter.as_ref(), message.validator.as_ref(), message.message.as_ref()];
     if files.into_iter().flatten().filter(|file| is_stdin(file)).count() > 1 {
-        bail!("`-` appears more than once: standard input can be only one of the functions, or the message");
+        let reason = "`-` appears more than once: standard input can be only one of the functions, or the message";
+        return Err(BadInput::Request(reason.to_owned()).into());
     }
     let read = |file: Option<&PathBuf>, slot| file.map_or_else(|| Ok(String::new()), |file| read_function(file, slot));
     let (decoder, encoder) = match message.fields {
@@ -39,7 +40,7 @@ pub(super) fn sources(file: &Path, message: &Message) -> anyhow::Result<Sources>
 
 /// Reads a function. A blank file would silently skip a step, so it is an error.
 fn read_function(file: &Path, slot: Slot) -> anyhow::Result<String> {
-    let text = script::read(file)?;
+    let text = text(file)?;
     if text.trim().is_empty() {
         let names = Dialect::ALL.into_iter().filter_map(|dialect| dialect.function_name(slot));
         let names = names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");

@@ -7,7 +7,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::Value;
 use types::Timestamp;
 
-use crate::script;
+use super::values::text;
 
 /// Where each network has its payload in Base64, its port and its time: ChirpStack 4 and 3, The Things Stack with its
 /// events around, The Things Network 2.
@@ -28,7 +28,7 @@ pub(super) struct Uplink {
 
 /// Reads a message from a file, or from standard input.
 pub(super) fn read(file: &Path) -> anyhow::Result<Uplink> {
-    let text = script::read(file)?;
+    let text = text(file)?;
     parse(&text).with_context(|| format!("{} is no uplink", file.display()))
 }
 

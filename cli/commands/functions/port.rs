@@ -23,7 +23,7 @@ pub(crate) struct Port {
     /// Network to port to, as in `functions lint`
     #[arg(long = "to", value_name = "TARGET", value_parser = target)]
     target: Target,
-    /// File for the new text, in place of standard output
+    /// File for the new text; `-` is standard output, which is the default
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Port {
 /// Writes the text for the target, unless something speaks against it.
 pub(super) fn run(command: &Port, settings: &runtime::Settings) -> anyhow::Result<()> {
     if is_stdin(&command.file) {
-        return Err(BadInput::Nothing("examples are found beside a file: name one instead of `-`".to_owned()).into());
+        return Err(BadInput::Request("examples are found beside a file: name one instead of `-`".to_owned()).into());
     }
     let engine = Arc::new(Engine::new(settings)?);
     let found = workbench::find(std::slice::from_ref(&command.file), None, &engine);
@@ -47,6 +47,7 @@ pub(super) fn run(command: &Port, settings: &runtime::Settings) -> anyhow::Resul
             "nothing was written: {}",
             match ported.obstacles.len() {
                 0 => format!("{} of {compared} examples differ for {title}", compared - agreed),
+                1 => format!("1 thing keeps it from running on {title}, and port does not rewrite that"),
                 count => format!("{count} things keep it from running on {title}, and port does not rewrite those"),
             }
         );
@@ -83,8 +84,11 @@ fn line(finding: &Finding) -> String {
 }
 
 fn write(command: &Port, text: &str) -> anyhow::Result<()> {
-    match &command.output {
-        Some(file) => fs::write(file, text).with_context(|| format!("cannot write {}", file.display())),
+    match command.output.as_ref().filter(|file| !is_stdin(file)) {
+        Some(file) => {
+            let unwritable = |source| BadInput::Unwritable { file: file.display().to_string(), source };
+            Ok(fs::write(file, text).map_err(unwritable)?)
+        }
         None => io::stdout().write_all(text.as_bytes()).context("cannot write the text"),
     }
 }

@@ -2,21 +2,23 @@
 
 use std::{
     collections::BTreeSet,
-    fs::File,
     io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 use runtime::Engine;
 use workbench::{
-    BadInput, Codec, CodecReport, Detail, Engines, Format, Reporter, Rules, Totals, Updates, is_stdin, truncate,
+    BadInput, Codec, CodecReport, Detail, Engines, Format, Found, PendingFile, Reporter, Rules, Totals, Updates,
+    is_stdin, truncate,
 };
 
 use super::{
     args::{ReportFile, Test},
     colour::Coloured,
     problems::{complain, end},
+    values::percent,
 };
 
 /// Maximum number of names in the note about unknown members.
@@ -24,12 +26,14 @@ const UNKNOWN_MEMBERS_MAX: usize = 40;
 
 pub(super) fn run(command: &Test, settings: &runtime::Settings) -> anyhow::Result<()> {
     if command.update && command.paths.iter().any(|path| is_stdin(path)) {
-        return Err(BadInput::Nothing("`--update` writes into files: name one instead of `-`".to_owned()).into());
+        return Err(BadInput::Request("`--update` writes into files: name one instead of `-`".to_owned()).into());
     }
+    check_coverage_value(command)?;
     let mut reports = Reports::new(command)?;
     let engine = Arc::new(Engine::new(settings)?);
     let counting = command.coverage.map(|_| Engine::profiling(settings)).transpose()?.map(Arc::new);
     let mut found = workbench::find(&command.paths, command.filter.as_deref(), &engine);
+    refuse_sources(&command.report, &found, &command.paths)?;
     if !command.quiet {
         note_unknown_members(&found.codecs);
     }
@@ -38,7 +42,7 @@ pub(super) fn run(command: &Test, settings: &runtime::Settings) -> anyhow::Resul
     let rules = Rules { exact: command.exact, all: command.all };
     let mut updates = Updates::default();
     let engines = Engines { plain: &engine, counting: counting.as_ref() };
-    let totals = workbench::run_on(engines, &found.codecs, rules, jobs, |report| {
+    let mut totals = workbench::run_on(engines, &found.codecs, rules, jobs, |report| {
         if command.update {
             updates.add(report);
         }
@@ -46,6 +50,7 @@ pub(super) fn run(command: &Test, settings: &runtime::Settings) -> anyhow::Resul
     })?;
     let written = updates.write();
     found.problems.extend(written.problems);
+    totals.coverage_min = command.coverage;
     reports.end(&totals, &found.problems)?;
     if command.update {
         complain(&format!("updated {} examples in {} files", written.examples, written.files));
@@ -57,24 +62,59 @@ pub(super) fn run(command: &Test, settings: &runtime::Settings) -> anyhow::Resul
     // What was updated is as expected from now on.
     let failed = if command.update { written.left } else { totals.failed };
     match failed + totals.codecs_not_loaded {
-        0 => command.coverage.map_or(Ok(()), |min| check_coverage(min, &totals)),
+        0 => totals.lack_of_coverage().map_or(Ok(()), |lack| bail!(lack)),
         _ => bail!("{} of {} codecs failed", totals.codecs_failed, totals.codecs),
     }
 }
 
-fn check_coverage(min: f64, totals: &Totals) -> anyhow::Result<()> {
-    let coverage = totals.coverage.as_ref().context("the coverage could not be counted")?;
-    ensure!(coverage.uncounted == 0, "the coverage of {} codecs could not be counted", coverage.uncounted);
-    let (lines, branches) = (coverage.lines_percent, coverage.branches_percent);
-    ensure!(
-        lines >= min && branches >= min,
-        "examples reach {lines:.1}% of lines and {branches:.1}% of branches, less than {min}%"
-    );
-    Ok(())
+/// Without `=`, a percentage would be taken for a path.
+fn check_coverage_value(command: &Test) -> Result<(), BadInput> {
+    let is_value = |path: &&PathBuf| path.to_str().is_some_and(|text| percent(text).is_ok()) && !path.exists();
+    match command.paths.iter().find(is_value) {
+        Some(path) if command.coverage.is_some() => {
+            let path = path.display();
+            Err(BadInput::Request(format!("there is no file {path}: if it is a percentage, write --coverage={path}")))
+        }
+        _ => Ok(()),
+    }
 }
 
-/// The reports of a run: one is printed, the others are files.
-struct Reports(Vec<(Box<dyn Reporter>, Box<dyn Write>)>);
+/// Refuses to replace what is tested by a report.
+fn refuse_sources(reports: &[ReportFile], found: &Found, paths: &[PathBuf]) -> Result<(), BadInput> {
+    // One that is not there yet is no source.
+    let existing: Vec<(PathBuf, &Path)> =
+        reports.iter().filter_map(|report| Some((report.path.canonicalize().ok()?, report.path.as_path()))).collect();
+    if existing.is_empty() {
+        return Ok(());
+    }
+    let places = found.codecs.iter().flat_map(|codec| &codec.examples).filter_map(|example| example.place.as_ref());
+    let files: BTreeSet<&Path> = places
+        .map(|place| place.file.as_path())
+        .chain(found.codecs.iter().filter_map(|codec| codec.script_file.as_deref()))
+        .chain(found.problems.iter().filter_map(|problem| problem.place().map(|(file, _)| Path::new(file))))
+        .chain(paths.iter().map(PathBuf::as_path))
+        .collect();
+    let sources: BTreeSet<PathBuf> = files.into_iter().filter_map(|file| file.canonicalize().ok()).collect();
+    match existing.iter().find(|(path, _)| sources.contains(path)) {
+        Some((_, given)) => {
+            let reason = format!("{} is tested: name another file for the report", given.display());
+            Err(BadInput::Request(reason))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The reports of a run: one is printed, the others are files, which are replaced once they are complete.
+struct Reports {
+    printed: (Box<dyn Reporter>, Box<dyn Write>),
+    files: Vec<FileReport>,
+}
+
+struct FileReport {
+    reporter: Box<dyn Reporter>,
+    out: BufWriter<PendingFile>,
+    path: PathBuf,
+}
 
 impl Reports {
     fn new(command: &Test) -> anyhow::Result<Self> {
@@ -84,26 +124,45 @@ impl Reports {
             _ => Detail::Normal,
         };
         let format = if command.json { Format::Json } else { command.format };
-        let printed = format.reporter(detail);
-        let mut reports: Vec<(Box<dyn Reporter>, Box<dyn Write>)> = vec![match format {
-            Format::Human => (Box::new(Coloured(printed)), Box::new(anstream::stdout())),
-            _ => (printed, Box::new(io::stdout())),
-        }];
+        let reporter = format.reporter(detail);
+        let printed: (Box<dyn Reporter>, Box<dyn Write>) = match format {
+            Format::Human => (Box::new(Coloured(reporter)), Box::new(anstream::stdout())),
+            _ => (reporter, Box::new(io::stdout())),
+        };
+        let mut files: Vec<FileReport> = Vec::new();
         for ReportFile { format, path } in &command.report {
-            let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-            reports.push((format.reporter(detail), Box::new(BufWriter::new(file))));
+            if files.iter().any(|file| file.path == *path) {
+                return Err(BadInput::Request(format!("{} is named for two reports", path.display())).into());
+            }
+            let file = PendingFile::create(path).map_err(|source| unwritable(path, source))?;
+            let (reporter, out) = (format.reporter(detail), BufWriter::new(file));
+            files.push(FileReport { reporter, out, path: path.clone() });
         }
-        Ok(Self(reports))
+        Ok(Self { printed, files })
     }
 
     /// Adds a codec, and flushes what is printed because the next one may take a while.
     fn add(&mut self, report: &CodecReport) -> anyhow::Result<()> {
-        self.0.iter_mut().try_for_each(|(reporter, out)| write(out, &reporter.codec(report)))
+        write(&mut self.printed.1, &self.printed.0.codec(report))?;
+        for FileReport { reporter, out, path } in &mut self.files {
+            out.write_all(reporter.codec(report).as_bytes()).map_err(|source| unwritable(path, source))?;
+        }
+        Ok(())
     }
 
-    fn end(&mut self, totals: &Totals, problems: &[BadInput]) -> anyhow::Result<()> {
-        self.0.iter_mut().try_for_each(|(reporter, out)| write(out, &reporter.end(totals, problems)))
+    fn end(mut self, totals: &Totals, problems: &[BadInput]) -> anyhow::Result<()> {
+        write(&mut self.printed.1, &self.printed.0.end(totals, problems))?;
+        for FileReport { mut reporter, mut out, path } in self.files {
+            out.write_all(reporter.end(totals, problems).as_bytes()).map_err(|source| unwritable(&path, source))?;
+            let file = out.into_inner().map_err(|error| unwritable(&path, error.into_error()))?;
+            file.finish().map_err(|source| unwritable(&path, source))?;
+        }
+        Ok(())
     }
+}
+
+fn unwritable(path: &Path, source: io::Error) -> BadInput {
+    BadInput::Unwritable { file: path.display().to_string(), source }
 }
 
 fn write(out: &mut dyn Write, text: &str) -> anyhow::Result<()> {

@@ -1,17 +1,35 @@
-//! Reads the values of options.
+//! Reads the values of options, and the files that they name.
+
+use std::path::Path;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use client::HexBytes;
 use types::Timestamp;
+use workbench::{BadInput, is_stdin, read_script};
+
+/// The text of a file, or of standard input.
+pub(super) fn text(file: &Path) -> Result<String, BadInput> {
+    read_script(file).map_err(|source| {
+        let file = if is_stdin(file) { "standard input".to_owned() } else { file.display().to_string() };
+        BadInput::File { file, source }
+    })
+}
 
 pub(super) fn base64(text: &str) -> Result<HexBytes, String> {
-    STANDARD.decode(text.trim()).map(HexBytes).map_err(|error| format!("not Base64: {error}"))
+    STANDARD
+        .decode(text.trim())
+        .map(HexBytes)
+        .map_err(|_| "Base64 has letters, digits, `+`, `/` and `=` at its end, as in CVw=".to_owned())
 }
 
 pub(super) fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).parse().ok();
     let number = number.filter(|number: &f64| (0.0..=100.0).contains(number));
     number.ok_or_else(|| "a percentage is a number from 0 to 100, as in 85%".to_owned())
+}
+
+pub(super) fn port(text: &str) -> Result<u8, String> {
+    text.trim().parse().map_err(|_| "a port is a number from 0 to 255".to_owned())
 }
 
 pub(super) fn time(text: &str) -> Result<Timestamp, String> {

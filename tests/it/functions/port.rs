@@ -45,6 +45,8 @@ fn a_port_is_written_with_its_proof() {
     }
     printed(&port(&dir, &["--to", "chirpstack-4.17", "--output", "ported.js"]));
     assert_eq!(fs::read_to_string(dir.path().join("ported.js")).unwrap(), text);
+    assert_eq!(printed(&port(&dir, &["--to", "chirpstack-4.17", "--output", "-"])), text);
+    assert!(!dir.path().join("-").exists());
 }
 
 #[test]
@@ -61,5 +63,9 @@ fn nothing_is_written_for_an_engine_that_is_too_old() {
     assert_eq!(output.status.code(), Some(1));
     let told = complaint(&output);
     assert!(told.contains("line 2: otto (ES5) has no `const` (newer-syntax)"), "{told}");
-    assert!(told.contains("nothing was written") && !dir.path().join("ported.js").exists(), "{told}");
+    assert!(
+        told.contains("nothing was written: 1 thing keeps it from running on")
+            && !dir.path().join("ported.js").exists(),
+        "{told}"
+    );
 }

@@ -32,13 +32,13 @@ const WRONG: &[(&[&str], &str, i32)] = &[
     (&["encoder.js", "--fields", "[1]"], "fields must be a JSON object, as in '{\"led\": true}'", 2),
     (&["encoder.js", "--fields", ""], "fields must be a JSON object, as in '{\"led\": true}'", 2),
     (&["level.js", "--fields", "{}", "--converter", "level.js"], "cannot be used with", 2),
-    (&["level.js", "--base64", "0a!"], "not Base64", 2),
+    (&["level.js", "--base64", "0a!"], "Base64 has letters, digits, `+`, `/` and `=` at its end, as in CVw=", 2),
     (&["level.js", "--base64", "Cg==", "--message", "-"], "cannot be used with", 2),
     (&["level.js", "--message", "level.js"], "level.js is no uplink: not JSON", 1),
-    (&["-", "--message", "-"], "`-` appears more than once", 1),
-    (&["nowhere.js", "--hex", "0a"], "cannot read nowhere.js: No such file", 1),
-    (&[".", "--hex", "0a"], "cannot read .: Is a directory", 1),
-    (&["latin.js", "--hex", "0a"], "cannot read latin.js: it is not UTF-8", 1),
+    (&["-", "--message", "-"], "`-` appears more than once", 2),
+    (&["nowhere.js", "--hex", "0a"], "cannot read nowhere.js: No such file", 2),
+    (&[".", "--hex", "0a"], "cannot read .: Is a directory", 2),
+    (&["latin.js", "--hex", "0a"], "cannot read latin.js: it is not UTF-8", 2),
     (
         &["empty.js", "--hex", "0a"],
         "empty.js: the file is empty; expected a function named `decodeUplink`, `Decoder`",
@@ -48,7 +48,7 @@ const WRONG: &[(&[&str], &str, i32)] = &[
     (&["empty.js", "--fields", "{}"], "expected a function named `encodeDownlink`, `Encoder`, `Encode`", 1),
     (&["-", "--hex", "0a"], "no decoder in -: the file is empty", 1),
     (&["level.js", "--hex", "0a", "--validator", "empty.js"], "expected a function named `Validator`", 1),
-    (&["level.js", "--hex", "0a", "--converter", "-", "--validator", "-"], "standard input can be only one", 1),
+    (&["level.js", "--hex", "0a", "--converter", "-", "--validator", "-"], "standard input can be only one", 2),
     (&["other.js", "--hex", "0a"], "expected one named `decodeUplink`, `Decoder`, `Decode`\n", 1),
     (&["encoder.js", "--hex", "0a"], "it is an encoder, which needs --fields", 1),
     (&["level.js", "--fields", "{}"], "it is a decoder, which needs --hex", 1),
@@ -157,7 +157,39 @@ fn bench_fails_when_fuel_rises() {
     assert!(error.contains("fuel has risen by more than 1% since the baseline"), "{error}");
     assert_eq!(output.status.code(), Some(1));
     let output = bench(dir.path(), &["level.js", "--baseline", "other"]);
-    assert!(complaint(&output).contains("cannot read other.bench.json: save one with --save-baseline"));
+    let error = complaint(&output);
+    assert!(error.contains("cannot read other.bench.json: No such file") && error.contains("--save-baseline writes"));
+    assert_eq!(output.status.code(), Some(2));
+
+    // A baseline that would let the rise pass next time is not saved.
+    let kept = fs::read(dir.path().join("main.bench.json")).unwrap();
+    let output = bench(dir.path(), &[&compare[..], &["--save-baseline", "main"]].concat());
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(fs::read(dir.path().join("main.bench.json")).unwrap(), kept);
+    for choice in [["--filter", "level"], ["--example", "1"]] {
+        let output = bench(dir.path(), &[&["level.js", "--save-baseline", "main"][..], &choice].concat());
+        assert!(complaint(&output).contains("saves only what was measured: leave out --filter"), "{output:?}");
+        assert_eq!(output.status.code(), Some(2));
+    }
+    assert_eq!(fs::read(dir.path().join("main.bench.json")).unwrap(), kept);
+}
+
+#[test]
+fn what_bench_cannot_measure_is_told_without_control_characters() {
+    let dir = dir_with(&[]);
+    fs::write(dir.path().join("level.test.yaml"), "examples:\n  - { port: 1, bytes: 0a }\n").unwrap();
+    let output = bench(dir.path(), &["level.js", "--example", "99"]);
+    assert!(complaint(&output).contains("no example is number 99"), "{output:?}");
+    assert_eq!(output.status.code(), Some(2));
+    let output = run(airlock(dir.path()).args(["functions", "fuzz", "level.js", "--ports", "1,,2"]), "");
+    assert!(output.status.code() == Some(2) && complaint(&output).contains("a port is a number"), "{output:?}");
+    for command in ["bench", "fuzz"] {
+        let output = run(airlock(dir.path()).args(["functions", command, "a\u{1b}[2J.js", "b\u{1b}[2J.js"]), "");
+        let told = complaint(&output);
+        assert!(told.contains("cannot read a\u{fffd}[2J.js") && !told.contains('\u{1b}'), "{told:?}");
+        assert!(told.contains("2 files or lines could not be read or written"), "{told}");
+        assert_eq!(output.status.code(), Some(2));
+    }
 }
 
 fn bench(dir: &Path, arguments: &[&str]) -> Output {
