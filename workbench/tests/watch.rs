@@ -32,7 +32,7 @@ fn verdict(watch: &mut Watch, found: &Found, engine: &Arc<Engine>) -> (Vec<Strin
         watch.ran(report);
         Ok::<(), Infallible>(())
     });
-    let name = |file: String| file.rsplit('/').next().unwrap().to_owned();
+    let name = |file: String| file.rsplit('/').next().unwrap_or_default().to_owned();
     (watch.failing().into_iter().map(str::to_owned).collect(), watch.not_valid().into_iter().map(name).collect())
 }
 
