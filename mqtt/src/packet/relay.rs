@@ -28,7 +28,7 @@ pub fn relay(bytes: &[u8], version: u8) -> Vec<[Content; 2]> {
             Some(PacketType::Unsubscribe) => drop(packet.unsubscribe(version)),
             Some(PacketType::Disconnect) => drop(packet.disconnect()),
             Some(PacketType::Publish) => {
-                relayed.extend(packet.publish(version).ok().map(|read| pass_on(read, version)))
+                relayed.extend(packet.publish(version).ok().map(|read| pass_on(read, version)));
             }
             _ => drop(packet.acknowledgement()),
         }
