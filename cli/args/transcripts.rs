@@ -31,7 +31,6 @@ const NOT_RUN: &[&str] = &[
     "airlock functions lint path/to",
     "airlock functions serve",
     "airlock functions test path/to",
-    "airlock functions test vendor/acme --filter",
     "airlock functions test tests/fixtures",
     "airlock functions watch",
     "airlock serve",

@@ -34,7 +34,7 @@ pub(crate) enum Functions {
     #[command(
         verbatim_doc_comment,
         visible_alias = "check",
-        after_help = "Examples:\n  airlock functions test .\n  airlock functions test vendor/acme --filter acme/meter\n  airlock functions test codecs --coverage=85\n  airlock functions test . --quiet --report junit=codecs.xml --report html=codecs.html"
+        after_help = "Examples:\n  airlock functions test .\n  airlock functions test . --filter acme/meter\n  airlock functions test codecs --coverage=85\n  airlock functions test . --quiet --report junit=codecs.xml --report html=codecs.html"
     )]
     Test(Test),
     /// Test codecs again whenever their script or their examples are saved
