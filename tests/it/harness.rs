@@ -324,11 +324,16 @@ pub(crate) fn inherit_environment(program: &mut Command, command: &Command) {
 pub(crate) fn airlock(dir: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_airlock"));
     command.current_dir(dir).env("HOME", dir).env("XDG_CACHE_HOME", cache());
-    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("AIRLOCK_")) {
-        command.env_remove(name);
-    }
+    remove_settings(&mut command);
     command.arg("--data").arg(dir);
     command
+}
+
+/// Takes from a program what the environment of the test says to Airlock.
+pub(crate) fn remove_settings(program: &mut Command) {
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("AIRLOCK_")) {
+        program.env_remove(name);
+    }
 }
 
 pub(crate) fn run(command: &mut Command, input: &str) -> Output {

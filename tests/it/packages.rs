@@ -9,6 +9,8 @@ use std::{
 
 use tempfile::TempDir;
 
+use crate::harness::remove_settings;
+
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 fn done(command: &mut Command) -> String {
@@ -106,7 +108,7 @@ fn is_complete(package: &Package) {
 fn works(package: &Package) {
     let airlock = || {
         let mut command = Command::new(package.path("/usr/bin/airlock"));
-        command.env("HOME", package.root.path()).env_remove("AIRLOCK_DATA_DIR");
+        remove_settings(command.env("HOME", package.root.path()));
         command
     };
     assert!(done(airlock().arg("--version")).starts_with("airlock "));

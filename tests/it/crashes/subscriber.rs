@@ -13,7 +13,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::field;
+use super::number_of;
 use crate::harness::{MESSAGE_TIMEOUT, Owner};
 
 /// What it got of its application's uplinks.
@@ -93,7 +93,7 @@ fn receive(
             let (client, mut events) = connect(&place, &credentials);
             while let Ok(event) = events.poll().await {
                 if let Event::Incoming(Packet::Publish(message)) = event {
-                    numbers.lock().unwrap().push(field(&serde_json::from_slice(&message.payload).unwrap()));
+                    numbers.lock().unwrap().push(number_of(&serde_json::from_slice(&message.payload).unwrap()));
                     client.try_ack(&message).unwrap();
                 }
             }
