@@ -31,7 +31,7 @@ struct Device {
 /// Sends `per_second` uplinks for this long, and prints the achieved rate and the quantiles.
 pub(super) async fn run(server: &ServerProcess, application: &Application, per_second: f64, time: Duration) {
     let period = Duration::from_secs_f64(CONNECTIONS as f64 / per_second);
-    let (mut senders, mut running) = (HashMap::new(), JoinSet::new());
+    let (mut senders, mut devices, mut running) = (HashMap::new(), Vec::new(), JoinSet::new());
     for number in 0..CONNECTIONS {
         let dev_id = format!("dev-{number}");
         server.add_device(application, &dev_id).await;
@@ -39,11 +39,12 @@ pub(super) async fn run(server: &ServerProcess, application: &Application, per_s
         senders.insert(dev_id.clone(), sender);
         let stream = TcpStream::connect(server.handler).await.unwrap();
         stream.set_nodelay(true).unwrap();
-        let device = Device { stream, request: application.uplink(&dev_id), period, deliveries };
-        running.spawn(device.run(Instant::now() + time));
+        devices.push(Device { stream, request: application.uplink(&dev_id), period, deliveries });
     }
+    // Before the first uplink, whose delivery is waited for.
     let (client, events) = connect(server, application).await;
     let receiving = tokio::spawn(receive(events, Arc::new(senders)));
+    devices.into_iter().for_each(|device| drop(running.spawn(device.run(Instant::now() + time))));
     let mut times = running.join_all().await.concat();
     receiving.abort();
     drop(client);
