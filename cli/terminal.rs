@@ -4,8 +4,8 @@ use std::io::{self, BufRead, IsTerminal, Read, Write};
 
 use anyhow::{Context, bail};
 use clap::Args;
+use runtime::escape_json;
 pub(crate) use runtime::sanitize;
-use runtime::sanitize_char;
 use rustix::io::ioctl_fionread;
 use serde::Serialize;
 use types::Secret;
@@ -49,15 +49,7 @@ pub(crate) fn lines(text: &str) -> String {
 /// instead.
 pub(crate) fn json_lines(value: &impl Serialize, pretty: bool) -> serde_json::Result<String> {
     let text = if pretty { serde_json::to_string_pretty(value)? } else { serde_json::to_string(value)? };
-    let mut escaped = String::new();
-    // Only string contents can have such characters; line breaks are those of the indentation.
-    for character in text.chars() {
-        match character == '\n' || sanitize_char(character) == character {
-            true => escaped.push(character),
-            false => character.encode_utf16(&mut [0; 2]).iter().for_each(|unit| escaped += &format!("\\u{unit:04x}")),
-        }
-    }
-    Ok(escaped)
+    Ok(escape_json(&text))
 }
 
 /// Prompts for a password, or reads it from standard input.

@@ -19,7 +19,7 @@ pub use contract::call::{Call, CallOutcome, LogEntry, Value};
 pub use contract::failure::Failure;
 #[doc(hidden)]
 pub use contract::reply::is_reply;
-pub use contract::sanitize::{sanitize, sanitize_char};
+pub use contract::sanitize::{escape_json, sanitize, sanitize_char};
 pub use contract::sources::{LimitsHash, Sources, SourcesHash};
 pub use contract::wire::{Dialect, EntryPoint, FailureKind, Function, LogLevel, Slot};
 pub use engine::Engine;

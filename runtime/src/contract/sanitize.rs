@@ -18,6 +18,19 @@ pub fn sanitize_char(character: char) -> char {
     }
 }
 
+/// JSON text in which the characters that [`sanitize`] would replace are escaped instead. Only strings in it can have such
+/// characters; its line breaks are those of the indentation.
+pub fn escape_json(json: &str) -> String {
+    let mut escaped = String::new();
+    for character in json.chars() {
+        match character == '\n' || sanitize_char(character) == character {
+            true => escaped.push(character),
+            false => character.encode_utf16(&mut [0; 2]).iter().for_each(|unit| escaped += &format!("\\u{unit:04x}")),
+        }
+    }
+    escaped
+}
+
 /// Whether a character is invisible: Unicode's default ignorable code points, which include bidirectional controls,
 /// the interlinear annotation characters, and the two that XML forbids.
 const fn is_hidden(character: char) -> bool {

@@ -1,6 +1,6 @@
 //! Reports for programs: a line of JSON for each codec, and one for the totals.
 
-use runtime::sanitize_char;
+use runtime::escape_json;
 use serde::Serialize;
 
 use super::{CodecReport, reporter::Reporter, totals::Totals};
@@ -48,15 +48,8 @@ impl<'a> Problem<'a> {
 
 /// `value` as JSON in one line, with control characters and the like escaped.
 pub(crate) fn escaped(value: &impl Serialize) -> String {
-    let mut escaped = String::new();
-    // A report has no maps with other keys than text, so it can always be written. Only text can have such characters.
-    for character in serde_json::to_string(value).unwrap_or_default().chars() {
-        match sanitize_char(character) == character {
-            true => escaped.push(character),
-            false => character.encode_utf16(&mut [0; 2]).iter().for_each(|unit| escaped += &format!("\\u{unit:04x}")),
-        }
-    }
-    escaped
+    // A report has no maps with other keys than text, so it can always be written.
+    escape_json(&serde_json::to_string(value).unwrap_or_default())
 }
 
 #[cfg(test)]
