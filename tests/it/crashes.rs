@@ -33,6 +33,17 @@ const UPLINKS: u32 = 40;
 /// An uplink that takes longer is not accepted.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// How webhooks are delivered.
+const DELIVERY: [(&str, &str); 4] = [
+    ("AIRLOCK_OUTPUT__DELIVERY__ALLOW_PRIVATE_ADDRESSES", "true"),
+    // A receiver that does not answer holds up its queue for this long.
+    ("AIRLOCK_OUTPUT__DELIVERY__TIMEOUT_MS", "500"),
+    // The pauses after failures add up: on a fast machine, more messages wait than a queue has room for by default.
+    ("AIRLOCK_OUTPUT__DELIVERY__QUEUE_MESSAGES_MAX", "1000000"),
+    // On a slow one, a receiver that answers late makes up the rest of ten attempts.
+    ("AIRLOCK_OUTPUT__DELIVERY__ATTEMPTS_MAX", "1000"),
+];
+
 /// Everything that runs.
 struct World {
     redis: RedisProcess,
@@ -153,9 +164,7 @@ fn check_orders(accepted: &[u32], posted: &[u32], received: &[u32]) {
 
 fn start_server(redis: &RedisProcess, dir: &TempDir) -> ServerProcess {
     let mut command = serve(dir.path());
-    command.env("AIRLOCK_OUTPUT__DELIVERY__ALLOW_PRIVATE_ADDRESSES", "true");
-    // A receiver that does not answer holds up its queue for this long.
-    command.env("AIRLOCK_OUTPUT__DELIVERY__TIMEOUT_MS", "500");
+    command.envs(DELIVERY);
     command.env("AIRLOCK_STORE__REDIS__URLS", format!("[\"{}\"]", redis.url())).stderr(Stdio::null());
     ServerProcess::spawn(&mut command)
 }

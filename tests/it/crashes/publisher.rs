@@ -10,6 +10,7 @@ use crate::harness::Owner;
 
 /// Publishes one downlink after the other.
 pub(super) struct Publisher {
+    options: MqttOptions,
     client: AsyncClient,
     events: EventLoop,
     app_id: String,
@@ -20,8 +21,8 @@ impl Publisher {
         let (host, port) = address.rsplit_once(':').unwrap();
         let mut options = MqttOptions::new("publisher", host, port.parse().unwrap());
         options.set_credentials(owner.app_id.as_str(), owner.key.expose());
-        let (client, events) = AsyncClient::new(options, 10);
-        Self { client, events, app_id: owner.app_id.to_string() }
+        let (client, events) = AsyncClient::new(options.clone(), 10);
+        Self { options, client, events, app_id: owner.app_id.to_string() }
     }
 
     /// Whether the broker has acknowledged the downlink.
@@ -30,7 +31,12 @@ impl Publisher {
         let payload = STANDARD.encode(number.to_be_bytes());
         let downlink = json!({"port": 1, "schedule": "last", "payload_raw": payload}).to_string();
         self.client.publish(topic, QoS::AtLeastOnce, false, downlink).await.unwrap();
-        timeout(PATIENCE, self.acknowledged()).await.unwrap_or(false)
+        let is_acknowledged = timeout(PATIENCE, self.acknowledged()).await.unwrap_or(false);
+        if !is_acknowledged {
+            // The client would send it again, and its acknowledgement would count for the next downlink.
+            (self.client, self.events) = AsyncClient::new(self.options.clone(), 10);
+        }
+        is_acknowledged
     }
 
     async fn acknowledged(&mut self) -> bool {

@@ -9,8 +9,8 @@ use tokio::time::{sleep, timeout};
 use types::DevId;
 
 use super::{
-    DECODER, DEVICES, PATIENCE, UPLINKS, check_orders, fault::Fault, number, posted, publisher::Publisher, retry,
-    rounds, subscriber::Subscriber,
+    DECODER, DELIVERY, DEVICES, PATIENCE, UPLINKS, check_orders, fault::Fault, number, posted, publisher::Publisher,
+    retry, rounds, subscriber::Subscriber,
 };
 use crate::{
     external_broker::handlers::{Handler, Sender, Services, of_redis},
@@ -41,9 +41,7 @@ impl World {
     async fn start(broker: Mosquitto, redis: RedisProcess) -> Self {
         server::system::install_crypto();
         let mut environment = of_redis(&redis);
-        environment.push(("AIRLOCK_OUTPUT__DELIVERY__ALLOW_PRIVATE_ADDRESSES", "true".to_owned()));
-        // A receiver that does not answer holds up its queue for this long.
-        environment.push(("AIRLOCK_OUTPUT__DELIVERY__TIMEOUT_MS", "500".to_owned()));
+        environment.extend(DELIVERY.map(|(name, value)| (name, value.to_owned())));
         environment.push(("AIRLOCK_EXTERNAL_BROKER__CONFIRM_TIMEOUT_MS", "200".to_owned()));
         let services = Services::start(vec![broker.url()], environment);
         let owner = services.process.owner(services.dir.path(), "pair").await;
