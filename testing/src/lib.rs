@@ -11,6 +11,7 @@ pub mod load;
 mod mosquitto;
 mod mqtt_client;
 mod packages;
+mod port;
 pub mod process;
 mod proxy;
 mod rabbitmq;

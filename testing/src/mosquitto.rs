@@ -3,13 +3,15 @@
 use std::{
     fs,
     io::{BufRead, BufReader},
-    net::{SocketAddr, TcpListener},
+    net::SocketAddr,
     path::Path,
     process::{Child, Command, Stdio},
     thread,
 };
 
 use tempfile::TempDir;
+
+use crate::port::Port;
 
 /// Debian keeps it where only an administrator's path leads.
 const PROGRAMS: [&str; 2] = ["mosquitto", "/usr/sbin/mosquitto"];
@@ -19,7 +21,7 @@ const TRIES_MAX: usize = 5;
 /// A broker that keeps sessions on disk; it ends when this is dropped.
 pub struct Mosquitto {
     child: Child,
-    port: u16,
+    port: Port,
     dir: TempDir,
 }
 
@@ -45,12 +47,12 @@ impl Mosquitto {
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
-        ([127, 0, 0, 1], self.port).into()
+        ([127, 0, 0, 1], self.port.number()).into()
     }
 
     /// The address, as settings take it.
     pub fn url(&self) -> String {
-        format!("mqtt://127.0.0.1:{}", self.port)
+        format!("mqtt://127.0.0.1:{}", self.port.number())
     }
 
     /// Its directory.
@@ -84,14 +86,15 @@ impl Mosquitto {
     }
 
     fn try_start(configuration: &str, files: &[(&str, &str)]) -> Option<Self> {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = Port::free();
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().display();
         let configuration = configuration.replace("DIR", &path.to_string());
         files.iter().for_each(|(name, content)| fs::write(dir.path().join(name), content).unwrap());
         let lines = format!(
-            "listener {port} 127.0.0.1\nuser root\npersistence true\npersistence_location {path}/\n\
-             max_queued_messages 0\n{configuration}\n"
+            "listener {} 127.0.0.1\nuser root\npersistence true\npersistence_location {path}/\n\
+             max_queued_messages 0\n{configuration}\n",
+            port.number()
         );
         fs::write(dir.path().join("mosquitto.conf"), lines).unwrap();
         let child = serve(dir.path())?;

@@ -5,7 +5,7 @@ mod sentinels;
 
 use std::{
     io::{self, BufRead, BufReader, Read, Write},
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
     path::Path,
     process::{Child, Command, Stdio},
     thread,
@@ -15,7 +15,7 @@ use std::{
 use tempfile::TempDir;
 
 pub use self::{cluster::RedisCluster, sentinels::RedisSentinels};
-use crate::Certificates;
+use crate::{Certificates, port::Port};
 
 /// How many ports are tried; another process may take the chosen one first.
 const TRIES_MAX: usize = 5;
@@ -26,7 +26,7 @@ const POLLS_MAX: usize = 6000;
 /// A Redis server; it ends when this is dropped.
 pub struct RedisProcess {
     child: Child,
-    port: u16,
+    port: Port,
     dir: TempDir,
     /// What it was started with, beside what every server is.
     options: Vec<String>,
@@ -46,10 +46,13 @@ impl RedisProcess {
         let file = |name: &str| certificates.path(name).display().to_string();
         let (authority, certificate, key) = (file("ca.pem"), file("server.pem"), file("server.key"));
         let try_start = |_| {
-            let tls_port = free_port();
-            let listen = ["--tls-port", &tls_port.to_string(), "--tls-auth-clients", "yes"];
+            let tls_port = Port::free();
+            let listen = ["--tls-port", &tls_port.number().to_string(), "--tls-auth-clients", "yes"];
             let files = ["--tls-ca-cert-file", &authority, "--tls-cert-file", &certificate, "--tls-key-file", &key];
-            Some((Self::try_start(&[&listen[..], &files].concat())?, format!("rediss://127.0.0.1:{tls_port}")))
+            Some((
+                Self::try_start(&[&listen[..], &files].concat())?,
+                format!("rediss://127.0.0.1:{}", tls_port.number()),
+            ))
         };
         Some((0..TRIES_MAX).find_map(try_start).expect("redis-server did not start"))
     }
@@ -64,7 +67,7 @@ impl RedisProcess {
 
     /// The address, as settings take it.
     pub fn url(&self) -> String {
-        format!("redis://127.0.0.1:{}", self.port)
+        format!("redis://127.0.0.1:{}", self.port.number())
     }
 
     /// Kills the server; what it acknowledged is in its directory.
@@ -75,23 +78,28 @@ impl RedisProcess {
 
     /// Starts the stopped server again, with the data that it had.
     pub fn start_again(&mut self) {
-        self.child = serve(self.port, self.dir.path(), &self.options).expect("redis-server did not start again");
+        self.child =
+            serve(self.port.number(), self.dir.path(), &self.options).expect("redis-server did not start again");
     }
 
     /// Restarts the server, and returns while it is still loading its data, which takes some seconds.
     pub fn restart_loading(&mut self) {
-        self.command("EVAL \"for i=1,3000 do redis.call('SET','filler:'..i,'') end\" 0");
+        self.command("EVAL \"for i=1,10000 do redis.call('SET','filler:'..i,'') end\" 0");
         self.command("BGREWRITEAOF");
         wait(|| self.command("INFO persistence").contains("aof_rewrite_in_progress:0"));
         self.stop();
         let slowly = ["--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024"];
-        self.child =
-            command(self.port, self.dir.path(), &self.options).args(slowly).stdout(Stdio::null()).spawn().unwrap();
+        self.child = command(self.port.number(), self.dir.path(), &self.options)
+            .args(slowly)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
         wait(|| self.is_loading());
     }
 
     fn is_loading(&self) -> bool {
-        TcpStream::connect(("127.0.0.1", self.port)).is_ok() && self.command("GET filler:1").starts_with("-LOADING")
+        TcpStream::connect(("127.0.0.1", self.port.number())).is_ok()
+            && self.command("GET filler:1").starts_with("-LOADING")
     }
 
     /// Copies what the server has stored.
@@ -152,12 +160,10 @@ impl RedisProcess {
     }
 
     fn try_start(options: &[&str]) -> Option<Self> {
-        let port = free_port();
-        // The bus of a cluster listens 10000 above.
-        let port = if port > 55_000 { port - 20_000 } else { port };
+        let port = Port::with_bus()?;
         let dir = tempfile::tempdir().unwrap();
         let options: Vec<String> = options.iter().map(ToString::to_string).collect();
-        let child = serve(port, dir.path(), &options)?;
+        let child = serve(port.number(), dir.path(), &options)?;
         Some(Self { child, port, dir, options })
     }
 
@@ -202,7 +208,7 @@ impl RedisProcess {
     }
 
     fn try_request(&self, request: &[u8]) -> io::Result<Vec<u8>> {
-        let mut connection = TcpStream::connect(("127.0.0.1", self.port))?;
+        let mut connection = TcpStream::connect(("127.0.0.1", self.port.number()))?;
         connection.write_all(request)?;
         let mut response = [0; 4096];
         let length = connection.read(&mut response)?;
@@ -232,10 +238,6 @@ fn wait(is_ready: impl Fn() -> bool) {
         thread::sleep(POLL_EVERY);
     }
     panic!("Redis is still not ready");
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 fn copy(from: &Path, to: &Path) {

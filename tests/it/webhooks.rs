@@ -164,7 +164,7 @@ async fn a_full_queue_drops_the_oldest_and_the_receiver_is_told() {
     let owner = network.owner("full").await;
     owner.add_device("dev-1").await;
     set(&network, &owner, "my-hook", json!({"url": receiver.url(), "events": ["up"]})).await;
-    receiver.stop();
+    receiver.stop().await;
     for byte in 1..=8 {
         owner.simulate("dev-1", &[byte], 1).await.unwrap();
     }

@@ -3,7 +3,6 @@
 use std::{
     fs,
     io::{BufRead, BufReader},
-    net::TcpListener,
     os::unix::process::CommandExt,
     path::Path,
     process::{Child, Command, Stdio},
@@ -13,6 +12,8 @@ use std::{
 
 use tempfile::TempDir;
 
+use crate::port::Port;
+
 /// The wrapper in the path wants to be another user.
 pub(super) const PROGRAM: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
 const CONTROL: &str = "/usr/lib/rabbitmq/bin/rabbitmqctl";
@@ -21,7 +22,7 @@ const CONTROL: &str = "/usr/lib/rabbitmq/bin/rabbitmqctl";
 pub(super) struct Home {
     dir: TempDir,
     names: Child,
-    port: u16,
+    port: Port,
 }
 
 /// Where a node listens.
@@ -35,16 +36,17 @@ pub(super) struct Ports {
 pub(super) struct Node {
     process: Child,
     pub(super) ports: Ports,
+    _held: [Port; 3],
     pub(super) dir: TempDir,
     home: Arc<Home>,
 }
 
 impl Home {
     pub(super) fn create() -> Arc<Self> {
-        let ([port], dir) = (free_ports(), tempfile::tempdir().unwrap());
+        let (port, dir) = (Port::free(), tempfile::tempdir().unwrap());
         // Otherwise the first node starts a process for all nodes of the machine, which stays.
         let mut command = Command::new("epmd");
-        command.args(["-port", &port.to_string(), "-address", "127.0.0.1"]).process_group(0);
+        command.args(["-port", &port.number().to_string(), "-address", "127.0.0.1"]).process_group(0);
         Arc::new(Self { dir, names: command.spawn().unwrap(), port })
     }
 }
@@ -59,12 +61,13 @@ impl Node {
     /// Starts a node whose configuration has these lines; none when it ended before it was ready, as it does when a port
     /// is taken.
     pub(super) fn start(home: &Arc<Home>, plugins: &str, lines: impl FnOnce(Ports) -> String) -> Option<Self> {
-        let [plain, tls, distribution] = free_ports();
+        let held = [(); 3].map(|()| Port::free());
+        let [plain, tls, distribution] = held.each_ref().map(Port::number);
         let (ports, dir) = (Ports { plain, tls, distribution }, tempfile::tempdir().unwrap());
         fs::write(dir.path().join("rabbitmq.conf"), lines(ports)).unwrap();
         fs::write(dir.path().join("enabled_plugins"), plugins).unwrap();
         let process = serve(ports, dir.path(), home)?;
-        Some(Self { process, ports, dir, home: home.clone() })
+        Some(Self { process, ports, _held: held, dir, home: home.clone() })
     }
 
     pub(super) fn control(&self, arguments: &[&str]) {
@@ -87,12 +90,6 @@ impl Node {
     }
 }
 
-fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
-    // All are held at the same time, so that they differ.
-    let listeners = [(); COUNT].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-    listeners.map(|listener| listener.local_addr().unwrap().port())
-}
-
 fn serve(ports: Ports, dir: &Path, home: &Home) -> Option<Child> {
     let mut command = Command::new(PROGRAM);
     environment(&mut command, ports, dir, home);
@@ -112,7 +109,7 @@ fn environment(command: &mut Command, ports: Ports, dir: &Path, home: &Home) {
     command
         .current_dir(dir)
         .env("HOME", home.dir.path())
-        .env("ERL_EPMD_PORT", home.port.to_string())
+        .env("ERL_EPMD_PORT", home.port.number().to_string())
         .env("ERL_EPMD_ADDRESS", "127.0.0.1")
         .env("ERL_CRASH_DUMP", "/dev/null")
         .env("RABBITMQ_NODENAME", ports.node_name())

@@ -2,7 +2,8 @@
 
 use std::{fs, process::Command};
 
-use super::{RedisProcess, TRIES_MAX, free_port, wait, wait_for_line};
+use super::{RedisProcess, TRIES_MAX, wait, wait_for_line};
+use crate::port::Port;
 
 /// How many sentinels there are; two must agree.
 const SENTINELS: usize = 3;
@@ -19,7 +20,7 @@ impl RedisSentinels {
     /// Starts a primary with so many replicas; none when the test is skipped.
     pub fn start(replicas: usize) -> Option<Self> {
         let primary = RedisProcess::start()?;
-        let port = primary.port.to_string();
+        let port = primary.port.number().to_string();
         let mut servers = vec![primary];
         for _ in 0..replicas {
             let options = ["--replicaof", "127.0.0.1", &port, "--repl-diskless-sync-delay", "0"];
@@ -98,11 +99,12 @@ impl RedisSentinels {
 
 fn start_sentinel(primary_port: &str) -> RedisProcess {
     let try_start = |_| {
-        let (port, dir) = (free_port(), tempfile::tempdir().unwrap());
+        let (port, dir) = (Port::free(), tempfile::tempdir().unwrap());
         let file = dir.path().join("sentinel.conf");
         let lines = format!(
-            "port {port}\nbind 127.0.0.1\ndir {}\nsentinel monitor {PRIMARY} 127.0.0.1 {primary_port} 2\n\
-             sentinel down-after-milliseconds {PRIMARY} 1000\nsentinel failover-timeout {PRIMARY} 5000\n",
+            "port {}\nbind 127.0.0.1\ndir {}\nsentinel monitor {PRIMARY} 127.0.0.1 {primary_port} 2\n\
+             sentinel down-after-milliseconds {PRIMARY} 3000\nsentinel failover-timeout {PRIMARY} 5000\n",
+            port.number(),
             dir.path().display()
         );
         fs::write(&file, lines).unwrap();

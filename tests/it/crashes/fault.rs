@@ -74,7 +74,7 @@ impl Fault {
                 sleep(WHILE).await;
                 block_in_place(|| redis.empty());
             }
-            Self::StoppedReceiver => receiver.stop(),
+            Self::StoppedReceiver => receiver.stop().await,
             Self::RefusingReceiver => receiver.answer([Answer::Status(503); 5]),
             Self::FrozenReceiver => receiver.answer([Answer::Never; 3]),
             Self::KilledSubscriber => subscriber.restart(),

@@ -3,6 +3,7 @@
 use std::{
     collections::VecDeque,
     future::pending,
+    io,
     net::SocketAddr,
     sync::{Arc, Mutex},
 };
@@ -18,7 +19,7 @@ use serde_json::Value;
 use tokio::{
     net::TcpListener,
     sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
-    task::AbortHandle,
+    task::JoinHandle,
     time::timeout,
 };
 
@@ -50,7 +51,7 @@ pub(crate) struct Receiver {
     address: SocketAddr,
     shared: Shared,
     received: UnboundedReceiver<Received>,
-    serving: Option<AbortHandle>,
+    serving: Option<JoinHandle<io::Result<()>>>,
 }
 
 #[derive(Clone)]
@@ -83,12 +84,15 @@ impl Receiver {
         let listener = TcpListener::bind(self.address).await.unwrap();
         self.address = listener.local_addr().unwrap();
         let router = Router::new().fallback(receive).with_state(self.shared.clone());
-        self.serving = Some(tokio::spawn(async move { axum::serve(listener, router).await }).abort_handle());
+        self.serving = Some(tokio::spawn(async move { axum::serve(listener, router).await }));
     }
 
     /// Stops listening: connections are refused.
-    pub(crate) fn stop(&mut self) {
-        self.serving.take().unwrap().abort();
+    pub(crate) async fn stop(&mut self) {
+        let serving = self.serving.take().unwrap();
+        serving.abort();
+        // Until then the port is not free.
+        _ = serving.await;
     }
 
     pub(crate) fn url(&self) -> String {
