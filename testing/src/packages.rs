@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
     sync::Mutex,
+    thread,
+    time::Duration,
 };
 
 /// The file that lists the packages of a directory, written once all of them are installed.
@@ -14,7 +16,9 @@ const INSTALLED: &str = "installed";
 /// How many seconds a program may take to install packages. A registry may accept a connection and then say nothing.
 const INSTALL_SECONDS: &str = "180";
 /// How often installing is tried.
-const ATTEMPTS: usize = 3;
+const ATTEMPTS: u32 = 5;
+/// How long a registry that refuses requests is left alone, times the number of the attempt.
+const PAUSE: Duration = Duration::from_secs(10);
 
 /// A Python virtual environment with packages from PyPI.
 #[derive(Clone, Debug)]
@@ -33,7 +37,8 @@ impl Python {
     pub fn install(dir: &Path, packages: &[&str]) -> Option<Self> {
         let python = Self { dir: dir.to_owned() };
         let install = || {
-            let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+            let pip =
+                ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "5", "--timeout", "30"];
             succeeds(bounded("python3").args(["-m", "venv"]).arg(dir))
                 && succeeds(bounded(python.program("python")).args(pip).args(packages))
         };
@@ -56,7 +61,11 @@ impl Python {
 impl Node {
     /// Installs packages into `dir` unless they are there; none when that fails and the test is skipped.
     pub fn install(dir: &Path, packages: &[&str]) -> Option<Self> {
-        let install = || succeeds(bounded("npm").args(["install", "--silent", "--prefix"]).arg(dir).args(packages));
+        let install = || {
+            let npm = ["install", "--silent", "--no-audit", "--no-fund", "--no-update-notifier"];
+            let patience = ["--fetch-retries=5", "--fetch-timeout=60000", "--prefix"];
+            succeeds(bounded("npm").args(npm).args(patience).arg(dir).args(packages))
+        };
         is_installed(dir, packages, "nodejs and npm", install).then(|| Self { dir: dir.to_owned() })
     }
 
@@ -68,6 +77,7 @@ impl Node {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "a registry does not announce when it is well again")]
 fn is_installed(dir: &Path, packages: &[&str], needs: &str, install: impl Fn() -> bool) -> bool {
     // Tests of one binary run at once and may want the same directory.
     static INSTALLING: Mutex<()> = Mutex::new(());
@@ -77,7 +87,11 @@ fn is_installed(dir: &Path, packages: &[&str], needs: &str, install: impl Fn() -
         return true;
     }
     fs::create_dir_all(dir).unwrap();
-    if (0..ATTEMPTS).any(|_| install()) {
+    let try_install = |attempt| {
+        thread::sleep(PAUSE * attempt);
+        install()
+    };
+    if (0..ATTEMPTS).any(try_install) {
         fs::write(list, packages).unwrap();
         return true;
     }
