@@ -220,7 +220,6 @@ async fn a_bridge_starts_and_decodes_while_the_api_is_away() {
     network.api.set_device(DEVICE, DEVICE, &[("k", "v")]);
     let proxy = Proxy::start(Some(network.api.address())).await;
     network.settings.grpc.url = format!("http://{}", proxy.address);
-    network.settings.api_wait_ms_max = 100;
     let (mut chirpstack, mut application) = (network.chirpstack().await, network.application().await);
 
     let bridge = network.bridge().await;
@@ -229,6 +228,7 @@ async fn a_bridge_starts_and_decodes_while_the_api_is_away() {
     bridge.stop().await;
 
     proxy.redirect(None);
+    network.settings.api_wait_ms_max = 100;
     let _bridge = network.bridge().await;
     send(&mut chirpstack, DEVICE, 1, "AQ==").await;
     assert_eq!(next_up(&mut application).await["object"], json!({"version": 1, "variables": {"k": "v"}}));

@@ -27,6 +27,8 @@ pub(super) struct ChirpStack {
     pub(super) api: ChirpStackApi,
     /// Where settings lead to: to the API, or to a proxy in front of it.
     pub(super) api_url: String,
+    /// The default, unless a test takes the API away.
+    pub(super) api_wait_ms_max: u64,
     pub(super) client: MqttClient,
 }
 
@@ -37,7 +39,7 @@ impl ChirpStack {
         api.set_device(DEVICE, "profile", &[("offset", "5")]);
         let client = MqttClient::connect(&broker.url()).await;
         let api_url = api.url();
-        Some(Self { broker, api, api_url, client })
+        Some(Self { broker, api, api_url, api_wait_ms_max: 10_000, client })
     }
 
     /// Settings that lead its application, given by id or name, to one of ours.
@@ -49,9 +51,10 @@ impl ChirpStack {
         let token_file = dir.join("chirpstack.key");
         std::fs::write(&token_file, CHIRPSTACK_TOKEN).unwrap();
         let text = format!(
-            "[[bridge]]\n{source}\nchirpstack.api_wait_ms_max = 500\n\
+            "[[bridge]]\n{source}\nchirpstack.api_wait_ms_max = {}\n\
              chirpstack.grpc = {{ url = '{}', token_file = '{}' }}\n\n\
              [[bridge.applications]]\napplication = '{application}'\napp_id = 'meadow-app'\n{members}\n",
+            self.api_wait_ms_max,
             self.api_url,
             token_file.display(),
         );

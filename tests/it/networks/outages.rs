@@ -18,6 +18,7 @@ async fn start_without_api(application: &str, members: &str) -> Option<(ChirpSta
     chirpstack.api.set_join_eui(DEVICE, JOIN_EUI);
     let proxy = Proxy::start(None).await;
     chirpstack.api_url = format!("http://{}", proxy.address);
+    chirpstack.api_wait_ms_max = 500;
     chirpstack.settings(dir.path(), application, members);
     let server = Server::start(dir.path()).await;
     Some((chirpstack, server, proxy, dir))

@@ -39,7 +39,7 @@ impl ThingsStack {
         std::fs::write(dir.join("app.key"), THINGS_STACK_KEY).unwrap();
         let text = format!(
             "[[bridge]]\nthings_stack.api.url = '{}'\nthings_stack.mqtt.url = '{}'\n\
-             things_stack.key_file = '{}'\nthings_stack.api_wait_ms_max = 500\n\n\
+             things_stack.key_file = '{}'\n\n\
              [[bridge.applications]]\napplication = '{THINGS_STACK_APPLICATION}'\napp_id = 'meadow-app'\n\
              register = true\n",
             self.api.url(),

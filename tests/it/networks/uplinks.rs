@@ -62,7 +62,7 @@ async fn mosquitto_sub_receives_a_device_of_chirpstack() {
     let Some((mut chirpstack, server, _dir)) = start(CHIRPSTACK_APPLICATION, "register = true").await else { return };
     let (host, port) = server.process.place("MQTT").rsplit_once(':').unwrap();
     let mut command = Command::new("mosquitto_sub");
-    command.args(["-h", host, "-p", port, "-t", "+/devices/+/up", "-C", "1", "-W", "20"]);
+    command.args(["-h", host, "-p", port, "-t", "+/devices/+/up", "-C", "1", "-W", "60"]);
     command.args(["-u", server.owner.app_id.as_str(), "-P", server.owner.key.expose()]);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     for counter in 1.. {

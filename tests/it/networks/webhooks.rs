@@ -25,7 +25,7 @@ async fn start_api(key: &str) -> ThingsStackApi {
 fn entry(url: &str, key: &str, app_id: &str, members: &str) -> String {
     format!(
         "[[bridge]]\nthings_stack.api.url = '{url}'\nthings_stack.webhook.listen = '127.0.0.1:0'\n\
-         things_stack.key = '{key}'\nthings_stack.api_wait_ms_max = 100\n{members}\n\
+         things_stack.key = '{key}'\n{members}\n\
          [[bridge.applications]]\napplication = '{THINGS_STACK_APPLICATION}'\napp_id = '{app_id}'\nregister = true\n\n"
     )
 }
@@ -135,7 +135,8 @@ async fn a_message_that_cannot_be_handed_over_is_repeated_by_its_network() {
     let (dir, api) = (tempfile::tempdir().unwrap(), start_api(THINGS_STACK_KEY).await);
     let proxy = Proxy::start(None).await;
     let url = format!("http://{}", proxy.address);
-    let mut server = start(dir.path(), &entry(&url, THINGS_STACK_KEY, "meadow-app", "")).await;
+    let members = "things_stack.api_wait_ms_max = 100";
+    let mut server = start(dir.path(), &entry(&url, THINGS_STACK_KEY, "meadow-app", members)).await;
     // Nobody can say which attributes the device has.
     let uplink = things_stack_uplink("kitchen", 1, "AQ==");
     assert_eq!(post(&server, THINGS_STACK_KEY, &uplink, None).await, 503);
