@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use client::handler::HandlerClient;
 use rumqttc::{AsyncClient, Event, EventLoop, MqttOptions, Packet, QoS};
 use serde_json::Value;
 
 use crate::{
-    harness::{MESSAGE_TIMEOUT, Owner, announcement},
+    harness::{MESSAGE_TIMEOUT, Owner},
     server_process::ServerProcess,
 };
 
@@ -34,14 +35,15 @@ impl Worker {
         Self { client, events, numbers }
     }
 
-    /// Receives until `is_enough`, or until the connection breaks.
+    /// Receives until `is_enough`.
     async fn receive(&mut self, mut is_enough: impl FnMut(&Packet, &[u16]) -> bool) {
         let receive = async {
-            while let Ok(event) = self.events.poll().await {
-                let Event::Incoming(packet) = event else { continue };
+            loop {
+                let Event::Incoming(packet) = self.events.poll().await.unwrap() else { continue };
                 if let Packet::Publish(message) = &packet {
                     let uplink: Value = serde_json::from_slice(&message.payload).unwrap();
-                    let number = uplink["payload_fields"]["n"].as_u64().unwrap() as u16;
+                    let bytes = STANDARD.decode(uplink["payload_raw"].as_str().unwrap()).unwrap();
+                    let number = u16::from_be_bytes(bytes.try_into().unwrap());
                     let is_old = self.numbers.contains(&number);
                     let last = self.numbers.iter().max();
                     assert!(is_old || last < Some(&number), "{number} came after {last:?}");
@@ -63,7 +65,7 @@ async fn simulate(owner: &Owner, number: u16) -> bool {
 
 /// Gives the owner a client of the process that runs now.
 async fn follow(owner: &mut Owner, dir: &Path, process: &ServerProcess) {
-    let announcement = announcement(dir, process.place("discovery")).await;
+    let announcement = process.announcement(dir).await;
     owner.handler = HandlerClient::connect(&announcement, owner.token.clone()).unwrap();
 }
 

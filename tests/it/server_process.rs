@@ -5,9 +5,13 @@ use std::{
     net::TcpStream,
     path::Path,
     process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio},
+    time::Duration,
 };
 
-use crate::harness::{Owner, airlock, announcement, printed, run};
+use api::discovery::Announcement;
+use tokio::time::{sleep, timeout};
+
+use crate::harness::{MESSAGE_TIMEOUT, Owner, airlock, announcement, printed, run};
 
 /// The services in a process of their own.
 pub(crate) struct ServerProcess {
@@ -97,8 +101,26 @@ impl ServerProcess {
 
     /// Registers a user with an application.
     pub(crate) async fn owner(&self, dir: &Path, name: &str) -> Owner {
-        let handler = announcement(dir, self.place("discovery")).await;
-        Owner::register(name, self.place("account"), &handler).await
+        Owner::register(name, self.place("account"), &self.announcement(dir).await).await
+    }
+
+    /// What its handler announces. Until it has done so, discovery may return what an earlier process announced.
+    pub(crate) async fn announcement(&self, dir: &Path) -> Announcement {
+        let place = &self.places.iter().find(|(known, _)| known == "handler").unwrap().1;
+        let is_own = |handler: &Announcement| {
+            let port = handler.api_address.rsplit(':').next().unwrap();
+            place.split([' ', ':']).any(|part| part == port)
+        };
+        let announced = async {
+            loop {
+                let handler = announcement(dir, self.place("discovery")).await;
+                if is_own(&handler) {
+                    return handler;
+                }
+                sleep(Duration::from_millis(50)).await;
+            }
+        };
+        timeout(MESSAGE_TIMEOUT, announced).await.expect("its handler announces itself")
     }
 }
 

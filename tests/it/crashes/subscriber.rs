@@ -8,6 +8,7 @@ use std::{
 
 use rumqttc::{AsyncClient, Event, EventLoop, MqttOptions, Packet, QoS};
 use tokio::{
+    select,
     sync::watch,
     task::AbortHandle,
     time::{sleep, timeout},
@@ -61,7 +62,7 @@ impl Subscriber {
                 sleep(Duration::from_millis(50)).await;
             }
         };
-        timeout(MESSAGE_TIMEOUT, waiting).await.expect("the rest arrives");
+        timeout(MESSAGE_TIMEOUT * 3, waiting).await.expect("the rest arrives");
         self.numbers.lock().unwrap().clone()
     }
 }
@@ -86,12 +87,16 @@ fn receive(
     credentials: &(String, String),
     numbers: &Arc<Mutex<Vec<u32>>>,
 ) -> AbortHandle {
-    let (address, credentials, numbers) = (address.subscribe(), credentials.clone(), numbers.clone());
+    let (mut address, credentials, numbers) = (address.subscribe(), credentials.clone(), numbers.clone());
     let receiving = async move {
         loop {
-            let place = address.borrow().clone();
+            let place = address.borrow_and_update().clone();
             let (client, mut events) = connect(&place, &credentials);
-            while let Ok(event) = events.poll().await {
+            // A connection to the place where the broker was before may take long to fail.
+            while let Some(Ok(event)) = select! {
+                event = events.poll() => Some(event),
+                Ok(()) = address.changed() => None,
+            } {
                 if let Event::Incoming(Packet::Publish(message)) = event {
                     numbers.lock().unwrap().push(number_of(&serde_json::from_slice(&message.payload).unwrap()));
                     client.try_ack(&message).unwrap();

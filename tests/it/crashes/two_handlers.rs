@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 use types::DevId;
 
 use super::{
-    DECODER, DELIVERY, DEVICES, PATIENCE, UPLINKS, check_orders, fault::Fault, number, posted, publisher::Publisher,
+    DECODER, DEVICES, ENVIRONMENT, PATIENCE, UPLINKS, check_orders, fault::Fault, number, posted, publisher::Publisher,
     retry, rounds, subscriber::Subscriber,
 };
 use crate::{
@@ -41,7 +41,7 @@ impl World {
     async fn start(broker: Mosquitto, redis: RedisProcess) -> Self {
         server::system::install_crypto();
         let mut environment = of_redis(&redis);
-        environment.extend(DELIVERY.map(|(name, value)| (name, value.to_owned())));
+        environment.extend(ENVIRONMENT.map(|(name, value)| (name, value.to_owned())));
         environment.push(("AIRLOCK_EXTERNAL_BROKER__CONFIRM_TIMEOUT_MS", "200".to_owned()));
         let services = Services::start(vec![broker.url()], environment);
         let owner = services.process.owner(services.dir.path(), "pair").await;
@@ -85,9 +85,12 @@ impl World {
             }
         };
         let failing = async {
-            sleep(moment).await;
             match fault {
-                Some(fault) => fault.happen(&mut handlers[victim].process, redis, receiver, subscriber).await,
+                Some(fault) => {
+                    sleep(moment).await;
+                    fault.happen(&mut handlers[victim].process, redis, receiver, subscriber).await;
+                }
+                // At once, so that it meets the messages of a fast machine, too.
                 None => {
                     broker.freeze();
                     sleep(FROZEN).await;
@@ -95,7 +98,7 @@ impl World {
                 }
             }
         };
-        tokio::join!(sending, failing);
+        tokio::join!(failing, sending);
         match fault {
             Some(Fault::KilledServer) => self.handlers[victim].start_again(&self.services).await,
             Some(Fault::StoppedReceiver) => self.receiver.start_again().await,
@@ -114,7 +117,7 @@ impl World {
         let (app_id, dev_id): (_, DevId) = (&self.owner.app_id, "dev-0".parse().unwrap());
         let all_queued = async {
             loop {
-                let queued = retry(async || self.owner.handler.list_downlinks(app_id, &dev_id).await).await;
+                let queued = retry(PATIENCE, async || self.owner.handler.list_downlinks(app_id, &dev_id).await).await;
                 let queued: BTreeSet<_> = queued.iter().map(|downlink| number(&downlink.payload_raw)).collect();
                 if accepted.iter().all(|number| queued.contains(number)) {
                     return;
@@ -123,7 +126,7 @@ impl World {
             }
         };
         timeout(MESSAGE_TIMEOUT, all_queued).await.expect("every downlink is queued");
-        retry(async || self.owner.handler.clear_downlinks(app_id, &dev_id).await).await;
+        retry(MESSAGE_TIMEOUT, async || self.owner.handler.clear_downlinks(app_id, &dev_id).await).await;
     }
 
     async fn finish(mut self, rounds: usize, broker_was_frozen: bool) {

@@ -7,7 +7,7 @@ use types::{AppId, DevId, Kind, Kinded};
 
 use super::{rounds, soon};
 use crate::{
-    harness::{Owner, announcement, device, next},
+    harness::{Owner, device, next},
     server_process::ServerProcess,
 };
 
@@ -74,7 +74,7 @@ async fn a_killed_server_keeps_every_acknowledged_change() {
         }
         server = ServerProcess::start(dir.path());
         // It has other ports now.
-        let handler = announcement(dir.path(), server.place("discovery")).await;
+        let handler = server.announcement(dir.path()).await;
         owner.handler = HandlerClient::connect(&handler, owner.token.clone()).unwrap();
         check(&owner, round, &acknowledged).await;
     }
