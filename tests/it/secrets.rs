@@ -2,7 +2,7 @@
 
 use api::{handler::Application, rest::handler::LorawanDevice};
 use serde_json::{Value, json};
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::{filter::LevelFilter, fmt, layer::SubscriberExt, registry, reload, util::SubscriberInitExt};
 
 use crate::{
     harness::{Network, device, next},
@@ -16,7 +16,8 @@ async fn device_keys_appear_in_no_event_log_error_announcement_or_metric() {
     // The log of all tests that run at the same time.
     let log = tempfile::NamedTempFile::new().unwrap();
     let writer = log.reopen().unwrap();
-    tracing_subscriber::fmt().with_max_level(LevelFilter::DEBUG).with_ansi(false).with_writer(writer).init();
+    let (level, logging) = reload::Layer::new(LevelFilter::DEBUG);
+    registry().with(level).with(fmt::layer().with_ansi(false).with_writer(writer)).init();
     let network = Network::with(|settings| settings.handler.network_brokers = vec![BROKER.parse().unwrap()]).await;
     let owner = network.owner("discreet").await;
     let broker = NetworkBroker::of(&network, "discreet", "brokers", BROKER).await;
@@ -65,6 +66,7 @@ async fn device_keys_appear_in_no_event_log_error_announcement_or_metric() {
         seen.push(reqwest::get(url).await.unwrap().text().await.unwrap());
     }
     network.stack.stop().await;
+    logging.reload(LevelFilter::OFF).unwrap();
     let logged = String::from_utf8_lossy(&std::fs::read(log.path()).unwrap()).into_owned();
     assert!(logged.contains("sandboxes are ready"), "the log is looked at");
     seen.push(logged);

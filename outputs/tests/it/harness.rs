@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    sync::{Arc, Mutex},
+    sync::{Arc, LazyLock, Mutex},
     time::Duration,
 };
 
@@ -17,10 +17,14 @@ use server::{
 use store::{Embedded, Key, Store, StoreClock, Tag};
 use tokio::time::timeout;
 use tracing::{
-    Level,
-    subscriber::{DefaultGuard, set_default},
+    Dispatch, Level,
+    subscriber::{DefaultGuard, NoSubscriber, set_default},
 };
 use types::{AppId, Clock, Random};
+
+/// Keeps `tracing` from asking only the thread that comes first whether a line is logged, as it does while there is one
+/// subscriber.
+static OTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::new()));
 
 /// How long anything may take that is waited for.
 pub const WAIT_MAX: Duration = Duration::from_secs(60);
@@ -116,6 +120,7 @@ impl Log {
     }
 
     fn with(level: Level) -> (Self, DefaultGuard) {
+        LazyLock::force(&OTHER);
         let log = Self::default();
         let writer = log.clone();
         let subscriber = tracing_subscriber::fmt().with_ansi(false).with_max_level(level);

@@ -4,7 +4,7 @@ use std::{
     fs,
     os::unix::fs::{PermissionsExt, symlink},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, LazyLock},
     time::Duration,
 };
 
@@ -15,11 +15,18 @@ use server::{
     telemetry::{Health, TelemetrySettings},
 };
 use testing::{ManualClock, SmallDisk};
-use tracing::subscriber::DefaultGuard;
+use tracing::{
+    Dispatch,
+    subscriber::{DefaultGuard, NoSubscriber},
+};
 use tracing_subscriber::layer::SubscriberExt;
 use types::{Kind, Kinded};
 
 const UNLIMITED: RateLimit = RateLimit::new(u32::MAX, 3600);
+
+/// Keeps `tracing` from asking only the thread that comes first whether a line is logged, as it does while there is one
+/// subscriber.
+static OTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::new()));
 
 /// An audit log with a file, whose events reach it on this thread.
 struct Audited {
@@ -35,6 +42,7 @@ impl Audited {
     }
 
     fn with(path: &Path, change: impl FnOnce(&mut TelemetrySettings)) -> Self {
+        LazyLock::force(&OTHER);
         let mut settings = TelemetrySettings { audit_file: Some(path.to_owned()), ..TelemetrySettings::default() };
         change(&mut settings);
         let clock = ManualClock::new();

@@ -83,7 +83,7 @@ async fn an_uplink_that_the_broker_does_not_confirm_is_not_accepted() {
     let network = Network::with(|settings| {
         settings.external_broker.mqtt.url = format!("mqtt://{}", proxy.address);
         settings.external_broker.announced_address = Some("mqtt.example.com:1883".to_owned());
-        settings.external_broker.confirm_timeout_ms = 2_000;
+        settings.external_broker.confirm_timeout_ms = 10_000;
         settings.output.field_topics = false;
     })
     .await;

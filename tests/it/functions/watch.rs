@@ -43,6 +43,13 @@ impl Watching {
     }
 }
 
+/// Saves a file in one step, so that nobody reads half of it.
+fn save(path: &Path, text: &str) {
+    let new = path.with_extension("new");
+    fs::write(&new, text).unwrap();
+    fs::rename(new, path).unwrap();
+}
+
 #[test]
 fn what_can_never_be_watched_ends_it() {
     let dir = tempfile::tempdir().unwrap();
@@ -56,24 +63,24 @@ fn what_can_never_be_watched_ends_it() {
 fn each_save_has_its_verdict_until_a_signal_ends_it() {
     let dir = tempfile::tempdir().unwrap();
     let (script, examples) = (dir.path().join("level.js"), dir.path().join("level.test.yaml"));
-    fs::write(&script, SCRIPT).unwrap();
-    fs::write(&examples, EXAMPLES).unwrap();
+    save(&script, SCRIPT);
+    save(&examples, EXAMPLES);
     let mut watching = Watching::start(dir.path());
     assert!(watching.until("Watching for changes").contains("PASSED  1 codecs, 1 examples, 0 failed"));
 
-    fs::write(&script, SCRIPT.replace("[0]", ".oops.more")).unwrap();
+    save(&script, &SCRIPT.replace("[0]", ".oops.more"));
     let printed = watching.until("FAILED");
     assert!(printed.contains("FAIL  level") && printed.contains("2 |   return { data"), "{printed}");
     assert!(printed.contains("codecs that fail: level"), "{printed}");
-    fs::write(&script, SCRIPT).unwrap();
+    save(&script, SCRIPT);
     assert!(watching.until("PASSED").contains("ok    level  1 passed"));
-    fs::write(&examples, "examples: [").unwrap();
+    save(&examples, "examples: [");
     assert!(watching.until("INVALID").contains("; not valid: level.test.yaml\n"));
     // It stays so while something else passes.
-    fs::write(dir.path().join("other.js"), SCRIPT).unwrap();
-    fs::write(dir.path().join("other.test.yaml"), EXAMPLES).unwrap();
+    save(&dir.path().join("other.js"), SCRIPT);
+    save(&dir.path().join("other.test.yaml"), EXAMPLES);
     assert!(watching.until("INVALID").contains("; not valid: level.test.yaml\n"));
-    fs::write(&examples, EXAMPLES).unwrap();
+    save(&examples, EXAMPLES);
     watching.until("PASSED");
 
     // Not that of Ctrl-C, which programs in the background ignore, and with them this test.
