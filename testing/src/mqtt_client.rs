@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 
 /// Long enough for anything that happens at all.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 /// The pause before a connection is made again.
 const RETRY_PAUSE: Duration = Duration::from_millis(5);
 

@@ -98,7 +98,7 @@ async fn lost_connections_lose_nothing_and_keep_the_order_of_a_device() {
 async fn what_is_not_confirmed_in_time_is_not_sent_later() {
     let Some(mut mosquitto) = Mosquitto::start() else { return };
     let dir = tempfile::tempdir().unwrap();
-    let publisher = connection(&mosquitto.url(), dir.path()).publish(Duration::from_secs(3));
+    let publisher = connection(&mosquitto.url(), dir.path()).publish(Duration::from_secs(10));
     let mut listener = MqttClient::connect_as(&mosquitto.url(), "listener").await;
     listener.subscribe("#").await;
     publish(&publisher, "a", 0).await.unwrap();

@@ -20,7 +20,7 @@ use testing::{
 };
 
 /// Long enough for anything that happens at all; a test that waits so long has failed.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits for something that must happen.
 pub async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {

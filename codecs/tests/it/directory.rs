@@ -93,7 +93,7 @@ async fn goes_on_without_its_directory_and_says_so() {
 
 #[tokio::test]
 async fn codecs_that_take_long_to_load_hold_up_nobody_who_saves_one() {
-    const COUNT: usize = 24;
+    const COUNT: usize = 200;
     let service = Service::with_key(&[]).await;
     for number in 0..COUNT {
         replace(&service.file(&format!("loop{number}.js")), "while (true) {}");

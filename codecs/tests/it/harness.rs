@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 pub const KEY: &str = "0123456789abcdef";
 
 /// Long enough for anything that happens at all; a test that waits so long has failed.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Decodes and encodes one byte.
 pub const BYTE: &str = "function decodeUplink(input) { return { data: { value: input.bytes[0] } }; }

@@ -33,7 +33,7 @@ use crate::{
 };
 
 /// Long enough for anything that happens at all.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A network that keeps what it takes: the port, and whether it replaces others.
 struct TestNetwork {

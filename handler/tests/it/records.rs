@@ -276,7 +276,7 @@ async fn a_deletion_that_its_caller_does_not_wait_for_is_noticed_and_completed()
         begun = has_begun => begun.unwrap(),
     }
     assert_eq!(fixture.applications.get(&app_id).await.unwrap_err().kind(), Kind::NotFound);
-    let interrupted = timeout(Duration::from_secs(20), fixture.applications.deletion_interrupted());
+    let interrupted = timeout(Duration::from_secs(60), fixture.applications.deletion_interrupted());
     interrupted.await.expect("somebody is told");
     resume_deletions(&fixture.applications).await;
     let everything = Key::new(&tag("app-one"), "").unwrap();

@@ -30,7 +30,7 @@ pub const WRITE: ApplicationRight = ApplicationRight::MessagesDownWrite;
 
 /// Waits for something that must happen; fails the test after 20 s.
 pub async fn eventually<T>(what: &str, future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(20), future).await.unwrap_or_else(|_| panic!("{what} did not happen"))
+    tokio::time::timeout(Duration::from_secs(60), future).await.unwrap_or_else(|_| panic!("{what} did not happen"))
 }
 
 /// Access keys and their rights. It can be switched to unavailable, like an account service that is down.

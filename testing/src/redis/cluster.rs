@@ -7,7 +7,7 @@ use super::{RedisProcess, wait};
 /// How many nodes have slots.
 const PRIMARIES: usize = 3;
 /// After how long the others take a node for dead, in milliseconds.
-const NODE_TIMEOUT_MS: &str = "1000";
+const NODE_TIMEOUT_MS: &str = "3000";
 
 /// Three nodes with slots, and perhaps a replica of each.
 pub struct RedisCluster {
@@ -35,7 +35,7 @@ impl RedisCluster {
         let start = |_| RedisProcess::start_with(&options);
         let nodes: Vec<RedisProcess> = (0..PRIMARIES * (1 + replicas)).map(start).collect::<Option<_>>()?;
         let mut create = Command::new("redis-cli");
-        create.args(["--cluster", "create"]).args(nodes.iter().map(|node| format!("127.0.0.1:{}", node.port)));
+        create.args(["--cluster", "create"]).args(nodes.iter().map(|node| format!("127.0.0.1:{}", node.port.number())));
         create.args(["--cluster-replicas", &replicas.to_string(), "--cluster-yes"]).stdout(Stdio::null());
         assert!(create.status().unwrap().success());
         let cluster = Self { nodes };
