@@ -78,6 +78,11 @@ impl Engine {
         self.host.reset()
     }
 
+    /// The SHA-256 of the guest. Another guest charges other fuel.
+    pub fn guest_digest(&self) -> [u8; 32] {
+        self.host.guest.digest
+    }
+
     /// The settings of this engine.
     pub fn settings(&self) -> &Settings {
         &self.settings

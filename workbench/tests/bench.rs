@@ -54,9 +54,13 @@ fn fuel_is_that_of_a_test_and_times_are_in_order() {
     assert!(fuel[1] > fuel[0], "{fuel:?}");
     for message in &codec.messages {
         let time = message.time;
-        assert_eq!((time.runs, message.failure.as_deref()), (30, None));
-        let order = [time.min, time.median_low, time.median, time.median_high, time.max];
-        assert!(time.min > 0.0 && order.is_sorted() && time.p99 <= time.max, "{time:?}");
+        assert_eq!((message.single.runs, message.failure.as_deref()), (30, None));
+        for time in [time, message.single] {
+            let order = [time.min, time.median_low, time.median, time.median_high, time.max];
+            assert!(time.min > 0.0 && order.is_sorted() && time.p99 <= time.max, "{time:?}");
+        }
+        // A batch lasts at least as long as its messages.
+        assert!(time.mean >= message.single.mean, "{message:?}");
     }
     let loading = codec.loading.unwrap();
     assert!(loading.fuel > 0 && loading.idle_bytes > 0 && loading.time.runs > 0, "{loading:?}");
@@ -76,7 +80,7 @@ fn what_fails_is_named() {
     let codec = bench("function decodeUplink(", plan());
     assert!(codec.failure.as_deref().unwrap().contains("line 1") && codec.messages.is_empty());
     let throwing = bench("function decodeUplink() { throw new Error('no'); }", Plan { example: Some("1"), ..plan() });
-    let bench = Bench::new(vec![codec, throwing]);
+    let bench = Bench::new(&engine(), vec![codec, throwing]);
     assert_eq!(bench.failures().map(|(id, _)| id).collect::<Vec<_>>(), ["sum", "sum"]);
     let text = bench.text(BenchFormat::Human);
     assert!(text.contains("1  short fails:\n    the decoder failed") && text.contains("Error: no"), "{text}");
@@ -86,17 +90,17 @@ fn what_fails_is_named() {
 fn a_baseline_judges_by_fuel_alone() {
     let dir = Dir::new(&[]);
     let file = dir.path().join("main.bench.json");
-    Bench::new(vec![bench(SCRIPT, plan())]).save(&file).unwrap();
+    Bench::new(&engine(), vec![bench(SCRIPT, plan())]).save(&file).unwrap();
     let baseline = Bench::read(&file).unwrap();
     let zero: Threshold = "0%".parse().unwrap();
 
-    let mut same = Bench::new(vec![bench(SCRIPT, plan())]);
+    let mut same = Bench::new(&engine(), vec![bench(SCRIPT, plan())]);
     assert_eq!(same.compare(&baseline), Compared { known: 4, new: 0 });
     assert_eq!(same.risen(zero), 0);
     assert!(same.text(BenchFormat::Human).contains("same fuel"));
 
     // The loop does twice as much, and the source that is loaded is another.
-    let mut slower = Bench::new(vec![bench(&SCRIPT.replace("sum += ", "sum = 0 + sum + 0 + "), plan())]);
+    let mut slower = Bench::new(&engine(), vec![bench(&SCRIPT.replace("sum += ", "sum = 0 + sum + 0 + "), plan())]);
     slower.compare(&baseline);
     let risen = slower.codecs[0].messages[1].change.unwrap();
     assert!(risen.fuel_percent > 1.0 && risen.fuel_before == baseline.codecs[0].messages[1].fuel, "{risen:?}");
@@ -107,10 +111,10 @@ fn a_baseline_judges_by_fuel_alone() {
 
 #[test]
 fn a_baseline_knows_messages_by_their_input() {
-    let mut baseline = Bench::new(vec![bench(SCRIPT, plan())]);
+    let mut baseline = Bench::new(&engine(), vec![bench(SCRIPT, plan())]);
     baseline.codecs[0].messages[0].description = "renamed".to_owned();
     baseline.codecs[0].messages[1].input = "ff".to_owned();
-    let mut bench = Bench::new(vec![bench(SCRIPT, plan())]);
+    let mut bench = Bench::new(&engine(), vec![bench(SCRIPT, plan())]);
     assert_eq!(bench.compare(&baseline), Compared { known: 3, new: 1 });
 }
 
@@ -121,7 +125,7 @@ fn namesakes(files: &[(&str, u64)]) -> Bench {
         (codec.file, codec.messages[0].fuel) = (Some(file.into()), *fuel);
         codec
     };
-    Bench::new(files.iter().map(codec).collect())
+    Bench::new(&engine(), files.iter().map(codec).collect())
 }
 
 #[test]
@@ -175,7 +179,7 @@ fn a_page_has_plots_and_nothing_that_loads_or_runs() {
     let codec = bench(SCRIPT, Plan { profiling: Some(&profiling), ..plan() });
     let line = |number: u32| codec.lines.iter().find(|line| line.line == number).unwrap();
     assert!(line(4).text.contains("for (var i") && line(4).fuel > line(3).fuel, "{:?}", codec.lines);
-    let page = Bench::new(vec![codec]).text(BenchFormat::Html);
+    let page = Bench::new(&engine(), vec![codec]).text(BenchFormat::Html);
     for part in ["<h3>Time of messages</h3>", "<h3>Fuel of messages</h3>", "<h3>Fuel of lines</h3>", "&lt;empty&gt;"] {
         assert!(page.contains(part), "{part} in\n{page}");
     }
@@ -208,7 +212,7 @@ fn node_runs_the_same_messages() {
             other => panic!("{other:?}"),
         }
     }
-    let text = Bench::new(vec![codec]).text(BenchFormat::Human);
+    let text = Bench::new(&engine(), vec![codec]).text(BenchFormat::Human);
     assert!(text.contains("Node, warm") && text.contains("3  empty fails in Node: Error: <empty>"), "{text}");
 }
 

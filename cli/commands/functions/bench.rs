@@ -28,8 +28,8 @@ pub(super) fn run(command: &Bench, settings: &runtime::Settings, clock: &dyn Clo
     let profiling = command.format.has_lines().then(|| Engine::profiling(settings)).transpose()?;
     let plan = Plan { count: command.count, example: command.example.as_deref(), profiling: profiling.as_ref(), peer };
     let (codecs, problems) = measure(command, &engine, plan, clock)?;
-    let mut report = Report::new(codecs);
-    let compared = baseline.map(|baseline| compare(&mut report, &baseline)).transpose()?;
+    let mut report = Report::new(&engine, codecs);
+    let compared = baseline.map(|baseline| compare(command, &mut report, &baseline)).transpose()?;
     print(&report, command.format)?;
     if let Some(Compared { new: new @ 1.., .. }) = compared {
         let messages = if new == 1 { "message is" } else { "messages are" };
@@ -87,11 +87,18 @@ fn read(name: &BaselineName) -> anyhow::Result<Report> {
     Ok(Report::read(&file).map_err(|source| BadInput::File { file: file.display().to_string(), source })?)
 }
 
-fn compare(report: &mut Report, baseline: &Report) -> anyhow::Result<Compared> {
+fn compare(command: &Bench, report: &mut Report, baseline: &Report) -> anyhow::Result<Compared> {
     let compared = report.compare(baseline);
     ensure!(compared.known > 0 || compared.new == 0, "the baseline has none of these messages");
-    if baseline.airlock != report.airlock {
-        warn(format_args!("the baseline is of Airlock {}, which may charge other fuel", baseline.airlock))?;
+    if baseline.guest != report.guest {
+        let reason = format!(
+            "the baseline is of another sandbox (Airlock {}), which charges other fuel: save a new one with --save-baseline",
+            baseline.airlock
+        );
+        if command.fail_above.is_some() {
+            return Err(BadInput::Request(reason).into());
+        }
+        warn(format_args!("{reason}"))?;
     }
     Ok(compared)
 }

@@ -135,7 +135,7 @@ fn prints_one_json_object_for_programs() {
 fn bench_measures_time_fuel_and_memory() {
     let dir = dir_with(&[]);
     let shown = printed(&bench(dir.path(), &["level.js", "--hex", "0a", "--count", "20"]));
-    for name in ["loading: ", "bytes of memory", "median", "p99", "per second", "1  uplink, port 1, 0a"] {
+    for name in ["loading: ", "bytes of memory", "time", "p50", "p99", "per second", "1  uplink, port 1, 0a"] {
         assert!(shown.contains(name), "{name} in\n{shown}");
     }
 }
@@ -159,6 +159,15 @@ fn bench_fails_when_fuel_rises() {
     let output = bench(dir.path(), &["level.js", "--baseline", "other"]);
     let error = complaint(&output);
     assert!(error.contains("cannot read other.bench.json: No such file") && error.contains("--save-baseline writes"));
+    assert_eq!(output.status.code(), Some(2));
+
+    // What another sandbox charged says nothing about this one.
+    let saved = fs::read_to_string(dir.path().join("main.bench.json")).unwrap();
+    let guest = saved.find("\"guest\": \"").unwrap() + 10;
+    let other = format!("{}{}{}", &saved[..guest], "0".repeat(64), &saved[guest + 64..]);
+    fs::write(dir.path().join("old.bench.json"), other).unwrap();
+    let output = bench(dir.path(), &["level.js", "--count", "5", "--baseline", "old", "--fail-above", "1000%"]);
+    assert!(complaint(&output).contains("the baseline is of another sandbox (Airlock "), "{output:?}");
     assert_eq!(output.status.code(), Some(2));
 
     // A baseline that would let the rise pass next time is not saved.

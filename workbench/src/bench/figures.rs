@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use runtime::Engine;
 use serde::{Deserialize, Serialize};
 
 use super::statistics::{Histogram, Summary};
@@ -9,8 +10,11 @@ use super::statistics::{Histogram, Summary};
 /// What codecs cost. Its JSON is also what a baseline is saved as.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Bench {
-    /// The version of Airlock that measured: another may charge other fuel.
+    /// The version of Airlock that measured.
     pub airlock: String,
+    /// The SHA-256 of the program in its sandboxes, in hexadecimal: another charges other fuel.
+    #[serde(default)]
+    pub guest: String,
     /// Each codec.
     pub codecs: Vec<CodecBench>,
 }
@@ -71,8 +75,10 @@ pub struct MessageBench {
     pub fuel_max: u64,
     /// Time of the first message, which maps memory, in microseconds.
     pub first_microseconds: f64,
-    /// Time in the sandbox, including its preparation and reset.
+    /// Time of a message among others, with the preparation and reset of the sandbox: that of batches, by their length.
     pub time: Summary,
+    /// Time of each single message.
+    pub single: Summary,
     /// How many messages took how long.
     #[serde(skip)]
     pub(crate) histogram: Histogram,
@@ -124,9 +130,9 @@ pub enum Peer {
 }
 
 impl Bench {
-    /// The measurements of `codecs` by this version.
-    pub fn new(codecs: Vec<CodecBench>) -> Self {
-        Self { airlock: env!("CARGO_PKG_VERSION").to_owned(), codecs }
+    /// The measurements of `codecs` by `engine`.
+    pub fn new(engine: &Engine, codecs: Vec<CodecBench>) -> Self {
+        Self { airlock: env!("CARGO_PKG_VERSION").to_owned(), guest: hex::encode(engine.guest_digest()), codecs }
     }
 
     /// Each failure: the codec that cannot be loaded, or the message that fails.

@@ -22,6 +22,10 @@ const WARM_UP_MAX: u32 = 50;
 /// How often a codec is loaded, and for how long at most.
 const LOADS: usize = 15;
 const LOADING_TIME_MAX: Duration = Duration::from_millis(500);
+/// How long a batch of messages should take, and how many batches there are at least, if there are so many messages. A
+/// single message is too short for a clock, and its result is yet to be dropped.
+const BATCH: Duration = Duration::from_millis(1);
+const BATCHES_MIN: u32 = 20;
 /// Time for one message; those that take longer than others run less often.
 const TIME_MAX: Duration = Duration::from_secs(5);
 
@@ -155,23 +159,31 @@ fn measure_one(
     bench.fuel_max = functions.limits().fuel;
     bench.first_microseconds = microseconds(first.elapsed);
     bench.failure = first.result.err().filter(|_| !may_fail).map(|failure| describe(&failure, sources));
-    let mut spent = first.elapsed;
+    let (mut spent, mut last) = (first.elapsed, first.elapsed);
     for _ in 0..plan.count.min(WARM_UP_MAX) {
         if spent < TIME_MAX / 4 {
-            spent += sandbox.call(functions, &call).elapsed;
+            last = sandbox.call(functions, &call).elapsed;
+            spent += last;
         }
     }
-    let (mut times, mut histogram) = (Vec::new(), Histogram::default());
-    for _ in 0..plan.count {
-        let elapsed = sandbox.call(functions, &call).elapsed;
-        times.push(microseconds(elapsed));
-        histogram.add(microseconds(elapsed));
-        spent += elapsed;
-        if spent > TIME_MAX {
-            break;
-        }
+    let (mut batches, mut singles, mut left) = (Vec::new(), Vec::new(), plan.count);
+    while left > 0 && spent <= TIME_MAX {
+        let count = batch(last, plan.count).min(left);
+        let start = Instant::now();
+        singles.extend((0..count).map(|_| microseconds(sandbox.call(functions, &call).elapsed)));
+        let elapsed = start.elapsed();
+        batches.push(microseconds(elapsed) / f64::from(count));
+        (spent, left) = (spent + elapsed, left - count);
     }
-    MessageBench { time: Summary::of(&mut times), histogram, ..bench }
+    let mut histogram = Histogram::default();
+    singles.iter().for_each(|time| histogram.add(*time));
+    MessageBench { time: Summary::of(&mut batches), single: Summary::of(&mut singles), histogram, ..bench }
+}
+
+/// How many messages are in a batch, if each takes about `time` and there are `count` of them.
+fn batch(time: Duration, count: u32) -> u32 {
+    let fitting = BATCH.as_nanos() / time.as_nanos().max(1);
+    u32::try_from(fitting).unwrap_or(u32::MAX).clamp(1, (count / BATCHES_MIN).max(1))
 }
 
 /// The fuel of each line that ran, over all messages.

@@ -19,7 +19,7 @@ pub(super) fn describe(loading: &Loading) -> String {
 
 /// The measurements of a codec's messages. Columns that no message has are left out.
 pub(super) fn messages(codec: &CodecBench) -> Table {
-    let mut names = vec!["message", "median", "95% interval", "p99", "first", "per second", "fuel", "of limit"];
+    let mut names = vec!["message", "time", "95% interval", "p50", "p99", "first", "per second", "fuel", "of limit"];
     let is_compared = codec.messages.iter().any(|message| message.change.is_some());
     let has_peer = codec.messages.iter().any(|message| message.peer.is_some());
     names.extend(is_compared.then_some(["fuel change", "time change"]).into_iter().flatten());
@@ -48,7 +48,8 @@ fn row(message: &MessageBench, number: usize) -> Vec<String> {
             true => format!("{} – {}", time(times.median_low), time(times.median_high)),
             false => "too few runs".to_owned(),
         },
-        time(times.p99),
+        time(message.single.median),
+        time(message.single.p99),
         time(message.first_microseconds),
         format!("{:.0}", times.per_second()),
         message.fuel.to_string(),
