@@ -54,7 +54,7 @@ pub use profile::{
     coverage::{Coverage, Reached},
 };
 pub use report::{
-    CodecReport, ExampleReport, Loaded, Mismatch, Outcome,
+    CodecReport, ExampleReport, Loaded, Mismatch, Outcome, counted,
     coverage::{ScriptCoverage, TotalCoverage},
     describe,
     format::Format,

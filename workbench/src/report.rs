@@ -265,6 +265,11 @@ pub fn describe(failure: &Failure, sources: &Sources) -> String {
     }
 }
 
+/// A number with its noun, as in `1 example` and `2 examples`.
+pub fn counted(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
 /// A duration in microseconds, exact to the nanosecond.
 pub fn microseconds(duration: Duration) -> f64 {
     duration.as_nanos() as f64 / 1e3

@@ -6,7 +6,7 @@ use anyhow::bail;
 use clap::{Args, ValueEnum};
 use runtime::Engine;
 use types::Timestamp;
-use workbench::{BadInput, FuzzPlan, FuzzReport, save};
+use workbench::{BadInput, FuzzPlan, FuzzReport, counted, save};
 
 use super::{
     colour::coloured,
@@ -86,7 +86,9 @@ pub(super) fn run(command: &Fuzz, settings: &runtime::Settings) -> anyhow::Resul
         if command.save && !report.findings.is_empty() {
             match save(&report, codec, &plan) {
                 Ok(saved) if saved.added == 0 => {}
-                Ok(saved) => warn(format_args!("added {} examples to {}", saved.added, saved.file.display()))?,
+                Ok(saved) => {
+                    warn(format_args!("added {} to {}", counted(saved.added, "example"), saved.file.display()))?
+                }
                 Err(problem) => total.problems.push(problem),
             }
         }
@@ -124,7 +126,9 @@ impl Total {
         end(self.problems)?;
         match self.failed {
             0 => Ok(()),
-            failed => bail!("{} findings; {failed} of {} codecs failed", self.findings, self.codecs),
+            failed => {
+                bail!("{}; {failed} of {} failed", counted(self.findings, "finding"), counted(self.codecs, "codec"))
+            }
         }
     }
 }

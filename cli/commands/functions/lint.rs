@@ -52,7 +52,7 @@ pub(super) fn run(command: &Lint, settings: &runtime::Settings) -> anyhow::Resul
     end(found.problems)?;
     match totals.codecs_failed {
         failed @ 1.. if !command.targets.is_empty() => {
-            bail!("{failed} of {} codecs do not run on every target", totals.codecs)
+            bail!("codecs that do not run on every target: {failed} of {}", totals.codecs)
         }
         _ => Ok(()),
     }

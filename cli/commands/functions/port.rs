@@ -46,7 +46,7 @@ pub(super) fn run(command: &Port, settings: &runtime::Settings) -> anyhow::Resul
         bail!(
             "nothing was written: {}",
             match ported.obstacles.len() {
-                0 => format!("{} of {compared} examples differ for {title}", compared - agreed),
+                0 => format!("examples that differ for {title}: {} of {compared}", compared - agreed),
                 1 => format!("1 thing keeps it from running on {title}, and port does not rewrite that"),
                 count => format!("{count} things keep it from running on {title}, and port does not rewrite those"),
             }
@@ -72,9 +72,9 @@ fn proof(ported: &Ported, title: &str) -> String {
         (0, _) => "nothing was proved: the codec has no examples".to_owned(),
         (_, 0) => format!("nothing was proved: no example can be run for {title}"),
         (examples, compared) if examples > compared => {
-            format!("{compared} of {compared} examples agree; {} say nothing about {title}", examples - compared)
+            format!("examples that agree: {compared}; that say nothing about {title}: {}", examples - compared)
         }
-        _ => format!("{compared} of {compared} examples agree"),
+        _ => format!("examples that agree: {compared} of {compared}"),
     }
 }
 

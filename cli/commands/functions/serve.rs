@@ -10,6 +10,7 @@ use server::{
     system::{OsRandom, SystemClock},
     telemetry::{self, Metrics},
 };
+use workbench::counted;
 
 use crate::{
     codec_service::{self, Environment},
@@ -50,7 +51,7 @@ pub(crate) async fn run(command: Serve, mut settings: Settings) -> anyhow::Resul
     };
     own_telemetry::serve(&settings, metrics, &shutdown, |health| codecs.report_to(health)).await?;
     let address = serving.addresses().first().map_or_else(String::new, ToString::to_string);
-    say(format_args!("{} codecs: http://{address}/codecs", codecs.count()))?;
+    say(format_args!("{}: http://{address}/codecs", counted(codecs.count(), "codec")))?;
     shutdown.requested.cancelled().await;
     let drain = Duration::from_millis(settings.serve.drain_timeout_ms);
     _ = shutdown.drain(serving.finished(), drain).await;

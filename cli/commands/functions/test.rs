@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use runtime::Engine;
 use workbench::{
     BadInput, Codec, CodecReport, Detail, Engines, Format, Found, PendingFile, Reporter, Rules, Totals, Updates,
-    is_stdin, truncate,
+    counted, is_stdin, truncate,
 };
 
 use super::{
@@ -53,9 +53,9 @@ pub(super) fn run(command: &Test, settings: &runtime::Settings) -> anyhow::Resul
     totals.coverage_min = command.coverage;
     reports.end(&totals, &found.problems)?;
     if command.update {
-        complain(&format!("updated {} examples in {} files", written.examples, written.files));
+        complain(&format!("updated {} in {}", counted(written.examples, "example"), counted(written.files, "file")));
         if written.left > 0 {
-            complain(&format!("{} examples are not as expected yet: run this once more, or mend them", written.left));
+            complain(&format!("examples not yet as expected: {}; run this once more, or mend them", written.left));
         }
     }
     end(found.problems)?;
@@ -63,7 +63,7 @@ pub(super) fn run(command: &Test, settings: &runtime::Settings) -> anyhow::Resul
     let failed = if command.update { written.left } else { totals.failed };
     match failed + totals.codecs_not_loaded {
         0 => totals.lack_of_coverage().map_or(Ok(()), |lack| bail!(lack)),
-        _ => bail!("{} of {} codecs failed", totals.codecs_failed, totals.codecs),
+        _ => bail!("{} of {} failed", totals.codecs_failed, counted(totals.codecs, "codec")),
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use runtime::Engine;
 use tokio::time::sleep;
-use workbench::{BadInput, CodecReport, Detail, Found, Rules, Totals, Watch as Watched, is_stdin};
+use workbench::{BadInput, CodecReport, Detail, Found, Rules, Totals, Watch as Watched, counted, is_stdin};
 
 use super::{args::Watch, colour::coloured};
 use crate::terminal::{sanitize, say, warn};
@@ -97,7 +97,12 @@ fn verdict(watch: &Watched, totals: &Totals, elapsed: Duration) -> String {
         (true, false) => "INVALID",
         (true, true) => "PASSED",
     };
-    let mut text = format!("{word}  {codecs} codecs, {examples} examples, {failed} failed, {} ms", elapsed.as_millis());
+    let mut text = format!(
+        "{word}  {}, {}, {failed} failed, {} ms",
+        counted(*codecs, "codec"),
+        counted(*examples, "example"),
+        elapsed.as_millis()
+    );
     for (what, names) in [("codecs that fail", failing), ("not valid", not_valid.iter().map(String::as_str).collect())]
     {
         if !names.is_empty() {

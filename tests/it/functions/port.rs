@@ -40,7 +40,7 @@ fn a_port_is_written_with_its_proof() {
     let text = printed(&output);
     assert!(text.starts_with("var level;\n") && text.contains("function decodeUplink(input)"), "{text}");
     let told = told(&output);
-    for part in ["declared level", "added `decodeUplink`, which calls `Decoder`", "1 of 1 examples agree"] {
+    for part in ["declared level", "added `decodeUplink`, which calls `Decoder`", "examples that agree: 1 of 1"] {
         assert!(told.contains(part), "{told}");
     }
     printed(&port(&dir, &["--to", "chirpstack-4.17", "--output", "ported.js"]));

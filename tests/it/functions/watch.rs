@@ -66,7 +66,7 @@ fn each_save_has_its_verdict_until_a_signal_ends_it() {
     save(&script, SCRIPT);
     save(&examples, EXAMPLES);
     let mut watching = Watching::start(dir.path());
-    assert!(watching.until("Watching for changes").contains("PASSED  1 codecs, 1 examples, 0 failed"));
+    assert!(watching.until("Watching for changes").contains("PASSED  1 codec, 1 example, 0 failed"));
 
     save(&script, &SCRIPT.replace("[0]", ".oops.more"));
     let printed = watching.until("FAILED");

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf};
 use runtime::sanitize;
 use serde::Serialize;
 
-use super::CodecReport;
+use super::{CodecReport, counted};
 use crate::profile::coverage::{Coverage, Reached, percent, shown};
 
 /// How many lines, or ranges of lines, a report names.
@@ -124,7 +124,7 @@ impl fmt::Display for TotalCoverage {
             f,
             "coverage: {of_lines} of lines ({lines_run} of {lines}), {of_branches} of branches ({branches_run} of {branches})"
         )?;
-        if *uncounted > 0 { write!(f, ", not counted for {uncounted} codecs") } else { Ok(()) }
+        if *uncounted > 0 { write!(f, ", not counted for {}", counted(*uncounted, "codec")) } else { Ok(()) }
     }
 }
 

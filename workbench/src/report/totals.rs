@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt};
 use serde::Serialize;
 
 use super::{
-    CodecReport, Outcome,
+    CodecReport, Outcome, counted,
     coverage::{ScriptCoverage, Scripts, TotalCoverage},
 };
 use crate::{
@@ -87,8 +87,7 @@ impl Totals {
                 shown(*lines),
                 shown(*branches)
             )),
-            1 => Some("the coverage of 1 codec could not be counted".to_owned()),
-            _ => Some(format!("the coverage of {uncounted} codecs could not be counted")),
+            _ => Some(format!("the coverage of {} could not be counted", counted(*uncounted, "codec"))),
         }
     }
 

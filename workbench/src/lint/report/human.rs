@@ -8,6 +8,7 @@ use super::{LintReporter, LintTotals};
 use crate::{
     layout::BadInput,
     lint::{LintReport, Verdict, finding::Finding},
+    report::counted,
 };
 
 pub(super) struct Human;
@@ -39,8 +40,7 @@ impl LintReporter for Human {
 fn evidence(examples: usize) -> String {
     match examples {
         0 => "no examples: judged by its text".to_owned(),
-        1 => "1 example".to_owned(),
-        count => format!("{count} examples"),
+        count => counted(count, "example"),
     }
 }
 
@@ -49,7 +49,7 @@ fn push(text: &mut String, report: &LintReport, verdict: &Verdict) {
     let evidence = match (verdict.examples, report.examples) {
         (_, 0) => String::new(),
         (0, _) => "by its text".to_owned(),
-        (ran, all) => format!("{ran} of {all} examples run"),
+        (ran, all) => format!("{ran} of {} run", counted(all, "example")),
     };
     _ = writeln!(text, "{}", format!("  {word:<3}  {name:<16}  {evidence}").trim_end());
     verdict.findings.iter().for_each(|finding| _ = writeln!(text, "       {}", line(finding)));
