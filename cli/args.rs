@@ -46,8 +46,12 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Start all services in a temporary directory with a sample application, and show live uplinks
+    #[command(
+        after_help = "Examples:\n  airlock demo\n  airlock demo --count 20\n  airlock demo --decoder my.js --payload 0102ff --port 1"
+    )]
     Demo(Demo),
     /// Start all services, or one of them
+    #[command(after_help = "Examples:\n  airlock serve\n  airlock serve handler --config /etc/airlock.toml")]
     Serve(Serve),
     /// Decode the traffic of an existing network
     Bridge {
@@ -156,15 +160,19 @@ pub(crate) enum Command {
     ///
     /// For bash, add `source <(airlock completions bash)` to ~/.bashrc. The ids are those of the selected application and
     /// of whoever is logged in.
+    #[command(after_help = "Example:\n  airlock completions bash > ~/.local/share/bash-completion/completions/airlock")]
     Completions(Completions),
     /// Write a manual page for each command
+    #[command(after_help = "Example:\n  airlock man ~/.local/share/man/man1")]
     Man(Man),
     /// Print the version
+    #[command(after_help = "Examples:\n  airlock version\n  airlock version --output json")]
     Version {
         #[command(flatten)]
         output: OutputOptions,
     },
     /// Explain how to get a newer version
+    #[command(after_help = "Example:\n  airlock selfupdate")]
     Selfupdate,
 }
 
@@ -172,6 +180,7 @@ pub(crate) enum Command {
 pub(crate) enum Config {
     /// Print every setting with its description and value
     #[command(visible_alias = "get")]
+    #[command(after_help = "Examples:\n  airlock config print\n  airlock config print | grep -B 1 listen")]
     Print,
 }
 
@@ -283,7 +292,7 @@ mod tests {
 
     #[test]
     fn every_example_in_the_help_parses() {
-        let text = examples(&Args::command());
+        let text = examples(&Args::command()).replace("\\\n", " ");
         let lines: Vec<_> = text.lines().filter(|line| line.trim().starts_with("airlock ")).collect();
         assert!(lines.len() > 20, "{text}");
         for line in lines {
@@ -292,6 +301,20 @@ mod tests {
                 assert!(result.is_ok(), "{line}: {}", result.unwrap_err());
             }
         }
+    }
+
+    /// The commands whose help has no example. Those with subcommands may have none.
+    fn without_example(command: &clap::Command, name: &str) -> Vec<String> {
+        let has_example = command.get_after_help().is_some_and(|help| help.to_string().contains("  airlock "));
+        let missing = (!has_example && !command.has_subcommands()).then(|| name.to_owned());
+        let of_subcommand =
+            |command: &clap::Command| without_example(command, &format!("{name} {}", command.get_name()));
+        missing.into_iter().chain(command.get_subcommands().flat_map(of_subcommand)).collect()
+    }
+
+    #[test]
+    fn every_command_has_an_example() {
+        assert_eq!(without_example(&Args::command(), "airlock"), Vec::<String>::new());
     }
 
     #[test]

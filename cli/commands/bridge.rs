@@ -19,6 +19,9 @@ pub(crate) enum Bridge {
     /// Applications receive the same topics and JSON as from ChirpStack, with `object` filled in. Codecs, variables and
     /// tags come from ChirpStack's API. Everything else is a setting in `[bridge.chirpstack]`.
     #[command(name = "chirpstack")]
+    #[command(
+        after_help = "Examples:\n  airlock bridge chirpstack --mqtt mqtt://localhost:1883 --grpc http://localhost:8080 \\\n      --token-file chirpstack.key\n  airlock bridge chirpstack --shadow --report report.html"
+    )]
     ChirpStack(ChirpStack),
     /// Decode the messages of The Things Stack 3, with its own payload formatters
     ///
@@ -26,6 +29,9 @@ pub(crate) enum Bridge {
     /// Formatters of devices, applications and the device repository come from The Things Stack's API. Everything else
     /// is a setting in `[bridge.things_stack]`.
     #[command(name = "things-stack")]
+    #[command(
+        after_help = "Example:\n  airlock bridge things-stack --api https://eu1.cloud.thethings.network \\\n      --application app1@ttn --key-file app1.key --to mqtt://localhost:1883"
+    )]
     ThingsStack(ThingsStack),
 }
 

@@ -40,6 +40,7 @@ pub(crate) enum Account {
 pub(crate) enum Users {
     /// List users, at most 500
     #[command(visible_alias = "ls")]
+    #[command(after_help = "Example:\n  airlock account users list --output csv")]
     List {
         /// Start after this username
         #[arg(long, value_name = "NAME")]
@@ -47,12 +48,14 @@ pub(crate) enum Users {
     },
     /// Show a user
     #[command(visible_alias = "get")]
+    #[command(after_help = "Example:\n  airlock account users show bob")]
     Show {
         /// Username
         #[arg(add = completion::users())]
         username: Username,
     },
     /// Create a user with a confirmed e-mail address; prompts for a password
+    #[command(after_help = "Example:\n  airlock account users create bob bob@example.com")]
     Create {
         /// Username
         username: Username,
@@ -62,18 +65,21 @@ pub(crate) enum Users {
         password: PasswordSource,
     },
     /// Disable a user at once: end all sessions, grants and tokens, and refuse the password
+    #[command(after_help = "Example:\n  airlock account users disable bob")]
     Disable {
         /// Username
         #[arg(add = completion::users())]
         username: Username,
     },
     /// Enable a disabled user
+    #[command(after_help = "Example:\n  airlock account users enable bob")]
     Enable {
         /// Username
         #[arg(add = completion::users())]
         username: Username,
     },
     /// Set a new password and end all sessions, grants and tokens; prompts for the password
+    #[command(after_help = "Example:\n  airlock account users reset-password bob")]
     ResetPassword {
         /// Username
         #[arg(add = completion::users())]
@@ -82,6 +88,7 @@ pub(crate) enum Users {
         password: PasswordSource,
     },
     /// Confirm a user's e-mail address without sending a mail
+    #[command(after_help = "Example:\n  airlock account users validate bob")]
     Validate {
         /// Username
         #[arg(add = completion::users())]
@@ -93,9 +100,13 @@ pub(crate) enum Users {
 pub(crate) enum Clients {
     /// Register a client of your own; prints its secret, which cannot be shown again
     #[command(visible_alias = "create")]
+    #[command(
+        after_help = "Example:\n  airlock account clients register my-dashboard --scope profile --scope apps \\\n      --redirect-uri https://dashboard.example.com/callback"
+    )]
     Register(NewClient),
     /// List clients, at most 500
     #[command(visible_alias = "ls")]
+    #[command(after_help = "Example:\n  airlock account clients list --undecided")]
     List {
         /// Only those that are neither approved nor rejected
         #[arg(long, conflicts_with = "after")]
@@ -105,12 +116,14 @@ pub(crate) enum Clients {
         after: Option<ClientId>,
     },
     /// Approve a client
+    #[command(after_help = "Example:\n  airlock account clients approve my-dashboard")]
     Approve {
         /// Id of the client
         #[arg(add = completion::clients())]
         client_id: ClientId,
     },
     /// Reject a client, with immediate effect
+    #[command(after_help = "Example:\n  airlock account clients reject my-dashboard")]
     Reject {
         /// Id of the client
         #[arg(add = completion::clients())]
@@ -118,6 +131,7 @@ pub(crate) enum Clients {
     },
     /// Delete a client; its id cannot be used again
     #[command(visible_aliases = ["delete", "rm"])]
+    #[command(after_help = "Example:\n  airlock account clients remove my-dashboard")]
     Remove {
         /// Id of the client
         #[arg(add = completion::clients())]
@@ -154,6 +168,7 @@ pub(crate) struct NewClient {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Components {
     /// Print a token for a component of your own, valid for 93 days; registers the component if necessary
+    #[command(after_help = "Example:\n  airlock account components token broker my-broker > broker.token")]
     Token {
         /// Type: handler, router or broker
         service: ServiceName,
@@ -161,6 +176,7 @@ pub(crate) enum Components {
         id: ComponentId,
     },
     /// Revoke all tokens of a component, for example after its machine was broken into; it then needs a new one
+    #[command(after_help = "Example:\n  airlock account components revoke my-broker")]
     Revoke {
         /// Id of the component
         #[arg(add = completion::components())]
@@ -168,6 +184,7 @@ pub(crate) enum Components {
     },
     /// List components, at most 500
     #[command(visible_alias = "ls")]
+    #[command(after_help = "Example:\n  airlock account components list")]
     List {
         /// Start after this id
         #[arg(long, value_name = "ID")]
@@ -179,8 +196,10 @@ pub(crate) enum Components {
 pub(crate) enum Keys {
     /// List the keys that verify tokens, in the order in which they start to sign
     #[command(visible_alias = "ls")]
+    #[command(after_help = "Example:\n  airlock account keys list")]
     List,
     /// Generate a key that signs tokens from one hour from now; all tokens stay valid
+    #[command(after_help = "Examples:\n  airlock account keys rotate\n  airlock account keys rotate --at-once")]
     Rotate {
         /// Use it immediately and delete all others, for when a key has leaked; all tokens become invalid
         #[arg(long)]

@@ -31,6 +31,7 @@ pub(crate) enum Applications {
     },
     /// List your applications
     #[command(visible_alias = "ls")]
+    #[command(after_help = "Examples:\n  airlock applications list\n  airlock applications list --output csv")]
     List {
         /// List those that were deleted and can be restored
         #[arg(long)]
@@ -38,12 +39,14 @@ pub(crate) enum Applications {
     },
     /// Show an application
     #[command(visible_alias = "get")]
+    #[command(after_help = "Example:\n  airlock applications info my-app")]
     Info {
         /// Application [default: the selected one]
         #[arg(add = completion::applications())]
         app_id: Option<AppId>,
     },
     /// Select the application that other commands use by default
+    #[command(after_help = "Example:\n  airlock applications select my-app")]
     Select {
         /// Application [default: your only one; if there are several, asks which]
         #[arg(add = completion::applications())]
@@ -52,6 +55,7 @@ pub(crate) enum Applications {
         app_eui: Option<AppEui>,
     },
     /// Show which application, user and services the commands use
+    #[command(after_help = "Example:\n  airlock applications config")]
     Config,
     /// Change the description of an application; its id does not change
     #[command(visible_alias = "update")]
@@ -65,6 +69,7 @@ pub(crate) enum Applications {
         description: String,
     },
     /// Delete an application for all of its collaborators; its id cannot be used again
+    #[command(after_help = "Example:\n  airlock applications delete my-app")]
     Delete {
         /// Application [default: the selected one]
         #[arg(add = completion::applications())]
@@ -79,8 +84,10 @@ pub(crate) enum Applications {
         app_id: AppId,
     },
     /// Register the selected application with the handler
+    #[command(after_help = "Example:\n  airlock applications register")]
     Register,
     /// Remove the selected application from the handler, with its functions and devices
+    #[command(after_help = "Example:\n  airlock applications unregister")]
     Unregister {
         #[command(flatten)]
         confirmation: Confirmation,
@@ -131,6 +138,7 @@ pub(crate) enum Applications {
 pub(crate) enum ApplicationCollaborators {
     /// Add a collaborator, or replace the rights of one
     #[command(visible_aliases = ["create", "set", "update"])]
+    #[command(after_help = "Example:\n  airlock applications collaborators add my-app bob settings devices")]
     Add {
         /// Application
         #[arg(add = completion::applications())]
@@ -143,6 +151,7 @@ pub(crate) enum ApplicationCollaborators {
     },
     /// Remove a collaborator
     #[command(visible_alias = "remove")]
+    #[command(after_help = "Example:\n  airlock applications collaborators delete my-app bob")]
     Delete {
         /// Application
         #[arg(add = completion::applications())]
@@ -155,6 +164,7 @@ pub(crate) enum ApplicationCollaborators {
 #[derive(Debug, Subcommand)]
 pub(crate) enum PayloadFunctions {
     /// Print the payload functions
+    #[command(after_help = "Example:\n  airlock applications pf get")]
     Get,
     /// Set a payload function or the payload format
     #[command(visible_alias = "update")]

@@ -14,6 +14,7 @@ use crate::{
 pub(crate) enum Euis {
     /// List the EUIs
     #[command(visible_alias = "ls")]
+    #[command(after_help = "Example:\n  airlock applications euis list")]
     List,
     /// Add an EUI
     #[command(visible_alias = "create")]
@@ -26,6 +27,7 @@ pub(crate) enum Euis {
     },
     /// Remove an EUI, after which another application may have it
     #[command(visible_aliases = ["remove", "rm"])]
+    #[command(after_help = "Example:\n  airlock applications euis delete 70B3D57ED0000001")]
     Delete {
         /// EUI
         eui: AppEui,

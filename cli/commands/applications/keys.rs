@@ -15,6 +15,7 @@ use crate::{
 pub(crate) enum Keys {
     /// List the access keys; those with more rights than you have come without the key
     #[command(visible_alias = "ls")]
+    #[command(after_help = "Example:\n  airlock applications keys list --app-id my-app")]
     List,
     /// Create an access key, and print it
     #[command(visible_alias = "create")]
@@ -30,6 +31,7 @@ pub(crate) enum Keys {
     },
     /// Delete an access key; what uses it is refused from then on
     #[command(visible_aliases = ["remove", "rm"])]
+    #[command(after_help = "Example:\n  airlock applications keys delete dashboard")]
     Delete {
         /// Name of the key
         name: String,

@@ -21,6 +21,9 @@ pub(crate) enum Devices {
     List,
     /// Show a device
     #[command(visible_alias = "get")]
+    #[command(
+        after_help = "Examples:\n  airlock devices info my-device\n  airlock devices info my-device --format msb"
+    )]
     Info {
         /// Id of the device
         #[arg(add = completion::devices())]
@@ -30,6 +33,7 @@ pub(crate) enum Devices {
         format: BytesFormat,
     },
     /// Personalize a device (ABP): set an address and session keys, so that it does not need to join
+    #[command(after_help = "Example:\n  airlock devices personalize my-device")]
     Personalize {
         /// Id of the device
         #[arg(add = completion::devices())]
@@ -80,6 +84,9 @@ pub(crate) enum Devices {
     )]
     Export(Export),
     /// Show the downlinks that wait for a device
+    #[command(
+        after_help = "Examples:\n  airlock devices downlinks my-device\n  airlock devices downlinks my-device --clear --yes"
+    )]
     Downlinks {
         /// Id of the device
         #[arg(add = completion::devices())]
@@ -91,6 +98,7 @@ pub(crate) enum Devices {
         confirmation: Confirmation,
     },
     /// Delete a device
+    #[command(after_help = "Example:\n  airlock devices delete my-device")]
     Delete {
         /// Id of the device
         #[arg(add = completion::devices())]
@@ -120,6 +128,7 @@ pub(crate) struct Register {
 #[derive(Debug, Subcommand)]
 pub(crate) enum RegisterCommand {
     /// Let devices register themselves when they join; all of them share one AppKey
+    #[command(after_help = "Example:\n  airlock devices register on-join sensor 2B7E151628AED2A6ABF7158809CF4F3C")]
     OnJoin {
         /// Prefix of their device ids; the DevEUI follows it
         #[arg(value_name = "DEV_ID_PREFIX", value_parser = prefix)]

@@ -111,6 +111,9 @@ pub(crate) enum Functions {
     ///
     /// For Node-RED, EMQX and other programs. A request has a payload, port, time, variables and dialect; the response
     /// has fields, warnings, logs, fuel and microseconds. See docs/codecs.md.
+    #[command(
+        after_help = "Examples:\n  airlock functions serve codecs\n  airlock functions serve codecs --listen 0.0.0.0:8090 --key-file codecs.key"
+    )]
     Serve(Serve),
 }
 

@@ -21,9 +21,11 @@ pub(crate) enum Gateways {
     },
     /// List your gateways
     #[command(visible_alias = "ls")]
+    #[command(after_help = "Example:\n  airlock gateways list")]
     List,
     /// Show a gateway
     #[command(visible_alias = "get")]
+    #[command(after_help = "Example:\n  airlock gateways info my-gateway")]
     Info {
         /// Id of the gateway
         #[arg(add = completion::gateways())]
@@ -31,6 +33,9 @@ pub(crate) enum Gateways {
     },
     /// Update a gateway; only the given options change
     #[command(visible_alias = "update")]
+    #[command(
+        after_help = "Example:\n  airlock gateways edit my-gateway --description \"On the roof\" --status-public"
+    )]
     Edit {
         /// Id of the gateway
         #[arg(add = completion::gateways())]
@@ -39,6 +44,7 @@ pub(crate) enum Gateways {
         change: Box<GatewayChange>,
     },
     /// Delete a gateway for all of its collaborators; its id cannot be used again
+    #[command(after_help = "Example:\n  airlock gateways delete my-gateway")]
     Delete {
         /// Id of the gateway
         #[arg(add = completion::gateways())]
@@ -107,6 +113,7 @@ pub(crate) struct GatewayChange {
 pub(crate) enum GatewayCollaborators {
     /// Add a collaborator, or replace the rights of one
     #[command(visible_aliases = ["create", "set", "update"])]
+    #[command(after_help = "Example:\n  airlock gateways collaborators add my-gateway bob gateway:status")]
     Add {
         /// Gateway
         #[arg(add = completion::gateways())]
@@ -119,6 +126,7 @@ pub(crate) enum GatewayCollaborators {
     },
     /// Remove a collaborator
     #[command(visible_alias = "remove")]
+    #[command(after_help = "Example:\n  airlock gateways collaborators delete my-gateway bob")]
     Delete {
         /// Gateway
         #[arg(add = completion::gateways())]

@@ -18,6 +18,7 @@ pub(crate) enum Handler {
 pub(crate) enum Euis {
     /// Show which application and device have the pair, which others are not told
     #[command(visible_alias = "get")]
+    #[command(after_help = "Example:\n  airlock handler euis show 70B3D57ED0000001 0004A30B001C0530")]
     Show {
         /// Application EUI
         app_eui: AppEui,
@@ -26,6 +27,7 @@ pub(crate) enum Euis {
     },
     /// Delete the device that has the pair, for example because its application does not own it
     #[command(visible_aliases = ["delete", "rm"])]
+    #[command(after_help = "Example:\n  airlock handler euis release 70B3D57ED0000001 0004A30B001C0530")]
     Release {
         /// Application EUI
         app_eui: AppEui,

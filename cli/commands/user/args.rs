@@ -13,9 +13,11 @@ const CODE_LENGTH: usize = 38;
 #[derive(Debug, Subcommand)]
 pub(crate) enum User {
     /// Show who is logged in (the default)
+    #[command(after_help = "Example:\n  airlock user get --output json")]
     Get,
     /// Register a new user; prompts for a password
     #[command(visible_alias = "create")]
+    #[command(after_help = "Example:\n  airlock user register alice alice@example.com")]
     Register {
         /// Username
         username: Username,
@@ -44,6 +46,7 @@ pub(crate) enum User {
         password: PasswordSource,
     },
     /// Log out
+    #[command(after_help = "Example:\n  airlock user logout")]
     Logout,
 }
 

@@ -11,6 +11,7 @@ use crate::{completion, terminal::Confirmation};
 pub(crate) enum Webhooks {
     /// List the webhooks
     #[command(visible_alias = "ls")]
+    #[command(after_help = "Example:\n  airlock webhooks list")]
     List,
     /// Create a webhook, or replace one with its headers and its secret
     #[command(visible_aliases = ["create", "update"])]
@@ -19,6 +20,7 @@ pub(crate) enum Webhooks {
     )]
     Set(Box<Set>),
     /// Delete a webhook, with what waits for it
+    #[command(after_help = "Example:\n  airlock webhooks delete my-hook")]
     Delete {
         /// Id of the webhook
         #[arg(add = completion::webhooks())]
@@ -27,12 +29,14 @@ pub(crate) enum Webhooks {
         confirmation: Confirmation,
     },
     /// List messages that a webhook did not take
+    #[command(after_help = "Example:\n  airlock webhooks failed my-hook --output jsonl")]
     Failed {
         /// Id of the webhook
         #[arg(add = completion::webhooks())]
         id: WebhookId,
     },
     /// Send messages again that a webhook did not take
+    #[command(after_help = "Example:\n  airlock webhooks resend my-hook")]
     Resend {
         /// Id of the webhook
         #[arg(add = completion::webhooks())]
