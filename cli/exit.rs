@@ -12,7 +12,7 @@ use crate::terminal::lines;
 
 /// Any other failure.
 const FAILURE: u8 = 1;
-/// An argument or a value in a file is invalid; clap uses the same code.
+/// An argument, a setting or a value in a file is invalid; clap uses the same code.
 const USAGE: u8 = 2;
 const NOT_FOUND: u8 = 3;
 /// Not logged in, or without the right.
@@ -47,7 +47,9 @@ pub(crate) fn code(error: &anyhow::Error) -> ExitCode {
     if is_broken_pipe(error) {
         return ExitCode::from(BROKEN_PIPE);
     }
-    if error.chain().any(|cause| cause.is::<BadInput>() || cause.is::<BadRows>()) {
+    let is_setting =
+        |cause: &(dyn std::error::Error + 'static)| matches!(cause.downcast_ref(), Some(server::Error::Setting(_)));
+    if error.chain().any(|cause| cause.is::<BadInput>() || cause.is::<BadRows>() || is_setting(cause)) {
         return ExitCode::from(USAGE);
     }
     ExitCode::from(error.chain().find_map(kind).map_or(FAILURE, code_of))

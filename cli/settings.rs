@@ -1,5 +1,6 @@
 //! All settings: those that the crates define, and those of this program.
 
+mod check;
 mod follow;
 
 use std::{
@@ -313,6 +314,7 @@ impl Settings {
         if settings.sandbox.cache_dir.is_none() {
             settings.sandbox.cache_dir = Some(dirs.cache_dir().join("airlock"));
         }
+        settings.check(&layers)?;
         settings.follow_services(|key| layers.is_named(key));
         Ok(settings)
     }

@@ -82,6 +82,12 @@ impl Layers {
         })
     }
 
+    /// The error about a value that was loaded and breaks a rule, such as `must be a URL`.
+    pub fn invalid(&self, key: &str, rule: &str) -> Error {
+        let source = self.figment.find_metadata(key).map(source).unwrap_or_default();
+        Error::Setting(format!("setting `{key}`{source} not valid: {rule}"))
+    }
+
     fn one(mut self, source: String, key: &str, value: impl Serialize) -> Self {
         self.named.insert(key.to_owned());
         Self { figment: self.figment.merge(Named { name: source, value: Serialized::default(key, value) }), ..self }
@@ -110,12 +116,21 @@ impl Layers {
                 format!("setting `{key}`{source} is unknown; {hint}")
             }
             // Without a key it is the whole file: missing, unreadable, or not TOML.
-            kind if key.is_empty() => format!("settings{source} cannot be read: {kind}"),
+            kind if key.is_empty() => format!("settings{source} cannot be read: {}", kind.to_string().trim_end()),
             // The value is not repeated: it may be a secret.
             Kind::InvalidType(_, expected) | Kind::InvalidValue(_, expected) => {
                 format!("setting `{key}`{source} not valid: must be {}", describe(expected))
             }
-            kind => format!("setting `{key}`{source} not valid: {kind}"),
+            Kind::UnknownVariant(_, known) => {
+                format!("setting `{key}`{source} not valid: must be one of {}", known.join(", "))
+            }
+            Kind::MissingField(name) => format!("setting `{key}.{name}` is missing: `{key}`{source} needs it"),
+            kind => {
+                let text = kind.to_string();
+                // Some types name themselves.
+                let rule = text.strip_prefix(&format!("setting `{key}` not valid: ")).unwrap_or(&text);
+                format!("setting `{key}`{source} not valid: {rule}")
+            }
         }
     }
 }
@@ -133,6 +148,9 @@ fn describe(expected: &str) -> &str {
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, zero or more, that is not too large",
         "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number that is not too large",
         "f32" | "f64" => "a number",
+        "a sequence" => "a list",
+        "a map" => "a table",
+        "a boolean" => "true or false",
         other => other,
     }
 }

@@ -71,12 +71,20 @@ impl RedisSettings {
         }
         let count = self.urls.len();
         if count == 0 || (count > 1 && !self.cluster) {
-            let rule = "one is needed, several are allowed for a cluster";
-            return Err(Error::invalid("list of Redis addresses", &printable(&self.urls).join(" "), rule));
+            let rule = "`store.redis.urls` has one, or several of a cluster";
+            return Err(Error::invalid(
+                "list of Redis addresses",
+                &format!("[{}]", printable(&self.urls).join(", ")),
+                rule,
+            ));
         }
         if self.cluster && !self.sentinels.is_empty() {
-            let rule = "a cluster has none, because its nodes replace each other";
-            return Err(Error::invalid("list of Redis sentinels", &printable(&self.sentinels).join(" "), rule));
+            let rule = "`store.redis.sentinels` is empty for a cluster, because its nodes replace each other";
+            return Err(Error::invalid(
+                "list of Redis sentinels",
+                &format!("[{}]", printable(&self.sentinels).join(", ")),
+                rule,
+            ));
         }
         Ok(())
     }
