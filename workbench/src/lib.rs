@@ -7,6 +7,7 @@ mod compare;
 mod cost;
 mod fault;
 mod fuzz;
+mod json_problem;
 mod layout;
 mod lint;
 mod memory_size;
@@ -38,6 +39,7 @@ pub use compare::{Difference, Rules, differences, truncate};
 pub use cost::Cost;
 pub use fault::FaultKind;
 pub use fuzz::{FuzzFinding, FuzzPlan, FuzzReport, Saved, Unread, fuzz, save};
+pub use json_problem::json_problem;
 pub use layout::{BadInput, Found, find, lines::read};
 pub use lint::{
     LintReport, Verdict,

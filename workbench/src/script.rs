@@ -60,6 +60,12 @@ pub(crate) fn read_within(directory: &Path, name: &Path, bytes_max: u64) -> io::
     read_text(open_within(directory, name)?, bytes_max)
 }
 
+/// The same for a script. A blank one would pass every test that it has no examples for.
+pub(crate) fn read_script_within(directory: &Path, name: &Path) -> io::Result<String> {
+    let script = read_within(directory, name, SCRIPT_BYTES_MAX)?;
+    if script.trim().is_empty() { Err(io::Error::other("the script is empty")) } else { Ok(script) }
+}
+
 /// Opens a regular file in `directory` or below.
 pub(crate) fn open_within(directory: &Path, name: &Path) -> io::Result<File> {
     let (directory, path) = (directory.canonicalize()?, directory.join(name).canonicalize()?);

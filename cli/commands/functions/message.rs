@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{anyhow, bail};
+use anyhow::anyhow;
 use runtime::{Call, Dialect, Engine, EntryPoint, Failure, Slot, Sources};
 use types::Clock;
 use workbench::{BadInput, describe, is_stdin};
@@ -44,7 +44,9 @@ fn read_function(file: &Path, slot: Slot) -> anyhow::Result<String> {
     if text.trim().is_empty() {
         let names = Dialect::ALL.into_iter().filter_map(|dialect| dialect.function_name(slot));
         let names = names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        bail!("no {} in {}: the file is empty; expected a function named {names}", slot.name(), file.display());
+        let (slot, file) = (slot.name(), file.display());
+        let reason = format!("no {slot} in {file}: the file is empty; expected a function named {names}");
+        return Err(BadInput::Request(reason).into());
     }
     Ok(text)
 }

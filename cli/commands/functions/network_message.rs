@@ -6,6 +6,7 @@ use anyhow::{Context, anyhow};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::Value;
 use types::Timestamp;
+use workbench::{BadInput, json_problem};
 
 use super::values::text;
 
@@ -29,11 +30,11 @@ pub(super) struct Uplink {
 /// Reads a message from a file, or from standard input.
 pub(super) fn read(file: &Path) -> anyhow::Result<Uplink> {
     let text = text(file)?;
-    parse(&text).with_context(|| format!("{} is no uplink", file.display()))
+    parse(&text).map_err(|error| BadInput::Request(format!("{} is no uplink: {error:#}", file.display())).into())
 }
 
 fn parse(text: &str) -> anyhow::Result<Uplink> {
-    let message: Value = serde_json::from_str(text).context("not JSON")?;
+    let message: Value = serde_json::from_str(text).map_err(|error| anyhow!("not JSON: {}", json_problem(&error)))?;
     let of_network = NETWORKS.into_iter().find_map(|(payload, port, times)| {
         let payload = message.pointer(payload)?.as_str()?;
         Some((payload, message.pointer(port), times))
@@ -41,7 +42,7 @@ fn parse(text: &str) -> anyhow::Result<Uplink> {
     let (payload, port, times) = of_network.ok_or_else(|| {
         anyhow!("it has no payload as in ChirpStack (`data`), The Things Stack (`uplink_message.frm_payload`) or The Things Network 2 (`payload_raw`)")
     })?;
-    let payload = STANDARD.decode(payload).context("its payload is not Base64")?;
+    let payload = STANDARD.decode(payload).map_err(|_| anyhow!("its payload is not Base64"))?;
     // Networks leave out what is zero.
     let port = port.map_or(Some(0), Value::as_u64).and_then(|port| u8::try_from(port).ok());
     let port = port.context("its port is no number from 0 to 255")?;

@@ -34,7 +34,7 @@ const WRONG: &[(&[&str], &str, i32)] = &[
     (&["level.js", "--fields", "{}", "--converter", "level.js"], "cannot be used with", 2),
     (&["level.js", "--base64", "0a!"], "Base64 has letters, digits, `+`, `/` and `=` at its end, as in CVw=", 2),
     (&["level.js", "--base64", "Cg==", "--message", "-"], "cannot be used with", 2),
-    (&["level.js", "--message", "level.js"], "level.js is no uplink: not JSON", 1),
+    (&["level.js", "--message", "level.js"], "level.js is no uplink: not JSON", 2),
     (&["-", "--message", "-"], "`-` appears more than once", 2),
     (&["nowhere.js", "--hex", "0a"], "cannot read nowhere.js: No such file", 2),
     (&[".", "--hex", "0a"], "cannot read .: Is a directory", 2),
@@ -42,12 +42,12 @@ const WRONG: &[(&[&str], &str, i32)] = &[
     (
         &["empty.js", "--hex", "0a"],
         "empty.js: the file is empty; expected a function named `decodeUplink`, `Decoder`",
-        1,
+        2,
     ),
-    (&["blank.js", "--hex", "0a"], "no decoder in blank.js: the file is empty", 1),
-    (&["empty.js", "--fields", "{}"], "expected a function named `encodeDownlink`, `Encoder`, `Encode`", 1),
-    (&["-", "--hex", "0a"], "no decoder in -: the file is empty", 1),
-    (&["level.js", "--hex", "0a", "--validator", "empty.js"], "expected a function named `Validator`", 1),
+    (&["blank.js", "--hex", "0a"], "no decoder in blank.js: the file is empty", 2),
+    (&["empty.js", "--fields", "{}"], "expected a function named `encodeDownlink`, `Encoder`, `Encode`", 2),
+    (&["-", "--hex", "0a"], "no decoder in -: the file is empty", 2),
+    (&["level.js", "--hex", "0a", "--validator", "empty.js"], "expected a function named `Validator`", 2),
     (&["level.js", "--hex", "0a", "--converter", "-", "--validator", "-"], "standard input can be only one", 2),
     (&["other.js", "--hex", "0a"], "expected one named `decodeUplink`, `Decoder`, `Decode`\n", 1),
     (&["encoder.js", "--hex", "0a"], "it is an encoder, which needs --fields", 1),
@@ -137,6 +137,28 @@ fn bench_measures_time_fuel_and_memory() {
     let shown = printed(&bench(dir.path(), &["level.js", "--hex", "0a", "--count", "20"]));
     for name in ["loading: ", "bytes of memory", "time", "p50", "p99", "per second", "1  uplink, port 1, 0a"] {
         assert!(shown.contains(name), "{name} in\n{shown}");
+    }
+}
+
+#[test]
+fn what_is_no_function_and_no_uplink_ends_with_an_error_of_usage() {
+    let dir = dir_with(&[]);
+    fs::write(dir.path().join("blank.js"), " \n").unwrap();
+    fs::write(dir.path().join("cut.json"), "{\"data\": \"AQ==\"").unwrap();
+    for (arguments, told) in [
+        ("run blank.js --hex 01", "no decoder in blank.js: the file is empty"),
+        ("bench blank.js --hex 01", "no decoder in blank.js: the file is empty"),
+        ("profile blank.js --hex 01", "no decoder in blank.js: the file is empty"),
+        ("test blank.js", "blank.js: the script is empty"),
+        ("fuzz blank.js", "blank.js: the script is empty"),
+        ("lint blank.js", "blank.js: the script is empty"),
+        ("port --to ttn-v2 blank.js", "blank.js: the script is empty"),
+        ("run level.js --message cut.json", "cut.json is no uplink: not JSON: it ends before its end"),
+    ] {
+        let words = ["functions"].into_iter().chain(arguments.split(' '));
+        let output = run(airlock(dir.path()).args(words), "");
+        assert!(complaint(&output).contains(told), "{arguments}: {output:?}");
+        assert_eq!(output.status.code(), Some(2), "{arguments}");
     }
 }
 

@@ -49,7 +49,7 @@ impl Dir<'_> {
 
     /// Reads a source. A name from a file may lead anywhere in the tree, but not out of it.
     pub(super) fn script(&self, name: &str) -> Result<String, BadInput> {
-        let text = script::read_within(self.root, &self.below.join(name), script::SCRIPT_BYTES_MAX);
+        let text = script::read_script_within(self.root, &self.below.join(name));
         text.map_err(|source| self.unreadable(name, source))
     }
 

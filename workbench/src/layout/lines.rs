@@ -9,12 +9,14 @@ use std::{
 };
 
 use runtime::sanitize;
+use serde_json::error::Category;
 
 use super::{BadInput, Found, MEMORY_BYTES_MAX, dir::Dir, record::CodecLine};
 use crate::{
     codec::Codec,
+    json_problem::json_problem,
     place::Place,
-    script::{self, SCRIPT_BYTES_MAX, directory_of, is_stdin, open_within},
+    script::{self, directory_of, is_stdin, open_within},
     surrogates::{mark, to_text},
 };
 
@@ -143,23 +145,16 @@ impl FileReader<'_> {
     }
 
     fn script(&self, path: &Path) -> Result<String, String> {
-        script::read_within(self.dir, path, SCRIPT_BYTES_MAX)
-            .map_err(|error| format!("cannot read {}: {error}", path.display()))
+        script::read_script_within(self.dir, path).map_err(|error| format!("cannot read {}: {error}", path.display()))
     }
 }
 
-/// The parser's message, without its line number: that is always 1.
+/// What is wrong with a line. Its number is known.
 fn reason(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" at line ").next().unwrap_or_default();
-    let text = text.replacen("invalid type: ", "found ", 1).replacen("invalid value: ", "found ", 1);
-    let text = text.replace("expected u8", "expected a number from 0 to 255");
+    let problem = json_problem(error);
     match error.classify() {
-        serde_json::error::Category::Data => format!("not valid: {text} (column {})", error.column()),
-        _ => format!(
-            "not a JSON object in one line: {text} (column {}); `airlock functions test --help` shows an example",
-            error.column()
-        ),
+        Category::Data => format!("not valid: {problem}"),
+        _ => format!("not a JSON object in one line: {problem}; `airlock functions test --help` shows an example"),
     }
 }
 
@@ -171,7 +166,7 @@ mod tests {
 
     fn read_line(line: &str, left: u64) -> Result<usize, String> {
         let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join("long.js"), " ".repeat(100_000)).unwrap();
+        fs::write(dir.path().join("long.js"), "x".repeat(100_000)).unwrap();
         let file = dir.path().join("codecs.jsonl");
         fs::write(&file, line).unwrap();
         let mut found = Found::new(None, left);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use runtime::{Call, Dialect, Engine, EntryPoint, Function, Limits, Sources};
 use serde_json::Value;
 
-use crate::surrogates::mark;
+use crate::{json_problem::json_problem, surrogates::mark};
 
 /// Maximum length of a value, in bytes of JSON, its members, and its depth.
 const VALUE_BYTES_MAX: u32 = 4 << 20;
@@ -22,7 +22,7 @@ pub(super) fn evaluate(text: &str, engine: &Arc<Engine>) -> Result<Value, (usize
     match run(text, engine) {
         Some(value) => Ok(value),
         // The parser says best what is wrong: few authors write JavaScript here.
-        None => Err((error.line(), format!("neither JSON nor a JavaScript value: {error}"))),
+        None => Err((error.line(), format!("neither JSON nor a JavaScript value: {}", json_problem(&error)))),
     }
 }
 
