@@ -94,7 +94,16 @@ fn rewrite(script: &str, dialects: &[runtime::Dialect], target: Target) -> Porte
     let wrapped = wrapper::missing(&parsed, dialects, target);
     let mut changes = mended.changes;
     changes.extend(wrapped.changes);
-    Ported { text: mended.text + &wrapped.text, changes, ..Ported::default() }
+    Ported { text: like(script, mended.text + &wrapped.text), changes, ..Ported::default() }
+}
+
+/// The text with the line endings of `script`, unless that mixes them.
+fn like(script: &str, text: String) -> String {
+    let (with_return, all) = (script.matches("\r\n").count(), script.matches('\n').count());
+    match with_return > 0 && with_return == all {
+        true => text.replace("\r\n", "\n").replace('\n', "\r\n"),
+        false => text,
+    }
 }
 
 /// Runs the examples on the original and on the new text.

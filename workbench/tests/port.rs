@@ -66,6 +66,15 @@ function Encoder(object, port) { return [object.minutes, port]; }";
 }
 
 #[test]
+fn line_endings_stay_as_they_are() {
+    let ported = sound(&TS013.replace('\n', "\r\n"), TS013_EXAMPLES, Target::TtnV2, 2);
+    let (with_return, all) = (ported.text.matches("\r\n").count(), ported.text.matches('\n').count());
+    assert!(with_return == all && all > TS013.lines().count(), "{:?}", ported.text);
+    let ported = sound(TS013, TS013_EXAMPLES, Target::TtnV2, 2);
+    assert!(!ported.text.contains('\r'), "{:?}", ported.text);
+}
+
+#[test]
 fn sloppy_code_becomes_a_strict_module() {
     let sloppy = TS013.replace("  return { data", "  mask = 017;\n  for (i = 0; i < 2; i++);\n  return { data");
     let ported = sound(&sloppy, TS013_EXAMPLES, Target::ChirpStackModule, 3);
