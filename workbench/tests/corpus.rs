@@ -67,7 +67,10 @@ fn every_example_is_as_the_corpus_states() {
     assert_eq!((totals.excluded.values().sum::<usize>(), totals.passed), (excluded, all.len() - excluded));
     let coverage = totals.coverage.unwrap();
     println!("{} codecs, {} examples; {coverage}", totals.codecs, totals.examples);
-    assert!(coverage.uncounted == 0 && coverage.lines_percent > 25.0 && coverage.branches_percent > 10.0);
+    // Vendors have examples for some of what their codecs can read, never for all of it or for none.
+    assert_eq!(coverage.uncounted, 0, "{coverage}");
+    assert!((25.0..75.0).contains(&coverage.lines_percent), "{coverage}");
+    assert!((10.0..75.0).contains(&coverage.branches_percent), "{coverage}");
 }
 
 /// What the vendor states and Node.js does not confirm, without what Node.js returns. A normalizer may return one

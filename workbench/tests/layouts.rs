@@ -142,6 +142,7 @@ fn one_bad_file_or_example_does_not_stop_the_others() {
         ("good.test.yaml", "examples: [{bytes: 00, output: {}}, {bytes: zz}, {byte: 00}, {bytes: [256]}]"),
         ("lost.test.yaml", "examples: []"),
         ("twice.test.yaml", "examples: []\nexamples: []"),
+        ("other.test.yaml", "examples: []\nexample: []"),
         ("out.test.yaml", "script: ../../../etc/passwd"),
         ("x-codec.yaml", "uplinkDecoder:\n  examples: []\ndownlinkEncoder:\n  fileName: gone.js\n"),
         ("y.js", script),
@@ -161,6 +162,7 @@ fn one_bad_file_or_example_does_not_stop_the_others() {
         "good.test.yaml, line 1: example 4: `bytes` not valid: 256 is no byte",
         "lost.js",
         "twice.test.yaml, line 2: `examples` appears twice",
+        "other.test.yaml, line 2: unknown member `example`",
         "passwd",
         "x-codec.yaml, line 2: `fileName` is missing in `uplinkDecoder`",
         "gone.js",
@@ -173,7 +175,7 @@ fn one_bad_file_or_example_does_not_stop_the_others() {
     ] {
         assert!(problems.iter().any(|problem| problem.contains(expected)), "{expected} in {problems:#?}");
     }
-    assert_eq!((problems.len(), totals.passed, totals.failed), (14, 2, 0), "{problems:#?}\n{text}");
+    assert_eq!((problems.len(), totals.passed, totals.failed), (15, 2, 0), "{problems:#?}\n{text}");
 }
 
 #[test]

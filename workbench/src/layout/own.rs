@@ -69,7 +69,8 @@ fn head(root: &Node) -> Result<(Option<String>, Option<Dialect>), (usize, String
     if !root.is_container() && root.value().is_null() {
         return Err((root.line, "it is empty: write `examples:`, and a list of them".to_owned()));
     }
-    known(root, &OF_FILES).map_err(|reason| (root.line, reason))?;
+    let unknown = root.names().find(|name| !OF_FILES.contains(name)).and_then(|name| root.get(name));
+    known(root, &OF_FILES).map_err(|reason| (unknown.unwrap_or(root).line, reason))?;
     let text = |member: &str| match root.get(member).map(|node| (node.line, node.value())) {
         None => Ok(None),
         Some((_, Value::String(text))) => Ok(Some(text)),
