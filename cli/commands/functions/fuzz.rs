@@ -87,7 +87,7 @@ pub(super) fn run(command: &Fuzz, settings: &runtime::Settings) -> anyhow::Resul
             match save(&report, codec, &plan) {
                 Ok(saved) if saved.added == 0 => {}
                 Ok(saved) => {
-                    warn(format_args!("added {} to {}", counted(saved.added, "example"), saved.file.display()))?
+                    warn(format_args!("added {} to {}", counted(saved.added, "example"), saved.file.display()))?;
                 }
                 Err(problem) => total.problems.push(problem),
             }
