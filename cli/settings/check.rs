@@ -1,5 +1,7 @@
 //! Checks addresses and URLs when settings are loaded, so that no service starts before one of them is found wrong.
 
+use std::net::{Ipv6Addr, SocketAddr};
+
 use server::{Error, settings::Layers};
 use url::Url;
 
@@ -32,7 +34,8 @@ impl Settings {
         let reaches = |address: &str| port(address).is_some_and(|port| port > 0);
         let client = &self.client;
         checks.push(("client.discovery_address", REACHES, reaches(&client.discovery_address)));
-        checks.push(("client.mqtt_address", REACHES, client.mqtt_address.as_deref().is_none_or(reaches)));
+        let rule = "must be a host, with a port if that is another than usual, such as mqtts://lora.example.com:8883";
+        checks.push(("client.mqtt_address", rule, client.mqtt_address.as_deref().is_none_or(is_broker)));
         let rule = "must be a URL, such as http://127.0.0.1:8000";
         checks.push(("client.auth_server", rule, is_web(&client.auth_server)));
         let rule = "must be the name or the address of a host, without a port, such as airlock.example.com";
@@ -46,8 +49,17 @@ impl Settings {
 
 /// The port of `host:port`.
 fn port(address: &str) -> Option<u16> {
+    if let Ok(address) = address.parse::<SocketAddr>() {
+        return Some(address.port());
+    }
     let (host, port) = address.rsplit_once(':')?;
     port.parse().ok().filter(|_| is_host(host))
+}
+
+/// What the client takes: `(mqtt(s)://)host(:port)`.
+fn is_broker(address: &str) -> bool {
+    let address = address.strip_prefix("mqtt://").or_else(|| address.strip_prefix("mqtts://")).unwrap_or(address);
+    is_host(address) || port(address).is_some_and(|port| port > 0)
 }
 
 fn is_web(url: &str) -> bool {
@@ -58,7 +70,7 @@ fn is_web(url: &str) -> bool {
 fn is_host(host: &str) -> bool {
     let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     let is_name = |character: char| character.is_ascii_alphanumeric() || "-._".contains(character);
-    address.parse::<std::net::Ipv6Addr>().is_ok() || (!host.is_empty() && host.chars().all(is_name))
+    address.parse::<Ipv6Addr>().is_ok() || (!host.is_empty() && host.chars().all(is_name))
 }
 
 #[cfg(test)]
@@ -78,6 +90,7 @@ mod tests {
             ("listen.account", "127.0.0.1:0", true),
             ("listen.account", "localhost:65535", true),
             ("listen.handler", "[::1]:80", true),
+            ("listen.handler", "[fe80::1%2]:80", true),
             ("listen.account", "127.0.0.1:65536", false),
             ("listen.account", "127.0.0.1", false),
             ("listen.discovery", ":1900", false),
@@ -86,7 +99,9 @@ mod tests {
             ("broker.listen", "localhost", false),
             ("telemetry.listen", "9", false),
             ("client.mqtt_address", "example.com:1883", true),
+            ("client.mqtt_address", "mqtts://example.com", true),
             ("client.mqtt_address", "example.com:0", false),
+            ("client.mqtt_address", "http://example.com", false),
             ("client.discovery_address", "example.com", false),
             ("client.auth_server", "https://account.example.com/path", true),
             ("client.auth_server", "account.example.com:8000", false),
