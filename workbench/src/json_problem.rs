@@ -5,7 +5,7 @@ use serde_json::error::Category;
 /// What the parser finds, and what to say about it.
 const SYNTAX: &[(&str, &str)] = &[
     ("expected value", "no JSON value begins here"),
-    ("expected ident", "no JSON value begins here"),
+    ("expected ident", "a word that is neither true, false nor null"),
     ("expected `:`", "after a name comes a colon"),
     ("expected `,` or `}`", "a comma or a closing brace is missing"),
     ("expected `,` or `]`", "a comma or a closing bracket is missing"),
@@ -22,8 +22,8 @@ const SYNTAX: &[(&str, &str)] = &[
     ("recursion limit exceeded", "it is nested too deeply"),
 ];
 
-/// What is wrong, and the column, from 1, where that is known.
-pub fn json_problem(error: &serde_json::Error) -> String {
+/// What is wrong with `json`, and the column, from 1, where that is known. The line is in the error.
+pub fn json_problem(error: &serde_json::Error, json: &str) -> String {
     let text = error.to_string();
     let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
     let problem = match error.classify() {
@@ -34,10 +34,16 @@ pub fn json_problem(error: &serde_json::Error) -> String {
             known.map_or(text, |(_, said)| said).to_owned()
         }
     };
-    match error.column() {
+    match column(error, json) {
         0 => problem,
         column => format!("{problem} (column {column})"),
     }
+}
+
+/// The parser counts bytes, an editor characters.
+fn column(error: &serde_json::Error, json: &str) -> usize {
+    let line = json.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
+    line.get(..error.column()).map_or(error.column(), |before| before.chars().count())
 }
 
 /// Valid JSON, but not what is expected.
@@ -73,7 +79,7 @@ mod tests {
     use super::*;
 
     fn problem<T: DeserializeOwned>(text: &str) -> String {
-        json_problem(&serde_json::from_str::<T>(text).err().unwrap())
+        json_problem(&serde_json::from_str::<T>(text).err().unwrap(), text)
     }
 
     #[test]
@@ -85,7 +91,8 @@ mod tests {
             ("[1 2]", "a comma or a closing bracket is missing (column 4)"),
             ("{\"a\": 1,}", "a comma stands before the end of an object or a list (column 9)"),
             ("{a: 1}", "a name must be in double quotes (column 2)"),
-            ("nope", "no JSON value begins here (column 2)"),
+            ("nope", "a word that is neither true, false nor null (column 2)"),
+            ("{\"ä\": x}", "no JSON value begins here (column 7)"),
             ("{} x", "something follows the end of the value (column 4)"),
             (
                 "\"a\tb\"",

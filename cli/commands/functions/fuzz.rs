@@ -127,7 +127,7 @@ impl Total {
         match self.failed {
             0 => Ok(()),
             failed => {
-                bail!("{}; {failed} of {} failed", counted(self.findings, "finding"), counted(self.codecs, "codec"))
+                bail!("{}; {failed} of {} codecs failed", counted(self.findings, "finding"), self.codecs)
             }
         }
     }

@@ -34,7 +34,8 @@ pub(super) fn read(file: &Path) -> anyhow::Result<Uplink> {
 }
 
 fn parse(text: &str) -> anyhow::Result<Uplink> {
-    let message: Value = serde_json::from_str(text).map_err(|error| anyhow!("not JSON: {}", json_problem(&error)))?;
+    let message: Value = serde_json::from_str(text)
+        .map_err(|error| anyhow!("not JSON in line {}: {}", error.line(), json_problem(&error, text)))?;
     let of_network = NETWORKS.into_iter().find_map(|(payload, port, times)| {
         let payload = message.pointer(payload)?.as_str()?;
         Some((payload, message.pointer(port), times))

@@ -63,7 +63,7 @@ pub(super) fn run(command: &Test, settings: &runtime::Settings) -> anyhow::Resul
     let failed = if command.update { written.left } else { totals.failed };
     match failed + totals.codecs_not_loaded {
         0 => totals.lack_of_coverage().map_or(Ok(()), |lack| bail!(lack)),
-        _ => bail!("{} of {} failed", totals.codecs_failed, counted(totals.codecs, "codec")),
+        _ => bail!("{} of {} codecs failed", totals.codecs_failed, totals.codecs),
     }
 }
 

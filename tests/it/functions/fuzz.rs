@@ -29,7 +29,7 @@ fn fuzz_reports_and_saves_what_breaks_a_function() {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.starts_with("FAIL") && text.contains("seed 7"), "{text}");
     assert!(text.contains("throws      uplink, port 85, no bytes") && text.contains("3 |     return"), "{text}");
-    assert!(complaint(&output).contains("1 finding; 1 of 1 codec failed"));
+    assert!(complaint(&output).contains("1 finding; 1 of 1 codecs failed"));
     assert_eq!(output.status.code(), Some(1));
     let again = fuzz(dir.path(), &["meter.js", "--ports", "2,85", "--seed", "7"]);
     assert_eq!(again.stdout, output.stdout);

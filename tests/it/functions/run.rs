@@ -153,7 +153,7 @@ fn what_is_no_function_and_no_uplink_ends_with_an_error_of_usage() {
         ("fuzz blank.js", "blank.js: the script is empty"),
         ("lint blank.js", "blank.js: the script is empty"),
         ("port --to ttn-v2 blank.js", "blank.js: the script is empty"),
-        ("run level.js --message cut.json", "cut.json is no uplink: not JSON: it ends before its end"),
+        ("run level.js --message cut.json", "cut.json is no uplink: not JSON in line 1: it ends before its end"),
     ] {
         let words = ["functions"].into_iter().chain(arguments.split(' '));
         let output = run(airlock(dir.path()).args(words), "");
@@ -189,7 +189,12 @@ fn bench_fails_when_fuel_rises() {
     let other = format!("{}{}{}", &saved[..guest], "0".repeat(64), &saved[guest + 64..]);
     fs::write(dir.path().join("old.bench.json"), other).unwrap();
     let output = bench(dir.path(), &["level.js", "--count", "5", "--baseline", "old", "--fail-above", "1000%"]);
-    assert!(complaint(&output).contains("the baseline is of another sandbox (Airlock "), "{output:?}");
+    assert!(
+        complaint(&output).contains("fuel was not compared: the baseline is of the sandbox of another"),
+        "{output:?}"
+    );
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("per second") && !shown.contains("same fuel"), "{shown}");
     assert_eq!(output.status.code(), Some(2));
 
     // A baseline that would let the rise pass next time is not saved.

@@ -127,8 +127,8 @@ impl FileReader<'_> {
 
     fn codec(&self, text: &[u8], line: u64) -> Result<Codec, String> {
         let text = std::str::from_utf8(text).map_err(|error| format!("not UTF-8: {error}"))?;
-        let parsed = serde_json::from_str(&mark(text));
-        let codec: CodecLine = parsed.map_err(|error| reason(&error))?;
+        let marked = mark(text);
+        let codec: CodecLine = serde_json::from_str(&marked).map_err(|error| reason(&error, &marked))?;
         let unknown_members = codec.unknown_members()?;
         let name = codec.script_file.as_ref().map(|path| path.display().to_string());
         let id = codec.id.clone().or(name).unwrap_or_else(|| format!("{}:{line}", self.file.display()));
@@ -150,8 +150,8 @@ impl FileReader<'_> {
 }
 
 /// What is wrong with a line. Its number is known.
-fn reason(error: &serde_json::Error) -> String {
-    let problem = json_problem(error);
+fn reason(error: &serde_json::Error, line: &str) -> String {
+    let problem = json_problem(error, line);
     match error.classify() {
         Category::Data => format!("not valid: {problem}"),
         _ => format!("not a JSON object in one line: {problem}; `airlock functions test --help` shows an example"),

@@ -22,7 +22,7 @@ pub(super) fn evaluate(text: &str, engine: &Arc<Engine>) -> Result<Value, (usize
     match run(text, engine) {
         Some(value) => Ok(value),
         // The parser says best what is wrong: few authors write JavaScript here.
-        None => Err((error.line(), format!("neither JSON nor a JavaScript value: {}", json_problem(&error)))),
+        None => Err((error.line(), format!("neither JSON nor a JavaScript value: {}", json_problem(&error, text)))),
     }
 }
 

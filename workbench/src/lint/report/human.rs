@@ -49,7 +49,7 @@ fn push(text: &mut String, report: &LintReport, verdict: &Verdict) {
     let evidence = match (verdict.examples, report.examples) {
         (_, 0) => String::new(),
         (0, _) => "by its text".to_owned(),
-        (ran, all) => format!("{ran} of {} run", counted(all, "example")),
+        (ran, all) => format!("{ran} of {all} examples run"),
     };
     _ = writeln!(text, "{}", format!("  {word:<3}  {name:<16}  {evidence}").trim_end());
     verdict.findings.iter().for_each(|finding| _ = writeln!(text, "       {}", line(finding)));
