@@ -43,8 +43,8 @@ struct TestNetwork {
     answers_with_our_ids: bool,
     /// Each downlink needs a permit, and waits for it.
     permits: Semaphore,
-    /// Refuses with this kind until it is taken.
-    refusal: Mutex<Option<Kind>>,
+    /// Refuses as often, with these kinds.
+    refusals: Mutex<Vec<Kind>>,
     changed: Notify,
 }
 
@@ -54,8 +54,8 @@ impl TestNetwork {
     }
 
     fn with_permits(permits: usize) -> Self {
-        let (taken, ids, refusal, changed) = Default::default();
-        Self { taken, ids, answers_with_our_ids: false, permits: Semaphore::new(permits), refusal, changed }
+        let (taken, ids, refusals, changed) = Default::default();
+        Self { taken, ids, answers_with_our_ids: false, permits: Semaphore::new(permits), refusals, changed }
     }
 
     async fn wait_until_asked(&self) {
@@ -84,7 +84,7 @@ impl Network for TestNetwork {
             self.ids.lock().unwrap().push(downlink.id.clone());
             self.changed.notify_one();
             self.permits.acquire().await.unwrap().forget();
-            if let Some(kind) = self.refusal.lock().unwrap().take() {
+            if let Some(kind) = self.refusals.lock().unwrap().pop() {
                 return Err(NetworkRefusal::new(kind, "later"));
             }
             let mut taken = self.taken.lock().unwrap();
@@ -201,12 +201,14 @@ impl Fixture {
 
 #[tokio::test]
 async fn the_first_downlink_to_leave_replaces_what_the_network_has() {
-    let network = TestNetwork::new(9);
-    *network.refusal.lock().unwrap() = Some(Kind::Unavailable);
+    let network = TestNetwork::new(99);
+    // Whoever looks for downlinks as one arrives may find it twice.
+    *network.refusals.lock().unwrap() = vec![Kind::Unavailable; 9];
     let fixture = Fixture::start(&[("app-one", &network)]).await;
     fixture.send("app-one", "dev", 1, "replace").await;
     network.wait_until_asked().await;
     fixture.outgoing.stop().await;
+    network.refusals.lock().unwrap().clear();
     fixture.send("app-one", "dev", 2, "first").await;
     fixture.send("app-one", "dev", 3, "last").await;
     // As after a restart, because the next search takes a while.
@@ -260,7 +262,7 @@ async fn a_downlink_that_was_replaced_is_not_sent_again() {
     fixture.published();
     // The one that replaces it has not left yet.
     network.wait_until_asked().await;
-    *network.refusal.lock().unwrap() = Some(Kind::Unavailable);
+    *network.refusals.lock().unwrap() = vec![Kind::Unavailable];
     fixture.send("app-one", "dev", 6, "replace").await;
     network.wait_until_asked().await;
     fixture.not_acknowledged(1).await;
@@ -278,7 +280,7 @@ fn sent() -> DownlinkOutcome {
 #[tokio::test]
 async fn a_network_that_never_answers_in_time_gets_three_copies_with_one_id() {
     let network = TestNetwork::new(99);
-    let refuse = || *network.refusal.lock().unwrap() = Some(Kind::Timeout);
+    let refuse = || *network.refusals.lock().unwrap() = vec![Kind::Timeout];
     refuse();
     let mut fixture = Fixture::start(&[("app-one", &network)]).await;
     fixture.send("app-one", "dev", 5, "last").await;
@@ -307,7 +309,7 @@ async fn a_network_that_never_answers_in_time_gets_three_copies_with_one_id() {
 #[tokio::test]
 async fn a_report_about_a_downlink_without_an_answer_counts() {
     let network = TestNetwork::new(99);
-    *network.refusal.lock().unwrap() = Some(Kind::Timeout);
+    *network.refusals.lock().unwrap() = vec![Kind::Timeout];
     let mut fixture = Fixture::start(&[("app-one", &network)]).await;
     fixture.publish("app-one", "dev", r#"{"port":5,"payload_raw":"AQ==","confirmed":true}"#.to_owned()).await;
     network.wait_until_asked().await;
