@@ -125,6 +125,9 @@ impl Fixture {
             connected.insert(id(app_id), network);
         }
         outgoing.start(connected);
+        // Its first search is over before there is anything to find.
+        tokio::task::yield_now().await;
+        store.check().await.unwrap();
         let payloads = Arc::new(Payloads::new(pool(), &Settings::default()).unwrap());
         let uplinks = Uplinks {
             applications: applications.clone(),
