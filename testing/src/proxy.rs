@@ -5,7 +5,8 @@ use std::{net::SocketAddr, sync::Arc};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, copy, copy_bidirectional},
     net::{TcpListener, TcpStream},
-    sync::watch,
+    sync::Mutex,
+    task::JoinSet,
 };
 
 /// Whether a connection goes on behind what a client sent.
@@ -15,7 +16,12 @@ type Passes = dyn Fn(&[u8]) -> bool + Send + Sync;
 pub struct Proxy {
     /// Where clients connect.
     pub address: SocketAddr,
-    target: watch::Sender<Option<SocketAddr>>,
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    target: Option<SocketAddr>,
+    connections: JoinSet<()>,
 }
 
 impl Proxy {
@@ -38,41 +44,37 @@ impl Proxy {
     async fn start_as(target: Option<SocketAddr>, is_mqtt311: bool, passes: Option<Arc<Passes>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (sender, receiver) = watch::channel(target);
+        let state = Arc::new(Mutex::new(State { target, connections: JoinSet::new() }));
+        let accepting = state.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(forward(stream, receiver.clone(), is_mqtt311, passes.clone()));
+                let State { target, connections } = &mut *accepting.lock().await;
+                while connections.try_join_next().is_some() {}
+                if let Some(target) = *target {
+                    connections.spawn(forward(stream, target, is_mqtt311, passes.clone()));
+                }
             }
         });
-        Self { address, target: sender }
+        Self { address, state }
     }
 
-    /// Closes all connections; forwards new ones to `target`.
-    pub fn redirect(&self, target: Option<SocketAddr>) {
-        self.target.send_replace(target);
+    /// Closes all connections, and returns when nothing goes through them any more; forwards new ones to `target`.
+    pub async fn redirect(&self, target: Option<SocketAddr>) {
+        let mut state = self.state.lock().await;
+        state.target = target;
+        state.connections.shutdown().await;
     }
 }
 
-async fn forward(
-    mut client: TcpStream,
-    mut target: watch::Receiver<Option<SocketAddr>>,
-    is_mqtt311: bool,
-    passes: Option<Arc<Passes>>,
-) {
-    let Some(address) = *target.borrow_and_update() else { return };
-    let Ok(mut server) = TcpStream::connect(address).await else { return };
+async fn forward(mut client: TcpStream, target: SocketAddr, is_mqtt311: bool, passes: Option<Arc<Passes>>) {
+    let Ok(mut server) = TcpStream::connect(target).await else { return };
     if is_mqtt311 && !pass_connect(&mut client, &mut server).await {
         return;
     }
-    let copied = async {
-        match passes {
-            Some(passes) => copy_filtered(&mut client, &mut server, &*passes).await,
-            None => drop(copy_bidirectional(&mut client, &mut server).await),
-        }
-    };
-    tokio::select! {
-        () = copied => {}
-        _ = target.changed() => {}
+    match passes {
+        Some(passes) => copy_filtered(&mut client, &mut server, &*passes).await,
+        // The client notices a failure.
+        None => drop(copy_bidirectional(&mut client, &mut server).await),
     }
 }
 

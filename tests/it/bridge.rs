@@ -182,14 +182,14 @@ async fn check_killed_while_the_output_is_held(source: [&str; 2], api: &ChirpSta
         Process::start(command.args(["--to", &format!("mqtt://{}", proxy.address)]))
     };
     let process = start();
-    proxy.redirect(None);
+    proxy.redirect(None).await;
     for counter in 0..50 {
         send(counter).await;
     }
     // The device's other messages wait behind its first one.
     process.wait_for_metric("airlock_bridge_uplinks_total{result=\"decoded\"} 1").await;
     process.kill();
-    proxy.redirect(Some(target.address()));
+    proxy.redirect(Some(target.address())).await;
     let _process = start();
     assert!(receive_all(&mut application, 50).await, "not in order");
 }

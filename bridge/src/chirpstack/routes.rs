@@ -163,7 +163,7 @@ mod tests {
         let client = ChirpStackClient::connect(&url, &Trust::System, Secret::new(CHIRPSTACK_TOKEN)).unwrap();
         let routes = Routes::new(vec![route(CHIRPSTACK_APPLICATION_NAME)], true).unwrap();
         assert!(routes.find(CHIRPSTACK_APPLICATION, Some(&client)).await.is_some());
-        proxy.redirect(None);
+        proxy.redirect(None).await;
         pause();
         advance(NAME_AGE_MAX).await;
         resume();

@@ -197,7 +197,7 @@ async fn unknown_devices_do_not_hold_up_known_ones_while_the_api_is_away() {
     let (mut chirpstack, mut application) = (network.chirpstack().await, network.application().await);
     send(&mut chirpstack, DEVICE, 0, "AQ==").await;
     next_up(&mut application).await;
-    proxy.redirect(None);
+    proxy.redirect(None).await;
     for number in 0..40 {
         send(&mut chirpstack, &format!("b3000000000000{number:02}"), 1, "AQ==").await;
     }
@@ -227,7 +227,7 @@ async fn a_bridge_starts_and_decodes_while_the_api_is_away() {
     next_up(&mut application).await;
     bridge.stop().await;
 
-    proxy.redirect(None);
+    proxy.redirect(None).await;
     network.settings.api_wait_ms_max = 100;
     let _bridge = network.bridge().await;
     send(&mut chirpstack, DEVICE, 1, "AQ==").await;

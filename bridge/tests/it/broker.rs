@@ -79,7 +79,7 @@ async fn lost_connections_lose_nothing_and_keep_the_order_of_a_device() {
         let last = confirmations.len() - 1;
         (&mut confirmations[last - 25]).await.unwrap().unwrap();
         confirmations.remove(last - 25);
-        proxy.redirect(Some(mosquitto.address()));
+        proxy.redirect(Some(mosquitto.address())).await;
     }
     for confirmation in confirmations {
         confirmation.await.unwrap().unwrap();
@@ -140,7 +140,7 @@ async fn only_so_many_publications_wait() {
         publisher.publish("one", "kind".to_owned(), message("a", 0), Offline::Wait),
         Err(Unconfirmed::Busy)
     ));
-    nowhere.redirect(Some(mosquitto.address()));
+    nowhere.redirect(Some(mosquitto.address())).await;
     for confirmation in waiting.unwrap() {
         assert_eq!(confirmation.await.unwrap(), Ok(()));
     }
@@ -153,7 +153,7 @@ async fn a_broker_that_is_away_is_not_waited_for() {
     let publisher = connection(&format!("mqtt://{}", nowhere.address), dir.path()).publish(PATIENT);
     let publish = |number| publisher.publish("a", "kind".to_owned(), message("a", number), Offline::Refuse);
     assert!(matches!(publish(0), Err(Unconfirmed::Disconnected)));
-    nowhere.redirect(Some(mosquitto.address()));
+    nowhere.redirect(Some(mosquitto.address())).await;
     let confirmation = loop {
         if let Ok(confirmation) = publish(1) {
             break confirmation;
@@ -314,7 +314,7 @@ async fn what_a_broker_repeats_is_dealt_with_once() {
     }
     assert_eq!(numbers.recv().await.unwrap(), 2);
     // The connection is lost before the acknowledgement of 2, and before 3 is begun.
-    proxy.redirect(Some(mosquitto.address()));
+    proxy.redirect(Some(mosquitto.address())).await;
     client.publish("a/devices/1/down", "4").await;
     permits.add_permits(1000);
     for expected in [3, 4] {

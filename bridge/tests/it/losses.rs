@@ -68,8 +68,8 @@ async fn connections_that_are_cut_lose_nothing() {
     let _bridge = network.bridge().await;
     for round in 0..5 {
         send_all(&mut chirpstack, round * 20..(round + 1) * 20).await;
-        proxy.redirect(None);
-        proxy.redirect(Some(target));
+        proxy.redirect(None).await;
+        proxy.redirect(Some(target)).await;
     }
     receive(&mut application, 100).await;
 }
@@ -103,10 +103,10 @@ async fn an_output_that_is_away_holds_messages_back() {
     let proxy = Proxy::start(Some(target.address())).await;
     network.settings.to.url = format!("mqtt://{}", proxy.address);
     let _bridge = network.bridge().await;
-    proxy.redirect(None);
+    proxy.redirect(None).await;
     let mut chirpstack = network.chirpstack().await;
     send_all(&mut chirpstack, 0..20).await;
-    proxy.redirect(Some(target.address()));
+    proxy.redirect(Some(target.address())).await;
     receive(&mut application, 20).await;
 }
 

@@ -85,7 +85,7 @@ async fn receives_again_after_the_connection_was_lost() {
     let mut uplinks = client.stream(Topics::uplinks()).await.unwrap();
     let (sender, mut events) = mpsc::channel(16);
     let _listener = client.on_connection(move |event| sender.try_send(event.clone()).unwrap());
-    proxy.redirect(Some(address));
+    proxy.redirect(Some(address)).await;
     while soon(events.recv()).await != Some(ConnectionEvent::Connect) {}
     // A downlink that the broker acknowledges was sent after the subscription, which therefore exists.
     client.send(&dev_id(), [1], 1, false, Schedule::Replace).await.unwrap();

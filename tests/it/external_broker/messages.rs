@@ -83,20 +83,19 @@ async fn an_uplink_that_the_broker_does_not_confirm_is_not_accepted() {
     let network = Network::with(|settings| {
         settings.external_broker.mqtt.url = format!("mqtt://{}", proxy.address);
         settings.external_broker.announced_address = Some("mqtt.example.com:1883".to_owned());
-        settings.external_broker.confirm_timeout_ms = 10_000;
         settings.output.field_topics = false;
     })
     .await;
     assert_eq!(network.announcement().await.mqtt_address, "mqtt.example.com:1883");
     let (owner, mut listener) = start(&network, &mosquitto).await;
     owner.simulate("dev-1", &[1], 1).await.unwrap();
-    proxy.redirect(None);
+    proxy.redirect(None).await;
     let error = owner.simulate("dev-1", &[2], 1).await.unwrap_err();
     assert_eq!(error.kind(), Kind::Unavailable, "{error}");
     // It depends on whether the lost connection has been noticed.
     let reasons = ["the MQTT broker does not confirm messages", "the MQTT broker is not connected"];
     assert!(reasons.iter().any(|reason| error.to_string().contains(reason)), "{error}");
-    proxy.redirect(Some(mosquitto.address()));
+    proxy.redirect(Some(mosquitto.address())).await;
     while owner.simulate("dev-1", &[3], 1).await.is_err() {}
     for expected in [1, 3] {
         assert_eq!(next(&mut listener).await.1["payload_fields"], json!({ "n": expected }));

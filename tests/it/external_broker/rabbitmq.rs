@@ -25,7 +25,7 @@ async fn rabbitmq_lets_applications_do_what_their_keys_allow() {
     .await;
     let overview = network.stack.overview();
     let line = overview.lines().find_map(|line| line.trim().strip_prefix("access  http://")).unwrap();
-    access.redirect(Some(line.trim_end_matches('/').parse().unwrap()));
+    access.redirect(Some(line.trim_end_matches('/').parse().unwrap())).await;
     let (owner, other) = (network.owner("rabbit").await, network.owner("stranger").await);
     owner.add_device("dev-1").await;
     until_ready(overview.rsplit(' ').next().unwrap()).await;

@@ -110,14 +110,14 @@ async fn a_downlink_waits_for_chirpstack_also_over_a_kill() {
     let mut server = Server::start(dir.path()).await;
     chirpstack.uplink(DEVICE, "Kitchen", 1).await;
     while server.next().await.0 != "kitchen/up" {}
-    proxy.redirect(None);
+    proxy.redirect(None).await;
     for port in [1, 2] {
         send_down(&mut server, "kitchen", json!({"port": port, "payload_raw": "AQ==", "schedule": "last"})).await;
         assert_eq!(next_downlink_event(&mut server).await.0, "scheduled");
     }
     assert_eq!(queued(&chirpstack.api), []);
     server.process.kill();
-    proxy.redirect(Some(chirpstack.api.address()));
+    proxy.redirect(Some(chirpstack.api.address())).await;
     let _process = ServerProcess::start(dir.path());
     wait_for_queued(&chirpstack.api, &[1, 2]).await;
 }

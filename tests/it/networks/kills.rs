@@ -30,18 +30,18 @@ async fn check_killed_without_its_store(
     let mut server = Server::start_with(&mut command(), dir.path()).await;
     send(&uplink(DEVICE, "Kitchen", 0)).await;
     while server.next().await.0 != format!("{DEVICE}/up") {}
-    store.redirect(None);
+    store.redirect(None).await;
     for counter in 1..30 {
         send(&uplink(DEVICE, "Kitchen", counter)).await;
     }
     server.wait_for_metric("airlock_bridge_retried_total").await;
     server.process.kill();
     // Nothing comes before there is somebody to receive it.
-    events.redirect(None);
-    store.redirect(Some(address));
+    events.redirect(None).await;
+    store.redirect(Some(address)).await;
     server.process = ServerProcess::spawn(&mut command());
     server.listener = server.owner.listen_at(server.process.place("MQTT")).await;
-    events.redirect(Some(source));
+    events.redirect(Some(source)).await;
     let mut next = 1;
     while next < 30 {
         let (topic, up) = server.next().await;

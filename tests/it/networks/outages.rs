@@ -45,7 +45,7 @@ async fn while_the_api_is_away_devices_have_no_variables_and_are_told_so() {
     assert_eq!(topic, "by-hand/events/up/errors");
     assert!(error["error"].as_str().unwrap().contains("variables of the device are not known"), "{error}");
     // It is asked again, and not for every message.
-    proxy.redirect(Some(chirpstack.api.address()));
+    proxy.redirect(Some(chirpstack.api.address())).await;
     for counter in 2.. {
         chirpstack.uplink(DEVICE, "Kitchen", counter).await;
         let (topic, message) = server.next().await;
@@ -67,7 +67,7 @@ async fn while_the_api_is_away_unknown_devices_wait_and_none_is_registered() {
         server.wait_for_metric("airlock_bridge_retried_total").await;
         // Nobody could have told that this is the same device.
         register(&server, "by-hand").await;
-        proxy.redirect(Some(chirpstack.api.address()));
+        proxy.redirect(Some(chirpstack.api.address())).await;
         for counter in 1..4 {
             let (topic, up) = next_but_errors(&mut server).await;
             assert_eq!((topic.as_str(), &up["counter"]), ("by-hand/up", &json!(counter)));
@@ -81,7 +81,7 @@ async fn a_device_that_waited_for_the_api_is_registered_with_its_join_eui() {
     let Some((mut chirpstack, mut server, proxy, _dir)) = start else { return };
     chirpstack.uplink(DEVICE, "Kitchen", 1).await;
     server.wait_for_metric("airlock_bridge_retried_total").await;
-    proxy.redirect(Some(chirpstack.api.address()));
+    proxy.redirect(Some(chirpstack.api.address())).await;
     assert_eq!(server.next().await.0, "kitchen/events/create");
     let (topic, up) = server.next().await;
     assert_eq!((topic.as_str(), &up["payload_fields"]["offset"]), ("kitchen/up", &json!("5")));
@@ -107,7 +107,7 @@ async fn events_wait_while_nobody_can_say_which_application_has_the_name() {
     for counter in 0..3 {
         chirpstack.uplink(DEVICE, "Kitchen", counter).await;
     }
-    proxy.redirect(Some(chirpstack.api.address()));
+    proxy.redirect(Some(chirpstack.api.address())).await;
     let mut counters = Vec::new();
     while counters.len() < 3 {
         let (topic, up) = server.next().await;

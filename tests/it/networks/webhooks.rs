@@ -140,7 +140,7 @@ async fn a_message_that_cannot_be_handed_over_is_repeated_by_its_network() {
     // Nobody can say which attributes the device has.
     let uplink = things_stack_uplink("kitchen", 1, "AQ==");
     assert_eq!(post(&server, THINGS_STACK_KEY, &uplink, None).await, 503);
-    proxy.redirect(Some(api.url().trim_start_matches("http://").parse().unwrap()));
+    proxy.redirect(Some(api.url().trim_start_matches("http://").parse().unwrap())).await;
     while post(&server, THINGS_STACK_KEY, &uplink, None).await != 200 {}
     assert_eq!(post(&server, THINGS_STACK_KEY, &things_stack_uplink("kitchen", 2, "AQ=="), None).await, 200);
     for counter in [1, 2] {

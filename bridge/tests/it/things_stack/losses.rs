@@ -71,8 +71,8 @@ async fn connections_that_are_cut_lose_nothing_and_repeat_nothing() {
     let _bridge = network.bridge().await;
     for round in 0..5 {
         send_all(&network, &mut things_stack, round * 20..(round + 1) * 20).await;
-        proxy.redirect(None);
-        proxy.redirect(Some(target));
+        proxy.redirect(None).await;
+        proxy.redirect(Some(target)).await;
     }
     assert_eq!(receive(&mut application, 100).await, 0);
 }
