@@ -14,6 +14,9 @@ use super::{
 };
 use crate::terminal::{json_lines, say, warn};
 
+/// What to do about a baseline that does not fit.
+const SAVE_ANOTHER: &str = "save a new one with --save-baseline";
+
 pub(super) fn run(command: &Bench, settings: &runtime::Settings, clock: &dyn Clock) -> anyhow::Result<()> {
     if command.save_baseline.is_some() && (command.filter.is_some() || command.example.is_some()) {
         let reason = "--save-baseline saves only what was measured: leave out --filter and --example";
@@ -29,16 +32,17 @@ pub(super) fn run(command: &Bench, settings: &runtime::Settings, clock: &dyn Clo
     let plan = Plan { count: command.count, example: command.example.as_deref(), profiling: profiling.as_ref(), peer };
     let (codecs, problems) = measure(command, &engine, plan, clock)?;
     let mut report = Report::new(&engine, codecs);
-    let other = baseline.as_ref().filter(|baseline| baseline.guest != report.guest).map(of_another_sandbox);
-    let baseline = baseline.filter(|_| other.is_none());
-    let compared = baseline.map(|baseline| compare(&mut report, &baseline)).transpose()?;
+    let compared = baseline.map(|baseline| compare(&mut report, &baseline));
     print(&report, command.format)?;
-    if let Some(Compared { new: new @ 1.., .. }) = compared {
-        let messages = if new == 1 { "message is" } else { "messages are" };
-        warn(format_args!("{new} {messages} not in the baseline"))?;
+    match compared {
+        Some(Ok(Compared { new: 1, .. })) => warn("1 message is not in the baseline")?,
+        Some(Ok(Compared { new: new @ 2.., .. })) => warn(format_args!("{new} messages are not in the baseline"))?,
+        _ => {}
     }
     judge(command, &report, problems)?;
-    other.map_or(Ok(()), |reason| tell(command, reason))?;
+    if let Some(Err(reason)) = compared {
+        tell(command, reason)?;
+    }
     // What is saved is the measure of later runs, so it must have passed.
     command.save_baseline.as_ref().map_or(Ok(()), |name| save(&report, name))
 }
@@ -90,23 +94,24 @@ fn read(name: &BaselineName) -> anyhow::Result<Report> {
     Ok(Report::read(&file).map_err(|source| BadInput::File { file: file.display().to_string(), source })?)
 }
 
-fn of_another_sandbox(baseline: &Report) -> String {
-    format!(
-        "fuel was not compared: the baseline is of the sandbox of another Airlock ({}), which charges other fuel; save a \
-         new one with --save-baseline, without --baseline",
-        baseline.airlock
-    )
+/// Compares with a baseline, or says why it does not fit.
+fn compare(report: &mut Report, baseline: &Report) -> Result<Compared, String> {
+    if baseline.guest != report.guest {
+        return Err(format!(
+            "fuel was not compared: the baseline is of another sandbox, that of Airlock {}, which charges other fuel; \
+             {SAVE_ANOTHER}",
+            baseline.airlock
+        ));
+    }
+    match report.compare(baseline) {
+        Compared { known: 0, new: 1.. } => Err(format!("the baseline has none of these messages; {SAVE_ANOTHER}")),
+        compared => Ok(compared),
+    }
 }
 
 /// Without a comparison, nothing can be said about a rise.
 fn tell(command: &Bench, reason: String) -> anyhow::Result<()> {
     if command.fail_above.is_some() { Err(BadInput::Request(reason).into()) } else { warn(reason) }
-}
-
-fn compare(report: &mut Report, baseline: &Report) -> anyhow::Result<Compared> {
-    let compared = report.compare(baseline);
-    ensure!(compared.known > 0 || compared.new == 0, "the baseline has none of these messages");
-    Ok(compared)
 }
 
 fn print(report: &Report, format: BenchFormat) -> anyhow::Result<()> {

@@ -34,7 +34,7 @@ const WRONG: &[(&[&str], &str, i32)] = &[
     (&["level.js", "--fields", "{}", "--converter", "level.js"], "cannot be used with", 2),
     (&["level.js", "--base64", "0a!"], "Base64 has letters, digits, `+`, `/` and `=` at its end, as in CVw=", 2),
     (&["level.js", "--base64", "Cg==", "--message", "-"], "cannot be used with", 2),
-    (&["level.js", "--message", "level.js"], "level.js is no uplink: not JSON", 2),
+    (&["level.js", "--message", "level.js"], "level.js is not an uplink: not JSON", 2),
     (&["-", "--message", "-"], "`-` appears more than once", 2),
     (&["nowhere.js", "--hex", "0a"], "cannot read nowhere.js: No such file", 2),
     (&[".", "--hex", "0a"], "cannot read .: Is a directory", 2),
@@ -46,7 +46,7 @@ const WRONG: &[(&[&str], &str, i32)] = &[
     ),
     (&["blank.js", "--hex", "0a"], "no decoder in blank.js: the file is empty", 2),
     (&["empty.js", "--fields", "{}"], "expected a function named `encodeDownlink`, `Encoder`, `Encode`", 2),
-    (&["-", "--hex", "0a"], "no decoder in -: the file is empty", 2),
+    (&["-", "--hex", "0a"], "no decoder in standard input: the file is empty", 2),
     (&["level.js", "--hex", "0a", "--validator", "empty.js"], "expected a function named `Validator`", 2),
     (&["level.js", "--hex", "0a", "--converter", "-", "--validator", "-"], "standard input can be only one", 2),
     (&["other.js", "--hex", "0a"], "expected one named `decodeUplink`, `Decoder`, `Decode`\n", 1),
@@ -153,7 +153,7 @@ fn what_is_no_function_and_no_uplink_ends_with_an_error_of_usage() {
         ("fuzz blank.js", "blank.js: the script is empty"),
         ("lint blank.js", "blank.js: the script is empty"),
         ("port --to ttn-v2 blank.js", "blank.js: the script is empty"),
-        ("run level.js --message cut.json", "cut.json is no uplink: not JSON in line 1: it ends before its end"),
+        ("run level.js --message cut.json", "cut.json is not an uplink: not JSON in line 1: it ends too early"),
     ] {
         let words = ["functions"].into_iter().chain(arguments.split(' '));
         let output = run(airlock(dir.path()).args(words), "");
@@ -189,13 +189,20 @@ fn bench_fails_when_fuel_rises() {
     let other = format!("{}{}{}", &saved[..guest], "0".repeat(64), &saved[guest + 64..]);
     fs::write(dir.path().join("old.bench.json"), other).unwrap();
     let output = bench(dir.path(), &["level.js", "--count", "5", "--baseline", "old", "--fail-above", "1000%"]);
-    assert!(
-        complaint(&output).contains("fuel was not compared: the baseline is of the sandbox of another"),
-        "{output:?}"
-    );
+    assert!(complaint(&output).contains("fuel was not compared: the baseline is of another sandbox"), "{output:?}");
     let shown = String::from_utf8_lossy(&output.stdout);
     assert!(shown.contains("per second") && !shown.contains("same fuel"), "{shown}");
     assert_eq!(output.status.code(), Some(2));
+    // Nor does one of other messages.
+    let other = ["level.js", "--hex", "0b", "--count", "5", "--baseline", "main"];
+    for (fails, code) in [(&["--fail-above", "1%"][..], 2), (&[], 0)] {
+        let output = bench(dir.path(), &[&other[..], fails].concat());
+        assert!(
+            String::from_utf8_lossy(&output.stderr).contains("the baseline has none of these messages; save a new")
+        );
+        assert!(String::from_utf8_lossy(&output.stdout).contains("per second"), "{output:?}");
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+    }
 
     // A baseline that would let the rise pass next time is not saved.
     let kept = fs::read(dir.path().join("main.bench.json")).unwrap();

@@ -75,7 +75,7 @@ pub struct MessageBench {
     pub fuel_max: u64,
     /// Time of the first message, which maps memory, in microseconds.
     pub first_microseconds: f64,
-    /// Time of a message among others, with the preparation and reset of the sandbox: that of batches, by their length.
+    /// Time of one message, with the preparation and reset of the sandbox: that of a batch by its number of messages.
     pub time: Summary,
     /// Time of each single message.
     pub single: Summary,

@@ -159,16 +159,16 @@ fn measure_one(
     bench.fuel_max = functions.limits().fuel;
     bench.first_microseconds = microseconds(first.elapsed);
     bench.failure = first.result.err().filter(|_| !may_fail).map(|failure| describe(&failure, sources));
-    let (mut spent, mut last) = (first.elapsed, first.elapsed);
+    let (mut spent, mut shortest) = (first.elapsed, first.elapsed);
     for _ in 0..plan.count.min(WARM_UP_MAX) {
         if spent < TIME_MAX / 4 {
-            last = sandbox.call(functions, &call).elapsed;
-            spent += last;
+            let elapsed = sandbox.call(functions, &call).elapsed;
+            (spent, shortest) = (spent + elapsed, shortest.min(elapsed));
         }
     }
     let (mut batches, mut singles, mut left) = (Vec::new(), Vec::new(), plan.count);
     while left > 0 && spent <= TIME_MAX {
-        let count = batch(last, plan.count).min(left);
+        let count = batch(shortest, plan.count).min(left);
         let start = Instant::now();
         singles.extend((0..count).map(|_| microseconds(sandbox.call(functions, &call).elapsed)));
         let elapsed = start.elapsed();
