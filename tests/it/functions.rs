@@ -46,7 +46,7 @@ const WRONG: &[(&str, &[&str])] = &[
 
 /// Invalid codecs, and their errors.
 const BAD: &[(&str, &str)] = &[
-    ("{", "line 2: not a JSON object in one line: it ends before its end"),
+    ("{", "line 2: not a JSON object in one line: it ends too early"),
     ("[]", "line 2: not valid: found a list, expected an object"),
     ("{}", "line 2: `script` or `script_file` is missing"),
     (r#"{"script": "", "script_file": "x.js"}"#, "line 2: it has both"),
@@ -54,6 +54,16 @@ const BAD: &[(&str, &str)] = &[
     (r#"{"script_file": "."}"#, "line 2: cannot read .: it is not a regular file"),
     (r#"{"script_file": "../../etc/passwd"}"#, "line 2: cannot read ../../etc/passwd: it is outside the directory"),
     (r#"{"script_file": "/dev/zero"}"#, "line 2: cannot read /dev/zero: it is outside the directory"),
+    (r#"{"script": " ", "examples": []}"#, "line 2: the script is empty"),
+    (
+        r#"{"script": "", "examples": [{"bytes_hex": "", "outcome": 5}]}"#,
+        "line 2: not valid: found the number `5`, expected a string",
+    ),
+    (
+        r#"{"script": "", "examples": [{"bytes_hex": "", "env": [{}]}]}"#,
+        "line 2: not valid: found an object, expected a string",
+    ),
+    (r#"{"script": "", "script": ""}"#, "line 2: not valid: `script` is there twice"),
     (r#"{"scirpt": ""}"#, "line 2: unknown member `scirpt`: did you mean `script`?"),
     (r#"{"script": "", "exampels": [{}]}"#, "line 2: unknown member `exampels`: did you mean `examples`?"),
     (r#"{"script": "", "examples": [{"bytes_hex": "", "expect": 1}]}"#, "line 2: example 1: unknown member `expect`"),

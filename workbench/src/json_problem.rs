@@ -27,7 +27,8 @@ pub fn json_problem(error: &serde_json::Error, json: &str) -> String {
     let text = error.to_string();
     let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
     let problem = match error.classify() {
-        Category::Eof => return "it ends before its end: something that was opened is not closed".to_owned(),
+        Category::Eof if json.trim().is_empty() => return "it is empty".to_owned(),
+        Category::Eof => return "it ends too early: something that was begun is not complete".to_owned(),
         Category::Data => data(text),
         Category::Syntax | Category::Io => {
             let known = SYNTAX.iter().find(|(found, _)| text.starts_with(found));
@@ -43,7 +44,7 @@ pub fn json_problem(error: &serde_json::Error, json: &str) -> String {
 /// The parser counts bytes, an editor characters.
 fn column(error: &serde_json::Error, json: &str) -> usize {
     let line = json.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
-    line.get(..error.column()).map_or(error.column(), |before| before.chars().count())
+    line.char_indices().take_while(|(start, _)| *start < error.column()).count()
 }
 
 /// Valid JSON, but not what is expected.
@@ -53,6 +54,9 @@ fn data(text: &str) -> String {
     }
     if let Some(name) = text.strip_prefix("missing field ") {
         return format!("{name} is missing");
+    }
+    if let Some(name) = text.strip_prefix("duplicate field ") {
+        return format!("{name} is there twice");
     }
     let text = text.replacen("invalid type: ", "found ", 1).replacen("invalid value: ", "found ", 1);
     let words = [
@@ -85,7 +89,9 @@ mod tests {
     #[test]
     fn says_what_is_wrong_and_where() {
         for (text, said) in [
-            ("{", "it ends before its end: something that was opened is not closed"),
+            (" ", "it is empty"),
+            ("{", "it ends too early: something that was begun is not complete"),
+            ("tru", "it ends too early: something that was begun is not complete"),
             ("{\"a\" 1}", "after a name comes a colon (column 6)"),
             ("{\"a\": 1 \"b\"}", "a comma or a closing brace is missing (column 9)"),
             ("[1 2]", "a comma or a closing bracket is missing (column 4)"),
@@ -93,6 +99,7 @@ mod tests {
             ("{a: 1}", "a name must be in double quotes (column 2)"),
             ("nope", "a word that is neither true, false nor null (column 2)"),
             ("{\"ä\": x}", "no JSON value begins here (column 7)"),
+            ("{\"ä\": ö}", "no JSON value begins here (column 7)"),
             ("{} x", "something follows the end of the value (column 4)"),
             (
                 "\"a\tb\"",

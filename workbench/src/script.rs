@@ -60,10 +60,16 @@ pub(crate) fn read_within(directory: &Path, name: &Path, bytes_max: u64) -> io::
     read_text(open_within(directory, name)?, bytes_max)
 }
 
-/// The same for a script. A blank one would pass every test that it has no examples for.
+/// The same for a script, which must not be blank.
 pub(crate) fn read_script_within(directory: &Path, name: &Path) -> io::Result<String> {
     let script = read_within(directory, name, SCRIPT_BYTES_MAX)?;
-    if script.trim().is_empty() { Err(io::Error::other("the script is empty")) } else { Ok(script) }
+    not_blank(&script).map_err(io::Error::other)?;
+    Ok(script)
+}
+
+/// Refuses a blank script: it would pass every test that it has no examples for.
+pub(crate) fn not_blank(script: &str) -> Result<(), &'static str> {
+    if script.trim().is_empty() { Err("the script is empty") } else { Ok(()) }
 }
 
 /// Opens a regular file in `directory` or below.

@@ -143,6 +143,8 @@ fn one_bad_file_or_example_does_not_stop_the_others() {
         ("lost.test.yaml", "examples: []"),
         ("twice.test.yaml", "examples: []\nexamples: []"),
         ("other.test.yaml", "examples: []\nexample: []"),
+        ("dialect.test.yaml", "examples: []\ndialect: v3"),
+        ("later.test.yaml", "script: good.js\nexamples:\n  - bytes: 00\n    outputt: {}"),
         ("out.test.yaml", "script: ../../../etc/passwd"),
         ("x-codec.yaml", "uplinkDecoder:\n  examples: []\ndownlinkEncoder:\n  fileName: gone.js\n"),
         ("y.js", script),
@@ -163,6 +165,8 @@ fn one_bad_file_or_example_does_not_stop_the_others() {
         "lost.js",
         "twice.test.yaml, line 2: `examples` appears twice",
         "other.test.yaml, line 2: unknown member `example`",
+        "dialect.test.yaml, line 2: `dialect` must be ts013",
+        "later.test.yaml, line 4: example 1: unknown member `outputt`",
         "passwd",
         "x-codec.yaml, line 2: `fileName` is missing in `uplinkDecoder`",
         "gone.js",
@@ -171,11 +175,12 @@ fn one_bad_file_or_example_does_not_stop_the_others() {
         "test_encode_y.json, line 1: neither JSON nor a JavaScript value",
         "p/examples.json, line 1: there is no script beside it",
         "q/examples.json, line 1: example 1: the `type` is none of TS013",
+        "z.jsonl, line 1: the script is empty",
         "z.jsonl, line 2: not a JSON object",
     ] {
         assert!(problems.iter().any(|problem| problem.contains(expected)), "{expected} in {problems:#?}");
     }
-    assert_eq!((problems.len(), totals.passed, totals.failed), (15, 2, 0), "{problems:#?}\n{text}");
+    assert_eq!((problems.len(), totals.passed, totals.failed), (18, 2, 0), "{problems:#?}\n{text}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use workbench::{BadInput, describe, is_stdin};
 use super::{
     args::Message,
     network_message::{self, Uplink},
-    values::text,
+    values::{name, text},
 };
 
 /// The seed of `Math.random`.
@@ -44,7 +44,7 @@ fn read_function(file: &Path, slot: Slot) -> anyhow::Result<String> {
     if text.trim().is_empty() {
         let names = Dialect::ALL.into_iter().filter_map(|dialect| dialect.function_name(slot));
         let names = names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        let (slot, file) = (slot.name(), file.display());
+        let (slot, file) = (slot.name(), name(file));
         let reason = format!("no {slot} in {file}: the file is empty; expected a function named {names}");
         return Err(BadInput::Request(reason).into());
     }

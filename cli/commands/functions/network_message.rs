@@ -8,7 +8,7 @@ use serde_json::Value;
 use types::Timestamp;
 use workbench::{BadInput, json_problem};
 
-use super::values::text;
+use super::values::{name, text};
 
 /// Where each network has its payload in Base64, its port and its time: ChirpStack 4 and 3, The Things Stack with its
 /// events around, The Things Network 2.
@@ -30,7 +30,7 @@ pub(super) struct Uplink {
 /// Reads a message from a file, or from standard input.
 pub(super) fn read(file: &Path) -> anyhow::Result<Uplink> {
     let text = text(file)?;
-    parse(&text).map_err(|error| BadInput::Request(format!("{} is no uplink: {error:#}", file.display())).into())
+    parse(&text).map_err(|error| BadInput::Request(format!("{} is not an uplink: {error:#}", name(file))).into())
 }
 
 fn parse(text: &str) -> anyhow::Result<Uplink> {
@@ -46,7 +46,7 @@ fn parse(text: &str) -> anyhow::Result<Uplink> {
     let payload = STANDARD.decode(payload).map_err(|_| anyhow!("its payload is not Base64"))?;
     // Networks leave out what is zero.
     let port = port.map_or(Some(0), Value::as_u64).and_then(|port| u8::try_from(port).ok());
-    let port = port.context("its port is no number from 0 to 255")?;
+    let port = port.context("its port is not a number from 0 to 255")?;
     let time = times.iter().find_map(|path| message.pointer(path)?.as_str()?.parse().ok());
     Ok(Uplink { payload, port, time })
 }
@@ -93,8 +93,8 @@ mod tests {
             ("{}", "it has no payload"),
             (r#"{"data": {}}"#, "it has no payload"),
             (r#"{"data": "!"}"#, "not Base64"),
-            (r#"{"data": "", "fPort": 256}"#, "no number from 0 to 255"),
-            (r#"{"data": "", "fPort": "1"}"#, "no number from 0 to 255"),
+            (r#"{"data": "", "fPort": 256}"#, "not a number from 0 to 255"),
+            (r#"{"data": "", "fPort": "1"}"#, "not a number from 0 to 255"),
         ] {
             let error = format!("{:#}", parse(text).unwrap_err());
             assert!(error.contains(reason), "{text}: {error}");

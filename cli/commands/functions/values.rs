@@ -9,10 +9,12 @@ use workbench::{BadInput, is_stdin, read_script};
 
 /// The text of a file, or of standard input.
 pub(super) fn text(file: &Path) -> Result<String, BadInput> {
-    read_script(file).map_err(|source| {
-        let file = if is_stdin(file) { "standard input".to_owned() } else { file.display().to_string() };
-        BadInput::File { file, source }
-    })
+    read_script(file).map_err(|source| BadInput::File { file: name(file), source })
+}
+
+/// A file in messages.
+pub(super) fn name(file: &Path) -> String {
+    if is_stdin(file) { "standard input".to_owned() } else { file.display().to_string() }
 }
 
 pub(super) fn base64(text: &str) -> Result<HexBytes, String> {

@@ -141,6 +141,7 @@ impl FileReader<'_> {
         let script_file = codec.script_file.as_ref().map(|path| self.dir.join(path));
         let place = Place { file: Arc::new(self.file.to_owned()), line: line as usize, expectation: None };
         let codec = codec.into_codec(Codec { unknown_members, ..Codec::new(id, script, script_file) }, &place)?;
+        script::not_blank(&codec.script)?;
         Ok(codec)
     }
 
@@ -184,17 +185,17 @@ mod tests {
     #[test]
     fn limits_the_memory_that_values_take() {
         let zeros = format!("[0{}]", ",0".repeat(9_999));
-        let line = format!(r#"{{"script": "", "examples": [{{"bytes_hex": "", "expected": {zeros}}}]}}"#);
+        let line = format!(r#"{{"script": ";", "examples": [{{"bytes_hex": "", "expected": {zeros}}}]}}"#);
         assert_eq!(read_line(&line, 1_000_000), Ok(1));
         assert!(read_line(&line, 500_000).unwrap_err().contains("take more than"));
     }
 
     #[test]
     fn limits_the_length_of_a_line_without_its_line_break() {
-        let record = r#"{"script": ""}"#;
+        let record = r#"{"script": ";"}"#;
         let line = |length: usize| record.to_owned() + &" ".repeat(length - record.len());
         let longest = LINE_BYTES_MAX as usize;
-        for end in ["", "\n", "\n{\"script\": \"\"}"] {
+        for end in ["", "\n", "\n{\"script\": \";\"}"] {
             assert!(read_line(&(line(longest) + end), MEMORY_BYTES_MAX).is_ok(), "{end:?}");
             let error = read_line(&(line(longest + 1) + end), MEMORY_BYTES_MAX).unwrap_err();
             assert!(error.ends_with("line 1: it has more than 2097152 bytes"), "{end:?}: {error}");

@@ -55,7 +55,7 @@ fn read_file(dir: &Dir<'_>, name: &str, root: &Node, found: &mut Found) {
                 let place = Some(Place { expectation, ..dir.place(name, node.line) });
                 examples.push(Example { place, ..example });
             }
-            Err(reason) => found.problem(dir.bad(name, node.line, &format!("example {}: {reason}", index + 1))),
+            Err((line, reason)) => found.problem(dir.bad(name, line, &format!("example {}: {reason}", index + 1))),
         }
     }
     found.codec(Codec { dialect, examples, ..Codec::new(dir.id(stem), script, Some(dir.path(&script_name))) });
@@ -69,15 +69,15 @@ fn head(root: &Node) -> Result<(Option<String>, Option<Dialect>), (usize, String
     if !root.is_container() && root.value().is_null() {
         return Err((root.line, "it is empty: write `examples:`, and a list of them".to_owned()));
     }
-    let unknown = root.names().find(|name| !OF_FILES.contains(name)).and_then(|name| root.get(name));
-    known(root, &OF_FILES).map_err(|reason| (unknown.unwrap_or(root).line, reason))?;
-    let text = |member: &str| match root.get(member).map(|node| (node.line, node.value())) {
+    known(root, &OF_FILES)?;
+    let line_of = |member: &str| root.get(member).unwrap_or(root).line;
+    let text = |member: &str| match root.get(member).map(Node::value) {
         None => Ok(None),
-        Some((_, Value::String(text))) => Ok(Some(text)),
-        Some((line, _)) => Err((line, format!("`{member}` must be text"))),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err((line_of(member), format!("`{member}` must be text"))),
     };
     let dialect = match text("dialect")?.map(|name| Dialect::ALL.into_iter().find(|dialect| dialect.name() == name)) {
-        Some(None) => return Err((root.line, "`dialect` must be ts013, v2 or chirpstack3".to_owned())),
+        Some(None) => return Err((line_of("dialect"), "`dialect` must be ts013, v2 or chirpstack3".to_owned())),
         dialect => dialect.flatten(),
     };
     match root.get("examples") {
@@ -86,17 +86,23 @@ fn head(root: &Node) -> Result<(Option<String>, Option<Dialect>), (usize, String
     }
 }
 
-/// Refuses members that would be ignored.
-fn known(node: &Node, names: &[&str]) -> Result<(), String> {
+/// Refuses members that would be ignored. An error has the line.
+fn known(node: &Node, names: &[&str]) -> Result<(), (usize, String)> {
+    let error = |node: &Node, reason: String| Err((node.line, format!("{reason} {}", names.join(", "))));
     match node.names().find(|name| !names.contains(name)) {
-        _ if !node.is_object() => Err(format!("it must be an object, with some of {}", names.join(", "))),
-        Some(name) => Err(format!("unknown member `{name}`: there are {}", names.join(", "))),
+        _ if !node.is_object() => error(node, "it must be an object, with some of".to_owned()),
+        Some(name) => error(node.get(name).unwrap_or(node), format!("unknown member `{name}`: there are")),
         None => Ok(()),
     }
 }
 
-fn example(node: &Node) -> Result<Example, String> {
+/// An example, or the line of what is wrong with it and the reason.
+fn example(node: &Node) -> Result<Example, (usize, String)> {
     known(node, &OF_EXAMPLES)?;
+    parse(node).map_err(|reason| (node.line, reason))
+}
+
+fn parse(node: &Node) -> Result<Example, String> {
     let value = |member: &str| node.get(member).map(Node::value);
     let text = |member: &str| match value(member) {
         Some(Value::String(text)) => Ok(Some(text)),

@@ -3,7 +3,10 @@
 use std::{collections::BTreeSet, path::PathBuf};
 
 use runtime::{Dialect, Function};
-use serde::{Deserialize, Deserializer, de::Error as _};
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error as _, IntoDeserializer as _},
+};
 use serde_json::{Map, Value};
 use types::{HexBytes, Timestamp};
 
@@ -43,19 +46,19 @@ struct ExampleLine {
     extra: Option<Map<String, Value>>,
     #[serde(default, deserialize_with = "maybe_null")]
     expected: Option<Value>,
-    #[serde(default, deserialize_with = "not_null")]
+    #[serde(default, deserialize_with = "by_name")]
     outcome: Option<Outcome>,
     #[serde(default, deserialize_with = "not_null")]
     oracle_ok: Option<bool>,
     #[serde(default, deserialize_with = "maybe_null")]
     oracle: Option<Value>,
-    #[serde(default, deserialize_with = "not_null")]
+    #[serde(default, deserialize_with = "by_name")]
     oracle_outcome: Option<Outcome>,
-    #[serde(default, deserialize_with = "not_null")]
+    #[serde(default, deserialize_with = "by_names")]
     env: Option<Vec<Dependency>>,
-    #[serde(default, deserialize_with = "not_null")]
+    #[serde(default, deserialize_with = "by_name")]
     quickjs: Option<QuickJs>,
-    #[serde(default, rename = "match", deserialize_with = "not_null")]
+    #[serde(default, rename = "match", deserialize_with = "by_name")]
     comparison: Option<Comparison>,
     desc: Option<String>,
     #[serde(flatten)]
@@ -107,6 +110,20 @@ fn maybe_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value
 fn not_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     let value = Option::deserialize(deserializer)?;
     value.map(Some).ok_or_else(|| D::Error::custom("null has no meaning here, omit the member"))
+}
+
+/// A variant by its name; null is refused. The parser takes another value than a text for wrong syntax.
+fn by_name<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    let name: Option<String> = not_null(deserializer)?;
+    name.map(|name| T::deserialize(name.into_deserializer())).transpose()
+}
+
+/// The same for a list of them.
+fn by_names<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<Vec<T>>, D::Error> {
+    let names: Option<Vec<String>> = not_null(deserializer)?;
+    let variants =
+        |names: Vec<String>| names.into_iter().map(|name| T::deserialize(name.into_deserializer())).collect();
+    names.map(variants).transpose()
 }
 
 /// A function by its name; null is refused.
