@@ -180,7 +180,7 @@ pub(crate) enum Command {
 pub(crate) enum Config {
     /// Print every setting with its description and value
     #[command(visible_alias = "get")]
-    #[command(after_help = "Examples:\n  airlock config print\n  airlock config print | grep -B 1 listen")]
+    #[command(after_help = "Examples:\n  airlock config print\n  airlock config print | grep -A 20 '^\\[listen\\]'")]
     Print,
 }
 

@@ -47,9 +47,7 @@ pub(crate) fn code(error: &anyhow::Error) -> ExitCode {
     if is_broken_pipe(error) {
         return ExitCode::from(BROKEN_PIPE);
     }
-    let is_setting =
-        |cause: &(dyn std::error::Error + 'static)| matches!(cause.downcast_ref(), Some(server::Error::Setting(_)));
-    if error.chain().any(|cause| cause.is::<BadInput>() || cause.is::<BadRows>() || is_setting(cause)) {
+    if error.chain().any(|cause| cause.is::<BadInput>() || cause.is::<BadRows>()) {
         return ExitCode::from(USAGE);
     }
     ExitCode::from(error.chain().find_map(kind).map_or(FAILURE, code_of))
@@ -60,10 +58,17 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }
 
-/// The kind of an error from a service, or from the account service in this process.
+/// The kind of an error from a service, or from one that starts in this process.
 fn kind(cause: &(dyn std::error::Error + 'static)) -> Option<Kind> {
-    let from_service = cause.downcast_ref::<client::Error>().map(Kinded::kind);
-    from_service.or_else(|| cause.downcast_ref::<account::Error>().map(Kinded::kind))
+    fn of<E: Kinded + 'static>(cause: &(dyn std::error::Error + 'static)) -> Option<Kind> {
+        cause.downcast_ref::<E>().map(Kinded::kind)
+    }
+    let of_store = |cause: &(dyn std::error::Error + 'static)| {
+        matches!(cause.downcast_ref(), Some(store::Error::Invalid { .. })).then_some(Kind::Invalid)
+    };
+    [of::<client::Error>, of::<account::Error>, of::<server::Error>, of::<bridge::Error>, of_store]
+        .into_iter()
+        .find_map(|of| of(cause))
 }
 
 fn code_of(kind: Kind) -> u8 {

@@ -1,6 +1,6 @@
 //! Checks addresses and URLs when settings are loaded, so that no service starts before one of them is found wrong.
 
-use std::net::{Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 
 use server::{Error, settings::Layers};
 use url::Url;
@@ -14,12 +14,14 @@ impl Settings {
     /// Returns the first setting that is not valid.
     pub(super) fn check(&self, layers: &Layers) -> Result<(), Error> {
         let (listen, broker) = (&self.listen, &self.broker);
-        let listens = [
+        let needed = [
             ("listen.account", &listen.account),
             ("listen.discovery", &listen.discovery),
             ("listen.discovery_http", &listen.discovery_http),
             ("listen.handler", &listen.handler),
             ("listen.handler_http", &listen.handler_http),
+        ];
+        let optional = [
             ("broker.listen", &broker.listen),
             ("broker.tls_listen", &broker.tls_listen),
             ("broker.websocket_listen", &broker.websocket_listen),
@@ -29,8 +31,8 @@ impl Settings {
             ("external_broker.access_listen", &self.external_broker.access_listen),
         ];
         let mut checks = Vec::new();
-        // Some listeners are optional; where one is needed, its service says so.
-        checks.extend(listens.map(|(key, address)| (key, LISTENS, address.is_empty() || port(address).is_some())));
+        checks.extend(needed.map(|(key, address)| (key, LISTENS, port(address).is_some())));
+        checks.extend(optional.map(|(key, address)| (key, LISTENS, address.is_empty() || port(address).is_some())));
         let reaches = |address: &str| port(address).is_some_and(|port| port > 0);
         let client = &self.client;
         checks.push(("client.discovery_address", REACHES, reaches(&client.discovery_address)));
@@ -38,8 +40,8 @@ impl Settings {
         checks.push(("client.mqtt_address", rule, client.mqtt_address.as_deref().is_none_or(is_broker)));
         let rule = "must be a URL, such as http://127.0.0.1:8000";
         checks.push(("client.auth_server", rule, is_web(&client.auth_server)));
-        let rule = "must be the name or the address of a host, without a port, such as airlock.example.com";
-        checks.push(("announce_host", rule, is_host(&self.announce_host)));
+        let rule = "must be the name or the IPv4 address of a host, without a port, such as airlock.example.com";
+        checks.push(("announce_host", rule, is_name(&self.announce_host)));
         match checks.into_iter().find(|(.., is_valid)| !is_valid) {
             Some((key, rule, _)) => Err(layers.invalid(key, rule)),
             None => Ok(()),
@@ -48,29 +50,27 @@ impl Settings {
 }
 
 /// The port of `host:port`.
-fn port(address: &str) -> Option<u16> {
+pub(super) fn port(address: &str) -> Option<u16> {
     if let Ok(address) = address.parse::<SocketAddr>() {
         return Some(address.port());
     }
     let (host, port) = address.rsplit_once(':')?;
-    port.parse().ok().filter(|_| is_host(host))
+    port.parse().ok().filter(|_| is_name(host))
 }
 
-/// What the client takes: `(mqtt(s)://)host(:port)`.
+/// What the client takes: `(mqtt(s)://)host(:port)`, where the host is no address of IPv6.
 fn is_broker(address: &str) -> bool {
     let address = address.strip_prefix("mqtt://").or_else(|| address.strip_prefix("mqtts://")).unwrap_or(address);
-    is_host(address) || port(address).is_some_and(|port| port > 0)
+    is_name(address) || port(address).is_some_and(|port| port > 0 && !address.starts_with('['))
 }
 
 fn is_web(url: &str) -> bool {
     Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
 }
 
-/// A name, or an address as URLs have it: one of IPv6 may stand in brackets.
-fn is_host(host: &str) -> bool {
-    let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    let is_name = |character: char| character.is_ascii_alphanumeric() || "-._".contains(character);
-    address.parse::<Ipv6Addr>().is_ok() || (!host.is_empty() && host.chars().all(is_name))
+/// A name, or an address of IPv4.
+fn is_name(host: &str) -> bool {
+    !host.is_empty() && host.chars().all(|character| character.is_ascii_alphanumeric() || "-._".contains(character))
 }
 
 #[cfg(test)]
@@ -96,6 +96,7 @@ mod tests {
             ("listen.discovery", ":1900", false),
             ("listen.handler_http", "http://127.0.0.1:80", false),
             ("broker.tls_listen", "", true),
+            ("listen.account", "", false),
             ("broker.listen", "localhost", false),
             ("telemetry.listen", "9", false),
             ("client.mqtt_address", "example.com:1883", true),
@@ -106,7 +107,10 @@ mod tests {
             ("client.auth_server", "https://account.example.com/path", true),
             ("client.auth_server", "account.example.com:8000", false),
             ("client.auth_server", "ftp://account.example.com", false),
-            ("announce_host", "::1", true),
+            ("client.mqtt_address", "[::1]:1883", false),
+            ("client.discovery_address", "[::1]:1900", true),
+            ("announce_host", "192.0.2.1", true),
+            ("announce_host", "::1", false),
             ("announce_host", "a b", false),
             ("announce_host", "example.com:80", false),
         ] {

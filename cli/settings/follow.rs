@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::{ClientSettings, ListenSettings, Settings, TlsMode};
+use super::{ClientSettings, ListenSettings, Settings, TlsMode, check};
 
 impl Settings {
     /// Makes commands talk to the services of these settings, except where they are told otherwise: by another value
@@ -37,9 +37,9 @@ impl Settings {
 
     /// Where this machine reaches a service that listens at an address; `None` if the system picks the port.
     fn reachable(&self, listen: &str) -> Option<String> {
-        let address: SocketAddr = listen.parse().ok().filter(|address: &SocketAddr| address.port() != 0)?;
-        let is_any = address.ip().is_unspecified();
-        Some(if is_any { format!("{}:{}", self.announce_host, address.port()) } else { address.to_string() })
+        let port = check::port(listen).filter(|port| *port != 0)?;
+        let is_any = listen.parse().is_ok_and(|address: SocketAddr| address.ip().is_unspecified());
+        Some(if is_any { format!("{}:{port}", self.announce_host) } else { listen.to_owned() })
     }
 }
 
@@ -69,6 +69,10 @@ mod tests {
         let mut settings = moved();
         settings.follow_services(|_| false);
         assert_eq!(seen(&settings), ("http://127.0.0.1:9000", "[::1]:2900", "ttn-handler-eu", true));
+        let mut settings = moved();
+        "localhost:9000".clone_into(&mut settings.listen.account);
+        settings.follow_services(|_| false);
+        assert_eq!(settings.client.auth_server, "http://localhost:9000");
         let mut settings = moved();
         "127.0.0.1:0".clone_into(&mut settings.listen.account);
         settings.follow_services(|_| false);

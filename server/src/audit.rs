@@ -82,9 +82,8 @@ impl AuditLog {
     /// Opens the file that the settings name, if any.
     pub fn open(settings: &TelemetrySettings, clock: Arc<dyn Clock>) -> Result<Self, Error> {
         let open = |path: &Path| {
-            let file = AuditFile::open(path, settings.audit_file_bytes_max, settings.audit_files_max);
-            let path = path.display();
-            file.map_err(|error| Error::Setting(format!("audit file `{path}` cannot be written: {error}")))
+            AuditFile::open(path, settings.audit_file_bytes_max, settings.audit_files_max)
+                .map_err(|source| Error::File { action: "write", path: path.to_owned(), source })
         };
         let file = settings.audit_file.as_deref().map(open).transpose()?;
         Ok(Self::new(file, settings, clock))

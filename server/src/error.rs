@@ -23,7 +23,7 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
-    /// A file of the certificate cannot be read or written.
+    /// A file of a certificate, or the audit file, cannot be read or written.
     #[error("cannot {action} `{}`: check that the directory exists and who may use it", path.display())]
     File {
         /// `read` or `write`.

@@ -151,6 +151,10 @@ fn describe(expected: &str) -> &str {
         "a sequence" => "a list",
         "a map" => "a table",
         "a boolean" => "true or false",
+        "path string" => "a path",
+        // The names of types mean nothing to an operator.
+        other if other.starts_with("struct ") => "a table",
+        other if other.starts_with("enum ") => "a string",
         other => other,
     }
 }

@@ -317,6 +317,6 @@ fn a_file_that_cannot_be_opened_stops_the_start() {
     for path in [dir.path().join("missing/audit.log"), dir.path().to_owned()] {
         let settings = TelemetrySettings { audit_file: Some(path), ..TelemetrySettings::default() };
         let error = AuditLog::open(&settings, ManualClock::new()).unwrap_err().to_string();
-        assert!(error.starts_with("audit file `") && error.contains("cannot be written"), "{error}");
+        assert!(error.starts_with("cannot write `") && error.contains("check that the directory exists"), "{error}");
     }
 }

@@ -85,7 +85,7 @@ impl ConnectionLike for Connection {
 fn nodes(settings: &RedisSettings, urls: &[String]) -> Result<Vec<ConnectionInfo>, Error> {
     let parse = |url: &String| {
         let info = url.as_str().into_connection_info();
-        let rule = "those of `store.redis` look like redis://host:6379";
+        let rule = "an address in `store.redis.urls` looks like redis://host:6379";
         let info = info.map_err(|_| Error::invalid("Redis address", &without_password(url), rule))?;
         Ok(info.set_tcp_settings(tcp(settings)))
     };
