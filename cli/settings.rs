@@ -16,7 +16,7 @@ use mqtt::BrokerSettings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use server::{auth::AuthSettings, serve, settings::Layers, telemetry};
+use server::{auth::AuthSettings, ledger::BudgetSettings, serve, settings::Layers, telemetry};
 use types::{AccessKey, AppId, ComponentId};
 
 use crate::{output::Output, profile::ProfileName, terminal::say};
@@ -100,6 +100,8 @@ pub struct Settings {
     pub auth: AuthSettings,
     /// Limits of every listener.
     pub serve: serve::ServeSettings,
+    /// Budgets of what can run out, in all and by owner.
+    pub budgets: BudgetSettings,
     /// Logs, metrics and health.
     pub telemetry: telemetry::TelemetrySettings,
     /// The account service.
@@ -248,6 +250,7 @@ impl Default for Settings {
             tls: TlsSettings::default(),
             auth: AuthSettings::default(),
             serve: serve::ServeSettings::default(),
+            budgets: BudgetSettings::default(),
             telemetry: telemetry::TelemetrySettings::default(),
             account: account::Settings::default(),
             discovery: discovery::Settings::default(),

@@ -22,6 +22,7 @@ use server::{
     auth::{Authenticator, ComponentToken, TokenSource},
     error_response::ErrorFormat,
     identity::Identity,
+    ledger::{Ledger, Owners},
     seal::{KeyOwner, SealingKeys},
     serve::{HttpService, Listeners, Server, ServerHandle},
     status::ErrorChain,
@@ -64,6 +65,10 @@ pub(super) struct Context {
     pub(super) tls: Option<Tls>,
     pub(super) health: Health,
     pub(super) server: Server,
+    /// Who uses how much of what can run out.
+    pub(super) ledger: Ledger,
+    /// To whom applications belong.
+    pub(super) owners: Arc<Owners>,
     pub(super) audit: AuditLog,
     pub(super) mark: Arc<StoreMark>,
     data_dir: DataDir,
@@ -90,6 +95,8 @@ impl Context {
         let server =
             Server { settings: settings.serve.clone(), random: random.clone(), stop: CancellationToken::new() };
         let mark = Arc::new(mark);
+        let ledger = Ledger::new(&settings.budgets);
+        let owners = Arc::new(Owners::unknown(clock.clone()));
         Ok(Self {
             settings,
             store,
@@ -100,6 +107,8 @@ impl Context {
             tls,
             health,
             server,
+            ledger,
+            owners,
             audit,
             mark,
             data_dir,

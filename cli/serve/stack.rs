@@ -77,6 +77,7 @@ impl Stack {
             addresses.push(("discovery", context.describe(&discovery)?));
             serving.push(discovery);
         }
+        metrics = metrics.with(context.ledger.metrics());
         if includes(Service::Handler) {
             let service = HandlerService::start(&context, authenticator, token).await?;
             addresses.push(("handler", context.describe(service.serving())?));

@@ -116,7 +116,7 @@ impl Peer {
         if status.source().is_none() {
             let unsaid = || self.rate_limit_wait.filter(|_| status.code() == Code::ResourceExhausted);
             return Error::Refused {
-                kind: kind(status.code()),
+                kind: kind(&status),
                 retry_after: retry_after(status.metadata()).or_else(unsaid),
                 message: match status.code() {
                     Code::Unimplemented => unknown_call(service, &address),
@@ -166,14 +166,15 @@ fn has_cause<E: std::error::Error + 'static>(status: &Status) -> bool {
     false
 }
 
-fn kind(code: Code) -> Kind {
-    match code {
+fn kind(status: &Status) -> Kind {
+    match status.code() {
         Code::InvalidArgument | Code::FailedPrecondition => Kind::Invalid,
         Code::Unauthenticated => Kind::Unauthenticated,
         Code::PermissionDenied => Kind::Denied,
         Code::NotFound => Kind::NotFound,
         Code::AlreadyExists => Kind::AlreadyExists,
         Code::Aborted => Kind::Conflict,
+        Code::ResourceExhausted if status.metadata().contains_key("storage-full") => Kind::Full,
         Code::ResourceExhausted => Kind::Exhausted,
         Code::OutOfRange => Kind::TooLarge,
         Code::Unavailable => Kind::Unavailable,

@@ -222,6 +222,7 @@ fn kind(status: StatusCode) -> Kind {
         StatusCode::CONFLICT => Kind::AlreadyExists,
         StatusCode::PAYLOAD_TOO_LARGE => Kind::TooLarge,
         StatusCode::TOO_MANY_REQUESTS => Kind::Exhausted,
+        StatusCode::INSUFFICIENT_STORAGE => Kind::Full,
         StatusCode::NOT_IMPLEMENTED | StatusCode::METHOD_NOT_ALLOWED => Kind::Unsupported,
         // A bad gateway is nearly always a proxy whose service does not run.
         StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE => Kind::Unavailable,

@@ -9,6 +9,7 @@ pub mod grpc;
 pub mod identity;
 pub mod json;
 pub mod lease;
+pub mod ledger;
 pub mod openapi;
 pub mod private_file;
 pub mod rate_limit;

@@ -6,6 +6,9 @@ use axum::http::StatusCode;
 use tonic::{Code, Status, metadata::MetadataValue};
 use types::{Kind, Kinded};
 
+/// Metadata of a gRPC status that says that storage is full.
+const FULL_METADATA: &str = "storage-full";
+
 pub(crate) const INTERNAL: &str = "internal error";
 
 /// The HTTP status for this kind of error.
@@ -21,6 +24,10 @@ pub fn grpc(kind: Kind) -> Code {
 /// The gRPC status of this error; the text of an internal error goes to the log only.
 pub fn to_status(error: &impl Kinded) -> Status {
     let mut status = Status::new(grpc(error.kind()), public_text(error));
+    if error.kind() == Kind::Full {
+        // gRPC has one code for a full store and for a limit of calls, but only the latter is worth another attempt.
+        status.metadata_mut().insert(FULL_METADATA, MetadataValue::from_static("true"));
+    }
     if let Some(exceeded) = error.exceeded() {
         status.metadata_mut().insert("retry-after", MetadataValue::from(exceeded.wait_s));
     }
@@ -66,6 +73,7 @@ fn table(kind: Kind) -> (StatusCode, Code) {
         Kind::AlreadyExists => (StatusCode::CONFLICT, Code::AlreadyExists),
         Kind::Conflict => (StatusCode::CONFLICT, Code::Aborted),
         Kind::Exhausted => (StatusCode::TOO_MANY_REQUESTS, Code::ResourceExhausted),
+        Kind::Full => (StatusCode::INSUFFICIENT_STORAGE, Code::ResourceExhausted),
         Kind::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, Code::OutOfRange),
         Kind::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, Code::Unavailable),
         Kind::Timeout => (StatusCode::GATEWAY_TIMEOUT, Code::DeadlineExceeded),

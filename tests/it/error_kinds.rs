@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use tonic::body::Body;
 use types::{Kind, Kinded, ServiceName};
 
-const KINDS: [Kind; 12] = [
+const KINDS: [Kind; 13] = [
     Kind::Invalid,
     Kind::Unauthenticated,
     Kind::Denied,
@@ -17,6 +17,7 @@ const KINDS: [Kind; 12] = [
     Kind::AlreadyExists,
     Kind::Conflict,
     Kind::Exhausted,
+    Kind::Full,
     Kind::TooLarge,
     Kind::Unavailable,
     Kind::Timeout,

@@ -21,6 +21,8 @@ pub enum Kind {
     Conflict,
     /// A limit was reached: try again later.
     Exhausted,
+    /// The caller's share of the storage, or the disk, is full: delete something.
+    Full,
     /// The request is too large.
     TooLarge,
     /// A service or store that this needs is unavailable: try again later.
@@ -59,6 +61,7 @@ impl fmt::Display for Kind {
             Self::AlreadyExists => "already_exists",
             Self::Conflict => "conflict",
             Self::Exhausted => "exhausted",
+            Self::Full => "full",
             Self::TooLarge => "too_large",
             Self::Unavailable => "unavailable",
             Self::Timeout => "timeout",

@@ -62,6 +62,7 @@ fn every_kind_maps_to_http_and_grpc() {
         (Kind::AlreadyExists, 409, Code::AlreadyExists),
         (Kind::Conflict, 409, Code::Aborted),
         (Kind::Exhausted, 429, Code::ResourceExhausted),
+        (Kind::Full, 507, Code::ResourceExhausted),
         (Kind::TooLarge, 413, Code::OutOfRange),
         (Kind::Unavailable, 503, Code::Unavailable),
         (Kind::Timeout, 504, Code::DeadlineExceeded),

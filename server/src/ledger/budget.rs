@@ -1,0 +1,310 @@
+//! A budget: how much of one resource all owners have, and each of them.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use types::{Kind, Kinded};
+
+use super::{
+    Owner,
+    metrics::{self, Sample},
+};
+
+/// A single owner may have at most this many times what is left for all: three quarters of an otherwise unused total.
+const SHARE_OF_ROOM: u64 = 3;
+
+/// What can run out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Resource {
+    /// Records in the store, in bytes.
+    StoredBytes,
+    /// Memory of sessions, and of messages that wait in them, in bytes.
+    QueuedBytes,
+    /// Bodies of requests that have not been read completely, in bytes.
+    BodyBytes,
+    /// Responses that have not been sent completely, in bytes.
+    ResponseBytes,
+    /// Open connections to the HTTP and gRPC listeners.
+    HttpConnections,
+    /// Open connections to the MQTT broker.
+    MqttConnections,
+    /// Messages on their way to webhooks and other receivers.
+    Deliveries,
+    /// Host names that are being resolved.
+    LookUps,
+}
+
+/// The size of a budget, in the unit of its resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// What all owners may have together.
+    pub total: u64,
+    /// What one owner may have at most.
+    pub owner_max: u64,
+    /// What an owner may have even if others use up the total, so that many large owners never refuse a small one.
+    pub owner_min: u64,
+}
+
+/// How much of one resource all owners have, and each of them.
+#[derive(Debug)]
+pub struct Budget {
+    resource: Resource,
+    limits: Limits,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    used: u64,
+    owners: HashMap<Owner, u64>,
+}
+
+/// What an owner uses of a budget, until it is dropped.
+#[derive(Debug)]
+pub struct Charge {
+    budget: Arc<Budget>,
+    owner: Owner,
+    amount: u64,
+}
+
+/// What one owner uses of a budget.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Use {
+    /// The owner.
+    pub owner: Owner,
+    /// How much it uses.
+    pub used: u64,
+    /// How much it may use at the moment.
+    pub share: u64,
+}
+
+/// An owner has used up its share of a budget. The owner is not named: others may read the text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the budget of {} is used up: its owner has {used} and asks for {asked} more, and may have {share} at the moment; \
+     {}",
+    .resource.noun(), .resource.remedy()
+)]
+pub struct Exceeded {
+    /// What is used up.
+    pub resource: Resource,
+    /// What the owner uses already.
+    pub used: u64,
+    /// What was refused.
+    pub asked: u64,
+    /// What the owner may use at the moment.
+    pub share: u64,
+}
+
+impl Resource {
+    /// Its name in settings and metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::StoredBytes => "stored_bytes",
+            Self::QueuedBytes => "queued_bytes",
+            Self::BodyBytes => "body_bytes",
+            Self::ResponseBytes => "response_bytes",
+            Self::HttpConnections => "http_connections",
+            Self::MqttConnections => "mqtt_connections",
+            Self::Deliveries => "deliveries",
+            Self::LookUps => "look_ups",
+        }
+    }
+
+    fn noun(self) -> &'static str {
+        match self {
+            Self::StoredBytes => "stored bytes",
+            Self::QueuedBytes => "bytes of sessions and waiting messages",
+            Self::BodyBytes => "bytes of unfinished bodies",
+            Self::ResponseBytes => "bytes of unread responses",
+            Self::HttpConnections => "HTTP connections",
+            Self::MqttConnections => "MQTT connections",
+            Self::Deliveries => "deliveries in flight",
+            Self::LookUps => "look-ups of host names",
+        }
+    }
+
+    fn remedy(self) -> &'static str {
+        match self {
+            Self::StoredBytes => "delete something, or ask the operator to raise it",
+            Self::QueuedBytes => "read what waits, or end sessions that are not used",
+            Self::BodyBytes | Self::ResponseBytes => "finish other requests first, then try again",
+            Self::HttpConnections | Self::MqttConnections => "close other connections first",
+            Self::Deliveries | Self::LookUps => "it is tried again",
+        }
+    }
+}
+
+impl Kinded for Exceeded {
+    fn kind(&self) -> Kind {
+        match self.resource {
+            Resource::StoredBytes => Kind::Full,
+            _ => Kind::Exhausted,
+        }
+    }
+}
+
+impl Limits {
+    /// What one owner may have while all have `used`.
+    fn share(self, used: u64) -> u64 {
+        let room = self.total.saturating_sub(used);
+        room.saturating_mul(SHARE_OF_ROOM).min(self.owner_max).max(self.owner_min.min(self.owner_max))
+    }
+}
+
+impl Budget {
+    /// A budget of which nothing is used.
+    pub fn new(resource: Resource, limits: Limits) -> Self {
+        Self { resource, limits, state: Mutex::default() }
+    }
+
+    /// Charges an owner with `amount`, unless that exceeds its share.
+    pub fn charge(self: &Arc<Self>, owner: &Owner, amount: u64) -> Result<Charge, Exceeded> {
+        self.take(owner, amount)?;
+        Ok(Charge { budget: Arc::clone(self), owner: owner.clone(), amount })
+    }
+
+    /// What owners use, the largest first, at most `limit` of them.
+    pub fn largest(&self, limit: usize) -> Vec<Use> {
+        let state = self.lock();
+        let share = self.limits.share(state.used);
+        let mut uses: Vec<_> =
+            state.owners.iter().map(|(owner, used)| Use { owner: owner.clone(), used: *used, share }).collect();
+        drop(state);
+        uses.sort_by(|a, b| b.used.cmp(&a.used).then_with(|| a.owner.cmp(&b.owner)));
+        uses.truncate(limit);
+        uses
+    }
+
+    /// What one owner uses.
+    pub fn used_by(&self, owner: &Owner) -> Use {
+        let state = self.lock();
+        let used = state.owners.get(owner).copied().unwrap_or_default();
+        Use { owner: owner.clone(), used, share: self.limits.share(state.used) }
+    }
+
+    /// What all owners use.
+    pub fn used(&self) -> u64 {
+        self.lock().used
+    }
+
+    /// What the metrics say of it.
+    pub(super) fn sample(&self) -> Sample {
+        let state = self.lock();
+        let largest = state.owners.values().max().copied().unwrap_or_default();
+        let part = largest as f64 / self.limits.share(state.used) as f64;
+        Sample { resource: self.resource, total: self.limits.total, used: state.used, nearest: part }
+    }
+
+    fn take(&self, owner: &Owner, amount: u64) -> Result<(), Exceeded> {
+        let mut state = self.lock();
+        let used = state.owners.get(owner).copied().unwrap_or_default();
+        let share = self.limits.share(state.used);
+        if used.saturating_add(amount) > share {
+            drop(state);
+            metrics::refused(self.resource);
+            return Err(Exceeded { resource: self.resource, used, asked: amount, share });
+        }
+        state.used += amount;
+        match state.owners.get_mut(owner) {
+            Some(used) => *used += amount,
+            None => _ = state.owners.insert(owner.clone(), amount),
+        }
+        Ok(())
+    }
+
+    fn give_back(&self, owner: &Owner, amount: u64) {
+        let mut state = self.lock();
+        state.used = state.used.saturating_sub(amount);
+        if let Some(used) = state.owners.get_mut(owner) {
+            *used = used.saturating_sub(amount);
+            if *used == 0 {
+                state.owners.remove(owner);
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing that runs under this lock leaves it half changed.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Charge {
+    /// Charges its owner with more, unless that exceeds its share.
+    pub fn grow(&mut self, more: u64) -> Result<(), Exceeded> {
+        self.budget.take(&self.owner, more)?;
+        self.amount += more;
+        Ok(())
+    }
+
+    /// Gives a part back.
+    pub fn shrink(&mut self, less: u64) {
+        let less = less.min(self.amount);
+        self.budget.give_back(&self.owner, less);
+        self.amount -= less;
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.budget.give_back(&self.owner, self.amount);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits { total: 100, owner_max: 90, owner_min: 2 };
+
+    fn budget() -> Arc<Budget> {
+        Arc::new(Budget::new(Resource::Deliveries, LIMITS))
+    }
+
+    fn user(name: &str) -> Owner {
+        Owner::User(name.into())
+    }
+
+    /// Charges as often as it may.
+    fn fill(budget: &Arc<Budget>, owner: &Owner) -> Vec<Charge> {
+        std::iter::from_fn(|| budget.charge(owner, 1).ok()).collect()
+    }
+
+    #[test]
+    fn the_first_owner_may_have_most_and_each_further_one_less() {
+        let budget = budget();
+        let held: Vec<_> = ["a", "b", "c"].map(|name| fill(&budget, &user(name))).into_iter().collect();
+        assert_eq!(held.iter().map(Vec::len).collect::<Vec<_>>(), [76, 18, 5]);
+    }
+
+    #[test]
+    fn a_small_owner_is_not_refused_when_others_use_up_the_total() {
+        let budget = budget();
+        let _large: Vec<_> = (0..20).map(|name| fill(&budget, &user(&name.to_string()))).collect();
+        assert!(budget.used() >= LIMITS.total);
+        let small = fill(&budget, &user("small"));
+        assert_eq!(small.len(), 2);
+    }
+
+    #[test]
+    fn what_is_given_back_can_be_charged_again() {
+        let budget = budget();
+        let mut charge = budget.charge(&user("a"), 60).unwrap();
+        assert!(charge.grow(30).is_err());
+        charge.shrink(50);
+        charge.grow(30).unwrap();
+        assert_eq!(budget.used_by(&user("a")).used, 40);
+        drop(charge);
+        assert_eq!((budget.used(), budget.largest(10)), (0, Vec::new()), "an owner without charges is forgotten");
+    }
+
+    #[test]
+    fn a_refusal_names_the_budget_and_not_its_owner() {
+        let budget = budget();
+        let text = budget.charge(&user("alice"), 91).unwrap_err().to_string();
+        assert!(text.contains("deliveries in flight") && !text.contains("alice"), "{text}");
+    }
+}

@@ -1,0 +1,44 @@
+//! What budgets report. No label names an owner.
+
+use std::fmt::Write;
+
+use metrics::{counter, describe_counter};
+
+use super::Resource;
+
+const REFUSED: &str = "airlock_budget_refused_total";
+
+/// What is used of a budget at one moment.
+pub(super) struct Sample {
+    pub(super) resource: Resource,
+    pub(super) total: u64,
+    pub(super) used: u64,
+    /// The part of its share that the largest owner uses.
+    pub(super) nearest: f64,
+}
+
+/// Registers the help text of the counter.
+pub(super) fn describe() {
+    describe_counter!(REFUSED, "What was refused because its owner has used up a budget, by resource");
+}
+
+/// Counts a refusal.
+pub(super) fn refused(resource: Resource) {
+    counter!(REFUSED, "resource" => resource.name()).increment(1);
+}
+
+/// The gauges of these budgets, in the text format of Prometheus.
+pub(super) fn render(samples: &[Sample]) -> String {
+    let mut text = String::new();
+    let mut gauge = |name: &str, help: &str, value: &dyn Fn(&Sample) -> f64| {
+        _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
+        for sample in samples {
+            _ = writeln!(text, "{name}{{resource=\"{}\"}} {}", sample.resource.name(), value(sample));
+        }
+    };
+    gauge("airlock_budget_total", "What all owners may use together, by resource", &|sample| sample.total as f64);
+    gauge("airlock_budget_used", "What all owners use together, by resource", &|sample| sample.used as f64);
+    let help = "The part of its share that the owner uses who is nearest to it, by resource";
+    gauge("airlock_budget_nearest", help, &|sample| sample.nearest);
+    text
+}

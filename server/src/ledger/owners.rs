@@ -1,0 +1,125 @@
+//! Which user an application belongs to, as the account service says.
+
+use std::{
+    num::NonZeroUsize,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use lru::LruCache;
+use tokio::time::timeout;
+use types::{AppId, Clock, Timestamp, UserId};
+
+use super::Owner;
+
+/// How many applications are remembered.
+const KNOWN: NonZeroUsize = NonZeroUsize::MIN.saturating_add(65_535);
+/// How long an owner counts as known: ownership can be handed over.
+const KNOWN_S: u64 = 300;
+/// How long a question may take, and how long none is asked again after one that failed.
+const ASK_TIMEOUT: Duration = Duration::from_secs(2);
+const UNKNOWN_S: u64 = 5;
+
+/// Says which user an application belongs to.
+#[async_trait]
+pub trait OwnerSource: Send + Sync {
+    /// The user; none if nobody says. It may fail for a moment, and is asked again later.
+    async fn owner_of(&self, app_id: &AppId) -> Option<UserId>;
+}
+
+/// The owners of applications. An application whose user is not known is an owner of its own.
+pub struct Owners {
+    source: Arc<dyn OwnerSource>,
+    clock: Arc<dyn Clock>,
+    known: Mutex<LruCache<AppId, Known>>,
+}
+
+struct Known {
+    owner: Owner,
+    until: Timestamp,
+}
+
+/// Nobody says to whom applications belong.
+struct Nobody;
+
+#[async_trait]
+impl OwnerSource for Nobody {
+    async fn owner_of(&self, _app_id: &AppId) -> Option<UserId> {
+        None
+    }
+}
+
+impl Owners {
+    /// Asks `source`, and remembers what it says.
+    pub fn new(source: Arc<dyn OwnerSource>, clock: Arc<dyn Clock>) -> Self {
+        Self { source, clock, known: Mutex::new(LruCache::new(KNOWN)) }
+    }
+
+    /// Every application is an owner of its own, as where there is no account service.
+    pub fn unknown(clock: Arc<dyn Clock>) -> Self {
+        Self::new(Arc::new(Nobody), clock)
+    }
+
+    /// The owner of an application; asks if that is not known.
+    pub async fn of(&self, app_id: &AppId) -> Owner {
+        let now = self.clock.now();
+        if let Some(known) = self.known().get(app_id)
+            && now < known.until
+        {
+            return known.owner.clone();
+        }
+        let said = timeout(ASK_TIMEOUT, self.source.owner_of(app_id)).await.ok().flatten();
+        let (owner, seconds) = match &said {
+            Some(user_id) => (Owner::from(user_id), KNOWN_S),
+            // The last answer counts on while there is no other.
+            None => (self.last(app_id), UNKNOWN_S),
+        };
+        let until = now.plus(Duration::from_secs(seconds));
+        self.known().put(app_id.clone(), Known { owner: owner.clone(), until });
+        owner
+    }
+
+    /// The owner of an application as far as it is known, without asking.
+    pub fn last(&self, app_id: &AppId) -> Owner {
+        self.known().get(app_id).map_or_else(|| Owner::from(app_id), |known| known.owner.clone())
+    }
+
+    fn known(&self) -> MutexGuard<'_, LruCache<AppId, Known>> {
+        // No panic can leave it half changed.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Owners {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Owners").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Alice(Mutex<Option<UserId>>);
+
+    #[async_trait]
+    impl OwnerSource for Alice {
+        async fn owner_of(&self, _app_id: &AppId) -> Option<UserId> {
+            self.0.lock().unwrap().clone()
+        }
+    }
+
+    #[tokio::test]
+    async fn the_last_answer_counts_while_there_is_no_other() {
+        let clock = testing::ManualClock::new();
+        let source = Arc::new(Alice(Mutex::new(Some("alice".parse().unwrap()))));
+        let owners = Owners::new(source.clone(), clock.clone());
+        let app_id: AppId = "app".parse().unwrap();
+        assert_eq!(owners.last(&app_id), Owner::from(&app_id));
+        assert_eq!(owners.of(&app_id).await, Owner::User("alice".into()));
+        *source.0.lock().unwrap() = None;
+        clock.advance(Duration::from_secs(KNOWN_S + 1));
+        assert_eq!(owners.of(&app_id).await, Owner::User("alice".into()));
+    }
+}

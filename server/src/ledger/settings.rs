@@ -1,0 +1,77 @@
+//! How large the budgets are.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Limits, Resource};
+
+/// Budgets of what can run out. An owner is the user to whom an application or gateway belongs or, for calls without
+/// credentials, an address. The more all owners use, the less each of them may have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct BudgetSettings {
+    /// Maximum size of the records of all owners in the store, in bytes.
+    pub stored_bytes_max: u64,
+    /// Maximum size of the records of one owner in the store, in bytes.
+    pub stored_bytes_per_owner_max: u64,
+    /// How much of the disk stays free for the service itself, in bytes: with less, owners cannot store more.
+    pub disk_reserve_bytes: u64,
+    /// Maximum memory of MQTT sessions, and of the messages that wait in them, in bytes.
+    pub queued_bytes_max: u64,
+    /// Maximum memory of the MQTT sessions of one owner, and of the messages that wait in them, in bytes.
+    pub queued_bytes_per_owner_max: u64,
+    /// Maximum memory of bodies of requests that have not been read completely, in bytes.
+    pub body_bytes_max: u64,
+    /// Maximum memory of one owner's bodies of requests that have not been read completely, in bytes.
+    pub body_bytes_per_owner_max: u64,
+    /// Maximum memory of responses that have not been sent completely, in bytes.
+    pub response_bytes_max: u64,
+    /// Maximum memory of one owner's responses that have not been sent completely, in bytes.
+    pub response_bytes_per_owner_max: u64,
+    /// Maximum number of messages that are on their way to webhooks and other receivers; more wait.
+    pub deliveries_max: u64,
+    /// Maximum number of one owner's messages that are on their way to webhooks and other receivers; more wait.
+    pub deliveries_per_owner_max: u64,
+    /// Maximum number of host names that are being resolved; more wait.
+    pub look_ups_max: u64,
+    /// Maximum number of one owner's host names that are being resolved; more wait.
+    pub look_ups_per_owner_max: u64,
+}
+
+impl Default for BudgetSettings {
+    /// Fits 2 GiB of memory and 65,536 file descriptors, as in the packaged service.
+    fn default() -> Self {
+        Self {
+            stored_bytes_max: 16 << 30,
+            stored_bytes_per_owner_max: 1 << 30,
+            disk_reserve_bytes: 512 << 20,
+            queued_bytes_max: 512 << 20,
+            queued_bytes_per_owner_max: 128 << 20,
+            body_bytes_max: 128 << 20,
+            body_bytes_per_owner_max: 32 << 20,
+            response_bytes_max: 128 << 20,
+            response_bytes_per_owner_max: 32 << 20,
+            deliveries_max: 1024,
+            deliveries_per_owner_max: 256,
+            look_ups_max: 64,
+            look_ups_per_owner_max: 8,
+        }
+    }
+}
+
+impl BudgetSettings {
+    /// The limits of a budget that is set here.
+    pub(super) fn limits(&self, resource: Resource) -> Limits {
+        let (total, owner_max, owner_min) = match resource {
+            Resource::QueuedBytes => (self.queued_bytes_max, self.queued_bytes_per_owner_max, 256 << 10),
+            Resource::BodyBytes => (self.body_bytes_max, self.body_bytes_per_owner_max, 64 << 10),
+            Resource::ResponseBytes => (self.response_bytes_max, self.response_bytes_per_owner_max, 64 << 10),
+            Resource::Deliveries => (self.deliveries_max, self.deliveries_per_owner_max, 1),
+            Resource::LookUps => (self.look_ups_max, self.look_ups_per_owner_max, 1),
+            Resource::StoredBytes => (self.stored_bytes_max, self.stored_bytes_per_owner_max, 1 << 20),
+            // Their limits are settings of their listeners.
+            Resource::HttpConnections | Resource::MqttConnections => (u64::MAX, u64::MAX, 1),
+        };
+        Limits { total, owner_max, owner_min }
+    }
+}
