@@ -197,6 +197,9 @@ pub struct ExternalBrokerSettings {
     pub access_secret_file: Option<PathBuf>,
     /// How many client ids an application may use in a week, at most 1000. Each is kept in the store.
     pub clients_per_application_max: usize,
+    /// Whether client ids must begin with the id of their application and a colon. Without it, an application can keep
+    /// others from an id by using it first.
+    pub client_ids_name_application: bool,
     /// How long the broker may take to confirm a message, in milliseconds. An uplink that it has not confirmed by then
     /// is refused as unavailable, so that its sender repeats it.
     pub confirm_timeout_ms: u64,
@@ -274,6 +277,7 @@ impl Default for ExternalBrokerSettings {
             access_listen: String::new(),
             access_secret_file: None,
             clients_per_application_max: 200,
+            client_ids_name_application: false,
             confirm_timeout_ms: 5_000,
         }
     }

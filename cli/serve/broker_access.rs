@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
-use mqtt::{AccessRequests, access_router};
+use mqtt::{AccessRequests, ClientIds, access_router};
 use server::{
     auth::Authenticator,
     error_response::ErrorFormat,
@@ -27,7 +27,11 @@ pub(super) fn access_requests(
     }
     let system = (context.clock.clone(), context.random.clone());
     let settings = &context.settings;
-    let limits = (settings.broker.connects_per_credential, settings.external_broker.clients_per_application_max);
+    let client_ids = ClientIds {
+        per_application_max: settings.external_broker.clients_per_application_max,
+        name_application: settings.external_broker.client_ids_name_application,
+    };
+    let limits = (settings.broker.connects_per_credential, client_ids);
     let (store, keys) = (context.store.clone(), context.sealing_keys()?);
     Ok(Some(Arc::new(AccessRequests::new(authenticator.clone(), store, keys, limits, system))))
 }

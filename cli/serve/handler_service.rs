@@ -20,7 +20,7 @@ use handler::{
     status::Component,
     uplink::Uplinks,
 };
-use mqtt::{Broker, BrokerServices, Durable, Router, Sharing};
+use mqtt::{Broker, BrokerServices, Durable, Router, SessionMemory, Sharing};
 use outputs::{OperatorOutputs, OperatorSettings, Outputs};
 use runtime::Pool;
 use server::status::ErrorChain;
@@ -211,7 +211,8 @@ async fn router(context: &Context) -> anyhow::Result<Router> {
     let sharing = if context.settings.store.redis.is_some() { Sharing::Shared } else { Sharing::Alone };
     let durable = Durable::new(store, sharing, context.settings.handler.id.to_string(), process, clock.clone());
     let durable = durable.with_sealing(context.sealing_keys()?, context.random.clone());
-    Router::load(durable, clock).await.context("cannot load the sessions of MQTT clients")
+    let memory = SessionMemory::new(context.ledger.queued.clone(), context.owners.clone());
+    Router::load(durable, memory, clock).await.context("cannot load the sessions of MQTT clients")
 }
 
 /// The outputs with queues, which deliver what earlier processes left.

@@ -12,7 +12,7 @@ use server::{rate_limit::RateLimit, seal::SealingKeys, status::ErrorChain};
 use store::Store;
 use types::{AppId, Clock, Credential, Random};
 
-use self::clients::{Claim, Clients, ClientsError};
+use self::clients::{Claim, Clients, ClientsError, named_application};
 use crate::{
     authenticator::{Authenticator, Refusal},
     connect::{CLIENT_ID_BYTES_MAX, credentials},
@@ -30,22 +30,33 @@ pub struct AccessRequests {
     authenticator: Arc<dyn Authenticator>,
     limits: ConnectLimits,
     clients: Clients,
+    names_applications: bool,
+}
+
+/// Which client ids an application may use.
+#[derive(Clone, Copy, Debug)]
+pub struct ClientIds {
+    /// How many in a week, at most 1000.
+    pub per_application_max: usize,
+    /// Whether they have to begin with the application's id and a colon. Then nobody can use one of others first.
+    pub name_application: bool,
 }
 
 impl AccessRequests {
     /// Answers according to `authenticator`. What clients have shown is kept in `store`, sealed with `keys`; one
-    /// credential may be used to connect as often as `per_credential` says, and an application may use `clients_max`
-    /// client ids in a week, at most 1000.
+    /// credential may be used to connect as often as `per_credential` says.
     pub fn new(
         authenticator: Arc<dyn Authenticator>,
         store: Arc<dyn Store>,
         keys: SealingKeys,
-        (per_credential, clients_max): (RateLimit, usize),
+        (per_credential, client_ids): (RateLimit, ClientIds),
         (clock, random): (Arc<dyn Clock>, Arc<dyn Random>),
     ) -> Self {
         // Only the broker knows the addresses of its clients.
         let limits = ConnectLimits::new(per_credential, per_credential, &clock);
-        Self { authenticator, limits, clients: Clients::new(store, keys, clients_max, (clock, random)) }
+        let ClientIds { per_application_max, name_application: names_applications } = client_ids;
+        let clients = Clients::new(store, keys, per_application_max, (clock, random));
+        Self { authenticator, limits, clients, names_applications }
     }
 
     /// Lets a client connect, and returns when its token expires, in seconds since 1970; none for an access key. Its id
@@ -58,6 +69,10 @@ impl AccessRequests {
     ) -> Result<Option<u64>, Refusal> {
         let (app_id, credential) = credentials(username, password).ok_or(Refusal::Invalid)?;
         if client_id.is_empty() || client_id.len() > CLIENT_ID_BYTES_MAX || is_handler_id(client_id) {
+            return Err(Refusal::Invalid);
+        }
+        if self.names_applications && named_application(client_id).is_none() {
+            tracing::debug!(%app_id, "refused an MQTT client: its id does not begin with its application's and a colon");
             return Err(Refusal::Invalid);
         }
         let limited = self.limits.count_credential(&app_id, &credential);

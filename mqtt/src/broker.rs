@@ -5,6 +5,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use server::{
+    ledger::{Budget, Limits, Resource},
     rate_limit::{LocalRateLimiter, RateLimit},
     serve::bind,
 };
@@ -33,6 +34,10 @@ const STOP_WAIT: Duration = Duration::from_secs(10);
 /// How long a session outlives its connection at most.
 const SESSION_EXPIRY_MAX: Duration = Duration::from_secs(3600);
 
+/// How many connections an owner, or an address whose clients have not shown a credential yet, may have even if others
+/// have nearly all.
+const OWNER_CONNECTIONS_MIN: u64 = 8;
+
 /// How often an application is told of misdirected downlinks: ten at once, then one in ten seconds. In the hour that a
 /// session waits for its client, that is less than half of its queue.
 const MISDIRECTED: RateLimit = RateLimit::new(10, 360);
@@ -58,13 +63,15 @@ pub struct BrokerSettings {
     pub websocket_listen: String,
     /// Address for MQTT clients that use WebSocket with TLS; empty for none.
     pub websocket_tls_listen: String,
-    /// Maximum number of connections.
+    /// Maximum number of connections. A fifth of them is for owners that have few.
     pub connections_max: usize,
+    /// Maximum number of connections of one owner. The more connections all owners have, the less each may have.
+    pub connections_per_owner_max: usize,
     /// Maximum number of connections of one application.
     pub connections_per_application_max: usize,
     /// How often clients may connect with one credential of an application.
     pub connects_per_credential: RateLimit,
-    /// How often clients may connect from one address, or from one IPv6 network of 64 bits.
+    /// How often clients without a valid credential may connect from one address, or from one IPv6 network of 64 bits.
     pub connects_per_address: RateLimit,
     /// Maximum number of messages per second that a connection may publish; a faster client is slowed down.
     pub publishes_per_second_max: u32,
@@ -79,7 +86,8 @@ impl Default for BrokerSettings {
             tls_listen: String::new(),
             websocket_listen: String::new(),
             websocket_tls_listen: String::new(),
-            connections_max: 10_000,
+            connections_max: 16_384,
+            connections_per_owner_max: 10_000,
             connections_per_application_max: 50,
             // Ten a second, after a burst for all clients of an application that reconnect at once.
             connects_per_credential: RateLimit::new(500, 36_000),
@@ -221,7 +229,7 @@ fn listener(
         router,
         connect_limits: ConnectLimits::new(settings.connects_per_address, settings.connects_per_credential, clock),
         misdirected: LocalRateLimiter::new("misdirected", MISDIRECTED, Arc::clone(clock)),
-        connections: Arc::new(OpenConnections::new(settings.connections_per_application_max)),
+        connections: Arc::new(open_connections(settings)),
         salt: random.array(),
         session_expiry_max: SESSION_EXPIRY_MAX,
         publishes_per_second_max: settings.publishes_per_second_max,
@@ -229,6 +237,15 @@ fn listener(
     };
     let connections = Arc::new(Semaphore::new(settings.connections_max.min(Semaphore::MAX_PERMITS)));
     Listener { context, connections, tasks: TaskTracker::new() }
+}
+
+/// No connections yet. A fifth of those that there may be is only for owners that have few.
+fn open_connections(settings: &BrokerSettings) -> OpenConnections {
+    let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    let (all, owner_max) = (count(settings.connections_max), count(settings.connections_per_owner_max));
+    let limits = Limits { total: all - all / 5, owner_max, owner_min: OWNER_CONNECTIONS_MIN };
+    let budget = Arc::new(Budget::new(Resource::MqttConnections, limits));
+    OpenConnections::new(budget, settings.connections_per_application_max)
 }
 
 /// Checks the credentials of open connections at every interval, until the broker stops.
@@ -244,13 +261,18 @@ async fn check_credentials(listener: Arc<Listener>, every: Duration) {
     _ = listener.context.stop.run_until_cancelled(forever).await;
 }
 
-/// Deletes expired sessions at every interval, until the broker stops.
+/// Deletes expired sessions at every interval, and charges the owners of the others, until the broker stops.
 async fn sweep(listener: Arc<Listener>) {
     let mut ticks = interval(SWEEP_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while listener.context.stop.run_until_cancelled(ticks.tick()).await.is_some() {
-        listener.context.router.sweep();
-    }
+    let forever = async {
+        loop {
+            ticks.tick().await;
+            listener.context.router.sweep();
+            listener.context.router.charge_owners().await;
+        }
+    };
+    _ = listener.context.stop.run_until_cancelled(forever).await;
 }
 
 /// Saves what clients acknowledged, at every interval, until the broker stops.

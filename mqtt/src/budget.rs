@@ -1,75 +1,109 @@
-//! How much memory the messages take that wait for clients: those of an application, and all together.
+//! How much memory sessions take, with the messages that wait in them, and which owner is charged for it.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use ::metrics::Gauge;
+use server::ledger::{Budget, BudgetSettings, Charge, Exceeded, Ledger, Owner, Owners};
+use types::{AppId, Clock};
 
 use crate::metrics;
 
-/// Maximum for an application. A message counts once, however many sessions share it.
-const APPLICATION_BYTES_MAX: usize = 64 << 20;
+/// An owner is charged in steps of at least this many bytes, so that most messages change nothing about it.
+const STEP_BYTES: usize = 4096;
 
-/// Maximum for all applications.
-const ALL_BYTES_MAX: usize = 1 << 30;
+/// The memory of the sessions of all applications.
+#[derive(Clone)]
+pub struct SessionMemory(Arc<All>);
 
-/// What messages take in all applications.
-#[derive(Debug, Default)]
-pub(crate) struct TotalBudget(Arc<Total>);
-
-/// What the messages of one application take.
-#[derive(Debug)]
-pub(crate) struct Budget {
-    messages: AtomicUsize,
-    used: AtomicUsize,
-    all: Arc<Total>,
-}
-
-#[derive(Debug)]
-struct Total {
-    used: AtomicUsize,
+struct All {
+    queued: Arc<Budget>,
+    owners: Arc<Owners>,
     queued_messages: Gauge,
     queued_bytes: Gauge,
 }
 
+/// The memory of the sessions of one application.
+pub(crate) struct ApplicationMemory {
+    app_id: AppId,
+    messages: AtomicUsize,
+    used: AtomicUsize,
+    /// What the owner is charged with: a little more than is used, or else the owner has more than its share.
+    charged: AtomicUsize,
+    charge: Mutex<Option<(Owner, Charge)>>,
+    all: Arc<All>,
+}
+
 /// What one message takes, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Charge {
+pub(crate) struct MessageMemory {
     bytes: usize,
-    budget: Arc<Budget>,
+    memory: Arc<ApplicationMemory>,
 }
 
-impl Default for Total {
-    fn default() -> Self {
-        Self {
+/// What one session takes besides its messages, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct SessionBytes {
+    bytes: usize,
+    memory: Arc<ApplicationMemory>,
+}
+
+impl SessionMemory {
+    /// Memory that is charged to the owners of applications.
+    pub fn new(queued: Arc<Budget>, owners: Arc<Owners>) -> Self {
+        let (queued_messages, queued_bytes) = (metrics::queued_messages(), metrics::queued_bytes());
+        Self(Arc::new(All { queued, owners, queued_messages, queued_bytes }))
+    }
+
+    /// Memory within a budget of its own, of which every application is an owner.
+    pub(crate) fn of_applications(clock: Arc<dyn Clock>) -> Self {
+        Self::new(Ledger::new(&BudgetSettings::default()).queued, Arc::new(Owners::unknown(clock)))
+    }
+
+    /// The owner of an application; asks if that is not known.
+    pub(crate) async fn owner_of(&self, app_id: &AppId) -> Owner {
+        self.0.owners.of(app_id).await
+    }
+
+    /// The memory of another application.
+    pub(crate) fn application(&self, app_id: &AppId) -> Arc<ApplicationMemory> {
+        Arc::new(ApplicationMemory {
+            app_id: app_id.clone(),
+            messages: AtomicUsize::new(0),
             used: AtomicUsize::new(0),
-            queued_messages: metrics::queued_messages(),
-            queued_bytes: metrics::queued_bytes(),
-        }
+            charged: AtomicUsize::new(0),
+            charge: Mutex::default(),
+            all: Arc::clone(&self.0),
+        })
     }
 }
 
-impl TotalBudget {
-    /// The budget of another application.
-    pub(crate) fn application(&self) -> Arc<Budget> {
-        Arc::new(Budget { messages: AtomicUsize::new(0), used: AtomicUsize::new(0), all: Arc::clone(&self.0) })
-    }
-
-    pub(crate) fn is_exceeded(&self) -> bool {
-        self.0.used.load(Ordering::Relaxed) > ALL_BYTES_MAX
-    }
-}
-
-impl Budget {
-    pub(crate) fn charge(self: &Arc<Self>, bytes: usize) -> Charge {
+impl ApplicationMemory {
+    /// Takes what a message needs. The owner may have more than its share then.
+    pub(crate) fn take_message(self: &Arc<Self>, bytes: usize) -> MessageMemory {
         self.messages.fetch_add(1, Ordering::Relaxed);
-        self.used.fetch_add(bytes, Ordering::Relaxed);
-        self.all.used.fetch_add(bytes, Ordering::Relaxed);
+        self.add(bytes);
         self.all.queued_messages.increment(1.0);
         self.all.queued_bytes.increment(bytes as f64);
-        Charge { bytes, budget: Arc::clone(self) }
+        MessageMemory { bytes, memory: Arc::clone(self) }
+    }
+
+    /// Takes what a session needs that is already there.
+    pub(crate) fn take_session(self: &Arc<Self>, bytes: usize) -> SessionBytes {
+        self.add(bytes);
+        SessionBytes { bytes, memory: Arc::clone(self) }
+    }
+
+    /// Takes what a new session needs, unless the owner would have more than its share.
+    pub(crate) fn try_session(self: &Arc<Self>, bytes: usize) -> Result<SessionBytes, Exceeded> {
+        let mut session = self.take_session(0);
+        session.grow(bytes)?;
+        Ok(session)
     }
 
     /// How many messages wait.
@@ -81,23 +115,112 @@ impl Budget {
         self.used.load(Ordering::Relaxed)
     }
 
-    #[cfg(test)]
-    pub(crate) fn all_used(&self) -> usize {
-        self.all.used.load(Ordering::Relaxed)
+    /// Whether the owner has more than its share.
+    pub(crate) fn is_exceeded(&self) -> bool {
+        self.used() > self.charged.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn is_exceeded(&self) -> bool {
-        self.used() > APPLICATION_BYTES_MAX
+    /// The owner as far as it is known.
+    pub(crate) fn owner(&self) -> Owner {
+        self.all.owners.last(&self.app_id)
+    }
+
+    fn add(&self, bytes: usize) {
+        let used = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if used > self.charged.load(Ordering::Relaxed) {
+            // Whoever adds messages looks whether it is exceeded.
+            _ = self.settle();
+        }
+    }
+
+    fn subtract(&self, bytes: usize) {
+        let used = self.used.fetch_sub(bytes, Ordering::Relaxed).saturating_sub(bytes);
+        if self.charged.load(Ordering::Relaxed) > 2 * (used + STEP_BYTES) {
+            _ = self.settle();
+        }
+    }
+
+    /// Charges the owner with what is used, and some more; an error if that exceeds its share.
+    pub(crate) fn settle(&self) -> Result<(), Exceeded> {
+        let mut charge = self.lock();
+        let owner = self.owner();
+        if charge.as_ref().is_none_or(|(charged, _)| *charged != owner) {
+            // Given back first: it may be the same budget of the same user.
+            *charge = None;
+            self.charged.store(0, Ordering::Relaxed);
+            *charge = Some((owner.clone(), self.all.queued.charge(&owner, 0)?));
+        }
+        let Some((_, charge)) = charge.as_mut() else { return Ok(()) };
+        let (used, charged) = (self.used(), self.charged.load(Ordering::Relaxed));
+        let ample = used + used / 4 + STEP_BYTES;
+        if charged > ample {
+            charge.shrink(bytes(charged - ample));
+            self.charged.store(ample, Ordering::Relaxed);
+        } else if used > charged {
+            // Near its share, an owner gets what it needs, and nothing more.
+            let is_ample = charge.grow(bytes(ample - charged)).is_ok();
+            if !is_ample {
+                charge.grow(bytes(used - charged))?;
+            }
+            self.charged.store(if is_ample { ample } else { used }, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<(Owner, Charge)>> {
+        // No panic can leave it half changed.
+        self.charge.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Charge {
+impl SessionBytes {
+    /// Takes more, unless the owner would have more than its share.
+    pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), Exceeded> {
+        self.add(bytes);
+        if self.memory.is_exceeded()
+            && let Err(exceeded) = self.memory.settle()
+        {
+            self.shrink(bytes);
+            return Err(exceeded);
+        }
+        Ok(())
+    }
+
+    /// Takes more, even if the owner has more than its share then.
+    pub(crate) fn add(&mut self, bytes: usize) {
+        self.bytes += bytes;
+        self.memory.add(bytes);
+    }
+
+    /// Gives a part back.
+    pub(crate) fn shrink(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        self.memory.subtract(bytes);
+    }
+}
+
+fn bytes(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+impl Drop for MessageMemory {
     fn drop(&mut self) {
-        self.budget.messages.fetch_sub(1, Ordering::Relaxed);
-        self.budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
-        let all = &self.budget.all;
-        all.used.fetch_sub(self.bytes, Ordering::Relaxed);
-        all.queued_messages.decrement(1.0);
-        all.queued_bytes.decrement(self.bytes as f64);
+        self.memory.messages.fetch_sub(1, Ordering::Relaxed);
+        self.memory.subtract(self.bytes);
+        self.memory.all.queued_messages.decrement(1.0);
+        self.memory.all.queued_bytes.decrement(self.bytes as f64);
+    }
+}
+
+impl Drop for SessionBytes {
+    fn drop(&mut self) {
+        self.memory.subtract(self.bytes);
+    }
+}
+
+impl fmt::Debug for ApplicationMemory {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("ApplicationMemory").field("app_id", &self.app_id).field("used", &self.used).finish()
     }
 }

@@ -65,6 +65,13 @@ pub(crate) struct ConnectError {
     pub(crate) text: Option<String>,
 }
 
+impl ConnectError {
+    /// Something that its application or owner may have is used up, as `what` says.
+    pub(crate) fn quota(what: &impl ToString) -> Self {
+        Self { reason: ReasonCode::QuotaExceeded, text: Some(what.to_string()) }
+    }
+}
+
 impl From<ReasonCode> for ConnectError {
     fn from(reason: ReasonCode) -> Self {
         Self { reason, text: None }
@@ -111,6 +118,7 @@ impl Connect {
         if !permissions.may_connect() {
             return Err(ReasonCode::NotAuthorized.into());
         }
+        limits.forget_address(peer);
         let will = will(&mut packet, &permissions)?;
         Ok(Self::new(packet, permissions, credential, will, expiry_max))
     }
@@ -240,7 +248,7 @@ fn will(packet: &mut ConnectPacket, permissions: &Permissions) -> Result<Option<
         level: if will.qos == QoS::AtMostOnce { Level::AtMostOnce } else { Level::AtLeastOnce },
         properties: forwarded(&packet.will_properties).map_err(|_| ReasonCode::MalformedPacket)?,
         publisher: None,
-        _charge: None,
+        _memory: None,
     };
     let delay = packet.will_properties.get(PropertyId::WillDelayInterval);
     let is_delayed = delay.is_some_and(|delay| *delay != PropertyValue::FourByteInteger(0));

@@ -28,6 +28,12 @@ impl ConnectLimits {
         self.by_address.take(&rate_limit_address(from)).inspect_err(|exceeded| metrics::rate_limited(exceeded.policy))
     }
 
+    /// Takes back that a CONNECT from this address was counted, because its credential is valid: any number of clients
+    /// may be behind one address.
+    pub(crate) fn forget_address(&self, from: IpAddr) {
+        self.by_address.give_back(&rate_limit_address(from));
+    }
+
     /// Counts a CONNECT with this credential, whether or not it is valid.
     pub(crate) fn count_credential(&self, app_id: &AppId, credential: &Credential) -> Result<(), RateLimitExceeded> {
         let hash = Sha256::digest(format!("{app_id}\n{}", credential.to_header()));

@@ -7,7 +7,10 @@ use std::{net::IpAddr, pin::pin, time::Duration};
 use futures::FutureExt;
 use mqtt5_protocol::{PacketType, Properties, types::ReasonCode};
 use serde_json::json;
-use server::status::ErrorChain;
+use server::{
+    ledger::{Charge, Owner},
+    status::ErrorChain,
+};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     time::{Instant, sleep, timeout},
@@ -44,6 +47,13 @@ const PACKETS_READ_LATE_MAX: usize = 100;
 /// A client that has connected.
 pub(crate) struct Client<S> {
     stream: PacketStream<S>,
+}
+
+/// Where a client connects from.
+pub(crate) struct Peer {
+    pub(crate) address: IpAddr,
+    /// Charges the address with the connection, until an owner is.
+    pub(crate) _place: Charge,
 }
 
 /// Why a connection ended.
@@ -98,23 +108,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     }
 
     /// Serves the client from its CONNECT until it disconnects.
-    pub(crate) async fn serve(mut self, context: &Context, peer: IpAddr) {
+    pub(crate) async fn serve(mut self, context: &Context, peer: Peer) {
         // In a box, because it is large and over soon.
-        let connect = Box::pin(self.connect(context, peer));
-        let Some(Some(mut connect)) = context.stop.run_until_cancelled(connect).await else { return };
+        let connect = Box::pin(self.connect(context, peer.address));
+        let Some(Some((mut connect, owner))) = context.stop.run_until_cancelled(connect).await else { return };
         let number = context.connections.next_number();
         let request = connect.session_request(&context.salt, number);
         let (permissions, credential) = (connect.permissions.clone(), connect.credential.clone());
-        let Some(open) = context.connections.open(number, &request.id, permissions, credential) else {
-            return self.refuse(connect.version, &ReasonCode::QuotaExceeded.into()).await;
+        let open = match context.connections.open(number, &request.id, permissions, credential, &owner) {
+            Ok(open) => open,
+            Err(refusal) => return self.refuse(connect.version, &ConnectError::quota(&refusal)).await,
         };
+        drop((peer, owner));
         let app_id = connect.permissions.app_id.clone();
         // In a box, because it is large and over soon.
         let attached = Box::pin(attach(context, &app_id, request, open.ending.clone())).await;
         open.previous.iter().for_each(|previous| previous.end(Cause::TakenOver));
         let (attachment, is_present) = match attached {
             Ok(attached) => attached,
-            Err(reason) => return self.refuse(connect.version, &reason.into()).await,
+            Err(refusal) => return self.refuse(connect.version, &refusal).await,
         };
         let end = match connect.accept(is_present) {
             Ok(connack) => {
@@ -127,8 +139,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         Box::pin(self.end(context, connect, &attachment, end)).await;
     }
 
-    /// Reads and checks the CONNECT; returns nothing if the client was refused.
-    async fn connect(&mut self, context: &Context, peer: IpAddr) -> Option<Connect> {
+    /// Reads and checks the CONNECT; returns nothing if the client was refused, or else also who has the application.
+    async fn connect(&mut self, context: &Context, peer: IpAddr) -> Option<(Connect, Owner)> {
         let first = timeout(CONNECT_WAIT, self.stream.progress(CLIENT_PACKET_BYTES_MAX as usize));
         let Ok(Progress::Packet(packet)) = first.await.ok()? else { return None };
         if packet.packet_type() != Some(PacketType::Connect) {
@@ -138,7 +150,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         let (version, user) = (packet.protocol_version, packet.username.clone());
         let (limits, authenticator) = (&context.connect_limits, context.authenticator.as_ref());
         match Connect::check(packet, peer, limits, authenticator, context.session_expiry_max).await {
-            Ok(connect) => Some(connect),
+            Ok(connect) => {
+                let owner = context.router.owner_of(&connect.permissions.app_id).await;
+                Some((connect, owner))
+            }
             Err(error) => {
                 // Only logged at debug level, because anybody can cause any number of these.
                 tracing::debug!(user = user.as_deref().unwrap_or_default(), ?error, "refused an MQTT client");
@@ -281,20 +296,20 @@ async fn attach(
     app_id: &AppId,
     request: SessionRequest,
     ending: Ending,
-) -> Result<(Attachment, bool), ReasonCode> {
+) -> Result<(Attachment, bool), ConnectError> {
     let attached = context.router.attach(app_id, request, ending).await;
     let (attachment, is_present) = attached.map_err(|error| {
         tracing::warn!(%app_id, error = %ErrorChain(&error), "cannot give an MQTT client its session");
         match error {
-            AttachError::Full => ReasonCode::QuotaExceeded,
-            AttachError::Store(_) | AttachError::Late => ReasonCode::ServerUnavailable,
+            AttachError::Full | AttachError::Memory(_) => ConnectError::quota(&error),
+            AttachError::Store(_) | AttachError::Late => ReasonCode::ServerUnavailable.into(),
         }
     })?;
     if context.router.stored(app_id, &attachment).await.is_ok() {
         return Ok((attachment, is_present));
     }
     context.router.detach(app_id, &attachment);
-    Err(ReasonCode::ServerUnavailable)
+    Err(ReasonCode::ServerUnavailable.into())
 }
 
 /// Tells the application that a client lost messages, once the client has caught up.

@@ -34,10 +34,18 @@ pub(crate) struct Inbound<'a> {
     connect: &'a Connect,
     attachment: &'a Attachment,
     pace: PublishPace,
-    /// The topics of the client's aliases, which begin with 1.
-    aliases: Vec<Option<String>>,
+    /// The client's aliases, which begin with 1.
+    aliases: Vec<Alias>,
     /// How many misdirected downlinks the application has not been told of.
     untold: u64,
+}
+
+/// What an alias stands for. Only a topic that the client may publish on takes memory.
+#[derive(Clone)]
+enum Alias {
+    Unknown,
+    Topic(String),
+    Forbidden,
 }
 
 /// What follows from a packet.
@@ -97,8 +105,11 @@ impl<'a> Inbound<'a> {
         if publish.properties.encoded_len() > PROPERTIES_BYTES_MAX {
             return Err(ReasonCode::PacketTooLarge);
         }
-        publish.topic_name = self.topic(&publish)?;
+        let topic = self.topic(&publish)?;
+        let is_forbidden = topic.is_none();
+        publish.topic_name = topic.unwrap_or_default();
         let reason = match publish.qos {
+            _ if is_forbidden => ReasonCode::NotAuthorized,
             QoS::ExactlyOnce if self.attachment.is_unreleased(packet_id) => ReasonCode::Success,
             QoS::ExactlyOnce if !self.attachment.may_begin() => return Err(ReasonCode::ReceiveMaximumExceeded),
             _ => self.accept(&publish).await?,
@@ -114,24 +125,31 @@ impl<'a> Inbound<'a> {
         Ok(Answer::Packet(ControlPacket::acknowledge(answer, packet_id, reason, self.version())))
     }
 
-    /// The topic of a publication, which MQTT 5 may abbreviate.
-    fn topic(&mut self, publish: &PublishPacket) -> Result<String, ReasonCode> {
+    /// The topic of a publication, which MQTT 5 may abbreviate; none if it is that of an alias for a topic on which the
+    /// client may not publish.
+    fn topic(&mut self, publish: &PublishPacket) -> Result<Option<String>, ReasonCode> {
         let topic = &publish.topic_name;
         if !topic.is_empty() && !is_valid_topic_name(topic) {
             return Err(ReasonCode::TopicNameInvalid);
         }
         let Some(alias) = publish.topic_alias() else {
-            return if topic.is_empty() { Err(ReasonCode::ProtocolError) } else { Ok(topic.clone()) };
+            return if topic.is_empty() { Err(ReasonCode::ProtocolError) } else { Ok(Some(topic.clone())) };
         };
         if !(1..=TOPIC_ALIASES_MAX).contains(&alias) {
             return Err(ReasonCode::TopicAliasInvalid);
         }
-        self.aliases.resize(TOPIC_ALIASES_MAX.into(), None);
+        self.aliases.resize(TOPIC_ALIASES_MAX.into(), Alias::Unknown);
         let known = &mut self.aliases[usize::from(alias) - 1];
         if !topic.is_empty() {
-            *known = Some(topic.clone());
+            let is_allowed = self.connect.permissions.may_publish(topic);
+            *known = if is_allowed { Alias::Topic(topic.clone()) } else { Alias::Forbidden };
+            return Ok(Some(topic.clone()));
         }
-        known.clone().ok_or(ReasonCode::ProtocolError)
+        match known {
+            Alias::Unknown => Err(ReasonCode::ProtocolError),
+            Alias::Topic(topic) => Ok(Some(topic.clone())),
+            Alias::Forbidden => Ok(None),
+        }
     }
 
     /// Hands a downlink to the handler and to the application's subscribers. MQTT 3.1.1 cannot refuse a publication, so
@@ -150,7 +168,7 @@ impl<'a> Inbound<'a> {
             level: if publish.qos == QoS::AtMostOnce { Level::AtMostOnce } else { Level::AtLeastOnce },
             properties: forwarded(&publish.properties).map_err(malformed)?,
             publisher: Some(self.attachment.session.number),
-            _charge: None,
+            _memory: None,
         };
         match publish_downlink(self.context, self.connect, dev_id, message).await {
             Ok(()) => Ok(ReasonCode::Success),
@@ -227,6 +245,9 @@ impl<'a> Inbound<'a> {
             };
         }
         let narrowed = self.connect.permissions.narrow(&filter.filter);
+        if narrowed.len() > TOPIC_BYTES_MAX {
+            return Ok(self.refusal(ReasonCode::QuotaExceeded));
+        }
         if !self.connect.permissions.may_subscribe(&narrowed) {
             return Ok(self.refusal(ReasonCode::NotAuthorized));
         }

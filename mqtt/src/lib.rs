@@ -28,9 +28,10 @@ mod session;
 mod topics;
 mod websocket;
 
-pub use access_requests::AccessRequests;
+pub use access_requests::{AccessRequests, ClientIds};
 pub use authenticator::{Authenticator, Refusal};
 pub use broker::{Broker, BrokerServices, BrokerSettings};
+pub use budget::SessionMemory;
 pub use downlinks::{Accepted, DownlinkRefusal, DownlinkSink, Offer, PublishedDownlink};
 pub use durable::{Durable, Sharing};
 pub use error::Error;

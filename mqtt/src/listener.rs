@@ -1,8 +1,8 @@
 //! Accepts connections from clients, up to a limit.
 
-use std::{fmt::Display, net::IpAddr, sync::Arc, time::Duration};
+use std::{fmt::Display, sync::Arc, time::Duration};
 
-use server::serve::accept;
+use server::{ledger::Owner, serve::accept};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
@@ -12,7 +12,11 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 use tokio_util::task::TaskTracker;
 
-use crate::{connection::Client, context::Context, websocket};
+use crate::{
+    connection::{Client, Peer},
+    context::Context,
+    websocket,
+};
 
 /// How long the handshake of TLS or WebSocket may take.
 const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);
@@ -47,20 +51,21 @@ impl Listener {
     }
 
     fn spawn(self: &Arc<Self>, stream: TcpStream, transport: Transport) {
-        // Over the limit, the connection is closed without a response, which would cost what the limit saves.
+        let address = match stream.set_nodelay(true).and_then(|()| stream.peer_addr()) {
+            Ok(peer) => peer.ip(),
+            Err(error) => return tracing::debug!(%error, "an MQTT connection broke as it was accepted"),
+        };
+        // Over a limit, the connection is closed without a response, which would cost what the limit saves.
         let Ok(permit) = Arc::clone(&self.connections).try_acquire_owned() else { return };
+        let Ok(place) = self.context.connections.budget().charge(&Owner::of_address(address), 1) else { return };
         let this = Arc::clone(self);
         self.tasks.spawn(async move {
-            this.serve(stream, transport).await;
+            this.serve(stream, transport, Peer { address, _place: place }).await;
             drop(permit);
         });
     }
 
-    async fn serve(&self, stream: TcpStream, transport: Transport) {
-        let peer = match stream.set_nodelay(true).and_then(|()| stream.peer_addr()) {
-            Ok(peer) => peer.ip(),
-            Err(error) => return tracing::debug!(%error, "an MQTT connection broke as it was accepted"),
-        };
+    async fn serve(&self, stream: TcpStream, transport: Transport, peer: Peer) {
         // The handshakes are in boxes, because they are large and over soon.
         match transport.tls {
             None => self.serve_stream(stream, transport.is_websocket, peer).await,
@@ -72,7 +77,7 @@ impl Listener {
         }
     }
 
-    async fn serve_stream<S>(&self, stream: S, is_websocket: bool, peer: IpAddr)
+    async fn serve_stream<S>(&self, stream: S, is_websocket: bool, peer: Peer)
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {

@@ -10,7 +10,7 @@ use mqtt5_protocol::Properties;
 use store::Key;
 
 use crate::{
-    budget::{Budget, Charge},
+    budget::{ApplicationMemory, MessageMemory},
     durable::LogRecord,
     ownership::Ownership,
 };
@@ -44,13 +44,13 @@ pub(crate) struct Message {
     /// The number of the session that published it.
     pub(crate) publisher: Option<u64>,
     /// Counts its memory, once it waits for somebody.
-    pub(crate) _charge: Option<Charge>,
+    pub(crate) _memory: Option<MessageMemory>,
 }
 
 impl Message {
     /// Counts its memory until it is dropped.
-    pub(crate) fn charged(self, budget: &Arc<Budget>) -> Self {
-        Self { _charge: Some(budget.charge(self.bytes())), ..self }
+    pub(crate) fn counted(self, memory: &Arc<ApplicationMemory>) -> Self {
+        Self { _memory: Some(memory.take_message(self.bytes())), ..self }
     }
 
     /// About how much memory it takes.
@@ -62,7 +62,7 @@ impl Message {
 
 impl From<Publication> for Message {
     fn from(Publication { topic, payload }: Publication) -> Self {
-        Self { topic, payload, level: Level::AtLeastOnce, properties: None, publisher: None, _charge: None }
+        Self { topic, payload, level: Level::AtLeastOnce, properties: None, publisher: None, _memory: None }
     }
 }
 
@@ -90,7 +90,7 @@ impl Delivery {
 impl From<LogRecord> for Message {
     fn from(record: LogRecord) -> Self {
         let LogRecord { topic, payload, properties, .. } = record;
-        Self { topic, payload, level: Level::AtLeastOnce, properties, publisher: None, _charge: None }
+        Self { topic, payload, level: Level::AtLeastOnce, properties, publisher: None, _memory: None }
     }
 }
 

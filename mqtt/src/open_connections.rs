@@ -9,6 +9,7 @@ use std::{
 };
 
 use futures::{StreamExt, stream};
+use server::ledger::{Budget, Charge, Exceeded, Owner};
 use types::{AppId, Credential};
 
 use crate::{
@@ -23,6 +24,7 @@ const CHECKS_MAX: usize = 16;
 
 /// The open connections, by application and number.
 pub(crate) struct OpenConnections {
+    budget: Arc<Budget>,
     per_application_max: usize,
     next: AtomicU64,
     open: Mutex<HashMap<AppId, HashMap<u64, Connection>>>,
@@ -34,6 +36,17 @@ struct Connection {
     permissions: Permissions,
     credential: Credential,
     ending: Ending,
+    /// Charges the owner of the application.
+    place: Charge,
+}
+
+/// Why a client cannot have another connection.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum TooMany {
+    #[error("the application has as many MQTT connections as it may have: close others first")]
+    OfApplication,
+    #[error(transparent)]
+    OfOwner(#[from] Exceeded),
 }
 
 /// Keeps a connection registered until it is dropped.
@@ -60,8 +73,13 @@ impl Drop for OpenConnection {
 }
 
 impl OpenConnections {
-    pub(crate) fn new(per_application_max: usize) -> Self {
-        Self { per_application_max, next: AtomicU64::new(0), open: Mutex::default() }
+    pub(crate) fn new(budget: Arc<Budget>, per_application_max: usize) -> Self {
+        Self { budget, per_application_max, next: AtomicU64::new(0), open: Mutex::default() }
+    }
+
+    /// Who has how many connections, whether or not their clients have shown a credential.
+    pub(crate) fn budget(&self) -> &Arc<Budget> {
+        &self.budget
     }
 
     /// A number that is unique in this process.
@@ -69,29 +87,36 @@ impl OpenConnections {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Registers the connection of a client under its `number`, unless its application already has the maximum number
-    /// of them. A connection that already uses the `session` makes room: the client may have lost it without a word.
+    /// Registers the connection of a client under its `number`, and charges `owner` with it, unless its application or
+    /// that owner has as many as they may have. A connection that already uses the `session` makes room: the client may
+    /// have lost it without a word.
     pub(crate) fn open(
         self: &Arc<Self>,
         number: u64,
         session: &Arc<str>,
         permissions: Permissions,
         credential: Credential,
-    ) -> Option<OpenConnection> {
+        owner: &Owner,
+    ) -> Result<OpenConnection, TooMany> {
         let app_id = permissions.app_id.clone();
         let mut open = self.lock();
-        let connections = open.entry(app_id.clone()).or_default();
-        let previous = connections.iter().find(|(_, connection)| connection.session == *session);
-        let previous = previous.map(|(number, _)| *number);
-        if connections.len() - usize::from(previous.is_some()) >= self.per_application_max {
-            return None;
+        let present = open.get(&app_id);
+        let mut uses = present.into_iter().flatten().filter(|(_, connection)| connection.session == *session);
+        let previous = uses.next().map(|(number, _)| *number);
+        if present.map_or(0, HashMap::len) - usize::from(previous.is_some()) >= self.per_application_max {
+            return Err(TooMany::OfApplication);
         }
-        let previous = previous.and_then(|previous| Some(connections.remove(&previous)?.ending));
+        let previous = previous.and_then(|previous| open.get_mut(&app_id)?.remove(&previous));
+        let (previous, place) = match previous {
+            Some(Connection { ending, place, .. }) => (Some(ending), place),
+            None => (None, self.budget.charge(owner, 1)?),
+        };
+        let connections = open.entry(app_id.clone()).or_default();
         let ending = Ending::default();
         let session = Arc::clone(session);
-        connections.insert(number, Connection { session, permissions, credential, ending: ending.clone() });
+        connections.insert(number, Connection { session, permissions, credential, ending: ending.clone(), place });
         metrics::connected();
-        Some(OpenConnection { connections: Arc::clone(self), app_id, number, ending, previous })
+        Ok(OpenConnection { connections: Arc::clone(self), app_id, number, ending, previous })
     }
 
     /// The number of open connections.

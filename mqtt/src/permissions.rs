@@ -4,7 +4,7 @@ use std::fmt;
 
 use types::{AppId, ApplicationRight, Claims, DevId};
 
-/// Maximum length of a topic or filter, in bytes.
+/// Maximum length of a topic, or of a filter with the name of its shared subscription, in bytes.
 pub(crate) const TOPIC_BYTES_MAX: usize = 256;
 
 /// Maximum number of levels of a filter.
@@ -68,11 +68,13 @@ impl Permissions {
         dev_id.filter(|_| is_allowed)?.parse().ok()
     }
 
-    /// Whether `filter` matches only topics of the client's application. A shared subscription's group is ignored.
+    /// Whether `filter` matches only topics of the client's application. The name of a shared subscription counts only
+    /// as a part of the length.
     pub(crate) fn may_subscribe(&self, filter: &str) -> bool {
+        let is_short = filter.len() <= TOPIC_BYTES_MAX;
         let (_, filter) = split_share(filter);
         self.reads
-            && filter.len() <= TOPIC_BYTES_MAX
+            && is_short
             && filter.split('/').count() <= LEVELS_MAX
             && filter.split('/').next() == Some(self.app_id.as_str())
     }

@@ -1,17 +1,19 @@
 //! Brings messages to the sessions of their application.
 
 pub(crate) mod application;
+mod applications;
+mod fan_out;
 mod series;
 mod unserved;
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLockReadGuard},
     time::Duration,
 };
 
 use futures::{StreamExt, TryStreamExt, stream};
-use server::status::ErrorChain;
+use server::{ledger::Owner, status::ErrorChain};
 use tokio::{
     sync::oneshot,
     time::{MissedTickBehavior, interval, timeout},
@@ -21,12 +23,14 @@ use types::{AppId, Clock, Credential, Timestamp};
 
 pub(crate) use self::application::AttachError;
 use self::{
-    application::Application,
+    application::{Application, Begun, Rest},
+    applications::Applications,
+    fan_out::FanOut,
     series::Series,
     unserved::{Claiming, Unserved},
 };
 use crate::{
-    budget::TotalBudget,
+    budget::SessionMemory,
     durable::{Durable, LOADS_MAX, Living, RENEW_INTERVAL},
     ending::{Cause, Ending},
     message::{Message, Publication},
@@ -37,14 +41,18 @@ use crate::{
 /// How long a client may wait for its session.
 const ATTACH_WAIT: Duration = Duration::from_secs(5);
 
+/// How many owners of applications are asked for at the same time.
+const OWNERS_ASKED_MAX: usize = 16;
+
 /// The sessions of all applications, and who subscribed to what.
 ///
 /// Applications have nothing in common, so a publication costs nobody anything outside its application.
 pub struct Router {
-    applications: RwLock<HashMap<AppId, Arc<Application>>>,
+    applications: Arc<Applications>,
+    fan_out: Arc<FanOut>,
     clock: Arc<dyn Clock>,
     durable: Option<Arc<Durable>>,
-    budget: TotalBudget,
+    memory: SessionMemory,
     /// The processes that lived when it was last looked, whose sessions are not taken over.
     living: Mutex<HashSet<String>>,
     unserved: Unserved,
@@ -88,13 +96,26 @@ impl Published {
 }
 
 impl Router {
-    /// A router whose sessions end with the process.
+    /// A router whose sessions end with the process. Each application has a share of its own of what sessions may take.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
+        let memory = SessionMemory::of_applications(Arc::clone(&clock));
+        Self::with(None, memory, clock)
+    }
+
+    /// The same with other memory, instead of that of [`Router::new`].
+    #[must_use]
+    pub fn with_memory(self, memory: SessionMemory) -> Self {
+        Self { memory, ..self }
+    }
+
+    fn with(durable: Option<Arc<Durable>>, memory: SessionMemory, clock: Arc<dyn Clock>) -> Self {
+        let applications = Arc::<Applications>::default();
         Self {
-            applications: RwLock::default(),
+            fan_out: Arc::new(FanOut::new(Arc::clone(&applications), durable.clone())),
+            applications,
             clock,
-            durable: None,
-            budget: TotalBudget::default(),
+            durable,
+            memory,
             living: Mutex::default(),
             unserved: Unserved::default(),
             series: Mutex::default(),
@@ -103,11 +124,11 @@ impl Router {
     }
 
     /// A router whose sessions are stored, with those that were stored before and that no other process serves.
-    pub async fn load(durable: Durable, clock: Arc<dyn Clock>) -> Result<Self, store::Error> {
+    pub async fn load(durable: Durable, memory: SessionMemory, clock: Arc<dyn Clock>) -> Result<Self, store::Error> {
         let durable = Arc::new(durable);
         durable.renew_lease().await?;
         let lease = AbortOnDropHandle::new(tokio::spawn(keep_lease(Arc::clone(&durable))));
-        let this = Self { durable: Some(Arc::clone(&durable)), _lease: Some(lease), ..Self::new(clock) };
+        let this = Self { _lease: Some(lease), ..Self::with(Some(Arc::clone(&durable)), memory, clock) };
         let living = durable.living().await?;
         let owners = this.adopt(&durable, &living).await?;
         if durable.wait_for_predecessors(&living, &owners).await? {
@@ -200,20 +221,43 @@ impl Router {
     pub(crate) fn route(&self, app_id: &AppId, messages: impl IntoIterator<Item = Message>) -> Published {
         let Some(application) = self.application(app_id) else { return Published(None) };
         let durable = self.durable.as_ref();
-        let saved = application.publish(durable.map(Arc::as_ref), messages.into_iter());
-        if self.budget.is_exceeded() {
-            self.shrink_largest();
+        let Begun { saved, rest } = application.publish(durable.map(Arc::as_ref), messages.into_iter());
+        if application.is_exceeded() {
+            self.applications.make_room(&application);
         }
+        let saved = rest.map_or(saved, |rest| Some(self.publish_later(&application, rest)));
         if let Some(durable) = durable.filter(|_| saved.is_some()) {
             application.start_saving(durable);
         }
         Published(saved)
     }
 
-    /// Drops messages of the application whose messages take most memory.
-    fn shrink_largest(&self) {
-        let largest = self.read().values().max_by_key(|application| application.bytes()).cloned();
-        largest.iter().for_each(|application| application.shrink());
+    /// Publishes the rest of what goes to many sessions in turn with others. It is refused if it cannot wait.
+    fn publish_later(&self, application: &Arc<Application>, rest: Rest) -> oneshot::Receiver<bool> {
+        if application.is_exceeded() {
+            // Dropping the sender says that it is not saved.
+            return oneshot::channel().1;
+        }
+        let (saved, is_first) = application.publish_later(rest);
+        if is_first {
+            self.fan_out.start(Arc::clone(application));
+        }
+        saved
+    }
+
+    /// The owner of an application; asks if that is not known.
+    pub(crate) async fn owner_of(&self, app_id: &AppId) -> Owner {
+        self.memory.owner_of(app_id).await
+    }
+
+    /// Asks for the owners of all applications that have sessions, and charges them.
+    pub(crate) async fn charge_owners(&self) {
+        let applications: Vec<_> = self.read().iter().map(|(app_id, it)| (app_id.clone(), Arc::clone(it))).collect();
+        let charge = |(app_id, application): (AppId, Arc<Application>)| async move {
+            self.owner_of(&app_id).await;
+            application.settle();
+        };
+        stream::iter(applications).for_each_concurrent(OWNERS_ASKED_MAX, charge).await;
     }
 
     /// Gives a client its session; returns whether it is an old one.
@@ -225,7 +269,7 @@ impl Router {
     ) -> Result<(Attachment, bool), AttachError> {
         let (application, now) = (self.entry(app_id), self.clock.now());
         match self.durable.as_ref().filter(|_| request.may_be_stored) {
-            None => Ok(application.attach(request, ending, now)),
+            None => application.attach(request, ending, now),
             Some(durable) => {
                 let claiming = self.unserved.claiming(app_id);
                 let attached = timeout(ATTACH_WAIT, application.attach_stored(durable, request, ending, now));
@@ -300,6 +344,7 @@ impl Router {
         let applications: Vec<_> = self.read().values().cloned().collect();
         stream::iter(applications)
             .for_each_concurrent(LOADS_MAX, |application| async move {
+                self.fan_out.finish(&application);
                 application.save_all();
                 let saved = application.saved();
                 application.start_saving(durable);
@@ -339,8 +384,8 @@ impl Router {
     /// The application, which stays as long as somebody has it.
     fn entry(&self, app_id: &AppId) -> Arc<Application> {
         let first_number = self.durable.as_ref().map_or(0, |durable| durable.first_number());
-        let new = || Arc::new(Application::new(app_id.clone(), first_number, self.budget.application()));
-        Arc::clone(self.write().entry(app_id.clone()).or_insert_with(new))
+        let new = || Arc::new(Application::new(app_id.clone(), first_number, self.memory.application(app_id)));
+        Arc::clone(self.applications.write().entry(app_id.clone()).or_insert_with(new))
     }
 
     /// Changes the sessions of an application, and forgets it with the last of them.
@@ -358,18 +403,13 @@ impl Router {
     }
 
     fn remove_unused(&self, app_id: &AppId) -> Option<Arc<Application>> {
-        let mut applications = self.write();
+        let mut applications = self.applications.write();
         let is_unused = |it: &Arc<Application>| Arc::strong_count(it) == 1 && it.is_empty();
         applications.get(app_id).is_some_and(is_unused).then(|| applications.remove(app_id)).flatten()
     }
 
     fn read(&self) -> RwLockReadGuard<'_, HashMap<AppId, Arc<Application>>> {
-        // No panic can leave the map half changed.
-        self.applications.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, HashMap<AppId, Arc<Application>>> {
-        self.applications.write().unwrap_or_else(PoisonError::into_inner)
+        self.applications.read()
     }
 }
 
@@ -408,7 +448,7 @@ mod tests {
         let locked = router.series();
         let (other, other_id, started) = (Arc::clone(&router), app_id.clone(), Instant::now());
         let detaching = thread::spawn(move || other.detach(&other_id, &attachment));
-        while router.applications.try_read().ok().is_none_or(|applications| applications.contains_key(&app_id)) {
+        while router.applications.0.try_read().ok().is_none_or(|applications| applications.contains_key(&app_id)) {
             assert!(started.elapsed() < Duration::from_secs(20), "the applications are locked");
             thread::yield_now();
         }

@@ -8,18 +8,20 @@ use std::{
     time::Duration,
 };
 
+use server::ledger::Exceeded;
 use store::Version;
 use tokio::sync::Notify;
 use types::{Credential, Timestamp};
 
 pub(crate) use self::outbox::{Outbox, Sending};
 use crate::{
+    budget::SessionBytes,
     durable::{SessionRecord, SubscriptionRecord},
     ending::{Cause, Ending},
     figures::Counters,
     message::{Delivery, Level},
     ownership::Ownership,
-    permissions::Permissions,
+    permissions::{Permissions, TOPIC_BYTES_MAX},
 };
 
 /// How many publications with QoS 2 a client may have begun without releasing them.
@@ -27,6 +29,13 @@ const UNRELEASED_MAX: usize = 100;
 
 /// How old the stored record of a connected client's session may get, before it would expire.
 const RECORD_AGE_MAX: Duration = Duration::from_secs(6 * 3600);
+
+/// About how much memory a session takes, without its subscriptions and messages.
+const SESSION_BYTES: usize = 2048;
+
+/// About how much memory a subscription takes, and each level of its filter, which may be a table of its own.
+const SUBSCRIPTION_BYTES: usize = 256;
+const LEVEL_BYTES: usize = 640;
 
 /// A session, connected or not.
 pub(crate) struct Session {
@@ -65,6 +74,10 @@ pub(crate) struct State {
     generation: Option<String>,
     /// How many messages were dropped that the client has not been told about.
     dropped: u64,
+    /// What it takes besides its messages.
+    memory: SessionBytes,
+    /// How much of that its queue is.
+    queue_bytes: usize,
 }
 
 enum Presence {
@@ -117,7 +130,14 @@ impl PartialEq for Session {
 }
 
 impl Session {
-    pub(crate) fn new(number: u64, id: Arc<str>, holder: Holder, counters: Arc<Counters>) -> Self {
+    /// A session without subscriptions and messages, for which `memory` was taken.
+    pub(crate) fn new(
+        number: u64,
+        id: Arc<str>,
+        holder: Holder,
+        counters: Arc<Counters>,
+        memory: SessionBytes,
+    ) -> Self {
         let state = State {
             outbox: Outbox::default(),
             filters: HashMap::new(),
@@ -132,6 +152,8 @@ impl Session {
             stored_at: Timestamp::default(),
             generation: None,
             dropped: 0,
+            memory,
+            queue_bytes: 0,
         };
         let ownership = Arc::new(Ownership::new(Arc::clone(&id)));
         Self { number, id, ownership, counters, state: Mutex::new(state), changed: Notify::new() }
@@ -158,6 +180,7 @@ impl Session {
         let mut state = self.lock();
         if state.is_connected() || delivery.level == Level::AtLeastOnce {
             let dropped = state.outbox.push(delivery);
+            state.count_queue();
             state.count_dropped(dropped);
             drop(state);
             self.counters.dropped(dropped);
@@ -169,6 +192,7 @@ impl Session {
     pub(crate) fn drop_one(&self) -> bool {
         let mut state = self.lock();
         let is_dropped = state.outbox.drop_one();
+        state.count_queue();
         state.count_dropped(u64::from(is_dropped));
         self.counters.dropped(u64::from(is_dropped));
         is_dropped
@@ -191,7 +215,10 @@ impl Session {
 
     /// The filters of a session that is removed.
     pub(crate) fn take_filters(&self) -> HashMap<String, Subscription> {
-        std::mem::take(&mut self.lock().filters)
+        let mut state = self.lock();
+        let filters = std::mem::take(&mut state.filters);
+        state.memory.shrink(filters.keys().map(|filter| subscription_bytes(filter)).sum());
+        filters
     }
 
     /// Whether it outlives the process.
@@ -242,8 +269,11 @@ impl Session {
 
     /// Lets go of all messages.
     pub(crate) fn clear(&self) {
-        // Dropped without the lock.
-        let outbox = std::mem::take(&mut self.lock().outbox);
+        let mut state = self.lock();
+        let outbox = std::mem::take(&mut state.outbox);
+        state.count_queue();
+        drop(state);
+        // Without the lock.
         drop(outbox);
     }
 
@@ -271,10 +301,14 @@ impl Session {
         std::mem::take(&mut self.lock().outbox).into_waiting()
     }
 
-    /// It has all messages from before. What came later follows.
-    pub(crate) fn finish_restoring(&self, newer: VecDeque<Delivery>) {
+    /// It has all messages from before. What came later follows. Those with numbers below `below` are in the log since
+    /// before it was restored.
+    pub(crate) fn finish_restoring(&self, newer: VecDeque<Delivery>, below: u64) {
         newer.into_iter().for_each(|delivery| self.push(delivery));
-        self.lock().backlog = None;
+        let mut state = self.lock();
+        if let Some(record) = state.backlog.take() {
+            state.outbox.repeat(record.sent_below(below), record.last_packet_id());
+        }
     }
 
     /// Stores the session from now on. It is a new one, unless it was restored.
@@ -309,11 +343,15 @@ impl Session {
         state.dropped = record.dropped;
         state.holder.name = record.holder.as_str().into();
         let level = |qos| if qos == 0 { Level::AtMostOnce } else { Level::AtLeastOnce };
-        let filters = std::mem::take(&mut record.filters).into_iter();
+        // Earlier versions stored any.
+        let filters =
+            std::mem::take(&mut record.filters).into_iter().filter(|(filter, _)| filter.len() <= TOPIC_BYTES_MAX);
         let filters = filters.map(|(filter, SubscriptionRecord { qos, no_local, id })| {
             (filter, Subscription { level: level(qos), no_local, id })
         });
         state.filters = filters.collect();
+        let bytes = state.filters.keys().map(|filter| subscription_bytes(filter)).sum();
+        state.memory.add(bytes);
         let record = Arc::new(record);
         state.backlog = Some(Arc::clone(&record));
         record
@@ -349,15 +387,32 @@ impl State {
         self.dropped += dropped;
     }
 
-    pub(crate) fn subscribed(&mut self, filter: &str, subscription: Subscription) {
+    /// An error if the owner of the application would have more memory than its share.
+    pub(crate) fn subscribed(&mut self, filter: &str, subscription: Subscription) -> Result<(), Exceeded> {
+        if !self.filters.contains_key(filter) {
+            self.memory.grow(subscription_bytes(filter))?;
+        }
         self.filters.insert(filter.to_owned(), subscription);
         self.is_changed = true;
+        Ok(())
     }
 
     /// Returns false if there was no such subscription.
     pub(crate) fn unsubscribed(&mut self, filter: &str) -> bool {
         self.is_changed = true;
-        self.filters.remove(filter).is_some()
+        let is_removed = self.filters.remove(filter).is_some();
+        self.memory.shrink(if is_removed { subscription_bytes(filter) } else { 0 });
+        is_removed
+    }
+
+    /// Counts what the queue takes, whether or not something is in it.
+    fn count_queue(&mut self) {
+        let before = std::mem::replace(&mut self.queue_bytes, self.outbox.capacity_bytes());
+        if self.queue_bytes > before {
+            self.memory.add(self.queue_bytes - before);
+        } else if self.queue_bytes < before {
+            self.memory.shrink(before - self.queue_bytes);
+        }
     }
 
     /// The messages of the log that the client needs: those that are in flight, with their packet identifiers, and the
@@ -371,8 +426,18 @@ impl State {
         (packet_ids, in_flight, waiting.unwrap_or(next))
     }
 
+    /// Which messages may have been sent before the process was restarted, and the last packet identifier.
+    fn repeated(&self, next: u64) -> (u64, u16) {
+        match &self.backlog {
+            // These include some that have come since, which does no harm.
+            Some(record) => (record.sent_below(next), record.last_packet_id()),
+            None => self.outbox.repeated(),
+        }
+    }
+
     fn record(&self, next: u64) -> SessionRecord {
         let (packet_ids, in_flight, waiting_from) = self.needed(next);
+        let (sent_below, last_packet_id) = self.repeated(next);
         let filters = self.filters.iter().map(|(filter, Subscription { level, no_local, id })| {
             (filter.clone(), SubscriptionRecord { qos: *level as u8, no_local: *no_local, id: *id })
         });
@@ -386,6 +451,8 @@ impl State {
             in_flight,
             packet_ids,
             waiting_from,
+            sent_below: if sent_below > waiting_from { sent_below } else { 0 },
+            last_packet_id,
             dropped: self.dropped,
             generation: self.generation.clone(),
             holder: self.holder.name.to_string(),
@@ -406,12 +473,16 @@ impl Attachment {
 
     /// Takes the next message, if the client has acknowledged all but `window - 1`.
     pub(crate) fn next(&self, window: usize) -> Option<Sending> {
-        self.state()?.outbox.next(window)
+        let mut state = self.state()?;
+        let next = state.outbox.next(window);
+        state.count_queue();
+        next
     }
 
     pub(crate) fn acknowledge(&self, packet_id: u16) {
         if let Some(mut state) = self.state() {
             state.is_behind |= state.outbox.acknowledge(packet_id);
+            state.count_queue();
         }
     }
 
@@ -450,6 +521,19 @@ impl Attachment {
         state.connection = Presence::AwaySince(now);
         state.is_changed = true;
         state.outbox.disconnected();
+        state.count_queue();
         true
     }
+}
+
+impl Holder {
+    /// About how much memory a session of this holder takes, without its subscriptions and messages.
+    pub(crate) fn session_bytes(&self) -> usize {
+        SESSION_BYTES + self.shown.as_ref().map_or(0, |(credential, _)| credential.to_header().len())
+    }
+}
+
+/// About how much memory a subscription takes, in its session and in the tree.
+fn subscription_bytes(filter: &str) -> usize {
+    SUBSCRIPTION_BYTES + 3 * filter.len() + filter.split('/').count() * LEVEL_BYTES
 }

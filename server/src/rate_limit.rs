@@ -73,6 +73,11 @@ impl<K: Clone + Eq + Hash> LocalRateLimiter<K> {
             TakenToken::Wait(wait) => Err(self.limit.exceeded(self.policy, wait)),
         }
     }
+
+    /// Takes back that a call was counted.
+    pub fn give_back(&self, key: &K) {
+        self.buckets.give_back(key, self.limit.rate());
+    }
 }
 
 /// The address that limits apply to: for IPv6 the /64 network, because a household has all of its addresses.

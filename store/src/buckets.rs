@@ -35,6 +35,15 @@ impl<K: Clone + Eq + Hash> Buckets<K> {
         }
         token
     }
+
+    /// Returns a token that was taken from the bucket of `key`.
+    pub fn give_back(&self, key: &K, rate: Rate) {
+        let mut buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(full_at) = buckets.get_mut(key) {
+            // A bucket that was full in the past is just as full now.
+            *full_at = full_at.saturating_sub(rate.per_micros());
+        }
+    }
 }
 
 /// Removes the buckets that are full, or else the one that will be full next.

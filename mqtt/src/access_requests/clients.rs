@@ -44,7 +44,7 @@ pub(super) struct Clients {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Claim {
     Granted,
-    /// It belongs to another application, or to a client that may read while this one may not.
+    /// It belongs to another application, by its name or because that has used it, or to a client that may read while this one may not.
     Foreign,
     /// The application has as many ids as it may have.
     TooMany,
@@ -70,7 +70,8 @@ impl Clients {
         Self { store, keys, ids_max: ids_max.min(LIST_MAX), clock, random }
     }
 
-    /// Remembers what a client has shown. Its id may belong to another application, or to a client that `reads` while
+    /// Remembers what a client has shown. An id that names an application is that application's, whoever has used it. Any
+    /// other id may belong to another application, or to a client that `reads` while
     /// this one may not: it would get what waits for that one.
     pub(super) async fn claim(
         &self,
@@ -78,6 +79,10 @@ impl Clients {
         client_id: &str,
         (credential, reads): (&Credential, bool),
     ) -> Result<Claim, ClientsError> {
+        let named = named_application(client_id);
+        if named.as_ref().is_some_and(|named| named != app_id) {
+            return Ok(Claim::Foreign);
+        }
         let (key, id) = key(client_id)?;
         let shown = match credential {
             Credential::Key(key) => Secret::new(key.expose()),
@@ -90,7 +95,8 @@ impl Clients {
             match &entry {
                 Some(Entry { value, .. }) => {
                     let known: Record = serde_json::from_slice(value)?;
-                    if known.app_id != *app_id || (known.reads && !reads) {
+                    let is_own = known.app_id == *app_id;
+                    if (!is_own && named.is_none()) || (is_own && known.reads && !reads) {
                         return Ok(Claim::Foreign);
                     }
                 }
@@ -146,6 +152,11 @@ impl Clients {
     }
 }
 
+/// The application that a client id names, as `<app-id>:<anything>` does.
+pub(super) fn named_application(client_id: &str) -> Option<AppId> {
+    client_id.split_once(':')?.0.parse().ok()
+}
+
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
@@ -163,4 +174,42 @@ fn used(app_id: &AppId, id: &str) -> Result<Key, store::Error> {
 
 fn context(app_id: &AppId, id: &str) -> String {
     format!("mqtt/external/{app_id}/{id}")
+}
+
+#[cfg(test)]
+mod tests {
+    use server::seal::KeyOwner;
+    use store::Embedded;
+    use testing::{FixedRandom, ManualClock};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_id_that_names_an_application_is_never_another_one_s() {
+        let clock = ManualClock::new();
+        let store = Arc::new(Embedded::in_memory(clock.for_store()).unwrap());
+        let keys = SealingKeys::new(KeyOwner::Handler, &[7; 32]).unwrap();
+        let clients = Clients::new(store, keys, 10, (clock, Arc::new(FixedRandom::new([1]))));
+        let (one, two): (AppId, AppId) = ("app-one".parse().unwrap(), "app-two".parse().unwrap());
+        let credential = Credential::from_password("account.key").unwrap();
+        let claim = async |app_id, client_id| clients.claim(app_id, client_id, (&credential, true)).await.unwrap();
+        assert_eq!(claim(&two, "app-one:worker").await, Claim::Foreign);
+        assert_eq!(claim(&one, "app-one:worker").await, Claim::Granted);
+        assert_eq!(claim(&two, "app-one:worker").await, Claim::Foreign);
+        // Of other ids, the first application that uses one has it.
+        for client_id in ["app-one-worker", "worker", "Not An Id:worker", ":"] {
+            assert_eq!(claim(&two, client_id).await, Claim::Granted, "{client_id}");
+            assert_eq!(claim(&one, client_id).await, Claim::Foreign, "{client_id}");
+        }
+        // A record of an earlier version does not change that.
+        let (key, id) = key("app-one:other").unwrap();
+        let record = Record {
+            app_id: two.clone(),
+            password: clients.keys.seal(&context(&two, &id), b"account.key", clients.random.as_ref()).unwrap(),
+            written_ms: clients.now_ms(),
+            reads: true,
+        };
+        clients.write((&key, &id), None, &record).await.unwrap();
+        assert_eq!(claim(&one, "app-one:other").await, Claim::Granted);
+    }
 }

@@ -1,6 +1,6 @@
 //! The stored forms of a session and of a message.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use bytes::{Buf, BufMut, Bytes};
 use mqtt5_protocol::Properties;
@@ -20,6 +20,13 @@ pub(crate) struct SessionRecord {
     pub(crate) packet_ids: Vec<u16>,
     /// The first message of the log that was not sent.
     pub(crate) waiting_from: u64,
+    /// Messages of the log with smaller numbers may have been sent by a process that was killed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) sent_below: u64,
+    /// The packet identifier of the message that was sent last: those that follow get the next ones, also when they are
+    /// sent again.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub(crate) last_packet_id: u16,
     /// How many messages were dropped that the client has not been told about.
     pub(crate) dropped: u64,
     /// Differs from that of earlier sessions with the same id, whose messages may still be in the log.
@@ -45,15 +52,35 @@ pub(crate) struct LogRecord {
     pub(crate) payload: Bytes,
     pub(crate) properties: Option<Box<Properties>>,
     /// The sessions as [`SessionRecord::recipient`] names them, and the identifiers of the subscriptions that matched.
-    pub(crate) recipients: Vec<(String, Vec<u32>)>,
+    pub(crate) recipients: Vec<(Arc<str>, Vec<u32>)>,
 }
 
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+fn is_none(packet_id: &u16) -> bool {
+    *packet_id == 0
+}
+
+/// About how much memory the name of a session takes among the recipients, and its place among their owners.
+const RECIPIENT_BYTES: usize = size_of::<(Arc<str>, Vec<u32>)>() + size_of::<usize>();
+
 /// What comes before the payload, as JSON.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct Header {
     topic: String,
     recipients: Vec<(String, Vec<u32>)>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
+    properties: Vec<u8>,
+}
+
+/// The same without copies.
+#[derive(Serialize)]
+struct EncodedHeader<'a> {
+    topic: &'a str,
+    recipients: Vec<(&'a str, &'a [u32])>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     properties: Vec<u8>,
 }
 
@@ -78,6 +105,17 @@ impl SessionRecord {
         }
     }
 
+    /// Messages of the log with smaller numbers may have been sent; `below` is a number that none of them has. While the
+    /// client was connected, the record does not say which.
+    pub(crate) fn sent_below(&self, below: u64) -> u64 {
+        if self.away_since_ms.is_none() { below } else { self.sent_below }
+    }
+
+    /// The packet identifier of the message that was sent last. Earlier versions stored only those in flight.
+    pub(crate) fn last_packet_id(&self) -> u16 {
+        if self.last_packet_id == 0 { self.packet_ids.last().copied().unwrap_or_default() } else { self.last_packet_id }
+    }
+
     /// The packet identifier of a message that is in flight.
     pub(crate) fn packet_id(&self, number: u64) -> Option<u16> {
         let at = self.in_flight.iter().position(|in_flight| *in_flight == number)?;
@@ -95,7 +133,7 @@ impl LogRecord {
         topic: &str,
         payload: &Bytes,
         properties: Option<&Properties>,
-        recipients: Vec<(String, Vec<u32>)>,
+        recipients: Vec<(Arc<str>, Vec<u32>)>,
     ) -> Self {
         let properties = properties.cloned().map(Box::new);
         Self { topic: topic.to_owned(), payload: payload.clone(), properties, recipients }
@@ -108,20 +146,25 @@ impl LogRecord {
         self.topic.len() + self.payload.len() + 4 * properties + recipients.sum::<usize>()
     }
 
+    /// About how much memory it takes until it is saved, besides its payload.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        size_of::<Self>() + self.topic.len() + self.recipients.len() * RECIPIENT_BYTES
+    }
+
     /// It is encoded without the recipients that are `owned` no longer; none if that are all.
     pub(crate) fn for_recipients(&self, owned: impl Iterator<Item = bool>) -> Option<Bytes> {
         let owned = self.recipients.iter().zip(owned).filter(|(_, is_owned)| *is_owned);
-        let recipients: Vec<_> = owned.map(|(recipient, _)| recipient.clone()).collect();
+        let recipients: Vec<_> = owned.map(|((name, ids), _)| (&**name, &**ids)).collect();
         (!recipients.is_empty()).then(|| self.encode(recipients))
     }
 
-    fn encode(&self, recipients: Vec<(String, Vec<u32>)>) -> Bytes {
+    fn encode(&self, recipients: Vec<(&str, &[u32])>) -> Bytes {
         let mut properties = Vec::new();
         if let Some(present) = &self.properties {
             // They were decoded from a packet, so they can be encoded.
             _ = present.encode(&mut properties);
         }
-        let header = Header { topic: self.topic.clone(), recipients, properties };
+        let header = EncodedHeader { topic: &self.topic, recipients, properties };
         let header = serde_json::to_vec(&header).unwrap_or_default();
         let mut bytes = Vec::with_capacity(4 + header.len() + self.payload.len());
         bytes.put_u32(u32::try_from(header.len()).unwrap_or_default());
@@ -137,7 +180,8 @@ impl LogRecord {
         let properties = (!header.properties.is_empty()).then_some(header.properties);
         let properties = properties.and_then(|encoded| Properties::decode(&mut &encoded[..]).ok()).map(Box::new);
         let payload = bytes.split_off(length);
-        Some(Self { topic: header.topic, payload, properties, recipients: header.recipients })
+        let recipients = header.recipients.into_iter().map(|(name, ids)| (name.into(), ids)).collect();
+        Some(Self { topic: header.topic, payload, properties, recipients })
     }
 }
 
@@ -156,9 +200,9 @@ mod tests {
                 topic: "my-app/devices/dev/up".to_owned(),
                 payload: vec![0, 1, 0xff].into(),
                 properties,
-                recipients: vec![("one".to_owned(), vec![]), ("two".to_owned(), vec![1, 268_435_455])],
+                recipients: vec![("one".into(), vec![]), ("two".into(), vec![1, 268_435_455])],
             };
-            assert_eq!(LogRecord::decode(record.encode(record.recipients.clone())), Some(record));
+            assert_eq!(LogRecord::decode(record.for_recipients([true, true].into_iter()).unwrap()), Some(record));
         }
     }
 

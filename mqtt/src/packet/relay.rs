@@ -44,7 +44,7 @@ fn pass_on(read: PublishPacket, version: u8) -> [Content; 2] {
         level: Level::AtLeastOnce,
         properties: forwarded(&read.properties).unwrap_or_default(),
         publisher: None,
-        _charge: None,
+        _memory: None,
     };
     let (message, level) = (Arc::new(message), Level::AtLeastOnce);
     let delivery = Delivery { message, level, subscription_ids: vec![1], stored: None };

@@ -3,23 +3,29 @@
 mod attaching;
 mod backlog;
 mod log;
+mod pending;
 mod reading;
 mod saving;
 mod subscribers;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
+use server::ledger::Owner;
 use tokio::sync::oneshot;
 use types::{AppId, Credential, Timestamp};
 
 pub(crate) use self::attaching::AttachError;
+pub(super) use self::pending::Rest;
 use self::subscribers::Subscribers;
 use crate::{
-    budget::Budget,
+    budget::ApplicationMemory,
     durable::Durable,
     ending::{Cause, Ending},
     figures::Figures,
-    message::{Level, Message},
+    message::Message,
     permissions::Permissions,
     session::{Attachment, Session, SessionRequest, Subscription},
 };
@@ -27,12 +33,16 @@ use crate::{
 /// Maximum number of subscriptions of a session.
 const SUBSCRIPTIONS_MAX: usize = 20;
 
+/// How many deliveries are made at once. More would keep others waiting: they are a part of a millisecond's work.
+const PIECE_DELIVERIES: usize = 1024;
+
 /// How many sessions can be given to clients at the same time, unless chance makes them wait for each other.
 const TURNS: usize = 16;
 
 /// The sessions of one application.
 pub(crate) struct Application {
     app_id: AppId,
+    memory: Arc<ApplicationMemory>,
     subscribers: Mutex<Subscribers>,
     /// One is held while a stored session is attached, which takes several steps: always the same for a session.
     turns: [tokio::sync::Mutex<()>; TURNS],
@@ -40,26 +50,41 @@ pub(crate) struct Application {
     reading: tokio::sync::Mutex<()>,
 }
 
+/// What became of a publication.
+pub(super) struct Begun {
+    /// Resolves when its messages are saved; none if no stored session gets one of them.
+    pub(super) saved: Option<oneshot::Receiver<bool>>,
+    /// What has to wait for its turn.
+    pub(super) rest: Option<Rest>,
+}
+
 impl Application {
     /// An application without sessions; the messages of its log begin with this number.
-    pub(super) fn new(app_id: AppId, first_number: u64, budget: Arc<Budget>) -> Self {
-        let subscribers = Mutex::new(Subscribers::new(first_number, budget));
+    pub(super) fn new(app_id: AppId, first_number: u64, memory: Arc<ApplicationMemory>) -> Self {
+        let subscribers = Mutex::new(Subscribers::new(first_number, Arc::clone(&memory)));
         let turns = std::array::from_fn(|_| tokio::sync::Mutex::default());
-        Self { app_id, subscribers, turns, reading: tokio::sync::Mutex::default() }
+        Self { app_id, memory, subscribers, turns, reading: tokio::sync::Mutex::default() }
     }
 
     /// Gives a client its session, which is not stored if it is a new one; returns whether it is an old one.
-    pub(super) fn attach(&self, request: SessionRequest, ending: Ending, now: Timestamp) -> (Attachment, bool) {
+    pub(super) fn attach(
+        &self,
+        request: SessionRequest,
+        ending: Ending,
+        now: Timestamp,
+    ) -> Result<(Attachment, bool), AttachError> {
         let SessionRequest { id, holder, clean, expiry, .. } = request;
         let mut subscribers = self.lock();
         if let Some(session) = subscribers.sessions.get(&id).cloned() {
             if !clean && !session.is_expired(now) {
-                return (session.attach(holder, expiry, ending), true);
+                return Ok((session.attach(holder, expiry, ending), true));
             }
             session.end(Cause::TakenOver);
             subscribers.remove(&session);
         }
-        (subscribers.insert(&self.app_id, id, holder.clone(), now).attach(holder, expiry, ending), false)
+        let memory = subscribers.take_memory(&holder)?;
+        let session = subscribers.insert(&self.app_id, id, (holder.clone(), memory), now);
+        Ok((session.attach(holder, expiry, ending), false))
     }
 
     /// Ends a client's use of its session; removes the session if it does not outlive its connection.
@@ -70,7 +95,8 @@ impl Application {
         }
     }
 
-    /// Subscribes; returns false if the session has the maximum number of subscriptions.
+    /// Subscribes; returns false if the session has the maximum number of subscriptions, or the owner of the application
+    /// has more memory than its share.
     pub(crate) fn subscribe(&self, attachment: &Attachment, filter: &str, subscription: Subscription) -> bool {
         let mut subscribers = self.lock();
         // A session that was removed must not come back as a subscriber.
@@ -79,7 +105,9 @@ impl Application {
         if state.filters.len() >= SUBSCRIPTIONS_MAX && !state.filters.contains_key(filter) {
             return false;
         }
-        state.subscribed(filter, subscription);
+        if state.subscribed(filter, subscription).is_err() {
+            return false;
+        }
         subscribers.filters.insert(filter, Arc::clone(&attachment.session), subscription);
         true
     }
@@ -92,40 +120,62 @@ impl Application {
         state.unsubscribed(filter)
     }
 
-    /// Gives messages to all sessions that subscribed to them. One lock for all keeps them in the same order for
-    /// every subscriber.
+    /// Gives messages to all sessions that subscribed to them, or as many messages as can be given at once. One lock for
+    /// all keeps them in the same order for every subscriber.
     ///
-    /// Returns what resolves when the messages are saved, unless no stored session gets one of them. If too much waits
-    /// to be saved, they are refused.
-    pub(super) fn publish(
-        &self,
-        durable: Option<&Durable>,
-        messages: impl Iterator<Item = Message>,
-    ) -> Option<oneshot::Receiver<bool>> {
+    /// If too much waits already, they are refused.
+    pub(super) fn publish(&self, durable: Option<&Durable>, mut messages: impl Iterator<Item = Message>) -> Begun {
         let mut subscribers = self.lock();
-        if subscribers.log.is_full() {
+        if subscribers.is_overloaded() {
             // Dropping the sender says that they are not saved.
-            return Some(oneshot::channel().1);
+            return Begun { saved: Some(oneshot::channel().1), rest: None };
         }
         let first = subscribers.log.next;
-        for message in messages {
-            let message = Arc::new(message.charged(&subscribers.budget));
-            let mut deliveries = subscribers.deliveries(&message);
-            if let Some(durable) = durable {
-                subscribers.store(&self.app_id, durable, &message, &mut deliveries);
-            }
-            for (session, delivery) in deliveries {
-                if delivery.level == Level::AtLeastOnce {
-                    // Only with the earlier ones it is known how many are too many.
-                    subscribers.backlog.want(&session);
-                }
-                session.push(delivery);
-            }
-            if subscribers.budget.is_exceeded() {
-                subscribers.shrink();
+        let mut room = if subscribers.pending.is_empty() { PIECE_DELIVERIES } else { 0 };
+        while room > 0
+            && let Some(message) = messages.next()
+        {
+            room = room.saturating_sub(subscribers.give(&self.app_id, durable, message));
+            if self.memory.is_exceeded() {
+                room = 0;
             }
         }
-        (subscribers.log.next > first).then(|| subscribers.log.saved(first))
+        let messages: VecDeque<_> = messages.map(|message| message.counted(&self.memory)).collect();
+        if !messages.is_empty() {
+            return Begun { saved: None, rest: Some(Rest { first, messages }) };
+        }
+        Begun { saved: (subscribers.log.next > first).then(|| subscribers.log.saved(first)), rest: None }
+    }
+
+    /// Leaves the rest of a publication to [`Application::publish_more`]; returns what resolves when it is saved, and
+    /// whether it is the only one that waits.
+    pub(super) fn publish_later(&self, rest: Rest) -> (oneshot::Receiver<bool>, bool) {
+        let mut subscribers = self.lock();
+        let (is_first, sessions) = (subscribers.pending.is_empty(), subscribers.sessions.len());
+        (subscribers.pending.push(rest, sessions), is_first)
+    }
+
+    /// Goes on with what waits, as much as can be done at once; returns how much that was, in deliveries, and whether
+    /// there is more.
+    pub(super) fn publish_more(&self, durable: Option<&Durable>) -> (usize, bool) {
+        let mut subscribers = self.lock();
+        let mut cost = 0;
+        while cost < PIECE_DELIVERIES
+            && let Some(message) = subscribers.pending.next()
+        {
+            cost += subscribers.give(&self.app_id, durable, message);
+            while let Some((first, saved)) = subscribers.pending.finished() {
+                if subscribers.log.next > first {
+                    subscribers.log.tell(first, saved);
+                } else {
+                    _ = saved.send(true);
+                }
+            }
+            if self.memory.is_exceeded() {
+                break;
+            }
+        }
+        (cost, !subscribers.pending.is_empty())
     }
 
     /// Whether a session gets messages on any topic below this one.
@@ -133,14 +183,30 @@ impl Application {
         self.lock().filters.may_match_below(topic)
     }
 
-    /// How much memory the messages of its sessions take.
+    /// How much memory its sessions take.
     pub(super) fn bytes(&self) -> usize {
-        self.lock().budget.used()
+        self.memory.used()
     }
 
-    /// Drops messages, because those of all applications take too much memory.
-    pub(super) fn shrink(&self) {
-        self.lock().shrink();
+    /// Whose it is, as far as that is known.
+    pub(super) fn owner(&self) -> Owner {
+        self.memory.owner()
+    }
+
+    /// Whether its owner has more memory than its share.
+    pub(super) fn is_exceeded(&self) -> bool {
+        self.memory.is_exceeded()
+    }
+
+    /// Charges its owner with what it has, as far as the share allows.
+    pub(super) fn settle(&self) {
+        // Whether it does shows in `is_exceeded`.
+        _ = self.memory.settle();
+    }
+
+    /// Drops messages, because its owner has more memory than its share; returns whether there were any.
+    pub(super) fn shrink(&self) -> bool {
+        self.lock().shrink()
     }
 
     /// Resolves when everything is saved that has been done so far.
@@ -181,7 +247,7 @@ impl Application {
     pub(super) fn take_figures(&self) -> Figures {
         let subscribers = self.lock();
         let connections = subscribers.sessions.values().filter(|session| session.is_connected()).count();
-        Figures { connections, queued: subscribers.budget.messages(), ..subscribers.counters.take() }
+        Figures { connections, queued: self.memory.messages(), ..subscribers.counters.take() }
     }
 
     /// Whether there is something to save, or to read.
@@ -202,7 +268,10 @@ impl Application {
 
     pub(super) fn is_empty(&self) -> bool {
         let subscribers = self.lock();
-        subscribers.sessions.is_empty() && subscribers.backlog.is_empty() && !subscribers.log.is_saving
+        subscribers.sessions.is_empty()
+            && subscribers.backlog.is_empty()
+            && subscribers.pending.is_empty()
+            && !subscribers.log.is_saving
     }
 
     pub(super) fn end_all(&self, cause: Cause) {
@@ -223,8 +292,20 @@ impl Application {
 mod tests {
     use std::time::Duration;
 
+    use server::ledger::{Budget, Limits, Owners, Resource};
+    use testing::ManualClock;
+
     use super::*;
-    use crate::{Publication, budget::TotalBudget, session::Holder};
+    use crate::{Publication, budget::SessionMemory, message::Level, session::Holder};
+
+    /// What one owner may have, if it is the only one.
+    const SHARE: u64 = 64 << 20;
+
+    fn memory() -> (SessionMemory, Arc<Budget>) {
+        let limits = Limits { total: 2 * SHARE, owner_max: SHARE, owner_min: 0 };
+        let budget = Arc::new(Budget::new(Resource::QueuedBytes, limits));
+        (SessionMemory::new(Arc::clone(&budget), Arc::new(Owners::unknown(ManualClock::new()))), budget)
+    }
 
     fn attach(application: &Application, id: &str) -> Attachment {
         let request = SessionRequest {
@@ -234,27 +315,33 @@ mod tests {
             expiry: Duration::from_secs(3600),
             may_be_stored: false,
         };
-        application.attach(request, Ending::default(), Timestamp::default()).0
+        application.attach(request, Ending::default(), Timestamp::default()).unwrap().0
     }
 
-    fn publish(application: &Application, topic: &str, count: usize) {
-        let publication = || Publication { topic: topic.to_owned(), payload: vec![0; 200_000].into() };
-        application.publish(None, (0..count).map(|_| Message::from(publication())));
+    fn publish(application: &Application, topic: &str) {
+        let publication = Publication { topic: topic.to_owned(), payload: vec![0; 200_000].into() };
+        application.publish(None, std::iter::once(Message::from(publication)));
+        if application.is_exceeded() {
+            application.shrink();
+        }
     }
 
     /// Each session stays below its own limit, but all together would take 200 MB.
     #[test]
-    fn bounds_the_memory_of_an_application_and_of_all() {
-        let total = TotalBudget::default();
-        let application = Application::new("app-one".parse().unwrap(), 0, total.application());
+    fn bounds_the_memory_of_an_application() {
+        let (memory, budget) = memory();
+        let app_id = "app-one".parse().unwrap();
+        let application = Application::new(app_id, 0, memory.application(&"app-one".parse().unwrap()));
         let sessions: Vec<_> = (0..10).map(|number| (format!("app-one/{number}"), number)).collect();
         for (topic, number) in &sessions {
             let session = attach(&application, &number.to_string());
             let subscription = Subscription { level: Level::AtLeastOnce, no_local: false, id: None };
             assert!(application.subscribe(&session, topic, subscription));
             application.detach(&session, Timestamp::default());
-            publish(&application, topic, 100);
-            assert!(application.bytes() <= 64 << 20, "{}", application.bytes());
+            for _ in 0..100 {
+                publish(&application, topic);
+            }
+            assert!(application.bytes() as u64 <= budget.used() && budget.used() <= SHARE, "{}", application.bytes());
         }
         // The newest are still there, and nobody is left with nothing.
         let counts: Vec<_> =
@@ -263,6 +350,6 @@ mod tests {
         application.shrink();
         assert!(application.bytes() < 56 << 20);
         drop(application);
-        assert_eq!(total.application().all_used(), 0);
+        assert_eq!(budget.used(), 0);
     }
 }

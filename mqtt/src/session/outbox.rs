@@ -10,7 +10,7 @@ pub(crate) const MESSAGES_MAX: usize = 1000;
 /// Maximum size of a session's messages. They are shared by the sessions of an application.
 const BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Above this capacity, an empty queue gives its memory back.
+/// Above this capacity, a queue that is nearly empty gives its memory back.
 const CAPACITY_KEPT: usize = 64;
 
 /// The messages of one session, in order.
@@ -25,6 +25,8 @@ pub(crate) struct Outbox {
     unreliable: usize,
     bytes: usize,
     last_packet_id: u16,
+    /// Messages of the log with smaller numbers may have been sent before the process was restarted.
+    sent_below: u64,
 }
 
 /// A message that is to be sent now.
@@ -33,7 +35,7 @@ pub(crate) struct Sending {
     pub(crate) delivery: Delivery,
     /// None with QoS 0.
     pub(crate) packet_id: Option<u16>,
-    /// Whether it was sent before, on another connection.
+    /// Whether it was or may have been sent before, on another connection.
     pub(crate) is_duplicate: bool,
 }
 
@@ -70,7 +72,9 @@ impl Outbox {
         let packet_id = self.unused_packet_id();
         self.in_flight.push_back((packet_id, delivery.clone()));
         self.sent += 1;
-        Some(Sending { delivery, packet_id: Some(packet_id), is_duplicate: false })
+        let is_duplicate =
+            self.sent_below > 0 && delivery.stored.as_ref().is_some_and(|it| it.number < self.sent_below);
+        Some(Sending { delivery, packet_id: Some(packet_id), is_duplicate })
     }
 
     /// Forgets a message that the client has; returns false if none was sent with this identifier.
@@ -112,6 +116,17 @@ impl Outbox {
         (in_flight.collect(), self.waiting.iter().find_map(number))
     }
 
+    /// Messages of the log with numbers below this may have been sent before, by a process that used the packet
+    /// identifiers that follow `last_packet_id` for them.
+    pub(crate) fn repeat(&mut self, sent_below: u64, last_packet_id: u16) {
+        (self.sent_below, self.last_packet_id) = (sent_below, last_packet_id);
+    }
+
+    /// What [`Outbox::repeat`] takes.
+    pub(crate) fn repeated(&self) -> (u64, u16) {
+        (self.sent_below, self.last_packet_id)
+    }
+
     /// The messages that wait; there are no others if no client has had the session.
     pub(crate) fn into_waiting(self) -> VecDeque<Delivery> {
         self.waiting
@@ -120,7 +135,6 @@ impl Outbox {
     /// Adds a message that was in flight before the process was restarted.
     pub(crate) fn restore_in_flight(&mut self, packet_id: u16, delivery: Delivery) {
         self.bytes += delivery.bytes();
-        self.last_packet_id = packet_id;
         self.in_flight.push_back((packet_id, delivery));
     }
 
@@ -135,6 +149,11 @@ impl Outbox {
         self.bytes
     }
 
+    /// How much memory the queue itself takes, whether or not something is in it.
+    pub(crate) fn capacity_bytes(&self) -> usize {
+        self.waiting.capacity() * size_of::<Delivery>() + self.in_flight.capacity() * size_of::<(u16, Delivery)>()
+    }
+
     /// Drops a message that waits; returns false if none does.
     pub(crate) fn drop_one(&mut self) -> bool {
         let is_unreliable = |delivery: &Delivery| delivery.level == Level::AtMostOnce;
@@ -142,6 +161,7 @@ impl Outbox {
         let Some(dropped) = at.and_then(|at| self.waiting.remove(at)) else { return false };
         self.bytes -= dropped.bytes();
         self.unreliable -= usize::from(is_unreliable(&dropped));
+        release(&mut self.waiting);
         true
     }
 
@@ -157,8 +177,8 @@ impl Outbox {
 }
 
 fn release<T>(queue: &mut VecDeque<T>) {
-    if queue.is_empty() && queue.capacity() > CAPACITY_KEPT {
-        *queue = VecDeque::new();
+    if queue.capacity() > CAPACITY_KEPT && queue.len() < queue.capacity() / 8 {
+        queue.shrink_to(2 * queue.len());
     }
 }
 
@@ -175,7 +195,7 @@ mod tests {
     fn delivery(number: usize, level: Level) -> Delivery {
         let payload = Bytes::from(number.to_string());
         let message =
-            Message { topic: "t".to_owned(), payload, level, properties: None, publisher: None, _charge: None };
+            Message { topic: "t".to_owned(), payload, level, properties: None, publisher: None, _memory: None };
         Delivery { message: Arc::new(message), level, subscription_ids: Vec::new(), stored: None }
     }
 

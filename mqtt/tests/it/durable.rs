@@ -299,3 +299,37 @@ async fn what_was_in_flight_comes_again_as_such_after_a_kill() {
         client.acknowledge(packet_id).await;
     }
 }
+
+/// What it acknowledged is saved a little later, which the killed process could not do any more.
+#[tokio::test]
+async fn what_may_have_been_sent_before_a_kill_comes_again_as_a_duplicate() {
+    let mut processes = Processes::start(in_memory()).await;
+    let (mut client, _) = processes.connect(&login(4, "worker")).await;
+    client.subscribe("#").await;
+    for body in ["1", "2", "3"] {
+        processes.publish(body).await;
+    }
+    processes.access.cut(true);
+    let mut sent = Vec::new();
+    for _ in 0..3 {
+        let (header, packet_id, body) = client.next_unacknowledged().await;
+        assert_eq!(header, 0x32);
+        client.acknowledge(packet_id).await;
+        sent.push((packet_id, body));
+    }
+    client.ping().await;
+    // Over two kills, of which the second comes before the client is back.
+    processes.restart().await;
+    processes.publish("4").await;
+    processes.restart().await;
+    let (mut client, _) = processes.connect(&login(4, "worker")).await;
+    for (packet_id, body) in sent {
+        assert_eq!(client.next_unacknowledged().await, (0x3a, packet_id, body));
+        client.acknowledge(packet_id).await;
+    }
+    // The client was away when it came.
+    assert_eq!(client.next_unacknowledged().await.2, "4");
+    processes.publish("5").await;
+    let (header, _, body) = client.next_unacknowledged().await;
+    assert_eq!((header, body.as_str()), (0x32, "5"));
+}

@@ -12,10 +12,11 @@ use std::{
 use async_trait::async_trait;
 use mqtt::{
     Authenticator, Broker, BrokerServices, BrokerSettings, DownlinkRefusal, DownlinkSink, Durable, Publication,
-    PublishedDownlink, Refusal, Router, Sharing,
+    PublishedDownlink, Refusal, Router, SessionMemory, Sharing,
 };
 use serde_json::json;
 use server::{
+    ledger::{Budget, BudgetSettings, Ledger, Limits, OwnerSource, Owners, Resource},
     rate_limit::RateLimit,
     seal::{KeyOwner, SealingKeys},
 };
@@ -23,7 +24,7 @@ use store::Store;
 use testing::{FixedRandom, ManualClock};
 use tokio::sync::mpsc;
 use tokio_rustls::rustls::ServerConfig;
-use types::{AppId, ApplicationRight, Claims, Clock, Credential, Scope};
+use types::{AppId, ApplicationRight, Claims, Clock, Credential, Scope, UserId};
 
 pub const READ: ApplicationRight = ApplicationRight::MessagesUpRead;
 pub const WRITE: ApplicationRight = ApplicationRight::MessagesDownWrite;
@@ -77,6 +78,16 @@ fn claims(app_id: &AppId, rights: &[ApplicationRight]) -> Claims {
     .unwrap()
 }
 
+/// To whom applications belong.
+struct FakeOwners(HashMap<AppId, UserId>);
+
+#[async_trait]
+impl OwnerSource for FakeOwners {
+    async fn owner_of(&self, app_id: &AppId) -> Option<UserId> {
+        self.0.get(app_id).cloned()
+    }
+}
+
 /// The same secrets every time, so that they survive a restart of the broker.
 pub fn same_bytes() -> FixedRandom {
     FixedRandom::new([0x5a])
@@ -116,11 +127,27 @@ impl Harness {
         let keys = SealingKeys::new(KeyOwner::Handler, &[7; 32]).unwrap();
         let durable = Durable::new(store, sharing, instance.to_owned(), process, clock.clone());
         let durable = durable.with_sealing(keys, Arc::new(same_bytes()));
-        let router = Arc::new(Router::load(durable, clock.clone()).await.unwrap());
+        let memory = SessionMemory::new(
+            Ledger::new(&BudgetSettings::default()).queued,
+            Arc::new(Owners::unknown(clock.clone())),
+        );
+        let router = Arc::new(Router::load(durable, memory, clock.clone()).await.unwrap());
         let many = RateLimit::new(100_000, 100_000);
         let settings =
             BrokerSettings { connections_per_application_max: 1000, connects_per_credential: many, ..settings() };
         Self::start_on(router, settings, authenticator(), clock).await
+    }
+
+    /// A broker for applications of these owners, with `account.both` as the key of each, whose sessions may take memory
+    /// within `limits`.
+    pub async fn start_owned(settings: BrokerSettings, owners: &[(&str, &str)], limits: Limits) -> Self {
+        let (authenticator, clock) = (authenticator(), ManualClock::new());
+        owners.iter().for_each(|(app_id, _)| authenticator.grant(app_id, "account.both", &[READ, WRITE]));
+        let source = owners.iter().map(|(app_id, user_id)| (app_id.parse().unwrap(), user_id.parse().unwrap()));
+        let owners = Arc::new(Owners::new(Arc::new(FakeOwners(source.collect())), clock.clone()));
+        let memory = SessionMemory::new(Arc::new(Budget::new(Resource::QueuedBytes, limits)), owners);
+        let router = Arc::new(Router::new(clock.clone()).with_memory(memory));
+        Self::start_on(router, settings, authenticator, clock).await
     }
 
     async fn start_on(

@@ -11,6 +11,7 @@ mod durable;
 mod gated_store;
 mod harness;
 mod limits;
+mod owners;
 mod packets;
 mod raw_client;
 mod sessions;

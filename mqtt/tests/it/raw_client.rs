@@ -105,6 +105,15 @@ impl RawClient {
         (client, body[1], body[0] == 1)
     }
 
+    /// The reason code of a refusal with MQTT 5, and the reason string, if it is the first property.
+    pub async fn refused(address: SocketAddr, login: &Login) -> (u8, String) {
+        let mut client = Self::open(address, login.version).await;
+        client.send(&login.bytes()).await;
+        let body = client.wait_for(0x20).await;
+        let text = body.iter().position(|byte| *byte == 0x1f).map(|at| &body[at + 3..]).unwrap_or_default();
+        (body[1], String::from_utf8_lossy(text).into_owned())
+    }
+
     pub async fn connect(address: SocketAddr, login: &Login) -> Self {
         let (client, code, _) = Self::try_connect(address, login).await;
         assert_eq!(code, 0, "the client was refused");

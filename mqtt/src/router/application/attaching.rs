@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use server::ledger::Exceeded;
 use store::Error;
 use tokio::time::timeout;
 use types::Timestamp;
@@ -36,6 +37,9 @@ pub(crate) enum AttachError {
     /// All sessions of the application are in use.
     #[error("the application has too many MQTT sessions")]
     Full,
+    /// The owner of the application has more memory than its share.
+    #[error(transparent)]
+    Memory(#[from] Exceeded),
 }
 
 impl Application {
@@ -55,7 +59,7 @@ impl Application {
                 // A client that wants nothing stored is not refused because of the store.
                 _ = timeout(LOOK_UP_WAIT, self.read_all(durable)).await;
             }
-            return Ok(self.attach(request, ending, now));
+            return self.attach(request, ending, now);
         }
         for _ in 0..ATTEMPTS_MAX {
             let (session, is_present) = match self.usable(durable, &request, now).await? {
@@ -138,6 +142,7 @@ impl Application {
     ) -> Result<(Arc<Session>, bool), AttachError> {
         self.finish_removal(durable, &request.id).await?;
         self.make_room_to_store(durable, request, now).await?;
+        let memory = self.lock().take_memory(&request.holder)?;
         let shown = request.holder.shown.as_ref();
         let claimed = durable.claim(&self.app_id, &request.id, request.clean, shown).await?;
         let Claimed { owner, name, record, .. } = claimed;
@@ -151,7 +156,7 @@ impl Application {
             }
         }
         let id = Arc::clone(&request.id);
-        let session = subscribers.insert(&self.app_id, id, request.holder.clone(), now);
+        let session = subscribers.insert(&self.app_id, id, (request.holder.clone(), memory), now);
         session.own(owner, name, record.as_ref());
         let is_present = record.is_some();
         if let Some(record) = record {
@@ -239,7 +244,9 @@ impl Application {
         for (id, Claimed { owner, name, shown, record }) in sessions {
             // If its client has come in the meantime, it has its session.
             let Some(record) = record.filter(|_| !subscribers.sessions.contains_key(id.as_str())) else { continue };
-            let session = subscribers.add(id.into(), Holder { shown, ..Holder::default() });
+            let holder = Holder { shown, ..Holder::default() };
+            let memory = subscribers.memory.take_session(holder.session_bytes());
+            let session = subscribers.add(id.into(), holder, memory);
             session.own(owner, name, Some(&record));
             let record = subscribers.restore(&session, record, now);
             adopted.push((session, record));

@@ -9,6 +9,7 @@ use store::{BATCH_STEPS_MAX, Key, Version};
 use tokio::sync::oneshot;
 
 use crate::{
+    budget::SessionBytes,
     durable::{LogRecord, SessionRecord},
     message::{Release, Released, Stored},
     ownership::Ownership,
@@ -20,6 +21,9 @@ const COMMIT_MESSAGES_MAX: usize = 128;
 const COMMIT_DELETIONS_MAX: usize = 128;
 const COMMIT_REMOVALS_MAX: usize = 50;
 const COMMIT_BYTES_MAX: usize = 8 << 20;
+
+/// How many sessions these messages are for at most, counted for each message. Encoding them keeps others waiting.
+const COMMIT_RECIPIENTS_MAX: usize = 8192;
 
 /// How much may wait to be saved.
 const APPENDED_BYTES_MAX: usize = 32 << 20;
@@ -45,6 +49,7 @@ pub(super) struct Log {
 pub(super) struct Append {
     pub(super) stored: Arc<Stored>,
     pub(super) record: LogRecord,
+    pub(super) _memory: SessionBytes,
 }
 
 /// Somebody who waits until messages are saved.
@@ -102,8 +107,13 @@ impl Log {
     /// Resolves when all messages are saved that were appended so far, and says whether those from `first` on are.
     pub(super) fn saved(&mut self, first: u64) -> oneshot::Receiver<bool> {
         let (saved, receiver) = oneshot::channel();
-        self.waiting.push_back(Waiting { first, next: self.next, is_lost: false, saved });
+        self.tell(first, saved);
         receiver
+    }
+
+    /// Tells somebody when all messages are saved that were appended so far, and whether those from `first` on are.
+    pub(super) fn tell(&mut self, first: u64, saved: oneshot::Sender<bool>) {
+        self.waiting.push_back(Waiting { first, next: self.next, is_lost: false, saved });
     }
 
     /// Whether a session with this id is to be deleted.
@@ -129,8 +139,11 @@ impl Log {
     }
 
     fn take_appended(&mut self, work: &mut Work) {
-        let mut bytes = 0;
-        while work.appended.len() < COMMIT_MESSAGES_MAX && bytes < COMMIT_BYTES_MAX {
+        let (mut bytes, mut recipients) = (0, 0);
+        while work.appended.len() < COMMIT_MESSAGES_MAX
+            && bytes < COMMIT_BYTES_MAX
+            && recipients < COMMIT_RECIPIENTS_MAX
+        {
             let Some(append) = self.appended.pop_front_if(|append| work.has_room_for(&append.stored.recipients)) else {
                 break;
             };
@@ -141,6 +154,7 @@ impl Log {
                 continue;
             }
             bytes += append.record.bytes();
+            recipients += append.stored.recipients.len();
             append.stored.recipients.iter().for_each(|recipient| work.expect(recipient));
             work.appended.push(append);
         }

@@ -134,7 +134,7 @@ impl Subscribers {
         let below = unread.iter().map(|it| it.below).max().unwrap_or_default();
         for logged in log {
             self.log.next = self.log.next.max(logged.number + 1);
-            let named = logged.record.recipients.iter().filter_map(|(name, _)| ours.get(name));
+            let named = logged.record.recipients.iter().filter_map(|(name, _)| ours.get(&**name));
             let last = named.map(|recipient| recipient.unread.below).max().unwrap_or(below);
             // What has come since is in memory, or another process's.
             if logged.number < last {
@@ -142,7 +142,7 @@ impl Subscribers {
             }
         }
         for (it, newer) in unread.iter().zip(newer) {
-            it.session.finish_restoring(newer);
+            it.session.finish_restoring(newer, it.below.min(self.log.next));
         }
     }
 
@@ -152,7 +152,7 @@ impl Subscribers {
         ours: &HashMap<String, Recipient<'_>>,
         is_elsewhere: impl Fn(&str) -> bool,
     ) {
-        let named = record.recipients.iter().filter_map(|(name, _)| ours.get(name));
+        let named = record.recipients.iter().filter_map(|(name, _)| ours.get(&**name));
         let owners = named.map(|recipient| Arc::clone(&recipient.unread.session.ownership)).collect();
         let stored = self.log.stored(number, key, owners);
         let is_needed = |name: &str| ours.get(name).map_or_else(|| is_elsewhere(name), |it| number >= it.unread.below);
@@ -161,9 +161,9 @@ impl Subscribers {
             stored.disown();
         }
         let recipients = std::mem::take(&mut record.recipients);
-        let message = Arc::new(Message::from(record).charged(&self.budget));
+        let message = Arc::new(Message::from(record).counted(&self.memory));
         for (name, subscription_ids) in recipients {
-            let Some(Recipient { unread, is_present }) = ours.get(&name).filter(|it| it.unread.owes(number)) else {
+            let Some(Recipient { unread, is_present }) = ours.get(&*name).filter(|it| it.unread.owes(number)) else {
                 continue;
             };
             if !is_present {
@@ -177,7 +177,7 @@ impl Subscribers {
                 None => unread.session.push(delivery),
             }
         }
-        if self.budget.is_exceeded() {
+        if self.memory.is_exceeded() {
             self.shrink();
         }
     }

@@ -96,7 +96,7 @@ impl Application {
         for (id, version) in work.owners.keys() {
             batch = durable.expect_owner(batch, &self.app_id, id, *version)?;
         }
-        for Append { stored, record } in &work.appended {
+        for Append { stored, record, .. } in &work.appended {
             let owned = stored.recipients.iter().map(|recipient| recipient.version().is_some());
             if let Some(record) = record.for_recipients(owned) {
                 batch = durable.put_message(batch, stored.key.clone(), record);

@@ -2,14 +2,16 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use server::ledger::Exceeded;
 use types::{AppId, Timestamp};
 
 use super::{
     backlog::Backlog,
     log::{Append, Log},
+    pending::Pending,
 };
 use crate::{
-    budget::Budget,
+    budget::{ApplicationMemory, SessionBytes},
     durable::{Durable, LogRecord},
     ending::Cause,
     figures::Counters,
@@ -26,6 +28,9 @@ const SESSIONS_MAX: usize = 200;
 /// become stored at the same time may exceed it.
 const STORED_MAX: usize = 400;
 
+/// What giving a message to its subscribers costs, in deliveries, besides these.
+const MESSAGE_COST: usize = 4;
+
 /// How often it is logged that an application has too many sessions.
 const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -34,32 +39,51 @@ pub(super) struct Subscribers {
     pub(super) filters: Filters<Arc<Session>, Subscription>,
     pub(super) log: Log,
     pub(super) backlog: Backlog,
-    pub(super) budget: Arc<Budget>,
+    /// Publications that wait for their turn.
+    pub(super) pending: Pending,
+    pub(super) memory: Arc<ApplicationMemory>,
     pub(super) counters: Arc<Counters>,
     last_number: u64,
     warned_at: Option<Timestamp>,
 }
 
 impl Subscribers {
-    pub(super) fn new(first_number: u64, budget: Arc<Budget>) -> Self {
+    pub(super) fn new(first_number: u64, memory: Arc<ApplicationMemory>) -> Self {
         Self {
             sessions: HashMap::new(),
             filters: Filters::default(),
             log: Log::new(first_number),
             backlog: Backlog::default(),
-            budget,
+            pending: Pending::default(),
+            memory,
             counters: Arc::default(),
             last_number: 0,
             warned_at: None,
         }
     }
 
+    /// Takes the memory of a session, if need be from messages that wait; an error if its owner has more than its share
+    /// nevertheless.
+    pub(super) fn take_memory(&self, holder: &Holder) -> Result<SessionBytes, Exceeded> {
+        let take = || self.memory.try_session(holder.session_bytes());
+        take().or_else(|_| {
+            self.shrink();
+            take()
+        })
+    }
+
     /// Adds a session, and removes that of a client that is away if there are too many.
-    pub(super) fn insert(&mut self, app_id: &AppId, id: Arc<str>, holder: Holder, now: Timestamp) -> Arc<Session> {
+    pub(super) fn insert(
+        &mut self,
+        app_id: &AppId,
+        id: Arc<str>,
+        (holder, memory): (Holder, SessionBytes),
+        now: Timestamp,
+    ) -> Arc<Session> {
         if self.sessions.len() >= SESSIONS_MAX {
             self.make_room(app_id, now, |_| true);
         }
-        self.add(id, holder)
+        self.add(id, holder, memory)
     }
 
     /// Removes stored sessions of clients that are away, until one with this id can be stored; returns false if all
@@ -86,19 +110,22 @@ impl Subscribers {
     }
 
     /// Adds a session.
-    pub(super) fn add(&mut self, id: Arc<str>, holder: Holder) -> Arc<Session> {
+    pub(super) fn add(&mut self, id: Arc<str>, holder: Holder, memory: SessionBytes) -> Arc<Session> {
         self.last_number += 1;
-        let session = Arc::new(Session::new(self.last_number, Arc::clone(&id), holder, Arc::clone(&self.counters)));
+        let counters = Arc::clone(&self.counters);
+        let session = Arc::new(Session::new(self.last_number, Arc::clone(&id), holder, counters, memory));
         self.sessions.insert(id, Arc::clone(&session));
         session
     }
 
-    /// Drops messages until they take less memory: those of the sessions that have most, the oldest first.
-    pub(super) fn shrink(&self) {
-        let target = self.budget.used() / 8 * 7;
+    /// Drops messages until they take less memory: those of the sessions that have most, the oldest first. Returns
+    /// whether there were any.
+    pub(super) fn shrink(&self) -> bool {
+        let before = self.memory.used();
+        let target = before / 8 * 7;
         let drop_above = |bytes: usize| {
             let large = self.sessions.values().filter(|session| session.bytes() > bytes);
-            large.filter(|session| self.budget.used() > target && session.drop_one()).count() > 0
+            large.filter(|session| self.memory.used() > target && session.drop_one()).count() > 0
         };
         let mut is_shrinking = true;
         while is_shrinking {
@@ -106,6 +133,9 @@ impl Subscribers {
             // What is in flight cannot be dropped, even if it is most.
             is_shrinking = drop_above(most / 2) || drop_above(0);
         }
+        // What remains may fit now.
+        _ = self.memory.settle();
+        self.memory.used() < before
     }
 
     /// Whether another stored session may take the place of one that has not been read.
@@ -200,6 +230,29 @@ impl Subscribers {
         }
     }
 
+    /// Gives a message to all sessions that subscribed to it; returns how much that is.
+    pub(super) fn give(&mut self, app_id: &AppId, durable: Option<&Durable>, message: Message) -> usize {
+        let message = Arc::new(message.counted(&self.memory));
+        let mut deliveries = self.deliveries(&message);
+        let cost = MESSAGE_COST + deliveries.len();
+        if let Some(durable) = durable {
+            self.store(app_id, durable, &message, &mut deliveries);
+        }
+        for (session, delivery) in deliveries {
+            if delivery.level == Level::AtLeastOnce {
+                // Only with the earlier ones it is known how many are too many.
+                self.backlog.want(&session);
+            }
+            session.push(delivery);
+        }
+        cost
+    }
+
+    /// Whether so much waits already that further publications are refused.
+    pub(super) fn is_overloaded(&self) -> bool {
+        self.log.is_full() || self.pending.is_full() || (self.memory.is_exceeded() && self.log.is_urgent())
+    }
+
     /// What each session gets: a message that several of its filters match only once, with the highest QoS.
     pub(super) fn deliveries(&mut self, message: &Arc<Message>) -> Vec<(Arc<Session>, Delivery)> {
         let mut deliveries: Vec<(Arc<Session>, Delivery)> = Vec::new();
@@ -258,7 +311,7 @@ impl Subscribers {
     ) {
         let Ok(key) = durable.message_key(app_id, self.log.next) else { return };
         let named = |(ownership, delivery): &(Arc<Ownership>, &mut Delivery)| {
-            Some((Arc::clone(ownership), (ownership.recipient()?.to_string(), delivery.subscription_ids.clone())))
+            Some((Arc::clone(ownership), (ownership.recipient()?, delivery.subscription_ids.clone())))
         };
         let (owners, named): (Vec<_>, Vec<_>) = deliveries.iter().filter_map(named).unzip();
         if owners.is_empty() {
@@ -271,6 +324,7 @@ impl Subscribers {
         }
         let properties = message.properties.as_deref();
         let record = LogRecord::new(&message.topic, &message.payload, properties, named);
-        self.log.append(Append { stored, record });
+        let memory = self.memory.take_session(record.memory_bytes());
+        self.log.append(Append { stored, record, _memory: memory });
     }
 }
