@@ -143,7 +143,7 @@ impl Harness {
     pub async fn start_owned(settings: BrokerSettings, owners: &[(&str, &str)], limits: Limits) -> Self {
         let (authenticator, clock) = (authenticator(), ManualClock::new());
         owners.iter().for_each(|(app_id, _)| authenticator.grant(app_id, "account.both", &[READ, WRITE]));
-        let source = owners.iter().map(|(app_id, user_id)| (app_id.parse().unwrap(), user_id.parse().unwrap()));
+        let source = owners.iter().map(|(app_id, name)| (app_id.parse().unwrap(), user_id(name)));
         let owners = Arc::new(Owners::new(Arc::new(FakeOwners(source.collect())), clock.clone()));
         let memory = SessionMemory::new(Arc::new(Budget::new(Resource::QueuedBytes, limits)), owners);
         let router = Arc::new(Router::new(clock.clone()).with_memory(memory));
@@ -275,4 +275,11 @@ pub fn settings() -> BrokerSettings {
 /// Publishes an uplink of the device `dev`, as the handler does.
 pub async fn publish_up(handler: &mut Handler, app_id: &str, body: &str) {
     handler.publish(&format!("{app_id}/devices/dev/up"), body).await;
+}
+
+/// The id of a user with this name, of at most 12 characters.
+fn user_id(name: &str) -> UserId {
+    let mut bytes = [0; 12];
+    bytes[..name.len()].copy_from_slice(name.as_bytes());
+    UserId::from_bytes(bytes)
 }
