@@ -119,6 +119,14 @@ impl Batch {
         check.or_else(|| self.changes.first().map(Change::key)).map(Key::tag)
     }
 
+    /// The keys that it puts or deletes, each once.
+    pub(crate) fn changed_keys(&self) -> Vec<Key> {
+        let mut keys: Vec<Key> = self.changes.iter().map(|change| change.key().clone()).collect();
+        keys.sort();
+        keys.dedup();
+        keys
+    }
+
     /// What its entries will take, counted as in [`Usage::bytes`]. What they replace is not subtracted.
     pub fn put_bytes(&self) -> u64 {
         let bytes = |change: &Change| match change {

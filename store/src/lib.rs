@@ -23,7 +23,7 @@ pub use self::{
     batch::{BATCH_STEPS_MAX, Batch, Commit, VALUE_BYTES_MAX},
     buckets::Buckets,
     clock::{StoreClock, UnixMillis},
-    embedded::{Embedded, Restoring},
+    embedded::{DiskSpace, Embedded, Restoring, StoreDisk},
     error::{Error, ErrorKind},
     key::{Key, Tag},
     rate::{Rate, TakenToken},
@@ -119,6 +119,18 @@ impl dyn Store + '_ {
     pub async fn get_array<const COUNT: usize>(&self, keys: &[Key; COUNT]) -> Result<[Option<Entry>; COUNT], Error> {
         let mut found = self.get(keys).await?.into_iter();
         Ok(std::array::from_fn(|_| found.next().flatten()))
+    }
+
+    /// How many bytes more are stored after a batch, counted as in [`Usage::bytes`]: what it replaces or deletes is
+    /// subtracted. 0 when there are less.
+    pub async fn growth_of(&self, batch: &Batch) -> Result<u64, Error> {
+        let mut before = 0;
+        for keys in batch.changed_keys().chunks(GET_KEYS_MAX) {
+            for entry in self.get(keys).await?.into_iter().flatten() {
+                before += usage::entry_bytes(entry.key.as_str().len(), entry.value.len());
+            }
+        }
+        Ok(batch.put_bytes().saturating_sub(before))
     }
 }
 

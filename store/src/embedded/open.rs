@@ -11,7 +11,7 @@ use redb::{Database, DatabaseError, ReadableDatabase, StorageBackend, StorageErr
 
 use tokio::sync::watch;
 
-use super::tables;
+use super::{disk::AllocatedFile, tables};
 use crate::{Error, UnixMillis, steadiness::CommitTime};
 
 /// The format that this version writes, and the newest that it reads.
@@ -122,7 +122,9 @@ fn database(file: File, path: &Path) -> Result<Database, Error> {
         DatabaseError::Storage(StorageError::Io(source)) => Error::Unwritable { path: path.to_owned(), source },
         other => Error::Corrupt { what: format!("the file {}", path.display()), source: Some(other.into()) },
     };
-    let backend = FileBackend::new(file).map_err(&failed)?;
+    let unwritable = |source| Error::Unwritable { path: path.to_owned(), source };
+    let same = file.try_clone().map_err(unwritable)?;
+    let backend = AllocatedFile::new(same, FileBackend::new(file).map_err(&failed)?);
     Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(backend).map_err(failed)
 }
 
