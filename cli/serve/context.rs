@@ -81,9 +81,8 @@ impl Context {
         let data_dir = DataDir::open(&settings.data_dir)?;
         let OpenStore { store, failure: store_failure, closed: store_closed } =
             open_store(&settings, &data_dir, clock.clone()).await?;
-        let system = (clock.clone(), &*random as &dyn Random);
         let marked = (store.clone(), durability(&settings));
-        let mark = StoreMark::open(&mark_file(&settings, &data_dir), marked, system, OlderStore::Refuse).await?;
+        let mark = StoreMark::open(&mark_file(&settings, &data_dir), marked, &*random, OlderStore::Refuse).await?;
         mark.start().await?;
         let tls = certificate(&settings, &data_dir, clock.as_ref())?;
         let health = Health::default();

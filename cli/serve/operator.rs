@@ -88,7 +88,7 @@ async fn open_mark(
     store: (Arc<dyn Store>, Durability),
     older: OlderStore,
 ) -> Result<StoreMark, StoreMarkError> {
-    StoreMark::open(file, store, (Arc::new(SystemClock), &OsRandom), older).await
+    StoreMark::open(file, store, &OsRandom, older).await
 }
 
 fn is_locked(error: &anyhow::Error) -> bool {
