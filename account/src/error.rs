@@ -205,7 +205,7 @@ pub enum Error {
     #[error(transparent)]
     Audit(AuditError),
     /// The store failed or is unavailable.
-    #[error("cannot use the store")]
+    #[error("{}", .0.summary())]
     Store(#[from] store::Error),
 }
 
@@ -261,6 +261,7 @@ impl Kinded for Error {
             Self::Record { .. } | Self::Crypto(_) | Self::FrequencyPlans(_) => Kind::Internal,
             Self::Store(error) => match error.kind() {
                 store::ErrorKind::Unavailable => Kind::Unavailable,
+                store::ErrorKind::Full => Kind::Full,
                 _ => Kind::Internal,
             },
         }

@@ -130,7 +130,7 @@ pub enum Error {
     #[error(transparent)]
     Seal(#[from] server::seal::SealError),
     /// The store failed.
-    #[error("cannot use the store")]
+    #[error("{}", .0.summary())]
     Store(#[from] store::Error),
     /// The store has an application without its functions.
     #[error("the payload functions of application {0} are missing in the store: save them again")]
@@ -218,6 +218,7 @@ impl Kinded for Error {
                 Kind::Denied
             }
             Self::Store(error) if error.kind() == store::ErrorKind::Unavailable => Kind::Unavailable,
+            Self::Store(error) if error.kind() == store::ErrorKind::Full => Kind::Full,
             Self::Store(error) if error.kind() == store::ErrorKind::TooLarge => Kind::TooLarge,
             Self::Unpublishable(_) => Kind::TooLarge,
             Self::Seal(_) | Self::Store(_) | Self::FunctionsMissing(_) | Self::Record(_) | Self::Crypto(_) => {

@@ -26,7 +26,7 @@ pub enum Error {
     #[error("too many messages wait to be stored: try again later")]
     Busy,
     /// The store failed.
-    #[error("cannot use the store")]
+    #[error("{}", .0.summary())]
     Store(#[from] store::Error),
     /// A secret in the store cannot be sealed or opened.
     #[error(transparent)]
@@ -85,6 +85,7 @@ impl Kinded for Error {
             Self::Conflict => Kind::Conflict,
             Self::Busy => Kind::Unavailable,
             Self::Store(error) if error.kind() == store::ErrorKind::Unavailable => Kind::Unavailable,
+            Self::Store(error) if error.kind() == store::ErrorKind::Full => Kind::Full,
             Self::Store(_) | Self::Seal(_) | Self::Record(_) | Self::Start(_) => Kind::Internal,
         }
     }
