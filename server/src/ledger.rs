@@ -8,6 +8,8 @@ mod metrics;
 mod owner;
 mod owners;
 mod settings;
+mod stored;
+mod tags;
 
 use std::sync::Arc;
 
@@ -16,12 +18,15 @@ pub use self::{
     owner::Owner,
     owners::{OwnerSource, Owners},
     settings::BudgetSettings,
+    stored::{BudgetedStore, ReservedDisk},
 };
 use crate::telemetry::MetricsSource;
 
 /// The budgets that all services of a process share. Those of connections are next to their listeners.
 #[derive(Clone, Debug)]
 pub struct Ledger {
+    /// Records in the store, in bytes: what [`BudgetedStore`] counts and refuses.
+    pub stored: Arc<Budget>,
     /// Memory of sessions, and of messages that wait in them, in bytes.
     pub queued: Arc<Budget>,
     /// Bodies of requests that have not been read completely, in bytes.
@@ -40,6 +45,7 @@ impl Ledger {
         metrics::describe();
         let budget = |resource| Arc::new(Budget::new(resource, settings.limits(resource)));
         Self {
+            stored: budget(Resource::StoredBytes),
             queued: budget(Resource::QueuedBytes),
             bodies: budget(Resource::BodyBytes),
             responses: budget(Resource::ResponseBytes),
@@ -52,8 +58,8 @@ impl Ledger {
     pub fn metrics(&self) -> MetricsSource {
         let ledger = self.clone();
         Arc::new(move || {
-            let Self { queued, bodies, responses, deliveries, look_ups } = &ledger;
-            metrics::render(&[queued, bodies, responses, deliveries, look_ups].map(|budget| budget.sample()))
+            let Self { stored, queued, bodies, responses, deliveries, look_ups } = &ledger;
+            metrics::render(&[stored, queued, bodies, responses, deliveries, look_ups].map(|budget| budget.sample()))
         })
     }
 }

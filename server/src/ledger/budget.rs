@@ -198,7 +198,20 @@ impl Budget {
         Sample { resource: self.resource, total: self.limits.total, used: state.used, nearest: part }
     }
 
-    fn take(&self, owner: &Owner, amount: u64) -> Result<(), Exceeded> {
+    /// Replaces a part of what an owner uses, even if it exceeds its share then.
+    pub(super) fn replace(&self, owner: &Owner, before: u64, after: u64) {
+        if before > after {
+            return self.give_back(owner, before - after);
+        }
+        if before < after {
+            let mut state = self.lock();
+            state.used += after - before;
+            *state.owners.entry(owner.clone()).or_default() += after - before;
+        }
+    }
+
+    /// Takes a part for an owner, unless that exceeds its share.
+    pub(super) fn take(&self, owner: &Owner, amount: u64) -> Result<(), Exceeded> {
         let mut state = self.lock();
         let used = state.owners.get(owner).copied().unwrap_or_default();
         let share = self.limits.share(state.used);
