@@ -240,7 +240,6 @@ async fn buckets_fill_over_time(backend: &Backend) {
     assert_eq!(take(&bucket).await, TakenToken::Taken { remaining: 0 });
     clock.advance(Duration::from_secs(3600));
     assert_eq!(take(&bucket).await, TakenToken::Taken { remaining: 2 });
-
 }
 
 /// A clock that is set back leaves a bucket as full as it was, and it goes on filling.

@@ -85,9 +85,9 @@ impl Guards<'_, '_> {
             "!==" | "!=" => false,
             _ => return None,
         };
-        let (text, other) = match (binary.left.get_inner_expression(), binary.right.get_inner_expression()) {
-            (Expression::StringLiteral(text), other) | (other, Expression::StringLiteral(text)) => (text, other),
-            _ => return None,
+        let sides = (binary.left.get_inner_expression(), binary.right.get_inner_expression());
+        let ((Expression::StringLiteral(text), other) | (other, Expression::StringLiteral(text))) = sides else {
+            return None;
         };
         let text = text.value.as_str();
         match (question, other) {
