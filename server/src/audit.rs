@@ -7,6 +7,7 @@
 
 mod change;
 mod file;
+mod line;
 mod sources;
 
 use std::{
@@ -30,6 +31,7 @@ use types::{Clock, Kind, Kinded};
 pub use self::change::Change;
 use self::{
     file::AuditFile,
+    line::escaped,
     sources::{LeftOut, Sources},
 };
 use crate::{
@@ -169,7 +171,7 @@ impl AuditLog {
 
     /// Writes the events to the file, whatever the level of the log. Part of the process's subscriber.
     ///
-    /// JSON escapes line breaks, so no value can forge an entry.
+    /// All line breaks in values are escaped, so none can forge an entry.
     pub fn layer<S: Subscriber + for<'a> LookupSpan<'a>>(&self) -> Option<impl Layer<S> + use<S>> {
         self.0.file.as_ref()?;
         let audit = self.clone();
@@ -273,7 +275,7 @@ struct Lines(AuditLog);
 impl io::Write for Lines {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         if let Some(mut file) = self.0.file() {
-            file.write(line);
+            file.write(&escaped(line));
         }
         Ok(line.len())
     }

@@ -8,6 +8,7 @@ mod event;
 mod hex_bytes;
 mod id;
 mod kind;
+mod location;
 mod message;
 mod network;
 mod prefix;
@@ -27,6 +28,7 @@ pub use event::{Activation, DeviceEvent, DownlinkConfig, DownlinkEvent, Downlink
 pub use hex_bytes::{HexBytes, HexBytesError};
 pub use id::{AppId, ClientId, ComponentId, DevId, GatewayId, IdError, UserId, Username, WebhookId};
 pub use kind::{Kind, Kinded};
+pub use location::{ALTITUDES, LATITUDES, LONGITUDES};
 pub use message::{Downlink, GatewayMetadata, Metadata, SentDownlink, Uplink};
 pub use network::{
     DeviceIds, DownlinkOutcome, DownlinkReport, NetworkDevice, NetworkDownlink, NetworkEvent, NetworkJoin,

@@ -246,7 +246,7 @@ impl Operations {
         downlink: &Downlink,
     ) -> Result<Scheduled, Error> {
         let usage = caller.usage.clone();
-        self.access.allow(caller, app_id, &[ApplicationRight::MessagesDownWrite], Purpose::Read).await?;
+        self.access.allow(caller, app_id, &[ApplicationRight::MessagesDownWrite], Purpose::Change).await?;
         self.applications.check_registered(app_id).await?;
         let origin = Origin { is_late: false, usage: &usage, kept: &mut || () };
         self.downlinks.schedule(app_id, dev_id, downlink, origin).await

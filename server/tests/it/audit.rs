@@ -86,6 +86,22 @@ fn the_file_gets_one_line_per_security_event_and_no_others() {
 }
 
 #[test]
+fn no_value_breaks_a_line_for_any_reader() {
+    let dir = tempfile::tempdir().unwrap();
+    let audited = Audited::at(&dir.path().join("audit.log"));
+    let actor = "a\u{2028}b\u{2029}c\u{85}d\u{b}e\u{c}f\rg\u{7f}h\u{9b}i\u{202e}j";
+    audited.log.note("login", &actor, &"Zoë \u{2067}");
+    let text = fs::read_to_string(&audited.path).unwrap();
+    let breaks = |text: &str| {
+        text.chars()
+            .filter(|&character| character.is_control() || "\u{2028}\u{2029}\u{202e}\u{2067}".contains(character))
+            .count()
+    };
+    assert_eq!((breaks(&text), text.matches("Zoë").count()), (1, 1), "{text:?}");
+    assert_eq!((&audited.lines()[0]["actor"], &audited.lines()[0]["object"]), (&actor.into(), &"Zoë \u{2067}".into()));
+}
+
+#[test]
 fn the_file_has_a_bound_and_keeps_the_newest_events() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("audit.log");

@@ -74,8 +74,9 @@ pub struct Location {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = -90, max = 90))]
     pub latitude: Option<f64>,
-    /// Metres above sea level.
+    /// Metres above sea level, -12,000 to 40,000,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = -12_000, max = 40_000_000))]
     pub altitude: Option<i32>,
 }
 
