@@ -15,7 +15,7 @@ async fn webhooks_functions_exports_and_outputs_are_in_the_audit_file() {
     server::system::install_crypto();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("audit.log");
-    let output = "[[output.redis]]\nname = \"bus\"\nurls = [\"redis://127.0.0.1:9\"]\n";
+    let output = "[[output.redis]]\nname = \"bus\"\nurl = \"redis://127.0.0.1:9\"\n";
     let settings = dir.path().join("airlock.toml");
     fs::write(&settings, output).unwrap();
     let mut command = serve(dir.path());
