@@ -6,6 +6,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::PathBuf,
     sync::Arc,
+    time::Duration,
 };
 
 use account::{Account, Environment};
@@ -16,7 +17,7 @@ use futures::{
     FutureExt,
     future::{BoxFuture, Shared},
 };
-use handler::sealer::Sealer;
+use handler::{grants::AccountGrants, sealer::Sealer};
 use server::{
     audit::AuditLog,
     auth::{Authenticator, ComponentToken, TokenSource},
@@ -39,6 +40,7 @@ use super::{
     certificate::certificate,
     component_token::{OtherAccount, OwnAccount},
     data_dir::DataDir,
+    owners::AccountOwners,
     store_socket::StoreSocket,
 };
 use crate::{codec_service, settings::Settings};
@@ -186,6 +188,20 @@ impl Context {
         let checked = token.clone();
         self.health.add("component_token", move || ready(checked.check()));
         Ok(token)
+    }
+
+    /// Asks the account service to whom applications belong.
+    pub(super) fn ask_owners(&mut self, token: &Arc<ComponentToken>) -> anyhow::Result<()> {
+        let source = AccountOwners::new(AccountClient::new(&self.settings.client.auth_server)?, token.clone());
+        self.owners = Arc::new(Owners::new(Arc::new(source), self.clock.clone()));
+        Ok(())
+    }
+
+    /// Asks the account service whether those who set webhooks may still read messages.
+    pub(super) fn grants(&self, token: &Arc<ComponentToken>) -> anyhow::Result<AccountGrants> {
+        let client = AccountClient::new(&self.settings.client.auth_server)?;
+        let grace_time = Duration::from_secs(self.settings.auth.grace_time_s);
+        Ok(AccountGrants::new(client, token.clone(), grace_time, self.audit.clone(), self.clock.clone()))
     }
 
     /// Checks credentials with the account service.

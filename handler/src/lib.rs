@@ -8,6 +8,7 @@ mod cost;
 pub mod device;
 pub mod downlink;
 mod error;
+pub mod grants;
 pub mod join;
 mod lorawan;
 mod metrics;

@@ -31,6 +31,6 @@ pub use self::{
     outputs::{Environment, Outputs, Stored},
     redis::RedisSettings,
     settings::Settings,
-    webhook::Webhook,
+    webhook::{EveryGrant, Grants, Standing, Webhook},
     webhooks::{WEBHOOKS_MAX, Webhooks},
 };

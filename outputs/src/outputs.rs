@@ -25,7 +25,7 @@ use crate::{
     metrics,
     operator::OperatorOutputs,
     queue::Queues,
-    webhook::{StoredWebhooks, WebhookClient},
+    webhook::{Grants, StoredWebhooks, WebhookClient},
     webhooks::Webhooks,
 };
 
@@ -48,6 +48,8 @@ pub struct Environment {
     pub keys: SealingKeys,
     /// The outputs of the operator.
     pub operator: OperatorOutputs,
+    /// Says whether whoever set a webhook may still read the messages of its application.
+    pub grants: Arc<dyn Grants>,
 }
 
 /// The outputs of a process.
@@ -83,10 +85,10 @@ impl Outputs {
     /// Starts to deliver what earlier processes left.
     pub fn start(settings: &Settings, environment: Environment) -> Result<Self, Error> {
         metrics::describe();
-        let Environment { store, is_shared, clock, random, keys, operator } = environment;
+        let Environment { store, is_shared, clock, random, keys, operator, grants } = environment;
         let process = u64::from_be_bytes(random.array());
         let client = Arc::new(WebhookClient::new(settings, clock.clone())?);
-        let stored = Arc::new(StoredWebhooks::new(store.clone(), keys, random.clone(), client));
+        let stored = Arc::new(StoredWebhooks::new(store.clone(), keys, random.clone(), client, grants));
         let queues = Arc::new(Queues::new(store.clone(), clock.clone(), settings, is_shared, process));
         let destinations = Arc::new(Destinations::new(stored.clone(), operator, is_shared));
         let process = format!("{process:016x}");

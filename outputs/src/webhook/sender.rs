@@ -14,6 +14,7 @@ use types::{Clock, Secret};
 use super::{
     Webhook,
     address::{self, Private},
+    grants::Gate,
     signature::Signer,
     template,
 };
@@ -44,6 +45,7 @@ pub(crate) struct WebhookSender {
     url: String,
     headers: BTreeMap<String, Secret>,
     signer: Option<Signer>,
+    gate: Gate,
 }
 
 impl WebhookClient {
@@ -74,9 +76,9 @@ impl WebhookClient {
 }
 
 impl WebhookSender {
-    pub(super) fn new(webhook: &Webhook, client: Arc<WebhookClient>) -> Result<Self, Error> {
+    pub(super) fn new(webhook: &Webhook, client: Arc<WebhookClient>, gate: Gate) -> Result<Self, Error> {
         let signer = webhook.secret.as_ref().map(Signer::new).transpose()?;
-        Ok(Self { client, url: webhook.url.clone(), headers: webhook.headers.clone(), signer })
+        Ok(Self { client, url: webhook.url.clone(), headers: webhook.headers.clone(), signer, gate })
     }
 
     fn request(&self, Outgoing { id, app_id, message }: &Outgoing) -> Result<RequestBuilder, SendError> {
@@ -110,6 +112,11 @@ impl WebhookSender {
 
 #[async_trait]
 impl Sender for WebhookSender {
+    /// What waits stays in the queue while whoever set the webhook may not read it.
+    async fn ready(&self) {
+        self.gate.opened().await;
+    }
+
     async fn send(&self, message: &Outgoing) -> Result<(), SendError> {
         let response = self.request(message)?.send().await.map_err(|error| failed(&error))?;
         let (status, wait) = (response.status(), wait(&response));

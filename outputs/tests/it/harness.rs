@@ -7,7 +7,7 @@ use std::{
 };
 
 use outputs::{
-    AmqpSettings, Environment, Message, OperatorOutputs, OperatorSettings, Outputs, RedisSettings, Settings,
+    AmqpSettings, Environment, EveryGrant, Message, OperatorOutputs, OperatorSettings, Outputs, RedisSettings, Settings,
 };
 use serde_json::{Value, json};
 use server::{
@@ -62,6 +62,7 @@ pub fn start_as(
         random: random.clone(),
         keys: SealingKeys::new(KeyOwner::Handler, &[7; 32]).unwrap(),
         operator: OperatorOutputs::start(operator, settings, &random).unwrap(),
+        grants: Arc::new(EveryGrant),
     };
     Outputs::start(settings, environment).unwrap()
 }

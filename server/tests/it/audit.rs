@@ -189,6 +189,29 @@ fn a_flood_of_one_source_becomes_some_lines_and_a_count() {
 }
 
 #[test]
+fn refusals_hide_neither_logins_nor_refusals_of_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let audited = Audited::at(&dir.path().join("audit.log"));
+    for number in 0..3120 {
+        let from = format!("203.0.113.{}", number % 20).parse().unwrap();
+        audited.log.note_from(from, "request refused", &"401 GET /api/v2/users/me");
+    }
+    audited.log.note_from("198.51.100.1".parse().unwrap(), "login refused", &"alice");
+    for user in 0..30 {
+        audited.log.note("login", &user, &"site");
+    }
+    audited.clock.advance(Duration::from_secs(60));
+    audited.log.finish();
+    let lines = audited.lines();
+    let of = |event: &str| lines.iter().filter(|line| line["event"] == event).collect::<Vec<_>>();
+    assert_eq!((of("login").len(), of("login refused").len()), (30, 1));
+    let left_out = of("events left out");
+    let counts = left_out.iter().map(|line| line["object"].as_str().unwrap().split(' ').next().unwrap());
+    let left_out: usize = counts.map(|count| count.parse::<usize>().unwrap()).sum();
+    assert_eq!(of("request refused").len() + left_out, 3120, "each is written or counted");
+}
+
+#[test]
 fn the_addresses_of_an_ipv6_network_are_one_source() {
     let dir = tempfile::tempdir().unwrap();
     let audited = Audited::with(&dir.path().join("audit.log"), |settings| settings.audit_events_per_minute = 10);

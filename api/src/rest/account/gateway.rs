@@ -91,7 +91,7 @@ pub struct Router {
     pub mqtt_address: String,
 }
 
-/// The owner of a gateway.
+/// The owner of a gateway or an application.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Owner {
     /// The user's immutable id.
