@@ -94,11 +94,16 @@ impl Context {
             let store = checked.clone();
             async move { store.check().await.map_err(|error| ErrorChain(&error).to_string()) }
         });
-        let server =
-            Server { settings: settings.serve.clone(), random: random.clone(), stop: CancellationToken::new() };
         let mark = Arc::new(mark);
         let ledger = Ledger::new(&settings.budgets);
         let owners = Arc::new(Owners::unknown(clock.clone()));
+        let server = Server {
+            settings: settings.serve.clone(),
+            random: random.clone(),
+            stop: CancellationToken::new(),
+            ledger: ledger.clone(),
+            owners: Some(owners.clone()),
+        };
         Ok(Self {
             settings,
             store,
@@ -147,7 +152,8 @@ impl Context {
         let discovery = Discovery::open(&self.settings.discovery, store, authenticator, clock, self.audit.clone());
         let listen = &self.settings.listen;
         let listeners = self.listeners(&listen.discovery, &listen.discovery_http).await?;
-        let service = HttpService::new("discovery", discovery.router(&self.health)?, ErrorFormat::GrpcGateway);
+        let service = HttpService::new("discovery", discovery.router(&self.health)?, ErrorFormat::GrpcGateway)
+            .needing_credentials(discovery::needs_credential);
         Ok(self.server.start(service, listeners))
     }
 

@@ -106,7 +106,9 @@ impl HandlerService {
         let deletions = tokio::spawn(complete_deletions(operations.clone(), stop.clone()));
         let server = Server { stop: stop.clone(), ..context.server.clone() };
         let router = handler::router(operations, &context.health)?;
-        let serving = server.start(HttpService::new("handler", router, ErrorFormat::GrpcGateway), listeners);
+        let service = HttpService::new("handler", router, ErrorFormat::GrpcGateway)
+            .needing_credentials(handler::needs_credential);
+        let serving = server.start(service, listeners);
         let networks = Networks::start(context, &server, &pool, &network_events).await?;
         outgoing.start(networks.of_applications()?);
         note_receivers(context, external_broker.as_ref());

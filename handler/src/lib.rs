@@ -22,7 +22,7 @@ pub mod status;
 pub mod uplink;
 
 pub use self::{
-    api::router,
+    api::{needs_credential, router},
     cost::Cost,
     error::{Error, FunctionError},
     settings::{Loading, Settings},
