@@ -2,6 +2,7 @@
 
 pub(crate) mod receiver;
 mod restarts;
+mod warnings;
 
 use serde_json::{Value, json};
 

@@ -37,7 +37,7 @@ async fn publishes_events_in_order_under_their_topics() {
     let harness = Harness::start().await;
     let mut subscriber = subscriber(&harness).await;
     let output = harness.output();
-    let error = ErrorEvent { error: "no".to_owned(), time: None };
+    let error = ErrorEvent { error: "no".to_owned(), ..ErrorEvent::default() };
     let activation = Activation::default();
     let downlink = DownlinkEvent { error: Some("no".to_owned()), ..DownlinkEvent::default() };
     let device =
