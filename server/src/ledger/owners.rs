@@ -113,13 +113,14 @@ mod tests {
     #[tokio::test]
     async fn the_last_answer_counts_while_there_is_no_other() {
         let clock = testing::ManualClock::new();
-        let source = Arc::new(Alice(Mutex::new(Some("alice".parse().unwrap()))));
+        let source = Arc::new(Alice(Mutex::new(Some(UserId::from_bytes([1; 12])))));
         let owners = Owners::new(source.clone(), clock.clone());
         let app_id: AppId = "app".parse().unwrap();
+        let alice = Owner::from(&UserId::from_bytes([1; 12]));
         assert_eq!(owners.last(&app_id), Owner::from(&app_id));
-        assert_eq!(owners.of(&app_id).await, Owner::User("alice".into()));
+        assert_eq!(owners.of(&app_id).await, alice);
         *source.0.lock().unwrap() = None;
         clock.advance(Duration::from_secs(KNOWN_S + 1));
-        assert_eq!(owners.of(&app_id).await, Owner::User("alice".into()));
+        assert_eq!(owners.of(&app_id).await, alice);
     }
 }
