@@ -224,6 +224,9 @@ fn outputs(context: &Context) -> anyhow::Result<Outputs> {
         random: context.random.clone(),
         keys: context.sealing_keys()?,
         operator: OperatorOutputs::start(OperatorSettings { amqp, redis, kafka }, delivery, &context.random)?,
+        look_up: outputs::system_look_up(),
+        ledger: context.ledger.clone(),
+        owners: context.owners.clone(),
     };
     Outputs::start(delivery, environment).context("cannot start the outputs")
 }

@@ -68,11 +68,22 @@ impl Error {
         Self::Invalid { what, reason: reason.to_string() }
     }
 
+    /// Whether the store has no room for more.
+    pub(crate) fn is_full(&self) -> bool {
+        matches!(self, Self::Store(error) if is_full(error))
+    }
+
     /// A setting of the output `name` in the list `output.<kind>`.
     pub(crate) fn setting(kind: &str, name: &str, setting: &str, reason: &str) -> Self {
         let setting = format!("output.{kind}.{setting}");
         Self::Setting { setting, output: name.to_owned(), reason: reason.to_owned() }
     }
+}
+
+/// Whether a store refused to store more, so that nothing was changed.
+fn is_full(_error: &store::Error) -> bool {
+    // FULL
+    false
 }
 
 impl Kinded for Error {

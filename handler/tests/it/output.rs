@@ -6,6 +6,7 @@ use handler::output::{Event, Message, Output, OutputSettings, mqtt::MqttOutput, 
 use outputs::{Environment, OperatorOutputs, OperatorSettings, Outputs, Webhook};
 use serde_json::{Value, json};
 use server::{
+    ledger::{BudgetSettings, Ledger, Owners},
     seal::{KeyOwner, SealingKeys},
     system::OsRandom,
 };
@@ -98,6 +99,9 @@ async fn reports_a_message_that_is_too_large_for_webhooks() {
         random: random.clone(),
         keys: SealingKeys::new(KeyOwner::Handler, &[7; 32]).unwrap(),
         operator: OperatorOutputs::start(none, &settings, &random).unwrap(),
+        look_up: outputs::system_look_up(),
+        ledger: Ledger::new(&BudgetSettings::default()),
+        owners: Arc::new(Owners::unknown(clock.clone())),
     };
     let outputs = Arc::new(Outputs::start(&settings, environment).unwrap());
     let webhook = Webhook { url: "https://nowhere.invalid".to_owned(), ..Webhook::default() };
