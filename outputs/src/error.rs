@@ -26,7 +26,7 @@ pub enum Error {
     #[error("too many messages wait to be stored: try again later")]
     Busy,
     /// The store failed.
-    #[error("cannot use the store")]
+    #[error("{}", .0.summary())]
     Store(#[from] store::Error),
     /// A secret in the store cannot be sealed or opened.
     #[error(transparent)]
@@ -70,7 +70,7 @@ impl Error {
 
     /// Whether the store has no room for more.
     pub(crate) fn is_full(&self) -> bool {
-        matches!(self, Self::Store(error) if is_full(error))
+        matches!(self, Self::Store(error) if error.kind() == store::ErrorKind::Full)
     }
 
     /// A setting of the output `name` in the list `output.<kind>`.
@@ -78,12 +78,6 @@ impl Error {
         let setting = format!("output.{kind}.{setting}");
         Self::Setting { setting, output: name.to_owned(), reason: reason.to_owned() }
     }
-}
-
-/// Whether a store refused to store more, so that nothing was changed.
-fn is_full(_error: &store::Error) -> bool {
-    // FULL
-    false
 }
 
 impl Kinded for Error {
@@ -96,6 +90,7 @@ impl Kinded for Error {
             Self::Conflict => Kind::Conflict,
             Self::Busy => Kind::Unavailable,
             Self::Store(error) if error.kind() == store::ErrorKind::Unavailable => Kind::Unavailable,
+            Self::Store(error) if error.kind() == store::ErrorKind::Full => Kind::Full,
             Self::Store(_) | Self::Seal(_) | Self::Record(_) | Self::Start(_) => Kind::Internal,
         }
     }

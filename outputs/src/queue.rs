@@ -219,7 +219,7 @@ impl Queues {
             is_whole &= !excess.has_more;
             growth.dropped = excess.messages;
         }
-        let batch = if is_whole { batch } else { Batch::new() };
+        let batch = if is_whole { batch.growing() } else { Batch::new() };
         if !is_whole {
             growths.iter_mut().for_each(|growth| growth.added = Size::default());
         }
