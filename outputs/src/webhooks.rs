@@ -6,8 +6,9 @@ use types::{AppId, WebhookId};
 
 use crate::{
     Error,
-    destination::{Destination, WEBHOOK},
+    destination::{Destination, Part, WEBHOOK},
     destinations::Destinations,
+    index::Index,
     lanes::Lanes,
     message::DeadLetter,
     queue::Queues,
@@ -21,6 +22,7 @@ pub const WEBHOOKS_MAX: usize = 8;
 pub struct Webhooks {
     pub(crate) stored: Arc<StoredWebhooks>,
     pub(crate) queues: Arc<Queues>,
+    pub(crate) index: Arc<Index>,
     pub(crate) destinations: Arc<Destinations>,
     pub(crate) lanes: Arc<Lanes>,
 }
@@ -83,12 +85,13 @@ impl Webhooks {
         self.queues.dead_letters(&destination(app_id, id), offset, limit).await
     }
 
-    /// Sends messages again that were given up, those with these ids or all; returns how many.
+    /// Sends messages again that were given up until now, those with these ids or all, each once; returns how many.
     pub async fn resend(&self, app_id: &AppId, id: &WebhookId, ids: Option<&[String]>) -> Result<usize, Error> {
         self.get(app_id, id).await?;
         let destination = destination(app_id, id);
-        self.queues.put_index(app_id).await?;
-        let resent = self.queues.resend(&destination, ids).await;
+        self.index.put(app_id).await?;
+        let destinations = self.destinations.of(app_id).await?.len();
+        let resent = self.queues.resend(&destination, ids, self.queues.limit(Part::Queue, destinations)).await;
         self.lanes.wake(&destination);
         resent
     }
@@ -96,7 +99,7 @@ impl Webhooks {
     /// Deletes the messages that were given up.
     pub async fn delete_dead_letters(&self, app_id: &AppId, id: &WebhookId) -> Result<(), Error> {
         self.get(app_id, id).await?;
-        self.queues.delete_dead_letters(&destination(app_id, id)).await
+        self.queues.delete_part(&destination(app_id, id), Part::DeadLetters).await
     }
 }
 

@@ -108,26 +108,26 @@ impl AuditLog {
     ///
     /// If an actor causes too many events in a minute, further ones are counted only.
     pub fn note(&self, event: &'static str, actor: &dyn Display, object: &dyn Display) {
-        self.note_in(Class::Other, &actor.to_string(), event, actor, object);
+        self.note_in((Class::Other, &actor.to_string()), event, actor, object);
     }
 
     /// Records what was refused to an actor who is known.
     pub fn note_refusal(&self, event: &'static str, actor: &dyn Display, object: &dyn Display) {
-        self.note_in(Class::Refusal, &actor.to_string(), event, actor, object);
+        self.note_in((Class::Refusal, &actor.to_string()), event, actor, object);
     }
 
     /// Records what was refused to an address. An IPv6 network counts as one source.
     pub fn note_from(&self, from: IpAddr, event: &'static str, object: &dyn Display) {
-        self.note_in(Class::Refusal, &rate_limit_address(from), event, &from, object);
+        self.note_in((Class::Refusal, &rate_limit_address(from)), event, &from, object);
     }
 
     /// Records what was refused, when `actor` is only what a request claims: the refusals of `source` are counted
     /// together.
     pub fn note_of(&self, source: &str, event: &'static str, actor: &dyn Display, object: &dyn Display) {
-        self.note_in(Class::Refusal, source, event, actor, object);
+        self.note_in((Class::Refusal, source), event, actor, object);
     }
 
-    fn note_in(&self, class: Class, source: &str, event: &'static str, actor: &dyn Display, object: &dyn Display) {
+    fn note_in(&self, (class, source): (Class, &str), event: &'static str, actor: &dyn Display, object: &dyn Display) {
         let admitted = self.sources().admit(class, source, self.0.clock.now());
         match admitted {
             true => self.write(event, actor, object),

@@ -8,6 +8,7 @@ mod metrics;
 mod owner;
 mod owners;
 mod settings;
+mod turns;
 
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ pub use self::{
     owner::Owner,
     owners::{OwnerSource, Owners},
     settings::BudgetSettings,
+    turns::{OwnerTurn, Turns},
 };
 use crate::telemetry::MetricsSource;
 

@@ -3,6 +3,8 @@
 //! `get` reads on the calling thread: snapshots never wait for the writer, and most pages are cached. Lists can touch
 //! many pages and run on blocking threads. All writes go through one thread.
 
+mod counted;
+mod derived;
 mod failure;
 mod open;
 mod page;
@@ -32,8 +34,8 @@ use self::{
     writer::Writer,
 };
 use crate::{
-    Batch, Buckets, Commit, Entry, Error, Key, LIST_MAX, Page, Rate, Snapshot, Store, StoreClock, TakenToken,
-    check_after, check_count, record::Record,
+    Batch, Buckets, Commit, Entry, Error, Key, LIST_MAX, Page, Rate, Snapshot, Store, StoreClock, Tag, TakenToken,
+    UsageCursor, UsagePage, check_after, check_count, record::Record, steadiness::Steadiness,
 };
 
 /// A store that only this process has open.
@@ -51,7 +53,7 @@ impl Embedded {
     /// [`Error::Locked`] when another process has it open, [`Error::Newer`] when a newer version wrote it,
     /// [`Error::Unwritable`] when it cannot be opened for writing.
     pub fn open(path: &Path, clock: StoreClock) -> Result<Self, Error> {
-        let opened = catch_unwind(AssertUnwindSafe(|| Self::start(open::file(path)?, clock)));
+        let opened = catch_unwind(AssertUnwindSafe(|| Self::start(open::file(path, clock.now_ms())?, clock)));
         // redb panics on some damaged pages.
         opened.unwrap_or_else(|_| Err(Error::corrupt(format!("the file {}", path.display()))))
     }
@@ -62,10 +64,11 @@ impl Embedded {
     }
 
     fn start(database: Database, clock: StoreClock) -> Result<Self, Error> {
-        open::prepare(&database)?;
+        let last_time = open::prepare(&database, clock.now_ms())?;
         let database = Arc::new(OpenDatabase::new(database));
         let failure = Failure::new();
-        let writer = Writer::start(Arc::clone(&database), clock.clone(), failure.clone())?;
+        let time = Steadiness::new(clock.clone(), last_time);
+        let writer = Writer::start(Arc::clone(&database), time, failure.clone())?;
         Ok(Self { database, writer, failure, buckets: Buckets::default(), clock })
     }
 
@@ -127,6 +130,17 @@ impl Store for Embedded {
     async fn snapshot(&self) -> Result<Snapshot, Error> {
         let seen = self.read_many(snapshot::see).await?;
         Ok(snapshot::read(seen, Arc::clone(&self.database), self.failure.clone(), self.clock.now_ms()))
+    }
+
+    async fn usage(&self, from: Option<&UsageCursor>) -> Result<UsagePage, Error> {
+        let from = from.cloned();
+        self.read_many(move |database| counted::page(database, from.as_ref())).await
+    }
+
+    async fn usage_of(&self, tags: &[Tag]) -> Result<Vec<u64>, Error> {
+        check_count(tags)?;
+        let tags = tags.to_vec();
+        self.read_many(move |database| counted::of(database, &tags)).await
     }
 
     async fn check(&self) -> Result<(), Error> {

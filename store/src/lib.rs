@@ -12,6 +12,8 @@ mod record;
 pub mod redis;
 mod snapshot;
 pub mod socket;
+mod steadiness;
+mod usage;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -28,6 +30,7 @@ pub use self::{
     redis::{Redis, RedisSettings},
     snapshot::{Snapshot, StoredEntry},
     socket::SocketStore,
+    usage::{Usage, UsageCursor, UsagePage},
 };
 
 /// Maximum number of keys of one `get`.
@@ -101,6 +104,12 @@ pub trait Store: Send + Sync + 'static {
         Err(Error::NoSnapshots)
     }
 
+    /// How much is stored under every tag, in pages: from the first one, or from where another page says.
+    async fn usage(&self, from: Option<&UsageCursor>) -> Result<UsagePage, Error>;
+
+    /// How much is stored under these tags in bytes, in the same order. At most [`GET_KEYS_MAX`].
+    async fn usage_of(&self, tags: &[Tag]) -> Result<Vec<u64>, Error>;
+
     /// Checks that the store answers and accepts writes, for readiness.
     async fn check(&self) -> Result<(), Error>;
 }
@@ -128,8 +137,8 @@ where
     Ok(None)
 }
 
-/// Refuses more than [`GET_KEYS_MAX`] keys.
-fn check_count(keys: &[Key]) -> Result<(), Error> {
+/// Refuses more than [`GET_KEYS_MAX`] keys or tags.
+fn check_count<T>(keys: &[T]) -> Result<(), Error> {
     match keys.len() {
         0..=GET_KEYS_MAX => Ok(()),
         count => Err(Error::TooLarge { what: "list of keys", size: count, limit: GET_KEYS_MAX }),

@@ -3,6 +3,7 @@
 mod grants;
 pub(crate) mod receiver;
 mod restarts;
+mod warnings;
 
 use serde_json::{Value, json};
 

@@ -199,7 +199,7 @@ impl StoredWebhooks {
             let batch = Batch::new().expect_entry(&key, entry.as_ref());
             let batch = match records.is_empty() {
                 true => batch.delete(key.clone()),
-                false => batch.put(key.clone(), serde_json::to_vec(&records)?),
+                false => batch.put(key.clone(), serde_json::to_vec(&records)?).growing(),
             };
             Ok((self.store.commit(batch).await? == Commit::Done).then_some(true))
         });

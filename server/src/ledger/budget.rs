@@ -195,6 +195,13 @@ impl Budget {
         self.lock().used
     }
 
+    /// What any one owner may use at the moment; nothing once the total is used up, even if it has less than its
+    /// minimum: for what others can wait for.
+    pub(super) fn share_of_room(&self) -> u64 {
+        let used = self.lock().used;
+        if used < self.limits.total { self.limits.share(used) } else { 0 }
+    }
+
     /// What the metrics say of it.
     pub(super) fn sample(&self) -> Sample {
         let state = self.lock();

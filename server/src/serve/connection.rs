@@ -103,7 +103,7 @@ impl Connection {
         let (activity, unread_timeout) = (Arc::clone(&open.activity), self.unread_timeout);
         let client = Client { peer, tenant: rate_limit_address(peer.ip()).into(), activity: Arc::clone(&activity) };
         tokio::select! {
-            () = self.serve_client(stream, client, tls, watcher, stop) => {}
+            () = self.serve_client((stream, client), tls, watcher, stop) => {}
             () = activity.closed() => tracing::debug!("connection closed to make room for another"),
             () = activity.unread_for(unread_timeout) => {
                 metrics::connection_closed("unread");
@@ -115,8 +115,7 @@ impl Connection {
     /// Serves one client, after a handshake if there is TLS.
     async fn serve_client(
         self,
-        stream: TcpStream,
-        client: Client,
+        (stream, client): (TcpStream, Client),
         tls: Option<Arc<ServerConfig>>,
         watcher: Watcher,
         stop: CancellationToken,

@@ -7,6 +7,7 @@ mod failover;
 mod file;
 mod large;
 mod model;
+mod usage;
 
 use backend::Backend;
 
@@ -45,4 +46,5 @@ async fn check(backend: Option<Backend>) {
     let Some(backend) = backend else { return };
     contract::check(&backend).await;
     model::check(&backend).await;
+    usage::check(&backend).await;
 }
