@@ -257,7 +257,7 @@ async fn names_that_are_never_resolved_use_up_only_the_share_of_their_owner() {
             if host.starts_with("never") {
                 hanging.fetch_add(1, Ordering::SeqCst);
                 let (is_released, changed) = &*released;
-                _ = changed.wait_while(is_released.lock().unwrap(), |is_released| !*is_released);
+                drop(changed.wait_while(is_released.lock().unwrap(), |is_released| !*is_released));
             }
             Ok(vec![([127, 0, 0, 1], 0).into()])
         }
