@@ -6,6 +6,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::PathBuf,
     sync::Arc,
+    time::Duration,
 };
 
 use account::{Account, Environment};
@@ -16,7 +17,7 @@ use futures::{
     FutureExt,
     future::{BoxFuture, Shared},
 };
-use handler::sealer::Sealer;
+use handler::{grants::AccountGrants, sealer::Sealer};
 use server::{
     audit::AuditLog,
     auth::{Authenticator, ComponentToken, TokenSource},
@@ -39,6 +40,7 @@ use super::{
     certificate::certificate,
     component_token::{OtherAccount, OwnAccount},
     data_dir::DataDir,
+    owners::AccountOwners,
     store_socket::StoreSocket,
 };
 use crate::{codec_service, settings::Settings};
@@ -92,11 +94,16 @@ impl Context {
             let store = checked.clone();
             async move { store.check().await.map_err(|error| ErrorChain(&error).to_string()) }
         });
-        let server =
-            Server { settings: settings.serve.clone(), random: random.clone(), stop: CancellationToken::new() };
         let mark = Arc::new(mark);
         let ledger = Ledger::new(&settings.budgets);
         let owners = Arc::new(Owners::unknown(clock.clone()));
+        let server = Server {
+            settings: settings.serve.clone(),
+            random: random.clone(),
+            stop: CancellationToken::new(),
+            ledger: ledger.clone(),
+            owners: Some(owners.clone()),
+        };
         Ok(Self {
             settings,
             store,
@@ -145,7 +152,8 @@ impl Context {
         let discovery = Discovery::open(&self.settings.discovery, store, authenticator, clock, self.audit.clone());
         let listen = &self.settings.listen;
         let listeners = self.listeners(&listen.discovery, &listen.discovery_http).await?;
-        let service = HttpService::new("discovery", discovery.router(&self.health)?, ErrorFormat::GrpcGateway);
+        let service = HttpService::new("discovery", discovery.router(&self.health)?, ErrorFormat::GrpcGateway)
+            .needing_credentials(discovery::needs_credential);
         Ok(self.server.start(service, listeners))
     }
 
@@ -186,6 +194,20 @@ impl Context {
         let checked = token.clone();
         self.health.add("component_token", move || ready(checked.check()));
         Ok(token)
+    }
+
+    /// Asks the account service to whom applications belong.
+    pub(super) fn ask_owners(&mut self, token: &Arc<ComponentToken>) -> anyhow::Result<()> {
+        let source = AccountOwners::new(AccountClient::new(&self.settings.client.auth_server)?, token.clone());
+        self.owners = Arc::new(Owners::new(Arc::new(source), self.clock.clone()));
+        Ok(())
+    }
+
+    /// Asks the account service whether those who set webhooks may still read messages.
+    pub(super) fn grants(&self, token: &Arc<ComponentToken>) -> anyhow::Result<AccountGrants> {
+        let client = AccountClient::new(&self.settings.client.auth_server)?;
+        let grace_time = Duration::from_secs(self.settings.auth.grace_time_s);
+        Ok(AccountGrants::new(client, token.clone(), grace_time, self.audit.clone(), self.clock.clone()))
     }
 
     /// Checks credentials with the account service.

@@ -33,6 +33,6 @@ pub use self::{
     outputs::{Environment, Outputs, Stored},
     redis::RedisSettings,
     settings::Settings,
-    webhook::{LookUp, Webhook, system_look_up},
+    webhook::{EveryGrant, Grants, LookUp, Standing, Webhook, system_look_up},
     webhooks::{WEBHOOKS_MAX, Webhooks},
 };

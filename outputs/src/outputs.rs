@@ -32,7 +32,7 @@ use crate::{
     operator::OperatorOutputs,
     queue::Queues,
     sweeper::Sweeper,
-    webhook::{LookUp, Names, StoredWebhooks, WebhookClient},
+    webhook::{Grants, LookUp, Names, StoredWebhooks, WebhookClient},
     webhooks::Webhooks,
 };
 
@@ -61,6 +61,8 @@ pub struct Environment {
     pub ledger: Ledger,
     /// To whom applications belong.
     pub owners: Arc<Owners>,
+    /// Says whether whoever set a webhook may still read the messages of its application.
+    pub grants: Arc<dyn Grants>,
 }
 
 /// The outputs of a process.
@@ -96,12 +98,13 @@ impl Outputs {
     /// Starts to deliver what earlier processes left.
     pub fn start(settings: &Settings, environment: Environment) -> Result<Self, Error> {
         metrics::describe();
-        let Environment { store, is_shared, clock, random, keys, operator, look_up, ledger, owners } = environment;
+        let Environment { store, is_shared, clock, random, keys, operator, grants, look_up, ledger, owners } =
+            environment;
         let process = u64::from_be_bytes(random.array());
         let look_ups = Turns::new(ledger.look_ups.clone());
         let names = Names::new(look_up, look_ups, settings.allow_private_addresses);
         let client = Arc::new(WebhookClient::new(settings, Arc::new(names), clock.clone())?);
-        let stored = Arc::new(StoredWebhooks::new(store.clone(), keys, random.clone(), client));
+        let stored = Arc::new(StoredWebhooks::new(store.clone(), keys, random.clone(), client, grants));
         let queues = Arc::new(Queues::new(store.clone(), clock.clone(), settings, is_shared, process));
         let index = Arc::new(Index { store: store.clone(), clock: clock.clone() });
         let aging = Arc::new(Aging::new(clock.clone()));

@@ -12,7 +12,7 @@ use crate::{
     lanes::Lanes,
     message::DeadLetter,
     queue::Queues,
-    webhook::{StoredWebhooks, Webhook},
+    webhook::{Standing, StoredWebhooks, Webhook},
 };
 
 /// Maximum number of webhooks of an application.
@@ -38,6 +38,11 @@ impl Webhooks {
     pub async fn get(&self, app_id: &AppId, id: &WebhookId) -> Result<Webhook, Error> {
         let found = self.list(app_id).await?.into_iter().find(|(other, _)| other == id);
         found.map(|(_, webhook)| webhook).ok_or_else(|| Error::NotFound(id.to_string()))
+    }
+
+    /// Whether whoever set a webhook may still read the messages that it sends.
+    pub async fn standing(&self, app_id: &AppId, webhook: &Webhook) -> Standing {
+        self.stored.grants.standing(app_id, &webhook.set_by).await
     }
 
     /// Creates or replaces a webhook. What waits for it stays. When this returns, all processes know it.

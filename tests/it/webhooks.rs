@@ -1,5 +1,6 @@
 //! Webhooks: messages over HTTP, whatever their receivers do.
 
+mod grants;
 pub(crate) mod receiver;
 mod restarts;
 mod warnings;

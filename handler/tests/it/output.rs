@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use handler::output::{Event, Message, Output, OutputSettings, mqtt::MqttOutput, queued::QueuedOutput};
-use outputs::{Environment, OperatorOutputs, OperatorSettings, Outputs, Webhook};
+use outputs::{Environment, EveryGrant, OperatorOutputs, OperatorSettings, Outputs, Webhook};
 use serde_json::{Value, json};
 use server::{
     ledger::{BudgetSettings, Ledger, Owners},
@@ -102,6 +102,7 @@ async fn reports_a_message_that_is_too_large_for_webhooks() {
         look_up: outputs::system_look_up(),
         ledger: Ledger::new(&BudgetSettings::default()),
         owners: Arc::new(Owners::unknown(clock.clone())),
+        grants: Arc::new(EveryGrant),
     };
     let outputs = Arc::new(Outputs::start(&settings, environment).unwrap());
     let webhook = Webhook { url: "https://nowhere.invalid".to_owned(), ..Webhook::default() };

@@ -14,6 +14,7 @@ use types::{Clock, Secret};
 
 use super::{
     Webhook, address,
+    grants::Gate,
     names::Names,
     reuse::{self, Reuse},
     signature::Signer,
@@ -50,6 +51,7 @@ pub(crate) struct WebhookSender {
     host: Option<String>,
     headers: BTreeMap<String, Secret>,
     signer: Option<Signer>,
+    gate: Gate,
 }
 
 impl WebhookClient {
@@ -86,11 +88,11 @@ impl WebhookClient {
 }
 
 impl WebhookSender {
-    pub(super) fn new(webhook: &Webhook, client: Arc<WebhookClient>) -> Result<Self, Error> {
+    pub(super) fn new(webhook: &Webhook, client: Arc<WebhookClient>, gate: Gate) -> Result<Self, Error> {
         let signer = webhook.secret.as_ref().map(Signer::new).transpose()?;
         let url = Url::parse(&webhook.url).map_err(|error| Error::invalid("URL", error))?;
-        let host = url.domain().map(str::to_owned);
-        Ok(Self { client, url: webhook.url.clone(), host, headers: webhook.headers.clone(), signer })
+        let (url, host) = (webhook.url.clone(), url.domain().map(str::to_owned));
+        Ok(Self { client, url, host, headers: webhook.headers.clone(), signer, gate })
     }
 
     fn request(&self, Outgoing { id, app_id, owner, message }: &Outgoing) -> Result<RequestBuilder, SendError> {
@@ -124,7 +126,9 @@ impl WebhookSender {
 
 #[async_trait]
 impl Sender for WebhookSender {
+    /// What waits stays in the queue while whoever set the webhook may not read it.
     async fn ready(&self, owner: &Owner) {
+        self.gate.opened().await;
         if let Some(host) = &self.host {
             self.client.names.prepare(owner, host).await;
         }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use outputs::{
-    AmqpSettings, Environment, Message, OperatorOutputs, OperatorSettings, Outputs, RedisSettings, Settings,
+    AmqpSettings, Environment, EveryGrant, Message, OperatorOutputs, OperatorSettings, Outputs, RedisSettings, Settings,
 };
 use serde_json::{Value, json};
 use server::{
@@ -77,6 +77,7 @@ pub fn environment(
         look_up: outputs::system_look_up(),
         ledger: Ledger::new(&BudgetSettings::default()),
         owners: Arc::new(Owners::unknown(clock)),
+        grants: Arc::new(EveryGrant),
     }
 }
 

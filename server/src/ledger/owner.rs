@@ -13,6 +13,8 @@ pub enum Owner {
     User(Arc<str>),
     /// An application whose user is not known, because the account service cannot be asked.
     Application(Arc<str>),
+    /// A component or machine that calls with a token of its own.
+    Component(Arc<str>),
     /// The address of a caller without credentials; for IPv6 its /64 network.
     Address(Arc<str>),
 }
@@ -41,6 +43,7 @@ impl fmt::Display for Owner {
         match self {
             Self::User(id) => write!(out, "user {id}"),
             Self::Application(id) => write!(out, "application {id}"),
+            Self::Component(id) => write!(out, "component {id}"),
             Self::Address(address) => write!(out, "address {address}"),
         }
     }
