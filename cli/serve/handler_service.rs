@@ -227,10 +227,10 @@ fn outputs(context: &Context, token: &Arc<ComponentToken>) -> anyhow::Result<Out
         random: context.random.clone(),
         keys: context.sealing_keys()?,
         operator: OperatorOutputs::start(OperatorSettings { amqp, redis, kafka }, delivery, &context.random)?,
-        grants: Arc::new(context.grants(token)?),
         look_up: outputs::system_look_up(),
         ledger: context.ledger.clone(),
         owners: context.owners.clone(),
+        grants: Arc::new(context.grants(token)?),
     };
     Outputs::start(delivery, environment).context("cannot start the outputs")
 }

@@ -55,14 +55,14 @@ pub struct Environment {
     pub keys: SealingKeys,
     /// The outputs of the operator.
     pub operator: OperatorOutputs,
-    /// Says whether whoever set a webhook may still read the messages of its application.
-    pub grants: Arc<dyn Grants>,
     /// Finds the addresses of webhooks.
     pub look_up: LookUp,
     /// What deliveries and look-ups are charged to.
     pub ledger: Ledger,
     /// To whom applications belong.
     pub owners: Arc<Owners>,
+    /// Says whether whoever set a webhook may still read the messages of its application.
+    pub grants: Arc<dyn Grants>,
 }
 
 /// The outputs of a process.

@@ -99,10 +99,10 @@ async fn reports_a_message_that_is_too_large_for_webhooks() {
         random: random.clone(),
         keys: SealingKeys::new(KeyOwner::Handler, &[7; 32]).unwrap(),
         operator: OperatorOutputs::start(none, &settings, &random).unwrap(),
-        grants: Arc::new(EveryGrant),
         look_up: outputs::system_look_up(),
         ledger: Ledger::new(&BudgetSettings::default()),
         owners: Arc::new(Owners::unknown(clock.clone())),
+        grants: Arc::new(EveryGrant),
     };
     let outputs = Arc::new(Outputs::start(&settings, environment).unwrap());
     let webhook = Webhook { url: "https://nowhere.invalid".to_owned(), ..Webhook::default() };

@@ -91,8 +91,8 @@ impl WebhookSender {
     pub(super) fn new(webhook: &Webhook, client: Arc<WebhookClient>, gate: Gate) -> Result<Self, Error> {
         let signer = webhook.secret.as_ref().map(Signer::new).transpose()?;
         let url = Url::parse(&webhook.url).map_err(|error| Error::invalid("URL", error))?;
-        let host = url.domain().map(str::to_owned);
-        Ok(Self { client, url: webhook.url.clone(), host, headers: webhook.headers.clone(), signer, gate })
+        let (url, host) = (webhook.url.clone(), url.domain().map(str::to_owned));
+        Ok(Self { client, url, host, headers: webhook.headers.clone(), signer, gate })
     }
 
     fn request(&self, Outgoing { id, app_id, owner, message }: &Outgoing) -> Result<RequestBuilder, SendError> {

@@ -74,10 +74,10 @@ pub fn environment(
         random: random.clone(),
         keys: SealingKeys::new(KeyOwner::Handler, &[7; 32]).unwrap(),
         operator: OperatorOutputs::start(operator, settings, &random).unwrap(),
-        grants: Arc::new(EveryGrant),
         look_up: outputs::system_look_up(),
         ledger: Ledger::new(&BudgetSettings::default()),
         owners: Arc::new(Owners::unknown(clock)),
+        grants: Arc::new(EveryGrant),
     }
 }
 
