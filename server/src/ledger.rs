@@ -24,8 +24,6 @@ use crate::telemetry::MetricsSource;
 /// The budgets that all services of a process share. Those of connections are next to their listeners.
 #[derive(Clone, Debug)]
 pub struct Ledger {
-    /// Memory of sessions, and of messages that wait in them, in bytes.
-    pub queued: Arc<Budget>,
     /// Bodies of requests that have not been read completely, in bytes.
     pub bodies: Arc<Budget>,
     /// Responses that have not been sent completely, in bytes.
@@ -42,7 +40,6 @@ impl Ledger {
         metrics::describe();
         let budget = |resource| Arc::new(Budget::new(resource, settings.limits(resource)));
         Self {
-            queued: budget(Resource::QueuedBytes),
             bodies: budget(Resource::BodyBytes),
             responses: budget(Resource::ResponseBytes),
             deliveries: budget(Resource::Deliveries),
@@ -54,8 +51,8 @@ impl Ledger {
     pub fn metrics(&self) -> MetricsSource {
         let ledger = self.clone();
         Arc::new(move || {
-            let Self { queued, bodies, responses, deliveries, look_ups } = &ledger;
-            metrics::render(&[queued, bodies, responses, deliveries, look_ups].map(|budget| budget.sample()))
+            let Self { bodies, responses, deliveries, look_ups } = &ledger;
+            metrics::render(&[bodies, responses, deliveries, look_ups].map(|budget| budget.sample()))
         })
     }
 }
