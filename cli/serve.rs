@@ -11,6 +11,7 @@ mod external_broker;
 mod handler_service;
 mod networks;
 mod operator;
+mod owners;
 mod stack;
 mod store_socket;
 

@@ -68,6 +68,7 @@ impl Stack {
             serving.push(account);
         }
         let token = context.component_token(own_account).await?;
+        context.ask_owners(&token)?;
         let authenticator = Arc::new(context.authenticator(&token)?);
         let renewing = tokio::spawn(authenticator.clone().run(context.server.stop.clone()));
         if includes(Service::Discovery) {

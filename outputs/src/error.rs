@@ -68,6 +68,11 @@ impl Error {
         Self::Invalid { what, reason: reason.to_string() }
     }
 
+    /// Whether the store has no room for more.
+    pub(crate) fn is_full(&self) -> bool {
+        matches!(self, Self::Store(error) if error.kind() == store::ErrorKind::Full)
+    }
+
     /// A setting of the output `name` in the list `output.<kind>`.
     pub(crate) fn setting(kind: &str, name: &str, setting: &str, reason: &str) -> Self {
         let setting = format!("output.{kind}.{setting}");

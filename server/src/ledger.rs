@@ -10,6 +10,7 @@ mod owners;
 mod settings;
 mod stored;
 mod tags;
+mod turns;
 
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ pub use self::{
     owners::{OwnerSource, Owners},
     settings::BudgetSettings,
     stored::{BudgetedStore, ReservedDisk},
+    turns::{OwnerTurn, Turns},
 };
 use crate::telemetry::MetricsSource;
 
@@ -27,8 +29,6 @@ use crate::telemetry::MetricsSource;
 pub struct Ledger {
     /// Records in the store, in bytes: what [`BudgetedStore`] counts and refuses.
     pub stored: Arc<Budget>,
-    /// Memory of sessions, and of messages that wait in them, in bytes.
-    pub queued: Arc<Budget>,
     /// Bodies of requests that have not been read completely, in bytes.
     pub bodies: Arc<Budget>,
     /// Responses that have not been sent completely, in bytes.
@@ -46,7 +46,6 @@ impl Ledger {
         let budget = |resource| Arc::new(Budget::new(resource, settings.limits(resource)));
         Self {
             stored: budget(Resource::StoredBytes),
-            queued: budget(Resource::QueuedBytes),
             bodies: budget(Resource::BodyBytes),
             responses: budget(Resource::ResponseBytes),
             deliveries: budget(Resource::Deliveries),
@@ -58,8 +57,8 @@ impl Ledger {
     pub fn metrics(&self) -> MetricsSource {
         let ledger = self.clone();
         Arc::new(move || {
-            let Self { stored, queued, bodies, responses, deliveries, look_ups } = &ledger;
-            metrics::render(&[stored, queued, bodies, responses, deliveries, look_ups].map(|budget| budget.sample()))
+            let Self { stored, bodies, responses, deliveries, look_ups } = &ledger;
+            metrics::render(&[stored, bodies, responses, deliveries, look_ups].map(|budget| budget.sample()))
         })
     }
 }

@@ -34,6 +34,8 @@ pub enum Resource {
     Deliveries,
     /// Host names that are being resolved.
     LookUps,
+    /// Downlinks that are on their way to the queues of their devices.
+    Downlinks,
 }
 
 /// The size of a budget, in the unit of its resource.
@@ -81,7 +83,7 @@ pub struct Use {
 }
 
 /// An owner has used up its share of a budget. The owner is not named: others may read the text.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the budget of {} is used up: its owner has {used} and asks for {asked} more, and may have {share} at the moment; \
      {}",
@@ -110,6 +112,7 @@ impl Resource {
             Self::MqttConnections => "mqtt_connections",
             Self::Deliveries => "deliveries",
             Self::LookUps => "look_ups",
+            Self::Downlinks => "downlinks",
         }
     }
 
@@ -123,6 +126,7 @@ impl Resource {
             Self::MqttConnections => "MQTT connections",
             Self::Deliveries => "deliveries in flight",
             Self::LookUps => "look-ups of host names",
+            Self::Downlinks => "downlinks being processed",
         }
     }
 
@@ -132,6 +136,7 @@ impl Resource {
             Self::QueuedBytes => "read what waits, or end sessions that are not used",
             Self::BodyBytes | Self::ResponseBytes => "finish other requests first, then try again",
             Self::HttpConnections | Self::MqttConnections => "close other connections first",
+            Self::Downlinks => "publish fewer at once",
             Self::Deliveries | Self::LookUps => "it is tried again",
         }
     }
@@ -188,6 +193,13 @@ impl Budget {
     /// What all owners use.
     pub fn used(&self) -> u64 {
         self.lock().used
+    }
+
+    /// What any one owner may use at the moment; nothing once the total is used up, even if it has less than its
+    /// minimum: for what others can wait for.
+    pub(super) fn share_of_room(&self) -> u64 {
+        let used = self.lock().used;
+        if used < self.limits.total { self.limits.share(used) } else { 0 }
     }
 
     /// What the metrics say of it.

@@ -15,6 +15,8 @@ pub enum Owner {
     Application(Arc<str>),
     /// A gateway, whose user is not known either.
     Gateway(Arc<str>),
+    /// A component or machine that calls with a token of its own.
+    Component(Arc<str>),
     /// The address of a caller without credentials; for IPv6 its /64 network.
     Address(Arc<str>),
 }
@@ -44,6 +46,7 @@ impl fmt::Display for Owner {
             Self::User(id) => write!(out, "user {id}"),
             Self::Application(id) => write!(out, "application {id}"),
             Self::Gateway(id) => write!(out, "gateway {id}"),
+            Self::Component(id) => write!(out, "component {id}"),
             Self::Address(address) => write!(out, "address {address}"),
         }
     }

@@ -43,7 +43,8 @@ const ROOM: &str = "airlock_stored_room_bytes";
 pub struct BudgetedStore {
     store: Arc<dyn Store>,
     budget: Arc<Budget>,
-    owners: Arc<Owners>,
+    /// Whom they ask may use this store.
+    owners: Weak<Owners>,
     disk: Option<ReservedDisk>,
     tags: Mutex<Tags>,
     /// How much more owners can store until the disk has only its reserve.
@@ -63,10 +64,11 @@ impl BudgetedStore {
     pub async fn open(
         store: Arc<dyn Store>,
         disk: Option<ReservedDisk>,
-        (budget, owners): (Arc<Budget>, Arc<Owners>),
+        (budget, owners): (Arc<Budget>, &Arc<Owners>),
     ) -> Arc<Self> {
         describe_gauge!(ROOM, "How many bytes owners can store until the disk of the store has only its reserve");
         let room = AtomicU64::new(u64::MAX);
+        let owners = Arc::downgrade(owners);
         let this = Arc::new(Self { store, budget, owners, disk, tags: Mutex::default(), room });
         this.measure_disk();
         if timeout(FIRST_COUNT_TIMEOUT, this.count_all()).await.is_err() {
@@ -119,10 +121,11 @@ impl BudgetedStore {
 
     /// Asks for the owners of some applications whose users are not known.
     async fn ask_owners(&self, changed: &[Tag]) {
+        let Some(owners) = self.owners.upgrade() else { return };
         let unknown = self.tags().unknown_applications(changed, ASKED_AT_A_TIME);
         for app_id in unknown {
             // Nobody can say at the moment, so that asking for the others would only take time.
-            let Owner::User(_) = self.owners.of(&app_id).await else { return };
+            let Owner::User(_) = owners.of(&app_id).await else { return };
             self.tags().move_to_owner(&app_id, &self.budget, &self.owners);
         }
     }

@@ -1,6 +1,9 @@
 //! How many bytes each tag of the store has, and to whom they belong.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Weak,
+};
 
 use store::Tag;
 use types::AppId;
@@ -29,7 +32,7 @@ struct Counted {
 
 impl Tags {
     /// Charges the owner of a tag, unless that exceeds its share.
-    pub(super) fn take(&mut self, tag: &str, bytes: u64, budget: &Budget, owners: &Owners) -> Result<(), Exceeded> {
+    pub(super) fn take(&mut self, tag: &str, bytes: u64, budget: &Budget, owners: &Weak<Owners>) -> Result<(), Exceeded> {
         self.know(tag, owners);
         let Some(counted) = self.counted.get_mut(tag) else { return Ok(()) };
         if let Some(owner) = &counted.owner {
@@ -73,7 +76,7 @@ impl Tags {
     }
 
     /// Replaces what a tag has by what the store has counted.
-    pub(super) fn set(&mut self, tag: &Tag, bytes: u64, budget: &Budget, owners: &Owners) {
+    pub(super) fn set(&mut self, tag: &Tag, bytes: u64, budget: &Budget, owners: &Weak<Owners>) {
         self.know(tag.as_str(), owners);
         if let Some(counted) = self.counted.get_mut(tag.as_str()) {
             counted.set(bytes, &mut self.total, budget);
@@ -111,10 +114,10 @@ impl Tags {
     }
 
     /// Charges the owner of an application that is known now instead of the former one.
-    pub(super) fn move_to_owner(&mut self, app_id: &AppId, budget: &Budget, owners: &Owners) {
+    pub(super) fn move_to_owner(&mut self, app_id: &AppId, budget: &Budget, owners: &Weak<Owners>) {
         let Some(counted) = self.counted.get_mut(format!("{{a:{app_id}}}").as_str()) else { return };
         // A user who is no longer remembered is not an unknown one.
-        let Owner::User(user) = owners.last(app_id) else { return };
+        let Owner::User(user) = last_owner(app_id, owners) else { return };
         let (owner, bytes) = (Owner::User(user), counted.bytes);
         if counted.owner.as_ref() != Some(&owner) {
             counted.set(0, &mut self.total, budget);
@@ -124,7 +127,7 @@ impl Tags {
     }
 
     /// Remembers to whom a tag belongs.
-    fn know(&mut self, tag: &str, owners: &Owners) {
+    fn know(&mut self, tag: &str, owners: &Weak<Owners>) {
         if !self.counted.contains_key(tag) {
             let counted = Counted { bytes: 0, owner: owner_of(tag, owners), pass: self.pass };
             self.counted.insert(tag.into(), counted);
@@ -143,14 +146,19 @@ impl Counted {
 }
 
 /// To whom a tag belongs; none if that is the service itself.
-fn owner_of(tag: &str, owners: &Owners) -> Option<Owner> {
+fn owner_of(tag: &str, owners: &Weak<Owners>) -> Option<Owner> {
     let (kind, id) = parts(tag)?;
     match kind {
-        "a" => application(tag).map(|app_id| owners.last(&app_id)),
+        "a" => application(tag).map(|app_id| last_owner(&app_id, owners)),
         "g" => Some(Owner::Gateway(id.into())),
         "u" => Some(Owner::User(id.into())),
         _ => None,
     }
+}
+
+/// The owner of an application as far as it is known. At the end of the process, nobody knows any more.
+fn last_owner(app_id: &AppId, owners: &Weak<Owners>) -> Owner {
+    owners.upgrade().map_or_else(|| Owner::from(app_id), |owners| owners.last(app_id))
 }
 
 /// The application of a tag.

@@ -13,7 +13,8 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    connection::{Accepted, Connection, Limits},
+    ServeSettings,
+    connection::{Accepted, Connection},
     metrics,
 };
 use crate::Error;
@@ -56,15 +57,10 @@ impl Listeners {
         self.listeners.iter().filter_map(|(listener, _)| listener.local_addr().ok()).collect()
     }
 
-    pub(super) fn serve(
-        self,
-        router: Router,
-        limits: Limits,
-        stop: CancellationToken,
-        drain: Duration,
-    ) -> ServerHandle {
+    pub(super) fn serve(self, router: Router, settings: &ServeSettings, stop: CancellationToken) -> ServerHandle {
         let addresses = self.addresses();
-        let task = tokio::spawn(serve_all(self, Connection::new(router, limits), stop, drain));
+        let drain = Duration::from_millis(settings.drain_timeout_ms);
+        let task = tokio::spawn(serve_all(self, Connection::new(router, settings), stop, drain));
         ServerHandle { addresses, task }
     }
 }
@@ -128,7 +124,7 @@ impl Connection {
                 match self.admit(accept(listener).await).await {
                     Some(accepted) => return accepted,
                     // Closed without a response, which would cost what the limit saves.
-                    None => metrics::connection_closed(),
+                    None => metrics::connection_closed("address"),
                 }
             }
         };

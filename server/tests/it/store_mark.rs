@@ -15,7 +15,6 @@ use server::{
 use store::{Embedded, Redis, RedisSettings, Store};
 use tempfile::TempDir;
 use testing::{ManualClock, RedisProcess, SmallDisk};
-use types::{Clock, Random};
 
 /// A store that can be backed up and restored while nobody has it open.
 enum Disk {
