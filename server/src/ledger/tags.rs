@@ -32,7 +32,13 @@ struct Counted {
 
 impl Tags {
     /// Charges the owner of a tag, unless that exceeds its share.
-    pub(super) fn take(&mut self, tag: &str, bytes: u64, budget: &Budget, owners: &Weak<Owners>) -> Result<(), Exceeded> {
+    pub(super) fn take(
+        &mut self,
+        tag: &str,
+        bytes: u64,
+        budget: &Budget,
+        owners: &Weak<Owners>,
+    ) -> Result<(), Exceeded> {
         self.know(tag, owners);
         let Some(counted) = self.counted.get_mut(tag) else { return Ok(()) };
         if let Some(owner) = &counted.owner {
