@@ -200,6 +200,7 @@ impl Context {
     pub(super) fn ask_owners(&mut self, token: &Arc<ComponentToken>) -> anyhow::Result<()> {
         let source = AccountOwners::new(AccountClient::new(&self.settings.client.auth_server)?, token.clone());
         self.owners = Arc::new(Owners::new(Arc::new(source), self.clock.clone()));
+        self.server.owners = Some(self.owners.clone());
         Ok(())
     }
 

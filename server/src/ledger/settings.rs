@@ -53,7 +53,11 @@ impl BudgetSettings {
             Resource::Deliveries => (self.deliveries_max, self.deliveries_per_owner_max, 1),
             Resource::LookUps => (self.look_ups_max, self.look_ups_per_owner_max, 1),
             // Their limits are next to what takes them.
-            Resource::HttpConnections | Resource::MqttConnections | Resource::Downlinks => (u64::MAX, u64::MAX, 1),
+            Resource::StoredBytes
+            | Resource::QueuedBytes
+            | Resource::HttpConnections
+            | Resource::MqttConnections
+            | Resource::Downlinks => (u64::MAX, u64::MAX, 1),
         };
         Limits { total, owner_max, owner_min }
     }
