@@ -129,7 +129,7 @@ impl Account {
     async fn add_application(&self, creator: &UserId, new: &NewApplication) -> Result<()> {
         let application = self.first_version(creator, new).await?;
         let key = Application::key(new.id.as_str())?;
-        if !self.documents.create(&key, &application).await? {
+        if !self.documents.add(&key, &application).await? {
             return Err(self.taken::<Application>(creator, &new.id).await?);
         }
         if let Err(error) = self.first_euis(&application, new.euis.is_empty()).await {

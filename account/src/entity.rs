@@ -112,7 +112,7 @@ impl Account {
     /// Stores a new entity and adds it to its creator's index. Fails if the id is or was taken.
     pub(crate) async fn create_entity<E: Entity>(&self, creator: &UserId, id: &E::Id, entity: &E) -> Result<()> {
         self.check_room::<E>(creator).await?;
-        if !self.documents.create(&E::key(&id.to_string())?, entity).await? {
+        if !self.documents.add(&E::key(&id.to_string())?, entity).await? {
             return Err(self.taken::<E>(creator, id).await?);
         }
         self.list_made::<E>(creator, id).await

@@ -96,7 +96,7 @@ impl Account {
             names_taken: 0,
         };
         let key = user_key(&user.id)?;
-        self.documents.put(&key, &user).await?;
+        self.documents.add(&key, &user).await?;
         self.add_to_index(IdIndex::Users, new.username.as_str()).await?;
         if !self.documents.create(&name_key, &NameRecord { user_id: user.id.clone() }).await? {
             if let Some(unnamed) = self.documents.read::<UserRecord>(&key).await? {
