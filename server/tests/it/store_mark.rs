@@ -181,7 +181,8 @@ impl Running {
         let dir = tempfile::tempdir().unwrap();
         let store = Arc::new(Embedded::in_memory(ManualClock::new().for_store()).unwrap());
         let audit = AuditLog::without_file(ManualClock::new());
-        let mark = StoreMark::open(&dir.path().join("mark"), (store, Durability::Full), &OsRandom, OlderStore::Refuse);
+        let file = dir.path().join("mark");
+        let mark = StoreMark::open(&file, (store, Durability::Full), &OsRandom, OlderStore::Refuse);
         let mark = mark.await.unwrap();
         mark.advance().await.unwrap();
         let runs = audit.clone();

@@ -5,8 +5,11 @@ mod backend;
 mod contract;
 mod failover;
 mod file;
+mod full_disk;
+mod jumps;
 mod large;
 mod model;
+mod threads;
 mod usage;
 
 use backend::Backend;
