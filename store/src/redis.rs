@@ -80,14 +80,16 @@ impl Redis {
 
     async fn try_connect(settings: &RedisSettings, clock: StoreClock) -> Result<Self, Error> {
         let names = Names(settings.prefix.clone());
-        let connection = Connection::open(settings).await?;
+        let mut connection = Connection::open(settings).await?;
         let confirmed = ConfirmedCommits::open(settings).await?;
         let scripts = Scripts::new(Names(settings.prefix.clone()));
-        let steadiness = Steadiness::new(clock.clone(), last_time(&names, connection.clone()).await?);
-        let saved_time = AtomicU64::new(0);
-        let store = Self { connection, confirmed, scripts, names, clock, steadiness, saved_time };
-        store.check_format().await?;
-        Ok(store)
+        let last_time = match check_format(&names, &mut connection).await? {
+            // There is nothing yet that could expire.
+            Format::Written => Some(clock.now_ms()),
+            Format::Found => last_time(&names, &mut connection).await?,
+        };
+        let (steadiness, saved_time) = (Steadiness::new(clock.clone(), last_time), AtomicU64::new(0));
+        Ok(Self { connection, confirmed, scripts, names, clock, steadiness, saved_time })
     }
 
     /// Stores the time from time to time, so that the next start knows whether the clock has jumped.
@@ -103,17 +105,6 @@ impl Redis {
         if let Err(error) = command.exec_async(&mut self.connection.clone()).await {
             tracing::debug!(%error, "cannot store the time");
         }
-    }
-
-    /// Writes the format into an empty Redis; refuses a newer format.
-    async fn check_format(&self) -> Result<(), Error> {
-        let name = self.names.own("format");
-        let failed = |error| Error::unavailable("read the format of the store", error);
-        let mut connection = self.connection.clone();
-        let mut mark = ::redis::cmd("SET");
-        mark.arg(&name).arg(FORMAT).arg("NX").exec_async(&mut connection).await.map_err(failed)?;
-        let found: u64 = ::redis::cmd("GET").arg(&name).query_async(&mut connection).await.map_err(failed)?;
-        if found > FORMAT { Err(Error::Newer { found, supported: FORMAT }) } else { Ok(()) }
     }
 
     async fn run<T: ::redis::FromRedisValue>(
@@ -217,9 +208,30 @@ impl Store for Redis {
     }
 }
 
+/// Whether a Redis had a format.
+enum Format {
+    Written,
+    Found,
+}
+
+/// Writes the format into an empty Redis; refuses a newer format.
+async fn check_format(names: &Names, connection: &mut Connection) -> Result<Format, Error> {
+    let name = names.own("format");
+    let failed = |error| Error::unavailable("read the format of the store", error);
+    let mut mark = ::redis::cmd("SET");
+    mark.arg(&name).arg(FORMAT).arg("NX");
+    let written: Option<String> = mark.query_async(connection).await.map_err(failed)?;
+    let found: u64 = ::redis::cmd("GET").arg(&name).query_async(connection).await.map_err(failed)?;
+    match (found > FORMAT, written) {
+        (true, _) => Err(Error::Newer { found, supported: FORMAT }),
+        (false, Some(_)) => Ok(Format::Written),
+        (false, None) => Ok(Format::Found),
+    }
+}
+
 /// The last time that could be believed, if it is known.
-async fn last_time(names: &Names, mut connection: Connection) -> Result<Option<u64>, Error> {
-    let found = ::redis::cmd("GET").arg(names.own(TIME)).query_async(&mut connection).await;
+async fn last_time(names: &Names, connection: &mut Connection) -> Result<Option<u64>, Error> {
+    let found = ::redis::cmd("GET").arg(names.own(TIME)).query_async(connection).await;
     found.map_err(|error| Error::unavailable("read the time of the store", error))
 }
 
