@@ -228,7 +228,7 @@ fn check_new(new: &NewApplication) -> Result<()> {
     access_key::check_list(&new.access_keys)
 }
 
-fn check_name(name: &str) -> Result<()> {
+pub(crate) fn check_name(name: &str) -> Result<()> {
     if types::is_line(name, 0..=NAME_CHARACTERS_MAX) {
         Ok(())
     } else {

@@ -9,7 +9,7 @@ use types::{AppId, ClientId, Grant, Scope, UserId, Username};
 
 use crate::{
     Account, Error,
-    application::{Application, ApplicationRights},
+    application::{Application, ApplicationRights, check_name},
     entity::{
         EntityPage,
         access::{Access, Caller},
@@ -110,12 +110,13 @@ pub(super) async fn update(
     if update.name.is_none() && update.owner.is_none() {
         return Err(Error::Invalid { what: "body", must: "must have a name or an owner" }.into());
     }
-    if let Some(name) = &update.name {
-        account.rename_application(&caller, &app_id, name).await?;
-    }
-    // Last: the caller may lose the right to make further changes.
+    // Checked before the owner changes, so that an update is not refused half-way.
+    update.name.as_deref().map_or(Ok(()), check_name)?;
     if let Some(owner) = &update.owner {
         account.transfer_application(&caller, &app_id, owner.id()).await?;
+    }
+    if let Some(name) = &update.name {
+        account.rename_application(&caller, &app_id, name).await?;
     }
     Ok(Changed)
 }

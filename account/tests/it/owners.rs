@@ -75,6 +75,9 @@ async fn the_owner_hands_an_application_over_to_a_collaborator_with_all_rights()
         for heir in ["bob", "carol"] {
             assert_eq!(hand_over(&service, &hers, heir).await, 403, "{heir} lacks a right");
         }
+        let half = json!({"name": "renamed", "owner": {"username": "carol"}});
+        assert_eq!(service.call("PATCH", APP, &hers, half).await.status, 403);
+        assert_ne!(service.call("GET", APP, &hers, Value::Null).await.json()["name"], "renamed", "nothing has changed");
         share(&service, APP, &hers, "bob", &ALL).await;
         let his = service.restrict(&bob, &["apps:my-app"]).await;
         assert_eq!(hand_over(&service, &his, "bob").await, 403, "he is not the owner");
