@@ -220,6 +220,6 @@ pub(crate) fn user_tag(user_id: &UserId) -> Result<Tag> {
     Ok(Tag::user(user_id.as_str())?)
 }
 
-fn user_key(user_id: &UserId) -> Result<Key> {
+pub(crate) fn user_key(user_id: &UserId) -> Result<Key> {
     Ok(Key::new(&user_tag(user_id)?, "user")?)
 }

@@ -40,8 +40,9 @@ use super::{
     certificate::certificate,
     component_token::{OtherAccount, OwnAccount},
     data_dir::DataDir,
+    operator_socket::OperatorSocket,
     owners::AccountOwners,
-    store_socket::StoreSocket,
+    usage_socket,
 };
 use crate::{codec_service, settings::Settings};
 
@@ -130,10 +131,19 @@ impl Context {
         })
     }
 
-    /// Shares an embedded store with the operator's commands, which cannot open it themselves.
-    pub(super) fn share_store(&self) -> Option<StoreSocket> {
+    /// The sockets of the operator's commands: one for what owners use, and one for an embedded store, which they cannot
+    /// open themselves.
+    pub(super) fn listen_to_operator(&self) -> Vec<OperatorSocket> {
+        let usage = OperatorSocket::start(self.data_dir.usage_socket(), |listener, stop| {
+            usage_socket::serve(listener, self.ledger.clone(), stop)
+        });
         let is_embedded = self.settings.store.redis.is_none();
-        is_embedded.then(|| StoreSocket::start(&self.data_dir, &self.operators_store)).flatten()
+        let shared = is_embedded.then(|| {
+            OperatorSocket::start(self.data_dir.store_socket(), |listener, stop| {
+                store::socket::serve(listener, self.operators_store.clone(), stop.cancelled_owned())
+            })
+        });
+        usage.into_iter().chain(shared.flatten()).collect()
     }
 
     /// Starts the account service.

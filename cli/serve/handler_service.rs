@@ -88,7 +88,7 @@ impl HandlerService {
         let network_brokers = Arc::new(network_brokers(context, discovery.clone(), &listeners)?);
         let callers = (authenticator.clone(), network_brokers.clone());
         let mut operations = operations(context, &pool, callers, leaving).await?;
-        let downlinks = Arc::new(DownlinkReceiver::new(operations.downlinks.clone()));
+        let downlinks = Arc::new(DownlinkReceiver::new(operations.downlinks.clone(), &context.ledger));
         let access_requests = access_requests(context, &authenticator)?;
         let services = BrokerServices { authenticator, downlinks: downlinks.clone(), router };
         let broker = Broker::start(&settings.broker, tls, services, random, clock).await?;

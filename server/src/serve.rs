@@ -153,6 +153,6 @@ impl Server {
     pub fn start(&self, service: HttpService, listeners: Listeners) -> ServerHandle {
         metrics::describe();
         let router = middleware::wrap(service, self);
-        listeners.serve(router, &self.settings, self.stop.clone())
+        listeners.serve(router, self)
     }
 }

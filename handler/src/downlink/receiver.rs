@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use mqtt::{Accepted, DownlinkRefusal, DownlinkSink, PublishedDownlink};
-use server::ledger::{Budget, Limits, Owner, Resource};
+use server::ledger::{Budget, Ledger, Limits, Owner, Resource};
 
 use super::Downlinks;
 use crate::Error;
@@ -20,8 +20,8 @@ pub struct DownlinkReceiver {
 
 impl DownlinkReceiver {
     /// A receiver that is not busy.
-    pub fn new(downlinks: Arc<Downlinks>) -> Self {
-        Self { downlinks, budget: Arc::new(Budget::new(Resource::Downlinks, CONCURRENCY)) }
+    pub fn new(downlinks: Arc<Downlinks>, ledger: &Ledger) -> Self {
+        Self { downlinks, budget: ledger.budget(Resource::Downlinks, CONCURRENCY) }
     }
 }
 

@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use serde::{Deserialize, Serialize};
 use types::{Kind, Kinded};
 
 use super::{
@@ -16,7 +17,8 @@ use super::{
 const SHARE_OF_ROOM: u64 = 3;
 
 /// What can run out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Resource {
     /// Records in the store, in bytes.
     StoredBytes,
@@ -52,15 +54,15 @@ pub struct Limits {
 /// How much of one resource all owners have, and each of them.
 #[derive(Debug)]
 pub struct Budget {
-    resource: Resource,
-    limits: Limits,
+    pub(super) resource: Resource,
+    pub(super) limits: Limits,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    used: u64,
-    owners: HashMap<Owner, u64>,
+pub(super) struct State {
+    pub(super) used: u64,
+    pub(super) owners: HashMap<Owner, u64>,
 }
 
 /// What an owner uses of a budget, until it is dropped.
@@ -69,17 +71,6 @@ pub struct Charge {
     budget: Arc<Budget>,
     owner: Owner,
     amount: u64,
-}
-
-/// What one owner uses of a budget.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Use {
-    /// The owner.
-    pub owner: Owner,
-    /// How much it uses.
-    pub used: u64,
-    /// How much it may use at the moment.
-    pub share: u64,
 }
 
 /// An owner has used up its share of a budget. The owner is not named: others may read the text.
@@ -153,7 +144,7 @@ impl Kinded for Exceeded {
 
 impl Limits {
     /// What one owner may have while all have `used`.
-    fn share(self, used: u64) -> u64 {
+    pub(super) fn share(self, used: u64) -> u64 {
         let room = self.total.saturating_sub(used);
         room.saturating_mul(SHARE_OF_ROOM).min(self.owner_max).max(self.owner_min.min(self.owner_max))
     }
@@ -169,25 +160,6 @@ impl Budget {
     pub fn charge(self: &Arc<Self>, owner: &Owner, amount: u64) -> Result<Charge, Exceeded> {
         self.take(owner, amount)?;
         Ok(Charge { budget: Arc::clone(self), owner: owner.clone(), amount })
-    }
-
-    /// What owners use, the largest first, at most `limit` of them.
-    pub fn largest(&self, limit: usize) -> Vec<Use> {
-        let state = self.lock();
-        let share = self.limits.share(state.used);
-        let mut uses: Vec<_> =
-            state.owners.iter().map(|(owner, used)| Use { owner: owner.clone(), used: *used, share }).collect();
-        drop(state);
-        uses.sort_by(|a, b| b.used.cmp(&a.used).then_with(|| a.owner.cmp(&b.owner)));
-        uses.truncate(limit);
-        uses
-    }
-
-    /// What one owner uses.
-    pub fn used_by(&self, owner: &Owner) -> Use {
-        let state = self.lock();
-        let used = state.owners.get(owner).copied().unwrap_or_default();
-        Use { owner: owner.clone(), used, share: self.limits.share(state.used) }
     }
 
     /// What all owners use.
@@ -251,7 +223,7 @@ impl Budget {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         // Nothing that runs under this lock leaves it half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -321,9 +293,10 @@ mod tests {
         assert!(charge.grow(31).is_err());
         charge.shrink(50);
         charge.grow(30).unwrap();
-        assert_eq!(budget.used_by(&user("a")).used, 40);
+        assert_eq!(budget.usage(Some(&user("a"))).owners[0].used, 40);
         drop(charge);
-        assert_eq!((budget.used(), budget.largest(10)), (0, Vec::new()), "an owner without charges is forgotten");
+        let usage = budget.usage(None);
+        assert_eq!((usage.used, usage.owners), (0, Vec::new()), "an owner without charges is forgotten");
     }
 
     #[test]

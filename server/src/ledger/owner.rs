@@ -2,12 +2,14 @@
 
 use std::{fmt, net::IpAddr, sync::Arc};
 
+use serde::{Deserialize, Serialize};
 use types::{AppId, UserId};
 
 use crate::rate_limit::rate_limit_address;
 
 /// Who is charged for what is used.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub enum Owner {
     /// The user to whom an application, gateway or component belongs.
     User(Arc<str>),
@@ -37,6 +39,30 @@ impl From<&UserId> for Owner {
 impl From<&AppId> for Owner {
     fn from(app_id: &AppId) -> Self {
         Self::Application(app_id.as_str().into())
+    }
+}
+
+impl From<Owner> for String {
+    fn from(owner: Owner) -> Self {
+        owner.to_string()
+    }
+}
+
+/// Reads what [`Display`](fmt::Display) writes.
+impl TryFrom<String> for Owner {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let (kind, id) = text.split_once(' ').ok_or("an owner has a kind and an id")?;
+        let id = id.into();
+        match kind {
+            "user" => Ok(Self::User(id)),
+            "application" => Ok(Self::Application(id)),
+            "gateway" => Ok(Self::Gateway(id)),
+            "component" => Ok(Self::Component(id)),
+            "address" => Ok(Self::Address(id)),
+            _ => Err("an owner is a user, application, gateway, component or address"),
+        }
     }
 }
 

@@ -27,7 +27,7 @@ use super::{
     metrics,
     open_connections::{OpenConnection, OpenConnections},
 };
-use crate::rate_limit::rate_limit_address;
+use crate::{ledger::Ledger, rate_limit::rate_limit_address};
 
 /// How long a TLS handshake may take.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -68,7 +68,7 @@ struct Client {
 }
 
 impl Connection {
-    pub(super) fn new(router: Router, settings: &ServeSettings) -> Self {
+    pub(super) fn new(router: Router, settings: &ServeSettings, ledger: &Ledger) -> Self {
         let [head_timeout, unread_timeout] =
             [settings.head_timeout_ms, settings.unread_timeout_ms].map(Duration::from_millis);
         let mut http = Builder::new(TokioExecutor::new());
@@ -81,7 +81,7 @@ impl Connection {
             .initial_connection_window_size(CONNECTION_WINDOW)
             .keep_alive_interval(PING_INTERVAL)
             .keep_alive_timeout(PING_INTERVAL);
-        Self { http, router, open: OpenConnections::new(settings), head_timeout, unread_timeout }
+        Self { http, router, open: OpenConnections::new(settings, ledger), head_timeout, unread_timeout }
     }
 
     /// Waits until another connection is allowed; none if its address has its share, or its peer has disconnected.

@@ -13,7 +13,7 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    ServeSettings,
+    Server,
     connection::{Accepted, Connection},
     metrics,
 };
@@ -57,10 +57,11 @@ impl Listeners {
         self.listeners.iter().filter_map(|(listener, _)| listener.local_addr().ok()).collect()
     }
 
-    pub(super) fn serve(self, router: Router, settings: &ServeSettings, stop: CancellationToken) -> ServerHandle {
+    pub(super) fn serve(self, router: Router, server: &Server) -> ServerHandle {
         let addresses = self.addresses();
-        let drain = Duration::from_millis(settings.drain_timeout_ms);
-        let task = tokio::spawn(serve_all(self, Connection::new(router, settings), stop, drain));
+        let drain = Duration::from_millis(server.settings.drain_timeout_ms);
+        let connection = Connection::new(router, &server.settings, &server.ledger);
+        let task = tokio::spawn(serve_all(self, connection, server.stop.clone(), drain));
         ServerHandle { addresses, task }
     }
 }

@@ -14,7 +14,7 @@ use tokio::{
 };
 
 use super::{ServeSettings, activity::Activity, metrics};
-use crate::ledger::{Budget, Charge, Limits, Owner, Resource};
+use crate::ledger::{Budget, Charge, Ledger, Limits, Owner, Resource};
 
 /// How many connections an address may have although others have all there are: those are closed for it.
 const PER_ADDRESS_MIN: u64 = 64;
@@ -48,11 +48,11 @@ pub(super) struct OpenConnection {
 
 impl OpenConnections {
     /// None yet.
-    pub(super) fn new(settings: &ServeSettings) -> Arc<Self> {
+    pub(super) fn new(settings: &ServeSettings, ledger: &Ledger) -> Arc<Self> {
         let total = settings.connections_max.clamp(1, Semaphore::MAX_PERMITS);
         let owner_max = settings.connections_per_address_max.max(1) as u64;
         let limits = Limits { total: total as u64, owner_max, owner_min: PER_ADDRESS_MIN };
-        let budget = Arc::new(Budget::new(Resource::HttpConnections, limits));
+        let budget = ledger.budget(Resource::HttpConnections, limits);
         Arc::new(Self { places: Arc::new(Semaphore::new(total)), budget, open: Mutex::default() })
     }
 
@@ -130,9 +130,11 @@ mod tests {
     use futures::FutureExt;
 
     use super::*;
+    use crate::ledger::BudgetSettings;
 
     fn connections(connections_max: usize) -> Arc<OpenConnections> {
-        OpenConnections::new(&ServeSettings { connections_max, ..ServeSettings::default() })
+        let settings = ServeSettings { connections_max, ..ServeSettings::default() };
+        OpenConnections::new(&settings, &Ledger::new(&BudgetSettings::default()))
     }
 
     fn address(number: u8) -> IpAddr {

@@ -110,7 +110,7 @@ async fn applications_of_one_user_share_a_budget_also_after_a_restart() {
     }
     drop(first);
     let second = Fixture::of(store, None).await;
-    let alice = || second.ledger.stored.largest(1).remove(0);
+    let alice = || second.ledger.usage(None).remove(0).owners.remove(0);
     eventually(async || alice().used > 6 * MIB as u64).await;
     second.put(key("alice-6", "a"), MIB).await.unwrap();
     eventually(async || alice().used > 7 * MIB as u64).await;
