@@ -3,7 +3,7 @@
 use std::{fs, sync::Arc};
 
 use anyhow::{Context, bail};
-use api::rest::account::Application;
+use api::{discovery::Announcement, rest::account::Application};
 use client::{
     Trust,
     account::{AccountClient, ClientCredentials},
@@ -140,10 +140,12 @@ impl Network {
         }
     }
 
-    pub(crate) async fn announcement(&self) -> anyhow::Result<api::discovery::Announcement> {
+    /// The handler's announcement. One without a certificate is refused, because the login's token or an access key is
+    /// sent to it next.
+    pub(crate) async fn announcement(&self) -> anyhow::Result<Announcement> {
         let client = &self.settings.client;
         let discovery = DiscoveryClient::connect(&client.discovery_address, &self.trust()?)?;
-        discovery.get(ServiceName::Handler, &client.handler_id).await.with_context(|| {
+        let found = discovery.get(ServiceName::Handler, &client.handler_id).await.with_context(|| {
             let (id, path) = (&client.handler_id, self.settings.data_dir.join("ca.cert"));
             let hint = if path.exists() {
                 String::new()
@@ -151,7 +153,16 @@ impl Network {
                 format!("; to trust a server with its own certificate, copy its ca.cert to {}", path.display())
             };
             format!("cannot find the handler `{id}`{hint}")
-        })
+        });
+        let announcement = found?;
+        if announcement.certificate.trim().is_empty() && !client.allow_insecure {
+            bail!(
+                "the handler `{}` is announced without a certificate, so credentials would be sent to it unencrypted: \
+                 turn on its TLS, or set client.allow_insecure or pass --allow-insecure",
+                client.handler_id
+            );
+        }
+        Ok(announcement)
     }
 
     pub(crate) async fn handler(&self, credential: Credential) -> anyhow::Result<HandlerClient> {

@@ -11,8 +11,10 @@ mod external_broker;
 mod handler_service;
 mod networks;
 mod operator;
+mod operator_socket;
+mod owners;
 mod stack;
-mod store_socket;
+mod usage_socket;
 
 use std::{sync::Arc, time::Duration};
 
@@ -27,8 +29,9 @@ use types::Clock;
 
 pub(crate) use self::backup::{KeyFiles, PreparedRestore, back_up};
 use self::operator::accept_older_store;
-pub(crate) use self::operator::{open_account, open_devices, open_running_account};
+pub(crate) use self::operator::{open_account, open_devices, open_running_account, serves_accounts};
 pub use self::stack::Stack;
+pub(crate) use self::usage_socket::running_usage;
 use crate::{
     settings::{GlobalOptions, Settings},
     terminal::say,

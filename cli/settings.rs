@@ -55,7 +55,7 @@ pub(crate) struct GlobalOptions {
     /// Id of the router of gateways that are registered
     #[arg(long, global = true, value_name = "ID")]
     pub(crate) router_id: Option<ComponentId>,
-    /// Allow unencrypted connections to a discovery service without TLS
+    /// Allow unencrypted connections to a discovery service or handler without TLS
     #[arg(long, global = true)]
     pub(crate) allow_insecure: bool,
 }
@@ -162,8 +162,8 @@ pub struct ClientSettings {
     /// Id of the router of gateways that are registered. If unset, they get none.
     #[schemars(with = "Option<String>")]
     pub router_id: Option<ComponentId>,
-    /// Allow unencrypted connections to a discovery service without TLS. By default, if `tls.mode` is `off` and the
-    /// address is that of `listen.discovery`.
+    /// Allow unencrypted connections to a discovery service without TLS, and to a handler that is announced without a
+    /// certificate. By default, if `tls.mode` is `off` and the address is that of `listen.discovery`.
     pub allow_insecure: bool,
 }
 

@@ -22,7 +22,7 @@ pub(crate) async fn serve(
     let health = Health::default();
     add_checks(&health);
     let stop = shutdown.requested.clone();
-    let server = Server { settings: settings.serve.clone(), random: Arc::new(OsRandom), stop };
+    let server = Server::new(settings.serve.clone(), Arc::new(OsRandom), stop);
     let listeners = Listeners::new().plain(&settings.telemetry.listen).await?;
     let router = telemetry::router(metrics, health);
     let service = HttpService::new("telemetry", router, ErrorFormat::GrpcGateway);

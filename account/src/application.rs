@@ -3,6 +3,7 @@
 pub(crate) mod access_key;
 pub(crate) mod eui;
 mod eui_claim;
+mod ownership;
 
 use std::collections::BTreeMap;
 
@@ -35,6 +36,9 @@ pub(crate) struct Application {
     pub(crate) name: String,
     pub(crate) created: Timestamp,
     pub(crate) deleted: Option<Timestamp>,
+    /// None in documents of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) owner: Option<UserId>,
     /// In insertion order.
     pub(crate) euis: Vec<AppEui>,
     /// EUIs that are being claimed but are not in `euis` yet.
@@ -52,6 +56,7 @@ impl Entity for Application {
     const RIGHTS: &'static [ApplicationRight] = ApplicationRight::ALL;
     const COLLABORATORS: ApplicationRight = ApplicationRight::Collaborators;
     const RESTORE: Option<ApplicationRight> = Some(ApplicationRight::Delete);
+    const OWNER_STAYS: bool = false;
 
     /// The handler stores its part of an application under the same tag.
     fn key(id: &str) -> Result<Key> {
@@ -76,6 +81,14 @@ impl Entity for Application {
 
     fn collaborators(&self) -> &Collaborators<ApplicationRight> {
         &self.collaborators
+    }
+
+    fn owner(&self) -> Option<&UserId> {
+        self.owner.as_ref()
+    }
+
+    fn set_owner(&mut self, owner: UserId) {
+        self.owner = Some(owner);
     }
 
     fn collaborators_mut(&mut self) -> &mut Collaborators<ApplicationRight> {
@@ -103,7 +116,7 @@ impl Account {
         self.access_with_key(caller, app_id).await
     }
 
-    /// Creates an application with an EUI and a `default key`. Its creator has all rights.
+    /// Creates an application with an EUI and a `default key`. Its creator becomes the owner and has all rights.
     pub(crate) async fn create_application(&self, creator: &UserId, new: NewApplication) -> Result<Application> {
         check_new(&new)?;
         self.check_room::<Application>(creator).await?;
@@ -116,7 +129,7 @@ impl Account {
     async fn add_application(&self, creator: &UserId, new: &NewApplication) -> Result<()> {
         let application = self.first_version(creator, new).await?;
         let key = Application::key(new.id.as_str())?;
-        if !self.documents.create(&key, &application).await? {
+        if !self.documents.add(&key, &application).await? {
             return Err(self.taken::<Application>(creator, &new.id).await?);
         }
         if let Err(error) = self.first_euis(&application, new.euis.is_empty()).await {
@@ -172,6 +185,7 @@ impl Account {
             name: new.name.clone(),
             created: self.clock.now(),
             deleted: None,
+            owner: Some(creator.clone()),
             euis: Vec::new(),
             claiming: new.euis.clone(),
             collaborators: BTreeMap::from([(creator.clone(), all.clone())]),
@@ -214,7 +228,7 @@ fn check_new(new: &NewApplication) -> Result<()> {
     access_key::check_list(&new.access_keys)
 }
 
-fn check_name(name: &str) -> Result<()> {
+pub(crate) fn check_name(name: &str) -> Result<()> {
     if types::is_line(name, 0..=NAME_CHARACTERS_MAX) {
         Ok(())
     } else {

@@ -27,6 +27,9 @@ pub(crate) struct Component {
     pub(crate) created: Timestamp,
     #[serde(default)]
     pub(crate) deleted: Option<Timestamp>,
+    /// None of the operator's own components, and in documents of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) owner: Option<UserId>,
     #[serde(default)]
     pub(crate) collaborators: Collaborators<ComponentRight>,
     /// Tokens from before this Unix time in seconds are invalid.
@@ -55,6 +58,7 @@ impl Entity for Component {
     const RIGHTS: &'static [ComponentRight] = ComponentRight::ALL;
     const COLLABORATORS: ComponentRight = ComponentRight::Collaborators;
     const RESTORE: Option<ComponentRight> = None;
+    const OWNER_STAYS: bool = false;
 
     fn key(id: &str) -> Result<Key> {
         Ok(Key::new(&Tag::named("c", id)?, "component")?)
@@ -78,6 +82,14 @@ impl Entity for Component {
 
     fn collaborators(&self) -> &Collaborators<ComponentRight> {
         &self.collaborators
+    }
+
+    fn owner(&self) -> Option<&UserId> {
+        self.owner.as_ref()
+    }
+
+    fn set_owner(&mut self, owner: UserId) {
+        self.owner = Some(owner);
     }
 
     fn collaborators_mut(&mut self) -> &mut Collaborators<ComponentRight> {
@@ -105,8 +117,7 @@ impl Component {
 
 impl Account {
     pub(crate) async fn create_component(&self, creator: &UserId, id: &ServiceAndId) -> Result<Component> {
-        let collaborators = Collaborators::from([(creator.clone(), all_rights::<Component>())]);
-        let component = self.new_component(id, collaborators);
+        let component = self.new_component(id, Some(creator));
         let created = async {
             self.add_to_index(IdIndex::Components, id.id.as_str()).await?;
             self.create_entity(creator, id, &component).await
@@ -135,7 +146,7 @@ impl Account {
         let id = ServiceAndId { service, id: id.clone() };
         let key = Component::key(id.id.as_str())?;
         self.add_to_index(IdIndex::Components, id.id.as_str()).await?;
-        if self.documents.create(&key, &self.new_component(&id, Collaborators::new())).await? {
+        if self.documents.create(&key, &self.new_component(&id, None)).await? {
             // Not refused without the audit file: the account service registers the handler whenever it starts.
             self.audit.note("component registered", &service, &id);
         }
@@ -158,8 +169,17 @@ impl Account {
         self.signer.verify(token, self.clock.now()).is_ok()
     }
 
-    fn new_component(&self, id: &ServiceAndId, collaborators: Collaborators<ComponentRight>) -> Component {
+    fn new_component(&self, id: &ServiceAndId, creator: Option<&UserId>) -> Component {
         let ServiceAndId { service, id } = id.clone();
-        Component { service, id, created: self.clock.now(), deleted: None, collaborators, not_before_s: 0 }
+        let collaborators = creator.map(|creator| (creator.clone(), all_rights::<Component>())).into_iter().collect();
+        Component {
+            service,
+            id,
+            created: self.clock.now(),
+            deleted: None,
+            owner: creator.cloned(),
+            collaborators,
+            not_before_s: 0,
+        }
     }
 }

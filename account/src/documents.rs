@@ -19,6 +19,8 @@ use crate::{Error, Result};
 const READ_MAX: usize = 100;
 /// How often a change is attempted while others change the same document.
 const ATTEMPTS_MAX: usize = 200;
+/// How much larger a document may become by a change that deletes or ends something, in bytes.
+const SMALL_CHANGE_BYTES: usize = 128;
 
 #[derive(Clone)]
 pub(crate) struct Documents {
@@ -31,6 +33,8 @@ pub(crate) struct Stored<T> {
     pub(crate) value: T,
     key: Key,
     version: Version,
+    /// Its size in the store.
+    bytes: usize,
 }
 
 impl Documents {
@@ -67,6 +71,11 @@ impl Documents {
     /// Creates a document. Returns `false` if it exists.
     pub(crate) async fn create<T: Serialize>(&self, key: &Key, value: &T) -> Result<bool> {
         self.commit(Batch::new().expect_absent(key.clone()).put(key.clone(), json(key, value)?)).await
+    }
+
+    /// Like [`Documents::create`], but refused when its owner has used up its stored bytes, or the disk its reserve.
+    pub(crate) async fn add<T: Serialize>(&self, key: &Key, value: &T) -> Result<bool> {
+        self.commit(Batch::new().expect_absent(key.clone()).put(key.clone(), json(key, value)?).growing()).await
     }
 
     /// Creates or overwrites a document.
@@ -114,6 +123,14 @@ impl Documents {
     pub(crate) async fn replace<T: Serialize>(&self, stored: &Stored<T>) -> Result<bool> {
         let bytes = json(&stored.key, &stored.value)?;
         self.commit(stored.unchanged().put(stored.key.clone(), bytes)).await
+    }
+
+    /// Like [`Documents::replace`]. If it becomes larger than it was, it is refused like [`Documents::add`].
+    pub(crate) async fn update<T: Serialize>(&self, stored: &Stored<T>) -> Result<bool> {
+        let bytes = json(&stored.key, &stored.value)?;
+        let grows = bytes.len() > stored.bytes + SMALL_CHANGE_BYTES;
+        let batch = stored.unchanged().put(stored.key.clone(), bytes);
+        self.commit(if grows { batch.growing() } else { batch }).await
     }
 
     /// Like [`Documents::replace`], for a document that expires.
@@ -171,7 +188,7 @@ impl<T: DeserializeOwned> Stored<T> {
     fn parse(entry: Entry) -> Result<Self> {
         let Entry { key, value, version } = entry;
         match serde_json::from_slice(&value) {
-            Ok(value) => Ok(Self { value, key, version }),
+            Ok(parsed) => Ok(Self { value: parsed, key, version, bytes: value.len() }),
             Err(source) => Err(Error::Record { key: key.to_string(), source }),
         }
     }

@@ -6,6 +6,7 @@
 pub(crate) mod access;
 pub(crate) mod collaborators;
 mod index;
+mod owner;
 pub(crate) mod stored_key;
 pub(crate) mod subject;
 
@@ -52,6 +53,8 @@ pub(crate) trait Entity: Clone + Debug + Serialize + DeserializeOwned + Send + S
     const COLLABORATORS: Self::Right;
     /// The right to restore a deleted entity, if that is possible.
     const RESTORE: Option<Self::Right>;
+    /// Whether the owner cannot be removed. Otherwise somebody else becomes the owner.
+    const OWNER_STAYS: bool;
 
     fn key(id: &str) -> Result<Key>;
     /// The scope that a token needs to access it.
@@ -61,10 +64,9 @@ pub(crate) trait Entity: Clone + Debug + Serialize + DeserializeOwned + Send + S
     fn is(&self, id: &Self::Id) -> bool;
     fn is_deleted(&self) -> bool;
     fn collaborators(&self) -> &Collaborators<Self::Right>;
-    /// The collaborator who cannot be removed, if there is one.
-    fn owner(&self) -> Option<&UserId> {
-        None
-    }
+    /// Its owner, if the document names one: see [`Account::owner_of`].
+    fn owner(&self) -> Option<&UserId>;
+    fn set_owner(&mut self, owner: UserId);
     fn collaborators_mut(&mut self) -> &mut Collaborators<Self::Right>;
     /// Called when a collaborator has lost these rights.
     fn note_rights_taken(&mut self, _taken: &Rights<Self::Right>, _now: Timestamp) {}
@@ -110,7 +112,7 @@ impl Account {
     /// Stores a new entity and adds it to its creator's index. Fails if the id is or was taken.
     pub(crate) async fn create_entity<E: Entity>(&self, creator: &UserId, id: &E::Id, entity: &E) -> Result<()> {
         self.check_room::<E>(creator).await?;
-        if !self.documents.create(&E::key(&id.to_string())?, entity).await? {
+        if !self.documents.add(&E::key(&id.to_string())?, entity).await? {
             return Err(self.taken::<E>(creator, id).await?);
         }
         self.list_made::<E>(creator, id).await

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use server::audit::AuditError;
-use types::{AppEui, ClientId, GatewayId, IdError, Kind, Kinded, RateLimitExceeded, Scope, ScopeError};
+use types::{AppEui, ClientId, IdError, Kind, Kinded, RateLimitExceeded, Scope, ScopeError, Username};
 
 use crate::{oauth::error_code::OAuthErrorCode, seal};
 
@@ -67,6 +67,9 @@ pub enum Error {
     /// Only components may do this.
     #[error("only a component's token can do this: send client credentials as Basic, or nothing")]
     NotComponent,
+    /// Only components of the operator may do this.
+    #[error("only the operator's components can do this: `airlock account components token` issues tokens for them")]
+    NotOperators,
     /// The token cannot be exchanged.
     #[error("token cannot be exchanged: use the one from the login")]
     NotInterchangeable,
@@ -80,8 +83,16 @@ pub enum Error {
     #[error("the last collaborator with the right `{0}` must keep it: give it to somebody else first")]
     LastCollaborator(&'static str),
     /// Only the owner may do this.
-    #[error("only its owner can transfer gateway `{0}`")]
-    NotOwner(GatewayId),
+    #[error("only its owner can transfer {what} `{id}`")]
+    NotOwner {
+        /// The kind of entity.
+        what: &'static str,
+        /// Its id.
+        id: String,
+    },
+    /// Whoever takes over an application must be able to do everything with it.
+    #[error("`{0}` cannot take over the application: add them as a collaborator with all rights first")]
+    NotHeir(Username),
     /// The owner cannot be removed.
     #[error("the owner of {what} `{id}` cannot be removed: transfer it first")]
     OwnerStays {
@@ -205,7 +216,7 @@ pub enum Error {
     #[error(transparent)]
     Audit(AuditError),
     /// The store failed or is unavailable.
-    #[error("cannot use the store")]
+    #[error("{}", .0.summary())]
     Store(#[from] store::Error),
 }
 
@@ -242,9 +253,10 @@ impl Kinded for Error {
             Self::InvalidKey(_) | Self::LoginEnded | Self::InvalidLogin => Kind::Unauthenticated,
             Self::ComponentTokenEnded(_) => Kind::Unauthenticated,
             Self::MissingScope(_) | Self::MissingRight { .. } | Self::Escalation(_) => Kind::Denied,
-            Self::NotUser(_) | Self::NotComponent | Self::NotInterchangeable => Kind::Denied,
+            Self::NotUser(_) | Self::NotComponent | Self::NotOperators | Self::NotInterchangeable => Kind::Denied,
             Self::NoConsent(_) | Self::NoRights(_) | Self::WrongPassword | Self::OtherSite(_) => Kind::Denied,
-            Self::NotOwner(_)
+            Self::NotOwner { .. }
+            | Self::NotHeir(_)
             | Self::OwnerStays { .. }
             | Self::LastCollaborator(_)
             | Self::Full { .. }
@@ -261,6 +273,7 @@ impl Kinded for Error {
             Self::Record { .. } | Self::Crypto(_) | Self::FrequencyPlans(_) => Kind::Internal,
             Self::Store(error) => match error.kind() {
                 store::ErrorKind::Unavailable => Kind::Unavailable,
+                store::ErrorKind::Full => Kind::Full,
                 _ => Kind::Internal,
             },
         }

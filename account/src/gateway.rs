@@ -59,6 +59,7 @@ impl Entity for Gateway {
     const RIGHTS: &'static [GatewayRight] = GatewayRight::ALL;
     const COLLABORATORS: GatewayRight = GatewayRight::Collaborators;
     const RESTORE: Option<GatewayRight> = None;
+    const OWNER_STAYS: bool = true;
 
     fn key(id: &str) -> Result<Key> {
         Ok(Key::new(&Tag::gateway(id)?, "account")?)
@@ -86,6 +87,10 @@ impl Entity for Gateway {
 
     fn owner(&self) -> Option<&UserId> {
         Some(&self.owner)
+    }
+
+    fn set_owner(&mut self, owner: UserId) {
+        self.owner = owner;
     }
 
     fn collaborators_mut(&mut self) -> &mut Collaborators<GatewayRight> {
@@ -188,7 +193,7 @@ impl Gateway {
             return Ok(false);
         }
         if self.owner != *giver {
-            return Err(Error::NotOwner(self.id.clone()));
+            return Err(Error::NotOwner { what: Self::NOUN, id: self.id.to_string() });
         }
         self.owner = heir.clone();
         self.collaborators.entry(heir.clone()).or_default().extend(held);

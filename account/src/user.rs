@@ -96,7 +96,7 @@ impl Account {
             names_taken: 0,
         };
         let key = user_key(&user.id)?;
-        self.documents.put(&key, &user).await?;
+        self.documents.add(&key, &user).await?;
         self.add_to_index(IdIndex::Users, new.username.as_str()).await?;
         if !self.documents.create(&name_key, &NameRecord { user_id: user.id.clone() }).await? {
             if let Some(unnamed) = self.documents.read::<UserRecord>(&key).await? {
@@ -220,6 +220,6 @@ pub(crate) fn user_tag(user_id: &UserId) -> Result<Tag> {
     Ok(Tag::user(user_id.as_str())?)
 }
 
-fn user_key(user_id: &UserId) -> Result<Key> {
+pub(crate) fn user_key(user_id: &UserId) -> Result<Key> {
     Ok(Key::new(&user_tag(user_id)?, "user")?)
 }

@@ -50,11 +50,7 @@ impl Site {
         let stop = CancellationToken::new();
         let listeners = Listeners::new().plain("127.0.0.1:0").await.unwrap();
         let address = listeners.addresses()[0];
-        let server = Server {
-            settings: server::serve::ServeSettings::default(),
-            random: Arc::new(OsRandom),
-            stop: stop.clone(),
-        };
+        let server = Server::new(server::serve::ServeSettings::default(), Arc::new(OsRandom), stop.clone());
         drop(server.start(HttpService::new("account", account.router(), ErrorFormat::Account), listeners));
         let login = json!({
             "grant_type": "password", "username": "alice", "password": PASSWORD,

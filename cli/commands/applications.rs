@@ -13,7 +13,7 @@ use api::rest::account::{Application, NewApplication};
 use serde_json::Value;
 use types::{AppId, Kind, Kinded};
 
-use self::args::{Applications, PayloadFunctions};
+use self::args::{ApplicationChange, Applications, PayloadFunctions};
 use super::collaborators_table;
 use crate::{
     network::Network,
@@ -44,7 +44,7 @@ pub(crate) async fn run(command: Applications, network: &Network) -> anyhow::Res
             delete(network, network.application(app_id)?, confirmation).await
         }
         Applications::Restore { app_id } => restore(network, &app_id).await,
-        Applications::Set { app_id, description } => rename(network, &network.application(app_id)?, &description).await,
+        Applications::Set { app_id, change } => update(network, &network.application(app_id)?, change).await,
         Applications::Register => register(network, &network.application(None)?).await,
         Applications::Unregister { confirmation } => {
             unregister(network, network.application(None)?, confirmation).await
@@ -79,8 +79,14 @@ async fn restore(network: &Network, app_id: &AppId) -> anyhow::Result<()> {
     network.output.message(format_args!("Restored application {app_id} with its keys, EUIs and collaborators"))
 }
 
-async fn rename(network: &Network, app_id: &AppId, description: &str) -> anyhow::Result<()> {
-    network.account()?.rename_application(&network.credential_for(app_id).await?, app_id, description).await?;
+async fn update(network: &Network, app_id: &AppId, change: ApplicationChange) -> anyhow::Result<()> {
+    let (account, credential) = (network.account()?, network.credential_for(app_id).await?);
+    if let Some(description) = &change.description {
+        account.rename_application(&credential, app_id, description).await?;
+    }
+    if let Some(owner) = &change.owner {
+        account.transfer_application(&credential, app_id, owner).await?;
+    }
     network.output.message(format_args!("Updated application {app_id}"))
 }
 

@@ -50,9 +50,16 @@ async fn list(network: &Network, client: &WebhookClient, app_id: &AppId) -> anyh
         [webhook.id.to_string().into(), webhook.url.into(), events, headers, webhook.is_signed.into()]
     };
     let columns = [("id", "ID"), ("url", "URL"), ("events", "Events"), ("headers", "Headers"), ("signed", "Signed")];
-    let table = Table::new(columns, client.list().await?.into_iter().map(row));
+    let webhooks = client.list().await?;
+    let stopped: Vec<_> =
+        webhooks.iter().filter_map(|webhook| Some((webhook.id.clone(), webhook.stopped.clone()?))).collect();
+    let table = Table::new(columns, webhooks.into_iter().map(row));
     let hint = "Create one with `airlock webhooks set`";
-    network.output.table(table, format_args!("Application {app_id} has no webhooks. {hint}"))
+    network.output.table(table, format_args!("Application {app_id} has no webhooks. {hint}"))?;
+    for (id, reason) in stopped {
+        network.output.message(format_args!("Webhook {id} is stopped: {reason}"))?;
+    }
+    Ok(())
 }
 
 async fn set(network: &Network, client: &WebhookClient, set: Set) -> anyhow::Result<()> {

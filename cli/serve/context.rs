@@ -6,6 +6,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::PathBuf,
     sync::Arc,
+    time::Duration,
 };
 
 use account::{Account, Environment};
@@ -16,13 +17,13 @@ use futures::{
     FutureExt,
     future::{BoxFuture, Shared},
 };
-use handler::sealer::Sealer;
+use handler::{grants::AccountGrants, sealer::Sealer};
 use server::{
     audit::AuditLog,
     auth::{Authenticator, ComponentToken, TokenSource},
     error_response::ErrorFormat,
     identity::Identity,
-    ledger::{Ledger, Owners},
+    ledger::{BudgetedStore, Ledger, Owners, ReservedDisk},
     seal::{KeyOwner, SealingKeys},
     serve::{HttpService, Listeners, Server, ServerHandle},
     status::ErrorChain,
@@ -31,7 +32,7 @@ use server::{
     telemetry::{self, Health, Metrics},
     tls::{HTTP_PROTOCOLS, Tls},
 };
-use store::{Embedded, Redis, Store};
+use store::{Embedded, Redis, Store, StoreDisk};
 use tokio_util::sync::CancellationToken;
 use types::{Clock, Random};
 
@@ -39,7 +40,9 @@ use super::{
     certificate::certificate,
     component_token::{OtherAccount, OwnAccount},
     data_dir::DataDir,
-    store_socket::StoreSocket,
+    operator_socket::OperatorSocket,
+    owners::AccountOwners,
+    usage_socket,
 };
 use crate::{codec_service, settings::Settings};
 
@@ -52,12 +55,17 @@ pub(super) struct OpenStore {
     pub(super) failure: StoreFailure,
     /// Ends when nothing uses the store any more, and its file is free.
     pub(super) closed: BoxFuture<'static, ()>,
+    /// The disk of an embedded store.
+    disk: Option<StoreDisk>,
 }
 
 /// What the services of one process share.
 pub(super) struct Context {
     pub(super) settings: Settings,
+    /// The store, which refuses what would exceed the budgets of owners.
     pub(super) store: Arc<dyn Store>,
+    /// The store of operators, who are refused nothing.
+    operators_store: Arc<dyn Store>,
     pub(super) store_failure: StoreFailure,
     pub(super) store_closed: BoxFuture<'static, ()>,
     pub(super) clock: Arc<dyn Clock>,
@@ -79,27 +87,35 @@ impl Context {
     pub(super) async fn open(settings: Settings, audit: AuditLog, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
         let random = Arc::new(OsRandom);
         let data_dir = DataDir::open(&settings.data_dir)?;
-        let OpenStore { store, failure: store_failure, closed: store_closed } =
+        let OpenStore { store: operators_store, failure: store_failure, closed: store_closed, disk } =
             open_store(&settings, &data_dir, clock.clone()).await?;
-        let system = (clock.clone(), &*random as &dyn Random);
-        let marked = (store.clone(), durability(&settings));
-        let mark = StoreMark::open(&mark_file(&settings, &data_dir), marked, system, OlderStore::Refuse).await?;
+        let marked = (operators_store.clone(), durability(&settings));
+        let mark = StoreMark::open(&mark_file(&settings, &data_dir), marked, &*random, OlderStore::Refuse).await?;
         mark.start().await?;
         let tls = certificate(&settings, &data_dir, clock.as_ref())?;
         let health = Health::default();
-        let checked = store.clone();
+        let checked = operators_store.clone();
         health.add("store", move || {
             let store = checked.clone();
             async move { store.check().await.map_err(|error| ErrorChain(&error).to_string()) }
         });
-        let server =
-            Server { settings: settings.serve.clone(), random: random.clone(), stop: CancellationToken::new() };
         let mark = Arc::new(mark);
         let ledger = Ledger::new(&settings.budgets);
         let owners = Arc::new(Owners::unknown(clock.clone()));
+        let reserve_bytes = settings.budgets.disk_reserve_bytes;
+        let disk = disk.map(|disk| ReservedDisk { disk, reserve_bytes });
+        let store = BudgetedStore::open(operators_store.clone(), disk, (ledger.stored.clone(), &owners)).await;
+        let server = Server {
+            settings: settings.serve.clone(),
+            random: random.clone(),
+            stop: CancellationToken::new(),
+            ledger: ledger.clone(),
+            owners: Some(owners.clone()),
+        };
         Ok(Self {
             settings,
             store,
+            operators_store,
             store_failure,
             store_closed,
             clock,
@@ -115,10 +131,19 @@ impl Context {
         })
     }
 
-    /// Shares an embedded store with the operator's commands, which cannot open it themselves.
-    pub(super) fn share_store(&self) -> Option<StoreSocket> {
+    /// The sockets of the operator's commands: one for what owners use, and one for an embedded store, which they cannot
+    /// open themselves.
+    pub(super) fn listen_to_operator(&self) -> Vec<OperatorSocket> {
+        let usage = OperatorSocket::start(self.data_dir.usage_socket(), |listener, stop| {
+            usage_socket::serve(listener, self.ledger.clone(), stop)
+        });
         let is_embedded = self.settings.store.redis.is_none();
-        is_embedded.then(|| StoreSocket::start(&self.data_dir, &self.store)).flatten()
+        let shared = is_embedded.then(|| {
+            OperatorSocket::start(self.data_dir.store_socket(), |listener, stop| {
+                store::socket::serve(listener, self.operators_store.clone(), stop.cancelled_owned())
+            })
+        });
+        usage.into_iter().chain(shared.flatten()).collect()
     }
 
     /// Starts the account service.
@@ -145,7 +170,8 @@ impl Context {
         let discovery = Discovery::open(&self.settings.discovery, store, authenticator, clock, self.audit.clone());
         let listen = &self.settings.listen;
         let listeners = self.listeners(&listen.discovery, &listen.discovery_http).await?;
-        let service = HttpService::new("discovery", discovery.router(&self.health)?, ErrorFormat::GrpcGateway);
+        let service = HttpService::new("discovery", discovery.router(&self.health)?, ErrorFormat::GrpcGateway)
+            .needing_credentials(discovery::needs_credential);
         Ok(self.server.start(service, listeners))
     }
 
@@ -186,6 +212,20 @@ impl Context {
         let checked = token.clone();
         self.health.add("component_token", move || ready(checked.check()));
         Ok(token)
+    }
+
+    /// Asks the account service to whom applications belong.
+    pub(super) fn ask_owners(&self, token: &Arc<ComponentToken>) -> anyhow::Result<()> {
+        let source = AccountOwners::new(AccountClient::new(&self.settings.client.auth_server)?, token.clone());
+        self.owners.ask(Arc::new(source));
+        Ok(())
+    }
+
+    /// Asks the account service whether those who set webhooks may still read messages.
+    pub(super) fn grants(&self, token: &Arc<ComponentToken>) -> anyhow::Result<AccountGrants> {
+        let client = AccountClient::new(&self.settings.client.auth_server)?;
+        let grace_time = Duration::from_secs(self.settings.auth.grace_time_s);
+        Ok(AccountGrants::new(client, token.clone(), grace_time, self.audit.clone(), self.clock.clone()))
     }
 
     /// Checks credentials with the account service.
@@ -258,12 +298,14 @@ pub(super) async fn open_store(
             store: Arc::new(Redis::connect(redis, clock).await?),
             failure: pending().boxed().shared(),
             closed: ready(()).boxed(),
+            disk: None,
         },
         None => {
             let store = Embedded::open(&data_dir.store(), clock)?;
+            let disk = Some(Embedded::disk(&data_dir.store()));
             let failure = store.failure().map(Arc::new).boxed().shared();
             let closed = store.closed().boxed();
-            OpenStore { store: Arc::new(store), failure, closed }
+            OpenStore { store: Arc::new(store), failure, closed, disk }
         }
     })
 }

@@ -59,6 +59,11 @@ impl DataDir {
         self.path.join("airlock.sock")
     }
 
+    /// The socket through which `airlock account usage` asks the process that serves on this directory.
+    pub(super) fn usage_socket(&self) -> PathBuf {
+        self.path.join("usage.sock")
+    }
+
     /// The key file that seals the account service's secrets.
     ///
     /// It is not part of the store, so a copy of the store alone reveals no secret.

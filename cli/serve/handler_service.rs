@@ -1,6 +1,6 @@
 //! The handler service with its MQTT broker, output, sandboxes and announcement.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{fmt::Display, net::SocketAddr, sync::Arc};
 
 use anyhow::{Context as _, ensure};
 use api::discovery::Announcement;
@@ -73,7 +73,7 @@ impl HandlerService {
         ensure!(tls.is_some() || !has_secure_websocket, "broker.websocket_tls_listen needs TLS: set tls.mode");
         let (random, clock) = (context.random.as_ref(), &context.clock);
         let router = Arc::new(router(context).await?);
-        let outputs = Arc::new(outputs(context)?);
+        let outputs = Arc::new(outputs(context, &token)?);
         let external_broker = ExternalBroker::connect(context)?;
         let mut all: Vec<Arc<dyn Output>> = vec![
             Arc::new(MqttOutput::new(Arc::clone(&router), &settings.output)),
@@ -88,7 +88,7 @@ impl HandlerService {
         let network_brokers = Arc::new(network_brokers(context, discovery.clone(), &listeners)?);
         let callers = (authenticator.clone(), network_brokers.clone());
         let mut operations = operations(context, &pool, callers, leaving).await?;
-        let downlinks = Arc::new(DownlinkReceiver::new(operations.downlinks.clone()));
+        let downlinks = Arc::new(DownlinkReceiver::new(operations.downlinks.clone(), &context.ledger));
         let access_requests = access_requests(context, &authenticator)?;
         let services = BrokerServices { authenticator, downlinks: downlinks.clone(), router };
         let broker = Broker::start(&settings.broker, tls, services, random, clock).await?;
@@ -106,9 +106,12 @@ impl HandlerService {
         let deletions = tokio::spawn(complete_deletions(operations.clone(), stop.clone()));
         let server = Server { stop: stop.clone(), ..context.server.clone() };
         let router = handler::router(operations, &context.health)?;
-        let serving = server.start(HttpService::new("handler", router, ErrorFormat::GrpcGateway), listeners);
+        let service = HttpService::new("handler", router, ErrorFormat::GrpcGateway)
+            .needing_credentials(handler::needs_credential);
+        let serving = server.start(service, listeners);
         let networks = Networks::start(context, &server, &pool, &network_events).await?;
         outgoing.start(networks.of_applications()?);
+        note_receivers(context, external_broker.as_ref());
         let external_broker = external_broker.map(|broker| broker.subscribe(downlinks));
         let answering = serve_access(context, &server, access_requests).await?;
         let announcing = match announcer {
@@ -216,7 +219,7 @@ async fn router(context: &Context) -> anyhow::Result<Router> {
 }
 
 /// The outputs with queues, which deliver what earlier processes left.
-fn outputs(context: &Context) -> anyhow::Result<Outputs> {
+fn outputs(context: &Context, token: &Arc<ComponentToken>) -> anyhow::Result<Outputs> {
     let OutputSettings { delivery, amqp, redis, kafka, .. } = &context.settings.output;
     let environment = outputs::Environment {
         store: context.store.clone(),
@@ -225,8 +228,31 @@ fn outputs(context: &Context) -> anyhow::Result<Outputs> {
         random: context.random.clone(),
         keys: context.sealing_keys()?,
         operator: OperatorOutputs::start(OperatorSettings { amqp, redis, kafka }, delivery, &context.random)?,
+        look_up: outputs::system_look_up(),
+        ledger: context.ledger.clone(),
+        owners: context.owners.clone(),
+        grants: Arc::new(context.grants(token)?),
     };
     Outputs::start(delivery, environment).context("cannot start the outputs")
+}
+
+/// Records who gets messages, or brings them, by the settings of the operator. No right of a user stands behind them.
+fn note_receivers(context: &Context, external_broker: Option<&ExternalBroker>) {
+    let OutputSettings { amqp, redis, kafka, .. } = &context.settings.output;
+    let note = |event, what: &dyn Display, name: &dyn Display| {
+        context.audit.note(event, &"settings", &format_args!("{what} {name}"));
+    };
+    amqp.iter().for_each(|output| note("output started", &"amqp", &output.name));
+    redis.iter().for_each(|output| note("output started", &"redis", &output.name));
+    kafka.iter().for_each(|output| note("output started", &"kafka", &output.name));
+    if let Some(broker) = external_broker {
+        note("output started", &"external broker", &broker.address());
+    }
+    for network in &context.settings.bridge.into {
+        // One without a name has been refused.
+        let name = network.name().unwrap_or_default();
+        network.applications.iter().for_each(|settings| note("bridge started", &name, &settings.app_id));
+    }
 }
 
 async fn operations(
@@ -274,6 +300,7 @@ async fn operations(
         addresses: Addresses::new(context.settings.handler.prefixes.clone(), context.random.clone()),
         component,
         webhooks: outputs.webhooks(),
+        audit: context.audit.clone(),
         clock: context.clock.clone(),
     })
 }

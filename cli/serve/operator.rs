@@ -42,6 +42,11 @@ pub(crate) async fn open_running_account(settings: Settings) -> anyhow::Result<O
     Ok(Some(Account::open(settings.account, keys, Environment { store, clock, random, audit }).await?))
 }
 
+/// Whether the account service has run on this data directory.
+pub(crate) fn serves_accounts(settings: &Settings) -> bool {
+    DataDir::at(&settings.data_dir).account_key().exists()
+}
+
 /// Opens the devices of the handler in the same way as the account service.
 pub(crate) async fn open_devices(settings: &Settings) -> anyhow::Result<Opened<Devices>> {
     let data_dir = DataDir::open(&settings.data_dir)?;
@@ -88,7 +93,7 @@ async fn open_mark(
     store: (Arc<dyn Store>, Durability),
     older: OlderStore,
 ) -> Result<StoreMark, StoreMarkError> {
-    StoreMark::open(file, store, (Arc::new(SystemClock), &OsRandom), older).await
+    StoreMark::open(file, store, &OsRandom, older).await
 }
 
 fn is_locked(error: &anyhow::Error) -> bool {

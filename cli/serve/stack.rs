@@ -20,7 +20,7 @@ use super::{
     Environment, Service,
     context::{Context, StoreFailure, address, from_here},
     handler_service::HandlerService,
-    store_socket::StoreSocket,
+    operator_socket::OperatorSocket,
 };
 use crate::settings::Settings;
 
@@ -40,7 +40,7 @@ pub struct Stack {
     serving: Vec<ServerHandle>,
     discovery_http: Option<SocketAddr>,
     handler: Option<HandlerService>,
-    store_socket: Option<StoreSocket>,
+    operator_sockets: Vec<OperatorSocket>,
     store_failure: StoreFailure,
     store_closed: BoxFuture<'static, ()>,
     audit: AuditLog,
@@ -68,6 +68,7 @@ impl Stack {
             serving.push(account);
         }
         let token = context.component_token(own_account).await?;
+        context.ask_owners(&token)?;
         let authenticator = Arc::new(context.authenticator(&token)?);
         let renewing = tokio::spawn(authenticator.clone().run(context.server.stop.clone()));
         if includes(Service::Discovery) {
@@ -95,7 +96,7 @@ impl Stack {
         let telemetry = context.start_telemetry(metrics).await?;
         addresses.push(("metrics", format!("http://{}/metrics", address(&telemetry, 0)?)));
         serving.push(telemetry);
-        let store_socket = context.share_store();
+        let operator_sockets = context.listen_to_operator();
         let Context { settings, health, server, store_failure, store_closed, audit, mark, .. } = context;
         audit.report_to(&health);
         tokio::spawn(server.stop.clone().run_until_cancelled_owned(audit.clone().run()));
@@ -119,7 +120,7 @@ impl Stack {
             serving,
             discovery_http,
             handler,
-            store_socket,
+            operator_sockets,
             store_failure,
             store_closed,
             audit,
@@ -187,8 +188,8 @@ impl Stack {
         for serving in self.serving {
             serving.finished().await;
         }
-        if let Some(store_socket) = self.store_socket {
-            store_socket.stop().await;
+        for socket in self.operator_sockets {
+            socket.stop().await;
         }
         self.audit.finish();
         if let Err(error) = self.mark.advance().await {

@@ -114,6 +114,8 @@ export interface DownlinkEvent {
 /** What went wrong. */
 export interface ErrorEvent {
   error: string;
+  /** All that went wrong with an uplink, if that is more than one error. */
+  errors?: string[];
   /** When it happened; servers of v2 do not say. */
   time?: string;
 }

@@ -66,7 +66,7 @@ pub enum Error {
     #[error(transparent)]
     Audit(#[from] AuditError),
     /// The store failed.
-    #[error("cannot use the store")]
+    #[error("{}", .0.summary())]
     Store(#[from] store::Error),
     /// A record in the store is corrupt.
     #[error("cannot read a record in the store")]
@@ -101,6 +101,7 @@ impl Kinded for Error {
             Self::Audit(error) => error.kind(),
             Self::Conflict { .. } => Kind::Conflict,
             Self::Store(error) if error.kind() == store::ErrorKind::Unavailable => Kind::Unavailable,
+            Self::Store(error) if error.kind() == store::ErrorKind::Full => Kind::Full,
             Self::Store(_) | Self::Record(_) => Kind::Internal,
         }
     }

@@ -13,7 +13,7 @@ mod settings;
 
 use std::sync::Arc;
 
-use axum::Router;
+use axum::{Router, http::Method};
 use server::{audit::AuditLog, auth::Authenticator, serve::run_to_end, telemetry::Health};
 use store::Store;
 use types::Clock;
@@ -50,5 +50,13 @@ impl Discovery {
         grpc.add_service(grpc::Service::server(Arc::clone(&self.operations)));
         let router = rest::router(Arc::clone(&self.operations)).merge(grpc.routes().into_axum_router());
         Ok(run_to_end(router, BODY_BYTES_MAX))
+    }
+}
+
+/// Whether a request needs a credential: changes do, and everybody may look things up.
+pub fn needs_credential(method: &Method, path: &str) -> bool {
+    match path.strip_prefix("/discovery.Discovery/") {
+        Some(call) => ["Announce", "AddMetadata", "DeleteMetadata"].contains(&call),
+        None => !method.is_safe() && !path.starts_with("/grpc."),
     }
 }

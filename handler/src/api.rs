@@ -7,6 +7,7 @@ mod wire;
 
 use std::sync::Arc;
 
+use axum::http::Method;
 use server::telemetry::Health;
 
 use self::operations::Operations;
@@ -18,4 +19,9 @@ pub fn router(operations: Arc<Operations>, health: &Health) -> Result<axum::Rout
     let mut services = server::grpc::routes(health)?;
     grpc::add_services(&mut services, operations.clone());
     Ok(rest::router(operations).merge(services.routes().into_axum_router()))
+}
+
+/// Whether a request needs a credential: all but health checks, reflection, and the prefixes of device addresses.
+pub fn needs_credential(_method: &Method, path: &str) -> bool {
+    !["/grpc.", "/lorawan."].iter().any(|package| path.starts_with(package))
 }

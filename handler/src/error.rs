@@ -130,7 +130,7 @@ pub enum Error {
     #[error(transparent)]
     Seal(#[from] server::seal::SealError),
     /// The store failed.
-    #[error("cannot use the store")]
+    #[error("{}", .0.summary())]
     Store(#[from] store::Error),
     /// The store has an application without its functions.
     #[error("the payload functions of application {0} are missing in the store: save them again")]
@@ -138,6 +138,12 @@ pub enum Error {
     /// An output or a webhook.
     #[error(transparent)]
     Output(#[from] outputs::Error),
+    /// A change cannot be recorded in the audit log.
+    #[error(transparent)]
+    Audit(#[from] server::audit::AuditError),
+    /// Whoever sets a webhook must be somebody whose rights can be asked for later.
+    #[error("permission denied: only users and access keys can set webhooks")]
+    WebhookCaller,
     /// A message cannot be published now, or nobody has confirmed it.
     #[error("cannot publish the message: {0}: try again later")]
     Unpublished(String),
@@ -212,12 +218,16 @@ impl Kinded for Error {
             Self::RateLimited { .. } => Kind::Exhausted,
             Self::Auth(error) => error.kind(),
             Self::Output(error) => error.kind(),
+            Self::Audit(error) => error.kind(),
             Self::NetworkBroker { reason, .. } => reason.kind(),
             Self::Discovery(_) => Kind::Unavailable,
-            Self::Denied { .. } | Self::ComponentDenied(_) | Self::NetworkBrokerDenied | Self::NetworkBrokerKey(_) => {
-                Kind::Denied
-            }
+            Self::Denied { .. }
+            | Self::ComponentDenied(_)
+            | Self::NetworkBrokerDenied
+            | Self::NetworkBrokerKey(_)
+            | Self::WebhookCaller => Kind::Denied,
             Self::Store(error) if error.kind() == store::ErrorKind::Unavailable => Kind::Unavailable,
+            Self::Store(error) if error.kind() == store::ErrorKind::Full => Kind::Full,
             Self::Store(error) if error.kind() == store::ErrorKind::TooLarge => Kind::TooLarge,
             Self::Unpublishable(_) => Kind::TooLarge,
             Self::Seal(_) | Self::Store(_) | Self::FunctionsMissing(_) | Self::Record(_) | Self::Crypto(_) => {
@@ -227,7 +237,11 @@ impl Kinded for Error {
     }
 
     fn exceeded(&self) -> Option<&RateLimitExceeded> {
-        if let Self::RateLimited { exceeded, .. } = self { Some(exceeded) } else { None }
+        match self {
+            Self::RateLimited { exceeded, .. } => Some(exceeded),
+            Self::Audit(error) => error.exceeded(),
+            _ => None,
+        }
     }
 
     fn is_cause_logged(&self) -> bool {

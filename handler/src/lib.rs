@@ -8,6 +8,7 @@ mod cost;
 pub mod device;
 pub mod downlink;
 mod error;
+pub mod grants;
 pub mod join;
 mod lorawan;
 mod metrics;
@@ -21,7 +22,7 @@ pub mod status;
 pub mod uplink;
 
 pub use self::{
-    api::router,
+    api::{needs_credential, router},
     cost::Cost,
     error::{Error, FunctionError},
     settings::{Loading, Settings},

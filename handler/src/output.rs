@@ -91,7 +91,7 @@ impl Message {
             "The uplink is missing: its message has {bytes} bytes, and there may be {bytes_max}. Have the payload \
              functions return less"
         );
-        let event = Event::UpError(ErrorEvent { error, time: None });
+        let event = Event::UpError(ErrorEvent { error, ..ErrorEvent::default() });
         Some(Self { app_id: app_id.clone(), dev_id: dev_id.clone(), event })
     }
 }

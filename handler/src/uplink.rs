@@ -92,7 +92,7 @@ impl Uplinks {
         self.payloads.decode(&application, payload, run).await
     }
 
-    /// Publishes the message, and then an event for everything that went wrong.
+    /// Publishes the message, and then one event with everything that went wrong.
     fn publish(&self, device: &Device, mut payload: Payload, mut decoded: Decoded) -> Vec<Kept> {
         let received = payload.received;
         let complaints = complaints(&mut payload, &mut decoded);
@@ -101,8 +101,7 @@ impl Uplinks {
         if is_valid {
             kept.push(self.publish_event(device, Event::Up(Box::new(message(device, payload, decoded)))));
         }
-        for error in complaints {
-            let event = ErrorEvent { error, time: Some(received) };
+        if let Some(event) = ErrorEvent::of(complaints, Some(received)) {
             kept.push(self.publish_event(device, Event::UpError(event)));
         }
         kept

@@ -2,10 +2,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use server::status::ErrorChain;
@@ -15,21 +12,26 @@ use types::AppId;
 
 use crate::{
     Error,
-    destinations::Destinations,
+    destination::Part,
+    destinations::{Destinations, OfApplication},
+    index::Index,
     lanes::Lanes,
     message::Message,
     metrics::{self, Fate},
-    queue::{Growth, Queues},
+    queue::{Addition, Delivery, Growth, Queues},
 };
 
 /// Maximum number of messages of one application, and of all, that wait to be stored.
 const APPLICATION_WAITING_MAX: usize = 1000;
 const ALL_WAITING_MAX: usize = 50_000;
+/// The same in bytes.
+const APPLICATION_WAITING_BYTES_MAX: usize = 4 << 20;
+const ALL_WAITING_BYTES_MAX: usize = 64 << 20;
 /// How many messages, and how many bytes of them, are stored with one commit.
 const COMMIT_MESSAGES_MAX: usize = 32;
 const COMMIT_BYTES_MAX: usize = 256 << 10;
-/// Maximum size of the body of a message. One that is larger is dropped.
-pub const MESSAGE_BYTES_MAX: usize = 256 << 10;
+/// How many records they may have in it: with what is dropped for them, it must not exceed what the store takes.
+const COMMIT_RECORDS_MAX: usize = 512;
 /// How often a commit is repeated while others change the same queues or webhooks.
 const ATTEMPTS_MAX: usize = 20;
 /// How many applications are known to be in the index.
@@ -39,19 +41,84 @@ const INDEXED_MAX: usize = 65_536;
 pub(crate) struct Appender {
     pub(crate) store: Arc<dyn store::Store>,
     pub(crate) queues: Arc<Queues>,
+    pub(crate) index: Arc<Index>,
     pub(crate) destinations: Arc<Destinations>,
     pub(crate) lanes: Arc<Lanes>,
-    /// An application is here while a task stores its messages.
-    pub(crate) waiting: Mutex<HashMap<AppId, Vec<Waiting>>>,
-    pub(crate) waiting_count: AtomicUsize,
+    pub(crate) waiting: Mutex<AllWaiting>,
     /// The applications that this process has put into the index.
     pub(crate) indexed: Mutex<HashSet<AppId>>,
 }
 
+/// The messages that wait to be stored.
+#[derive(Default)]
+pub(crate) struct AllWaiting {
+    /// An application is here while a task stores its messages.
+    applications: HashMap<AppId, WaitingMessages>,
+    messages: usize,
+    bytes: usize,
+}
+
+#[derive(Default)]
+struct WaitingMessages {
+    messages: Vec<Waiting>,
+    bytes: usize,
+}
+
 /// A message that waits to be stored.
-pub(crate) struct Waiting {
+struct Waiting {
     message: Message,
     stored: oneshot::Sender<bool>,
+}
+
+impl Waiting {
+    fn bytes(&self) -> usize {
+        self.message.body.get().len()
+    }
+}
+
+impl AllWaiting {
+    /// Whether there is room for a message with so many bytes.
+    fn has_room(&self, app_id: &AppId, bytes: usize) -> bool {
+        let has_room = |waiting: &WaitingMessages| {
+            waiting.messages.len() < APPLICATION_WAITING_MAX && waiting.bytes + bytes <= APPLICATION_WAITING_BYTES_MAX
+        };
+        self.messages < ALL_WAITING_MAX
+            && self.bytes + bytes <= ALL_WAITING_BYTES_MAX
+            && self.applications.get(app_id).is_none_or(has_room)
+    }
+
+    /// Returns whether nothing of the application waited, and no task stores it.
+    fn push(&mut self, app_id: &AppId, waiting: Waiting) -> bool {
+        self.messages += 1;
+        self.bytes += waiting.bytes();
+        let is_new = !self.applications.contains_key(app_id);
+        let of_application = self.applications.entry(app_id.clone()).or_default();
+        of_application.bytes += waiting.bytes();
+        of_application.messages.push(waiting);
+        is_new
+    }
+
+    /// The messages for the next commit; none if there are no more.
+    fn take(&mut self, app_id: &AppId) -> Option<Vec<Waiting>> {
+        let WaitingMessages { messages, bytes } = self.applications.get_mut(app_id)?;
+        let mut taken_bytes = 0;
+        let fits = |waiting: &&Waiting| {
+            taken_bytes += waiting.bytes();
+            taken_bytes <= COMMIT_BYTES_MAX
+        };
+        // A message that is larger than a commit should be goes alone.
+        let count = messages.iter().take(COMMIT_MESSAGES_MAX).take_while(fits).count().max(1).min(messages.len());
+        if count == 0 {
+            self.applications.remove(app_id);
+            return None;
+        }
+        let taken: Vec<_> = messages.drain(..count).collect();
+        let taken_bytes: usize = taken.iter().map(Waiting::bytes).sum();
+        *bytes -= taken_bytes;
+        self.bytes -= taken_bytes;
+        self.messages -= count;
+        Some(taken)
+    }
 }
 
 impl Appender {
@@ -60,13 +127,10 @@ impl Appender {
     pub(crate) fn append(self: &Arc<Self>, app_id: &AppId, message: Message) -> Result<oneshot::Receiver<bool>, Error> {
         let (stored, is_stored) = oneshot::channel();
         let mut all = self.waiting();
-        let is_full = all.get(app_id).is_some_and(|waiting| waiting.len() >= APPLICATION_WAITING_MAX);
-        if is_full || self.waiting_count.load(Ordering::Relaxed) >= ALL_WAITING_MAX {
+        if !all.has_room(app_id, message.body.get().len()) {
             return Err(Error::Busy);
         }
-        self.waiting_count.fetch_add(1, Ordering::Relaxed);
-        let is_new = !all.contains_key(app_id);
-        all.entry(app_id.clone()).or_default().push(Waiting { message, stored });
+        let is_new = all.push(app_id, Waiting { message, stored });
         drop(all);
         if is_new {
             tokio::spawn(Arc::clone(self).store_all(app_id.clone()));
@@ -86,62 +150,81 @@ impl Appender {
         }
     }
 
-    /// The messages for the next commit; none if there are no more.
     fn take(&self, app_id: &AppId) -> Option<Vec<Waiting>> {
-        let mut all = self.waiting();
-        let waiting = all.get_mut(app_id)?;
-        let mut bytes = 0;
-        let fits = |waiting: &&Waiting| {
-            bytes += waiting.message.body.get().len();
-            bytes <= COMMIT_BYTES_MAX
-        };
-        // A message that is larger than a commit should be goes alone.
-        let count = waiting.iter().take(COMMIT_MESSAGES_MAX).take_while(fits).count().max(1).min(waiting.len());
-        if count == 0 {
-            all.remove(app_id);
-            return None;
-        }
-        self.waiting_count.fetch_sub(count, Ordering::Relaxed);
-        Some(waiting.drain(..count).collect())
+        self.waiting().take(app_id)
     }
 
     async fn store(&self, app_id: &AppId, messages: &[&Message]) -> Result<(), Error> {
-        let growths = store::retry(ATTEMPTS_MAX, || self.try_store(app_id, messages)).await?.ok_or(Error::Conflict)?;
-        for growth in growths {
-            metrics::count(&growth.destination, Fate::Dropped, growth.dropped);
-            self.lanes.wake(&growth.destination);
+        let destinations = self.destinations.of(app_id).await?.len();
+        for messages in messages.chunks((COMMIT_RECORDS_MAX / (destinations + 1)).max(1)) {
+            match self.store_some(app_id, messages).await {
+                Err(error) if error.is_full() => self.store_instead(app_id, messages).await?,
+                stored => stored?,
+            }
         }
         Ok(())
     }
 
-    async fn try_store(&self, app_id: &AppId, messages: &[&Message]) -> Result<Option<Vec<Growth>>, Error> {
+    async fn store_some(&self, app_id: &AppId, messages: &[&Message]) -> Result<(), Error> {
+        store::retry(ATTEMPTS_MAX, || self.try_store(app_id, messages)).await?.ok_or(Error::Conflict)
+    }
+
+    async fn try_store(&self, app_id: &AppId, messages: &[&Message]) -> Result<Option<()>, Error> {
         let destinations = self.destinations.of(app_id).await?;
-        let deliveries = destinations.deliveries(app_id, messages);
+        let deliveries = destinations.deliveries(messages);
         if deliveries.is_empty() {
-            return Ok(Some(Vec::new()));
+            return Ok(Some(()));
         }
         self.put_index(app_id).await?;
-        let (mut batch, mut growths) = (destinations.expect(Batch::new()), Vec::new());
-        for (destination, wanted) in deliveries {
-            let (with, growth) = self.queues.append(batch, &destination, &wanted).await?;
-            batch = with;
-            growths.push(growth);
-        }
+        let (batch, limit) = (destinations.expect(Batch::new()), self.queues.limit(Part::Queue, destinations.len()));
+        let Addition { batch, growths, is_whole } = self.queues.append(batch, &deliveries, limit).await?;
         let committed = self.store.commit(batch).await;
         // After an error nobody knows, so the queues are counted again.
         let is_done = matches!(committed, Ok(Commit::Done));
-        growths.iter().for_each(|growth| self.queues.appended(growth, is_done));
+        self.queues.appended(&growths, is_done);
         if committed? == Commit::Conflict {
             self.destinations.forget(app_id);
+            return Ok(None);
         }
-        Ok(is_done.then_some(growths))
+        self.report(&growths);
+        Ok(is_whole.then_some(()))
+    }
+
+    /// Stores messages in the place of older ones, because the owner of the application may not store more. If that
+    /// is not possible either, they are dropped: others of the owner take all that there is.
+    async fn store_instead(&self, app_id: &AppId, messages: &[&Message]) -> Result<(), Error> {
+        let destinations = self.destinations.of(app_id).await?;
+        let deliveries = destinations.deliveries(messages);
+        let dropped = store::retry(ATTEMPTS_MAX, || self.queues.give_way(&deliveries)).await?;
+        self.report(&dropped.ok_or(Error::Conflict)?);
+        match self.store_some(app_id, messages).await {
+            Err(error) if error.is_full() => self.drop_new(&destinations, &deliveries).await,
+            stored => stored,
+        }
+    }
+
+    async fn drop_new(&self, destinations: &OfApplication, deliveries: &[Delivery<'_>]) -> Result<(), Error> {
+        let counted = store::retry(ATTEMPTS_MAX, || self.queues.count_dropped(deliveries)).await?;
+        counted.ok_or(Error::Conflict)?;
+        for destination in destinations.iter() {
+            let dropped = deliveries.iter().filter(|delivery| delivery.to.contains(&destination)).count();
+            metrics::count(destination, Fate::Dropped, dropped);
+        }
+        Ok(())
+    }
+
+    fn report(&self, growths: &[Growth]) {
+        for growth in growths {
+            metrics::count(&growth.destination, Fate::Dropped, growth.dropped());
+            self.lanes.wake(&growth.destination);
+        }
     }
 
     async fn put_index(&self, app_id: &AppId) -> Result<(), Error> {
         if self.indexed().contains(app_id) {
             return Ok(());
         }
-        self.queues.put_index(app_id).await?;
+        self.index.put(app_id).await?;
         let mut indexed = self.indexed();
         if indexed.len() >= INDEXED_MAX {
             indexed.clear();
@@ -150,17 +233,23 @@ impl Appender {
         Ok(())
     }
 
-    /// Has applications put into the index again, before their records there expire.
+    /// Has an application put into the index again with its next message.
+    pub(crate) fn forget_index(&self, app_id: &AppId) {
+        self.indexed().remove(app_id);
+    }
+
+    /// Has all applications put into the index again with their next messages, so that it says when they had any.
     pub(crate) fn refresh_index(&self) {
         self.indexed().clear();
     }
 
-    fn waiting(&self) -> MutexGuard<'_, HashMap<AppId, Vec<Waiting>>> {
+    fn waiting(&self) -> MutexGuard<'_, AllWaiting> {
         // No panic can leave it half changed.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn indexed(&self) -> MutexGuard<'_, HashSet<AppId>> {
+        // No panic can leave it half changed.
         self.indexed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

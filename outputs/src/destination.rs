@@ -20,38 +20,67 @@ pub(crate) struct Destination {
     pub(crate) name: String,
 }
 
+/// What a destination has messages in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Part {
+    /// Those that wait.
+    Queue,
+    /// Those that were given up.
+    DeadLetters,
+}
+
+impl Part {
+    pub(crate) const ALL: [Self; 2] = [Self::Queue, Self::DeadLetters];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Queue => "queue",
+            Self::DeadLetters => "dead",
+        }
+    }
+
+    /// The prefix of all such messages of an application.
+    pub(crate) fn of_application(self, app_id: &AppId) -> Result<Key, Error> {
+        application_key(app_id, &format!("{}/", self.name()))
+    }
+}
+
 impl Destination {
     pub(crate) fn new(app_id: &AppId, kind: &str, name: &str) -> Self {
         Self { app_id: app_id.clone(), kind: kind.to_owned(), name: name.to_owned() }
     }
 
-    /// The destination whose queue has this key.
-    pub(crate) fn of_queued(app_id: &AppId, key: &Key) -> Option<Self> {
-        let mut levels = key.path().strip_prefix("handler/output/queue/")?.split('/');
+    /// The destination of an application with this label.
+    pub(crate) fn labelled(app_id: &AppId, label: &str) -> Option<Self> {
+        let (kind, name) = label.split_once('/')?;
+        Some(Self::new(app_id, kind, name))
+    }
+
+    /// The destination to which a message with this key belongs.
+    pub(crate) fn of_key(app_id: &AppId, part: Part, key: &Key) -> Option<Self> {
+        let path = key.path().strip_prefix("handler/output/")?.strip_prefix(part.name())?;
+        let mut levels = path.strip_prefix('/')?.split('/');
         Some(Self::new(app_id, levels.next()?, levels.next()?))
     }
 
-    /// The prefix of its queue.
-    pub(crate) fn queue(&self) -> Result<Key, Error> {
-        self.key("queue", "/")
+    /// Names it among those of its application.
+    pub(crate) fn label(&self) -> String {
+        format!("{}/{}", self.kind, self.name)
     }
 
-    /// A key after all of its queue.
-    pub(crate) fn after_queue(&self) -> Result<Key, Error> {
-        self.key("queue", "/~")
+    /// The prefix of its messages in a part.
+    pub(crate) fn prefix(&self, part: Part) -> Result<Key, Error> {
+        self.key(part.name(), "/")
     }
 
-    pub(crate) fn queued(&self, id: &str) -> Result<Key, Error> {
-        self.key("queue", &format!("/{id}"))
+    /// A key after all of its messages in a part.
+    pub(crate) fn after(&self, part: Part) -> Result<Key, Error> {
+        self.key(part.name(), "/~")
     }
 
-    /// The prefix of its dead letters.
-    pub(crate) fn dead_letters(&self) -> Result<Key, Error> {
-        self.key("dead", "/")
-    }
-
-    pub(crate) fn dead_letter(&self, id: &str) -> Result<Key, Error> {
-        self.key("dead", &format!("/{id}"))
+    /// The key of a message in a part.
+    pub(crate) fn message(&self, part: Part, id: &str) -> Result<Key, Error> {
+        self.key(part.name(), &format!("/{id}"))
     }
 
     /// Names the process that delivers to it.
@@ -75,9 +104,9 @@ impl fmt::Display for Destination {
     }
 }
 
-/// The prefix of all queues of an application.
-pub(crate) fn queues(app_id: &AppId) -> Result<Key, Error> {
-    application_key(app_id, "queue/")
+/// The body of a message that several destinations share, or that is large.
+pub(crate) fn body(app_id: &AppId, id: &str) -> Result<Key, Error> {
+    application_key(app_id, &format!("body/{id}"))
 }
 
 /// The webhooks of an application.

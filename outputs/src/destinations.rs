@@ -16,6 +16,7 @@ use crate::{
     destination::{self, Destination, WEBHOOK},
     message::Message,
     operator::OperatorOutputs,
+    queue::Delivery,
     sender::Sender,
     webhook::{Loaded, StoredWebhooks},
 };
@@ -45,7 +46,10 @@ pub(crate) struct OfApplication {
     /// The record of the webhooks, which is expected to be unchanged when messages are stored.
     record: Key,
     loaded: Loaded,
+    /// Of each webhook, and then of each output of the operator.
+    destinations: Vec<Destination>,
     operator: Arc<OperatorOutputs>,
+    app_id: AppId,
 }
 
 impl Destinations {
@@ -65,9 +69,12 @@ impl Destinations {
         }
         let now = Instant::now();
         let (record, loaded) = (destination::webhooks(app_id)?, self.webhooks.load(app_id).await?);
-        let of_application = Arc::new(OfApplication { record, loaded, operator: self.operator.clone() });
+        let webhooks = loaded.webhooks.iter().map(|(id, _)| Destination::new(app_id, WEBHOOK, id.as_str()));
+        let destinations = webhooks.chain(self.operator.of(app_id).map(|output| output.destination(app_id))).collect();
+        let (operator, app_id) = (self.operator.clone(), app_id.clone());
+        let of_application = Arc::new(OfApplication { record, loaded, destinations, operator, app_id: app_id.clone() });
         let cached = Cached { of_application: of_application.clone(), loaded: now };
-        self.lock().put(app_id.clone(), cached);
+        self.lock().put(app_id, cached);
         Ok(of_application)
     }
 
@@ -122,21 +129,27 @@ impl OfApplication {
         }
     }
 
-    /// Each destination, with the messages that it gets.
-    pub(crate) fn deliveries<'a>(
-        &self,
-        app_id: &AppId,
-        messages: &[&'a Message],
-    ) -> Vec<(Destination, Vec<&'a Message>)> {
-        let webhooks = self.loaded.webhooks.iter().map(|(id, webhook)| {
-            let wanted = messages.iter().copied().filter(|message| webhook.wants(&message.event));
-            (Destination::new(app_id, WEBHOOK, id.as_str()), wanted.collect::<Vec<_>>())
-        });
-        let operator = self.operator.of(app_id).map(|(destination, output)| {
-            let wanted = messages.iter().copied().filter(|message| output.wants(message));
-            (destination, wanted.collect())
-        });
-        webhooks.chain(operator).filter(|(_, wanted)| !wanted.is_empty()).collect()
+    /// All of them.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Destination> {
+        self.destinations.iter()
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.destinations.len()
+    }
+
+    /// Each message, with the destinations that get it; none that nobody gets.
+    pub(crate) fn deliveries<'a>(&'a self, messages: &[&'a Message]) -> Vec<Delivery<'a>> {
+        let deliveries = messages.iter().map(|message| Delivery { message, to: self.wanting(message) });
+        deliveries.filter(|delivery| !delivery.to.is_empty()).collect()
+    }
+
+    fn wanting(&self, message: &Message) -> Vec<&Destination> {
+        let webhooks = self.loaded.webhooks.iter().map(|(_, webhook)| webhook.wants(&message.event));
+        let operator = self.operator.of(&self.app_id).map(|output| output.wants(message));
+        let wanting = self.destinations.iter().zip(webhooks.chain(operator)).filter(|(_, wants)| *wants);
+        wanting.map(|(destination, _)| destination).collect()
     }
 
     fn sender(&self, destination: &Destination) -> Option<Arc<dyn Sender>> {

@@ -26,7 +26,7 @@ pub enum Error {
     #[error("too many messages wait to be stored: try again later")]
     Busy,
     /// The store failed.
-    #[error("cannot use the store")]
+    #[error("{}", .0.summary())]
     Store(#[from] store::Error),
     /// A secret in the store cannot be sealed or opened.
     #[error(transparent)]
@@ -68,6 +68,11 @@ impl Error {
         Self::Invalid { what, reason: reason.to_string() }
     }
 
+    /// Whether the store has no room for more.
+    pub(crate) fn is_full(&self) -> bool {
+        matches!(self, Self::Store(error) if error.kind() == store::ErrorKind::Full)
+    }
+
     /// A setting of the output `name` in the list `output.<kind>`.
     pub(crate) fn setting(kind: &str, name: &str, setting: &str, reason: &str) -> Self {
         let setting = format!("output.{kind}.{setting}");
@@ -85,6 +90,7 @@ impl Kinded for Error {
             Self::Conflict => Kind::Conflict,
             Self::Busy => Kind::Unavailable,
             Self::Store(error) if error.kind() == store::ErrorKind::Unavailable => Kind::Unavailable,
+            Self::Store(error) if error.kind() == store::ErrorKind::Full => Kind::Full,
             Self::Store(_) | Self::Seal(_) | Self::Record(_) | Self::Start(_) => Kind::Internal,
         }
     }

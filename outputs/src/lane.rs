@@ -5,6 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use futures::{StreamExt, poll, stream};
 use server::{
     lease::{Lease, Leases},
+    ledger::{Owner, OwnerTurn, Owners, Turns},
     status::ErrorChain,
 };
 use store::Key;
@@ -14,11 +15,12 @@ use types::{Clock, Random};
 
 use crate::{
     Error,
-    destination::{Destination, WEBHOOK},
+    aging::Aging,
+    destination::{Destination, Part, WEBHOOK},
     destinations::Destinations,
-    message::{DROPPED, DeadLetter, Message, Outgoing},
+    message::{DROPPED, Message, Outgoing},
     metrics::{self, Fate, QueueLength},
-    queue::{Queued, Queues, Settled},
+    queue::{Failure, Queued, Queues, Settled},
     sender::{SendError, Sender},
 };
 
@@ -45,6 +47,10 @@ pub(crate) struct LaneContext {
     pub(crate) queues: Arc<Queues>,
     pub(crate) destinations: Arc<Destinations>,
     pub(crate) leases: Leases,
+    pub(crate) aging: Arc<Aging>,
+    pub(crate) owners: Arc<Owners>,
+    /// Whoever sends a message has one: what waits is not in memory.
+    pub(crate) turns: Arc<Turns>,
     pub(crate) attempts_max: u32,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
@@ -69,6 +75,13 @@ enum End {
     Lost,
 }
 
+/// What became of a message.
+enum Outcome {
+    Sent(Result<(), SendError>),
+    /// Its body is missing: it was dropped meanwhile.
+    Lost,
+}
+
 /// What a round of sending came to.
 #[derive(Default)]
 struct Round {
@@ -76,6 +89,13 @@ struct Round {
     has_failed: bool,
     /// How long the receiver wants to be left alone.
     wait: Option<Duration>,
+}
+
+impl LaneContext {
+    /// Waits for a turn to send a message; none if the outputs are stopped.
+    async fn turn(&self, owner: &Owner) -> Option<OwnerTurn> {
+        self.stop.run_until_cancelled(self.turns.take(owner)).await.flatten()
+    }
 }
 
 impl Lane {
@@ -108,30 +128,31 @@ impl Lane {
     }
 
     async fn deliver(&mut self, lease: &Lease) -> Result<End, Error> {
+        let context = Arc::clone(&self.context);
         let mut length = QueueLength::of(&self.destination);
-        while !self.context.stop.is_cancelled() {
-            let queued = self.context.queues.first(&self.destination, ROUND_MESSAGES).await?;
+        while !context.stop.is_cancelled() {
+            let Some(sender) = context.destinations.sender(&self.destination).await? else {
+                // It was deleted.
+                context.queues.delete(&self.destination).await?;
+                return Ok(End::Empty);
+            };
+            let owner = context.owners.of(&self.destination.app_id).await;
+            if !self.is_ready(sender.as_ref(), &owner, &mut length).await? {
+                continue;
+            }
+            let Some(turn) = context.turn(&owner).await else { continue };
+            let queued = context.queues.first(&self.destination, ROUND_MESSAGES).await?;
             length.set(match queued.len() {
-                ROUND_MESSAGES => self.context.queues.len(&self.destination).await?,
+                ROUND_MESSAGES => context.queues.len(&self.destination).await?,
                 fewer => fewer,
             });
             if queued.is_empty() {
                 return Ok(End::Empty);
             }
-            let Some(sender) = self.context.destinations.sender(&self.destination).await? else {
-                // It was deleted.
-                self.context.queues.delete(&self.destination).await?;
-                return Ok(End::Empty);
-            };
-            let mut ready = sender.ready();
-            if poll!(&mut ready).is_pending() {
-                // It may take long: until then, nothing is kept in memory. The queue grows, so it is counted again.
-                drop(queued);
-                self.context.stop.run_until_cancelled(timeout(COUNT_INTERVAL, ready)).await;
+            if self.drop_old(&queued).await? {
                 continue;
             }
-            drop(ready);
-            let round = self.send_round(sender.as_ref(), queued, lease).await;
+            let round = self.send_round(sender.as_ref(), queued, lease, (owner, turn)).await?;
             if !self.settle(&round.settled, lease).await? {
                 return Ok(End::Lost);
             }
@@ -140,11 +161,38 @@ impl Lane {
         Ok(End::Empty)
     }
 
+    /// Waits for what every message needs, for a while. The queue may grow meanwhile, so it is counted again.
+    async fn is_ready(&self, sender: &dyn Sender, owner: &Owner, length: &mut QueueLength) -> Result<bool, Error> {
+        let mut ready = sender.ready(owner);
+        if poll!(&mut ready).is_ready() {
+            return Ok(true);
+        }
+        length.set(self.context.queues.len(&self.destination).await?);
+        let ready = self.context.stop.run_until_cancelled(timeout(COUNT_INTERVAL, ready)).await;
+        Ok(matches!(ready, Some(Ok(()))))
+    }
+
+    /// Drops messages that are too old; returns whether there were any. The destination is told, as about others that
+    /// were dropped.
+    async fn drop_old(&self, queued: &[Queued]) -> Result<bool, Error> {
+        let Some(before) = self.context.aging.messages_before() else { return Ok(false) };
+        let old = Queues::queued_before(queued, before);
+        if old.is_empty() {
+            return Ok(false);
+        }
+        let dropped = self.context.queues.drop_these(&self.destination, old).await?;
+        metrics::count(&self.destination, Fate::Dropped, dropped);
+        Ok(true)
+    }
+
     async fn settle(&self, settled: &Settled, lease: &Lease) -> Result<bool, Error> {
-        if settled.delivered.is_empty() && settled.dead.is_empty() {
+        if settled.is_empty() {
             return Ok(!lease.is_lost().await);
         }
-        let settle = async |version| self.context.queues.settle(&self.destination, settled, version).await;
+        let LaneContext { queues, destinations, .. } = &*self.context;
+        let destinations = destinations.of(&self.destination.app_id).await?.len();
+        let dead_letters = queues.limit(Part::DeadLetters, destinations);
+        let settle = async |version| queues.settle(&self.destination, settled, version, dead_letters).await;
         if !lease.hold(settle).await.unwrap_or(Ok(false))? {
             return Ok(false);
         }
@@ -154,10 +202,16 @@ impl Lane {
     }
 
     /// Sends what waits for each device, until one of its messages fails.
-    async fn send_round(&mut self, sender: &dyn Sender, queued: Vec<Queued>, lease: &Lease) -> Round {
+    async fn send_round(
+        &mut self,
+        sender: &dyn Sender,
+        queued: Vec<Queued>,
+        lease: &Lease,
+        (owner, turn): (Owner, OwnerTurn),
+    ) -> Result<Round, Error> {
         let mut round = Round::default();
         if self.failures == 0
-            && let Err(error) = self.tell_dropped(sender, lease).await
+            && let Err(error) = self.tell_dropped(sender, lease, &owner).await
         {
             tracing::debug!(destination = %self.destination, %error, "cannot say how many messages were dropped");
         }
@@ -167,21 +221,26 @@ impl Lane {
             devices.truncate(PROBES);
             devices.iter_mut().for_each(|messages| messages.truncate(1));
         }
+        let (context, destination) = (&*self.context, &self.destination);
+        let (mut turn, owner) = (Some(turn), &owner);
         let sent: Vec<_> = stream::iter(devices)
-            .map(|messages| send_in_order(sender, &self.destination, messages))
+            .map(|messages| send_in_order(context, sender, (destination, owner), messages, turn.take()))
             .buffer_unordered(DEVICES_AT_ONCE)
             .collect()
             .await;
-        for (queued, result) in sent.into_iter().flatten() {
-            self.sort(queued, result, &mut round);
+        for sent in sent {
+            for (queued, outcome) in sent? {
+                self.sort(queued, outcome, &mut round);
+            }
         }
-        round
+        Ok(round)
     }
 
-    fn sort(&mut self, queued: Queued, result: Result<(), SendError>, round: &mut Round) {
-        let error = match result {
-            Ok(()) => return round.settled.delivered.push(queued.key),
-            Err(error) => error,
+    fn sort(&mut self, queued: Queued, outcome: Outcome, round: &mut Round) {
+        let error = match outcome {
+            Outcome::Sent(Ok(())) => return round.settled.delivered.push(queued),
+            Outcome::Sent(Err(error)) => error,
+            Outcome::Lost => return round.settled.lost.push(queued),
         };
         let attempts = self.attempts.entry(queued.key.clone()).or_default();
         if !matches!(error, SendError::Unreachable(_)) {
@@ -189,13 +248,12 @@ impl Lane {
         }
         let attempts = *attempts;
         if matches!(error, SendError::Refused(_)) || attempts >= self.context.attempts_max {
-            let (failed_at, reason) = (self.context.clock.now(), error.to_string());
+            let reason = error.to_string();
             if self.destination.kind != WEBHOOK {
                 // Nobody but the operator can do something about it.
                 tracing::warn!(destination = %self.destination, event = queued.message.event, reason, "a message was given up");
             }
-            let letter = DeadLetter { id: String::new(), message: queued.message, failed_at, attempts, reason };
-            return round.settled.dead.push((queued.key, letter));
+            return round.settled.dead.push((queued, Failure { attempts, reason }));
         }
         metrics::count(&self.destination, Fate::Retried, 1);
         tracing::debug!(destination = %self.destination, %error, "cannot deliver a message: trying again");
@@ -206,7 +264,7 @@ impl Lane {
     }
 
     /// Says how many messages were dropped, before the next one.
-    async fn tell_dropped(&self, sender: &dyn Sender, lease: &Lease) -> Result<(), Error> {
+    async fn tell_dropped(&self, sender: &dyn Sender, lease: &Lease, owner: &Owner) -> Result<(), Error> {
         let queues = &self.context.queues;
         let Some((messages, version)) = queues.dropped(&self.destination).await? else { return Ok(()) };
         if lease.is_lost().await {
@@ -214,7 +272,8 @@ impl Lane {
         }
         let body = serde_json::value::to_raw_value(&serde_json::json!({ "messages": messages }))?;
         let message = Message { dev_id: None, event: DROPPED.to_owned(), time: self.context.clock.now(), body };
-        let outgoing = Outgoing { id: queues.next_id(), app_id: self.destination.app_id.clone(), message };
+        let (app_id, owner) = (self.destination.app_id.clone(), owner.clone());
+        let outgoing = Outgoing { id: queues.next_id(), app_id, owner, message };
         match sender.send(&outgoing).await {
             // Whoever does not take such events is not asked again.
             Ok(()) | Err(SendError::Refused(_)) => queues.told(&self.destination, version).await,
@@ -257,19 +316,30 @@ fn by_device(queued: Vec<Queued>) -> Vec<Vec<Queued>> {
 
 /// Sends messages one after the other, until one has to be sent again.
 async fn send_in_order(
+    context: &LaneContext,
     sender: &dyn Sender,
-    destination: &Destination,
+    (destination, owner): (&Destination, &Owner),
     messages: Vec<Queued>,
-) -> Vec<(Queued, Result<(), SendError>)> {
-    let mut results = Vec::new();
+    mut first_turn: Option<OwnerTurn>,
+) -> Result<Vec<(Queued, Outcome)>, Error> {
+    let mut outcomes = Vec::new();
     for queued in messages {
-        let (id, app_id) = (queued.id().to_owned(), destination.app_id.clone());
-        let result = sender.send(&Outgoing { id, app_id, message: queued.message.clone() }).await;
+        let turn = match first_turn.take() {
+            Some(turn) => Some(turn),
+            None => context.turn(owner).await,
+        };
+        let Some(_turn) = turn else { break };
+        let Some(message) = context.queues.message(destination, &queued).await? else {
+            outcomes.push((queued, Outcome::Lost));
+            continue;
+        };
+        let (id, app_id, owner) = (queued.id().to_owned(), destination.app_id.clone(), owner.clone());
+        let result = sender.send(&Outgoing { id, app_id, owner, message }).await;
         let is_blocked = matches!(result, Err(SendError::Failed { .. } | SendError::Unreachable(_)));
-        results.push((queued, result));
+        outcomes.push((queued, Outcome::Sent(result)));
         if is_blocked {
             break;
         }
     }
-    results
+    Ok(outcomes)
 }

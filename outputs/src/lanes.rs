@@ -12,7 +12,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     Error,
-    destination::Destination,
+    destination::{Destination, Part},
+    index::{Index, Indexed},
     lane::{Lane, LaneContext},
 };
 
@@ -24,6 +25,7 @@ const STOP_WAIT: Duration = Duration::from_secs(5);
 /// The lanes that run.
 pub(crate) struct Lanes {
     context: Arc<LaneContext>,
+    index: Arc<Index>,
     /// Whether there are new messages since a lane last found its queue empty.
     running: Mutex<HashMap<Destination, bool>>,
     tasks: TaskTracker,
@@ -32,9 +34,9 @@ pub(crate) struct Lanes {
 }
 
 impl Lanes {
-    pub(crate) fn new(context: LaneContext) -> Self {
+    pub(crate) fn new(context: LaneContext, index: Arc<Index>) -> Self {
         let (running, tasks) = (Mutex::default(), TaskTracker::new());
-        Self { context: Arc::new(context), running, tasks, abort: CancellationToken::new() }
+        Self { context: Arc::new(context), index, running, tasks, abort: CancellationToken::new() }
     }
 
     /// Says that a destination has messages.
@@ -74,8 +76,8 @@ impl Lanes {
     }
 
     async fn wake_waiting(self: &Arc<Self>) -> Result<(), Error> {
-        for app_id in self.context.queues.applications().await? {
-            for destination in self.context.queues.waiting(&app_id).await? {
+        for Indexed { app_id, .. } in self.index.all().await? {
+            for destination in self.context.queues.destinations_with(&app_id, Part::Queue).await? {
                 if self.context.destinations.is_known(&destination) {
                     self.wake(&destination);
                 }

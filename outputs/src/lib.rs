@@ -1,10 +1,12 @@
 #![doc = include_str!("../README.md")]
 
+mod aging;
 mod amqp;
 mod appender;
 mod destination;
 mod destinations;
 mod error;
+mod index;
 mod kafka;
 mod lane;
 mod lanes;
@@ -18,19 +20,19 @@ mod redis;
 mod sender;
 mod setting_files;
 mod settings;
+mod sweeper;
 mod webhook;
 mod webhooks;
 
 pub use self::{
     amqp::AmqpSettings,
-    appender::MESSAGE_BYTES_MAX,
     error::Error,
     kafka::{KafkaCompression, KafkaMechanism, KafkaSettings},
-    message::{DeadLetter, Message},
+    message::{DeadLetter, MESSAGE_BYTES_MAX, Message},
     operator::{OperatorOutputs, OperatorSettings},
     outputs::{Environment, Outputs, Stored},
     redis::RedisSettings,
     settings::Settings,
-    webhook::Webhook,
+    webhook::{EveryGrant, Grants, LookUp, Standing, Webhook, system_look_up},
     webhooks::{WEBHOOKS_MAX, Webhooks},
 };

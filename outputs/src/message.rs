@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use server::ledger::Owner;
 use types::{AppId, DevId, Timestamp};
 
 /// Which events there are, in the words of the MQTT topics.
@@ -18,6 +19,8 @@ pub(crate) const EVENTS: [&str; 11] = [
     "update",
     "delete",
 ];
+/// Maximum size of the body of a message. One that is larger is dropped.
+pub const MESSAGE_BYTES_MAX: usize = 256 << 10;
 /// The event by which a destination learns how many messages it will not get.
 pub(crate) const DROPPED: &str = "dropped";
 
@@ -57,6 +60,8 @@ pub(crate) struct Outgoing {
     /// The same for each attempt, so that receivers recognize a message that they already have.
     pub(crate) id: String,
     pub(crate) app_id: AppId,
+    /// To whom the application belongs.
+    pub(crate) owner: Owner,
     pub(crate) message: Message,
 }
 

@@ -103,10 +103,9 @@ impl OperatorOutputs {
         self.0.iter().any(|output| output.is_of(app_id))
     }
 
-    /// The destinations of an application, and what tells which messages they get.
-    pub(crate) fn of(&self, app_id: &AppId) -> impl Iterator<Item = (Destination, &OperatorOutput)> {
-        let outputs = self.0.iter().filter(|output| output.is_of(app_id));
-        outputs.map(|output| (Destination::new(app_id, output.kind, &output.name), output))
+    /// Those of an application.
+    pub(crate) fn of(&self, app_id: &AppId) -> impl Iterator<Item = &OperatorOutput> {
+        self.0.iter().filter(|output| output.is_of(app_id))
     }
 
     /// What sends to a destination; none if no such output is configured here.
@@ -118,6 +117,11 @@ impl OperatorOutputs {
 }
 
 impl OperatorOutput {
+    /// Where the messages of an application go.
+    pub(crate) fn destination(&self, app_id: &AppId) -> Destination {
+        Destination::new(app_id, self.kind, &self.name)
+    }
+
     fn is_of(&self, app_id: &AppId) -> bool {
         self.applications.is_empty() || self.applications.contains(app_id)
     }

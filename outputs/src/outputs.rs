@@ -2,11 +2,15 @@
 
 use std::{
     collections::HashSet,
-    sync::{Arc, Mutex, atomic::AtomicUsize},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
-use server::{lease::Leases, seal::SealingKeys};
+use server::{
+    lease::Leases,
+    ledger::{Ledger, Owners, Turns},
+    seal::SealingKeys,
+};
 use store::Store;
 use tokio::{
     sync::oneshot,
@@ -17,15 +21,18 @@ use types::{AppId, Clock, Random};
 
 use crate::{
     Error, Settings,
-    appender::{Appender, MESSAGE_BYTES_MAX},
+    aging::Aging,
+    appender::Appender,
     destinations::Destinations,
+    index::Index,
     lane::LaneContext,
     lanes::Lanes,
-    message::Message,
+    message::{MESSAGE_BYTES_MAX, Message},
     metrics,
     operator::OperatorOutputs,
     queue::Queues,
-    webhook::{StoredWebhooks, WebhookClient},
+    sweeper::Sweeper,
+    webhook::{Grants, LookUp, Names, StoredWebhooks, WebhookClient},
     webhooks::Webhooks,
 };
 
@@ -48,6 +55,14 @@ pub struct Environment {
     pub keys: SealingKeys,
     /// The outputs of the operator.
     pub operator: OperatorOutputs,
+    /// Finds the addresses of webhooks.
+    pub look_up: LookUp,
+    /// What deliveries and look-ups are charged to.
+    pub ledger: Ledger,
+    /// To whom applications belong.
+    pub owners: Arc<Owners>,
+    /// Says whether whoever set a webhook may still read the messages of its application.
+    pub grants: Arc<dyn Grants>,
 }
 
 /// The outputs of a process.
@@ -56,7 +71,7 @@ pub struct Outputs {
     appender: Arc<Appender>,
     lanes: Arc<Lanes>,
     webhooks: Arc<Webhooks>,
-    _index: AbortOnDropHandle<()>,
+    _tasks: Vec<AbortOnDropHandle<()>>,
 }
 
 /// Resolves when a message is stored for all destinations.
@@ -83,36 +98,56 @@ impl Outputs {
     /// Starts to deliver what earlier processes left.
     pub fn start(settings: &Settings, environment: Environment) -> Result<Self, Error> {
         metrics::describe();
-        let Environment { store, is_shared, clock, random, keys, operator } = environment;
+        let Environment { store, is_shared, clock, random, keys, operator, grants, look_up, ledger, owners } =
+            environment;
         let process = u64::from_be_bytes(random.array());
-        let client = Arc::new(WebhookClient::new(settings, clock.clone())?);
-        let stored = Arc::new(StoredWebhooks::new(store.clone(), keys, random.clone(), client));
+        let look_ups = Turns::new(ledger.look_ups.clone());
+        let names = Names::new(look_up, look_ups, settings.allow_private_addresses);
+        let client = Arc::new(WebhookClient::new(settings, Arc::new(names), clock.clone())?);
+        let stored = Arc::new(StoredWebhooks::new(store.clone(), keys, random.clone(), client, grants));
         let queues = Arc::new(Queues::new(store.clone(), clock.clone(), settings, is_shared, process));
+        let index = Arc::new(Index { store: store.clone(), clock: clock.clone() });
+        let aging = Arc::new(Aging::new(clock.clone()));
         let destinations = Arc::new(Destinations::new(stored.clone(), operator, is_shared));
         let process = format!("{process:016x}");
-        let leases = Leases { store: store.clone(), clock: clock.clone(), is_shared, process };
-        let lanes = Arc::new(Lanes::new(LaneContext {
+        let context = LaneContext {
             queues: queues.clone(),
             destinations: destinations.clone(),
-            leases,
+            leases: Leases { store: store.clone(), clock: clock.clone(), is_shared, process },
+            aging: aging.clone(),
+            owners,
+            turns: Turns::new(ledger.deliveries.clone()),
             attempts_max: settings.attempts_max.max(1),
             clock,
             random,
             stop: CancellationToken::new(),
-        }));
+        };
+        let lanes = Arc::new(Lanes::new(context, index.clone()));
         tokio::spawn(lanes.clone().sweep());
         let appender = Arc::new(Appender {
             store,
             queues: queues.clone(),
+            index: index.clone(),
             destinations: destinations.clone(),
             lanes: lanes.clone(),
             waiting: Mutex::default(),
-            waiting_count: AtomicUsize::new(0),
             indexed: Mutex::new(HashSet::new()),
         });
-        let webhooks = Arc::new(Webhooks { stored, queues, destinations: destinations.clone(), lanes: lanes.clone() });
-        let index = AbortOnDropHandle::new(tokio::spawn(refresh_index(appender.clone())));
-        Ok(Self { destinations, appender, lanes, webhooks, _index: index })
+        let sweeper = Sweeper {
+            queues: queues.clone(),
+            index: index.clone(),
+            aging,
+            destinations: destinations.clone(),
+            lanes: lanes.clone(),
+            appender: appender.clone(),
+        };
+        let lanes_of_webhooks = lanes.clone();
+        let webhooks = Webhooks { stored, queues, index, destinations: destinations.clone(), lanes: lanes_of_webhooks };
+        let tasks = vec![
+            AbortOnDropHandle::new(tokio::spawn(refresh_index(appender.clone()))),
+            AbortOnDropHandle::new(tokio::spawn(sweeper.run())),
+        ];
+        Ok(Self { destinations, appender, lanes, webhooks: Arc::new(webhooks), _tasks: tasks })
     }
 
     /// Whether an application is known to have no destination. Then messages need not be made.

@@ -1,79 +1,109 @@
-//! The queues of destinations in the store: bounded, in order, and beside them the dead letters.
+//! The queues of destinations in the store: in order, bounded in messages and bytes, and beside them the dead letters.
 
+mod bodies;
+mod dead_letters;
+mod deletion;
+mod dropped;
 mod ids;
+mod room;
+mod settling;
+mod sizes;
+mod stored;
 
-use std::{
-    num::NonZeroUsize,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+use std::sync::Arc;
+
+use store::{Batch, Commit, Key, Store};
+use types::Clock;
+
+use self::{bodies::Bodies, dropped::DroppedCounts, ids::Ids, room::Room, sizes::Sizes};
+pub(crate) use self::{
+    sizes::Size,
+    stored::{Queued, StoredMessage},
 };
-
-use lru::LruCache;
-use serde::{Deserialize, Serialize};
-use store::{Batch, Commit, Entry, Key, Store, Version};
-use types::{AppId, Clock};
-
-use self::ids::Ids;
 use crate::{
     Error, Settings,
-    destination::{self, Destination, last_level},
-    message::{DeadLetter, Message},
+    destination::{self, Destination, Part, last_level},
+    message::{MESSAGE_BYTES_MAX, Message},
 };
 
-/// How long a message waits, or stays a dead letter, before it is deleted.
-const EXPIRY_MS: u64 = 7 * 24 * 3600 * 1000;
-/// How long an application is remembered for which nothing was queued.
-const INDEX_EXPIRY_MS: u64 = 2 * EXPIRY_MS;
 /// Maximum number of messages that one commit drops.
 const DROP_MAX: usize = 128;
-/// How many records are deleted at once.
-const DELETE_MAX: usize = 256;
-/// How many destinations are known to have room.
-const COUNTS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(65_535);
+/// How often a commit is repeated while others change the same queue.
 const ATTEMPTS_MAX: usize = 8;
+/// What every queue has room for, however many destinations an application has: what is stored with one commit.
+const QUEUE_BYTES_MIN: usize = 2 * MESSAGE_BYTES_MAX;
 
 /// The queues of all destinations.
 pub(crate) struct Queues {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
-    queue_max: usize,
-    dead_letters_max: usize,
+    settings: Settings,
     /// Whether other processes add messages to the same queues.
     is_shared: bool,
     ids: Ids,
-    /// At least as many messages as the queues have, except for what other processes add.
-    counts: Mutex<LruCache<Destination, usize>>,
+    room: Room,
+    bodies: Bodies,
+    dropped: DroppedCounts,
 }
 
-/// A message in a queue.
-pub(crate) struct Queued {
-    pub(crate) key: Key,
-    pub(crate) message: Message,
+/// A message, and who gets it.
+pub(crate) struct Delivery<'a> {
+    pub(crate) message: &'a Message,
+    pub(crate) to: Vec<&'a Destination>,
+}
+
+/// What a batch adds, once it is committed.
+pub(crate) struct Addition {
+    pub(crate) batch: Batch,
+    pub(crate) growths: Vec<Growth>,
+    /// Whether it has the messages. If not, it only makes room for them: there is more to drop than one commit can.
+    pub(crate) is_whole: bool,
+}
+
+/// What a batch does to the queue of a destination, once it is committed.
+pub(crate) struct Growth {
+    pub(crate) destination: Destination,
+    added: Size,
+    dropped: Vec<Queued>,
 }
 
 /// What becomes of messages that were sent.
 #[derive(Default)]
 pub(crate) struct Settled {
-    pub(crate) delivered: Vec<Key>,
-    pub(crate) dead: Vec<(Key, DeadLetter)>,
+    pub(crate) delivered: Vec<Queued>,
+    pub(crate) dead: Vec<(Queued, Failure)>,
+    /// Those whose bodies are missing.
+    pub(crate) lost: Vec<Queued>,
 }
 
-/// What a batch adds to the queue of a destination, once it is committed.
-pub(crate) struct Growth {
-    pub(crate) destination: Destination,
-    messages: usize,
-    pub(crate) dropped: usize,
+/// Why a message was given up.
+pub(crate) struct Failure {
+    pub(crate) attempts: u32,
+    pub(crate) reason: String,
 }
 
-/// How many messages were dropped.
-#[derive(Default, Serialize, Deserialize)]
-struct DroppedRecord {
-    messages: usize,
+impl Growth {
+    /// How many messages the batch drops.
+    pub(crate) fn dropped(&self) -> usize {
+        self.dropped.len()
+    }
+
+    fn dropped_size(&self) -> Size {
+        self.dropped.iter().fold(Size::default(), |size, queued| size + queued.size)
+    }
 }
 
-impl Queued {
-    /// The same for each attempt to deliver it.
-    pub(crate) fn id(&self) -> &str {
-        last_level(&self.key)
+impl Settled {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.delivered.is_empty() && self.dead.is_empty() && self.lost.is_empty()
+    }
+
+    fn leaving(&self) -> impl Iterator<Item = &Queued> {
+        self.delivered.iter().chain(&self.lost)
+    }
+
+    fn keys(&self) -> impl Iterator<Item = &Key> {
+        self.leaving().chain(self.dead.iter().map(|(queued, _)| queued)).map(|queued| &queued.key)
     }
 }
 
@@ -86,13 +116,14 @@ impl Queues {
         process: u64,
     ) -> Self {
         Self {
-            store,
             clock,
-            queue_max: settings.queue_messages_max.max(1),
-            dead_letters_max: settings.dead_letters_max,
+            settings: settings.clone(),
             is_shared,
             ids: Ids::new(process),
-            counts: Mutex::new(LruCache::new(COUNTS)),
+            room: Room { store: store.clone(), sizes: Sizes::new(is_shared) },
+            bodies: Bodies { store: store.clone() },
+            dropped: DroppedCounts { store: store.clone() },
+            store,
         }
     }
 
@@ -101,259 +132,169 @@ impl Queues {
         self.ids.next(self.now_ms())
     }
 
-    /// Adds messages to the queue of a destination; drops the oldest if it is full. The batch fails if others change
-    /// the queue so that something else would be dropped.
+    /// What may be in a part of one of so many destinations of an application.
+    pub(crate) fn limit(&self, part: Part, destinations: usize) -> Size {
+        let messages = match part {
+            Part::Queue => self.settings.queue_messages_max.max(1),
+            Part::DeadLetters => self.settings.dead_letters_max,
+        };
+        let share = self.settings.application_bytes_max / (Part::ALL.len() * destinations.max(1));
+        Size { messages, bytes: self.settings.queue_bytes_max.min(share).max(QUEUE_BYTES_MIN) }
+    }
+
+    /// Adds messages of one application to the queues of their destinations; drops the oldest of those that are full.
+    /// The batch fails if others change the queues so that something else would be dropped.
     pub(crate) async fn append(
         &self,
         mut batch: Batch,
-        destination: &Destination,
-        messages: &[&Message],
-    ) -> Result<(Batch, Growth), Error> {
-        let known = self.counts().get(destination).copied();
-        if self.is_shared || known.is_none() {
-            self.begin_after(destination).await?;
+        deliveries: &[Delivery<'_>],
+        limit: Size,
+    ) -> Result<Addition, Error> {
+        let mut growths = self.growths(deliveries).await?;
+        for Delivery { message, to } in deliveries {
+            let Some(first) = to.first() else { continue };
+            let (id, (stored, body)) = (self.next_id(), StoredMessage::new(message, to));
+            if let Some(body) = body {
+                batch = batch.put(destination::body(&first.app_id, &id)?, body.to_owned());
+            }
+            let value = serde_json::to_vec(&stored)?;
+            for destination in to {
+                let key = destination.message(Part::Queue, &id)?;
+                let size = stored.size(&key, value.len());
+                growths.iter_mut().filter(|growth| growth.destination == **destination).for_each(|growth| {
+                    growth.added = growth.added + size;
+                });
+                batch = batch.put(key, value.clone());
+            }
         }
-        for message in messages {
-            let key = destination.queued(&self.next_id())?;
-            batch = batch.put_until(key, serde_json::to_vec(message)?, self.now_ms() + EXPIRY_MS);
+        self.make_room(batch, growths, limit).await
+    }
+
+    /// One for each destination, in which ids follow all that wait.
+    async fn growths(&self, deliveries: &[Delivery<'_>]) -> Result<Vec<Growth>, Error> {
+        let mut growths: Vec<Growth> = Vec::new();
+        for destination in deliveries.iter().flat_map(|delivery| &delivery.to) {
+            if growths.iter().any(|growth| growth.destination == **destination) {
+                continue;
+            }
+            if self.is_shared || self.room.sizes.at_most(destination, Part::Queue).is_none() {
+                self.begin_after(destination).await?;
+            }
+            let destination = Destination::clone(destination);
+            growths.push(Growth { destination, added: Size::default(), dropped: Vec::new() });
         }
-        let mut growth = Growth { destination: destination.clone(), messages: messages.len(), dropped: 0 };
-        match known {
-            Some(known) if known + messages.len() <= self.queue_max => growth.messages += known,
-            _ => batch = self.make_room(batch, &mut growth).await?,
-        }
-        Ok((batch, growth))
+        Ok(growths)
     }
 
     /// Has the next ids follow all that wait: whoever stored those may have had a clock that was ahead. What others add
     /// at the same moment may come before or after.
     async fn begin_after(&self, destination: &Destination) -> Result<(), Error> {
-        let queue = destination.queue()?;
+        let queue = destination.prefix(Part::Queue)?;
         for _ in 0..ATTEMPTS_MAX {
-            let next = destination.queued(&self.next_id())?;
+            let next = destination.message(Part::Queue, &self.next_id())?;
             if self.store.list(&queue, Some(&next), 1).await?.is_empty() {
                 break;
             }
-            let last = self.len(destination).await?.saturating_sub(1);
-            if let Some(last) = self.store.page(&queue, last, 1).await?.entries.first() {
-                self.ids.follow(last_level(&last.key));
+            if let Some(last) = self.last_id(destination, Part::Queue).await? {
+                self.ids.follow(&last);
             }
         }
         Ok(())
     }
 
-    async fn make_room(&self, mut batch: Batch, growth: &mut Growth) -> Result<Batch, Error> {
-        let page = self.store.page(&growth.destination.queue()?, 0, DROP_MAX).await?;
-        growth.messages += page.total;
-        let excess = growth.messages.saturating_sub(self.queue_max);
-        for Entry { key, version, .. } in page.entries.into_iter().take(excess) {
-            batch = batch.expect(key.clone(), version).delete(key);
-            growth.dropped += 1;
+    /// The id of the newest message.
+    async fn last_id(&self, destination: &Destination, part: Part) -> Result<Option<String>, Error> {
+        let prefix = destination.prefix(part)?;
+        let total = self.store.page(&prefix, 0, 1).await?.total;
+        let last = self.store.page(&prefix, total.saturating_sub(1), 1).await?;
+        Ok(last.entries.last().map(|entry| last_level(&entry.key).to_owned()))
+    }
+
+    async fn make_room(&self, batch: Batch, mut growths: Vec<Growth>, limit: Size) -> Result<Addition, Error> {
+        let (mut is_whole, mut max) = (true, DROP_MAX);
+        for growth in &mut growths {
+            let queue = (&growth.destination, Part::Queue);
+            let excess = self.room.excess(queue, growth.added, limit, max).await?;
+            max -= excess.messages.len();
+            is_whole &= !excess.has_more;
+            growth.dropped = excess.messages;
         }
-        growth.messages -= growth.dropped;
-        if growth.dropped > 0 {
-            let key = growth.destination.dropped()?;
-            let [entry] = self.store.get_array(std::array::from_ref(&key)).await?;
-            let DroppedRecord { messages } = dropped_record(entry.as_ref());
-            let record = serde_json::to_vec(&DroppedRecord { messages: messages + growth.dropped })?;
-            batch = batch.expect_entry(&key, entry.as_ref()).put_until(key, record, self.now_ms() + EXPIRY_MS);
+        let batch = if is_whole { batch.growing() } else { Batch::new() };
+        if !is_whole {
+            growths.iter_mut().for_each(|growth| growth.added = Size::default());
+        }
+        let batch = self.dropping(batch, &growths).await?;
+        Ok(Addition { batch, growths, is_whole })
+    }
+
+    async fn dropping(&self, mut batch: Batch, growths: &[Growth]) -> Result<Batch, Error> {
+        let dropped: Vec<&Queued> = growths.iter().flat_map(|growth| &growth.dropped).collect();
+        let Some(growth) = growths.first().filter(|_| !dropped.is_empty()) else { return Ok(batch) };
+        batch = self.bodies.remove(batch, &growth.destination.app_id, &dropped).await?;
+        for Growth { destination, dropped, .. } in growths.iter().filter(|growth| growth.dropped() > 0) {
+            batch = self.dropped.add(batch, destination, dropped.len()).await?;
         }
         Ok(batch)
     }
 
     /// Notes that a batch was committed, or that it was not.
-    pub(crate) fn appended(&self, growth: &Growth, is_done: bool) {
-        match is_done {
-            true => self.counts().put(growth.destination.clone(), growth.messages),
-            false => self.counts().pop(&growth.destination),
-        };
+    pub(crate) fn appended(&self, growths: &[Growth], is_done: bool) {
+        for growth in growths {
+            let (destination, sizes) = (&growth.destination, &self.room.sizes);
+            match is_done {
+                true => sizes.changed(destination, Part::Queue, growth.added, growth.dropped_size()),
+                false => sizes.forget(destination, Part::Queue),
+            }
+        }
     }
 
-    /// The oldest messages of a queue. Those of several processes are in the order in which they were stored.
-    pub(crate) async fn first(&self, destination: &Destination, limit: usize) -> Result<Vec<Queued>, Error> {
-        let mut entries = self.store.list(&destination.queue()?, None, limit).await?;
-        entries.sort_by_key(|entry| entry.version);
-        let queued = |Entry { key, value, .. }: Entry| Ok(Queued { key, message: serde_json::from_slice(&value)? });
-        entries.into_iter().map(queued).collect()
+    /// Drops the oldest messages of each destination, as many bytes as these messages need there, because nothing more
+    /// can be stored. Returns what was dropped.
+    pub(crate) async fn give_way(&self, deliveries: &[Delivery<'_>]) -> Result<Option<Vec<Growth>>, Error> {
+        let (mut growths, mut max) = (self.growths(deliveries).await?, DROP_MAX);
+        for growth in &mut growths {
+            let to = deliveries.iter().filter(|delivery| delivery.to.contains(&&growth.destination));
+            let bytes = to.map(|delivery| delivery.message.body.get().len()).sum();
+            let (queue, added) = ((&growth.destination, Part::Queue), Size { messages: 0, bytes });
+            let now = self.room.size(&growth.destination, Part::Queue).await?;
+            growth.dropped = self.room.excess(queue, added, now, max).await?.messages;
+            max -= growth.dropped.len();
+        }
+        self.commit_drops(growths).await
     }
 
-    pub(crate) async fn len(&self, destination: &Destination) -> Result<usize, Error> {
-        Ok(self.store.page(&destination.queue()?, 0, 1).await?.total)
+    /// Drops messages that were read from the queue of a destination; none of them if others change it meanwhile.
+    /// Returns how many were dropped.
+    pub(crate) async fn drop_these(&self, destination: &Destination, dropped: Vec<Queued>) -> Result<usize, Error> {
+        let growth = Growth { destination: destination.clone(), added: Size::default(), dropped };
+        let dropped = self.commit_drops(vec![growth]).await?;
+        Ok(dropped.iter().flatten().map(Growth::dropped).sum())
     }
 
-    pub(crate) async fn is_empty(&self, destination: &Destination) -> Result<bool, Error> {
-        Ok(self.store.list(&destination.queue()?, None, 1).await?.is_empty())
+    async fn commit_drops(&self, growths: Vec<Growth>) -> Result<Option<Vec<Growth>>, Error> {
+        let batch = self.dropping(Batch::new(), &growths).await?;
+        if batch.is_empty() {
+            return Ok(Some(growths));
+        }
+        let committed = self.store.commit(batch).await;
+        let is_done = matches!(committed, Ok(Commit::Done));
+        self.appended(&growths, is_done);
+        _ = committed?;
+        Ok(is_done.then_some(growths))
     }
 
-    /// Removes what was delivered, and puts what was given up among the dead letters. Returns false if another process
-    /// has the lease by now.
-    pub(crate) async fn settle(
-        &self,
-        destination: &Destination,
-        settled: &Settled,
-        lease: Option<Version>,
-    ) -> Result<bool, Error> {
+    /// Counts messages as dropped that could not be stored at all. Returns false if others count at the same time.
+    pub(crate) async fn count_dropped(&self, deliveries: &[Delivery<'_>]) -> Result<Option<()>, Error> {
         let mut batch = Batch::new();
-        if let Some(version) = lease {
-            batch = batch.expect(destination.lease()?, version);
+        for growth in self.growths(deliveries).await? {
+            let destination = &growth.destination;
+            let dropped = deliveries.iter().filter(|delivery| delivery.to.contains(&destination)).count();
+            batch = self.dropped.add(batch, destination, dropped).await?;
         }
-        for key in &settled.delivered {
-            batch = batch.delete(key.clone());
-        }
-        for (key, letter) in &settled.dead {
-            let value = serde_json::to_vec(letter)?;
-            let dead = destination.dead_letter(last_level(key))?;
-            batch = batch.delete(key.clone()).put_until(dead, value, self.now_ms() + EXPIRY_MS);
-        }
-        if self.store.commit(batch).await? == Commit::Conflict {
-            return Ok(false);
-        }
-        if !settled.dead.is_empty() {
-            self.trim_dead_letters(destination).await?;
-        }
-        Ok(true)
-    }
-
-    async fn trim_dead_letters(&self, destination: &Destination) -> Result<(), Error> {
-        let page = self.store.page(&destination.dead_letters()?, 0, DROP_MAX).await?;
-        let excess = page.total.saturating_sub(self.dead_letters_max);
-        let oldest = page.entries.into_iter().take(excess).map(|entry| entry.key);
-        // It expects nothing, so it cannot conflict.
-        _ = self.store.commit(oldest.fold(Batch::new(), Batch::delete)).await?;
-        Ok(())
-    }
-
-    /// How many messages were dropped that the destination has not been told about, and what to expect when it has.
-    pub(crate) async fn dropped(&self, destination: &Destination) -> Result<Option<(usize, Version)>, Error> {
-        let [entry] = self.store.get_array(&[destination.dropped()?]).await?;
-        let messages = dropped_record(entry.as_ref()).messages;
-        Ok(entry.filter(|_| messages > 0).map(|entry| (messages, entry.version)))
-    }
-
-    /// The destination has been told about this record. What was dropped since is told next time.
-    pub(crate) async fn told(&self, destination: &Destination, version: Version) -> Result<(), Error> {
-        let key = destination.dropped()?;
-        // After a conflict, the destination is told again.
-        _ = self.store.commit(Batch::new().expect(key.clone(), version).delete(key)).await?;
-        Ok(())
-    }
-
-    /// The dead letters of a destination, the oldest first, and how many there are.
-    pub(crate) async fn dead_letters(
-        &self,
-        destination: &Destination,
-        offset: usize,
-        limit: usize,
-    ) -> Result<(Vec<DeadLetter>, usize), Error> {
-        let page = self.store.page(&destination.dead_letters()?, offset, limit).await?;
-        let letter = |Entry { key, value, .. }: &Entry| {
-            let letter: DeadLetter = serde_json::from_slice(value)?;
-            Ok(DeadLetter { id: last_level(key).to_owned(), ..letter })
-        };
-        Ok((page.entries.iter().map(letter).collect::<Result<_, Error>>()?, page.total))
-    }
-
-    /// Puts dead letters at the end of the queue again: those with these ids, or all. Returns how many there were.
-    pub(crate) async fn resend(&self, destination: &Destination, ids: Option<&[String]>) -> Result<usize, Error> {
-        let prefix = destination.dead_letters()?;
-        let (mut after, mut sent) = (None, 0);
-        loop {
-            let entries = self.store.list(&prefix, after.as_ref(), DROP_MAX).await?;
-            let Some(last) = entries.last() else { return Ok(sent) };
-            after = Some(last.key.clone());
-            let is_meant = |entry: &&Entry| ids.is_none_or(|ids| ids.iter().any(|id| *id == last_level(&entry.key)));
-            for entry in entries.iter().filter(is_meant) {
-                sent += usize::from(self.resend_one(destination, entry).await?);
-            }
-        }
-    }
-
-    /// Returns false if somebody else sent or deleted it meanwhile.
-    async fn resend_one(&self, destination: &Destination, entry: &Entry) -> Result<bool, Error> {
-        let letter: DeadLetter = serde_json::from_slice(&entry.value)?;
-        let expected = entry.version;
-        let resent = store::retry(ATTEMPTS_MAX, async || {
-            let [current] = self.store.get_array(std::array::from_ref(&entry.key)).await?;
-            if current.is_none_or(|current| current.version != expected) {
-                return Ok::<_, Error>(Some(false));
-            }
-            let batch = Batch::new().expect(entry.key.clone(), expected).delete(entry.key.clone());
-            let (batch, growth) = self.append(batch, destination, &[&letter.message]).await?;
-            let is_done = self.store.commit(batch).await? == Commit::Done;
-            self.appended(&growth, is_done);
-            Ok(is_done.then_some(true))
-        });
-        resent.await?.ok_or(Error::Conflict)
-    }
-
-    /// Deletes everything about a destination.
-    pub(crate) async fn delete(&self, destination: &Destination) -> Result<(), Error> {
-        self.delete_all(&destination.queue()?).await?;
-        self.delete_dead_letters(destination).await?;
-        self.counts().pop(destination);
-        // These expect nothing, so they cannot conflict.
-        _ = self.store.commit(Batch::new().delete(destination.dropped()?).delete(destination.lease()?)).await?;
-        Ok(())
-    }
-
-    pub(crate) async fn delete_dead_letters(&self, destination: &Destination) -> Result<(), Error> {
-        self.delete_all(&destination.dead_letters()?).await
-    }
-
-    async fn delete_all(&self, prefix: &Key) -> Result<(), Error> {
-        loop {
-            let entries = self.store.list(prefix, None, DELETE_MAX).await?;
-            if entries.is_empty() {
-                return Ok(());
-            }
-            let keys = entries.into_iter().map(|entry| entry.key);
-            _ = self.store.commit(keys.fold(Batch::new(), Batch::delete)).await?;
-        }
-    }
-
-    /// Remembers that an application may have messages in queues.
-    pub(crate) async fn put_index(&self, app_id: &AppId) -> Result<(), Error> {
-        let batch = Batch::new().put_until(destination::index(app_id.as_str())?, "", self.now_ms() + INDEX_EXPIRY_MS);
-        _ = self.store.commit(batch).await?;
-        Ok(())
-    }
-
-    /// The applications that may have messages in queues.
-    pub(crate) async fn applications(&self) -> Result<Vec<AppId>, Error> {
-        let (prefix, mut after) = (destination::index("")?, None);
-        let mut app_ids = Vec::new();
-        loop {
-            let entries = self.store.list(&prefix, after.as_ref(), DELETE_MAX).await?;
-            let Some(last) = entries.last() else { return Ok(app_ids) };
-            after = Some(last.key.clone());
-            app_ids.extend(entries.iter().filter_map(|entry| last_level(&entry.key).parse::<AppId>().ok()));
-        }
-    }
-
-    /// The destinations of an application whose queues are not empty.
-    pub(crate) async fn waiting(&self, app_id: &AppId) -> Result<Vec<Destination>, Error> {
-        let (prefix, mut after) = (destination::queues(app_id)?, None);
-        let mut waiting = Vec::new();
-        loop {
-            let entries = self.store.list(&prefix, after.as_ref(), 1).await?;
-            let Some(entry) = entries.first() else { return Ok(waiting) };
-            let Some(destination) = Destination::of_queued(app_id, &entry.key) else { return Ok(waiting) };
-            after = Some(destination.after_queue()?);
-            waiting.push(destination);
-        }
+        Ok((self.store.commit(batch).await? == Commit::Done).then_some(()))
     }
 
     fn now_ms(&self) -> u64 {
         u64::try_from(self.clock.now().as_millis()).unwrap_or_default()
     }
-
-    fn counts(&self) -> MutexGuard<'_, LruCache<Destination, usize>> {
-        // No panic can leave it half changed.
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A damaged record counts as none: then it is not told how many there were.
-fn dropped_record(entry: Option<&Entry>) -> DroppedRecord {
-    entry.and_then(|entry| serde_json::from_slice(&entry.value).ok()).unwrap_or_default()
 }

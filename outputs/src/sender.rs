@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use server::ledger::Owner;
 
 use crate::message::Outgoing;
 
@@ -10,7 +11,7 @@ use crate::message::Outgoing;
 #[async_trait]
 pub(crate) trait Sender: Send + Sync {
     /// Waits for what every message needs, such as a connection. Messages are read from the queue only then.
-    async fn ready(&self) {}
+    async fn ready(&self, _owner: &Owner) {}
 
     /// Sends a message; returns when the receiver has confirmed it. Messages of one device come one after the other.
     async fn send(&self, message: &Outgoing) -> Result<(), SendError>;

@@ -10,6 +10,12 @@ pub struct Settings {
     /// Maximum number of messages that wait for one webhook, or for one output of one application. If there are more,
     /// the oldest are dropped.
     pub queue_messages_max: usize,
+    /// Maximum size of the messages that wait for one of these, in bytes, and again of those that were given up. If there
+    /// are more, the oldest are dropped.
+    pub queue_bytes_max: usize,
+    /// Maximum size of the same for all webhooks and outputs of one application, in bytes. Each of them gets the same
+    /// part of it, but at least 512 KiB.
+    pub application_bytes_max: usize,
     /// Maximum number of messages of each that were given up and are kept to be sent again. If there are more, the
     /// oldest are dropped.
     pub dead_letters_max: usize,
@@ -26,6 +32,8 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             queue_messages_max: 1000,
+            queue_bytes_max: 16 << 20,
+            application_bytes_max: 64 << 20,
             dead_letters_max: 1000,
             attempts_max: 10,
             timeout_ms: 10_000,

@@ -1,13 +1,21 @@
 //! Webhooks: HTTP requests with the messages of one application, which its owners manage.
 
 mod address;
+mod grants;
+mod names;
 mod records;
+mod reuse;
 mod sender;
 mod signature;
 mod template;
 
-pub use self::records::Webhook;
+pub use self::{
+    grants::{EveryGrant, Grants, Standing},
+    names::{LookUp, system_look_up},
+    records::Webhook,
+};
 pub(crate) use self::{
+    names::Names,
     records::{Loaded, StoredWebhooks},
     sender::WebhookClient,
 };

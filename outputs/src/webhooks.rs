@@ -6,12 +6,13 @@ use types::{AppId, WebhookId};
 
 use crate::{
     Error,
-    destination::{Destination, WEBHOOK},
+    destination::{Destination, Part, WEBHOOK},
     destinations::Destinations,
+    index::Index,
     lanes::Lanes,
     message::DeadLetter,
     queue::Queues,
-    webhook::{StoredWebhooks, Webhook},
+    webhook::{Standing, StoredWebhooks, Webhook},
 };
 
 /// Maximum number of webhooks of an application.
@@ -21,6 +22,7 @@ pub const WEBHOOKS_MAX: usize = 8;
 pub struct Webhooks {
     pub(crate) stored: Arc<StoredWebhooks>,
     pub(crate) queues: Arc<Queues>,
+    pub(crate) index: Arc<Index>,
     pub(crate) destinations: Arc<Destinations>,
     pub(crate) lanes: Arc<Lanes>,
 }
@@ -36,6 +38,11 @@ impl Webhooks {
     pub async fn get(&self, app_id: &AppId, id: &WebhookId) -> Result<Webhook, Error> {
         let found = self.list(app_id).await?.into_iter().find(|(other, _)| other == id);
         found.map(|(_, webhook)| webhook).ok_or_else(|| Error::NotFound(id.to_string()))
+    }
+
+    /// Whether whoever set a webhook may still read the messages that it sends.
+    pub async fn standing(&self, app_id: &AppId, webhook: &Webhook) -> Standing {
+        self.stored.grants.standing(app_id, &webhook.set_by).await
     }
 
     /// Creates or replaces a webhook. What waits for it stays. When this returns, all processes know it.
@@ -78,12 +85,13 @@ impl Webhooks {
         self.queues.dead_letters(&destination(app_id, id), offset, limit).await
     }
 
-    /// Sends messages again that were given up, those with these ids or all; returns how many.
+    /// Sends messages again that were given up until now, those with these ids or all, each once; returns how many.
     pub async fn resend(&self, app_id: &AppId, id: &WebhookId, ids: Option<&[String]>) -> Result<usize, Error> {
         self.get(app_id, id).await?;
         let destination = destination(app_id, id);
-        self.queues.put_index(app_id).await?;
-        let resent = self.queues.resend(&destination, ids).await;
+        self.index.put(app_id).await?;
+        let destinations = self.destinations.of(app_id).await?.len();
+        let resent = self.queues.resend(&destination, ids, self.queues.limit(Part::Queue, destinations)).await;
         self.lanes.wake(&destination);
         resent
     }
@@ -91,7 +99,7 @@ impl Webhooks {
     /// Deletes the messages that were given up.
     pub async fn delete_dead_letters(&self, app_id: &AppId, id: &WebhookId) -> Result<(), Error> {
         self.get(app_id, id).await?;
-        self.queues.delete_dead_letters(&destination(app_id, id)).await
+        self.queues.delete_part(&destination(app_id, id), Part::DeadLetters).await
     }
 }
 

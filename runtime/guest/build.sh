@@ -1,10 +1,13 @@
 #!/bin/sh
-# Builds the guest: `build.sh` writes runtime/guest.wasm and guest.sums, `build.sh --check` says whether it would be the same bytes.
-# `build.sh --unmetered FILE` writes a guest that charges no fuel, to measure what charging costs.
+# Builds the guest: `build.sh` writes runtime/guest.wasm and guest.sums, `build.sh --check` says whether it would be the
+# same bytes. `build.sh --check-changed` does that unless the very same files passed it before with this target directory:
+# a commit can change guest.wasm and guest.sums together, but not what was built here.
+# `build.sh --packages` says which packages are missing. `build.sh --unmetered FILE` writes a guest that charges no fuel,
+# to measure what charging costs.
 #
-# Two toolchains do. Debian's packages: rustc-web cargo-web rust-web-src clang-19 lld-19 llvm-19 wasi-libc
-# libclang-rt-19-dev-wasm32 binaryen. Or rustup with rust-src, and WASI_SDK naming a wasi-sdk folder, and binaryen.
-# The committed bytes are those of the Debian one; another toolchain gives another guest that does the same.
+# Two toolchains do. Debian's packages, which `packages` names with their versions. Or rustup with rust-src, and WASI_SDK
+# naming a wasi-sdk folder, and binaryen. The committed bytes are those of the Debian one, in these versions; another
+# toolchain gives another guest that does the same.
 set -eu
 
 guest=$(cd "$(dirname "$0")" && pwd)
@@ -95,18 +98,47 @@ write_sums() {
         xargs cat | sha256sum | cut -d' ' -f1) sources"
 }
 
-choose_toolchain
-compile
-finish
-case "${1:-}" in
---check)
+# The packages that are not installed in the version whose bytes are committed, as apt-get takes them.
+missing_packages() {
+    while IFS== read -r name version; do
+        installed=$(dpkg-query -W -f '${Version}' "$name" 2>/dev/null) || true
+        [ "$installed" = "$version" ] || echo "$name=$version"
+    done <"$guest/packages"
+}
+
+build() {
+    choose_toolchain
+    compile
+    finish
+}
+
+check() {
+    missing=$(missing_packages)
+    [ -z "$missing" ] || fail "guest.wasm was built with other packages; install: $(echo $missing)"
+    build
     cmp "$work/guest.wasm" "$guest/../guest.wasm" || fail "guest.wasm is not what its sources give; run build.sh and commit"
+    write_sums >"$target/checked"
     echo "guest.wasm is what its sources give"
+}
+
+case "${1:-}" in
+--check) check ;;
+--check-changed)
+    if [ "$(write_sums)" = "$(cat "$target/checked" 2>/dev/null)" ]; then
+        echo "guest.wasm is what its sources give, as was checked before"
+    else
+        check
+    fi
     ;;
---unmetered) cp "$work/optimized.wasm" "${2:?names no file}" ;;
+--packages) missing_packages ;;
+--unmetered)
+    build
+    cp "$work/optimized.wasm" "${2:?names no file}"
+    ;;
 "")
+    build
     cp "$work/guest.wasm" "$guest/../guest.wasm"
     write_sums >"$guest/../guest.sums"
     ;;
-*) fail "unknown argument $1; expected --check, --unmetered FILE or nothing" ;;
+*) fail "unknown argument $1; expected --check, --check-changed, --packages, --unmetered FILE or nothing" ;;
 esac

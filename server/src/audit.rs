@@ -3,10 +3,12 @@
 //! It covers logins, passwords, sessions, consents, codes, grants, clients, keys, rights, announcements and refused
 //! attempts. With `telemetry.audit_file` the lines are also written to a file of their own. A change that must be in
 //! that file starts with [`AuditLog::change`], which refuses it while the file cannot be written, and leaves a line
-//! however it ends. Everything else that is recorded changes no rights, and goes on without the file.
+//! however it ends. Everything else that is recorded changes no rights, and goes on without the file. Refusals are counted
+//! apart, so that no flood of them hides a login.
 
 mod change;
 mod file;
+mod line;
 mod sources;
 
 use std::{
@@ -30,7 +32,8 @@ use types::{Clock, Kind, Kinded};
 pub use self::change::Change;
 use self::{
     file::AuditFile,
-    sources::{LeftOut, Sources},
+    line::escaped,
+    sources::{Class, Classes, LeftOut},
 };
 use crate::{
     Error,
@@ -53,7 +56,7 @@ struct Shared {
     file: Option<Mutex<AuditFile>>,
     /// Whether the last attempt to write the file failed.
     is_failing: AtomicBool,
-    sources: Mutex<Sources>,
+    sources: Mutex<Classes>,
     /// The changes of each actor.
     limiter: LocalRateLimiter<String>,
     clock: Arc<dyn Clock>,
@@ -96,7 +99,7 @@ impl AuditLog {
 
     fn new(file: Option<AuditFile>, settings: &TelemetrySettings, clock: Arc<dyn Clock>) -> Self {
         let (file, is_failing) = (file.map(Mutex::new), AtomicBool::new(false));
-        let sources = Mutex::new(Sources::new(settings.audit_events_per_minute));
+        let sources = Mutex::new(Classes::new(settings.audit_events_per_minute));
         let limiter = LocalRateLimiter::new("changes", settings.audit_changes, clock.clone());
         Self(Arc::new(Shared { file, is_failing, sources, limiter, clock, changes: Notify::new() }))
     }
@@ -105,18 +108,27 @@ impl AuditLog {
     ///
     /// If an actor causes too many events in a minute, further ones are counted only.
     pub fn note(&self, event: &'static str, actor: &dyn Display, object: &dyn Display) {
-        self.note_of(&actor.to_string(), event, actor, object);
+        self.note_in((Class::Other, &actor.to_string()), event, actor, object);
     }
 
-    /// Like [`AuditLog::note`], for what came from an address. An IPv6 network counts as one source.
+    /// Records what was refused to an actor who is known.
+    pub fn note_refusal(&self, event: &'static str, actor: &dyn Display, object: &dyn Display) {
+        self.note_in((Class::Refusal, &actor.to_string()), event, actor, object);
+    }
+
+    /// Records what was refused to an address. An IPv6 network counts as one source.
     pub fn note_from(&self, from: IpAddr, event: &'static str, object: &dyn Display) {
-        self.note_of(&rate_limit_address(from), event, &from, object);
+        self.note_in((Class::Refusal, &rate_limit_address(from)), event, &from, object);
     }
 
-    /// Like [`AuditLog::note`], when `actor` is only what a request claims: the events of `source` are counted
+    /// Records what was refused, when `actor` is only what a request claims: the refusals of `source` are counted
     /// together.
     pub fn note_of(&self, source: &str, event: &'static str, actor: &dyn Display, object: &dyn Display) {
-        let admitted = self.sources().admit(source, self.0.clock.now());
+        self.note_in((Class::Refusal, source), event, actor, object);
+    }
+
+    fn note_in(&self, (class, source): (Class, &str), event: &'static str, actor: &dyn Display, object: &dyn Display) {
+        let admitted = self.sources().admit(class, source, self.0.clock.now());
         match admitted {
             true => self.write(event, actor, object),
             false => counter!(LEFT_OUT).increment(1),
@@ -169,7 +181,7 @@ impl AuditLog {
 
     /// Writes the events to the file, whatever the level of the log. Part of the process's subscriber.
     ///
-    /// JSON escapes line breaks, so no value can forge an entry.
+    /// All line breaks in values are escaped, so none can forge an entry.
     pub fn layer<S: Subscriber + for<'a> LookupSpan<'a>>(&self) -> Option<impl Layer<S> + use<S>> {
         self.0.file.as_ref()?;
         let audit = self.clone();
@@ -243,7 +255,7 @@ impl AuditLog {
         self.0.file.as_ref().map(|file| file.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn sources(&self) -> MutexGuard<'_, Sources> {
+    fn sources(&self) -> MutexGuard<'_, Classes> {
         self.0.sources.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -273,7 +285,7 @@ struct Lines(AuditLog);
 impl io::Write for Lines {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         if let Some(mut file) = self.0.file() {
-            file.write(line);
+            file.write(&escaped(line));
         }
         Ok(line.len())
     }

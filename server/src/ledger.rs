@@ -8,22 +8,29 @@ mod metrics;
 mod owner;
 mod owners;
 mod settings;
+mod stored;
+mod tags;
+mod turns;
+mod usage;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 pub use self::{
-    budget::{Budget, Charge, Exceeded, Limits, Resource, Use},
+    budget::{Budget, Charge, Exceeded, Limits, Resource},
     owner::Owner,
     owners::{OwnerSource, Owners},
     settings::BudgetSettings,
+    stored::{BudgetedStore, ReservedDisk},
+    turns::{OwnerTurn, Turns},
+    usage::{BudgetUsage, OwnerUsage},
 };
 use crate::telemetry::MetricsSource;
 
-/// The budgets that all services of a process share. Those of connections are next to their listeners.
+/// The budgets that all services of a process share.
 #[derive(Clone, Debug)]
 pub struct Ledger {
-    /// Memory of sessions, and of messages that wait in them, in bytes.
-    pub queued: Arc<Budget>,
+    /// Records in the store, in bytes: what [`BudgetedStore`] counts and refuses.
+    pub stored: Arc<Budget>,
     /// Bodies of requests that have not been read completely, in bytes.
     pub bodies: Arc<Budget>,
     /// Responses that have not been sent completely, in bytes.
@@ -32,28 +39,56 @@ pub struct Ledger {
     pub deliveries: Arc<Budget>,
     /// Host names that are being resolved.
     pub look_ups: Arc<Budget>,
+    /// All of them, and those that only one listener uses.
+    all: Arc<Mutex<Vec<Weak<Budget>>>>,
 }
 
 impl Ledger {
     /// Empty budgets of these sizes.
     pub fn new(settings: &BudgetSettings) -> Self {
         metrics::describe();
-        let budget = |resource| Arc::new(Budget::new(resource, settings.limits(resource)));
+        let all = Arc::default();
+        let budget = |resource| add(&all, Budget::new(resource, settings.limits(resource)));
         Self {
-            queued: budget(Resource::QueuedBytes),
+            stored: budget(Resource::StoredBytes),
             bodies: budget(Resource::BodyBytes),
             responses: budget(Resource::ResponseBytes),
             deliveries: budget(Resource::Deliveries),
             look_ups: budget(Resource::LookUps),
+            all,
         }
+    }
+
+    /// An empty budget for one user of this process, which the metrics and [`Ledger::usage`] include.
+    pub fn budget(&self, resource: Resource, limits: Limits) -> Arc<Budget> {
+        add(&self.all, Budget::new(resource, limits))
     }
 
     /// The metrics of all budgets.
     pub fn metrics(&self) -> MetricsSource {
         let ledger = self.clone();
-        Arc::new(move || {
-            let Self { queued, bodies, responses, deliveries, look_ups } = &ledger;
-            metrics::render(&[queued, bodies, responses, deliveries, look_ups].map(|budget| budget.sample()))
-        })
+        Arc::new(move || metrics::render(ledger.budgets().iter().map(|budget| budget.sample())))
     }
+
+    /// What is used of each budget, by all owners or one of them.
+    pub fn usage(&self, owner: Option<&Owner>) -> Vec<BudgetUsage> {
+        self.budgets().iter().map(|budget| budget.usage(owner)).collect()
+    }
+
+    fn budgets(&self) -> Vec<Arc<Budget>> {
+        lock(&self.all).iter().filter_map(Weak::upgrade).collect()
+    }
+}
+
+fn add(all: &Mutex<Vec<Weak<Budget>>>, budget: Budget) -> Arc<Budget> {
+    let budget = Arc::new(budget);
+    let mut all = lock(all);
+    all.retain(|other| other.strong_count() > 0);
+    all.push(Arc::downgrade(&budget));
+    budget
+}
+
+fn lock(all: &Mutex<Vec<Weak<Budget>>>) -> MutexGuard<'_, Vec<Weak<Budget>>> {
+    // A list is never left half changed.
+    all.lock().unwrap_or_else(PoisonError::into_inner)
 }

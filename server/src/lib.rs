@@ -2,7 +2,6 @@
 
 pub mod audit;
 pub mod auth;
-pub mod concurrency_limit;
 mod error;
 pub mod error_response;
 pub mod grpc;

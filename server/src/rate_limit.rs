@@ -93,7 +93,19 @@ pub fn rate_limit_address(address: IpAddr) -> String {
 
 #[cfg(test)]
 mod tests {
+    use testing::ManualClock;
+
     use super::*;
+
+    #[test]
+    fn a_clock_that_is_set_back_refuses_nobody() {
+        let clock = ManualClock::new();
+        let limiter = LocalRateLimiter::new("login", RateLimit::new(20, 60), clock.clone());
+        limiter.take(&"alice").unwrap();
+        clock.set_back(Duration::from_secs(3600));
+        (1..20).for_each(|_| limiter.take(&"alice").unwrap());
+        assert_eq!(limiter.take(&"alice").unwrap_err().wait_s, 60);
+    }
 
     #[test]
     fn an_ipv6_network_counts_as_one_address() {

@@ -3,18 +3,23 @@
 //! hyper-util runs the connections. Neither axum-server nor tower-http bounds the time until the first byte, shares one
 //! connection limit between listeners, or answers with gRPC errors, so the loops and the middleware are ours.
 
+mod activity;
 mod admission;
+mod client_stream;
 mod connection;
+mod control_frames;
 mod grpc_timeout;
 mod listeners;
 mod metrics;
 mod middleware;
+mod open_connections;
+mod response_body;
 mod run_to_end;
 mod unread_body;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use axum::Router;
+use axum::{Router, http::Method};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
@@ -24,16 +29,20 @@ pub use self::{
     listeners::{Listeners, ServerHandle, accept, bind},
     run_to_end::run_to_end,
 };
-use crate::error_response::ErrorFormat;
+use crate::{
+    error_response::ErrorFormat,
+    ledger::{BudgetSettings, Ledger, Owners},
+};
 
 /// Limits of every listener.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServeSettings {
-    /// Maximum number of open connections of one service; more wait to be accepted.
+    /// Maximum number of open connections of one service. For a further one, the longest idle one of the address that
+    /// has most is closed; it waits to be accepted while none is idle.
     pub connections_max: usize,
     /// Maximum number of open connections of one service from one address, or one IPv6 network; more are closed at
-    /// once. Behind a reverse proxy, all clients have the proxy's address.
+    /// once. The more are open, the lower it is. Behind a reverse proxy, all clients have the proxy's address.
     pub connections_per_address_max: usize,
     /// Maximum number of requests that one service handles at once; more wait for their turn.
     pub running_max: usize,
@@ -53,6 +62,8 @@ pub struct ServeSettings {
     pub body_bytes_max: usize,
     /// How long a client may take to send the head of a request, or keep an idle connection.
     pub head_timeout_ms: u64,
+    /// How long a client may read nothing of a response that is there; after that its connection is closed.
+    pub unread_timeout_ms: u64,
     /// How long one request may take; a gRPC stream only has to begin by then.
     pub request_timeout_ms: u64,
     /// How long running requests may take to finish after the process was asked to stop.
@@ -71,6 +82,7 @@ impl Default for ServeSettings {
             waiting_timeout_ms: 10_000,
             body_bytes_max: 2 * 1024 * 1024,
             head_timeout_ms: 30_000,
+            unread_timeout_ms: 30_000,
             request_timeout_ms: 60_000,
             drain_timeout_ms: 20_000,
         }
@@ -79,6 +91,9 @@ impl Default for ServeSettings {
 
 /// The claims of a component's token; none if it is not valid, or nobody's but a component's. Needs no I/O.
 pub type VerifyComponent = Arc<dyn Fn(&Secret) -> Option<Claims> + Send + Sync>;
+
+/// Whether a request of this method and path is refused without a credential.
+pub type NeedsCredential = fn(&Method, &str) -> bool;
 
 /// A service and its routes.
 pub struct HttpService {
@@ -89,18 +104,26 @@ pub struct HttpService {
     /// The format of its error bodies.
     pub error_format: ErrorFormat,
     verify_component: Option<VerifyComponent>,
+    needs_credential: Option<NeedsCredential>,
 }
 
 impl HttpService {
     /// A service to which no component identifies itself.
     pub fn new(name: &'static str, router: Router, error_format: ErrorFormat) -> Self {
-        Self { name, router, error_format, verify_component: None }
+        Self { name, router, error_format, verify_component: None, needs_credential: None }
     }
 
     /// Gives components that identify themselves turns of their own.
     #[must_use]
     pub fn verifying_components(mut self, verify: VerifyComponent) -> Self {
         self.verify_component = Some(verify);
+        self
+    }
+
+    /// Refuses requests that need a credential and have none before their bodies are read.
+    #[must_use]
+    pub fn needing_credentials(mut self, needs: NeedsCredential) -> Self {
+        self.needs_credential = Some(needs);
         self
     }
 }
@@ -114,15 +137,22 @@ pub struct Server {
     pub random: Arc<dyn Random>,
     /// Cancelled to stop accepting connections.
     pub stop: CancellationToken,
+    /// The budgets of bodies and responses.
+    pub ledger: Ledger,
+    /// To whom applications belong; without it, each is an owner of its own.
+    pub owners: Option<Arc<Owners>>,
 }
 
 impl Server {
+    /// A server with budgets of its own, of the default size.
+    pub fn new(settings: ServeSettings, random: Arc<dyn Random>, stop: CancellationToken) -> Self {
+        Self { settings, random, stop, ledger: Ledger::new(&BudgetSettings::default()), owners: None }
+    }
+
     /// Serves `service` on `listeners` until `stop`, then until its running requests have finished.
     pub fn start(&self, service: HttpService, listeners: Listeners) -> ServerHandle {
-        let drain = Duration::from_millis(self.settings.drain_timeout_ms);
         metrics::describe();
-        let limits = connection::Limits::of(&self.settings);
         let router = middleware::wrap(service, self);
-        listeners.serve(router, limits, self.stop.clone(), drain)
+        listeners.serve(router, self)
     }
 }

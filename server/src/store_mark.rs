@@ -16,7 +16,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use store::{Batch, Commit, Key, Store, Tag, Version};
 use tokio::time::{Instant, sleep, timeout};
-use types::{Clock, Kind, Kinded, Random};
+use types::{Kind, Kinded, Random};
 
 use crate::{audit::AuditLog, private_file::write_private, status::ErrorChain};
 
@@ -26,8 +26,6 @@ const INTERVAL: Duration = Duration::from_secs(300);
 const COMPARE_INTERVAL: Duration = Duration::from_secs(2);
 /// How long the file waits for a store that may lose the last second: it must not look older than it was.
 const SETTLE: Duration = Duration::from_secs(2);
-/// How long the counter of an instance that is gone stays in the store.
-const LIFETIME: Duration = Duration::from_secs(400 * 24 * 3600);
 /// How often a conflict with another process of the same data directory is retried.
 const TRIES_MAX: usize = 20;
 
@@ -36,7 +34,6 @@ pub struct StoreMark {
     path: PathBuf,
     instance: String,
     store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
     older: OlderStore,
     settle: Duration,
 }
@@ -118,13 +115,13 @@ impl StoreMark {
     pub async fn open(
         path: &Path,
         (store, durability): (Arc<dyn Store>, Durability),
-        (clock, random): (Arc<dyn Clock>, &dyn Random),
+        random: &dyn Random,
         older: OlderStore,
     ) -> Result<Self, StoreMarkError> {
         let saved = read(path)?;
         let instance = saved.as_ref().map_or_else(|| new_instance(random), |saved| saved.instance.clone());
         let settle = if durability == Durability::Full { Duration::ZERO } else { SETTLE };
-        let mark = Self { path: path.to_owned(), instance, store, clock, older, settle };
+        let mark = Self { path: path.to_owned(), instance, store, older, settle };
         let (found, expected) = mark.counts().await?;
         mark.check(found, expected)?;
         if found < expected {
@@ -235,8 +232,8 @@ impl StoreMark {
             Some(version) => Batch::new().expect(key.clone(), version),
             None => Batch::new().expect_absent(key.clone()),
         };
-        let expires = u64::try_from(self.clock.now().plus(LIFETIME).as_millis()).unwrap_or_default();
-        Ok(self.store.commit(unchanged.put_until(key, count.to_string(), expires)).await?)
+        // It never expires: by a clock that is wrong, or after a long time without a start, the store would look older.
+        Ok(self.store.commit(unchanged.put(key, count.to_string())).await?)
     }
 
     fn save(&self, count: u64) -> Result<(), StoreMarkError> {

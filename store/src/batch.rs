@@ -3,7 +3,9 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::{Entry, Error, Key, UnixMillis, Version, base64_bytes};
+#[cfg(doc)]
+use crate::Usage;
+use crate::{Entry, Error, Key, UnixMillis, Version, base64_bytes, usage::entry_bytes};
 
 /// Maximum number of conditions and changes of one batch.
 pub const BATCH_STEPS_MAX: usize = 1024;
@@ -19,6 +21,8 @@ const BATCH_BYTES_MAX: usize = 16 << 20;
 pub struct Batch {
     pub(crate) checks: Vec<Check>,
     pub(crate) changes: Vec<Change>,
+    #[serde(default)]
+    is_growing: bool,
 }
 
 /// The outcome of a batch.
@@ -93,6 +97,43 @@ impl Batch {
     pub fn delete(mut self, key: Key) -> Self {
         self.changes.push(Change::Delete { key });
         self
+    }
+
+    /// Marks a batch that stores more for its owner, which is only refused for the sake of the others: it may be
+    /// refused when its owner has used up its stored bytes, or the disk its reserve.
+    ///
+    /// Not for what ends something, or must not fail half-way: deletions, acknowledgements, leases, revocations, logins.
+    pub fn growing(mut self) -> Self {
+        self.is_growing = true;
+        self
+    }
+
+    /// Whether it may be refused to save room.
+    pub fn is_growing(&self) -> bool {
+        self.is_growing
+    }
+
+    /// The tag of its keys with its braces; none when it is empty.
+    pub fn tag(&self) -> Option<&str> {
+        let check = self.checks.first().map(|check| &check.key);
+        check.or_else(|| self.changes.first().map(Change::key)).map(Key::tag)
+    }
+
+    /// The keys that it puts or deletes, each once.
+    pub(crate) fn changed_keys(&self) -> Vec<Key> {
+        let mut keys: Vec<Key> = self.changes.iter().map(|change| change.key().clone()).collect();
+        keys.sort();
+        keys.dedup();
+        keys
+    }
+
+    /// What its entries will take, counted as in [`Usage::bytes`]. What they replace is not subtracted.
+    pub fn put_bytes(&self) -> u64 {
+        let bytes = |change: &Change| match change {
+            Change::Put { key, value, .. } => entry_bytes(key.as_str().len(), value.len()),
+            Change::Delete { .. } => 0,
+        };
+        self.changes.iter().map(bytes).sum()
     }
 
     /// Whether it has neither conditions nor changes.

@@ -10,28 +10,54 @@ use crate::{Rate, TakenToken, UnixMillis};
 
 /// Maximum number of buckets; full ones are not stored.
 const BUCKETS_MAX: usize = 1 << 16;
+/// How far two tasks' readings of one clock may differ, in microseconds; a clock that goes back further was set back.
+const READINGS_DIFFER_MAX: u64 = 1_000_000;
 
 /// Rate limit buckets by key, for one process: at most 65,536.
+pub struct Buckets<K>(Mutex<State<K>>);
+
+struct State<K> {
+    /// When each bucket will be full, in `time`; a missing bucket is full.
+    full_at: HashMap<K, u64>,
+    time: Time,
+}
+
+/// The time in which buckets fill: microseconds since 1970, plus all that the clock was set back by.
 ///
-/// Holds when each bucket will be full, in microseconds since 1970; a missing bucket is full.
-pub struct Buckets<K>(Mutex<HashMap<K, u64>>);
+/// It never goes back, so a clock that was set back neither empties a bucket nor keeps it from filling.
+#[derive(Default)]
+struct Time {
+    latest: u64,
+    ahead: u64,
+}
+
+impl Time {
+    fn at(&mut self, clock: u64) -> u64 {
+        let behind = self.latest.saturating_sub(clock.saturating_add(self.ahead));
+        if behind > READINGS_DIFFER_MAX {
+            self.ahead = self.ahead.saturating_add(behind);
+        }
+        self.latest = self.latest.max(clock.saturating_add(self.ahead));
+        self.latest
+    }
+}
 
 impl<K> Default for Buckets<K> {
     fn default() -> Self {
-        Self(Mutex::default())
+        Self(Mutex::new(State { full_at: HashMap::new(), time: Time::default() }))
     }
 }
 
 impl<K: Clone + Eq + Hash> Buckets<K> {
     /// Takes a token from the bucket of `key`, or returns how long to wait for one.
     pub fn take(&self, key: &K, rate: Rate, now: UnixMillis) -> TakenToken {
-        let now = now.saturating_mul(1000);
         // Every change of the map is one call, so a panic cannot have left it inconsistent.
-        let mut buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (token, full_at) = rate.take(now, buckets.get(key).copied().unwrap_or(0));
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = state.time.at(now.saturating_mul(1000));
+        let (token, full_at) = rate.take(now, state.full_at.get(key).copied().unwrap_or(0));
         if let Some(full_at) = full_at {
-            make_room(&mut buckets, key, now);
-            buckets.insert(key.clone(), full_at);
+            make_room(&mut state.full_at, key, now);
+            state.full_at.insert(key.clone(), full_at);
         }
         token
     }

@@ -1,12 +1,16 @@
 //! The embedded store: one redb file, or memory.
 //!
 //! `get` reads on the calling thread: snapshots never wait for the writer, and most pages are cached. Lists can touch
-//! many pages and run on blocking threads. All writes go through one thread.
+//! many pages and run on a few threads of their own. All writes go through one thread.
 
+mod counted;
+mod derived;
+mod disk;
 mod failure;
 mod open;
 mod page;
 mod positions;
+mod readers;
 mod restore;
 mod snapshot;
 mod tables;
@@ -25,21 +29,26 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use redb::{Database, ReadableDatabase};
 
-pub use self::restore::Restoring;
+pub use self::{
+    disk::{DiskSpace, StoreDisk},
+    restore::Restoring,
+};
 use self::{
     failure::{Failure, panics_as_errors},
     open::OpenDatabase,
+    readers::Readers,
     writer::Writer,
 };
 use crate::{
-    Batch, Buckets, Commit, Entry, Error, Key, LIST_MAX, Page, Rate, Snapshot, Store, StoreClock, TakenToken,
-    check_after, check_count, record::Record,
+    Batch, Buckets, Commit, Entry, Error, Key, LIST_MAX, Page, Rate, Snapshot, Store, StoreClock, Tag, TakenToken,
+    UsageCursor, UsagePage, check_after, check_count, record::Record, steadiness::Steadiness,
 };
 
 /// A store that only this process has open.
 pub struct Embedded {
     database: Arc<OpenDatabase>,
     writer: Writer,
+    readers: Readers,
     failure: Failure,
     buckets: Buckets<Key>,
     clock: StoreClock,
@@ -51,7 +60,7 @@ impl Embedded {
     /// [`Error::Locked`] when another process has it open, [`Error::Newer`] when a newer version wrote it,
     /// [`Error::Unwritable`] when it cannot be opened for writing.
     pub fn open(path: &Path, clock: StoreClock) -> Result<Self, Error> {
-        let opened = catch_unwind(AssertUnwindSafe(|| Self::start(open::file(path)?, clock)));
+        let opened = catch_unwind(AssertUnwindSafe(|| Self::start(open::file(path, clock.now_ms())?, clock)));
         // redb panics on some damaged pages.
         opened.unwrap_or_else(|_| Err(Error::corrupt(format!("the file {}", path.display()))))
     }
@@ -62,11 +71,13 @@ impl Embedded {
     }
 
     fn start(database: Database, clock: StoreClock) -> Result<Self, Error> {
-        open::prepare(&database)?;
+        let last_time = open::prepare(&database, clock.now_ms())?;
         let database = Arc::new(OpenDatabase::new(database));
         let failure = Failure::new();
-        let writer = Writer::start(Arc::clone(&database), clock.clone(), failure.clone())?;
-        Ok(Self { database, writer, failure, buckets: Buckets::default(), clock })
+        let time = Steadiness::new(clock.clone(), last_time);
+        let writer = Writer::start(Arc::clone(&database), time, failure.clone())?;
+        let readers = Readers::start()?;
+        Ok(Self { database, writer, readers, failure, buckets: Buckets::default(), clock })
     }
 
     /// Waits until the store fails for good, as on a full disk or one that cannot be read, and returns why. A process
@@ -82,15 +93,19 @@ impl Embedded {
         self.database.closed()
     }
 
-    /// Reads on a blocking thread.
+    /// The disk of the file at `path`, which is open.
+    pub fn disk(path: &Path) -> StoreDisk {
+        StoreDisk::of(path)
+    }
+
+    /// Reads on a thread of the store's own.
     async fn read_many<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Database) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let database = Arc::clone(&self.database);
-        let read = tokio::task::spawn_blocking(move || guarded("list entries", || read(&database)));
-        let read = read.await.map_err(|error| Error::unavailable("list entries", error))?;
-        read.map_err(|error| self.failure.of_read(error))
+        let read = self.readers.read("list entries", move || guarded("list entries", || read(&database)));
+        read.await.map_err(|error| self.failure.of_read(error))
     }
 }
 
@@ -126,7 +141,18 @@ impl Store for Embedded {
 
     async fn snapshot(&self) -> Result<Snapshot, Error> {
         let seen = self.read_many(snapshot::see).await?;
-        Ok(snapshot::read(seen, Arc::clone(&self.database), self.failure.clone(), self.clock.now_ms()))
+        snapshot::read(seen, Arc::clone(&self.database), self.failure.clone(), self.clock.now_ms())
+    }
+
+    async fn usage(&self, from: Option<&UsageCursor>) -> Result<UsagePage, Error> {
+        let from = from.cloned();
+        self.read_many(move |database| counted::page(database, from.as_ref())).await
+    }
+
+    async fn usage_of(&self, tags: &[Tag]) -> Result<Vec<u64>, Error> {
+        check_count(tags)?;
+        let tags = tags.to_vec();
+        self.read_many(move |database| counted::of(database, &tags)).await
     }
 
     async fn check(&self) -> Result<(), Error> {

@@ -25,6 +25,12 @@ pub enum Error {
         /// The cause.
         source: Arc<redb::Error>,
     },
+    /// A batch that may be refused to save room was refused.
+    #[error("{reason}")]
+    Full {
+        /// Which budget is used up, and what to do about it.
+        reason: String,
+    },
     /// A batch or a list has keys of different tags.
     #[error("one batch or list has keys of one tag: commit what belongs to another tag by itself")]
     Tags,
@@ -100,6 +106,8 @@ pub enum ErrorKind {
     Invalid,
     /// The call is too large.
     TooLarge,
+    /// There is no room for it: delete something first.
+    Full,
     /// The store cannot be opened until somebody repairs or moves it.
     Unusable,
     /// Stored data is damaged.
@@ -114,8 +122,17 @@ impl Error {
             Self::Unavailable { .. } | Self::Failed { .. } => ErrorKind::Unavailable,
             Self::Tags | Self::NoSnapshots | Self::Invalid { .. } => ErrorKind::Invalid,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
+            Self::Full { .. } => ErrorKind::Full,
             Self::Newer { .. } | Self::Locked { .. } | Self::Unwritable { .. } => ErrorKind::Unusable,
             Self::Corrupt { .. } => ErrorKind::Corrupt,
+        }
+    }
+
+    /// The text for whoever made the request: why there is no room, or else only that the store failed.
+    pub fn summary(&self) -> String {
+        match self.kind() {
+            ErrorKind::Full => self.to_string(),
+            _ => "cannot use the store".to_owned(),
         }
     }
 

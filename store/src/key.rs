@@ -16,7 +16,8 @@ const KIND_BYTES_MAX: usize = 8;
 /// What a key belongs to; keys with the same tag can be committed together.
 ///
 /// A Redis Cluster uses it as the hash tag and keeps all its keys on one node.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct Tag(Arc<str>);
 
 /// A tag and a path under it.
@@ -67,6 +68,36 @@ impl Tag {
     /// The tag with its braces.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// What it is a tag of: `a` for an application.
+    pub fn kind(&self) -> &str {
+        self.parts().0
+    }
+
+    /// What distinguishes it from others of its kind: the id of an application.
+    pub fn id(&self) -> &str {
+        self.parts().1
+    }
+
+    fn parts(&self) -> (&str, &str) {
+        self.0.trim_start_matches('{').trim_end_matches('}').split_once(':').unwrap_or_default()
+    }
+}
+
+impl TryFrom<String> for Tag {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self, Error> {
+        let parts = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).and_then(|tag| tag.split_once(':'));
+        let (kind, id) = parts.ok_or_else(|| Error::invalid("tag", &text, "it must be a kind and an id in braces"))?;
+        Self::named(kind, id)
+    }
+}
+
+impl From<Tag> for String {
+    fn from(tag: Tag) -> Self {
+        tag.as_str().to_owned()
     }
 }
 

@@ -12,6 +12,8 @@ mod record;
 pub mod redis;
 mod snapshot;
 pub mod socket;
+mod steadiness;
+mod usage;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -21,13 +23,14 @@ pub use self::{
     batch::{BATCH_STEPS_MAX, Batch, Commit, VALUE_BYTES_MAX},
     buckets::Buckets,
     clock::{StoreClock, UnixMillis},
-    embedded::{Embedded, Restoring},
+    embedded::{DiskSpace, Embedded, Restoring, StoreDisk},
     error::{Error, ErrorKind},
     key::{Key, Tag},
     rate::{Rate, TakenToken},
     redis::{Redis, RedisSettings},
     snapshot::{Snapshot, StoredEntry},
     socket::SocketStore,
+    usage::{Usage, UsageCursor, UsagePage},
 };
 
 /// Maximum number of keys of one `get`.
@@ -101,6 +104,12 @@ pub trait Store: Send + Sync + 'static {
         Err(Error::NoSnapshots)
     }
 
+    /// How much is stored under every tag, in pages: from the first one, or from where another page says.
+    async fn usage(&self, from: Option<&UsageCursor>) -> Result<UsagePage, Error>;
+
+    /// How much is stored under these tags in bytes, in the same order. At most [`GET_KEYS_MAX`].
+    async fn usage_of(&self, tags: &[Tag]) -> Result<Vec<u64>, Error>;
+
     /// Checks that the store answers and accepts writes, for readiness.
     async fn check(&self) -> Result<(), Error>;
 }
@@ -110,6 +119,18 @@ impl dyn Store + '_ {
     pub async fn get_array<const COUNT: usize>(&self, keys: &[Key; COUNT]) -> Result<[Option<Entry>; COUNT], Error> {
         let mut found = self.get(keys).await?.into_iter();
         Ok(std::array::from_fn(|_| found.next().flatten()))
+    }
+
+    /// How many bytes more are stored after a batch, counted as in [`Usage::bytes`]: what it replaces or deletes is
+    /// subtracted. 0 when there are less.
+    pub async fn growth_of(&self, batch: &Batch) -> Result<u64, Error> {
+        let mut before = 0;
+        for keys in batch.changed_keys().chunks(GET_KEYS_MAX) {
+            for entry in self.get(keys).await?.into_iter().flatten() {
+                before += usage::entry_bytes(entry.key.as_str().len(), entry.value.len());
+            }
+        }
+        Ok(batch.put_bytes().saturating_sub(before))
     }
 }
 
@@ -128,8 +149,8 @@ where
     Ok(None)
 }
 
-/// Refuses more than [`GET_KEYS_MAX`] keys.
-fn check_count(keys: &[Key]) -> Result<(), Error> {
+/// Refuses more than [`GET_KEYS_MAX`] keys or tags.
+fn check_count<T>(keys: &[T]) -> Result<(), Error> {
     match keys.len() {
         0..=GET_KEYS_MAX => Ok(()),
         count => Err(Error::TooLarge { what: "list of keys", size: count, limit: GET_KEYS_MAX }),

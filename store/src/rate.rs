@@ -43,8 +43,8 @@ impl Rate {
 
     /// Takes a token at `now` from a bucket that will be full at `full_at`, both in microseconds since 1970.
     ///
-    /// Also returns when the bucket will be full if that changed. After the clock was set back, `full_at` can be later
-    /// than that of an empty bucket; it then counts as empty.
+    /// Also returns when the bucket will be full if that changed. After the rate was changed, `full_at` can be later
+    /// than that of an empty bucket; it then counts as empty, so nobody waits longer than for one token.
     pub(crate) fn take(self, now: u64, full_at: u64) -> (TakenToken, Option<u64>) {
         let next = full_at.clamp(now, now.saturating_add(self.fill_micros())) + self.per_micros();
         match (next - now).checked_sub(self.fill_micros()) {

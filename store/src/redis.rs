@@ -10,8 +10,12 @@ mod names;
 mod scripts;
 mod sentinels;
 mod settings;
+mod usage;
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
 
 use ::redis::{RedisError, ScriptInvocation};
 use async_trait::async_trait;
@@ -20,8 +24,10 @@ use bytes::Bytes;
 pub use self::settings::RedisSettings;
 use self::{commits::ConfirmedCommits, connection::Connection, names::Names, scripts::Scripts};
 use crate::{
-    Batch, Commit, Entry, Error, Key, LIST_MAX, Page, Rate, Store, StoreClock, TakenToken, check_after, check_count,
+    Batch, Commit, Entry, Error, Key, LIST_MAX, Page, Rate, Store, StoreClock, Tag, TakenToken, UsageCursor, UsagePage,
+    check_after, check_count,
     record::Record,
+    steadiness::{CommitTime, Steadiness},
 };
 
 /// The format that this version writes, and the newest that it reads.
@@ -29,6 +35,10 @@ const FORMAT: u64 = 1;
 
 /// How long to wait before a Redis that is loading is asked again.
 const LOADING_PAUSE: Duration = Duration::from_secs(1);
+/// Where the last time is that could be believed.
+const TIME: &str = "time";
+/// How often the time is stored, in milliseconds.
+const TIME_INTERVAL_MS: u64 = 60_000;
 
 /// A store in Redis.
 ///
@@ -42,6 +52,9 @@ pub struct Redis {
     scripts: Scripts,
     names: Names,
     clock: StoreClock,
+    steadiness: Steadiness,
+    /// The time that was stored last.
+    saved_time: AtomicU64,
 }
 
 impl Redis {
@@ -67,23 +80,31 @@ impl Redis {
 
     async fn try_connect(settings: &RedisSettings, clock: StoreClock) -> Result<Self, Error> {
         let names = Names(settings.prefix.clone());
-        let connection = Connection::open(settings).await?;
+        let mut connection = Connection::open(settings).await?;
         let confirmed = ConfirmedCommits::open(settings).await?;
         let scripts = Scripts::new(Names(settings.prefix.clone()));
-        let store = Self { connection, confirmed, scripts, names, clock };
-        store.check_format().await?;
-        Ok(store)
+        let last_time = match check_format(&names, &mut connection).await? {
+            // There is nothing yet that could expire.
+            Format::Written => Some(clock.now_ms()),
+            Format::Found => last_time(&names, &mut connection).await?,
+        };
+        let (steadiness, saved_time) = (Steadiness::new(clock.clone(), last_time), AtomicU64::new(0));
+        Ok(Self { connection, confirmed, scripts, names, clock, steadiness, saved_time })
     }
 
-    /// Writes the format into an empty Redis; refuses a newer format.
-    async fn check_format(&self) -> Result<(), Error> {
-        let name = self.names.own("format");
-        let failed = |error| Error::unavailable("read the format of the store", error);
-        let mut connection = self.connection.clone();
-        let mut mark = ::redis::cmd("SET");
-        mark.arg(&name).arg(FORMAT).arg("NX").exec_async(&mut connection).await.map_err(failed)?;
-        let found: u64 = ::redis::cmd("GET").arg(&name).query_async(&mut connection).await.map_err(failed)?;
-        if found > FORMAT { Err(Error::Newer { found, supported: FORMAT }) } else { Ok(()) }
+    /// Stores the time from time to time, so that the next start knows whether the clock has jumped.
+    async fn save_time(&self, time: CommitTime) {
+        let saved = self.saved_time.load(Ordering::Relaxed);
+        if !time.is_steady() || time.now.abs_diff(saved) < TIME_INTERVAL_MS {
+            return;
+        }
+        self.saved_time.store(time.now, Ordering::Relaxed);
+        let mut command = ::redis::cmd("SET");
+        command.arg(self.names.own(TIME)).arg(time.now);
+        // Without it, the next start does not believe its clock for some minutes.
+        if let Err(error) = command.exec_async(&mut self.connection.clone()).await {
+            tracing::debug!(%error, "cannot store the time");
+        }
     }
 
     async fn run<T: ::redis::FromRedisValue>(
@@ -97,7 +118,7 @@ impl Redis {
 
     async fn get_of_tag(&self, keys: &[&Key], now: u64) -> Result<Vec<Option<Entry>>, Error> {
         let Some(first) = keys.first() else { return Ok(Vec::new()) };
-        let [entries, ..] = self.names.tag(first);
+        let [entries, ..] = self.names.tag(first.tag());
         let mut command = ::redis::cmd("HMGET");
         command.arg(entries);
         for key in keys {
@@ -148,7 +169,9 @@ impl Store for Redis {
 
     async fn commit(&self, batch: Batch) -> Result<Commit, Error> {
         let Some(key) = batch.check()? else { return Ok(Commit::Done) };
-        let call = self.scripts.commit(key, &batch, self.clock.now_ms());
+        let time = self.steadiness.look();
+        self.save_time(time).await;
+        let call = self.scripts.commit(key, &batch, time);
         let what = "commit a batch";
         let is_done = match &self.confirmed {
             Some(confirmed) => confirmed.run(&call).await.map_err(|error| Error::unavailable(what, error))?,
@@ -165,6 +188,15 @@ impl Store for Redis {
         }
     }
 
+    async fn usage(&self, from: Option<&UsageCursor>) -> Result<UsagePage, Error> {
+        self.usage_page(from).await
+    }
+
+    async fn usage_of(&self, tags: &[Tag]) -> Result<Vec<u64>, Error> {
+        check_count(tags)?;
+        self.bytes_of(tags).await
+    }
+
     async fn check(&self) -> Result<(), Error> {
         let mut command = ::redis::cmd("SET");
         command.arg(self.names.own("checked")).arg(self.clock.now_ms()).arg("PX").arg(60_000);
@@ -174,6 +206,33 @@ impl Store for Redis {
         };
         written.map_err(|error| Error::unavailable("check Redis", error))
     }
+}
+
+/// Whether a Redis had a format.
+enum Format {
+    Written,
+    Found,
+}
+
+/// Writes the format into an empty Redis; refuses a newer format.
+async fn check_format(names: &Names, connection: &mut Connection) -> Result<Format, Error> {
+    let name = names.own("format");
+    let failed = |error| Error::unavailable("read the format of the store", error);
+    let mut mark = ::redis::cmd("SET");
+    mark.arg(&name).arg(FORMAT).arg("NX");
+    let written: Option<String> = mark.query_async(connection).await.map_err(failed)?;
+    let found: u64 = ::redis::cmd("GET").arg(&name).query_async(connection).await.map_err(failed)?;
+    match (found > FORMAT, written) {
+        (true, _) => Err(Error::Newer { found, supported: FORMAT }),
+        (false, Some(_)) => Ok(Format::Written),
+        (false, None) => Ok(Format::Found),
+    }
+}
+
+/// The last time that could be believed, if it is known.
+async fn last_time(names: &Names, connection: &mut Connection) -> Result<Option<u64>, Error> {
+    let found = ::redis::cmd("GET").arg(names.own(TIME)).query_async(connection).await;
+    found.map_err(|error| Error::unavailable("read the time of the store", error))
 }
 
 /// What a Redis answers that has just started: it is loading its data, or its cluster is not complete yet.

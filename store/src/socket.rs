@@ -15,7 +15,8 @@ use tokio::{net::UnixStream, sync::Mutex};
 pub use self::serve::serve;
 use self::wire::{Failure, Request, read, write};
 use crate::{
-    Batch, Commit, Entry, Error, Key, Page, Rate, Snapshot, Store, TakenToken, Version, check_after, check_count,
+    Batch, Commit, Entry, Error, Key, Page, Rate, Snapshot, Store, Tag, TakenToken, UsageCursor, UsagePage, Version,
+    check_after, check_count,
     snapshot::{Part, PartSender},
 };
 
@@ -70,6 +71,15 @@ impl Store for SocketStore {
 
     async fn take_token(&self, key: &Key, rate: Rate) -> Result<TakenToken, Error> {
         self.call(&Request::TakeToken(key.clone(), rate)).await
+    }
+
+    async fn usage(&self, from: Option<&UsageCursor>) -> Result<UsagePage, Error> {
+        self.call(&Request::Usage(from.cloned())).await
+    }
+
+    async fn usage_of(&self, tags: &[Tag]) -> Result<Vec<u64>, Error> {
+        check_count(tags)?;
+        self.call(&Request::UsageOf(tags.to_vec())).await
     }
 
     /// Over a connection of its own, which other calls need not wait for.

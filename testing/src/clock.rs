@@ -14,6 +14,8 @@ use types::{Clock, Timestamp};
 #[derive(Debug)]
 pub struct ManualClock {
     millis: AtomicI64,
+    /// What a monotonic clock shows.
+    passed: AtomicI64,
 }
 
 impl ManualClock {
@@ -24,11 +26,17 @@ impl ManualClock {
 
     /// A clock that shows this time.
     pub fn at(start: Timestamp) -> Arc<Self> {
-        Arc::new(Self { millis: AtomicI64::new(start.as_millis()) })
+        Arc::new(Self { millis: AtomicI64::new(start.as_millis()), passed: AtomicI64::new(0) })
     }
 
-    /// Moves the clock forward.
+    /// Lets time pass.
     pub fn advance(&self, duration: Duration) {
+        self.passed.fetch_add(millis(duration), Ordering::SeqCst);
+        self.jump(duration);
+    }
+
+    /// Moves the clock forward although no time passes, as a wrong time server does.
+    pub fn jump(&self, duration: Duration) {
         self.millis.fetch_add(millis(duration), Ordering::SeqCst);
     }
 
@@ -49,8 +57,9 @@ impl ManualClock {
 
     /// The same clock as a store takes it.
     pub fn for_store(self: &Arc<Self>) -> store::StoreClock {
-        let clock = Arc::clone(self);
-        store::StoreClock::new(move || clock.millis())
+        let (clock, passing) = (Arc::clone(self), Arc::clone(self));
+        let passed = move || Duration::from_millis(passing.passed.load(Ordering::SeqCst).try_into().unwrap());
+        store::StoreClock::new(move || clock.millis()).with_monotonic(passed)
     }
 }
 

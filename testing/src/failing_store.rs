@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use async_trait::async_trait;
-use store::{Batch, Commit, Embedded, Entry, Error, Key, Page, Rate, Store, StoreClock, TakenToken};
+use store::{
+    Batch, Commit, Embedded, Entry, Error, Key, Page, Rate, Store, StoreClock, Tag, TakenToken, UsageCursor, UsagePage,
+};
 
 /// A store in memory that can be told to fail every commit after the next few.
 pub struct FailingStore {
@@ -52,6 +54,14 @@ impl Store for FailingStore {
 
     async fn take_token(&self, key: &Key, rate: Rate) -> Result<TakenToken, Error> {
         self.store.take_token(key, rate).await
+    }
+
+    async fn usage(&self, from: Option<&UsageCursor>) -> Result<UsagePage, Error> {
+        self.store.usage(from).await
+    }
+
+    async fn usage_of(&self, tags: &[Tag]) -> Result<Vec<u64>, Error> {
+        self.store.usage_of(tags).await
     }
 
     async fn check(&self) -> Result<(), Error> {

@@ -4,7 +4,9 @@ use std::{mem, sync::Mutex};
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
-use store::{Batch, Commit, Embedded, Entry, Error, Key, Page, Rate, Store, StoreClock, TakenToken};
+use store::{
+    Batch, Commit, Embedded, Entry, Error, Key, Page, Rate, Store, StoreClock, Tag, TakenToken, UsageCursor, UsagePage,
+};
 
 /// A store in memory that records its reads.
 pub struct RecordingStore {
@@ -88,6 +90,14 @@ impl Store for RecordingStore {
 
     async fn take_token(&self, key: &Key, rate: Rate) -> Result<TakenToken, Error> {
         self.store.take_token(key, rate).await
+    }
+
+    async fn usage(&self, from: Option<&UsageCursor>) -> Result<UsagePage, Error> {
+        self.store.usage(from).await
+    }
+
+    async fn usage_of(&self, tags: &[Tag]) -> Result<Vec<u64>, Error> {
+        self.store.usage_of(tags).await
     }
 
     async fn check(&self) -> Result<(), Error> {

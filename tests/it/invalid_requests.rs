@@ -59,7 +59,25 @@ const CASES: &[Case] = &[
         "PUT",
         "/devices/dev-2",
         r#"{"latitude": "NaN", "lorawan_device": {"app_id": "careful-app", "dev_id": "dev-2"}}"#,
-        (400, 3, "finite"),
+        (400, 3, "-90 to 90"),
+    ),
+    (
+        "PUT",
+        "/devices/dev-2",
+        r#"{"latitude": 91, "lorawan_device": {"app_id": "careful-app", "dev_id": "dev-2"}}"#,
+        (400, 3, "-90 to 90"),
+    ),
+    (
+        "PUT",
+        "/devices/dev-2",
+        r#"{"longitude": -181, "lorawan_device": {"app_id": "careful-app", "dev_id": "dev-2"}}"#,
+        (400, 3, "-180 to 180"),
+    ),
+    (
+        "PUT",
+        "/devices/dev-2",
+        r#"{"altitude": 40000001, "lorawan_device": {"app_id": "careful-app", "dev_id": "dev-2"}}"#,
+        (400, 3, "-12,000 to 40,000,000"),
     ),
     (
         "PUT",

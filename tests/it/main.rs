@@ -5,6 +5,7 @@
 // The examples use the crate's public name.
 extern crate client as airlock_client;
 
+mod audit;
 mod backups;
 mod bridge;
 mod browser;

@@ -2,7 +2,7 @@
 
 mod openssl;
 
-use std::path::Path;
+use std::{io::ErrorKind, net::TcpListener, path::Path};
 
 use airlock::settings::{Settings, TlsMode};
 use api::discovery::Announcement;
@@ -16,7 +16,8 @@ use types::{Credential, ServiceName};
 
 use self::openssl::{Served, dial, make, text};
 use crate::{
-    harness::{Network, Owner, printed},
+    harness::{Network, Owner, PASSWORD, printed},
+    joins::network_broker::component_token,
     third_party_clients::python_sdk::{full_key, python, run},
 };
 
@@ -150,9 +151,9 @@ async fn every_client_works_without_tls() {
     assert!(owner.handler.list_devices(&owner.app_id, Page::default()).await.unwrap().is_empty());
     for (name, allow) in [("plain", &["--allow-insecure"][..]), ("encrypted", &[])] {
         let command = [allow, &["user", "register", name, "x@example.com", "--password-stdin"]].concat();
-        printed(&network.type_command(&command, crate::harness::PASSWORD));
+        printed(&network.type_command(&command, PASSWORD));
         let command = [allow, &["user", "login", name, "--password-stdin"]].concat();
-        printed(&network.type_command(&command, crate::harness::PASSWORD));
+        printed(&network.type_command(&command, PASSWORD));
         let add = network.type_command(&[allow, &["applications", "add", name, "Test"]].concat(), "");
         assert_eq!(add.status.success(), !allow.is_empty(), "{add:?}");
     }
@@ -178,5 +179,32 @@ async fn services_that_listen_everywhere_find_each_other() {
     // It is found only once the handler has announced itself, over TLS.
     let owner = network.owner("alice").await;
     owner.add_device("dev-1").await;
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_handler_without_a_certificate_gets_no_credentials() {
+    let network = Network::start().await;
+    network.owner("owner").await;
+    printed(&network.type_command(&["user", "login", "owner", "--password-stdin"], PASSWORD));
+    let plain = TcpListener::bind("127.0.0.1:0").unwrap();
+    plain.set_nonblocking(true).unwrap();
+    let address = plain.local_addr().unwrap().to_string();
+    let bare = Announcement {
+        id: "bare".to_owned(),
+        certificate: String::new(),
+        net_address: address.clone(),
+        mqtt_address: address,
+        ..network.announcement().await
+    };
+    let token = component_token(&network, "owner", "handlers", &"bare".parse().unwrap()).await;
+    network.discovery().announce(&token, bare).await.unwrap();
+    for command in [&["devices", "list"], &["webhooks", "list"], &["subscribe", "--count=1"]] {
+        let refused =
+            network.type_command(&[&command[..], &["--app-id", "owner-app", "--handler-id", "bare"]].concat(), "");
+        let error = String::from_utf8_lossy(&refused.stderr);
+        assert!(error.contains("client.allow_insecure"), "{command:?}: {error}");
+    }
+    assert_eq!(plain.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "nobody has connected");
     network.stack.stop().await;
 }

@@ -1,7 +1,9 @@
 //! Webhooks: messages over HTTP, whatever their receivers do.
 
+mod grants;
 pub(crate) mod receiver;
 mod restarts;
+mod warnings;
 
 use serde_json::{Value, json};
 

@@ -5,13 +5,25 @@ use serde::{Deserialize, Serialize};
 use crate::{AppEui, DevAddr, DevEui, Downlink, Metadata, SentDownlink, Timestamp, message::base64_or_null};
 
 /// The payload of `…/events/up/errors`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorEvent {
-    /// What went wrong, for people.
+    /// What went wrong, for people; the first if there is more.
     pub error: String,
+    /// All that went wrong with the uplink, the first included; empty if that is all. v2 had an event for each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<String>,
     /// When it happened; v2 did not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Timestamp>,
+}
+
+impl ErrorEvent {
+    /// One event for everything that went wrong with an uplink; none if nothing did.
+    pub fn of(errors: Vec<String>, time: Option<Timestamp>) -> Option<Self> {
+        let error = errors.first()?.clone();
+        let errors = if errors.len() > 1 { errors } else { Vec::new() };
+        Some(Self { error, errors, time })
+    }
 }
 
 /// The payload of `…/events/activations` and `…/events/activations/errors`.

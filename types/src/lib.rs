@@ -5,9 +5,11 @@ mod bytes;
 mod claims;
 mod credential;
 mod event;
+mod grant;
 mod hex_bytes;
 mod id;
 mod kind;
+mod location;
 mod message;
 mod network;
 mod prefix;
@@ -24,9 +26,11 @@ pub use bytes::{AppEui, AppKey, AppNonce, AppSKey, BytesError, DevAddr, DevEui, 
 pub use claims::{Claims, FullName};
 pub use credential::{ACCESS_KEY_BYTES_MAX, AccessKey, CREDENTIAL_BYTES_MAX, Credential, CredentialError, Secret};
 pub use event::{Activation, DeviceEvent, DownlinkConfig, DownlinkEvent, DownlinkSentEvent, ErrorEvent};
+pub use grant::Grant;
 pub use hex_bytes::{HexBytes, HexBytesError};
 pub use id::{AppId, ClientId, ComponentId, DevId, GatewayId, IdError, UserId, Username, WebhookId};
 pub use kind::{Kind, Kinded};
+pub use location::{ALTITUDES, LATITUDES, LONGITUDES};
 pub use message::{Downlink, GatewayMetadata, Metadata, SentDownlink, Uplink};
 pub use network::{
     DeviceIds, DownlinkOutcome, DownlinkReport, NetworkDevice, NetworkDownlink, NetworkEvent, NetworkJoin,

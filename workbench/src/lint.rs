@@ -1,10 +1,12 @@
 //! Judges on which networks a codec runs: from its text, and from running its examples by each network's rules.
 
 mod adapt;
+mod around;
 mod built_ins;
 mod engine;
 pub(crate) mod entry;
 pub(crate) mod finding;
+mod guard;
 mod local_time;
 mod names;
 pub(crate) mod report;

@@ -3,6 +3,7 @@
 use std::{
     collections::{HashMap, HashSet},
     ops::Range,
+    sync::Arc,
 };
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
@@ -12,6 +13,9 @@ use crate::place::Step;
 
 /// Maximum number of values in a file; what an alias stands for counts each time.
 const VALUES_MAX: usize = 200_000;
+/// Maximum length of all values and names together, in bytes; what an alias stands for counts each time. More than any
+/// file has that is read, so that only aliases exceed it.
+const BYTES_MAX: usize = 16 << 20;
 /// Maximum nesting depth.
 const DEPTH_MAX: usize = 64;
 
@@ -24,9 +28,16 @@ pub(crate) struct Node {
     pub(crate) column: usize,
     /// Where it stands, in bytes, with its anchor and tag. That of an empty value is right after its colon.
     pub(crate) range: Range<usize>,
-    content: Content,
-    /// The number of values in it, and itself.
-    size: usize,
+    /// Shared with the aliases of it.
+    content: Arc<Content>,
+    size: Size,
+}
+
+/// How much a value and all in it take if every alias is written out.
+#[derive(Clone, Copy, Debug, Default)]
+struct Size {
+    values: usize,
+    bytes: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -37,10 +48,16 @@ enum Content {
     Map(Vec<(String, Node)>),
 }
 
+impl Default for Content {
+    fn default() -> Self {
+        Self::Scalar(Value::Null, String::new())
+    }
+}
+
 impl Node {
     /// The value, without places.
     pub(crate) fn value(&self) -> Value {
-        match &self.content {
+        match &*self.content {
             Content::Scalar(value, _) => value.clone(),
             Content::List(nodes) => Value::Array(nodes.iter().map(Self::value).collect()),
             Content::Map(members) => {
@@ -51,7 +68,7 @@ impl Node {
 
     /// A scalar as it is written, without quotes: `00 07` and `0102` are hexadecimal, whatever YAML makes of them.
     pub(crate) fn text(&self) -> Option<&str> {
-        match &self.content {
+        match &*self.content {
             Content::Scalar(_, text) => Some(text),
             _ => None,
         }
@@ -59,7 +76,7 @@ impl Node {
 
     /// A member of an object.
     pub(crate) fn get(&self, name: &str) -> Option<&Self> {
-        match &self.content {
+        match &*self.content {
             Content::Map(members) => members.iter().find(|(other, _)| other == name).map(|(_, node)| node),
             _ => None,
         }
@@ -67,7 +84,7 @@ impl Node {
 
     /// The member of an object that is written last.
     pub(crate) fn last_member(&self) -> Option<&Self> {
-        match &self.content {
+        match &*self.content {
             Content::Map(members) => members.last().map(|(_, node)| node),
             _ => None,
         }
@@ -75,29 +92,29 @@ impl Node {
 
     /// The names of an object's members.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        let members = if let Content::Map(members) = &self.content { members.as_slice() } else { &[] };
+        let members = if let Content::Map(members) = &*self.content { members.as_slice() } else { &[] };
         members.iter().map(|(name, _)| name.as_str())
     }
 
     /// The elements of a list; none of anything else.
     pub(crate) fn elements(&self) -> &[Self] {
-        match &self.content {
+        match &*self.content {
             Content::List(nodes) => nodes,
             _ => &[],
         }
     }
 
     pub(crate) fn is_object(&self) -> bool {
-        matches!(self.content, Content::Map(_))
+        matches!(*self.content, Content::Map(_))
     }
 
     pub(crate) fn is_list(&self) -> bool {
-        matches!(self.content, Content::List(_))
+        matches!(*self.content, Content::List(_))
     }
 
     /// Whether it is an object or a list.
     pub(crate) fn is_container(&self) -> bool {
-        !matches!(self.content, Content::Scalar(..))
+        !matches!(*self.content, Content::Scalar(..))
     }
 
     /// The node at `path`.
@@ -118,8 +135,8 @@ pub(crate) struct BadYaml {
 
 /// Reads the document of `text`; an empty one is null. A second one would be ignored, so it is an error.
 pub(crate) fn parse(text: &str) -> Result<Node, BadYaml> {
-    let mut loader =
-        Loader { text, offsets: offsets(text), anchors: HashMap::new(), open: Vec::new(), left: VALUES_MAX };
+    let left = Size { values: VALUES_MAX, bytes: BYTES_MAX };
+    let mut loader = Loader { text, offsets: offsets(text), anchors: HashMap::new(), open: Vec::new(), left };
     let mut document = None;
     for event in Parser::new_from_str(text) {
         let (event, span) = event
@@ -131,8 +148,7 @@ pub(crate) fn parse(text: &str) -> Result<Node, BadYaml> {
         }
         document = loader.event(event, span).map_err(|reason| BadYaml { line, reason })?.or(document);
     }
-    let content = Content::Scalar(Value::Null, String::new());
-    Ok(document.unwrap_or(Node { line: 1, column: 0, range: 0..0, content, size: 1 }))
+    Ok(document.unwrap_or(Node { line: 1, column: 0, range: 0..0, content: Arc::default(), size: Size::default() }))
 }
 
 /// The byte at which each character begins, and the end.
@@ -146,12 +162,14 @@ struct Loader<'a> {
     offsets: Option<Vec<usize>>,
     anchors: HashMap<usize, Node>,
     open: Vec<Open>,
-    left: usize,
+    left: Size,
 }
 
 /// A list or object whose end has not come yet.
 struct Open {
+    /// Without its content.
     node: Node,
+    content: Content,
     anchor: usize,
     /// The name of the member that comes next, and where it ends.
     name: Option<(String, usize)>,
@@ -164,9 +182,11 @@ impl Loader<'_> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 let is_text = tag.is_some_and(|tag| tag.is_yaml_core_schema() && tag.suffix == "str");
-                let value = scalar(&text, style, is_text);
-                let mut node = self.node(span, Content::Scalar(value, text.into_owned()));
+                let (value, size) = (scalar(&text, style, is_text), Size { values: 1, bytes: text.len() });
+                let content = Arc::new(Content::Scalar(value, text.into_owned()));
+                let mut node = Node { content, size, ..self.node(span) };
                 node.range.end = node.range.start + written(&self.text[node.range.clone()], style).len();
+                self.count(size)?;
                 self.done(node, anchor)
             }
             Event::SequenceStart(anchor, _) => self.begin(span, Content::List(Vec::new()), anchor),
@@ -189,22 +209,24 @@ impl Loader<'_> {
         byte(span.start.index())..byte(span.end.index())
     }
 
-    fn node(&self, span: Span, content: Content) -> Node {
-        Node { line: span.start.line(), column: span.start.col(), range: self.range(span), content, size: 1 }
+    /// A node at this place, still without content.
+    fn node(&self, span: Span) -> Node {
+        let (line, column, size) = (span.start.line(), span.start.col(), Size { values: 1, bytes: 0 });
+        Node { line, column, range: self.range(span), content: Arc::default(), size }
     }
 
     fn begin(&mut self, span: Span, content: Content, anchor: usize) -> Result<Option<Node>, String> {
         if self.open.len() >= DEPTH_MAX {
             return Err(format!("it is nested more than {DEPTH_MAX} deep"));
         }
-        self.open.push(Open { node: self.node(span, content), anchor, name: None, names: HashSet::new() });
+        self.open.push(Open { node: self.node(span), content, anchor, name: None, names: HashSet::new() });
         Ok(None)
     }
 
     fn end(&mut self, span: Span) -> Result<Option<Node>, String> {
-        let Some(Open { mut node, anchor, .. }) = self.open.pop() else { return Ok(None) };
+        let Some(Open { mut node, content, anchor, .. }) = self.open.pop() else { return Ok(None) };
         // A block ends where the next thing begins, behind blank lines and comments.
-        let last = match &node.content {
+        let last = match &content {
             Content::List(nodes) => nodes.last(),
             Content::Map(members) => members.last().map(|(_, node)| node),
             Content::Scalar(..) => None,
@@ -216,19 +238,25 @@ impl Loader<'_> {
             Some(last) => last.range.end,
             None => node.range.start,
         };
+        node.content = Arc::new(content);
+        self.count(Size { values: 1, bytes: 0 })?;
         self.done(node, anchor)
     }
 
-    fn count(&mut self, values: usize) -> Result<(), String> {
-        self.left = self.left.checked_sub(values).ok_or_else(|| format!("it has more than {VALUES_MAX} values"))?;
+    fn count(&mut self, size: Size) -> Result<(), String> {
+        let left = |left: usize, more: usize, what: std::fmt::Arguments<'_>| {
+            left.checked_sub(more).ok_or_else(|| format!("it has more than {what}, with what aliases stand for"))
+        };
+        self.left = Size {
+            values: left(self.left.values, size.values, format_args!("{VALUES_MAX} values"))?,
+            bytes: left(self.left.bytes, size.bytes, format_args!("{BYTES_MAX} bytes of text"))?,
+        };
         Ok(())
     }
 
     /// Keeps a complete value if it has an anchor, and puts it into the one around it.
     fn done(&mut self, node: Node, anchor: usize) -> Result<Option<Node>, String> {
-        self.count(1)?;
         if anchor != 0 {
-            self.count(node.size)?;
             self.anchors.insert(anchor, node.clone());
         }
         self.put(node)
@@ -236,8 +264,9 @@ impl Loader<'_> {
 
     fn put(&mut self, mut node: Node) -> Result<Option<Node>, String> {
         let Some(outer) = self.open.last_mut() else { return Ok(Some(node)) };
-        outer.node.size += node.size;
-        match &mut outer.node.content {
+        outer.node.size.values += node.size.values;
+        outer.node.size.bytes += node.size.bytes;
+        match &mut outer.content {
             Content::List(nodes) => nodes.push(node),
             Content::Map(members) => match outer.name.take() {
                 Some((name, end)) => {
@@ -288,7 +317,7 @@ fn written(text: &str, style: ScalarStyle) -> &str {
 }
 
 fn new_name(names: &mut HashSet<String>, node: &Node) -> Result<String, String> {
-    let name = match &node.content {
+    let name = match &*node.content {
         Content::Scalar(_, text) => text.clone(),
         _ => return Err("the name of a member is a list or an object".to_owned()),
     };
@@ -376,6 +405,20 @@ mod tests {
             let error = parse(text).unwrap_err();
             assert!(error.line == line && error.reason.contains(reason), "{text}: {error:?}");
         }
+    }
+
+    #[test]
+    fn what_aliases_stand_for_is_counted_in_bytes() {
+        let text =
+            |anchor: &str, count| format!("a: &a {}\nb: {anchor}\n{}", "x".repeat(100_000), "- *a\n".repeat(count));
+        let error = parse(&text("", 1000)).unwrap_err();
+        assert!(error.line == 169 && error.reason.contains("more than 16777216 bytes of text"), "{error:?}");
+        // However they are nested.
+        assert_eq!(parse(&(text("&b", 100) + "c: [*b]")).unwrap_err().line, 103);
+        let few = parse(&format!("a: &a {}\nb: [*a, *a]", "x".repeat(1 << 20))).unwrap();
+        assert_eq!(few.value()["b"][1].as_str().unwrap().len(), 1 << 20);
+        let (a, b) = (few.get("a").unwrap(), &few.get("b").unwrap().elements()[1]);
+        assert!(Arc::ptr_eq(&a.content, &b.content), "an alias takes no memory");
     }
 
     #[test]

@@ -75,6 +75,17 @@ fn what_is_not_walked_is_told() {
 }
 
 #[test]
+fn aliases_of_a_long_text_are_refused() {
+    let text = format!("# {}\nexamples:\n- {{bytes: 00, output: &a [{}]}}\n", "x", "y".repeat(300_000));
+    let dir = Dir::new(&[("a.js", SCRIPT), ("a.test.yaml", &(text + &"- {bytes: 00, output: *a}\n".repeat(100)))]);
+    let found = problems(&find(&dir.path()));
+    assert!(
+        found.len() == 1 && found[0].contains("a.test.yaml, line 58: it has more than 16777216 bytes"),
+        "{found:?}"
+    );
+}
+
+#[test]
 fn problems_have_a_bound() {
     let dir = Dir::new(&[("log.jsonl", &"x\n".repeat(100_000)), ("a.js", SCRIPT)]);
     let found = problems(&find(&dir.path().join("log.jsonl")));

@@ -79,7 +79,7 @@ fn a_plain_codec_runs_everywhere_but_where_the_result_has_another_form() {
 fn each_rule_tells_the_line_of_what_violates_it() {
     use Rule::*;
     use Target::*;
-    let long = format!("// {}\n{EVERYWHERE}", "x".repeat(41_000));
+    let long = format!("// {}\n{EVERYWHERE}", "x".repeat(66_000));
     let cases: Vec<(Target, Rule, Option<u32>, String)> = vec![
         (ChirpStackModule, UndeclaredVariable, Some(2), decoder("  total = 1;")),
         (ChirpStackModule, UndeclaredVariable, Some(3), decoder("\n  for (i = 0; i < 2; i++);")),
@@ -90,7 +90,19 @@ fn each_rule_tells_the_line_of_what_violates_it() {
         (ChirpStackModule, ModuleSyntax, Some(10), format!("{EVERYWHERE}export default 1;")),
         (ChirpStackModule, ExampleFails, Some(2), decoder("  (function () { this.level = 1; })();")),
         (ChirpStackModule, AsyncEntryPoint, Some(1), format!("async {}", decoder(""))),
+        (ChirpStackModule, ReadOnly, Some(2), decoder("  Buffer = null;")),
+        (ChirpStackModule, ReadOnly, Some(5), decoder("") + "var Buffer = null;"),
+        (ChirpStackModule, MissingGlobal, Some(2), decoder("  new Intl.NumberFormat();")),
         (ChirpStackScript, ModuleSyntax, Some(1), format!("export {}", decoder(""))),
+        (ChirpStackScript, ModuleSyntax, Some(5), decoder("") + "await null;"),
+        (ThingsStack, ModuleSyntax, Some(5), decoder("") + "await null;"),
+        (ThingsStack, MissingGlobal, Some(2), decoder("  if (true) { function g() { return 1; } } g();")),
+        (ThingsStack, SyntaxError, Some(5), decoder("") + "const main = 1;"),
+        (ThingsStack, NewerSyntax, Some(5), decoder("") + "<!-- text"),
+        (ThingsStack, NewerSyntax, Some(2), decoder("  /a./s.test('a');")),
+        (ThingsStack, MissingBuiltIn, Some(2), decoder("  [1].with(0, 2);")),
+        (ThingsStack, MissingBuiltIn, Some(2), decoder("  new Date(0).getYear();")),
+        (ThingsStack, MissingBuiltIn, Some(2), decoder("  ''.anchor('a');")),
         (ChirpStackScript, MissingGlobal, Some(2), decoder("  var text = new TextDecoder();")),
         (ChirpStackScript, MissingEntryPoint, None, "function Decoder(b) { return { level: b[0] }; }".to_owned()),
         (ThingsStack, MissingGlobal, Some(2), decoder("  var buffer = Buffer.from(input.bytes);")),
@@ -131,6 +143,18 @@ fn what_is_guarded_replaced_or_never_called_is_no_reason() {
         (Target::ChirpStackModule, decoder("") + "if (typeof module !== 'undefined') module.exports = {};"),
         (Target::ChirpStackModule, format!("export {}", decoder(""))),
         (Target::ChirpStackModule, decoder("") + "const Buffer = null;"),
+        (Target::ChirpStackModule, decoder("  try { cnt++; } catch (error) { }")),
+        (Target::ChirpStackModule, decoder("  atob('YQ==');")),
+        (Target::ChirpStackModule, decoder("  function Buffer() { } Buffer();")),
+        (Target::ChirpStackModule, decoder("  if (typeof process !== 'undefined' && process.env.X) { global.c = 1; }")),
+        (stack, decoder("  if (typeof process !== 'undefined' && process.env.X) { global.c = 1; }")),
+        (stack, format!("// {}\n{EVERYWHERE}", "x".repeat(41_000))),
+        (old, v2("  var t = 'Map', r = 'Map' === port ? Array.from(bytes) : t;")),
+        (
+            old,
+            "Object.defineProperty(Object, 'assign', { value: function () { return {}; } });\n".to_owned()
+                + &v2("  Object.assign({});"),
+        ),
         (Target::ChirpStackScript, decoder("  total = 017;")),
         (Target::ChirpStackScript, decoder("  var buffer = Buffer.from(input.bytes);")),
         (stack, decoder("  const { fPort } = input; let a = fPort ?? 1; [...input.bytes].find((b) => b > a);")),
@@ -143,6 +167,45 @@ fn what_is_guarded_replaced_or_never_called_is_no_reason() {
     ] {
         assert_eq!(violated(target, &script), [], "{target:?}\n{script}");
     }
+}
+
+/// The level of what speaks against The Things Stack when this is returned for one example.
+fn level_of(result: &str, expected: &str) -> Vec<(Rule, Level)> {
+    let script = format!("function decodeUplink(input) {{ return {result}; }}");
+    let examples = format!("examples: [{{ bytes: '05', output: {expected} }}]");
+    let report = lint(&[("codec.js", &script), ("codec.test.yaml", &examples)]);
+    let verdicts = report.verdicts.iter().filter(|verdict| verdict.target == Target::ThingsStack);
+    verdicts.flat_map(|verdict| &verdict.findings).map(|finding| (finding.rule, finding.level)).collect()
+}
+
+#[test]
+fn results_are_decoded_as_the_network_decodes_them() {
+    let (error, warning) = ([(Rule::WrongResult, Level::Error)], [(Rule::WrongResult, Level::Warning)]);
+    assert_eq!(level_of("{ data: { t: NaN } }", "{ data: { t: null } }"), error);
+    assert_eq!(level_of("{ data: {}, errors: 'text' }", "{ data: {}, errors: text }"), error);
+    assert_eq!(level_of("{ data: {}, warnings: [1] }", "{ data: {}, warnings: [1] }"), error);
+    assert_eq!(level_of("{ a: 1 }", "{ a: 1 }"), warning);
+    assert_eq!(level_of("{ errors: ['text'] }", "{ errors: [text] }"), []);
+    assert_eq!(level_of("{ data: { t: 1 }, warnings: ['text'] }", "{ data: { t: 1 }, warnings: [text] }"), []);
+}
+
+#[test]
+fn an_example_that_is_to_throw_is_no_reason() {
+    let throws = "function decodeUplink(input) { throw new Error('short'); }";
+    let report = lint(&[("codec.js", throws), ("codec.test.yaml", "examples: [{ bytes: '05', outcome: throws }]")]);
+    for verdict in &report.verdicts {
+        let rules = verdict.findings.iter().map(|finding| finding.rule);
+        assert_eq!(rules.filter(|rule| *rule == Rule::ExampleFails).count(), 0, "{verdict:?}");
+    }
+}
+
+#[test]
+fn a_list_in_place_of_fields_is_wrong_also_where_another_example_throws() {
+    let script = "function Decoder(bytes) { if (bytes[0] === 6) { throw new Error('six'); } return [bytes[0]]; }";
+    let examples = "examples:\n  - { bytes: '05', output: [5] }\n  - { bytes: '06', outcome: throws }\n";
+    let report = lint(&[("codec.js", script), ("codec.test.yaml", examples)]);
+    let verdict = report.verdicts.iter().find(|verdict| verdict.target == Target::TtnV2).unwrap();
+    assert_eq!((verdict.runs, verdict.findings[0].rule), (false, Rule::WrongResult), "{verdict:?}");
 }
 
 #[test]

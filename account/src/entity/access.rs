@@ -164,7 +164,7 @@ impl Account {
                 access.require(right)?;
             }
             let response = change(&mut access.entity.value, &access.rights)?;
-            Ok(self.documents.replace(&access.entity).await?.then_some(response))
+            Ok(self.documents.update(&access.entity).await?.then_some(response))
         };
         retried(E::NOUN, attempt).await
     }

@@ -7,6 +7,7 @@ use super::{
     Entity, Rights,
     access::{Caller, Requires},
     check_rights,
+    owner::pass_on,
 };
 use crate::{Account, Error, Result, user::UserRecord};
 
@@ -75,7 +76,8 @@ impl Account {
         change.run(done).await
     }
 
-    /// Removes a collaborator. Everybody can leave; removing others requires the right.
+    /// Removes a collaborator. Everybody can leave; removing others requires the right. If the owner goes, somebody else
+    /// becomes the owner, unless the owner of such an entity has to stay.
     pub(crate) async fn remove_collaborator<E: Entity>(
         &self,
         caller: &Caller,
@@ -94,11 +96,14 @@ impl Account {
         let remove = |entity: &mut E, _: &Rights<E::Right>| {
             let removed = user_id.as_ref().and_then(|user_id| entity.collaborators_mut().remove(user_id));
             entity.note_rights_taken(&removed.ok_or_else(|| no_collaborator(username))?, now);
-            check_owner(entity, id)?;
-            check_whole(entity)
+            let heir = pass_on(entity, id)?;
+            check_whole(entity)?;
+            Ok(heir)
         };
         let removed = async {
-            self.change_as(caller, id, requires, remove).await?;
+            if let Some(heir) = self.change_as(caller, id, requires, remove).await? {
+                self.audit.note("ownership passed on", caller, &format_args!("{} {id} to {heir}", E::NOUN));
+            }
             for entry in entries {
                 self.documents.delete(&entry).await?;
             }
@@ -124,16 +129,6 @@ pub(crate) fn check_whole<E: Entity>(entity: &E) -> Result<()> {
     match all.any(|rights| rights.contains(&E::COLLABORATORS)) {
         true => Ok(()),
         false => Err(Error::LastCollaborator(E::COLLABORATORS.into())),
-    }
-}
-
-/// Refuses to remove the owner.
-fn check_owner<E: Entity>(entity: &E, id: &E::Id) -> Result<()> {
-    match entity.owner() {
-        Some(owner) if !entity.collaborators().contains_key(owner) => {
-            Err(Error::OwnerStays { what: E::NOUN, id: id.to_string() })
-        }
-        _ => Ok(()),
     }
 }
 

@@ -104,7 +104,7 @@ impl Account {
 }
 
 /// The index entry of an entity that the user created; with an empty id, the prefix of all.
-fn made_key<E: Entity>(user_id: &UserId, id: &str) -> Result<Key> {
+pub(super) fn made_key<E: Entity>(user_id: &UserId, id: &str) -> Result<Key> {
     Ok(Key::new(&user_tag(user_id)?, &format!("made/{}/{id}", E::NOUN))?)
 }
 

@@ -5,6 +5,7 @@
 //! moves of the gateway do not show.
 
 use api::rest::account::Location;
+use types::{ALTITUDES, LATITUDES, LONGITUDES};
 
 use super::Gateway;
 use crate::{Account, Error, Result};
@@ -36,11 +37,17 @@ impl Account {
 }
 
 pub(super) fn check(location: &Location) -> Result<()> {
-    let within = |degrees: Option<f64>, max: f64| degrees.is_none_or(|degrees| degrees.abs() <= max);
-    if within(location.latitude, 90.0) && within(location.longitude, 180.0) {
-        return Ok(());
+    let Location { latitude, longitude, altitude } = location;
+    let invalid = |must| Err(Error::Invalid { what: "location", must });
+    if latitude.is_some_and(|degrees| !LATITUDES.contains(&degrees))
+        || longitude.is_some_and(|degrees| !LONGITUDES.contains(&degrees))
+    {
+        return invalid("must have a latitude of -90 to 90 and a longitude of -180 to 180");
     }
-    Err(Error::Invalid { what: "location", must: "must have a latitude of -90 to 90 and a longitude of -180 to 180" })
+    if altitude.is_some_and(|metres| !ALTITUDES.contains(&metres)) {
+        return invalid("must have an altitude of -12,000 to 40,000,000 metres");
+    }
+    Ok(())
 }
 
 /// Merges a location that a client sent into the known one.

@@ -113,7 +113,7 @@ impl Account {
         let parameters = match validate(&target.client, request) {
             Ok(parameters) if allow => parameters,
             Ok(_) => {
-                self.audit.note("consent refused", session.user_id(), &target.client.id);
+                self.audit.note_refusal("consent refused", session.user_id(), &target.client.id);
                 let denied = Error::oauth(OAuthErrorCode::AccessDenied, "the user does not allow it");
                 return self.refuse(&target, request, denied);
             }

@@ -3,7 +3,11 @@
 use api::rest::account::{NewUser, User};
 use types::{UserId, Username};
 
-use crate::{Account, Result, id_index::IdIndex, user::UserRecord};
+use crate::{
+    Account, Result,
+    id_index::IdIndex,
+    user::{UserRecord, user_key},
+};
 
 /// A user, with what only the operator sees.
 #[derive(Clone, Debug)]
@@ -27,6 +31,11 @@ impl Account {
     /// Returns a user by name.
     pub async fn show_user(&self, username: &Username) -> Result<UserInfo> {
         Ok(self.require_user(username).await?.into())
+    }
+
+    /// The name of a user; none if there is no such user.
+    pub async fn username_of(&self, user_id: &UserId) -> Result<Option<Username>> {
+        Ok(self.documents.read::<UserRecord>(&user_key(user_id)?).await?.map(|user| user.value.username))
     }
 
     /// Creates a user with a confirmed address, without sending mail.

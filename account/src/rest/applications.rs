@@ -1,15 +1,15 @@
 //! `/applications`: applications.
 
-use api::rest::account::{Application as Body, NewApplication};
+use api::rest::account::{Application as Body, Named, NewApplication, Owner};
 use axum::extract::{Query, State, rejection::QueryRejection};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use server::json::Json;
-use types::{AppId, Scope};
+use types::{AppId, ClientId, Grant, Scope, UserId, Username};
 
 use crate::{
     Account, Error,
-    application::{Application, ApplicationRights},
+    application::{Application, ApplicationRights, check_name},
     entity::{
         EntityPage,
         access::{Access, Caller},
@@ -33,6 +33,18 @@ pub(super) struct ListQuery {
     deleted: Option<String>,
 }
 
+/// Who was granted something: a user, perhaps through a client, or an access key by its id; by default the owner.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub(super) struct GrantQuery {
+    /// The id of a user.
+    user: Option<UserId>,
+    /// The OAuth client that called in the user's name.
+    client: Option<ClientId>,
+    /// The id of an access key.
+    key: Option<String>,
+}
+
 /// An update. Further members are ignored, because clients send back what they read.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "ApplicationUpdate")]
@@ -40,6 +52,8 @@ pub(super) struct Update {
     /// A name for people.
     #[schemars(length(max = 200))]
     name: Option<String>,
+    /// The new owner: a collaborator with all rights.
+    owner: Option<Named<Username>>,
 }
 
 pub(super) async fn list(
@@ -93,9 +107,27 @@ pub(super) async fn update(
     EntityPath(app_id): EntityPath<Application>,
     JsonBody(update): JsonBody<Update>,
 ) -> Result<Changed, HttpError> {
-    let missing = || Error::Invalid { what: "body", must: "must have a name" };
-    account.rename_application(&caller, &app_id, &update.name.ok_or_else(missing)?).await?;
+    if update.name.is_none() && update.owner.is_none() {
+        return Err(Error::Invalid { what: "body", must: "must have a name or an owner" }.into());
+    }
+    // Checked before the owner changes, so that an update is not refused half-way.
+    update.name.as_deref().map_or(Ok(()), check_name)?;
+    if let Some(owner) = &update.owner {
+        account.transfer_application(&caller, &app_id, owner.id()).await?;
+    }
+    if let Some(name) = &update.name {
+        account.rename_application(&caller, &app_id, name).await?;
+    }
     Ok(Changed)
+}
+
+pub(super) async fn owner(
+    State(account): State<Account>,
+    caller: Caller,
+    EntityPath(app_id): EntityPath<Application>,
+) -> Result<Json<Owner>, HttpError> {
+    let owner = account.application_owner(&caller, &app_id).await?;
+    Ok(Json(Owner { id: owner.id, username: owner.username }))
 }
 
 pub(super) async fn delete(
@@ -122,6 +154,22 @@ pub(super) async fn rights(
     EntityPath(app_id): EntityPath<Application>,
 ) -> Result<Json<ApplicationRights>, HttpError> {
     Ok(Json(account.access_to_read(&caller, &app_id).await?.rights))
+}
+
+pub(super) async fn granted(
+    State(account): State<Account>,
+    caller: Caller,
+    EntityPath(app_id): EntityPath<Application>,
+    query: Result<Query<GrantQuery>, QueryRejection>,
+) -> Result<Json<ApplicationRights>, HttpError> {
+    let Query(GrantQuery { user, client, key }) = query.map_err(|error| Error::Body(error.body_text()))?;
+    let grant = match (user, key) {
+        (Some(id), None) => Grant::User { id, client },
+        (None, Some(id)) => Grant::Key { id },
+        (None, None) => Grant::Owner,
+        (Some(_), Some(_)) => return Err(Error::Invalid { what: "query", must: "must name a user or a key" }.into()),
+    };
+    Ok(Json(account.granted_rights(&caller, &app_id, &grant).await?))
 }
 
 impl Account {

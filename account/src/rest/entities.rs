@@ -31,14 +31,21 @@ fn applications() -> ApiRouter<Account> {
         .post_with(applications::create, |op| {
             op.doc(
                 "createApplication",
-                "Create an application. Needs the scope `apps`. You become its first collaborator. Without EUIs in \
-                 the request it gets one, and without access keys a `default key`.",
+                "Create an application. Needs the scope `apps`. You become its owner and first collaborator. Without \
+                 EUIs in the request it gets one, and without access keys a `default key`.",
             )
         });
     let one = get_with(applications::get, |op| {
         op.doc("getApplication", "Get an application. What you may not see is omitted.").security_requirement("key")
     })
-    .patch_with(applications::update, doc("updateApplication", "Rename an application. Needs the right `settings`."))
+    .patch_with(applications::update, |op| {
+        op.doc(
+            "updateApplication",
+            "Rename an application, or hand it over to a collaborator with all rights. Needs the right `settings`; only \
+             the owner can hand it over.",
+        )
+        .fails(&[Kind::NotFound])
+    })
     .delete_with(
         applications::delete,
         doc(
@@ -53,11 +60,29 @@ fn applications() -> ApiRouter<Account> {
     let rights = get_with(applications::rights, |op| {
         op.doc("listApplicationRights", "List your rights to an application").security_requirement("key")
     });
+    let owner = get_with(applications::owner, |op| {
+        op.doc(
+            "getApplicationOwner",
+            "Get the owner of an application, to whom is charged what it uses. Needs any right to the application, or \
+             the token of one of the operator's components.",
+        )
+        .security_requirement("key")
+    });
+    let granted = get_with(
+        applications::granted,
+        doc(
+            "listGrantedRights",
+            "List the rights to an application that a user or an access key still has, who allowed something that goes \
+             on after the call, such as a webhook. Needs the token of one of the operator's components.",
+        ),
+    );
     ApiRouter::new()
         .api_route("/applications", all)
         .api_route("/applications/{app_id}", one)
         .api_route("/applications/{app_id}/restore", restore)
         .api_route("/applications/{app_id}/rights", rights)
+        .api_route("/applications/{app_id}/owner", owner)
+        .api_route("/applications/{app_id}/granted-rights", granted)
         .merge(exchanges())
         .merge(euis())
         .merge(access_keys())
@@ -208,6 +233,10 @@ fn components() -> ApiRouter<Account> {
 /// The routes of an entity's collaborators, which need a right.
 fn collaborators<E: EntityInPath + Described + 'static>(path: &str, noun: &str, right: &str) -> ApiRouter<Account> {
     let needs = format!("Needs the right `{right}`");
+    let owner = match E::OWNER_STAYS {
+        true => " Nor can the owner.",
+        false => " If the owner is removed, the first remaining one with all rights becomes the owner.",
+    };
     let all = get_with(
         collaborators::list::<E>,
         doc(&format!("list{noun}Collaborators"), &format!("List the collaborators. {needs}.")),
@@ -232,7 +261,7 @@ fn collaborators<E: EntityInPath + Described + 'static>(path: &str, noun: &str, 
         collaborators::delete::<E>,
         doc(
             &format!("delete{noun}Collaborator"),
-            &format!("Remove a collaborator. {needs}. The last one with that right cannot be removed."),
+            &format!("Remove a collaborator. {needs}. The last one with that right cannot be removed.{owner}"),
         ),
     );
     ApiRouter::new()

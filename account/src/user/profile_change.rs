@@ -83,7 +83,7 @@ impl Account {
         new: Secret,
     ) -> Result<(PasswordHashString, PasswordHashString)> {
         if !self.passwords.verify(old, Some(user.password.clone())).await? {
-            self.audit.note("password change refused", &user.id, &"wrong password");
+            self.audit.note_refusal("password change refused", &user.id, &"wrong password");
             return Err(Error::WrongPassword);
         }
         Ok((self.passwords.hash(new).await?, user.password.clone()))

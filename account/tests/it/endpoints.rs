@@ -66,6 +66,7 @@ fn rows() -> Vec<Row> {
         ("GET", "/applications/app/collaborators/bob", Entity, none(), 200, Members(COLLABORATOR)),
         ("DELETE", "/applications/app/collaborators/bob", Entity, none(), 204, Empty),
         ("GET", "/applications/app/rights", Entity, none(), 200, Is(app_rights)),
+        ("GET", "/applications/app/owner", Entity, none(), 200, Members("id username")),
         ("GET", "/applications/app/access-keys", Entity, none(), 200, List(KEY)),
         ("POST", "/applications/app/access-keys", Entity, key("one"), 204, Empty),
         ("POST", "/applications/app/access-keys", Entity, key("one"), 409, Members("code error")),

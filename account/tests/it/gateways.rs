@@ -159,6 +159,8 @@ async fn refuses_invalid_updates_and_changes_nothing() {
         (json!({"fallback_routers": vec!["router-eu"; 11]}), 400),
         (json!({"antenna_location": {"latitude": 90.1, "longitude": 0}}), 400),
         (json!({"antenna_location": {"latitude": 0, "longitude": -180.1}}), 400),
+        (json!({"antenna_location": {"latitude": 0, "longitude": 0, "altitude": -12_001}}), 400),
+        (json!({"antenna_location": {"latitude": 52, "longitude": 4, "altitude": 40_000_001}}), 400),
         (json!({"antenna_location": {"latitude": "52"}}), 400),
         (json!({"antenna_location": {"altitude": 1.5}}), 400),
         (json!({"attributes": {"placement": "moon"}}), 400),

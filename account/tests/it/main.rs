@@ -27,6 +27,7 @@ mod keys;
 mod mail;
 mod openapi;
 mod operator;
+mod owners;
 mod profile;
 mod races;
 mod rate_limits;

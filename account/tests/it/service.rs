@@ -162,11 +162,7 @@ impl Service {
         let account = Account::open(settings, keys, environment(Arc::clone(&store), &clock, audit)).await.unwrap();
         let account = account.listening_at(base.parse().unwrap());
         let stop = CancellationToken::new();
-        let server = Server {
-            settings: server::serve::ServeSettings::default(),
-            random: Arc::new(OsRandom),
-            stop: stop.clone(),
-        };
+        let server = Server::new(server::serve::ServeSettings::default(), Arc::new(OsRandom), stop.clone());
         let site = HttpService::new("account", account.router(), ErrorFormat::Account);
         drop(server.start(site, listeners));
         let http = reqwest::Client::builder().redirect(Policy::none()).build().unwrap();

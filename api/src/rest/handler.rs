@@ -71,16 +71,17 @@ pub struct Device {
     /// The LoRaWAN part of the device.
     #[serde(alias = "lorawanDevice", skip_serializing_if = "Option::is_none")]
     pub lorawan_device: Option<LorawanDevice>,
-    /// Degrees north.
+    /// Degrees north, -90 to 90.
     #[serde(skip_serializing_if = "is_default", with = "float")]
-    #[schemars(with = "f32")]
+    #[schemars(with = "f32", range(min = -90, max = 90))]
     pub latitude: f32,
-    /// Degrees east.
+    /// Degrees east, -180 to 180.
     #[serde(skip_serializing_if = "is_default", with = "float")]
-    #[schemars(with = "f32")]
+    #[schemars(with = "f32", range(min = -180, max = 180))]
     pub longitude: f32,
-    /// Metres above sea level.
+    /// Metres above sea level, -12,000 to 40,000,000.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "number::deserialize")]
+    #[schemars(range(min = -12_000, max = 40_000_000))]
     pub altitude: i32,
     /// At most 5 custom attributes, with keys and values of at most 64 bytes.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]

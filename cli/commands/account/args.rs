@@ -34,6 +34,17 @@ pub(crate) enum Account {
         #[command(subcommand)]
         command: Keys,
     },
+    /// Show what owners use of the budgets of the server that runs on this data directory
+    #[command(
+        after_help = "Without a user, owners are listed who use something, the nearest to its share first. Services in \
+                      several processes have a budget each.\n\nExamples:\n  airlock account usage\n  airlock account \
+                      usage bob --output json"
+    )]
+    Usage {
+        /// Username
+        #[arg(add = completion::users())]
+        username: Option<Username>,
+    },
 }
 
 #[derive(Debug, Subcommand)]

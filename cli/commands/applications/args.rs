@@ -57,16 +57,17 @@ pub(crate) enum Applications {
     /// Show which application, user and services the commands use
     #[command(after_help = "Example:\n  airlock applications config")]
     Config,
-    /// Change the description of an application; its id does not change
+    /// Change the description of an application, or hand it over; its id does not change
     #[command(visible_alias = "update")]
-    #[command(after_help = "Example:\n  airlock applications set my-app --description \"My application\"")]
+    #[command(
+        after_help = "Examples:\n  airlock applications set my-app --description \"My application\"\n  airlock applications set my-app --owner bob"
+    )]
     Set {
         /// Application [default: the selected one]
         #[arg(add = completion::applications())]
         app_id: Option<AppId>,
-        /// Description
-        #[arg(long, value_name = "TEXT")]
-        description: String,
+        #[command(flatten)]
+        change: ApplicationChange,
     },
     /// Delete an application for all of its collaborators; its id cannot be used again
     #[command(after_help = "Example:\n  airlock applications delete my-app")]
@@ -132,6 +133,17 @@ pub(crate) enum Applications {
         #[command(subcommand)]
         command: Option<PayloadFunctions>,
     },
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+pub(crate) struct ApplicationChange {
+    /// Description
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) description: Option<String>,
+    /// Username of its new owner, who must be a collaborator with all rights
+    #[arg(long, value_name = "NAME")]
+    pub(crate) owner: Option<Username>,
 }
 
 #[derive(Debug, Subcommand)]

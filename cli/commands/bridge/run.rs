@@ -105,7 +105,7 @@ async fn serve_webhook(
     let Bridge::ThingsStack(started) = started else { return Ok(None) };
     let Some(webhook) = started.webhook() else { return Ok(None) };
     let stop = shutdown.requested.clone();
-    let server = Server { settings: settings.serve.clone(), random: Arc::new(OsRandom), stop };
+    let server = Server::new(settings.serve.clone(), Arc::new(OsRandom), stop);
     let listeners = Listeners::new().plain(&webhook.listen).await?;
     let router = bridge::webhook_router(std::slice::from_ref(webhook));
     let serving = server.start(HttpService::new("webhook", router, ErrorFormat::Account), listeners);

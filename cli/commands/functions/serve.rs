@@ -43,7 +43,7 @@ pub(crate) async fn run(command: Serve, mut settings: Settings) -> anyhow::Resul
     version::report(&metrics);
     let random = Arc::new(OsRandom);
     let stop = shutdown.requested.clone();
-    let server = Server { settings: settings.serve.clone(), random: random.clone(), stop };
+    let server = Server::new(settings.serve.clone(), random.clone(), stop);
     let environment = Environment { server: &server, clock, random };
     let (serving, codecs) = tokio::select! {
         started = codec_service::start(&settings, environment) => started?,

@@ -1,9 +1,9 @@
 //! Applications and their EUIs.
 
-use api::rest::account::{Application, NewApplication};
+use api::rest::account::{Application, NewApplication, Owner};
 use reqwest::Method;
 use serde_json::json;
-use types::{AppEui, AppId, Credential};
+use types::{AppEui, AppId, ApplicationRight, Credential, Grant, Username};
 
 use super::{AccountClient, authorize};
 use crate::Result;
@@ -39,6 +39,40 @@ impl AccountClient {
     pub async fn rename_application(&self, credential: &Credential, app_id: &AppId, name: &str) -> Result<()> {
         let request = self.authorized(Method::PATCH, &["applications", app_id.as_str()], credential);
         self.http.done(request.json(&json!({ "name": name }))).await
+    }
+
+    /// Returns the owner of an application, to whom is charged what it uses.
+    ///
+    /// Needs any right to the application, or the token of one of the operator's components.
+    pub async fn application_owner(&self, credential: &Credential, app_id: &AppId) -> Result<Owner> {
+        self.http.json(self.authorized(Method::GET, &["applications", app_id.as_str(), "owner"], credential)).await
+    }
+
+    /// Returns the rights to an application that a grant still gives.
+    ///
+    /// Needs the token of one of the operator's components.
+    pub async fn granted_rights(
+        &self,
+        credential: &Credential,
+        app_id: &AppId,
+        grant: &Grant,
+    ) -> Result<Vec<ApplicationRight>> {
+        let mut url = self.http.url(&["api", "v2", "applications", app_id.as_str(), "granted-rights"]);
+        match grant {
+            Grant::Owner => {}
+            Grant::Key { id } => _ = url.query_pairs_mut().append_pair("key", id),
+            Grant::User { id, client } => {
+                let client = client.as_ref().map(|client| ("client", client.as_str()));
+                url.query_pairs_mut().extend_pairs([("user", id.as_str())].into_iter().chain(client));
+            }
+        }
+        self.http.json(authorize(self.http.request_to(Method::GET, url), credential)).await
+    }
+
+    /// Hands an application over to a collaborator who has all rights; only its owner can.
+    pub async fn transfer_application(&self, credential: &Credential, app_id: &AppId, owner: &Username) -> Result<()> {
+        let request = self.authorized(Method::PATCH, &["applications", app_id.as_str()], credential);
+        self.http.done(request.json(&json!({ "owner": owner }))).await
     }
 
     /// Deletes an application; its id is never reused.

@@ -9,9 +9,13 @@ use std::{
     time::SystemTime,
 };
 
+use rustix::fs::{CWD, Mode, OFlags, openat};
 use tempfile::NamedTempFile;
 
 use crate::name::CodecName;
+
+/// Opening does not follow links, and does not block on a pipe that has no writer.
+const FLAGS: OFlags = OFlags::NONBLOCK.union(OFlags::NOFOLLOW).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
 /// What tells versions of a file apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,18 +48,21 @@ impl Stamp {
 /// Finds the files `NAME.js` of a directory, up to a number, and reads those whose stamp is not in `known`, up to a
 /// size.
 ///
-/// Other files, directories and names that no codec can have are passed over.
+/// Other files, directories and names that no codec can have are passed over. Links are followed within the directory,
+/// as mounted configuration has them; one that leads out of it is a codec that cannot be read.
 pub(super) fn scan(
     path: &Path,
     known: &BTreeMap<CodecName, Stamp>,
     (files_max, bytes_max): (usize, usize),
 ) -> io::Result<BTreeMap<CodecName, Found>> {
     let mut found = BTreeMap::new();
+    let dir = path.canonicalize()?;
     for entry in fs::read_dir(path)? {
         let entry = entry?;
         let Some(name) = name(&entry) else { continue };
-        // Follows links, as mounted configuration has them. A file may be gone by now.
-        let Ok(metadata) = fs::metadata(entry.path()) else { continue };
+        // A file may be gone by now.
+        let Ok(path) = entry.path().canonicalize() else { continue };
+        let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
         if !metadata.is_file() {
             continue;
         }
@@ -63,8 +70,8 @@ pub(super) fn scan(
             return Err(io::Error::other(format!("there are more than {files_max} codecs: raise `codecs.codecs_max`")));
         }
         let stamp = Stamp::of(&metadata);
-        let is_known = known.get(&name) == Some(&stamp);
-        let text = (!is_known).then(|| read(&entry.path(), bytes_max));
+        let is_known = known.get(&name) == Some(&stamp) && path.starts_with(&dir);
+        let text = (!is_known).then(|| read(&dir, &path, bytes_max));
         found.insert(name, Found { stamp, text });
     }
     Ok(found)
@@ -98,11 +105,23 @@ fn name(entry: &DirEntry) -> Option<CodecName> {
     entry.file_name().to_str()?.strip_suffix(".js")?.parse().ok()
 }
 
-fn read(path: &Path, bytes_max: usize) -> io::Result<String> {
+/// Reads the file at `path`, which has no links in it, if it is in `dir` or below.
+fn read(dir: &Path, path: &Path, bytes_max: usize) -> io::Result<String> {
+    let below = path.strip_prefix(dir).map_err(|_| io::Error::other("it is a link out of the directory of codecs"))?;
     let mut bytes = Vec::new();
-    File::open(path)?.take(bytes_max as u64 + 1).read_to_end(&mut bytes)?;
+    open_below(dir, below)?.take(bytes_max as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > bytes_max {
         return Err(io::Error::other(format!("it has more than {bytes_max} bytes")));
     }
     String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8"))
+}
+
+/// Opens `dir`, then each component of `below` relative to the one before. No link is followed, so a component that was
+/// replaced by one after the path was resolved fails.
+fn open_below(dir: &Path, below: &Path) -> io::Result<File> {
+    let mut file = openat(CWD, dir, FLAGS, Mode::empty())?;
+    for component in below.components() {
+        file = openat(&file, component.as_os_str(), FLAGS, Mode::empty())?;
+    }
+    Ok(file.into())
 }

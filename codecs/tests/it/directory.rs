@@ -80,6 +80,37 @@ async fn passes_over_what_is_no_codec() {
 }
 
 #[tokio::test]
+async fn a_link_out_of_the_directory_is_not_read() {
+    let outside = tempfile::tempdir().unwrap();
+    let secret = outside.path().join("secret.js");
+    fs::write(&secret, TWICE).unwrap();
+    let service = Service::with(&[("byte", BYTE), ("changed", BYTE)]).await;
+    std::os::unix::fs::symlink(&secret, service.file("linked.js")).unwrap();
+    let dir = outside.path().join("codecs");
+    std::os::unix::fs::symlink(service.dir.path(), &dir).unwrap();
+    std::os::unix::fs::symlink(dir.join("byte.js"), service.file("back.js")).unwrap();
+    let is_listed = async || list(&service).await.as_array().unwrap().iter().any(|codec| codec["name"] == "back");
+    service.until("the links", is_listed).await;
+    assert_eq!(service.value("back").await, json!({"value": 42}), "the way out leads back");
+    let refused = async |name: &str| {
+        let (_, body) = service.post(&format!("/codecs/{name}"), &json!({"hex": "15"})).await;
+        body["error"].as_str().is_some_and(|error| error.contains("a link out of the directory"))
+    };
+    service.until("the refusal", async || refused("linked").await).await;
+
+    // One that worked before stays as it was, and is said to be wrong.
+    fs::remove_file(service.file("changed.js")).unwrap();
+    std::os::unix::fs::symlink(&secret, service.file("changed.js")).unwrap();
+    let problem = async || {
+        let listed = list(&service).await;
+        let changed = listed.as_array().unwrap().iter().find(|codec| codec["name"] == "changed").cloned();
+        changed.unwrap_or_default().to_string().contains("a link out of the directory")
+    };
+    service.until("the problem", problem).await;
+    assert_ne!(service.value("changed").await, json!({"value": 84}));
+}
+
+#[tokio::test]
 async fn goes_on_without_its_directory_and_says_so() {
     let service = Service::with(&[("byte", BYTE)]).await;
     assert_eq!(service.value("byte").await, json!({"value": 42}));

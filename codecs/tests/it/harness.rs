@@ -74,7 +74,7 @@ impl Service {
         let codecs = Codecs::open(&settings, pool(), Arc::new(SystemClock), Arc::new(OsRandom)).unwrap();
         let (health, stop) = (Health::default(), CancellationToken::new());
         codecs.report_to(&health);
-        let server = Server { settings: ServeSettings::default(), random: Arc::new(OsRandom), stop: stop.clone() };
+        let server = Server::new(ServeSettings::default(), Arc::new(OsRandom), stop.clone());
         let listeners = Listeners::new().plain("127.0.0.1:0").await.unwrap();
         let router = codecs.router(true);
         let service = HttpService::new("codecs", router, ErrorFormat::Account);

@@ -56,7 +56,7 @@ impl TestDiscovery {
         let discovery = Discovery::open(settings, store.clone(), Arc::new(authenticator), clock, audit);
 
         let stop = CancellationToken::new();
-        let server = Server { settings: Default::default(), random: Arc::new(OsRandom), stop: stop.clone() };
+        let server = Server::new(Default::default(), Arc::new(OsRandom), stop.clone());
         let router = discovery.router(&Health::default()).unwrap();
         let service = HttpService::new("discovery", router, ErrorFormat::GrpcGateway);
         let handle = server.start(service, listeners);

@@ -11,10 +11,11 @@ use std::{sync::Arc, time::Duration};
 use api::handler::Status;
 use outputs::Webhooks;
 use runtime::Priority;
+use server::audit::AuditLog;
 use server::auth::{Caller, Purpose};
 use server::status::ErrorChain;
 use tokio::time::{sleep, timeout};
-use types::{AppId, ApplicationRight, Clock, Credential, DevId, Downlink, Secret};
+use types::{AppId, ApplicationRight, Claims, Clock, Credential, DevId, Downlink, Grant, Secret};
 
 use self::to_end::to_end;
 use crate::{
@@ -63,14 +64,17 @@ pub struct Operations {
     pub component: Component,
     /// The webhooks of applications.
     pub webhooks: Arc<Webhooks>,
+    /// Where changes of settings and webhooks are recorded, and exports.
+    pub audit: AuditLog,
     /// The time of a call.
     pub clock: Arc<dyn Clock>,
 }
 
 impl Operations {
     pub(crate) async fn register_application(&self, caller: Caller, app_id: &AppId) -> Result<(), Error> {
-        self.access.allow(caller.clone(), app_id, &[ApplicationRight::Settings], Purpose::Change).await?;
-        let registered = self.applications.register(app_id).await;
+        let claims = self.access.allow(caller.clone(), app_id, &[ApplicationRight::Settings], Purpose::Change).await?;
+        let change = self.audit.change("application registered", &actor(&claims), app_id)?;
+        let registered = change.run(self.applications.register(app_id)).await;
         // An application that is already registered is announced again, because the first time may have failed.
         if let (Ok(()) | Err(Error::AlreadyExists { .. }), Some(announcer), Some(credential)) =
             (&registered, &self.announcer, &caller.credential)
@@ -102,13 +106,16 @@ impl Operations {
         self.payloads.check(&application, &usage).await?;
         let may_see_key = claims.allows(app_id, ApplicationRight::Devices);
         let join_key = if may_see_key { JoinKeyChange::Replace } else { JoinKeyChange::Keep };
-        self.applications.set(application, join_key).await
+        let object = format!("{app_id} {:?}", application.summary().functions_hash);
+        let change = self.audit.change("functions set", &actor(&claims), &object)?;
+        change.run(self.applications.set(application, join_key)).await
     }
 
     pub(crate) async fn delete_application(&self, caller: Caller, app_id: &AppId) -> Result<(), Error> {
-        self.access.allow(caller.clone(), app_id, &[ApplicationRight::Delete], Purpose::Change).await?;
+        let claims = self.access.allow(caller.clone(), app_id, &[ApplicationRight::Delete], Purpose::Change).await?;
+        let change = self.audit.change("application unregistered", &actor(&claims), app_id)?;
         self.delete_network_devices(caller.credential.clone(), app_id).await?;
-        let deleted = self.applications.delete(app_id).await;
+        let deleted = change.run(self.applications.delete(app_id)).await;
         if matches!(deleted, Ok(()) | Err(Error::NotFound { .. })) {
             self.withdraw(caller.credential, app_id).await;
         }
@@ -214,8 +221,12 @@ impl Operations {
         limit: usize,
     ) -> Result<DevicePage, Error> {
         let usage = caller.usage.clone();
-        self.access.allow(caller, app_id, &[ApplicationRight::Devices], Purpose::Read).await?;
+        let claims = self.access.allow(caller, app_id, &[ApplicationRight::Devices], Purpose::Read).await?;
         self.applications.check_registered(app_id).await?;
+        if offset == 0 {
+            // Whoever lists devices gets their keys. Each list begins here.
+            self.audit.note("devices exported", &actor(&claims), app_id);
+        }
         let limit = if limit == 0 { DEVICE_PAGE_MAX } else { limit };
         let page = self.devices.list(app_id, offset, limit).await?;
         usage.add_entries(page.devices.len());
@@ -246,7 +257,7 @@ impl Operations {
         downlink: &Downlink,
     ) -> Result<Scheduled, Error> {
         let usage = caller.usage.clone();
-        self.access.allow(caller, app_id, &[ApplicationRight::MessagesDownWrite], Purpose::Read).await?;
+        self.access.allow(caller, app_id, &[ApplicationRight::MessagesDownWrite], Purpose::Change).await?;
         self.applications.check_registered(app_id).await?;
         let origin = Origin { is_late: false, usage: &usage, kept: &mut || () };
         self.downlinks.schedule(app_id, dev_id, downlink, origin).await
@@ -356,6 +367,14 @@ impl Operations {
             ));
         }
         Ok((application, Payload::without_device(bytes, port, self.clock.now())?))
+    }
+}
+
+/// Who makes a change, for the audit log.
+fn actor(claims: &Claims) -> String {
+    match Grant::of(claims) {
+        Some(Grant::Key { id }) => format!("{} {} key {id}", claims.kind, claims.sub),
+        _ => format!("{} {}", claims.kind, claims.sub),
     }
 }
 

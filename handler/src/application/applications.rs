@@ -46,7 +46,7 @@ impl Applications {
         // The new application must not inherit the devices of a deleted one.
         self.finish_deletion(app_id).await?;
         let batch = Batch::new().expect_absent(store_keys::summary(app_id)?);
-        match self.store.commit(self.put(batch, &Application::new(app_id.clone()))?).await? {
+        match self.store.commit(self.put(batch, &Application::new(app_id.clone()))?.growing()).await? {
             Commit::Done => Ok(()),
             Commit::Conflict => Err(Error::already_exists("Application", app_id)),
         }
@@ -91,7 +91,7 @@ impl Applications {
             let current = record::read_summary(&self.sealer, &entry.value)?;
             application = application.with_join_key(current.register_on_join_access_key);
         }
-        let batch = self.put(Batch::new().expect(entry.key, entry.version), &application)?;
+        let batch = self.put(Batch::new().expect(entry.key, entry.version), &application)?.growing();
         Ok((self.store.commit(batch).await? == Commit::Done).then_some(()))
     }
 

@@ -180,7 +180,7 @@ impl Devices {
             return Ok(None);
         };
         let change = old.map_or(Change::Created, |old| Change::Updated(Box::new(old)));
-        let batch = batch.put(key, record::write(&self.sealer, &device)?);
+        let batch = batch.put(key, record::write(&self.sealer, &device)?).growing();
         if self.store.commit(batch).await? == Commit::Conflict {
             return Ok(None);
         }

@@ -124,7 +124,8 @@ impl Devices {
         // Devices of one application may share a claim. All but one of them lose when they are stored.
         let expires = u64::try_from(self.clock.now().plus(CLAIM_AGE_MAX).as_millis()).unwrap_or_default();
         let batch = Batch::new().expect_absent(claiming.clone()).put_until(claiming.clone(), "", expires);
-        let _ = self.store.commit(batch).await?;
+        // Before anything changes, because a device that cannot be stored needs no claim.
+        let _ = self.store.commit(batch.growing()).await?;
         let mut found = self.store.get(&[claiming, holder.clone()]).await?.into_iter();
         let (claiming, current) = (found.next().flatten(), found.next().flatten());
         let batch = match current {

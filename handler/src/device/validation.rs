@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use types::{ALTITUDES, LATITUDES, LONGITUDES};
+
 use super::address::Usage;
 use super::model::Device;
 use crate::Error;
@@ -26,19 +28,26 @@ pub(crate) fn attributes_of(tags: &BTreeMap<String, String>) -> BTreeMap<String,
 
 impl Device {
     /// Checks all rules; [`Error::Invalid`] names the one that is broken.
-    ///
-    /// Impossible coordinates are allowed, as in v2.
     pub fn check(&self) -> Result<(), Error> {
-        // JSON cannot represent other numbers, so a record with one could never be read again.
-        if !self.latitude.is_finite() || !self.longitude.is_finite() {
-            return Err(Error::invalid("Location", "latitude and longitude must be finite numbers"));
-        }
+        self.check_location()?;
         if self.description.len() > DESCRIPTION_BYTES_MAX {
             let rule = format_args!("at most {DESCRIPTION_BYTES_MAX} bytes are allowed");
             return Err(Error::invalid("Description", rule));
         }
         self.check_constraints()?;
         self.check_attributes()
+    }
+
+    /// Unlike in v2, where every number was stored: JSON cannot represent those that are not finite, so a record with
+    /// one could never be read again, and readers of messages rely on the others.
+    fn check_location(&self) -> Result<(), Error> {
+        if !LATITUDES.contains(&f64::from(self.latitude)) || !LONGITUDES.contains(&f64::from(self.longitude)) {
+            return Err(Error::invalid("Location", "a latitude is -90 to 90, and a longitude -180 to 180 degrees"));
+        }
+        if !ALTITUDES.contains(&self.altitude) {
+            return Err(Error::invalid("Location", "an altitude is -12,000 to 40,000,000 metres"));
+        }
+        Ok(())
     }
 
     fn check_constraints(&self) -> Result<(), Error> {

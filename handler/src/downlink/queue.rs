@@ -2,6 +2,7 @@
 
 use std::{
     collections::VecDeque,
+    convert::identity,
     hash::{BuildHasher, RandomState},
     pin::pin,
     sync::{
@@ -78,7 +79,7 @@ impl Queues {
         let id = self.hasher.hash_one(self.next_id.fetch_add(1, Ordering::Relaxed));
         let replaces_others = schedule == Schedule::Replace;
         let downlink = QueuedDownlink { id, downlink, replaces_others, attempts: 0, unanswered: 0 };
-        let put = self.change(app_id, dev_id, |queue| queue.insert(&downlink, schedule)).await?;
+        let put = self.change(app_id, dev_id, Batch::growing, |queue| queue.insert(&downlink, schedule)).await?;
         put.ok_or_else(|| Error::device_not_found(app_id, dev_id))
     }
 
@@ -171,7 +172,7 @@ impl Queues {
         dev_id: &DevId,
         downlink: &QueuedDownlink,
     ) -> Result<Option<u8>, Error> {
-        Ok(self.change(app_id, dev_id, |queue| Ok(queue.unanswered(downlink))).await?.flatten())
+        Ok(self.change(app_id, dev_id, identity, |queue| Ok(queue.unanswered(downlink))).await?.flatten())
     }
 
     /// A downlink will never leave.
@@ -215,14 +216,15 @@ impl Queues {
             edit(queue);
             Ok(())
         };
-        self.change(app_id, dev_id, edit).await
+        self.change(app_id, dev_id, identity, edit).await
     }
 
-    /// Changes the downlinks of a device; none if the device does not exist.
+    /// Changes the downlinks of a device, with a batch that is marked; none if the device does not exist.
     async fn change<T>(
         &self,
         app_id: &AppId,
         dev_id: &DevId,
+        mark: impl Fn(Batch) -> Batch,
         change: impl Fn(&mut DeviceQueue) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
         let keys = [
@@ -250,7 +252,7 @@ impl Queues {
                 true => batch.delete(taken_key),
                 false => batch.put(taken_key, serde_json::to_vec(&queue.taken)?),
             };
-            Ok::<_, Error>((self.store.commit(batch).await? == Commit::Done).then_some(Some(result)))
+            Ok::<_, Error>((self.store.commit(mark(batch)).await? == Commit::Done).then_some(Some(result)))
         });
         changed.await?.ok_or_else(|| Error::Conflict(format!("downlink queue of {app_id}:{dev_id}")))
     }

@@ -4,34 +4,31 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use mqtt::{Accepted, DownlinkRefusal, DownlinkSink, PublishedDownlink};
-use server::concurrency_limit::ConcurrencyLimit;
-use tokio::sync::Semaphore;
+use server::ledger::{Budget, Ledger, Limits, Owner, Resource};
 
 use super::Downlinks;
 use crate::Error;
 
-/// How many downlinks are processed at once; one application gets at most half of what is free.
-const CONCURRENCY_MAX: usize = 256;
+/// How many downlinks are processed at once, and how many of one application; the more are, the fewer it gets.
+const CONCURRENCY: Limits = Limits { total: 256, owner_max: 128, owner_min: 0 };
 
 /// The way of downlinks from the broker to the queues of their devices.
 pub struct DownlinkReceiver {
     downlinks: Arc<Downlinks>,
-    places: Semaphore,
-    limit: Arc<ConcurrencyLimit>,
+    budget: Arc<Budget>,
 }
 
 impl DownlinkReceiver {
     /// A receiver that is not busy.
-    pub fn new(downlinks: Arc<Downlinks>) -> Self {
-        Self { downlinks, places: Semaphore::new(CONCURRENCY_MAX), limit: Arc::default() }
+    pub fn new(downlinks: Arc<Downlinks>, ledger: &Ledger) -> Self {
+        Self { downlinks, budget: ledger.budget(Resource::Downlinks, CONCURRENCY) }
     }
 }
 
 #[async_trait]
 impl DownlinkSink for DownlinkReceiver {
     async fn accept(&self, downlink: PublishedDownlink, accepted: Accepted<'_>) -> Result<(), DownlinkRefusal> {
-        let permit = self.limit.acquire(downlink.app_id.as_str(), self.places.available_permits());
-        let (Some(_permit), Ok(_place)) = (permit, self.places.try_acquire()) else {
+        let Ok(_charge) = self.budget.charge(&Owner::from(&downlink.app_id), 1) else {
             if !DownlinkRefusal::Busy.comes_again(downlink.offer) {
                 self.downlinks.publish_error(&downlink.app_id, &downlink.dev_id, None, &Error::DownlinksBusy).forget();
             }

@@ -189,7 +189,7 @@ impl UplinkReceiver {
         tracing::warn!(%app_id, %dev_id, error = %ErrorChain(error), "dropped an uplink");
         metrics::uplink_dropped(error.kind());
         let error = if error.kind() == Kind::Internal { "internal error".to_owned() } else { error.to_string() };
-        let event = Event::UpError(ErrorEvent { error, time: Some(self.clock.now()) });
+        let event = Event::UpError(ErrorEvent { error, time: Some(self.clock.now()), ..ErrorEvent::default() });
         let kept = self.output.publish(Message { app_id: app_id.clone(), dev_id: dev_id.clone(), event });
         if let Err(error) = kept.wait().await {
             tracing::warn!(%app_id, %dev_id, error = %ErrorChain(&error), "cannot publish the error of an uplink");

@@ -16,7 +16,10 @@ use handler::{
 use mqtt::{DownlinkRefusal, DownlinkSink, Offer, PublishedDownlink};
 use runtime::Sources;
 use serde_json::{Value, json};
-use server::system::SystemClock;
+use server::{
+    ledger::{BudgetSettings, Ledger},
+    system::SystemClock,
+};
 use store::{Batch, Commit, Key, Store, StoreClock, Tag};
 use testing::{FailingStore, ManualClock};
 
@@ -52,7 +55,7 @@ impl Fixture {
             devices.set(device(app_id)).await.unwrap();
         }
         let output = Arc::new(MqttOutput::new(router.clone(), &Default::default()));
-        let receiver = Arc::new(DownlinkReceiver::new(Arc::new(Downlinks {
+        let downlinks = Arc::new(Downlinks {
             applications: applications.clone(),
             devices: devices.clone(),
             payloads: Arc::new(Payloads::new(pool(), &Settings::default()).unwrap()),
@@ -60,7 +63,8 @@ impl Fixture {
             output,
             traffic: Arc::default(),
             clock: Arc::new(SystemClock),
-        })));
+        });
+        let receiver = Arc::new(DownlinkReceiver::new(downlinks, &Ledger::new(&BudgetSettings::default())));
         let harness = Harness::start_with(router, receiver.clone()).await;
         let fixture = Self { harness, applications, devices, store, failing, receiver };
         fixture.save("app-one", "custom", ENCODER).await;

@@ -17,7 +17,10 @@ use handler::{
     uplink::Uplinks,
 };
 use mqtt::{DownlinkRefusal, DownlinkSink, Offer, PublishedDownlink};
-use server::system::SystemClock;
+use server::{
+    ledger::{BudgetSettings, Ledger},
+    system::SystemClock,
+};
 use store::{Store, StoreClock};
 use testing::{FailingStore, ManualClock};
 use tokio::sync::{Notify, Semaphore};
@@ -143,7 +146,7 @@ impl Fixture {
             traffic: Arc::default(),
             clock: Arc::new(SystemClock),
         };
-        let receiver = DownlinkReceiver::new(Arc::new(Downlinks {
+        let downlinks = Arc::new(Downlinks {
             applications,
             devices: devices.clone(),
             payloads,
@@ -151,7 +154,8 @@ impl Fixture {
             output: output.clone(),
             traffic: Arc::default(),
             clock: Arc::new(SystemClock),
-        }));
+        });
+        let receiver = DownlinkReceiver::new(downlinks, &Ledger::new(&BudgetSettings::default()));
         Self { receiver, devices, store, outgoing, output, events }
     }
 

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use handler::output::{Event, Message, Output, OutputSettings, mqtt::MqttOutput, queued::QueuedOutput};
-use outputs::{Environment, OperatorOutputs, OperatorSettings, Outputs, Webhook};
+use outputs::{Environment, EveryGrant, OperatorOutputs, OperatorSettings, Outputs, Webhook};
 use serde_json::{Value, json};
 use server::{
+    ledger::{BudgetSettings, Ledger, Owners},
     seal::{KeyOwner, SealingKeys},
     system::OsRandom,
 };
@@ -37,7 +38,7 @@ async fn publishes_events_in_order_under_their_topics() {
     let harness = Harness::start().await;
     let mut subscriber = subscriber(&harness).await;
     let output = harness.output();
-    let error = ErrorEvent { error: "no".to_owned(), time: None };
+    let error = ErrorEvent { error: "no".to_owned(), ..ErrorEvent::default() };
     let activation = Activation::default();
     let downlink = DownlinkEvent { error: Some("no".to_owned()), ..DownlinkEvent::default() };
     let device =
@@ -98,6 +99,10 @@ async fn reports_a_message_that_is_too_large_for_webhooks() {
         random: random.clone(),
         keys: SealingKeys::new(KeyOwner::Handler, &[7; 32]).unwrap(),
         operator: OperatorOutputs::start(none, &settings, &random).unwrap(),
+        look_up: outputs::system_look_up(),
+        ledger: Ledger::new(&BudgetSettings::default()),
+        owners: Arc::new(Owners::unknown(clock.clone())),
+        grants: Arc::new(EveryGrant),
     };
     let outputs = Arc::new(Outputs::start(&settings, environment).unwrap());
     let webhook = Webhook { url: "https://nowhere.invalid".to_owned(), ..Webhook::default() };

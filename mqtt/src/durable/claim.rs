@@ -55,7 +55,7 @@ impl Durable {
             let value = self.owner(&name, sealed.as_deref());
             let mut batch = Batch::new().expect_entry(&owner, found.as_ref()).put(owner.clone(), value.clone());
             if is_new {
-                batch = batch.delete(session.clone());
+                batch = batch.delete(session.clone()).growing();
             }
             if self.store.commit(batch).await? == Commit::Conflict {
                 return Ok(None);

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use store::{Batch, Commit, Entry, Error, Key, Page, Rate, Store, TakenToken};
+use store::{Batch, Commit, Entry, Error, Key, Page, Rate, Store, Tag, TakenToken, UsageCursor, UsagePage};
 use tokio::sync::{RwLock, RwLockWriteGuard};
 
 const UNREACHABLE: Error = Error::Unavailable { what: "reach the store", source: None };
@@ -138,6 +138,14 @@ impl Store for GatedStore {
 
     async fn take_token(&self, key: &Key, rate: Rate) -> Result<TakenToken, Error> {
         self.check_gate().await?.take_token(key, rate).await
+    }
+
+    async fn usage(&self, from: Option<&UsageCursor>) -> Result<UsagePage, Error> {
+        self.check_gate().await?.usage(from).await
+    }
+
+    async fn usage_of(&self, tags: &[Tag]) -> Result<Vec<u64>, Error> {
+        self.check_gate().await?.usage_of(tags).await
     }
 
     async fn check(&self) -> Result<(), Error> {

@@ -149,7 +149,7 @@ impl Connector for AmqpServer {
 
 impl AmqpConnection {
     /// Publishes a message, and waits for its outcome.
-    pub(super) async fn publish(&self, Outgoing { id, app_id, message }: &Outgoing) -> Result<Outcome, AmqpError> {
+    pub(super) async fn publish(&self, Outgoing { id, app_id, message, .. }: &Outgoing) -> Result<Outcome, AmqpError> {
         let mut properties = BasicProperties::default();
         properties
             .with_content_type("application/json")

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use server::ledger::Owner;
 use tokio::time::timeout;
 use types::Random;
 
@@ -35,7 +36,7 @@ impl AmqpSender {
 
 #[async_trait]
 impl Sender for AmqpSender {
-    async fn ready(&self) {
+    async fn ready(&self, _owner: &Owner) {
         while let Some(connection) = self.link.usable(|connection| !connection.is_ended()).await {
             connection.settled().await;
             if connection.is_ready() {

@@ -11,6 +11,7 @@ use std::{
 
 use async_trait::async_trait;
 use rskafka::{chrono::DateTime, record::Record};
+use server::ledger::Owner;
 use tokio::time::timeout;
 use types::{AppId, Random};
 
@@ -70,7 +71,7 @@ impl KafkaSender {
 
 #[async_trait]
 impl Sender for KafkaSender {
-    async fn ready(&self) {
+    async fn ready(&self, _owner: &Owner) {
         self.link.usable(|_| true).await;
     }
 
@@ -117,7 +118,7 @@ fn key(Outgoing { app_id, message, .. }: &Outgoing) -> String {
     message.dev_id.as_ref().map_or_else(|| app_id.to_string(), |dev_id| format!("{app_id}/{dev_id}"))
 }
 
-fn record(Outgoing { id, app_id, message }: &Outgoing, key: &str) -> Record {
+fn record(Outgoing { id, app_id, message, .. }: &Outgoing, key: &str) -> Record {
     let dev_id = message.dev_id.as_ref().map(|dev_id| ("dev_id", dev_id.as_str()));
     let headers =
         [("id", id.as_str()), ("app_id", app_id.as_str()), ("event", &message.event)].into_iter().chain(dev_id);

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use types::Timestamp;
+
 /// Makes ids: the time, and a name of the process, so that processes never make the same.
 ///
 /// They rise even when the clock is set back.
@@ -26,7 +28,16 @@ impl Ids {
 
     /// Has the next id follow one that another process made, or an earlier one.
     pub(super) fn follow(&self, id: &str) {
-        let number = id.split('-').next().and_then(|number| u64::from_str_radix(number, 16).ok());
-        self.last_number.fetch_max(number.unwrap_or_default(), Ordering::Relaxed);
+        self.last_number.fetch_max(number(id), Ordering::Relaxed);
     }
+}
+
+/// When a message with this id was queued. It is no earlier than that of messages before it.
+pub(super) fn time(id: &str) -> Timestamp {
+    Timestamp::from_millis(i64::try_from(number(id) >> 20).unwrap_or_default())
+}
+
+fn number(id: &str) -> u64 {
+    let number = id.split('-').next().and_then(|number| u64::from_str_radix(number, 16).ok());
+    number.unwrap_or_default()
 }

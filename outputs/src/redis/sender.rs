@@ -10,6 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use redis::{Cmd, cmd};
+use server::ledger::Owner;
 use types::{AppId, Random};
 
 use super::{
@@ -51,7 +52,7 @@ impl RedisSender {
         Ok(Self { link, name, stream, length_max, is_refused: AtomicBool::new(false) })
     }
 
-    fn addition(&self, Outgoing { id, app_id, message }: &Outgoing) -> Cmd {
+    fn addition(&self, Outgoing { id, app_id, message, .. }: &Outgoing) -> Cmd {
         let mut addition = cmd("XADD");
         addition.arg(key(&self.stream, app_id)).arg("MAXLEN").arg("~").arg(self.length_max).arg("*");
         addition.arg("topic").arg(topic(app_id, message)).arg("body").arg(message.body.get());
@@ -66,7 +67,7 @@ impl RedisSender {
 
 #[async_trait]
 impl Sender for RedisSender {
-    async fn ready(&self) {
+    async fn ready(&self, _owner: &Owner) {
         self.link.usable(|_| true).await;
     }
 

@@ -1,45 +1,17 @@
 //! Which addresses webhooks may have: only public ones, unless the operator allows others.
 
-use std::{
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-    sync::Arc,
-};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use reqwest::{
-    Url,
-    dns::{Addrs, Name, Resolve, Resolving},
-};
+use reqwest::Url;
 
 use crate::Error;
 
 const URL_BYTES_MAX: usize = 2048;
 
-/// Why a request is not sent.
+/// Why a request is not sent: its host has no public address.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} has no public address, and the setting output.delivery.allow_private_addresses is off")]
-pub(super) struct Private(String);
-
-/// Resolves names, and leaves out private addresses. The connection goes to what it returns, so a name that changes in
-/// between makes no difference.
-pub(super) struct PublicResolver;
-
-impl Resolve for PublicResolver {
-    fn resolve(&self, name: Name) -> Resolving {
-        Box::pin(async move {
-            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            let public: Vec<SocketAddr> = found.filter(|address| is_public(address.ip())).collect();
-            if public.is_empty() {
-                return Err(Private(name.as_str().to_owned()).into());
-            }
-            Ok(Box::new(public.into_iter()) as Addrs)
-        })
-    }
-}
-
-/// What resolves the names of webhooks; none for the system's.
-pub(super) fn resolver(allow_private: bool) -> Option<Arc<PublicResolver>> {
-    (!allow_private).then(|| Arc::new(PublicResolver))
-}
+pub(super) struct Private(pub(super) String);
 
 /// Refuses an address whose host is a private IP address. Names are checked when they are resolved.
 pub(super) fn check_host(url: &Url) -> Result<(), Private> {
@@ -75,7 +47,7 @@ pub(super) fn check_url(text: &str, allow_private: bool) -> Result<(), Error> {
 }
 
 /// Whether an address can be reached by everybody in the internet.
-fn is_public(address: IpAddr) -> bool {
+pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) => match address.to_ipv4_mapped() {

@@ -9,10 +9,11 @@ use reqwest::header::{HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize};
 use server::seal::{Sealed, SealingKeys};
 use store::{Batch, Commit, Entry, Store, Version};
-use types::{AppId, Random, Secret, WebhookId};
+use types::{AppId, Grant, Random, Secret, WebhookId};
 
 use super::{
     address,
+    grants::{Gate, Grants},
     sender::{WebhookClient, WebhookSender},
     signature::Signer,
     template,
@@ -43,6 +44,8 @@ pub struct Webhook {
     pub headers: BTreeMap<String, Secret>,
     /// The key that signs requests; none if they are not signed.
     pub secret: Option<Secret>,
+    /// Who set it. It sends messages while they may read them.
+    pub set_by: Grant,
 }
 
 /// A webhook in the store.
@@ -51,6 +54,8 @@ struct Record {
     url: String,
     #[serde(default)]
     events: Vec<String>,
+    #[serde(default)]
+    set_by: Grant,
     sealed: Sealed,
 }
 
@@ -68,6 +73,7 @@ pub(crate) struct StoredWebhooks {
     keys: SealingKeys,
     random: Arc<dyn Random>,
     client: Arc<WebhookClient>,
+    pub(crate) grants: Arc<dyn Grants>,
 }
 
 /// The webhooks of an application.
@@ -139,15 +145,18 @@ impl StoredWebhooks {
         keys: SealingKeys,
         random: Arc<dyn Random>,
         client: Arc<WebhookClient>,
+        grants: Arc<dyn Grants>,
     ) -> Self {
-        Self { store, keys, random, client }
+        Self { store, keys, random, client, grants }
     }
 
     pub(crate) async fn load(&self, app_id: &AppId) -> Result<Loaded, Error> {
         let (entry, records) = self.read(app_id).await?;
         let load = |(id, record): (WebhookId, Record)| {
             let webhook = self.open(app_id, &id, record)?;
-            let sender = Arc::new(WebhookSender::new(&webhook, self.client.clone())?);
+            let (grants, grant) = (self.grants.clone(), webhook.set_by.clone());
+            let gate = Gate { grants, app_id: app_id.clone(), grant };
+            let sender = Arc::new(WebhookSender::new(&webhook, self.client.clone(), gate)?);
             let events = webhook.events.iter().cloned().collect();
             Ok((id, LoadedWebhook { webhook, events, sender }))
         };
@@ -166,7 +175,7 @@ impl StoredWebhooks {
         webhook.check(self.client.allows_private())?;
         let secrets = serde_json::to_vec(&Secrets { headers: webhook.headers, secret: webhook.secret })?;
         let sealed = self.keys.seal(&context(app_id, id), &secrets, self.random.as_ref())?;
-        let record = Record { url: webhook.url, events: webhook.events, sealed };
+        let record = Record { url: webhook.url, events: webhook.events, set_by: webhook.set_by, sealed };
         let put = |records: &mut Records| {
             records.insert(id.clone(), record.clone());
             records.len() <= max
@@ -190,7 +199,7 @@ impl StoredWebhooks {
             let batch = Batch::new().expect_entry(&key, entry.as_ref());
             let batch = match records.is_empty() {
                 true => batch.delete(key.clone()),
-                false => batch.put(key.clone(), serde_json::to_vec(&records)?),
+                false => batch.put(key.clone(), serde_json::to_vec(&records)?).growing(),
             };
             Ok((self.store.commit(batch).await? == Commit::Done).then_some(true))
         });
@@ -206,7 +215,7 @@ impl StoredWebhooks {
     fn open(&self, app_id: &AppId, id: &WebhookId, record: Record) -> Result<Webhook, Error> {
         let secrets = self.keys.open(WHAT, &context(app_id, id), &record.sealed)?;
         let Secrets { headers, secret } = serde_json::from_slice(&secrets)?;
-        Ok(Webhook { url: record.url, events: record.events, headers, secret })
+        Ok(Webhook { url: record.url, events: record.events, headers, secret, set_by: record.set_by })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Sends a message with an HTTP POST request.
 
-use std::{collections::BTreeMap, error::Error as _, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use client::Trust;
@@ -9,11 +9,14 @@ use reqwest::{
     header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER},
     redirect,
 };
+use server::ledger::Owner;
 use types::{Clock, Secret};
 
 use super::{
-    Webhook,
-    address::{self, Private},
+    Webhook, address,
+    grants::Gate,
+    names::Names,
+    reuse::{self, Reuse},
     signature::Signer,
     template,
 };
@@ -28,12 +31,14 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const RESPONSE_BYTES_MAX: usize = 16 << 10;
 /// How much of it the reason of a failure quotes.
 const QUOTED_CHARS_MAX: usize = 200;
-const IDLE_CONNECTIONS_MAX: usize = 4;
-const IDLE_TIME: Duration = Duration::from_secs(30);
 
 /// Sends the requests of all webhooks.
 pub(crate) struct WebhookClient {
-    http: reqwest::Client,
+    /// Keeps connections, and does not.
+    keeping: reqwest::Client,
+    closing: reqwest::Client,
+    reuse: Reuse,
+    names: Arc<Names>,
     clock: Arc<dyn Clock>,
     allow_private: bool,
 }
@@ -42,30 +47,39 @@ pub(crate) struct WebhookClient {
 pub(crate) struct WebhookSender {
     client: Arc<WebhookClient>,
     url: String,
+    /// The name in it; none if it has an address.
+    host: Option<String>,
     headers: BTreeMap<String, Secret>,
     signer: Option<Signer>,
+    gate: Gate,
 }
 
 impl WebhookClient {
-    pub(crate) fn new(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Self, Error> {
-        let builder = reqwest::Client::builder()
-            .user_agent(concat!("airlock/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(CONNECT_TIMEOUT)
-            .timeout(Duration::from_millis(settings.timeout_ms.max(1)))
-            .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
-            .pool_idle_timeout(IDLE_TIME)
-            .tcp_nodelay(true)
-            // A redirect could lead to an address that is not allowed.
-            .redirect(redirect::Policy::none())
-            // A proxy would resolve names itself.
-            .no_proxy()
-            .tls_backend_preconfigured(Trust::System.tls().map_err(|error| Error::Start(error.to_string()))?);
-        let builder = match address::resolver(settings.allow_private_addresses) {
-            Some(resolver) => builder.dns_resolver(resolver),
-            None => builder,
+    pub(crate) fn new(settings: &Settings, names: Arc<Names>, clock: Arc<dyn Clock>) -> Result<Self, Error> {
+        let http = |connections_max| {
+            let builder = reqwest::Client::builder()
+                .user_agent(concat!("airlock/", env!("CARGO_PKG_VERSION")))
+                .connect_timeout(CONNECT_TIMEOUT)
+                .timeout(Duration::from_millis(settings.timeout_ms.max(1)))
+                .pool_max_idle_per_host(connections_max)
+                .pool_idle_timeout(reuse::IDLE_TIME)
+                .tcp_nodelay(true)
+                // A redirect could lead to an address that is not allowed.
+                .redirect(redirect::Policy::none())
+                // A proxy would resolve names itself.
+                .no_proxy()
+                .dns_resolver(names.clone())
+                .tls_backend_preconfigured(Trust::System.tls().map_err(|error| Error::Start(error.to_string()))?);
+            builder.build().map_err(|error| Error::Start(error.to_string()))
         };
-        let http = builder.build().map_err(|error| Error::Start(error.to_string()))?;
-        Ok(Self { http, clock, allow_private: settings.allow_private_addresses })
+        let (keeping, closing) = (http(reuse::CONNECTIONS_MAX)?, http(0)?);
+        let (reuse, allow_private) = (Reuse::default(), settings.allow_private_addresses);
+        Ok(Self { keeping, closing, reuse, names, clock, allow_private })
+    }
+
+    fn http(&self, owner: &Owner, url: &Url) -> &reqwest::Client {
+        let receiver = url.origin().ascii_serialization();
+        if self.reuse.may_keep(owner, &receiver) { &self.keeping } else { &self.closing }
     }
 
     pub(super) fn allows_private(&self) -> bool {
@@ -74,19 +88,21 @@ impl WebhookClient {
 }
 
 impl WebhookSender {
-    pub(super) fn new(webhook: &Webhook, client: Arc<WebhookClient>) -> Result<Self, Error> {
+    pub(super) fn new(webhook: &Webhook, client: Arc<WebhookClient>, gate: Gate) -> Result<Self, Error> {
         let signer = webhook.secret.as_ref().map(Signer::new).transpose()?;
-        Ok(Self { client, url: webhook.url.clone(), headers: webhook.headers.clone(), signer })
+        let url = Url::parse(&webhook.url).map_err(|error| Error::invalid("URL", error))?;
+        let (url, host) = (webhook.url.clone(), url.domain().map(str::to_owned));
+        Ok(Self { client, url, host, headers: webhook.headers.clone(), signer, gate })
     }
 
-    fn request(&self, Outgoing { id, app_id, message }: &Outgoing) -> Result<RequestBuilder, SendError> {
+    fn request(&self, Outgoing { id, app_id, owner, message }: &Outgoing) -> Result<RequestBuilder, SendError> {
         let refused = |reason: &dyn std::fmt::Display| SendError::Refused(reason.to_string());
         let url = Url::parse(&template::fill(&self.url, app_id, message)).map_err(|error| refused(&error))?;
         if !self.client.allow_private {
             address::check_host(&url).map_err(|error| refused(&error))?;
         }
         let (time, body) = (self.client.clock.now(), message.body.get());
-        let mut request = self.client.http.post(url).header(CONTENT_TYPE, "application/json");
+        let mut request = self.client.http(owner, &url).post(url).header(CONTENT_TYPE, "application/json");
         for (name, value) in &self.headers {
             let value = HeaderValue::try_from(template::fill(value.expose(), app_id, message));
             let mut value = value.map_err(|error| refused(&error))?;
@@ -110,7 +126,18 @@ impl WebhookSender {
 
 #[async_trait]
 impl Sender for WebhookSender {
+    /// What waits stays in the queue while whoever set the webhook may not read it.
+    async fn ready(&self, owner: &Owner) {
+        self.gate.opened().await;
+        if let Some(host) = &self.host {
+            self.client.names.prepare(owner, host).await;
+        }
+    }
+
     async fn send(&self, message: &Outgoing) -> Result<(), SendError> {
+        if let Some(failure) = self.host.as_ref().and_then(|host| self.client.names.failure(host)) {
+            return Err(failure);
+        }
         let response = self.request(message)?.send().await.map_err(|error| failed(&error))?;
         let (status, wait) = (response.status(), wait(&response));
         let text = read(response).await;
@@ -127,13 +154,6 @@ impl Sender for WebhookSender {
 }
 
 fn failed(error: &reqwest::Error) -> SendError {
-    let mut source = error.source();
-    while let Some(cause) = source {
-        if cause.is::<Private>() {
-            return SendError::Refused(cause.to_string());
-        }
-        source = cause.source();
-    }
     if error.is_connect() {
         return SendError::Unreachable("the receiver cannot be reached".to_owned());
     }

@@ -7,10 +7,11 @@ use std::{
 };
 
 use outputs::{
-    AmqpSettings, Environment, Message, OperatorOutputs, OperatorSettings, Outputs, RedisSettings, Settings,
+    AmqpSettings, Environment, EveryGrant, Message, OperatorOutputs, OperatorSettings, Outputs, RedisSettings, Settings,
 };
 use serde_json::{Value, json};
 use server::{
+    ledger::{BudgetSettings, Ledger, Owners},
     seal::{KeyOwner, SealingKeys},
     system::{OsRandom, SystemClock},
 };
@@ -53,17 +54,31 @@ pub fn start_as(
     operator: OperatorSettings<'_>,
     settings: &Settings,
 ) -> Outputs {
+    let environment = Environment { is_shared, ..environment(store, clock, operator, settings) };
+    Outputs::start(settings, environment).unwrap()
+}
+
+/// What a process has that is alone with its store, where every application is an owner of its own.
+pub fn environment(
+    store: &Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    operator: OperatorSettings<'_>,
+    settings: &Settings,
+) -> Environment {
     server::system::install_crypto();
     let random: Arc<dyn Random> = Arc::new(OsRandom);
-    let environment = Environment {
+    Environment {
         store: store.clone(),
-        is_shared,
-        clock,
+        is_shared: false,
+        clock: clock.clone(),
         random: random.clone(),
         keys: SealingKeys::new(KeyOwner::Handler, &[7; 32]).unwrap(),
         operator: OperatorOutputs::start(operator, settings, &random).unwrap(),
-    };
-    Outputs::start(settings, environment).unwrap()
+        look_up: outputs::system_look_up(),
+        ledger: Ledger::new(&BudgetSettings::default()),
+        owners: Arc::new(Owners::unknown(clock)),
+        grants: Arc::new(EveryGrant),
+    }
 }
 
 pub fn app_id(text: &str) -> AppId {

@@ -10,3 +10,4 @@ mod harness;
 mod kafka;
 mod redis;
 mod settings;
+mod webhooks;

@@ -1,4 +1,4 @@
-//! How many events of a source are written within a minute.
+//! How many events of a source are written within a minute: refusals apart from logins and everything else.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -10,9 +10,26 @@ const SOURCES_MAX: usize = 4096;
 const OTHERS: &str = "other sources";
 /// How many times the events of one source all sources may have together.
 const TOTAL_FACTOR: u32 = 20;
+/// A source may write at most this part of what is left for all, so that many of them leave something to others.
+const SHARE_OF_ROOM: u32 = 2;
 
-/// The events of each source within the current minute, which starts with its first event.
-pub(super) struct Sources {
+/// What an event says. Each class has a budget of its own, because anybody can cause any number of refusals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    /// Something was refused, perhaps to somebody unknown.
+    Refusal,
+    /// Somebody logged in, or did something else that was allowed.
+    Other,
+}
+
+/// The events of each class.
+pub(super) struct Classes {
+    refusals: Sources,
+    others: Sources,
+}
+
+/// The events of a class, by source, within the current minute, which starts with its first event.
+struct Sources {
     events_max: u32,
     windows: HashMap<String, Window>,
     /// The written events of all sources.
@@ -20,7 +37,7 @@ pub(super) struct Sources {
 }
 
 /// Events that were counted but not written.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LeftOut {
     pub(super) source: String,
     pub(super) count: u64,
@@ -32,14 +49,39 @@ struct Window {
     left_out: u64,
 }
 
-impl Sources {
+impl Classes {
     pub(super) fn new(events_max: u32) -> Self {
+        Self { refusals: Sources::new(events_max), others: Sources::new(events_max) }
+    }
+
+    /// Whether an event of this class and source is written. Otherwise it is counted.
+    pub(super) fn admit(&mut self, class: Class, source: &str, now: Timestamp) -> bool {
+        let sources = match class {
+            Class::Refusal => &mut self.refusals,
+            Class::Other => &mut self.others,
+        };
+        sources.admit(source, now)
+    }
+
+    /// What was left out of minutes that have passed. Their sources start anew.
+    pub(super) fn take_ended(&mut self, now: Timestamp) -> Vec<LeftOut> {
+        [self.refusals.take_ended(now), self.others.take_ended(now)].concat()
+    }
+
+    /// What was left out until now.
+    pub(super) fn take_all(&mut self) -> Vec<LeftOut> {
+        [self.refusals.take_all(), self.others.take_all()].concat()
+    }
+}
+
+impl Sources {
+    fn new(events_max: u32) -> Self {
         let total = Window { started: Timestamp::from_millis(0), written: 0, left_out: 0 };
         Self { events_max, windows: HashMap::new(), total }
     }
 
     /// Whether an event of this source is written. Otherwise it is counted.
-    pub(super) fn admit(&mut self, source: &str, now: Timestamp) -> bool {
+    fn admit(&mut self, source: &str, now: Timestamp) -> bool {
         if self.windows.len() >= SOURCES_MAX {
             self.windows.retain(|_, window| window.left_out > 0 || !window.has_ended(now));
         }
@@ -47,7 +89,9 @@ impl Sources {
         if self.total.has_ended(now) {
             self.total = fresh();
         }
-        let is_room = self.total.written < self.events_max.saturating_mul(TOTAL_FACTOR);
+        let room = self.events_max.saturating_mul(TOTAL_FACTOR).saturating_sub(self.total.written);
+        let is_room = room > 0;
+        let share = (room / SHARE_OF_ROOM).clamp(1, self.events_max.max(1));
         // Each source becomes a line when events of it are left out.
         let is_told_apart = self.windows.contains_key(source) || (is_room && self.windows.len() < SOURCES_MAX);
         let source = if is_told_apart { source } else { OTHERS };
@@ -55,7 +99,7 @@ impl Sources {
         if window.has_ended(now) && window.left_out == 0 {
             *window = fresh();
         }
-        let admits = is_room && window.written < self.events_max;
+        let admits = is_room && window.written < share;
         match admits {
             true => (window.written, self.total.written) = (window.written + 1, self.total.written + 1),
             false => window.left_out += 1,
@@ -63,14 +107,12 @@ impl Sources {
         admits
     }
 
-    /// What was left out of minutes that have passed. Their sources start anew.
-    pub(super) fn take_ended(&mut self, now: Timestamp) -> Vec<LeftOut> {
+    fn take_ended(&mut self, now: Timestamp) -> Vec<LeftOut> {
         let ended = self.windows.extract_if(|_, window| window.has_ended(now));
         ended.filter_map(LeftOut::of).collect()
     }
 
-    /// What was left out until now.
-    pub(super) fn take_all(&mut self) -> Vec<LeftOut> {
+    fn take_all(&mut self) -> Vec<LeftOut> {
         self.windows.drain().filter_map(LeftOut::of).collect()
     }
 }

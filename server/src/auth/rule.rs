@@ -10,11 +10,11 @@ const CONFIRMED_BEFORE_MAX: Duration = Duration::from_secs(24 * 3600);
 /// What a call does, as far as an outage of the account service matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Reads, dry runs, MQTT connections.
+    /// Reads, dry runs, MQTT connections with what is published on them.
     Read,
     /// Passes on live traffic: uplinks, and joins of registered devices.
     Live,
-    /// Changes functions, keys, devices, or who serves what.
+    /// Changes functions, keys, devices, their queues of downlinks, or who serves what.
     Change,
 }
 

@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use serde::{Deserialize, Serialize};
 use types::{Kind, Kinded};
 
 use super::{
@@ -16,7 +17,8 @@ use super::{
 const SHARE_OF_ROOM: u64 = 3;
 
 /// What can run out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Resource {
     /// Records in the store, in bytes.
     StoredBytes,
@@ -34,6 +36,8 @@ pub enum Resource {
     Deliveries,
     /// Host names that are being resolved.
     LookUps,
+    /// Downlinks that are on their way to the queues of their devices.
+    Downlinks,
 }
 
 /// The size of a budget, in the unit of its resource.
@@ -50,15 +54,15 @@ pub struct Limits {
 /// How much of one resource all owners have, and each of them.
 #[derive(Debug)]
 pub struct Budget {
-    resource: Resource,
-    limits: Limits,
+    pub(super) resource: Resource,
+    pub(super) limits: Limits,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    used: u64,
-    owners: HashMap<Owner, u64>,
+pub(super) struct State {
+    pub(super) used: u64,
+    pub(super) owners: HashMap<Owner, u64>,
 }
 
 /// What an owner uses of a budget, until it is dropped.
@@ -69,19 +73,8 @@ pub struct Charge {
     amount: u64,
 }
 
-/// What one owner uses of a budget.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Use {
-    /// The owner.
-    pub owner: Owner,
-    /// How much it uses.
-    pub used: u64,
-    /// How much it may use at the moment.
-    pub share: u64,
-}
-
 /// An owner has used up its share of a budget. The owner is not named: others may read the text.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the budget of {} is used up: its owner has {used} and asks for {asked} more, and may have {share} at the moment; \
      {}",
@@ -110,6 +103,7 @@ impl Resource {
             Self::MqttConnections => "mqtt_connections",
             Self::Deliveries => "deliveries",
             Self::LookUps => "look_ups",
+            Self::Downlinks => "downlinks",
         }
     }
 
@@ -123,6 +117,7 @@ impl Resource {
             Self::MqttConnections => "MQTT connections",
             Self::Deliveries => "deliveries in flight",
             Self::LookUps => "look-ups of host names",
+            Self::Downlinks => "downlinks being processed",
         }
     }
 
@@ -132,6 +127,7 @@ impl Resource {
             Self::QueuedBytes => "read what waits, or end sessions that are not used",
             Self::BodyBytes | Self::ResponseBytes => "finish other requests first, then try again",
             Self::HttpConnections | Self::MqttConnections => "close other connections first",
+            Self::Downlinks => "publish fewer at once",
             Self::Deliveries | Self::LookUps => "it is tried again",
         }
     }
@@ -148,7 +144,7 @@ impl Kinded for Exceeded {
 
 impl Limits {
     /// What one owner may have while all have `used`.
-    fn share(self, used: u64) -> u64 {
+    pub(super) fn share(self, used: u64) -> u64 {
         let room = self.total.saturating_sub(used);
         room.saturating_mul(SHARE_OF_ROOM).min(self.owner_max).max(self.owner_min.min(self.owner_max))
     }
@@ -166,28 +162,16 @@ impl Budget {
         Ok(Charge { budget: Arc::clone(self), owner: owner.clone(), amount })
     }
 
-    /// What owners use, the largest first, at most `limit` of them.
-    pub fn largest(&self, limit: usize) -> Vec<Use> {
-        let state = self.lock();
-        let share = self.limits.share(state.used);
-        let mut uses: Vec<_> =
-            state.owners.iter().map(|(owner, used)| Use { owner: owner.clone(), used: *used, share }).collect();
-        drop(state);
-        uses.sort_by(|a, b| b.used.cmp(&a.used).then_with(|| a.owner.cmp(&b.owner)));
-        uses.truncate(limit);
-        uses
-    }
-
-    /// What one owner uses.
-    pub fn used_by(&self, owner: &Owner) -> Use {
-        let state = self.lock();
-        let used = state.owners.get(owner).copied().unwrap_or_default();
-        Use { owner: owner.clone(), used, share: self.limits.share(state.used) }
-    }
-
     /// What all owners use.
     pub fn used(&self) -> u64 {
         self.lock().used
+    }
+
+    /// What any one owner may use at the moment; nothing once the total is used up, even if it has less than its
+    /// minimum: for what others can wait for.
+    pub(super) fn share_of_room(&self) -> u64 {
+        let used = self.lock().used;
+        if used < self.limits.total { self.limits.share(used) } else { 0 }
     }
 
     /// What the metrics say of it.
@@ -198,7 +182,20 @@ impl Budget {
         Sample { resource: self.resource, total: self.limits.total, used: state.used, nearest: part }
     }
 
-    fn take(&self, owner: &Owner, amount: u64) -> Result<(), Exceeded> {
+    /// Replaces a part of what an owner uses, even if it exceeds its share then.
+    pub(super) fn replace(&self, owner: &Owner, before: u64, after: u64) {
+        if before > after {
+            return self.give_back(owner, before - after);
+        }
+        if before < after {
+            let mut state = self.lock();
+            state.used += after - before;
+            *state.owners.entry(owner.clone()).or_default() += after - before;
+        }
+    }
+
+    /// Takes a part for an owner, unless that exceeds its share.
+    pub(super) fn take(&self, owner: &Owner, amount: u64) -> Result<(), Exceeded> {
         let mut state = self.lock();
         let used = state.owners.get(owner).copied().unwrap_or_default();
         let share = self.limits.share(state.used);
@@ -226,7 +223,7 @@ impl Budget {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         // Nothing that runs under this lock leaves it half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -277,7 +274,7 @@ mod tests {
     fn the_first_owner_may_have_most_and_each_further_one_less() {
         let budget = budget();
         let held: Vec<_> = ["a", "b", "c"].map(|name| fill(&budget, &user(name))).into_iter().collect();
-        assert_eq!(held.iter().map(Vec::len).collect::<Vec<_>>(), [76, 18, 5]);
+        assert_eq!(held.iter().map(Vec::len).collect::<Vec<_>>(), [75, 19, 5]);
     }
 
     #[test]
@@ -293,12 +290,13 @@ mod tests {
     fn what_is_given_back_can_be_charged_again() {
         let budget = budget();
         let mut charge = budget.charge(&user("a"), 60).unwrap();
-        assert!(charge.grow(30).is_err());
+        assert!(charge.grow(31).is_err());
         charge.shrink(50);
         charge.grow(30).unwrap();
-        assert_eq!(budget.used_by(&user("a")).used, 40);
+        assert_eq!(budget.usage(Some(&user("a"))).owners[0].used, 40);
         drop(charge);
-        assert_eq!((budget.used(), budget.largest(10)), (0, Vec::new()), "an owner without charges is forgotten");
+        let usage = budget.usage(None);
+        assert_eq!((usage.used, usage.owners), (0, Vec::new()), "an owner without charges is forgotten");
     }
 
     #[test]

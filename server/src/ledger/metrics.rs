@@ -1,6 +1,6 @@
 //! What budgets report. No label names an owner.
 
-use std::fmt::Write;
+use std::{collections::BTreeMap, fmt::Write};
 
 use metrics::{counter, describe_counter};
 
@@ -27,12 +27,19 @@ pub(super) fn refused(resource: Resource) {
     counter!(REFUSED, "resource" => resource.name()).increment(1);
 }
 
-/// The gauges of these budgets, in the text format of Prometheus.
-pub(super) fn render(samples: &[Sample]) -> String {
+/// The gauges of these budgets, in the text format of Prometheus; those of one resource together.
+pub(super) fn render(samples: impl Iterator<Item = Sample>) -> String {
+    let mut merged = BTreeMap::new();
+    for sample in samples {
+        let all = merged.entry(sample.resource).or_insert(Sample { total: 0, used: 0, nearest: 0.0, ..sample });
+        all.total = all.total.saturating_add(sample.total);
+        all.used = all.used.saturating_add(sample.used);
+        all.nearest = all.nearest.max(sample.nearest);
+    }
     let mut text = String::new();
     let mut gauge = |name: &str, help: &str, value: &dyn Fn(&Sample) -> f64| {
         _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
-        for sample in samples {
+        for sample in merged.values() {
             _ = writeln!(text, "{name}{{resource=\"{}\"}} {}", sample.resource.name(), value(sample));
         }
     };

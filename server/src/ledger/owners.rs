@@ -2,7 +2,7 @@
 
 use std::{
     num::NonZeroUsize,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -30,7 +30,7 @@ pub trait OwnerSource: Send + Sync {
 
 /// The owners of applications. An application whose user is not known is an owner of its own.
 pub struct Owners {
-    source: Arc<dyn OwnerSource>,
+    source: OnceLock<Arc<dyn OwnerSource>>,
     clock: Arc<dyn Clock>,
     known: Mutex<LruCache<AppId, Known>>,
 }
@@ -40,25 +40,22 @@ struct Known {
     until: Timestamp,
 }
 
-/// Nobody says to whom applications belong.
-struct Nobody;
-
-#[async_trait]
-impl OwnerSource for Nobody {
-    async fn owner_of(&self, _app_id: &AppId) -> Option<UserId> {
-        None
-    }
-}
-
 impl Owners {
     /// Asks `source`, and remembers what it says.
     pub fn new(source: Arc<dyn OwnerSource>, clock: Arc<dyn Clock>) -> Self {
-        Self { source, clock, known: Mutex::new(LruCache::new(KNOWN)) }
+        let owners = Self::unknown(clock);
+        owners.ask(source);
+        owners
     }
 
     /// Every application is an owner of its own, as where there is no account service.
     pub fn unknown(clock: Arc<dyn Clock>) -> Self {
-        Self::new(Arc::new(Nobody), clock)
+        Self { source: OnceLock::new(), clock, known: Mutex::new(LruCache::new(KNOWN)) }
+    }
+
+    /// Asks `source` from now on, if there is nobody to ask yet.
+    pub fn ask(&self, source: Arc<dyn OwnerSource>) {
+        _ = self.source.set(source);
     }
 
     /// The owner of an application; asks if that is not known.
@@ -69,7 +66,10 @@ impl Owners {
         {
             return known.owner.clone();
         }
-        let said = timeout(ASK_TIMEOUT, self.source.owner_of(app_id)).await.ok().flatten();
+        let said = match self.source.get() {
+            Some(source) => timeout(ASK_TIMEOUT, source.owner_of(app_id)).await.ok().flatten(),
+            None => None,
+        };
         let (owner, seconds) = match &said {
             Some(user_id) => (Owner::from(user_id), KNOWN_S),
             // The last answer counts on while there is no other.
@@ -113,13 +113,14 @@ mod tests {
     #[tokio::test]
     async fn the_last_answer_counts_while_there_is_no_other() {
         let clock = testing::ManualClock::new();
-        let source = Arc::new(Alice(Mutex::new(Some("alice".parse().unwrap()))));
+        let source = Arc::new(Alice(Mutex::new(Some(UserId::from_bytes([1; 12])))));
         let owners = Owners::new(source.clone(), clock.clone());
         let app_id: AppId = "app".parse().unwrap();
+        let alice = Owner::from(&UserId::from_bytes([1; 12]));
         assert_eq!(owners.last(&app_id), Owner::from(&app_id));
-        assert_eq!(owners.of(&app_id).await, Owner::User("alice".into()));
+        assert_eq!(owners.of(&app_id).await, alice);
         *source.0.lock().unwrap() = None;
         clock.advance(Duration::from_secs(KNOWN_S + 1));
-        assert_eq!(owners.of(&app_id).await, Owner::User("alice".into()));
+        assert_eq!(owners.of(&app_id).await, alice);
     }
 }

@@ -6,6 +6,7 @@
 
 mod callers;
 mod components;
+mod owner;
 mod place;
 mod probes;
 mod request_body;
@@ -27,12 +28,16 @@ pub(super) use self::place::Place;
 use self::{
     callers::Callers,
     components::Components,
+    owner::owner_of_caller,
     probes::Probes,
     request_body::read_within_limits,
     request_queue::{Permit, RequestQueue},
 };
-use super::{ServeSettings, VerifyComponent, metrics};
-use crate::usage::{Tenant, Usage};
+use super::{Server, VerifyComponent, activity::Activity, metrics, response_body::Reserved};
+use crate::{
+    ledger::{Exceeded, Ledger, Owner, Owners},
+    usage::{Tenant, Usage},
+};
 
 /// How long a client should wait before it retries, in seconds.
 pub(super) const RETRY_AFTER_S: u64 = 1;
@@ -59,6 +64,8 @@ pub(super) enum Refusal {
     TimedOut,
     #[error("the body of the request arrives too slowly: send at least {BODY_RATE_KIB} KiB per second")]
     BodyTooSlow,
+    #[error(transparent)]
+    Budget(#[from] Exceeded),
 }
 
 /// Admits the requests of one service.
@@ -69,6 +76,8 @@ pub(super) struct AdmissionControl {
     components: Components,
     probes: Probes,
     held: Semaphore,
+    ledger: Ledger,
+    owners: Option<Arc<Owners>>,
 }
 
 impl Kinded for Refusal {
@@ -77,6 +86,7 @@ impl Kinded for Refusal {
             Self::TenantFull => Kind::Exhausted,
             Self::Full | Self::TimedOut => Kind::Unavailable,
             Self::BodyTooSlow => Kind::Timeout,
+            Self::Budget(exceeded) => exceeded.kind(),
         }
     }
 }
@@ -88,23 +98,22 @@ impl Refusal {
             Self::Full => "full",
             Self::TimedOut => "timeout",
             Self::BodyTooSlow => "body",
+            Self::Budget(_) => "budget",
         }
     }
 }
 
 impl AdmissionControl {
-    pub(super) fn new(
-        service: &'static str,
-        settings: &ServeSettings,
-        verify_component: Option<VerifyComponent>,
-    ) -> Self {
+    pub(super) fn new(service: &'static str, server: &Server, verify_component: Option<VerifyComponent>) -> Self {
         Self {
             service,
-            queue: RequestQueue::new(service, settings),
+            queue: RequestQueue::new(service, &server.settings),
             callers: Callers::default(),
             components: Components::new(verify_component),
             probes: Probes::default(),
             held: Semaphore::new(REFUSALS_HELD_MAX),
+            ledger: server.ledger.clone(),
+            owners: server.owners.clone(),
         }
     }
 
@@ -118,19 +127,26 @@ impl AdmissionControl {
         Handled: Future<Output = Response>,
     {
         let address = address_tenant(&request);
+        let activity = request.extensions().get::<Arc<Activity>>().cloned();
         if self.probes.may_pass(request.uri().path(), &address) {
-            return Ok(handle(request).await);
+            let reserved = Reserved::new(&self.ledger.responses, &Owner::Address(address), activity)?;
+            return Ok(reserved.send(handle(request).await).await?);
         }
         let credential = callers::digest(request.headers());
         let known = credential.and_then(|digest| self.callers.get(&digest));
         let component = self.components.tenant(request.headers(), &address);
-        let tenant = component.or_else(|| known.clone()).unwrap_or_else(|| Tenant::new(address));
+        let (tenant, owner) = match component.or_else(|| known.clone()) {
+            Some(caller) => (caller.clone(), owner_of_caller(&caller, self.owners.as_deref())),
+            None => (Tenant::new(Arc::clone(&address)), Owner::Address(address)),
+        };
         let permit = self.permit(&tenant).await?;
         let usage = Usage::of(known);
-        let place = Place::new(self.service, tenant, permit, &usage);
+        let reserved = Reserved::new(&self.ledger.responses, &owner, activity).map_err(|error| self.refused(error))?;
+        let place = Place::new(self.service, tenant, permit, &usage, (Arc::clone(&self.ledger.bodies), owner));
         request.extensions_mut().insert(usage.clone());
         place.add_to(request.extensions_mut());
-        let response = place.run(handle(read_within_limits(request, &usage, &place))).await;
+        let handled = async { reserved.send(handle(read_within_limits(request, &usage, &place)).await).await };
+        let response = place.run(handled).await.map_err(|error| self.refused(error))?;
         usage.add_bytes(response.body().size_hint().lower());
         if let Some(digest) = credential {
             self.callers.note(digest, &usage, is_unauthenticated(&response));
@@ -152,7 +168,8 @@ impl AdmissionControl {
         Err(self.refused(refusal))
     }
 
-    fn refused(&self, refusal: Refusal) -> Refusal {
+    fn refused(&self, refusal: impl Into<Refusal>) -> Refusal {
+        let refusal = refusal.into();
         metrics::refused(self.service, refusal.reason());
         refusal
     }

@@ -13,7 +13,8 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    connection::{Accepted, Connection, Limits},
+    Server,
+    connection::{Accepted, Connection},
     metrics,
 };
 use crate::Error;
@@ -56,15 +57,11 @@ impl Listeners {
         self.listeners.iter().filter_map(|(listener, _)| listener.local_addr().ok()).collect()
     }
 
-    pub(super) fn serve(
-        self,
-        router: Router,
-        limits: Limits,
-        stop: CancellationToken,
-        drain: Duration,
-    ) -> ServerHandle {
+    pub(super) fn serve(self, router: Router, server: &Server) -> ServerHandle {
         let addresses = self.addresses();
-        let task = tokio::spawn(serve_all(self, Connection::new(router, limits), stop, drain));
+        let drain = Duration::from_millis(server.settings.drain_timeout_ms);
+        let connection = Connection::new(router, &server.settings, &server.ledger);
+        let task = tokio::spawn(serve_all(self, connection, server.stop.clone(), drain));
         ServerHandle { addresses, task }
     }
 }
@@ -128,7 +125,7 @@ impl Connection {
                 match self.admit(accept(listener).await).await {
                     Some(accepted) => return accepted,
                     // Closed without a response, which would cost what the limit saves.
-                    None => metrics::connection_closed(),
+                    None => metrics::connection_closed("address"),
                 }
             }
         };

@@ -22,9 +22,14 @@ pub(super) fn describe() {
     describe_counter!(
         REFUSED,
         "Requests that were refused before they were handled, by service and reason: tenant (too many of its caller \
-         wait), full (too many of all callers wait), timeout (it waited too long), or body (it arrived too slowly)"
+         wait), full (too many of all callers wait), timeout (it waited too long), body (it arrived too slowly), or budget \
+         (its caller has too much in memory)"
     );
-    describe_counter!(CLOSED, "Connections that were closed at once because their address has too many");
+    describe_counter!(
+        CLOSED,
+        "Connections that were closed, by reason: address (at once: its address has too many), idle (to make room for \
+         another), or unread (its client did not read a response)"
+    );
 }
 
 /// Counts a request that was answered; routes are those of the service, never paths of clients.
@@ -53,7 +58,7 @@ pub(super) fn refused(service: &'static str, reason: &'static str) {
     counter!(REFUSED, "service" => service, "reason" => reason).increment(1);
 }
 
-/// Counts a connection that was closed at once.
-pub(super) fn connection_closed() {
-    counter!(CLOSED).increment(1);
+/// Counts a connection that was closed.
+pub(super) fn connection_closed(reason: &'static str) {
+    counter!(CLOSED, "reason" => reason).increment(1);
 }

@@ -18,12 +18,13 @@ use tracing::Instrument;
 use types::{Kind, Kinded, Random};
 
 use super::{
-    HttpService, Server,
+    HttpService, NeedsCredential, Server,
     admission::{AdmissionControl, RETRY_AFTER_S, Refusal},
     grpc_timeout, metrics,
     unread_body::drain_unread,
 };
 use crate::{
+    auth::{AuthError, credential_header},
     error_response::{ErrorFormat, ErrorResponse},
     status::{self, INTERNAL},
 };
@@ -42,6 +43,7 @@ struct Middleware {
     error_format: ErrorFormat,
     random: Arc<dyn Random>,
     admission: AdmissionControl,
+    needs_credential: Option<NeedsCredential>,
     body_bytes_max: usize,
     timeout: Duration,
 }
@@ -77,7 +79,8 @@ pub(super) fn wrap(service: HttpService, server: &Server) -> Router {
         name: service.name,
         error_format: service.error_format,
         random: Arc::clone(&server.random),
-        admission: AdmissionControl::new(service.name, &server.settings, service.verify_component),
+        admission: AdmissionControl::new(service.name, server, service.verify_component),
+        needs_credential: service.needs_credential,
         body_bytes_max: server.settings.body_bytes_max,
         timeout: Duration::from_millis(server.settings.request_timeout_ms),
     });
@@ -136,6 +139,12 @@ impl Middleware {
     }
 
     async fn run(&self, protocol: Protocol, request: Request, next: Next) -> Response {
+        if !has_one_host(&request) {
+            return protocol.refuse(self.error_format, Kind::Invalid, "header `host` not valid: send it once");
+        }
+        if self.lacks_credential(&request) {
+            return protocol.refuse(self.error_format, Kind::Unauthenticated, AuthError::Missing.to_string());
+        }
         match protocol {
             Protocol::Rest => match self.bounded(request) {
                 Ok(request) => next.run(request).await,
@@ -144,6 +153,15 @@ impl Middleware {
             // A stream may be long; tonic limits each message of it.
             Protocol::Grpc => next.run(request).await,
         }
+    }
+
+    /// Whether a request would have its body read only to be refused, because it has no credential.
+    fn lacks_credential(&self, request: &Request) -> bool {
+        let is_route = || request.extensions().get::<MatchedPath>().is_some();
+        !request.body().is_end_stream()
+            && credential_header(request.headers()).is_none()
+            && is_route()
+            && self.needs_credential.is_some_and(|needs| needs(request.method(), request.uri().path()))
     }
 
     /// The response to a request that is not handled because too many wait.
@@ -184,6 +202,12 @@ impl Middleware {
         let text = axum::body::to_bytes(response.into_body(), REFUSAL_BYTES_MAX).await.unwrap_or_default();
         ErrorResponse::new(self.error_format, kind, String::from_utf8_lossy(&text)).with_status(status).into_response()
     }
+}
+
+/// Whether it is clear which host an HTTP/1.1 request is for: with two, a proxy may see another than the service.
+fn has_one_host(request: &Request) -> bool {
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    request.version() != Version::HTTP_11 || (hosts.next().is_some() && hosts.next().is_none())
 }
 
 /// Whether a path is `/package.Service/Method`; no REST path that takes a body has a dot in its first part.

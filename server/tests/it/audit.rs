@@ -86,6 +86,22 @@ fn the_file_gets_one_line_per_security_event_and_no_others() {
 }
 
 #[test]
+fn no_value_breaks_a_line_for_any_reader() {
+    let dir = tempfile::tempdir().unwrap();
+    let audited = Audited::at(&dir.path().join("audit.log"));
+    let actor = "a\u{2028}b\u{2029}c\u{85}d\u{b}e\u{c}f\rg\u{7f}h\u{9b}i\u{202e}j";
+    audited.log.note("login", &actor, &"Zoë \u{2067}");
+    let text = fs::read_to_string(&audited.path).unwrap();
+    let breaks = |text: &str| {
+        text.chars()
+            .filter(|&character| character.is_control() || "\u{2028}\u{2029}\u{202e}\u{2067}".contains(character))
+            .count()
+    };
+    assert_eq!((breaks(&text), text.matches("Zoë").count()), (1, 1), "{text:?}");
+    assert_eq!((&audited.lines()[0]["actor"], &audited.lines()[0]["object"]), (&actor.into(), &"Zoë \u{2067}".into()));
+}
+
+#[test]
 fn the_file_has_a_bound_and_keeps_the_newest_events() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("audit.log");
@@ -170,6 +186,29 @@ fn a_flood_of_one_source_becomes_some_lines_and_a_count() {
     assert_eq!(count["object"], "9990 more of this source within a minute");
     audited.log.note_from(flood, "request refused", &"401 GET /api/v2/users/me");
     assert_eq!(audited.lines().len(), 14, "the next minute");
+}
+
+#[test]
+fn refusals_hide_neither_logins_nor_refusals_of_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let audited = Audited::at(&dir.path().join("audit.log"));
+    for number in 0..3120 {
+        let from = format!("203.0.113.{}", number % 20).parse().unwrap();
+        audited.log.note_from(from, "request refused", &"401 GET /api/v2/users/me");
+    }
+    audited.log.note_from("198.51.100.1".parse().unwrap(), "login refused", &"alice");
+    for user in 0..30 {
+        audited.log.note("login", &user, &"site");
+    }
+    audited.clock.advance(Duration::from_secs(60));
+    audited.log.finish();
+    let lines = audited.lines();
+    let of = |event: &str| lines.iter().filter(|line| line["event"] == event).collect::<Vec<_>>();
+    assert_eq!((of("login").len(), of("login refused").len()), (30, 1));
+    let left_out = of("events left out");
+    let counts = left_out.iter().map(|line| line["object"].as_str().unwrap().split(' ').next().unwrap());
+    let left_out: usize = counts.map(|count| count.parse::<usize>().unwrap()).sum();
+    assert_eq!(of("request refused").len() + left_out, 3120, "each is written or counted");
 }
 
 #[test]

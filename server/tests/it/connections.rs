@@ -8,12 +8,13 @@ use std::sync::{
 use axum::{Router, http::StatusCode, routing::get};
 use futures::future::join_all;
 use server::{
+    ledger::{BudgetSettings, Ledger},
     serve::{Listeners, ServeSettings},
     tls::Tls,
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
+    net::{TcpSocket, TcpStream},
     sync::Notify,
 };
 use types::Kinded;
@@ -34,6 +35,12 @@ fn gated() -> (Router, Arc<Notify>, Arc<Notify>) {
         "done"
     };
     (hello().route("/wait", get(wait)), entered, open)
+}
+
+async fn connect(server: &TestServer, from: [u8; 4]) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind((from, 0).into()).unwrap();
+    socket.connect(server.address()).await.unwrap()
 }
 
 /// Reads until the server closes the connection.
@@ -100,6 +107,41 @@ async fn limits_concurrent_connections() {
     }));
     assert!(responses.await.iter().all(|response| response.ends_with("done")));
     assert_eq!(most.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn idle_connections_of_two_addresses_leave_room_for_a_third() {
+    let settings = ServeSettings { connections_max: 8, connections_per_address_max: 4, ..ServeSettings::default() };
+    let server = TestServer::bounded(hello(), settings).await;
+    let mut idle = Vec::new();
+    for number in 0..8 {
+        let mut stream = connect(&server, [127, 0, 0, 1 + number / 4]).await;
+        stream.write_all(b"GET /hello HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+        // The request was answered, so that the connection counts.
+        stream.read_exact(&mut [0; 12]).await.unwrap();
+        idle.push(stream);
+    }
+    let mut newcomer = connect(&server, [127, 0, 0, 3]).await;
+    newcomer.write_all(b"GET /hello HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
+    assert!(closed(&mut newcomer).await.ends_with("hello"));
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_is_cut() {
+    let large = Router::new().route("/large", get(async || vec![b'x'; 64 << 20]));
+    let settings = ServeSettings { unread_timeout_ms: 50, ..ServeSettings::default() };
+    let ledger = Ledger::new(&BudgetSettings { response_bytes_per_owner_max: 1 << 27, ..BudgetSettings::default() });
+    let server = TestServer::budgeted(large, settings, ledger.clone()).await;
+    let mut stream = TcpStream::connect(server.address()).await.unwrap();
+    stream.write_all(b"GET /large HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    stream.read_exact(&mut [0; 12]).await.unwrap();
+    assert!(ledger.responses.used() >= 64 << 20, "it is charged");
+    while ledger.responses.used() > 0 {
+        tokio::task::yield_now().await;
+    }
+    let mut rest = Vec::new();
+    _ = stream.read_to_end(&mut rest).await;
+    assert!(rest.len() < 64 << 20, "{} bytes were written", rest.len());
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use std::{net::SocketAddr, sync::Arc};
 use axum::Router;
 use server::{
     error_response::ErrorFormat,
+    ledger::Ledger,
     serve::{HttpService, Listeners, ServeSettings, Server, ServerHandle},
     tls::{HTTP_PROTOCOLS, Tls},
 };
@@ -56,13 +57,22 @@ impl TestServer {
         Self::serving(service, settings, Listeners::new().plain("127.0.0.1:0").await.unwrap())
     }
 
+    /// Serves plaintext with other limits and budgets; every request needs a credential.
+    pub(crate) async fn budgeted(router: Router, settings: ServeSettings, ledger: Ledger) -> Self {
+        let stop = CancellationToken::new();
+        let server = Server { ledger, ..Server::new(settings, Arc::new(CountingRandom::default()), stop.clone()) };
+        let listeners = Listeners::new().plain("127.0.0.1:0").await.unwrap();
+        let service = service(router).needing_credentials(|_, path| path != "/change");
+        Self { serving: server.start(service, listeners), stop }
+    }
+
     fn with(router: Router, settings: ServeSettings, listeners: Listeners) -> Self {
         Self::serving(service(router), settings, listeners)
     }
 
     fn serving(service: HttpService, settings: ServeSettings, listeners: Listeners) -> Self {
         let stop = CancellationToken::new();
-        let server = Server { settings, random: Arc::new(CountingRandom::default()), stop: stop.clone() };
+        let server = Server::new(settings, Arc::new(CountingRandom::default()), stop.clone());
         Self { serving: server.start(service, listeners), stop }
     }
 }

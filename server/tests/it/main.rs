@@ -24,5 +24,6 @@ mod settings;
 mod shutdown;
 mod signer;
 mod store_mark;
+mod stored_bytes;
 mod tls;
 mod verifier;

@@ -10,7 +10,10 @@ use axum::{
     routing::{delete, get, post},
 };
 use futures::future::BoxFuture;
-use server::serve::{ServeSettings, run_to_end};
+use server::{
+    ledger::{BudgetSettings, Ledger},
+    serve::{ServeSettings, run_to_end},
+};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpSocket, TcpStream},
@@ -105,10 +108,20 @@ async fn send_part(server: &TestServer, path: &str, bytes: usize, length: usize)
 
 /// A service that changes something without reading the body.
 async fn start_changing(settings: ServeSettings) -> (TestServer, watch::Receiver<usize>) {
+    let (router, changed) = changing();
+    (TestServer::bounded(router, settings).await, changed)
+}
+
+fn changing() -> (Router, watch::Receiver<usize>) {
     let (change, changed) = watch::channel(0);
     let changing = async move || change.send_modify(|count| *count += 1);
-    let router = run_to_end(Router::new().route("/change", delete(changing)), 10_000_000);
-    (TestServer::bounded(router, settings).await, changed)
+    (run_to_end(Router::new().route("/change", delete(changing)), 10_000_000), changed)
+}
+
+/// A ledger with little room for bodies: twice what one address may have.
+fn ledger(body_bytes_per_owner_max: u64) -> Ledger {
+    let body_bytes_max = 2 * body_bytes_per_owner_max;
+    Ledger::new(&BudgetSettings { body_bytes_max, body_bytes_per_owner_max, ..BudgetSettings::default() })
 }
 
 #[tokio::test]
@@ -121,11 +134,51 @@ async fn a_change_whose_body_does_not_arrive_is_not_made() {
 
 #[tokio::test]
 async fn bodies_that_wait_have_bounded_memory() {
-    let settings = ServeSettings { waiting_max: 8, tenant_waiting_max: 4, ..ServeSettings::default() };
-    let (server, changed) = start_changing(ServeSettings { body_bytes_max: 10_000_000, ..settings }).await;
-    // Five times 64 KiB have come, and the tenant may wait four times.
+    let (router, changed) = changing();
+    let settings = ServeSettings { body_bytes_max: 10_000_000, ..ServeSettings::default() };
+    let ledger = ledger(4 * 65_536);
+    let server = TestServer::budgeted(router, settings, ledger.clone()).await;
     assert_eq!(send_part(&server, "/change", 5 * 65_536, 5 * 65_536 + 1).await, 429);
     assert_eq!(*changed.borrow(), 0);
+    while ledger.bodies.used() > 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn unfinished_bodies_of_many_addresses_share_a_budget() {
+    let (router, changed) = changing();
+    let ledger = ledger(1 << 20);
+    let server = TestServer::budgeted(router, ServeSettings::default(), ledger.clone()).await;
+    let mut begun = Vec::new();
+    for address in 1..=20 {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind((IpAddr::from([127, 0, 0, address]), 0).into()).unwrap();
+        let mut stream = socket.connect(server.address()).await.unwrap();
+        let head = "DELETE /change HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 500001\r\n\r\n";
+        stream.write_all(head.as_bytes()).await.unwrap();
+        // A refused one may be closed before all of it is sent.
+        _ = stream.write_all(&vec![b' '; 500_000]).await;
+        begun.push(stream);
+    }
+    let mut refused = String::new();
+    // Those that are refused are answered at once, while the others are awaited.
+    begun.pop().unwrap().read_to_string(&mut refused).await.unwrap();
+    assert!(refused.starts_with("HTTP/1.1 429") && refused.contains("bytes of unfinished bodies"), "{refused}");
+    assert!(ledger.bodies.used() <= 2 << 20, "{}", ledger.bodies.used());
+    drop(begun);
+    while ledger.bodies.used() > 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(*changed.borrow(), 0);
+}
+
+#[tokio::test]
+async fn a_body_is_not_read_without_a_credential() {
+    let router = run_to_end(Router::new().route("/secret", delete(async || "done")), 10_000_000);
+    let server = TestServer::budgeted(router, ServeSettings::default(), ledger(1 << 20)).await;
+    // The rest of the body never comes, and nobody waits for it.
+    assert_eq!(send_part(&server, "/secret", 600, 1000).await, 401);
 }
 
 #[tokio::test]

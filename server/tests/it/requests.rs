@@ -244,6 +244,15 @@ async fn refuses_malformed_and_oversized_heads() {
     assert_eq!(response.status(), StatusCode::OK);
 }
 
+#[tokio::test]
+async fn refuses_a_request_without_one_host() {
+    let server = TestServer::plain(router()).await;
+    for (hosts, status) in [("", "400"), ("host: x\r\nhost: y\r\n", "400"), ("host: x\r\n", "200")] {
+        let response = raw(&server, format!("GET /hello HTTP/1.1\r\n{hosts}\r\n").as_bytes()).await;
+        assert!(response.starts_with(&format!("HTTP/1.1 {status}")), "{hosts}: {response}");
+    }
+}
+
 /// Request smuggling: a length and chunks make two servers disagree about where a request ends.
 #[tokio::test]
 async fn refuses_a_body_with_two_lengths() {

@@ -15,7 +15,6 @@ use server::{
 use store::{Embedded, Redis, RedisSettings, Store};
 use tempfile::TempDir;
 use testing::{ManualClock, RedisProcess, SmallDisk};
-use types::{Clock, Random};
 
 /// A store that can be backed up and restored while nobody has it open.
 enum Disk {
@@ -70,7 +69,7 @@ impl Disk {
 
     async fn mark(&self, file: &Path, older: OlderStore) -> Result<StoreMark, StoreMarkError> {
         let store = (self.open().await, self.durability());
-        StoreMark::open(file, store, (ManualClock::new(), &OsRandom), older).await
+        StoreMark::open(file, store, &OsRandom, older).await
     }
 
     /// What an instance does from its start to its end.
@@ -182,10 +181,9 @@ impl Running {
         let dir = tempfile::tempdir().unwrap();
         let store = Arc::new(Embedded::in_memory(ManualClock::new().for_store()).unwrap());
         let audit = AuditLog::without_file(ManualClock::new());
-        let system = (ManualClock::new() as Arc<dyn Clock>, &OsRandom as &dyn Random);
-        let mark = StoreMark::open(&dir.path().join("mark"), (store, Durability::Full), system, OlderStore::Refuse)
-            .await
-            .unwrap();
+        let file = dir.path().join("mark");
+        let mark = StoreMark::open(&file, (store, Durability::Full), &OsRandom, OlderStore::Refuse);
+        let mark = mark.await.unwrap();
         mark.advance().await.unwrap();
         let runs = audit.clone();
         Self { dir, audit, _task: tokio::spawn(async move { mark.run(runs).await }) }
@@ -250,14 +248,32 @@ async fn a_change_on_the_embedded_store_is_marked_at_once() {
     }
 }
 
+/// A clock that was wrong for a moment, and an installation that was off for longer than a year.
+#[tokio::test]
+async fn a_mark_does_not_age() {
+    let (dir, clock) = (tempfile::tempdir().unwrap(), ManualClock::new());
+    let (file, path) = (dir.path().join("mark"), dir.path().join("store"));
+    let start = async || {
+        let store: Arc<dyn Store> = Arc::new(Embedded::open(&path, clock.for_store()).unwrap());
+        let mark = StoreMark::open(&file, (store, Durability::Full), &OsRandom, OlderStore::Refuse).await?;
+        mark.advance().await
+    };
+    start().await.unwrap();
+    clock.jump(Duration::from_secs(401 * 24 * 3600));
+    start().await.unwrap();
+    clock.set_back(Duration::from_secs(401 * 24 * 3600));
+    start().await.unwrap();
+    clock.advance(Duration::from_secs(401 * 24 * 3600));
+    start().await.unwrap();
+}
+
 #[tokio::test]
 async fn a_full_disk_does_not_keep_an_instance_from_starting() {
     let Some(disk) = SmallDisk::mount() else { return };
     let store: Arc<dyn Store> = Arc::new(Embedded::in_memory(ManualClock::new().for_store()).unwrap());
     let start = async || {
-        let system = (ManualClock::new() as Arc<dyn Clock>, &OsRandom as &dyn Random);
         let store = (store.clone(), Durability::LosesLastSecond);
-        StoreMark::open(&disk.path().join("mark"), store, system, OlderStore::Refuse).await?.start().await
+        StoreMark::open(&disk.path().join("mark"), store, &OsRandom, OlderStore::Refuse).await?.start().await
     };
     start().await.unwrap();
     let before = fs::read(disk.path().join("mark")).unwrap();

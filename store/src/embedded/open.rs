@@ -11,8 +11,8 @@ use redb::{Database, DatabaseError, ReadableDatabase, StorageBackend, StorageErr
 
 use tokio::sync::watch;
 
-use super::tables;
-use crate::Error;
+use super::{disk::AllocatedFile, tables};
+use crate::{Error, UnixMillis, steadiness::CommitTime};
 
 /// The format that this version writes, and the newest that it reads.
 pub(super) const FORMAT: u64 = 1;
@@ -48,10 +48,10 @@ impl Deref for OpenDatabase {
 /// Opens the database in a file, or creates it; fails when another process has it open.
 ///
 /// A new file gets its name when it is complete, so an empty one has lost its contents.
-pub(super) fn file(path: &Path) -> Result<Database, Error> {
+pub(super) fn file(path: &Path, now: UnixMillis) -> Result<Database, Error> {
     let unwritable = |source| Error::Unwritable { path: path.to_owned(), source };
     if !path.try_exists().map_err(unwritable)? {
-        return create(path);
+        return create(path, now);
     }
     let file = open(path).map_err(unwritable)?;
     if file.metadata().map_err(unwritable)?.len() == 0 {
@@ -64,11 +64,11 @@ pub(super) fn file(path: &Path) -> Result<Database, Error> {
 }
 
 /// Creates the database under another name, which it loses once it is complete.
-fn create(path: &Path) -> Result<Database, Error> {
+fn create(path: &Path, now: UnixMillis) -> Result<Database, Error> {
     let unwritable = |source| Error::Unwritable { path: path.to_owned(), source };
     let new = path.with_extension("new");
     let database = empty(&new, path)?;
-    prepare(&database)?;
+    prepare(&database, now)?;
     give_name(&new, path).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => Error::Locked { path: path.to_owned() },
         _ => unwritable(error),
@@ -122,7 +122,9 @@ fn database(file: File, path: &Path) -> Result<Database, Error> {
         DatabaseError::Storage(StorageError::Io(source)) => Error::Unwritable { path: path.to_owned(), source },
         other => Error::Corrupt { what: format!("the file {}", path.display()), source: Some(other.into()) },
     };
-    let backend = FileBackend::new(file).map_err(&failed)?;
+    let unwritable = |source| Error::Unwritable { path: path.to_owned(), source };
+    let same = file.try_clone().map_err(unwritable)?;
+    let backend = AllocatedFile::new(same, FileBackend::new(file).map_err(&failed)?);
     Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(backend).map_err(failed)
 }
 
@@ -134,20 +136,22 @@ pub(super) fn backend(backend: impl StorageBackend) -> Result<Database, Error> {
         .map_err(|error| Error::unavailable("open the store", error))
 }
 
-/// Writes the format into a new database, and refuses a newer one; counts the keys if that is necessary.
-pub(super) fn prepare(database: &Database) -> Result<(), Error> {
+/// Writes the format into a new database, and refuses a newer one; counts what it has if that is necessary.
+///
+/// Returns the last time that could be believed, if it is known.
+pub(super) fn prepare(database: &Database, now: UnixMillis) -> Result<Option<UnixMillis>, Error> {
     let unavailable = |error| match error {
         redb::Error::Corrupted(_) => Error::Corrupt { what: "a page".to_owned(), source: Some(error.into()) },
         error => Error::unavailable("open the store", error),
     };
     let found = match read_format(database).map_err(unavailable)? {
         Some(found) => found,
-        None => write_format(database).map_err(unavailable)?,
+        None => write_format(database, now).map_err(unavailable)?,
     };
     if found > FORMAT {
         return Err(Error::Newer { found, supported: FORMAT });
     }
-    correct_positions(database).map_err(unavailable)
+    correct_derived(database).and_then(|()| last_time(database)).map_err(unavailable)
 }
 
 /// Opens the file, readable by its owner alone: the store contains secrets.
@@ -159,10 +163,10 @@ fn open(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-fn correct_positions(database: &Database) -> Result<(), redb::Error> {
+fn correct_derived(database: &Database) -> Result<(), redb::Error> {
     let transaction = database.begin_write()?;
-    let mut tables = tables::Tables::open(&transaction, 0)?;
-    let is_corrected = tables.correct_positions()?;
+    let mut tables = tables::Tables::open(&transaction, CommitTime::steady(0))?;
+    let is_corrected = tables.correct_derived()?;
     drop(tables);
     if is_corrected {
         transaction.commit()?;
@@ -180,11 +184,18 @@ fn read_format(database: &Database) -> Result<Option<u64>, redb::Error> {
     }
 }
 
+fn last_time(database: &Database) -> Result<Option<UnixMillis>, redb::Error> {
+    tables::last_time(&database.begin_read()?.open_table(tables::META)?)
+}
+
 /// Creates every table, so that reads find them.
-fn write_format(database: &Database) -> Result<u64, redb::Error> {
+fn write_format(database: &Database, now: UnixMillis) -> Result<u64, redb::Error> {
     let transaction = database.begin_write()?;
-    drop(tables::Tables::open(&transaction, 0)?);
-    transaction.open_table(tables::META)?.insert(tables::FORMAT_KEY, FORMAT)?;
+    drop(tables::Tables::open(&transaction, CommitTime::steady(now))?);
+    let mut meta = transaction.open_table(tables::META)?;
+    meta.insert(tables::FORMAT_KEY, FORMAT)?;
+    tables::write_time(&mut meta, now)?;
+    drop(meta);
     transaction.commit()?;
     Ok(FORMAT)
 }

@@ -6,7 +6,7 @@
 
 use std::ops::Bound;
 
-use redb::{ReadableTable, ReadableTableMetadata, Table, TableDefinition};
+use redb::{ReadableTable, Table, TableDefinition};
 
 use crate::record::{NEVER, expiry_in};
 
@@ -15,11 +15,6 @@ pub(super) const BLOCK_KEYS_MAX: u32 = 256;
 
 /// Tag and first path of a block to its keys.
 pub(super) const BLOCKS: TableDefinition<'_, (&str, &str), (u32, u32)> = TableDefinition::new("blocks");
-
-/// The version that the blocks were written with, in the table of versions.
-const VERSION_KEY: &str = "blocks_version";
-/// The number of entries that they count.
-const ENTRIES_KEY: &str = "blocks_entries";
 
 type Entries<'txn> = Table<'txn, &'static str, &'static [u8]>;
 
@@ -133,35 +128,7 @@ impl<'txn> Positions<'txn> {
     }
 }
 
-/// Whether the blocks were last written together with this version and these entries.
-///
-/// They were not if an older version of Airlock, which has no blocks, has written since.
-pub(super) fn are_current(
-    meta: &impl ReadableTable<&'static str, u64>,
-    version: u64,
-    entries: u64,
-) -> Result<bool, redb::Error> {
-    let marks = [(VERSION_KEY, version), (ENTRIES_KEY, entries)];
-    for (key, expected) in marks {
-        if meta.get(key)?.map(|found| found.value()) != Some(expected) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-/// Notes that the blocks agree with this version and these entries.
-pub(super) fn mark_current(
-    meta: &mut Table<'_, &'static str, u64>,
-    version: u64,
-    entries: &Entries<'_>,
-) -> Result<(), redb::Error> {
-    meta.insert(VERSION_KEY, version)?;
-    meta.insert(ENTRIES_KEY, entries.len()?)?;
-    Ok(())
-}
-
 /// The tag and the path of a key.
-fn split(key: &str) -> (&str, &str) {
+pub(super) fn split(key: &str) -> (&str, &str) {
     key.split_at(key.find('}').map_or(key.len(), |end| end + 1))
 }

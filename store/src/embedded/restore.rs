@@ -12,7 +12,7 @@ use super::{
     open::{self, FORMAT, give_name},
     tables::{self, Tables},
 };
-use crate::{Error, StoredEntry, Version};
+use crate::{Error, StoredEntry, Version, steadiness::CommitTime};
 
 /// A store that is written beside the one that it replaces, which nothing else can open meanwhile.
 pub struct Restoring {
@@ -45,7 +45,7 @@ impl Restoring {
     /// Adds entries. Blocks.
     pub fn add(&self, entries: &[StoredEntry]) -> Result<(), Error> {
         let Some(transaction) = &self.transaction else { return Ok(()) };
-        let mut tables = Tables::open(transaction, 0).map_err(failed)?;
+        let mut tables = Tables::open(transaction, CommitTime::steady(0)).map_err(failed)?;
         entries.iter().try_for_each(|entry| tables.restore(entry)).map_err(failed)
     }
 
@@ -103,7 +103,7 @@ fn keep(path: &Path, keep_as: &Path) -> io::Result<()> {
 
 fn write_meta(transaction: &WriteTransaction, last_version: Version) -> Result<(), redb::Error> {
     tables::write_meta(&mut transaction.open_table(tables::META)?, FORMAT, last_version)?;
-    Tables::open(transaction, 0)?.correct_positions().map(drop)
+    Tables::open(transaction, CommitTime::steady(0))?.correct_derived().map(drop)
 }
 
 fn failed(error: impl Into<redb::Error>) -> Error {

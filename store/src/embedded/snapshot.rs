@@ -1,6 +1,6 @@
 //! Reads everything in one transaction, while others write.
 
-use std::sync::Arc;
+use std::{sync::Arc, thread};
 
 use bytes::Bytes;
 use redb::{Database, ReadOnlyTable, ReadableDatabase};
@@ -28,17 +28,23 @@ pub(super) fn see(database: &Database) -> Result<Seen, Error> {
     read().map_err(|error| Error::unavailable("read the store", error))
 }
 
-/// Reads on a blocking thread until the end, or until nobody wants more. That keeps the database open.
-pub(super) fn read(seen: Seen, database: Arc<OpenDatabase>, failure: Failure, now: UnixMillis) -> Snapshot {
+/// Reads on a thread of its own until the end, or until nobody wants more. That keeps the database open.
+pub(super) fn read(
+    seen: Seen,
+    database: Arc<OpenDatabase>,
+    failure: Failure,
+    now: UnixMillis,
+) -> Result<Snapshot, Error> {
     let (parts, snapshot) = Snapshot::new(seen.last_version);
-    tokio::task::spawn_blocking(move || {
+    let reading = thread::Builder::new().name("store-snapshot".to_owned()).spawn(move || {
         let sent = guarded("read the store", || send_entries(&seen.entries, &parts, now));
         let last = sent.map(|()| Part::End).map_err(|error| failure.of_read(error));
         // Its reader may be gone.
         _ = parts.blocking_send(last);
         drop(database);
     });
-    snapshot
+    reading.map_err(|error| Error::unavailable("start to read the store", error))?;
+    Ok(snapshot)
 }
 
 /// Returns early if nobody wants more.

@@ -2,19 +2,26 @@
 
 use redb::{ReadableTable, ReadableTableMetadata, Table, TableDefinition, WriteTransaction};
 
-use super::positions::{self, Positions};
+use super::{
+    counted::{self, Counted},
+    derived::{self, Derived},
+    positions::{self, Positions},
+};
 use crate::{
     Batch, Commit, Error, StoredEntry, UnixMillis, Version,
     batch::{Change, Check},
     record::{self, NEVER, Record},
+    steadiness::CommitTime,
 };
 
-/// Format and version.
+/// Format, version and time.
 pub(super) const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 /// The format of the file, in [`META`].
 pub(super) const FORMAT_KEY: &str = "format";
 /// The last version assigned, in [`META`].
 const VERSION_KEY: &str = "version";
+/// The last time that could be believed, in [`META`].
+const TIME_KEY: &str = "time";
 /// Key to record.
 pub(super) const ENTRIES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("entries");
 /// Expiry and key, for removing expired entries.
@@ -36,8 +43,8 @@ pub(super) struct Tables<'txn> {
     entries: Table<'txn, &'static str, &'static [u8]>,
     expiry: Table<'txn, (u64, &'static str), ()>,
     positions: Positions<'txn>,
-    /// The time of the transaction.
-    now: UnixMillis,
+    counted: Counted<'txn>,
+    time: CommitTime,
     version: u64,
     /// The number of changes so far.
     pub(super) changes: usize,
@@ -51,7 +58,7 @@ impl<E: Into<redb::Error>> From<E> for Fault {
 
 impl<'txn> Tables<'txn> {
     /// Opens the tables; creates missing ones.
-    pub(super) fn open(transaction: &'txn WriteTransaction, now: UnixMillis) -> Result<Self, redb::Error> {
+    pub(super) fn open(transaction: &'txn WriteTransaction, time: CommitTime) -> Result<Self, redb::Error> {
         let meta = transaction.open_table(META)?;
         let Version(version) = last_version(&meta)?;
         Ok(Self {
@@ -59,7 +66,8 @@ impl<'txn> Tables<'txn> {
             entries: transaction.open_table(ENTRIES)?,
             expiry: transaction.open_table(EXPIRY)?,
             positions: Positions::new(transaction.open_table(positions::BLOCKS)?),
-            now,
+            counted: Counted::new(transaction.open_table(counted::COUNTED)?),
+            time,
             version,
             changes: 0,
         })
@@ -89,11 +97,11 @@ impl<'txn> Tables<'txn> {
         Ok(())
     }
 
-    /// Removes some expired entries and stores the last version.
+    /// Removes some expired entries and stores the last version and time.
     pub(super) fn finish(&mut self) -> Result<(), redb::Error> {
         let limit = SWEEP_SPARE + 2 * self.changes;
         let mut swept = Vec::new();
-        for expired in self.expiry.range(..(self.now + 1, ""))?.take(limit) {
+        for expired in self.expiry.range(..(self.time.believed + 1, ""))?.take(limit) {
             let (found, _) = expired?;
             let (expires, key) = found.value();
             swept.push((expires, key.to_owned()));
@@ -101,19 +109,27 @@ impl<'txn> Tables<'txn> {
         for (_, key) in swept {
             self.remove(&key)?;
         }
+        self.counted.finish()?;
         self.meta.insert(VERSION_KEY, self.version)?;
-        positions::mark_current(&mut self.meta, self.version, &self.entries)?;
-        Ok(())
+        if self.time.is_steady() {
+            self.meta.insert(TIME_KEY, self.time.now)?;
+        }
+        derived::mark_current(&mut self.meta, self.version, self.entries.len()?)
     }
 
-    /// Counts all keys again if another version of Airlock has written without counting. Returns whether it did.
-    pub(super) fn correct_positions(&mut self) -> Result<bool, redb::Error> {
-        if positions::are_current(&self.meta, self.version, self.entries.len()?)? {
-            return Ok(false);
+    /// Counts again what another version of Airlock has written without counting. Returns whether it had to.
+    pub(super) fn correct_derived(&mut self) -> Result<bool, redb::Error> {
+        let entries = self.entries.len()?;
+        let is_current = |derived: Derived| derived.is_current(&self.meta, self.version, entries);
+        let (blocks, counted) = (is_current(Derived::Blocks)?, is_current(Derived::Counted)?);
+        if !blocks {
+            self.positions.rebuild(&self.entries)?;
         }
-        self.positions.rebuild(&self.entries)?;
-        positions::mark_current(&mut self.meta, self.version, &self.entries)?;
-        Ok(true)
+        if !counted {
+            self.counted.rebuild(&self.entries)?;
+        }
+        derived::mark_current(&mut self.meta, self.version, entries)?;
+        Ok(!blocks || !counted)
     }
 
     /// A version that no other write gets.
@@ -123,7 +139,7 @@ impl<'txn> Tables<'txn> {
     }
 
     fn holds(&self, check: &Check) -> Result<bool, Fault> {
-        let found = self.read(check.key.as_str())?.filter(|record| record.is_live(self.now));
+        let found = self.read(check.key.as_str())?.filter(|record| record.is_live(self.time.now));
         Ok(found.map(|record| record.version) == check.version)
     }
 
@@ -141,9 +157,13 @@ impl<'txn> Tables<'txn> {
     }
 
     fn put(&mut self, key: &str, value: &[u8], expires: UnixMillis) -> Result<(), redb::Error> {
-        let version = Version(self.next_version());
-        let old = self.entries.insert(key, Record::encode(version, expires, value).as_slice())?;
-        let old = old.map(|found| record::expiry_in(found.value()));
+        let record = Record::encode(Version(self.next_version()), expires, value);
+        self.counted.add(key, record.len());
+        let old = self.entries.insert(key, record.as_slice())?.map(|found| seen(found.value()));
+        let old = old.map(|(expires, bytes)| {
+            self.counted.remove(key, bytes);
+            expires
+        });
         if let Some(old) = old.filter(|old| *old != NEVER) {
             self.expiry.remove((old, key))?;
         }
@@ -160,7 +180,8 @@ impl<'txn> Tables<'txn> {
     }
 
     fn remove(&mut self, key: &str) -> Result<(), redb::Error> {
-        let Some(old) = self.entries.remove(key)?.map(|found| record::expiry_in(found.value())) else { return Ok(()) };
+        let Some((old, bytes)) = self.entries.remove(key)?.map(|found| seen(found.value())) else { return Ok(()) };
+        self.counted.remove(key, bytes);
         if old != NEVER {
             self.expiry.remove((old, key))?;
         }
@@ -168,9 +189,24 @@ impl<'txn> Tables<'txn> {
     }
 }
 
+/// When a record expires, and its size in bytes.
+fn seen(record: &[u8]) -> (UnixMillis, usize) {
+    (record::expiry_in(record), record.len())
+}
+
+/// The last time that could be believed, if there is one.
+pub(super) fn last_time(meta: &impl ReadableTable<&'static str, u64>) -> Result<Option<UnixMillis>, redb::Error> {
+    Ok(meta.get(TIME_KEY)?.map(|time| time.value()))
+}
+
 /// The last version assigned.
 pub(super) fn last_version(meta: &impl ReadableTable<&'static str, u64>) -> Result<Version, redb::Error> {
     Ok(Version(meta.get(VERSION_KEY)?.map_or(0, |version| version.value())))
+}
+
+/// Writes the time at which a file is created.
+pub(super) fn write_time(meta: &mut Table<'_, &'static str, u64>, now: UnixMillis) -> Result<(), redb::Error> {
+    meta.insert(TIME_KEY, now).map(drop).map_err(Into::into)
 }
 
 /// Writes what else a restored file needs.

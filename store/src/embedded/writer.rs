@@ -10,7 +10,7 @@ use super::{
     open::OpenDatabase,
     tables::{Fault, Tables},
 };
-use crate::{Error, StoreClock};
+use crate::{Error, steadiness::Steadiness};
 
 /// How many writes can wait for the writer; beyond that, callers wait.
 const WAITING_MAX: usize = 1024;
@@ -28,10 +28,10 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Starts the thread, which reports to `failure` why it ended.
-    pub(super) fn start(database: Arc<OpenDatabase>, clock: StoreClock, failure: Failure) -> Result<Self, Error> {
+    pub(super) fn start(database: Arc<OpenDatabase>, time: Steadiness, failure: Failure) -> Result<Self, Error> {
         let (jobs, waiting) = mpsc::channel(WAITING_MAX);
         let run = move || {
-            if let Err(error) = panics_as_errors(|| run(&database, &clock, waiting)) {
+            if let Err(error) = panics_as_errors(|| run(&database, &time, waiting)) {
                 tracing::error!(%error, "the store failed and accepts no more writes: check the disk, then restart");
                 failure.report(Arc::from(error));
             }
@@ -78,7 +78,7 @@ impl Drop for Writer {
 ///
 /// After a failed flush the state on disk is unknown, and another attempt could hide that, so the writer ends. Every
 /// later write then fails with [`Error::Unavailable`].
-fn run(database: &Database, clock: &StoreClock, mut waiting: mpsc::Receiver<Job>) -> Result<(), Box<redb::Error>> {
+fn run(database: &Database, time: &Steadiness, mut waiting: mpsc::Receiver<Job>) -> Result<(), Box<redb::Error>> {
     while let Some(first) = waiting.blocking_recv() {
         let mut group = vec![first];
         while group.len() < GROUP_MAX
@@ -86,14 +86,14 @@ fn run(database: &Database, clock: &StoreClock, mut waiting: mpsc::Receiver<Job>
         {
             group.push(job);
         }
-        commit(database, clock, group)?.into_iter().for_each(|response| response());
+        commit(database, time, group)?.into_iter().for_each(|response| response());
     }
     Ok(())
 }
 
-fn commit(database: &Database, clock: &StoreClock, group: Vec<Job>) -> Result<Vec<Reply>, Box<redb::Error>> {
+fn commit(database: &Database, time: &Steadiness, group: Vec<Job>) -> Result<Vec<Reply>, Box<redb::Error>> {
     let transaction = database.begin_write().map_err(boxed)?;
-    let mut tables = Tables::open(&transaction, clock.now_ms()).map_err(Box::new)?;
+    let mut tables = Tables::open(&transaction, time.look()).map_err(Box::new)?;
     let replies = group.into_iter().map(|job| job(&mut tables)).collect::<Result<Vec<_>, _>>()?;
     if tables.changes == 0 {
         // Conflicts and checks changed nothing that must reach the disk.

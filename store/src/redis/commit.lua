@@ -1,13 +1,13 @@
 -- Checks the conditions of a batch, then applies all its changes or none.
 --
--- KEYS: entries, index, expiry and version of the tag
--- ARGV: now, sweep limit
+-- KEYS: entries, index, expiry, version and bytes of the tag
+-- ARGV: now, the time as far as it can be believed, sweep limit, what every entry takes: twice the tag, and a constant
 --       number of conditions; each: path, version or '' for absent
 --       then each change: 'put' path expires value | 'delete' path
 -- Returns 1 when done, 0 on a conflict.
-local entries, index, expiry, counter = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local now = tonumber(ARGV[1])
-local at = 2
+local entries, index, expiry, counter, bytes = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local now, believed, entry_bytes = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[4])
+local at = 4
 
 local function take()
   at = at + 1
@@ -36,12 +36,28 @@ if at == #ARGV then
 end
 
 -- The version of a tag that was removed starts from the time, which is above all that it had before.
-local version = tonumber(redis.call('GET', counter) or now * 1024)
+local version_before = redis.call('GET', counter)
+local version = tonumber(version_before or now * 1024)
+local more_bytes = 0
+
+-- What an entry takes that is stored.
+local function bytes_of(path)
+  local length = redis.call('HSTRLEN', entries, path)
+  return length > 0 and entry_bytes + 2 * #path + length - 16 or 0
+end
+
+local function remove(path)
+  more_bytes = more_bytes - bytes_of(path)
+  redis.call('HDEL', entries, path)
+  redis.call('ZREM', index, path)
+  redis.call('ZREM', expiry, path)
+end
 
 local change = {}
 
 function change.put()
   local path, expires, value = take(), tonumber(take()), take()
+  more_bytes = more_bytes + entry_bytes + 2 * #path + #value - bytes_of(path)
   redis.call('HSET', entries, path, struct.pack('>I8I8', version, expires) .. value)
   redis.call('ZADD', index, 0, path)
   if expires == 0 then
@@ -52,10 +68,7 @@ function change.put()
 end
 
 function change.delete()
-  local path = take()
-  redis.call('HDEL', entries, path)
-  redis.call('ZREM', index, path)
-  redis.call('ZREM', expiry, path)
+  remove(take())
 end
 
 while at < #ARGV do
@@ -64,18 +77,27 @@ while at < #ARGV do
 end
 redis.call('SET', counter, string.format('%.0f', version))
 
-for _, path in ipairs(redis.call('ZRANGEBYSCORE', expiry, '-inf', now, 'LIMIT', 0, ARGV[2])) do
-  redis.call('HDEL', entries, path)
-  redis.call('ZREM', index, path)
-  redis.call('ZREM', expiry, path)
+for _, path in ipairs(redis.call('ZRANGEBYSCORE', expiry, '-inf', believed, 'LIMIT', 0, ARGV[3])) do
+  remove(path)
+end
+
+-- The bytes, and the version that they belong to. If that is an older one, a version of Airlock has written that does
+-- not count, and they are counted again when they are read.
+local counted, counted_at = string.match(redis.call('GET', bytes) or '', '^(%d+) (%d+)$')
+if not version_before then
+  counted, counted_at = 0, version_before
+end
+if counted then
+  local current = counted_at == version_before and string.format('%.0f', version) or counted_at
+  redis.call('SET', bytes, string.format('%.0f ', math.max(counted + more_bytes, 0)) .. current)
 end
 
 -- A tag whose entries all expire is removed an hour after the last of them, even without another write.
 local last = redis.call('ZREVRANGE', expiry, 0, 0, 'WITHSCORES')[2]
 local forget = redis.call('ZCARD', index) == redis.call('ZCARD', expiry)
-for key = 1, 4 do
+for key = 1, 5 do
   if forget then
-    local rest = math.max(tonumber(last or now) - now, 0) + 3600000
+    local rest = math.max(tonumber(last or believed) - believed, 0) + 3600000
     redis.call('PEXPIRE', KEYS[key], string.format('%.0f', rest))
   else
     redis.call('PERSIST', KEYS[key])

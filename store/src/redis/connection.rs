@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, ConnectionInfo, IntoConnectionInfo, Pipeline, RedisError, RedisFuture,
-    RedisResult, Value,
+    AsyncConnectionConfig, Client, Cmd, ConnectionInfo, FromRedisValue, IntoConnectionInfo, Pipeline, RedisError,
+    RedisFuture, RedisResult, Value,
     aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig},
     cluster::ClusterClient,
     cluster_async::ClusterConnection,
+    cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo, SingleNodeRoutingInfo},
+    cmd, from_redis_value,
     io::tcp::TcpSettings,
 };
 
@@ -41,6 +43,28 @@ impl Connection {
             (false, false) => primary(settings, nodes, sentinels).await,
         };
         opened.map_err(failed)
+    }
+
+    /// The addresses of the servers that have parts of the entries; one without a name if it is a single one.
+    pub(super) async fn parts(&mut self) -> RedisResult<Vec<String>> {
+        let Self::Cluster(connection) = self else { return Ok(vec![String::new()]) };
+        let primaries = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, None));
+        let answers = connection.route_command(cmd("PING"), primaries).await?;
+        let mut answers: Vec<(String, String)> = from_redis_value(answers)?;
+        answers.sort();
+        Ok(answers.into_iter().map(|(address, _)| address).collect())
+    }
+
+    /// Sends a command to one of [`Connection::parts`].
+    pub(super) async fn ask_part<T: FromRedisValue>(&mut self, part: &str, command: Cmd) -> RedisResult<T> {
+        let address = part.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
+        match (self, address) {
+            (Self::Cluster(connection), Some((host, port))) => {
+                let node = SingleNodeRoutingInfo::ByAddress { host: host.to_owned(), port };
+                Ok(from_redis_value(connection.route_command(command, RoutingInfo::SingleNode(node)).await?)?)
+            }
+            (connection, _) => command.query_async(connection).await,
+        }
     }
 
     /// Looks for the primary again, because no replica confirms what this one is told.

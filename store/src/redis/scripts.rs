@@ -3,7 +3,9 @@
 use redis::{Script, ScriptInvocation};
 
 use super::names::Names;
-use crate::{Batch, Key, Rate, UnixMillis, batch::Change, record::stored_expiry};
+use crate::{
+    Batch, Key, Rate, Tag, UnixMillis, batch::Change, record::stored_expiry, steadiness::CommitTime, usage::entry_bytes,
+};
 
 /// How many expired entries a commit removes, in addition to two per change.
 const SWEEP_SPARE: usize = 64;
@@ -14,6 +16,7 @@ pub(super) struct Scripts {
     list: Script,
     page: Script,
     take_token: Script,
+    usage: Script,
 }
 
 impl Scripts {
@@ -25,16 +28,18 @@ impl Scripts {
             list: Script::new(include_str!("list.lua")),
             page: Script::new(include_str!("page.lua")),
             take_token: Script::new(include_str!("take_token.lua")),
+            usage: Script::new(include_str!("usage.lua")),
         }
     }
 
     /// Commits a batch; `key` is any of its keys.
-    pub(super) fn commit(&self, key: &Key, batch: &Batch, now: UnixMillis) -> ScriptInvocation<'_> {
+    pub(super) fn commit(&self, key: &Key, batch: &Batch, time: CommitTime) -> ScriptInvocation<'_> {
         let mut call = self.commit.prepare_invoke();
-        for name in self.names.tag(key) {
+        for name in self.names.tag(key.tag()) {
             call.key(name);
         }
-        call.arg(now).arg(SWEEP_SPARE + 2 * batch.changes.len());
+        call.arg(time.now).arg(time.believed).arg(SWEEP_SPARE + 2 * batch.changes.len());
+        call.arg(entry_bytes(key.tag().len(), 0));
         call.arg(batch.checks.len());
         for check in &batch.checks {
             call.arg(check.key.path()).arg(check.version.map_or_else(String::new, |version| version.0.to_string()));
@@ -52,7 +57,7 @@ impl Scripts {
         limit: usize,
         now: UnixMillis,
     ) -> ScriptInvocation<'_> {
-        let [entries, index, ..] = self.names.tag(prefix);
+        let [entries, index, ..] = self.names.tag(prefix.tag());
         let from = match after {
             Some(after) if after >= prefix => format!("({}", after.path()),
             _ => format!("[{}", prefix.path()),
@@ -64,10 +69,18 @@ impl Scripts {
 
     /// Lists entries from a position on.
     pub(super) fn page(&self, prefix: &Key, offset: usize, limit: usize, now: UnixMillis) -> ScriptInvocation<'_> {
-        let [entries, index, expiry, _] = self.names.tag(prefix);
+        let [entries, index, expiry, ..] = self.names.tag(prefix.tag());
         let mut call = self.page.prepare_invoke();
         call.key(entries).key(index).key(expiry);
         call.arg(now).arg(format!("[{}", prefix.path())).arg(end(prefix)).arg(prefix.path()).arg(offset).arg(limit);
+        call
+    }
+
+    /// How much a tag has.
+    pub(super) fn usage(&self, tag: &Tag) -> ScriptInvocation<'_> {
+        let [entries, index, _, version, bytes] = self.names.tag(tag.as_str());
+        let mut call = self.usage.prepare_invoke();
+        call.key(entries).key(index).key(version).key(bytes).arg(entry_bytes(tag.as_str().len(), 0));
         call
     }
 

@@ -5,7 +5,7 @@ use std::io;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use crate::{Batch, Error, ErrorKind, Key, Rate};
+use crate::{Batch, Error, ErrorKind, Key, Rate, Tag, UsageCursor};
 
 /// Maximum size of a frame, in bytes: the largest batch, with its values in base64.
 const FRAME_BYTES_MAX: u32 = 32 << 20;
@@ -19,6 +19,8 @@ pub(super) enum Request {
     Page(Key, usize, usize),
     Commit(Batch),
     TakeToken(Key, Rate),
+    Usage(Option<UsageCursor>),
+    UsageOf(Vec<Tag>),
     Check,
     Snapshot,
 }

@@ -27,6 +27,8 @@ pub(crate) async fn check(backend: &Backend) {
     a_snapshot_is_of_one_moment(backend).await;
     concurrent_commits_lose_nothing(&backend.store).await;
     buckets_fill_over_time(backend).await;
+    buckets_outlive_a_clock_that_is_set_back(backend).await;
+    clocks_that_differ_a_little_fill_no_bucket(backend).await;
 }
 
 fn key(tag: &str, path: &str) -> Key {
@@ -238,13 +240,40 @@ async fn buckets_fill_over_time(backend: &Backend) {
     assert_eq!(take(&bucket).await, TakenToken::Taken { remaining: 0 });
     clock.advance(Duration::from_secs(3600));
     assert_eq!(take(&bucket).await, TakenToken::Taken { remaining: 2 });
+}
 
-    // A clock that is set back an hour closes it for one token's time, not for the hour.
+/// A clock that is set back leaves a bucket as full as it was, and it goes on filling.
+async fn buckets_outlive_a_clock_that_is_set_back(backend: &Backend) {
+    let (store, clock) = (&*backend.store, &backend.clock);
+    let rate = Rate { per: Duration::from_secs(10), burst: 3 };
+    let bucket = key("rate", "set-back");
+    let take = || async { store.take_token(&bucket, rate).await.unwrap() };
+    assert_eq!(take().await, TakenToken::Taken { remaining: 2 });
+    for remaining in [1, 0] {
+        clock.set_back(Duration::from_secs(3600));
+        assert_eq!(take().await, TakenToken::Taken { remaining });
+    }
     clock.set_back(Duration::from_secs(3600));
-    assert_eq!(take(&bucket).await, TakenToken::Wait(Duration::from_secs(10)));
-    clock.advance(Duration::from_secs(10));
-    assert_eq!(take(&bucket).await, TakenToken::Taken { remaining: 0 });
-    clock.advance(Duration::from_secs(3600));
+    assert_eq!(take().await, TakenToken::Wait(Duration::from_secs(10)));
+    clock.advance(Duration::from_secs(9));
+    assert_eq!(take().await, TakenToken::Wait(Duration::from_secs(1)));
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(take().await, TakenToken::Taken { remaining: 0 });
+    clock.advance(Duration::from_secs(3 * 3600));
+}
+
+/// Processes and tasks read clocks that differ a little; taking turns must not add up what they differ by.
+async fn clocks_that_differ_a_little_fill_no_bucket(backend: &Backend) {
+    let (store, clock) = (&*backend.store, &backend.clock);
+    let rate = Rate { per: Duration::from_secs(10), burst: 1 };
+    let bucket = key("rate", "turns");
+    assert_eq!(store.take_token(&bucket, rate).await.unwrap(), TakenToken::Taken { remaining: 0 });
+    for _ in 0..40 {
+        clock.set_back(Duration::from_millis(500));
+        assert!(matches!(store.take_token(&bucket, rate).await.unwrap(), TakenToken::Wait(_)));
+        clock.advance(Duration::from_millis(500));
+        assert!(matches!(store.take_token(&bucket, rate).await.unwrap(), TakenToken::Wait(_)));
+    }
 }
 
 /// All entries of a snapshot.

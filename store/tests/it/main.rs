@@ -5,8 +5,12 @@ mod backend;
 mod contract;
 mod failover;
 mod file;
+mod full_disk;
+mod jumps;
 mod large;
 mod model;
+mod threads;
+mod usage;
 
 use backend::Backend;
 
@@ -45,4 +49,5 @@ async fn check(backend: Option<Backend>) {
     let Some(backend) = backend else { return };
     contract::check(&backend).await;
     model::check(&backend).await;
+    usage::check(&backend).await;
 }

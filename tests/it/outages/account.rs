@@ -175,6 +175,18 @@ impl Services {
         self.ask(&self.owner.token, "PUT", "", body.to_string()).await
     }
 
+    /// The statuses of filling, clearing and listing the queue of a device over REST.
+    async fn queue(&self) -> [u16; 3] {
+        let (token, path) = (&self.owner.token, "/devices/dev-1/downlinks");
+        let downlink = json!({"payload_raw": "AQ=="}).to_string();
+        let filled = self.ask(token, "POST", path, downlink).await;
+        [
+            filled,
+            self.ask(token, "DELETE", path, String::new()).await,
+            self.ask(token, "GET", path, String::new()).await,
+        ]
+    }
+
     async fn ask(&self, credential: &Credential, method: &str, path: &str, body: String) -> u16 {
         let url = format!("{}/applications/{}{path}", self.network.handler_http(), self.owner.app_id);
         Caller::new(credential).ask(method, &url, body).await.0
@@ -244,6 +256,13 @@ async fn confirmed_goes_on(services: &Services, listener: &mut MqttClient, remov
     assert_eq!(services.uplink_outcome().await["fields"], json!(r#"{"n":7}"#));
     let (topic, message) = next(listener).await;
     assert_eq!((topic.as_str(), &message["payload_fields"]), ("dev-1/up", &json!({"n": 7})));
+    // Over REST a downlink is a change, like clearing the queue; over MQTT it goes on with its connection.
+    assert_eq!(services.queue().await, [503, 503, 200]);
+    let topic = format!("{}/devices/dev-1/down", services.owner.app_id);
+    listener.publish(&topic, r#"{"port":1,"payload_raw":"AQ=="}"#).await;
+    let mut topics = [next(listener).await.0, next(listener).await.0];
+    topics.sort();
+    assert_eq!(topics, ["dev-1/down", "dev-1/events/down/scheduled"]);
     for (credential, why) in [(removed, "was refused when it was last checked"), (unseen, "was never confirmed here")] {
         // Each credential was last checked at another time.
         soon(503, async || services.read(credential).await).await;
@@ -268,6 +287,8 @@ async fn what_was_confirmed_goes_on_however_the_account_service_is_away() {
     services.account.thaw();
     soon(200, async || services.change().await).await;
     soon(403, async || services.read(&removed).await).await;
+    assert_eq!(services.queue().await, [200, 200, 200]);
+    assert_eq!(next(&mut listener).await.0, "dev-1/events/down/scheduled");
 
     services.account.kill();
     confirmed_goes_on(&services, &mut listener, &removed, &unseen).await;

@@ -16,7 +16,7 @@ pub(super) const ES_NAMES: &[&str] = &[
 /// Globals of other programs that run JavaScript, which codecs use by mistake.
 #[rustfmt::skip]
 pub(super) const FOREIGN_NAMES: &[&str] = &[
-    "Buffer", "TextDecoder", "TextEncoder", "URL", "alert", "atob", "btoa", "bytes", "clearInterval",
+    "Buffer", "Intl", "TextDecoder", "TextEncoder", "URL", "alert", "atob", "btoa", "bytes", "clearInterval",
     "clearTimeout", "console", "crypto", "define", "exports", "fPort", "fetch", "fields", "global", "module", "msg",
     "normalizedPayload", "obj", "payload", "performance", "port", "process", "require", "self", "setImmediate",
     "setInterval", "setTimeout", "structuredClone", "variables", "window", "__dirname", "__filename",
@@ -26,8 +26,9 @@ pub(super) const FOREIGN_NAMES: &[&str] = &[
 #[rustfmt::skip]
 pub(super) const GOJA_LACKS: &[&str] = &[
     "Array.fromAsync", "Array.prototype.toReversed", "Array.prototype.toSorted", "Array.prototype.toSpliced",
-    "Atomics", "BigInt", "BigInt64Array", "BigUint64Array", "FinalizationRegistry", "Map.groupBy", "Object.groupBy",
-    "SharedArrayBuffer", "String.prototype.isWellFormed", "String.prototype.toWellFormed", "WeakRef",
+    "Array.prototype.with", "Atomics", "BigInt", "BigInt64Array", "BigUint64Array", "Date.prototype.getYear",
+    "FinalizationRegistry", "Map.groupBy", "Object.groupBy", "SharedArrayBuffer", "String.prototype.anchor",
+    "String.prototype.isWellFormed", "String.prototype.toWellFormed", "WeakRef",
 ];
 
 /// What otto lacks, which is of ECMAScript 5.
@@ -37,7 +38,7 @@ pub(super) const OTTO_LACKS: &[&str] = &[
     "Array.prototype.entries", "Array.prototype.fill", "Array.prototype.find", "Array.prototype.findIndex",
     "Array.prototype.findLast", "Array.prototype.findLastIndex", "Array.prototype.flat", "Array.prototype.flatMap",
     "Array.prototype.includes", "Array.prototype.keys", "Array.prototype.toReversed", "Array.prototype.toSorted",
-    "Array.prototype.toSpliced", "Array.prototype.values", "ArrayBuffer", "Atomics", "BigInt", "BigInt64Array",
+    "Array.prototype.toSpliced", "Array.prototype.values", "Array.prototype.with", "ArrayBuffer", "Atomics", "BigInt", "BigInt64Array",
     "BigUint64Array", "DataView", "FinalizationRegistry", "Float32Array", "Float64Array", "Int16Array",
     "Int32Array", "Int8Array", "Map", "Math.acosh", "Math.asinh", "Math.atanh", "Math.cbrt", "Math.clz32",
     "Math.cosh", "Math.expm1", "Math.fround", "Math.hypot", "Math.imul", "Math.log10", "Math.log1p", "Math.log2",

@@ -34,6 +34,12 @@ pub(crate) enum Syntax {
     NamedGroup,
     /// `(?=x)`, `(?<=x)` and `\1`.
     LookAround,
+    /// The flag `s` of regular expressions.
+    DotAll,
+    /// Functions in blocks that are seen outside of them.
+    BlockFunction,
+    /// `<!--` and `-->`.
+    HtmlComment,
     /// `import(…)`.
     DynamicImport,
 }
@@ -43,9 +49,9 @@ impl Engine {
         match self {
             Self::QuickJs | Self::Unknown => true,
             Self::Goja => matches!(syntax, Syntax::Es2015 | Syntax::LookAround),
-            Self::Otto => false,
+            Self::Otto => matches!(syntax, Syntax::BlockFunction),
             // Regular expressions of ECMAScript 5 have look-ahead and back-references.
-            Self::UnknownEs5 => matches!(syntax, Syntax::LookAround),
+            Self::UnknownEs5 => matches!(syntax, Syntax::LookAround | Syntax::BlockFunction | Syntax::HtmlComment),
         }
     }
 

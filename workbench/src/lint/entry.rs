@@ -23,12 +23,14 @@ pub(super) fn names(source: &Source<'_>, target: Target) -> Vec<&'static str> {
 
 /// Whether a text is longer than the target accepts.
 pub(super) fn size(text: &str, target: Target) -> Vec<Finding> {
-    let Some(max) = target.chars_max() else { return Vec::new() };
-    match text.chars().count() {
-        chars if chars > max => {
-            let message = format!("has {chars} characters, and {} accepts {max}", target.title());
-            vec![Finding::new(Rule::TooLong, message)]
-        }
+    let chars = text.chars().count();
+    let too_long = |level: Level, max: usize, title: &str| {
+        let message = format!("has {chars} characters, and {title} accepts {max}");
+        vec![Finding { level, ..Finding::new(Rule::TooLong, message) }]
+    };
+    match (target.chars_max(), target.chars_max_before()) {
+        (Some(max), _) if chars > max => too_long(Level::Error, max, target.title()),
+        (_, Some((max, title))) if chars > max => too_long(Level::Warning, max, title),
         _ => Vec::new(),
     }
 }

@@ -24,6 +24,8 @@ pub enum Rule {
     AsyncEntryPoint,
     /// Strict code assigns a variable that nothing declares.
     UndeclaredVariable,
+    /// It assigns a name that the target imports, and that cannot be changed.
+    ReadOnly,
     /// It uses a global that the target lacks.
     MissingGlobal,
     /// It uses a built-in that the target's engine lacks.
@@ -42,7 +44,7 @@ pub enum Rule {
 
 impl Rule {
     /// All of them, with what each says.
-    pub const ALL: [(Self, &'static str); 16] = [
+    pub const ALL: [(Self, &'static str); 17] = [
         (Self::SyntaxError, "The text cannot be parsed"),
         (Self::StrictSyntax, "The text is not valid as strict code"),
         (Self::ModuleSyntax, "The network refuses this import or export"),
@@ -52,6 +54,7 @@ impl Rule {
         (Self::MissingEntryPoint, "No function has the name that the network calls"),
         (Self::AsyncEntryPoint, "The function that the network calls returns a promise"),
         (Self::UndeclaredVariable, "Strict code assigns a variable that nothing declares"),
+        (Self::ReadOnly, "The network imports this name, and nothing can be assigned to it"),
         (Self::MissingGlobal, "The network has no such global"),
         (Self::MissingBuiltIn, "The network's engine lacks this built-in"),
         (Self::CannotLoad, "The text cannot be loaded by the network's rules"),
@@ -73,6 +76,7 @@ impl Rule {
             Self::MissingEntryPoint => "missing-entry-point",
             Self::AsyncEntryPoint => "async-entry-point",
             Self::UndeclaredVariable => "undeclared-variable",
+            Self::ReadOnly => "read-only",
             Self::MissingGlobal => "missing-global",
             Self::MissingBuiltIn => "missing-built-in",
             Self::CannotLoad => "cannot-load",

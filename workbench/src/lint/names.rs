@@ -1,6 +1,6 @@
 //! Names: variables that nothing declares, and globals and built-ins that a target lacks.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use oxc::{
     ast::{
@@ -13,6 +13,7 @@ use oxc::{
 use super::{
     built_ins::{ES_NAMES, FOREIGN_NAMES},
     finding::{Finding, Level, Rule},
+    guard::Question,
     text::Text,
 };
 
@@ -25,7 +26,8 @@ pub(super) fn undeclared(text: &Text<'_, '_>) -> Vec<Finding> {
     let is_bad = |id: &ReferenceId| {
         let reference = scoping.get_reference(*id);
         let is_strict = text.target.is_module() || scoping.scope_flags(reference.scope_id()).is_strict_mode();
-        reference.is_write() && is_strict && text.runs(reference.node_id())
+        let node = reference.node_id();
+        reference.is_write() && is_strict && text.runs(node) && !text.source.is_tried(node)
     };
     let mut found = Vec::new();
     for (name, references) in unresolved(text) {
@@ -49,6 +51,15 @@ pub(super) fn globals(text: &Text<'_, '_>) -> Vec<Finding> {
         let is_made = references.iter().any(|id| scoping.get_reference(*id).is_write());
         // A text that asks whether it exists does without it.
         let is_asked = nodes.iter().any(|node| is_typeof(text, *node));
+        if let Some((_, since)) = text.target.newer_globals().iter().find(|(own, _)| *own == name)
+            && !is_made
+            && !is_asked
+            && let Some(line) = nodes.iter().filter(|node| text.runs(**node)).map(|node| node_line(text, *node)).min()
+        {
+            let message = format!("uses `{name}`, which only {since} and later have");
+            let finding = Finding::about(Rule::MissingGlobal, line, name, message);
+            found.push(Finding { level: Level::Warning, ..finding });
+        }
         if is_made || is_asked || text.target.has_global(name) != Some(false) {
             continue;
         }
@@ -59,6 +70,9 @@ pub(super) fn globals(text: &Text<'_, '_>) -> Vec<Finding> {
         let title = text.target.title();
         let mut finding =
             Finding::about(Rule::MissingGlobal, line, name, format!("uses `{name}`, which {title} lacks"));
+        if nodes.iter().filter(|node| is_used(node)).all(|node| text.is_ruled_out(*node, Question::IsMadeBy)) {
+            finding.level = Level::Warning;
+        }
         if !FOREIGN_NAMES.contains(&name) && !ES_NAMES.contains(&name) {
             finding.message = format!("uses `{name}`, which nothing defines");
             finding.level = Level::Warning;
@@ -71,7 +85,7 @@ pub(super) fn globals(text: &Text<'_, '_>) -> Vec<Finding> {
 /// Members of built-ins that the target's engine lacks.
 pub(super) fn built_ins(text: &Text<'_, '_>) -> Vec<Finding> {
     let engine = text.target.engine();
-    let (mut found, mut told) = (Vec::new(), BTreeSet::new());
+    let mut found: BTreeMap<&str, Finding> = BTreeMap::new();
     for node in text.source.semantic.nodes().iter() {
         let AstKind::StaticMemberExpression(member) = node.kind() else { continue };
         let name = member.property.name.as_str();
@@ -79,14 +93,20 @@ pub(super) fn built_ins(text: &Text<'_, '_>) -> Vec<Finding> {
             continue;
         }
         if let Some(path) = lacking(text, member, is_called(text, node.id(), member))
-            && told.insert(path)
+            && found.get(path).is_none_or(|told| !told.is_error())
         {
             let line = text.source.line(member.property.span.start);
             let message = format!("uses `{path}`, which {} lacks", engine.name());
-            found.push(Finding { level: text.level(), ..Finding::about(Rule::MissingBuiltIn, line, path, message) });
+            let is_ruled_out = text.is_ruled_out(node.id(), Question::IsMadeBy);
+            let level = if is_ruled_out { Level::Warning } else { text.level() };
+            let finding = Finding { level, ..Finding::about(Rule::MissingBuiltIn, line, path, message) };
+            // The first use is told, unless only a later one is sure to fail.
+            if finding.is_error() || !found.contains_key(path) {
+                found.insert(path, finding);
+            }
         }
     }
-    in_order(found)
+    in_order(found.into_values().collect())
 }
 
 /// The path of a built-in that the engine lacks, if `member` is likely to be one.

@@ -6,12 +6,12 @@ use oxc::{
     allocator::Allocator,
     ast::{
         AstKind,
-        ast::{AssignmentTarget, PropertyKey},
+        ast::{Argument, AssignmentTarget, CallExpression, PropertyKey},
     },
 };
 
 use super::{
-    entry,
+    around, entry,
     finding::{Finding, Rule},
     local_time, names,
     source::Source,
@@ -69,11 +69,14 @@ impl<'a> Parsed<'a> {
         let mut found = entry::size(self.text, target);
         found.extend(entry::missing(&text));
         found.extend(syntax::parse(&text));
+        found.extend(around::declared_twice(&text));
         if found.iter().any(|finding| finding.rule == Rule::SyntaxError) {
             return found;
         }
         found.extend(syntax::newer(&text));
         found.extend(names::undeclared(&text));
+        found.extend(around::read_only(&text));
+        found.extend(around::block_functions(&text));
         found.extend(names::globals(&text));
         found.extend(names::built_ins(&text));
         found.extend(local_time::uses(&text));
@@ -92,6 +95,7 @@ fn members<'a>(source: &Source<'a>) -> BTreeSet<&'a str> {
         .filter_map(|node| match node.kind() {
             AstKind::ObjectProperty(property) => key(&property.key),
             AstKind::MethodDefinition(method) => key(&method.key),
+            AstKind::CallExpression(call) => defined_property(call),
             AstKind::AssignmentExpression(assignment) => match &assignment.left {
                 AssignmentTarget::StaticMemberExpression(member) => Some(member.property.name.as_str()),
                 _ => None,
@@ -99,4 +103,13 @@ fn members<'a>(source: &Source<'a>) -> BTreeSet<&'a str> {
             _ => None,
         })
         .collect()
+}
+
+/// The name that `Object.defineProperty(object, name, …)` defines.
+fn defined_property<'a>(call: &CallExpression<'a>) -> Option<&'a str> {
+    let is_defining = call.callee.get_member_expr()?.static_property_name() == Some("defineProperty");
+    match call.arguments.get(1) {
+        Some(Argument::StringLiteral(name)) if is_defining => Some(name.value.as_str()),
+        _ => None,
+    }
 }

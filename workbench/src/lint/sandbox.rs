@@ -17,7 +17,12 @@ pub(crate) fn under_rules(script: &str, target: Target) -> String {
         lacks.chain(own).filter(named).partition(|path| path.contains('.'));
     let mut text = String::new();
     if target.is_module() {
-        text += "export{};";
+        let imports = target.imports().iter().filter(|name| uses(script, name)).copied().collect::<Vec<_>>();
+        text += &match imports.is_empty() {
+            true => "export{};".to_owned(),
+            // The only module that there is.
+            false => format!("import{{{}}}from'buffer';", imports.join(",")),
+        };
     } else if is_strict(script) {
         text += "'use strict';";
     }
@@ -58,7 +63,7 @@ mod tests {
                 Target::TtnV2,
                 "delete Object.assign;delete globalThis.Map;Object.assign(new Map())",
             ),
-            ("new Buffer(1)", Target::ChirpStackModule, "export{};new Buffer(1)"),
+            ("new Buffer(1)", Target::ChirpStackModule, "import{Buffer}from'buffer';new Buffer(1)"),
             ("new Buffer(1)", Target::ThingsStack, "delete globalThis.Buffer;new Buffer(1)"),
             ("new Buffer(1)", Target::Datacake, "new Buffer(1)"),
         ] {

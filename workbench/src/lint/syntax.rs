@@ -62,9 +62,28 @@ fn module_syntax(text: &Text<'_, '_>) -> Vec<Finding> {
     };
     // Of packages for Datacake and Actility it is not known how they are evaluated.
     match text.target.engine().is_known() {
-        true => text.module.program.body.iter().filter_map(refused).take(1).collect(),
+        true => text.module.program.body.iter().filter_map(refused).chain(top_level_await(text)).take(1).collect(),
         false => Vec::new(),
     }
+}
+
+/// `await` outside of functions, which only modules have.
+fn top_level_await(text: &Text<'_, '_>) -> Option<Finding> {
+    if text.target.is_module() {
+        return None;
+    }
+    let nodes = text.module.semantic.nodes();
+    let is_await = |kind: AstKind<'_>| match kind {
+        AstKind::AwaitExpression(_) => true,
+        AstKind::ForOfStatement(each) => each.r#await,
+        _ => false,
+    };
+    let is_function = |kind: AstKind<'_>| matches!(kind, AstKind::Function(_) | AstKind::ArrowFunctionExpression(_));
+    let found = nodes.iter().find(|node| {
+        is_await(node.kind()) && !nodes.ancestors(node.id()).any(|ancestor| is_function(ancestor.kind()))
+    })?;
+    let message = format!("{} runs scripts, which have no `await` outside of functions", text.target.title());
+    Some(Finding::at(Rule::ModuleSyntax, text.module.line(found.kind().span().start), message))
 }
 
 /// Syntax that is newer than the engine. A text with any of it is refused as a whole, so it counts also where it does
@@ -82,9 +101,20 @@ pub(super) fn newer(text: &Text<'_, '_>) -> Vec<Finding> {
         let line = text.source.line(node.kind().span().start);
         found.push(Finding::at(rule, line, format!("{} has no {name}", engine.name())));
     }
+    found.extend(html_comment(text).filter(|_| !engine.has(Syntax::HtmlComment)));
     found.iter_mut().for_each(|finding| finding.level = text.level());
     found.sort_by_key(|finding| finding.line);
     found
+}
+
+/// The first comment that begins as in HTML.
+fn html_comment(text: &Text<'_, '_>) -> Option<Finding> {
+    let source = text.source.semantic.source_text();
+    let begins =
+        |at: u32| source.get(at as usize..).is_some_and(|rest| rest.starts_with("<!--") || rest.starts_with("-->"));
+    let comment = text.source.program.comments.iter().find(|comment| begins(comment.span.start))?;
+    let message = format!("{} has no comments that begin with `<!--` or `-->`", text.target.engine().name());
+    Some(Finding::at(Rule::NewerSyntax, text.source.line(comment.span.start), message))
 }
 
 /// The syntax of a node, if not every engine has it, and what it is called.
@@ -157,6 +187,7 @@ fn pattern(text: &str, flags: &str) -> Option<(Syntax, &'static str)> {
     }
     match flags.bytes().find(|flag| b"dsuvy".contains(flag))? {
         b'd' | b'v' => Some((Syntax::NamedGroup, "the flags `d` and `v`")),
-        _ => Some((Syntax::Es2015, "the flags `s`, `u` and `y`")),
+        b's' => Some((Syntax::DotAll, "the flag `s`")),
+        _ => Some((Syntax::Es2015, "the flags `u` and `y`")),
     }
 }

@@ -71,6 +71,8 @@ pub(crate) const ENTRIES: [Entry; 10] = [
 pub(crate) enum Shape {
     /// Fields: an object, in TS013 as `data`.
     Fields,
+    /// The same, decoded into types: no `NaN` in `data`, and lists of texts as `errors` and `warnings`.
+    TypedFields,
     /// A list of objects with a `field` and a `value`.
     Measurements,
 }
@@ -155,7 +157,15 @@ impl Target {
     /// The length of a text that it accepts, in characters.
     pub(crate) const fn chars_max(self) -> Option<usize> {
         match self {
-            Self::ThingsStack => Some(40_960),
+            Self::ThingsStack => Some(65_536),
+            _ => None,
+        }
+    }
+
+    /// The length that earlier versions accept, and the last of them.
+    pub(crate) const fn chars_max_before(self) -> Option<(usize, &'static str)> {
+        match self {
+            Self::ThingsStack => Some((40_960, "The Things Stack up to 3.34")),
             _ => None,
         }
     }
@@ -163,12 +173,37 @@ impl Target {
     /// Globals that it has besides those of the language.
     pub(crate) const fn globals(self) -> &'static [&'static str] {
         match self {
-            Self::ChirpStackScript | Self::ChirpStackModule => &["Buffer", "chirpstack_input"],
+            Self::ChirpStackScript => &["Buffer", "chirpstack_input"],
+            Self::ChirpStackModule => &["Buffer", "chirpstack_input", "atob", "btoa"],
             Self::ThingsStack => &[],
             Self::TtnV2 => &["console", "payload", "port", "fields"],
             Self::ChirpStack3 => &["console", "fPort", "bytes", "obj", "variables"],
             Self::Datacake => &["normalizedPayload"],
             Self::Actility => &["module", "exports"],
+        }
+    }
+
+    /// Names that it imports before the text, as ES modules do: nothing can be assigned to them.
+    pub(crate) const fn imports(self) -> &'static [&'static str] {
+        match self {
+            Self::ChirpStackModule => &["Buffer"],
+            _ => &[],
+        }
+    }
+
+    /// What it declares behind the text, in the same scope.
+    pub(crate) const fn declares(self) -> Option<&'static str> {
+        match self {
+            Self::ThingsStack => Some("main"),
+            _ => None,
+        }
+    }
+
+    /// Globals that only later versions have, with the first of them.
+    pub(crate) const fn newer_globals(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::ChirpStackModule => &[("atob", "ChirpStack 4.20"), ("btoa", "ChirpStack 4.20")],
+            _ => &[],
         }
     }
 
@@ -187,6 +222,7 @@ impl Target {
     pub(crate) const fn shape(self) -> Shape {
         match self {
             Self::Datacake => Shape::Measurements,
+            Self::ThingsStack => Shape::TypedFields,
             _ => Shape::Fields,
         }
     }

@@ -7,6 +7,7 @@ use oxc::{semantic::NodeId, span::GetSpan as _};
 use super::{
     engine::Engine,
     finding::Level,
+    guard::{Guards, Question},
     source::{Live, Source},
     target::Target,
 };
@@ -26,9 +27,14 @@ pub(super) struct Text<'t, 'a> {
 }
 
 impl Text<'_, '_> {
+    /// Whether the answer to a question keeps what stands there from running.
+    pub(super) fn is_ruled_out(&self, node: NodeId, question: Question) -> bool {
+        Guards { source: self.source, target: self.target }.is_ruled_out(node, question)
+    }
+
     /// Whether what stands there can run.
     pub(super) fn runs(&self, node: NodeId) -> bool {
-        self.live.has(self.start(node))
+        self.live.has(self.start(node)) && !self.is_ruled_out(node, Question::Exists)
     }
 
     pub(super) fn start(&self, node: NodeId) -> u32 {

@@ -22,6 +22,9 @@ use crate::{
 /// Maximum number of findings from examples.
 const FAILURES_MAX: usize = 5;
 
+/// What a network takes, and publishes nothing of.
+const NO_FIELDS: &str = "fields";
+
 /// What the sandbox says of a codec on a target.
 pub(crate) struct Trial {
     /// Whether the text can be loaded.
@@ -103,16 +106,15 @@ impl Runner<'_> {
         }
         let (own, dialect) = self.adapted(codec, native, script, target);
         let report = codec::run(self.engine, self.sandbox, &own, Rules::default());
-        let mut judged = Judged::default();
+        let mut judged = Judged { dialect, is_other_dialect: native.dialect() != dialect, ..Judged::default() };
         for (example, result) in own.examples.iter().zip(&report.examples) {
             judged.add(example, result, target);
         }
-        judged.is_other_dialect = native.dialect() != dialect;
         Trial {
             has_loaded: true,
             examples: own.examples.len(),
             passed: own.examples.len() - judged.failed,
-            findings: judged.findings(),
+            findings: judged.findings(target),
         }
     }
 
@@ -136,7 +138,7 @@ impl Runner<'_> {
                 target.entries().iter().any(is_called).then(|| example.adapted(from, to)).flatten()
             })
             .map(|example| match target.shape() {
-                Shape::Measurements if takes_bytes(example.function) => {
+                Shape::Measurements if takes_bytes(example.function) && returns(&example) => {
                     Example { expected: Expected::Unknown, ..example }
                 }
                 _ => example,
@@ -154,48 +156,56 @@ impl Runner<'_> {
 /// What examples say, with the number of those that say the same.
 #[derive(Default)]
 struct Judged {
-    uplinks: usize,
+    /// Results of decoders.
+    results: usize,
+    /// Those that the network does not take.
     wrong: usize,
     /// Those that fail or return something else than they state.
     failed: usize,
-    /// Whether the codec's own functions of another dialect have run.
+    /// That of the functions that have run.
+    dialect: Option<Dialect>,
+    /// Whether those are the codec's own ones of another dialect.
     is_other_dialect: bool,
     found: Vec<(Finding, usize)>,
-    seen: BTreeMap<(Option<u32>, String), usize>,
+    seen: BTreeMap<(Rule, Option<u32>, String), usize>,
 }
 
 impl Judged {
     fn add(&mut self, example: &Example, report: &ExampleReport, target: Target) {
-        self.uplinks += usize::from(example.function == Function::Decoder);
-        let (rule, line, message) = match &report.outcome {
+        let result = result(example, report);
+        self.results += usize::from(result.is_some());
+        // Differing values are as many as examples; the first says where to look.
+        let (rule, line, message, key) = match &report.outcome {
             Outcome::Failed(mismatch) => match &mismatch.failure {
-                Some(failure) => (Rule::ExampleFails, report.line, first_line(failure)),
+                Some(failure) => {
+                    let message = first_line(failure);
+                    (Rule::ExampleFails, report.line, message.clone(), message)
+                }
                 None if has_only_additions(example, mismatch) => return,
-                None => (Rule::ExampleDiffers, None, difference(mismatch)),
+                None => (Rule::ExampleDiffers, None, difference(mismatch), String::new()),
             },
-            outcome => match wrong_result(example, report, outcome, target) {
-                Some(message) => (Rule::WrongResult, None, message),
+            _ => match result.and_then(|(text, value)| wrong_result(report, (text, &value), (target, self.dialect))) {
+                Some((message, taken)) => (Rule::WrongResult, None, message, taken.to_owned()),
                 None => return,
             },
         };
-        let is_wrong = rule == Rule::WrongResult;
+        let (is_wrong, is_no_fields) = (rule == Rule::WrongResult, rule == Rule::WrongResult && key == NO_FIELDS);
         self.failed += usize::from(!is_wrong);
         self.wrong += usize::from(is_wrong);
-        // Differing values are as many as examples; the first says where to look.
-        let key = if rule == Rule::ExampleFails { message.clone() } else { rule.name().to_owned() };
-        let index = *self.seen.entry((line, key)).or_insert(self.found.len());
+        let index = *self.seen.entry((rule, line, key)).or_insert(self.found.len());
         match self.found.get_mut(index) {
             Some((_, count)) => *count += 1,
             None => {
                 let message = format!("{}: {message}", report.title());
-                self.found.push((Finding { line, ..Finding::new(rule, message) }, 1));
+                let level = if is_no_fields { Level::Warning } else { Level::Error };
+                self.found.push((Finding { level, line, ..Finding::new(rule, message) }, 1));
             }
         }
     }
 
-    fn findings(self) -> Vec<Finding> {
+    fn findings(self, target: Target) -> Vec<Finding> {
         // A codec may return nothing for some payloads on purpose, also where a network takes that for an error.
-        let is_right_elsewhere = self.wrong < self.uplinks;
+        let is_right_elsewhere = self.wrong < self.results && target.shape() != Shape::TypedFields;
         let with_count = |(finding, count): (Finding, usize)| {
             let level = match finding.rule {
                 Rule::WrongResult if is_right_elsewhere => Level::Warning,
@@ -231,21 +241,53 @@ fn first_line(text: &str) -> String {
     sanitize(text.lines().next().unwrap_or_default())
 }
 
-/// Why a network would refuse what a decoder returns.
-fn wrong_result(example: &Example, report: &ExampleReport, outcome: &Outcome, target: Target) -> Option<String> {
-    let shown = match outcome {
+/// Whether an example states a result, and not a failure.
+fn returns(example: &Example) -> bool {
+    !matches!(example.expected, Expected::Throws | Expected::Timeout)
+}
+
+/// What a decoder has returned, as far as it has.
+fn result<'a>(example: &Example, report: &'a ExampleReport) -> Option<(&'a str, Value)> {
+    let shown = match &report.outcome {
         Outcome::Shown { result } => Some(result),
         _ => report.result.as_ref(),
     };
     let text = shown.filter(|text| example.function == Function::Decoder && *text != "undefined")?;
-    let value: Value = serde_json::from_str(text).ok()?;
+    Some((text, serde_json::from_str(text).ok()?))
+}
+
+/// Why a network would refuse what a decoder returns, and what it takes.
+fn wrong_result(
+    report: &ExampleReport,
+    (text, value): (&str, &Value),
+    (target, dialect): (Target, Option<Dialect>),
+) -> Option<(String, &'static str)> {
     let (taken, is_taken) = match (target.shape(), target.dialect()) {
-        (Shape::Measurements, _) => ("a list of objects with `field` and `value`", is_measurements(&value)),
-        (Shape::Fields, Some(Dialect::Ts013)) => ("an object as `data`", has_data(&value)),
+        (Shape::Measurements, _) => ("a list of objects with `field` and `value`", is_measurements(value)),
+        (Shape::TypedFields, _) => return wrong_type(report, value, dialect),
+        (Shape::Fields, Some(Dialect::Ts013)) => ("an object as `data`", has_data(value)),
         (Shape::Fields, Some(Dialect::V2)) => ("an object", value.is_object()),
         _ => return None,
     };
-    (!is_taken).then(|| format!("returns {}, and {} takes {taken}", truncate(text), target.title()))
+    (!is_taken).then(|| (format!("returns {}, and {} takes {taken}", truncate(text), target.title()), taken))
+}
+
+/// The same where results are decoded into types: those of TS013 have members of their own.
+fn wrong_type(report: &ExampleReport, value: &Value, dialect: Option<Dialect>) -> Option<(String, &'static str)> {
+    let is_wrong = |name: &&str| {
+        let list = value.get(name).filter(|list| !list.is_null());
+        list.is_some_and(|list| !list.as_array().is_some_and(|list| list.iter().all(Value::is_string)))
+    };
+    if dialect == Some(Dialect::Ts013)
+        && let Some(name) = ["errors", "warnings"].into_iter().find(is_wrong)
+    {
+        return Some((format!("returns `{name}` that are no list of texts, which The Things Stack refuses"), name));
+    }
+    if dialect == Some(Dialect::Ts013) && ["data", "errors"].iter().all(|name| value.get(name).is_none()) {
+        return Some(("returns no `data`, so The Things Stack publishes no fields".to_owned(), NO_FIELDS));
+    }
+    let lost = report.warnings.iter().find_map(|warning| warning.strip_suffix(", which JSON writes as null"))?;
+    Some((format!("{lost}, which The Things Stack refuses"), "numbers"))
 }
 
 fn has_data(value: &Value) -> bool {

@@ -159,6 +159,7 @@ async fn gateway_forms_explain_errors() {
             ("/my/gateways", &new("my-gw", "", ""), 409, "id", "taken"),
             ("/my/gateways", &new("MY GW", "", ""), 400, "id", "lowercase"),
             ("/my/gateways", &new("new-gw", "91", "0.5"), 400, "latitude", "-90 to 90"),
+            ("/my/gateways", &new("new-gw", "NaN", "0.5"), 400, "latitude", "-90 to 90"),
             ("/my/gateways", &new("new-gw", "north", "4"), 400, "latitude", "number"),
             ("/my/gateways", &new("new-gw", "52", "east"), 400, "longitude", "number"),
             ("/my/gateways", &new("new-gw", "52", ""), 400, "latitude", "both"),

@@ -74,8 +74,9 @@ pub struct Location {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = -90, max = 90))]
     pub latitude: Option<f64>,
-    /// Metres above sea level.
+    /// Metres above sea level, -12,000 to 40,000,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = -12_000, max = 40_000_000))]
     pub altitude: Option<i32>,
 }
 
@@ -90,7 +91,7 @@ pub struct Router {
     pub mqtt_address: String,
 }
 
-/// The owner of a gateway.
+/// The owner of a gateway or an application.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Owner {
     /// The user's immutable id.

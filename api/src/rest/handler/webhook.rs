@@ -40,6 +40,9 @@ pub struct Webhook {
     pub header_names: Vec<String>,
     /// Whether its requests are signed.
     pub is_signed: bool,
+    /// Why it sends nothing, if it is stopped. What waits for it stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<String>,
 }
 
 /// The webhooks of an application.

@@ -1,10 +1,11 @@
-//! The webhooks of an application. Its messages leave through them, so they belong to its settings.
+//! The webhooks of an application. They belong to its settings, and its messages leave through them: setting one, and
+//! reading what it did not take, needs the right to read messages, too.
 
-use outputs::{DeadLetter, Webhook};
+use outputs::{DeadLetter, Standing, Webhook};
 use server::auth::{Caller, Purpose};
-use types::{AppId, ApplicationRight, WebhookId};
+use types::{AppId, ApplicationRight, Claims, Grant, WebhookId};
 
-use super::Operations;
+use super::{Operations, actor};
 use crate::Error;
 
 /// Maximum number of dead letters in a response.
@@ -15,16 +16,29 @@ impl Operations {
         &self,
         caller: Caller,
         app_id: &AppId,
-    ) -> Result<Vec<(WebhookId, Webhook)>, Error> {
+    ) -> Result<Vec<(WebhookId, Webhook, Standing)>, Error> {
         self.allow_webhooks(caller, app_id, Purpose::Read).await?;
-        Ok(self.webhooks.list(app_id).await?)
+        let mut all = Vec::new();
+        for (id, webhook) in self.webhooks.list(app_id).await? {
+            let standing = self.webhooks.standing(app_id, &webhook).await;
+            all.push((id, webhook, standing));
+        }
+        Ok(all)
     }
 
-    pub(crate) async fn get_webhook(&self, caller: Caller, app_id: &AppId, id: &WebhookId) -> Result<Webhook, Error> {
+    pub(crate) async fn get_webhook(
+        &self,
+        caller: Caller,
+        app_id: &AppId,
+        id: &WebhookId,
+    ) -> Result<(Webhook, Standing), Error> {
         self.allow_webhooks(caller, app_id, Purpose::Read).await?;
-        Ok(self.webhooks.get(app_id, id).await?)
+        let webhook = self.webhooks.get(app_id, id).await?;
+        let standing = self.webhooks.standing(app_id, &webhook).await;
+        Ok((webhook, standing))
     }
 
+    /// Creates or replaces a webhook. From then on it sends messages while the caller may read them.
     pub(crate) async fn set_webhook(
         &self,
         caller: Caller,
@@ -32,13 +46,18 @@ impl Operations {
         id: &WebhookId,
         webhook: Webhook,
     ) -> Result<(), Error> {
-        self.allow_webhooks(caller, app_id, Purpose::Change).await?;
-        Ok(self.webhooks.set(app_id, id, webhook).await?)
+        let claims = self.allow_webhooks(caller, app_id, Purpose::Change).await?;
+        require_reading(&claims, app_id)?;
+        let set_by = Grant::of(&claims).ok_or(Error::WebhookCaller)?;
+        let webhook = Webhook { set_by, ..webhook };
+        let change = self.audit.change("webhook set", &actor(&claims), &format_args!("{app_id}/{id}"))?;
+        Ok(change.run(self.webhooks.set(app_id, id, webhook)).await?)
     }
 
     pub(crate) async fn delete_webhook(&self, caller: Caller, app_id: &AppId, id: &WebhookId) -> Result<(), Error> {
-        self.allow_webhooks(caller, app_id, Purpose::Change).await?;
-        Ok(self.webhooks.delete(app_id, id).await?)
+        let claims = self.allow_webhooks(caller, app_id, Purpose::Change).await?;
+        let change = self.audit.change("webhook deleted", &actor(&claims), &format_args!("{app_id}/{id}"))?;
+        Ok(change.run(self.webhooks.delete(app_id, id)).await?)
     }
 
     /// Lists messages that a webhook did not take, and says how many there are. A `limit` of zero means as many as one
@@ -51,7 +70,8 @@ impl Operations {
         limit: usize,
     ) -> Result<(Vec<DeadLetter>, usize), Error> {
         let usage = caller.usage.clone();
-        self.allow_webhooks(caller, app_id, Purpose::Read).await?;
+        let claims = self.allow_webhooks(caller, app_id, Purpose::Read).await?;
+        require_reading(&claims, app_id)?;
         let limit = if limit == 0 { PAGE_MAX } else { limit.min(PAGE_MAX) };
         let (letters, total) = self.webhooks.dead_letters(app_id, id, offset, limit).await?;
         usage.add_entries(letters.len());
@@ -79,8 +99,18 @@ impl Operations {
         Ok(self.webhooks.delete_dead_letters(app_id, id).await?)
     }
 
-    async fn allow_webhooks(&self, caller: Caller, app_id: &AppId, purpose: Purpose) -> Result<(), Error> {
-        self.access.allow(caller, app_id, &[ApplicationRight::Settings], purpose).await?;
-        self.applications.check_registered(app_id).await
+    async fn allow_webhooks(&self, caller: Caller, app_id: &AppId, purpose: Purpose) -> Result<Claims, Error> {
+        let claims = self.access.allow(caller, app_id, &[ApplicationRight::Settings], purpose).await?;
+        self.applications.check_registered(app_id).await?;
+        Ok(claims)
+    }
+}
+
+/// Refuses callers that may not read the messages of an application.
+fn require_reading(claims: &Claims, app_id: &AppId) -> Result<(), Error> {
+    let right = ApplicationRight::MessagesUpRead;
+    match claims.allows(app_id, right) {
+        true => Ok(()),
+        false => Err(Error::Denied { right: right.as_str().to_owned(), app_id: app_id.clone() }),
     }
 }

@@ -8,6 +8,7 @@ use aide::axum::{
 };
 use api::rest::handler as body;
 use axum::extract::{Path, Query, State, rejection::QueryRejection};
+use outputs::Standing;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use server::{
@@ -22,6 +23,10 @@ use crate::{
     Error,
     api::{operations::Operations, wire::app_id},
 };
+
+/// Why a webhook sends nothing.
+const WITHDRAWN: &str = "whoever set it may no longer read messages: set it again to go on";
+const UNKNOWN: &str = "the account service does not say whether it may go on: it goes on by itself";
 
 /// A webhook, as its path names it.
 #[derive(Deserialize, JsonSchema)]
@@ -60,10 +65,11 @@ pub(super) fn routes() -> ApiRouter<Arc<Operations>> {
         get_with(get, |op| op.doc("GetWebhook", "Get a webhook without its secrets").fails(&[Kind::NotFound]))
             .put_with(set, |op| {
                 op.doc(
-                    "SetWebhook",
-                    "Create or replace a webhook. Omitted members are cleared; what waits for it stays.",
-                )
-                .fails(&[Kind::NotFound, Kind::Conflict])
+            "SetWebhook",
+            "Create or replace a webhook. Needs the rights `settings` and `messages:up:r`, and sends messages while \
+                     you have the second one. Omitted members are cleared; what waits for it stays.",
+        )
+        .fails(&[Kind::NotFound, Kind::Conflict])
             })
             .delete_with(delete, |op| {
                 op.doc("DeleteWebhook", "Delete a webhook, with what waits for it")
@@ -93,7 +99,7 @@ async fn list(
     Presented(caller): Presented,
 ) -> HttpResult<Json<body::WebhookList>> {
     let webhooks = operations.list_webhooks(caller?, &app_id(&path.app_id)?).await?;
-    let webhooks = webhooks.into_iter().map(|(id, webhook)| shown(id, webhook)).collect();
+    let webhooks = webhooks.into_iter().map(|(id, webhook, standing)| shown(id, webhook, standing)).collect();
     Ok(Json(body::WebhookList { webhooks }))
 }
 
@@ -103,8 +109,8 @@ async fn get(
     Presented(caller): Presented,
 ) -> HttpResult<Json<body::Webhook>> {
     let (app_id, id) = path.ids()?;
-    let webhook = operations.get_webhook(caller?, &app_id, &id).await?;
-    Ok(Json(shown(id, webhook)))
+    let (webhook, standing) = operations.get_webhook(caller?, &app_id, &id).await?;
+    Ok(Json(shown(id, webhook, standing)))
 }
 
 async fn set(
@@ -115,9 +121,9 @@ async fn set(
 ) -> HttpResult<Json<body::Webhook>> {
     let (app_id, id) = path.ids()?;
     let body::NewWebhook { url, events, headers, secret } = body;
-    let webhook = outputs::Webhook { url, events, headers, secret };
+    let webhook = outputs::Webhook { url, events, headers, secret, ..outputs::Webhook::default() };
     operations.set_webhook(caller?, &app_id, &id, webhook.clone()).await?;
-    Ok(Json(shown(id, webhook)))
+    Ok(Json(shown(id, webhook, Standing::Holds)))
 }
 
 async fn delete(State(operations): Shared, Path(path): Path<WebhookPath>, Presented(caller): Presented) -> HttpResult {
@@ -160,13 +166,19 @@ async fn resend(
     Ok(Json(body::Resent { resent }))
 }
 
-fn shown(id: WebhookId, webhook: outputs::Webhook) -> body::Webhook {
+fn shown(id: WebhookId, webhook: outputs::Webhook, standing: Standing) -> body::Webhook {
+    let stopped = match standing {
+        Standing::Holds => None,
+        Standing::Withdrawn => Some(WITHDRAWN),
+        Standing::Unknown => Some(UNKNOWN),
+    };
     body::Webhook {
         id,
         url: webhook.url,
         events: webhook.events,
         header_names: webhook.headers.into_keys().collect(),
         is_signed: webhook.secret.is_some(),
+        stopped: stopped.map(str::to_owned),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use server::status::ErrorChain;
-use store::{Batch, Commit, Error};
+use store::{Batch, Commit, Error, ErrorKind};
 use types::Clock;
 
 use super::{
@@ -73,7 +73,14 @@ impl Application {
 
     async fn commit(&self, durable: &Durable, work: &mut Work) -> Result<(), Error> {
         for _ in 0..ATTEMPTS_MAX {
-            if durable.commit(self.batch(durable, work)?).await? == Commit::Done {
+            let committed = match durable.commit(self.batch(durable, work)?).await {
+                Err(error) if error.kind() == ErrorKind::Full && !work.appended.is_empty() => {
+                    self.refuse_appended(work, &error);
+                    continue;
+                }
+                committed => committed?,
+            };
+            if committed == Commit::Done {
                 return Ok(());
             }
             let ids: Vec<_> = work.owners.keys().map(|(id, _)| Arc::clone(id)).collect();
@@ -91,6 +98,14 @@ impl Application {
         Err(Error::Unavailable { what: "save MQTT sessions that others keep taking over", source: None })
     }
 
+    /// Leaves out the messages for which there is no room, so that what clients have acknowledged is saved and makes
+    /// some. Whoever published them is told.
+    fn refuse_appended(&self, work: &mut Work, error: &Error) {
+        tracing::debug!(app_id = %self.app_id, %error, "cannot save messages for MQTT sessions");
+        let refused: Vec<_> = work.appended.drain(..).map(|append| append.stored.number).collect();
+        self.lock().log.lost(work, &refused);
+    }
+
     fn batch(&self, durable: &Durable, work: &Work) -> Result<Batch, Error> {
         let mut batch = Batch::new();
         for (id, version) in work.owners.keys() {
@@ -99,7 +114,7 @@ impl Application {
         for Append { stored, record, .. } in &work.appended {
             let owned = stored.recipients.iter().map(|recipient| recipient.version().is_some());
             if let Some(record) = record.for_recipients(owned) {
-                batch = durable.put_message(batch, stored.key.clone(), record);
+                batch = durable.put_message(batch, stored.key.clone(), record).growing();
             }
         }
         for (session, record) in &work.changed {

@@ -10,9 +10,15 @@ use axum::http::Extensions;
 
 use super::{
     Refusal, metrics,
-    request_queue::{Absence, Permit, RequestQueue},
+    request_queue::{Permit, RequestQueue},
 };
-use crate::usage::{Tenant, Usage};
+use crate::{
+    ledger::{Budget, Charge, Owner},
+    usage::{Tenant, Usage},
+};
+
+/// What a request that waits for its body is charged with at least, in bytes: it takes a connection or a stream.
+const WAITING_BYTES: u64 = 16 * 1024;
 
 /// A request's place among the running ones, until it is dropped. Its tenant is charged for what the request used.
 pub(in crate::serve) struct Place {
@@ -20,6 +26,8 @@ pub(in crate::serve) struct Place {
     queue: Arc<RequestQueue>,
     tenant: Tenant,
     usage: Usage,
+    /// Where its body is charged, and to whom.
+    bodies: (Arc<Budget>, Owner),
     state: Mutex<State>,
 }
 
@@ -28,6 +36,9 @@ struct State {
     /// None while the request waits for its body.
     permit: Option<Permit>,
     charged: u64,
+    /// None while little of its body has come.
+    body: Option<Charge>,
+    body_bytes: u64,
     /// Why the request is not handled to its end.
     refusal: Option<Refusal>,
 }
@@ -37,10 +48,16 @@ struct State {
 struct PlaceOf(Weak<Place>);
 
 impl Place {
-    pub(super) fn new(service: &'static str, tenant: Tenant, permit: Permit, usage: &Usage) -> Arc<Self> {
+    pub(super) fn new(
+        service: &'static str,
+        tenant: Tenant,
+        permit: Permit,
+        usage: &Usage,
+        bodies: (Arc<Budget>, Owner),
+    ) -> Arc<Self> {
         let (queue, usage) = (Arc::clone(permit.queue()), usage.clone());
         let state = Mutex::new(State { permit: Some(permit), ..State::default() });
-        Arc::new(Self { service, queue, tenant, usage, state })
+        Arc::new(Self { service, queue, tenant, usage, bodies, state })
     }
 
     /// The place of the request with these extensions; none if it has ended. What keeps it counts as running.
@@ -65,12 +82,27 @@ impl Place {
         .await
     }
 
-    /// Gives the place to others, until [`Self::return_with`]; `bytes` of the request's body have come.
-    pub(super) fn leave(&self, bytes: usize) -> Result<Absence, Refusal> {
-        let absence = self.queue.leave(&self.tenant, bytes)?;
+    /// Charges for what has come of the request's body, `bytes` in all, until the request ends.
+    pub(super) fn hold(&self, bytes: u64) -> Result<(), Refusal> {
+        let mut state = self.lock();
+        let more = bytes.saturating_sub(state.body_bytes);
+        if more == 0 {
+            return Ok(());
+        }
+        match &mut state.body {
+            Some(charge) => charge.grow(more)?,
+            None => state.body = Some(self.bodies.0.charge(&self.bodies.1, more)?),
+        }
+        state.body_bytes += more;
+        Ok(())
+    }
+
+    /// Gives the place to others, until [`Self::return_with`].
+    pub(super) fn leave(&self) -> Result<(), Refusal> {
+        self.hold(WAITING_BYTES)?;
         self.usage.add_absence();
         self.end_turn(self.usage.fuel());
-        Ok(absence)
+        Ok(())
     }
 
     /// Waits for another turn.

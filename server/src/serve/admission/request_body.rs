@@ -18,11 +18,7 @@ use futures::future::BoxFuture;
 use hyper::body::{Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::{
-    Refusal,
-    place::Place,
-    request_queue::{Absence, Permit},
-};
+use super::{Refusal, place::Place, request_queue::Permit};
 use crate::usage::Usage;
 
 /// How long a request may keep its place while it waits for its body, in all. A body that comes at once takes less.
@@ -30,6 +26,10 @@ const PLACE_KEPT: Duration = Duration::from_millis(100);
 /// How long a request may wait for its body afterwards, in all, besides the time for the bytes that arrive.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 /// The time for each byte that arrives: [`super::BODY_RATE_KIB`] per second are enough.
+/// How much of a body is not charged: the places of running requests bound it.
+const UNCHARGED_BYTES: u64 = 16 * 1024;
+/// What a part of a body takes besides its bytes, while they are collected.
+const PART_BYTES: u64 = 64;
 const BYTE_TIME: Duration = Duration::from_nanos(1_000_000_000 / (1024 * super::BODY_RATE_KIB));
 
 type ReadFrame = Option<Result<Frame<Bytes>, axum::Error>>;
@@ -37,8 +37,8 @@ type ReadFrame = Option<Result<Frame<Bytes>, axum::Error>>;
 struct RequestBody {
     body: Body,
     usage: Usage,
-    /// How much has come.
-    bytes: usize,
+    /// How much memory has been taken by what has come.
+    bytes: u64,
     /// Gone once the response has begun: a stream may pause then.
     place: Weak<Place>,
     phase: Phase,
@@ -50,9 +50,9 @@ enum Phase {
     /// The request has its place.
     Placed,
     /// It waits for the next frame without a place.
-    Away { absence: Absence },
+    Away,
     /// The frame has come, and the request waits for its turn.
-    Returning { frame: ReadFrame, turn: BoxFuture<'static, Result<Permit, Refusal>>, _absence: Absence },
+    Returning { frame: ReadFrame, turn: BoxFuture<'static, Result<Permit, Refusal>> },
     /// It is not handled any further.
     Refused,
 }
@@ -79,7 +79,7 @@ impl RequestBody {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
         if let Some(Ok(frame)) = &frame {
             let bytes = frame.data_ref().map_or(0, Bytes::len);
-            self.bytes += bytes;
+            self.bytes += bytes as u64 + PART_BYTES;
             self.usage.add_bytes(bytes as u64);
             self.place_kept.stop();
             self.wait.stop();
@@ -88,28 +88,33 @@ impl RequestBody {
         Poll::Ready(frame)
     }
 
+    /// The next frame, which is charged until the request ends.
+    fn poll_charged(&mut self, context: &mut Context<'_>, place: &Place) -> Poll<Result<ReadFrame, Refusal>> {
+        let frame = ready!(self.poll_read(context));
+        let held = if self.bytes > UNCHARGED_BYTES { place.hold(self.bytes) } else { Ok(()) };
+        Poll::Ready(held.map(|()| frame))
+    }
+
     /// The next frame, once the request has its place again; if it cannot have it, why.
     fn poll_with_place(&mut self, context: &mut Context<'_>, place: &Place) -> Poll<Result<ReadFrame, Refusal>> {
         loop {
             match &mut self.phase {
                 Phase::Placed => {
-                    if let Poll::Ready(frame) = self.poll_read(context) {
-                        return Poll::Ready(Ok(frame));
+                    if let Poll::Ready(frame) = self.poll_charged(context, place) {
+                        return Poll::Ready(frame);
                     }
                     ready!(self.place_kept.poll_end(context));
-                    self.phase = Phase::Away { absence: place.leave(self.bytes)? };
+                    place.leave()?;
+                    self.phase = Phase::Away;
                 }
-                Phase::Away { .. } => {
-                    let Poll::Ready(frame) = self.poll_read(context) else {
+                Phase::Away => {
+                    let Poll::Ready(frame) = self.poll_charged(context, place) else {
                         ready!(self.wait.poll_end(context));
                         return Poll::Ready(Err(Refusal::BodyTooSlow));
                     };
-                    let turn = Box::pin(place.next_turn());
-                    if let Phase::Away { absence } = std::mem::replace(&mut self.phase, Phase::Placed) {
-                        self.phase = Phase::Returning { frame, turn, _absence: absence };
-                    }
+                    self.phase = Phase::Returning { frame: frame?, turn: Box::pin(place.next_turn()) };
                 }
-                Phase::Returning { frame, turn, .. } => {
+                Phase::Returning { frame, turn } => {
                     place.return_with(ready!(turn.as_mut().poll(context))?);
                     let frame = frame.take();
                     self.phase = Phase::Placed;
@@ -124,7 +129,7 @@ impl RequestBody {
     fn poll_stream(&mut self, context: &mut Context<'_>) -> Poll<ReadFrame> {
         match std::mem::replace(&mut self.phase, Phase::Placed) {
             Phase::Returning { frame, .. } => Poll::Ready(frame),
-            Phase::Placed | Phase::Away { .. } | Phase::Refused => self.poll_read(context),
+            Phase::Placed | Phase::Away | Phase::Refused => self.poll_read(context),
         }
     }
 }
@@ -182,7 +187,11 @@ mod tests {
     use http_body_util::{BodyExt, Full};
 
     use super::{super::request_queue::RequestQueue, *};
-    use crate::{serve::ServeSettings, usage::Tenant};
+    use crate::{
+        ledger::{Budget, BudgetSettings, Ledger, Owner},
+        serve::ServeSettings,
+        usage::Tenant,
+    };
 
     /// Three bytes, and a length that is not theirs.
     struct Boastful(Full<Bytes>);
@@ -208,10 +217,18 @@ mod tests {
         RequestQueue::new("test", &ServeSettings { running_max: 1, ..ServeSettings::default() })
     }
 
+    fn budget() -> Arc<Budget> {
+        Ledger::new(&BudgetSettings::default()).bodies
+    }
+
     async fn place(queue: &Arc<RequestQueue>, usage: &Usage) -> Arc<Place> {
+        place_charging(queue, usage, &budget()).await
+    }
+
+    async fn place_charging(queue: &Arc<RequestQueue>, usage: &Usage, bodies: &Arc<Budget>) -> Arc<Place> {
         let tenant = Tenant::new("tenant");
         let permit = queue.turn(&tenant).await.unwrap();
-        Place::new("test", tenant, permit, usage)
+        Place::new("test", tenant, permit, usage, (Arc::clone(bodies), Owner::Address("here".into())))
     }
 
     /// A body of twenty bytes, each of which comes after a pause.
@@ -272,6 +289,31 @@ mod tests {
         let second = tokio::select! { _ = &mut reading => None, second = place(&queue, &usage) => Some(second) };
         assert!(second.is_some());
         assert_eq!(reading.await, Err(Some(Refusal::TimedOut)), "its place is taken when the body comes");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_is_charged_until_its_request_ends() {
+        let (queue, usage, budget) = (queue(), Usage::default(), budget());
+        let first = place_charging(&queue, &usage, &budget).await;
+        assert_eq!(read(Body::from("small"), &usage, &first).await, Ok(5));
+        assert_eq!(budget.used(), 0, "its place bounds it");
+        assert_eq!(read(Body::from(vec![b'x'; 100_000]), &usage, &first).await, Ok(100_000));
+        assert_eq!(budget.used(), 100_000 + PART_BYTES);
+        drop(first);
+        assert_eq!(budget.used(), 0);
+        let waiting = place_charging(&queue, &usage, &budget).await;
+        assert_eq!(read(slow(Duration::from_millis(200)), &usage, &waiting).await, Ok(20));
+        assert_eq!(budget.used(), 16 * 1024, "it has waited without its place");
+    }
+
+    #[tokio::test]
+    async fn a_body_above_the_budget_is_refused() {
+        let (queue, usage) = (queue(), Usage::default());
+        let settings = BudgetSettings { body_bytes_per_owner_max: 100_000, ..BudgetSettings::default() };
+        let budget = Ledger::new(&settings).bodies;
+        let place = place_charging(&queue, &usage, &budget).await;
+        let refusal = read(Body::from(vec![b'x'; 100_000]), &usage, &place).await.unwrap_err();
+        assert!(matches!(refusal, Some(Refusal::Budget(_))), "{refusal:?}");
     }
 
     #[test]

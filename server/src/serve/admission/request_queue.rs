@@ -12,21 +12,13 @@ use std::{
 
 use fair_queue::{Costs, FairQueue, NextJob, Turn};
 use metrics::Gauge;
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore, oneshot},
-    time::timeout,
-};
+use tokio::{sync::oneshot, time::timeout};
 
-use super::{Refusal, ServeSettings, metrics as reported};
-use crate::{
-    concurrency_limit::{self, ConcurrencyLimit},
-    usage::Tenant,
-};
+use super::{super::ServeSettings, Refusal, metrics as reported};
+use crate::usage::Tenant;
 
 /// Requests that may start at once, per processor.
 const STARTING_PER_PROCESSOR: usize = 2;
-/// How many bytes of a body a request may hold for each absence that it takes.
-const ABSENCE_BYTES: usize = 64 * 1024;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
@@ -42,8 +34,6 @@ pub(super) struct Limits {
 pub(super) struct RequestQueue {
     limits: Limits,
     state: Mutex<State>,
-    absences: Arc<Semaphore>,
-    tenant_absences: Arc<ConcurrencyLimit>,
 }
 
 struct State {
@@ -74,12 +64,6 @@ pub(super) struct Permit {
     cost: Option<u64>,
 }
 
-/// Permission to wait for a body without a place, until it is dropped. There are as many as places to wait for a turn,
-/// and a request whose body has come in part takes several, so that their memory is bounded, too.
-pub(super) struct Absence {
-    _permits: Vec<(concurrency_limit::Permit, OwnedSemaphorePermit)>,
-}
-
 impl Limits {
     fn of(settings: &ServeSettings) -> Self {
         let processors = thread::available_parallelism().map_or(1, usize::from);
@@ -87,7 +71,7 @@ impl Limits {
             starting_max: processors * STARTING_PER_PROCESSOR,
             running_max: settings.running_max.max(1),
             tenant_running_max: settings.tenant_running_max.max(1),
-            waiting_max: settings.waiting_max.clamp(1, Semaphore::MAX_PERMITS),
+            waiting_max: settings.waiting_max.max(1),
             tenant_waiting_max: settings.tenant_waiting_max.max(1),
             waiting_timeout: Duration::from_millis(settings.waiting_timeout_ms),
         }
@@ -116,8 +100,7 @@ impl RequestQueue {
             waiting_gauge: reported::waiting(service),
             running_gauge: reported::running(service),
         });
-        let absences = Arc::new(Semaphore::new(limits.waiting_max));
-        Self { limits, state, absences, tenant_absences: Arc::default() }
+        Self { limits, state }
     }
 
     /// Waits for a tenant's turn, but not for long.
@@ -125,19 +108,6 @@ impl RequestQueue {
         let mut waiting = self.enqueue(tenant)?;
         let turn = timeout(self.limits.waiting_timeout, &mut waiting.turn).await;
         turn.ok().and_then(Result::ok).ok_or(Refusal::TimedOut)
-    }
-
-    /// Lets a tenant's request wait without a place for the rest of its body, of which `bytes` have come.
-    pub(super) fn leave(&self, tenant: &Tenant, bytes: usize) -> Result<Absence, Refusal> {
-        let permits = (0..=bytes / ABSENCE_BYTES).map(|_| self.absence(tenant));
-        Ok(Absence { _permits: permits.collect::<Result<_, _>>()? })
-    }
-
-    fn absence(&self, tenant: &Tenant) -> Result<(concurrency_limit::Permit, OwnedSemaphorePermit), Refusal> {
-        let room = self.limits.tenant_waiting_max(tenant.weight).min(self.absences.available_permits());
-        let permit = Arc::clone(&self.absences).try_acquire_owned().map_err(|_| Refusal::Full)?;
-        let of_tenant = self.tenant_absences.acquire(&tenant.name, room);
-        Ok((of_tenant.ok_or(Refusal::TenantFull)?, permit))
     }
 
     fn enqueue(self: &Arc<Self>, tenant: &Tenant) -> Result<Waiting, Refusal> {

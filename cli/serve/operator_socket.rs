@@ -1,36 +1,35 @@
-//! Shares this process's embedded store with `airlock account` through a socket in the data directory.
+//! A socket in the data directory, through which `airlock account` asks the process that runs on it.
 
 use std::{
     fs, io,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
-use store::{Store, socket};
 use tokio::{net::UnixListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-use super::data_dir::DataDir;
-
-pub(super) struct StoreSocket {
+pub(super) struct OperatorSocket {
     path: PathBuf,
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
 
-impl StoreSocket {
-    /// Listens in the data directory; logs a warning and returns `None` when that fails.
-    pub(super) fn start(data_dir: &DataDir, store: &Arc<dyn Store>) -> Option<Self> {
-        let path = data_dir.store_socket();
-        // A crashed process may have left its socket. No running one listens there, because we hold the store's lock.
+impl OperatorSocket {
+    /// Listens at a path, and answers with `serve` until its token is cancelled; logs a warning and returns `None` when
+    /// that fails.
+    pub(super) fn start<S: Future<Output = ()> + Send + 'static>(
+        path: PathBuf,
+        serve: impl FnOnce(UnixListener, CancellationToken) -> S,
+    ) -> Option<Self> {
+        // A crashed process may have left its socket.
         let _ = fs::remove_file(&path);
         let listener = private_listener(&path).inspect_err(|error| {
             let path = path.display();
-            tracing::warn!(%path, %error, "cannot share the store: `airlock account` works only while this is stopped");
+            tracing::warn!(%path, %error, "cannot listen: `airlock account` cannot ask this process");
         });
         let stop = CancellationToken::new();
-        let serve = socket::serve(listener.ok()?, Arc::clone(store), stop.clone().cancelled_owned());
+        let serve = serve(listener.ok()?, stop.clone());
         Some(Self { path, stop, task: tokio::spawn(serve) })
     }
 

@@ -1,0 +1,50 @@
+//! How many messages were dropped that their destination has not been told about.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use store::{Batch, Entry, Store, Version};
+
+use crate::{Error, destination::Destination};
+
+/// Counts what was dropped.
+pub(super) struct DroppedCounts {
+    pub(super) store: Arc<dyn Store>,
+}
+
+/// How many messages were dropped.
+#[derive(Default, Serialize, Deserialize)]
+struct Record {
+    messages: usize,
+}
+
+impl DroppedCounts {
+    /// Counts messages that a batch drops. It fails if others count at the same time.
+    pub(super) async fn add(&self, batch: Batch, destination: &Destination, dropped: usize) -> Result<Batch, Error> {
+        let key = destination.dropped()?;
+        let [entry] = self.store.get_array(std::array::from_ref(&key)).await?;
+        let Record { messages } = record(entry.as_ref());
+        let counted = serde_json::to_vec(&Record { messages: messages.saturating_add(dropped) })?;
+        Ok(batch.expect_entry(&key, entry.as_ref()).put(key, counted))
+    }
+
+    /// How many messages were dropped that the destination has not been told about, and what to expect when it has.
+    pub(super) async fn untold(&self, destination: &Destination) -> Result<Option<(usize, Version)>, Error> {
+        let [entry] = self.store.get_array(&[destination.dropped()?]).await?;
+        let messages = record(entry.as_ref()).messages;
+        Ok(entry.filter(|_| messages > 0).map(|entry| (messages, entry.version)))
+    }
+
+    /// The destination has been told about this record. What was dropped since is told next time.
+    pub(super) async fn told(&self, destination: &Destination, version: Version) -> Result<(), Error> {
+        let key = destination.dropped()?;
+        // After a conflict, the destination is told again.
+        _ = self.store.commit(Batch::new().expect(key.clone(), version).delete(key)).await?;
+        Ok(())
+    }
+}
+
+/// A damaged record counts as none: then it is not told how many there were.
+fn record(entry: Option<&Entry>) -> Record {
+    entry.and_then(|entry| serde_json::from_slice(&entry.value).ok()).unwrap_or_default()
+}

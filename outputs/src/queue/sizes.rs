@@ -1,0 +1,112 @@
+//! How much is in each queue, as far as this process knows.
+
+use std::{
+    num::NonZeroUsize,
+    ops::{Add, Sub},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use lru::LruCache;
+
+use crate::destination::{Destination, Part};
+
+/// How many queues and lists of dead letters have known sizes.
+const KNOWN_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(65_535);
+
+/// How much there is, or may be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(crate) messages: usize,
+    pub(crate) bytes: usize,
+}
+
+/// At least as much as there is, except for what other processes add.
+pub(super) struct Sizes {
+    /// Whether other processes add messages to the same queues.
+    is_shared: bool,
+    known: Mutex<LruCache<(Destination, Part), Known>>,
+}
+
+#[derive(Clone, Copy)]
+struct Known {
+    size: Size,
+    /// Whether nothing was removed since it was counted.
+    is_exact: bool,
+}
+
+impl Size {
+    pub(super) fn fits(self, limit: Self) -> bool {
+        self.messages <= limit.messages && self.bytes <= limit.bytes
+    }
+}
+
+impl Add for Size {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { messages: self.messages + other.messages, bytes: self.bytes + other.bytes }
+    }
+}
+
+impl Sub for Size {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        Self { messages: self.messages.saturating_sub(other.messages), bytes: self.bytes.saturating_sub(other.bytes) }
+    }
+}
+
+impl Sizes {
+    pub(super) fn new(is_shared: bool) -> Self {
+        Self { is_shared, known: Mutex::new(LruCache::new(KNOWN_MAX)) }
+    }
+
+    /// At least as much as there is; none if that is not known.
+    pub(super) fn at_most(&self, destination: &Destination, part: Part) -> Option<Size> {
+        self.known().get(&(destination.clone(), part)).map(|known| known.size)
+    }
+
+    /// Exactly as much as there is; none if it has to be counted.
+    pub(super) fn exactly(&self, destination: &Destination, part: Part) -> Option<Size> {
+        let known = self.known().get(&(destination.clone(), part)).copied();
+        known.filter(|known| known.is_exact && !self.is_shared).map(|known| known.size)
+    }
+
+    /// Says that it is going to be counted. If some is removed meanwhile, the result is not exact.
+    pub(super) fn begin_count(&self, destination: &Destination, part: Part) {
+        let mut known = self.known();
+        // Until then nobody can rely on it.
+        let unknown = Known { size: Size { messages: usize::MAX / 2, bytes: usize::MAX / 2 }, is_exact: true };
+        known.get_or_insert_mut((destination.clone(), part), || unknown).is_exact = true;
+    }
+
+    pub(super) fn counted(&self, destination: &Destination, part: Part, size: Size) {
+        if let Some(known) = self.known().get_mut(&(destination.clone(), part)) {
+            known.size = size;
+        }
+    }
+
+    /// Some is added with a commit that removes some, or was.
+    pub(super) fn changed(&self, destination: &Destination, part: Part, added: Size, removed: Size) {
+        if let Some(known) = self.known().get_mut(&(destination.clone(), part)) {
+            known.size = known.size + added - removed;
+        }
+    }
+
+    /// Some was removed, so there is less than is known.
+    pub(super) fn removed(&self, destination: &Destination, part: Part) {
+        if let Some(known) = self.known().get_mut(&(destination.clone(), part)) {
+            known.is_exact = false;
+        }
+    }
+
+    /// Nobody knows how much there is.
+    pub(super) fn forget(&self, destination: &Destination, part: Part) {
+        self.known().pop(&(destination.clone(), part));
+    }
+
+    fn known(&self) -> MutexGuard<'_, LruCache<(Destination, Part), Known>> {
+        // No panic can leave it half changed.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,79 @@
+//! Which receivers keep idle connections: a few of each owner, and a bounded number of all.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use server::ledger::Owner;
+use tokio::time::Instant;
+
+/// How many idle connections a receiver may have, and for how long.
+pub(super) const CONNECTIONS_MAX: usize = 4;
+pub(super) const IDLE_TIME: Duration = Duration::from_secs(30);
+/// How many receivers may have some, of one owner and of all: at most 1,024 connections.
+const OWNER_RECEIVERS_MAX: usize = 32;
+const RECEIVERS_MAX: usize = 256;
+/// How long a receiver counts after its last request: idle connections are looked through once in their time.
+const COUNT_TIME: Duration = Duration::from_secs(2 * IDLE_TIME.as_secs());
+
+/// The receivers whose connections are kept. The others get a connection for each request.
+#[derive(Default)]
+pub(super) struct Reuse {
+    receivers: Mutex<HashMap<String, Kept>>,
+}
+
+struct Kept {
+    owner: Owner,
+    until: Instant,
+}
+
+impl Reuse {
+    /// Whether the connection of a request may be kept. It is the owner's whose request came first.
+    pub(super) fn may_keep(&self, owner: &Owner, receiver: &str) -> bool {
+        let now = Instant::now();
+        let until = now + COUNT_TIME;
+        let mut receivers = self.receivers();
+        if let Some(kept) = receivers.get_mut(receiver) {
+            kept.until = until;
+            return true;
+        }
+        let is_full = |receivers: &HashMap<String, Kept>| {
+            receivers.len() >= RECEIVERS_MAX
+                || receivers.values().filter(|kept| kept.owner == *owner).count() >= OWNER_RECEIVERS_MAX
+        };
+        if is_full(&receivers) {
+            receivers.retain(|_, kept| now < kept.until);
+            if is_full(&receivers) {
+                return false;
+            }
+        }
+        receivers.insert(receiver.to_owned(), Kept { owner: owner.clone(), until });
+        true
+    }
+
+    fn receivers(&self) -> MutexGuard<'_, HashMap<String, Kept>> {
+        // No panic can leave it half changed.
+        self.receivers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn idle_connections_are_bounded_by_owner_and_in_all() {
+        let reuse = Reuse::default();
+        let owner = |number: usize| Owner::User(number.to_string().into());
+        let kept = |number: usize| {
+            let receivers = (0..100).map(|receiver| format!("{number}-{receiver}"));
+            receivers.filter(|receiver| reuse.may_keep(&owner(number), receiver)).count()
+        };
+        assert_eq!(kept(0), OWNER_RECEIVERS_MAX);
+        assert_eq!((1..100).map(kept).sum::<usize>(), RECEIVERS_MAX - OWNER_RECEIVERS_MAX);
+        tokio::time::advance(COUNT_TIME).await;
+        assert_eq!(kept(100), OWNER_RECEIVERS_MAX, "in the place of those that have no connections any more");
+    }
+}

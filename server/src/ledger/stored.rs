@@ -1,0 +1,254 @@
+//! A store that refuses what would exceed the stored bytes of its owner, or use up the reserve of the disk.
+//!
+//! The store counts the bytes of each tag. What was counted last, and all that was put since, is in memory here.
+
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use metrics::{describe_gauge, gauge};
+use store::{
+    Batch, Commit, Entry, Error, Key, Page, Rate, Snapshot, Store, StoreDisk, Tag, TakenToken, UsageCursor, UsagePage,
+};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{Budget, Owner, Owners, tags::Tags};
+use crate::status::ErrorChain;
+
+/// How often the tags that have changed are counted again.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// All tags are counted again when this many times what that takes has passed.
+const PAUSE_FACTOR: u32 = 50;
+/// How long the start waits until everything is counted.
+const FIRST_COUNT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How many tags are counted at a time; the store takes no more.
+const COUNTED_AT_A_TIME: usize = store::GET_KEYS_MAX;
+/// How many applications' owners are asked for at a time.
+const ASKED_AT_A_TIME: usize = 256;
+/// How many times the bytes of its entries a file may take, with what is lost in its pages. The rest of it is free.
+const FILE_FACTOR: u64 = 3;
+/// The reserve is at most this part of the disk, so that a small disk can be used, too.
+const RESERVE_PART: u64 = 20;
+
+const ROOM: &str = "airlock_stored_room_bytes";
+
+/// A store that refuses what would exceed the stored bytes of its owner, or use up the reserve of the disk.
+///
+/// Only batches that are marked as growing are refused, and none that makes what is stored smaller.
+pub struct BudgetedStore {
+    store: Arc<dyn Store>,
+    budget: Arc<Budget>,
+    /// Whom they ask may use this store.
+    owners: Weak<Owners>,
+    disk: Option<ReservedDisk>,
+    tags: Mutex<Tags>,
+    /// How much more owners can store until the disk has only its reserve.
+    room: AtomicU64,
+}
+
+/// The disk of a store, and how much of it stays free for the service itself.
+pub struct ReservedDisk {
+    /// The disk.
+    pub disk: StoreDisk,
+    /// What stays free, in bytes; at most a twentieth of the disk.
+    pub reserve_bytes: u64,
+}
+
+impl BudgetedStore {
+    /// Counts what `store` has, and goes on counting as long as somebody uses this.
+    pub async fn open(
+        store: Arc<dyn Store>,
+        disk: Option<ReservedDisk>,
+        (budget, owners): (Arc<Budget>, &Arc<Owners>),
+    ) -> Arc<Self> {
+        describe_gauge!(ROOM, "How many bytes owners can store until the disk of the store has only its reserve");
+        let room = AtomicU64::new(u64::MAX);
+        let owners = Arc::downgrade(owners);
+        let this = Arc::new(Self { store, budget, owners, disk, tags: Mutex::default(), room });
+        this.measure_disk();
+        if timeout(FIRST_COUNT_TIMEOUT, this.count_all()).await.is_err() {
+            tracing::warn!("what is stored is still being counted: until then, owners may store more than they should");
+        }
+        tokio::spawn(run(Arc::downgrade(&this)));
+        this
+    }
+
+    /// Counts all tags.
+    async fn count_all(&self) {
+        let (pass, mut from) = (self.tags().begin(), None);
+        loop {
+            match self.store.usage(from.as_ref()).await {
+                Ok(page) => {
+                    let mut tags = self.tags();
+                    for usage in &page.tags {
+                        tags.set(&usage.tag, usage.bytes, &self.budget, &self.owners);
+                    }
+                    from = page.next;
+                }
+                Err(error) => return not_counted(&error),
+            }
+            if from.is_none() {
+                return self.tags().end(pass, &self.budget);
+            }
+        }
+    }
+
+    /// Counts the tags that have changed since they were counted, and returns them.
+    async fn count_changed(&self) -> Vec<Tag> {
+        let changed = self.tags().take_changed(COUNTED_AT_A_TIME);
+        if changed.is_empty() {
+            return changed;
+        }
+        match self.store.usage_of(&changed).await {
+            Ok(bytes) => {
+                let mut tags = self.tags();
+                for (tag, bytes) in changed.iter().zip(bytes) {
+                    tags.set(tag, bytes, &self.budget, &self.owners);
+                }
+            }
+            Err(error) => {
+                self.tags().put_back(&changed);
+                not_counted(&error);
+            }
+        }
+        changed
+    }
+
+    /// Asks for the owners of some applications whose users are not known.
+    async fn ask_owners(&self, changed: &[Tag]) {
+        let Some(owners) = self.owners.upgrade() else { return };
+        let unknown = self.tags().unknown_applications(changed, ASKED_AT_A_TIME);
+        for app_id in unknown {
+            // Nobody can say at the moment, so that asking for the others would only take time.
+            let Owner::User(_) = owners.of(&app_id).await else { return };
+            self.tags().move_to_owner(&app_id, &self.budget, &self.owners);
+        }
+    }
+
+    fn measure_disk(&self) {
+        let Some(ReservedDisk { disk, reserve_bytes }) = &self.disk else { return };
+        match disk.space() {
+            Ok(space) => {
+                let in_file = space.file_bytes.saturating_sub(self.tags().total().saturating_mul(FILE_FACTOR));
+                let reserve = (*reserve_bytes).min(space.total_bytes / RESERVE_PART);
+                let room = space.free_bytes.saturating_add(in_file).saturating_sub(reserve);
+                self.room.store(room, Ordering::Relaxed);
+                gauge!(ROOM).set(room as f64);
+            }
+            Err(error) => tracing::debug!(%error, "cannot measure the disk of the store"),
+        }
+    }
+
+    /// Charges the owner of a tag with what a batch puts. If that is too much, what it replaces is subtracted first.
+    async fn charge(&self, tag: &str, batch: &Batch) -> Result<u64, Error> {
+        let put = batch.put_bytes();
+        if self.take(tag, put).is_ok() {
+            return Ok(put);
+        }
+        let growth = self.store.growth_of(batch).await?;
+        match growth {
+            0 => Ok(0),
+            growth => self.take(tag, growth).map(|()| growth),
+        }
+    }
+
+    fn take(&self, tag: &str, bytes: u64) -> Result<(), Error> {
+        let full = |reason: String| Error::Full { reason };
+        self.tags().take(tag, bytes, &self.budget, &self.owners).map_err(|exceeded| full(exceeded.to_string()))?;
+        let take_room = |room: u64| room.checked_sub(bytes);
+        if self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take_room).is_err() {
+            self.tags().give_back(tag, bytes, &self.budget);
+            return Err(full(NO_ROOM.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Gives back what a batch does not need that was not stored.
+    fn give_back(&self, tag: &str, bytes: u64) {
+        self.tags().give_back(tag, bytes, &self.budget);
+        let give_back = |room: u64| Some(room.saturating_add(bytes));
+        _ = self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, give_back);
+    }
+
+    fn tags(&self) -> MutexGuard<'_, Tags> {
+        // A panic leaves counts behind that are replaced by the next ones.
+        self.tags.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+const NO_ROOM: &str = "the disk of the store has no room but the reserve of the service itself: delete something, or ask \
+                       the operator to make room";
+
+fn not_counted(error: &Error) {
+    tracing::debug!(error = %ErrorChain(error), "cannot count what is stored: trying again");
+}
+
+/// Counts until nobody uses the store.
+async fn run(store: Weak<BudgetedStore>) {
+    let mut all_at = Instant::now() + INTERVAL;
+    loop {
+        sleep(INTERVAL).await;
+        let Some(store) = store.upgrade() else { return };
+        store.measure_disk();
+        let changed = store.count_changed().await;
+        store.ask_owners(&changed).await;
+        let started = Instant::now();
+        if started >= all_at {
+            store.count_all().await;
+            all_at = Instant::now() + INTERVAL.max(PAUSE_FACTOR * started.elapsed());
+        }
+    }
+}
+
+#[async_trait]
+impl Store for BudgetedStore {
+    async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Entry>>, Error> {
+        self.store.get(keys).await
+    }
+
+    async fn list(&self, prefix: &Key, after: Option<&Key>, limit: usize) -> Result<Vec<Entry>, Error> {
+        self.store.list(prefix, after, limit).await
+    }
+
+    async fn page(&self, prefix: &Key, offset: usize, limit: usize) -> Result<Page, Error> {
+        self.store.page(prefix, offset, limit).await
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<Commit, Error> {
+        let Some(tag) = batch.tag().filter(|_| batch.is_growing()).map(str::to_owned) else {
+            return self.store.commit(batch).await;
+        };
+        let charged = self.charge(&tag, &batch).await?;
+        let committed = self.store.commit(batch).await;
+        match committed {
+            Ok(Commit::Conflict) => self.give_back(&tag, charged),
+            _ => self.tags().changed(&tag),
+        }
+        committed
+    }
+
+    async fn take_token(&self, key: &Key, rate: Rate) -> Result<TakenToken, Error> {
+        self.store.take_token(key, rate).await
+    }
+
+    async fn snapshot(&self) -> Result<Snapshot, Error> {
+        self.store.snapshot().await
+    }
+
+    async fn usage(&self, from: Option<&UsageCursor>) -> Result<UsagePage, Error> {
+        self.store.usage(from).await
+    }
+
+    async fn usage_of(&self, tags: &[Tag]) -> Result<Vec<u64>, Error> {
+        self.store.usage_of(tags).await
+    }
+
+    async fn check(&self) -> Result<(), Error> {
+        self.store.check().await
+    }
+}

@@ -1,0 +1,178 @@
+//! How many bytes each tag of the store has, and to whom they belong.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Weak,
+};
+
+use store::Tag;
+use types::AppId;
+
+use super::{Budget, Exceeded, Owner, Owners};
+
+/// How many bytes each tag has, as they are charged to its owner in the budget.
+#[derive(Default)]
+pub(super) struct Tags {
+    counted: HashMap<Box<str>, Counted>,
+    /// Those that have changed since they were counted.
+    changed: HashSet<Box<str>>,
+    /// What all of them have.
+    total: u64,
+    /// How often all tags were counted.
+    pass: u64,
+}
+
+struct Counted {
+    bytes: u64,
+    /// None if it belongs to the service itself.
+    owner: Option<Owner>,
+    /// The last time that all tags were counted and this one was there.
+    pass: u64,
+}
+
+impl Tags {
+    /// Charges the owner of a tag, unless that exceeds its share.
+    pub(super) fn take(
+        &mut self,
+        tag: &str,
+        bytes: u64,
+        budget: &Budget,
+        owners: &Weak<Owners>,
+    ) -> Result<(), Exceeded> {
+        self.know(tag, owners);
+        let Some(counted) = self.counted.get_mut(tag) else { return Ok(()) };
+        if let Some(owner) = &counted.owner {
+            budget.take(owner, bytes)?;
+        }
+        counted.bytes += bytes;
+        self.total += bytes;
+        Ok(())
+    }
+
+    /// Gives back what was charged for a batch that was not stored.
+    pub(super) fn give_back(&mut self, tag: &str, bytes: u64, budget: &Budget) {
+        if let Some(counted) = self.counted.get_mut(tag) {
+            let left = counted.bytes.saturating_sub(bytes);
+            counted.set(left, &mut self.total, budget);
+        }
+    }
+
+    /// What all tags have, in bytes.
+    pub(super) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Notes that a tag is to be counted again.
+    pub(super) fn changed(&mut self, tag: &str) {
+        if !self.changed.contains(tag) {
+            self.changed.insert(tag.into());
+        }
+    }
+
+    /// Some of the tags that are to be counted again.
+    pub(super) fn take_changed(&mut self, limit: usize) -> Vec<Tag> {
+        let taken: Vec<Box<str>> = self.changed.iter().take(limit).cloned().collect();
+        taken.iter().for_each(|tag| _ = self.changed.remove(tag));
+        taken.into_iter().filter_map(|tag| Tag::try_from(tag.into_string()).ok()).collect()
+    }
+
+    /// The same tags could not be counted.
+    pub(super) fn put_back(&mut self, tags: &[Tag]) {
+        self.changed.extend(tags.iter().map(|tag| tag.as_str().into()));
+    }
+
+    /// Replaces what a tag has by what the store has counted.
+    pub(super) fn set(&mut self, tag: &Tag, bytes: u64, budget: &Budget, owners: &Weak<Owners>) {
+        self.know(tag.as_str(), owners);
+        if let Some(counted) = self.counted.get_mut(tag.as_str()) {
+            counted.set(bytes, &mut self.total, budget);
+            counted.pass = self.pass;
+        }
+        if let Some(app_id) = application(tag.as_str()) {
+            self.move_to_owner(&app_id, budget, owners);
+        }
+    }
+
+    /// Begins to count all tags.
+    pub(super) fn begin(&mut self) -> u64 {
+        self.pass += 1;
+        self.pass
+    }
+
+    /// All tags have been counted: those that were not there have nothing.
+    pub(super) fn end(&mut self, pass: u64, budget: &Budget) {
+        let changed = &self.changed;
+        self.counted.retain(|tag, counted| {
+            let is_there = counted.pass >= pass || changed.contains(tag);
+            if !is_there {
+                counted.set(0, &mut self.total, budget);
+            }
+            is_there
+        });
+    }
+
+    /// Some applications that have something, and whose users are not known; those of `changed` first.
+    pub(super) fn unknown_applications(&self, changed: &[Tag], limit: usize) -> Vec<AppId> {
+        let is_unknown = |counted: &Counted| matches!(counted.owner, Some(Owner::Application(_)));
+        let of_changed = changed.iter().map(Tag::as_str).filter(|tag| self.counted.get(*tag).is_some_and(is_unknown));
+        let others = self.counted.iter().filter(|(_, counted)| is_unknown(counted)).map(|(tag, _)| &**tag);
+        of_changed.chain(others).filter_map(application).take(limit).collect()
+    }
+
+    /// Charges the owner of an application that is known now instead of the former one.
+    pub(super) fn move_to_owner(&mut self, app_id: &AppId, budget: &Budget, owners: &Weak<Owners>) {
+        let Some(counted) = self.counted.get_mut(format!("{{a:{app_id}}}").as_str()) else { return };
+        // A user who is no longer remembered is not an unknown one.
+        let Owner::User(user) = last_owner(app_id, owners) else { return };
+        let (owner, bytes) = (Owner::User(user), counted.bytes);
+        if counted.owner.as_ref() != Some(&owner) {
+            counted.set(0, &mut self.total, budget);
+            counted.owner = Some(owner);
+            counted.set(bytes, &mut self.total, budget);
+        }
+    }
+
+    /// Remembers to whom a tag belongs.
+    fn know(&mut self, tag: &str, owners: &Weak<Owners>) {
+        if !self.counted.contains_key(tag) {
+            let counted = Counted { bytes: 0, owner: owner_of(tag, owners), pass: self.pass };
+            self.counted.insert(tag.into(), counted);
+        }
+    }
+}
+
+impl Counted {
+    fn set(&mut self, bytes: u64, total: &mut u64, budget: &Budget) {
+        if let Some(owner) = &self.owner {
+            budget.replace(owner, self.bytes, bytes);
+        }
+        *total = total.saturating_sub(self.bytes).saturating_add(bytes);
+        self.bytes = bytes;
+    }
+}
+
+/// To whom a tag belongs; none if that is the service itself.
+fn owner_of(tag: &str, owners: &Weak<Owners>) -> Option<Owner> {
+    let (kind, id) = parts(tag)?;
+    match kind {
+        "a" => application(tag).map(|app_id| last_owner(&app_id, owners)),
+        "g" => Some(Owner::Gateway(id.into())),
+        "u" => Some(Owner::User(id.into())),
+        _ => None,
+    }
+}
+
+/// The owner of an application as far as it is known. At the end of the process, nobody knows any more.
+fn last_owner(app_id: &AppId, owners: &Weak<Owners>) -> Owner {
+    owners.upgrade().map_or_else(|| Owner::from(app_id), |owners| owners.last(app_id))
+}
+
+/// The application of a tag.
+fn application(tag: &str) -> Option<AppId> {
+    let (kind, id) = parts(tag)?;
+    id.parse().ok().filter(|_| kind == "a")
+}
+
+fn parts(tag: &str) -> Option<(&str, &str)> {
+    tag.strip_prefix('{')?.strip_suffix('}')?.split_once(':')
+}

@@ -1,0 +1,196 @@
+//! The open connections of a service: how many an address may have, and which is closed when there are too many.
+
+use std::{
+    collections::HashMap,
+    net::IpAddr,
+    pin::pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
+
+use super::{ServeSettings, activity::Activity, metrics};
+use crate::ledger::{Budget, Charge, Ledger, Limits, Owner, Resource};
+
+/// How many connections an address may have although others have all there are: those are closed for it.
+const PER_ADDRESS_MIN: u64 = 64;
+/// For how long a connection must have been idle to be closed for another: a new one is about to be used.
+const IDLE_MIN: Duration = Duration::from_secs(1);
+/// After which time another connection is looked for that can be closed.
+const RETRY: Duration = Duration::from_millis(100);
+
+/// The open connections of a service.
+pub(super) struct OpenConnections {
+    places: Arc<Semaphore>,
+    budget: Arc<Budget>,
+    open: Mutex<Open>,
+}
+
+#[derive(Default)]
+struct Open {
+    of_owners: HashMap<Owner, HashMap<u64, Arc<Activity>>>,
+    next: u64,
+}
+
+/// An open connection, until it is dropped.
+pub(super) struct OpenConnection {
+    pub(super) activity: Arc<Activity>,
+    connections: Arc<OpenConnections>,
+    owner: Owner,
+    number: u64,
+    _charge: Charge,
+    _place: OwnedSemaphorePermit,
+}
+
+impl OpenConnections {
+    /// None yet.
+    pub(super) fn new(settings: &ServeSettings, ledger: &Ledger) -> Arc<Self> {
+        let total = settings.connections_max.clamp(1, Semaphore::MAX_PERMITS);
+        let owner_max = settings.connections_per_address_max.max(1) as u64;
+        let limits = Limits { total: total as u64, owner_max, owner_min: PER_ADDRESS_MIN };
+        let budget = ledger.budget(Resource::HttpConnections, limits);
+        Arc::new(Self { places: Arc::new(Semaphore::new(total)), budget, open: Mutex::default() })
+    }
+
+    /// Waits until another connection of this address is allowed; none if it has its share.
+    ///
+    /// While all are open, the longest idle one of the address that has most is closed.
+    pub(super) async fn admit(self: &Arc<Self>, address: IpAddr) -> Option<OpenConnection> {
+        let owner = Owner::of_address(address);
+        let charge = self.budget.charge(&owner, 1).ok()?;
+        let place = self.place(&owner).await?;
+        let activity = Activity::new();
+        let mut open = self.lock();
+        let number = open.next;
+        open.next += 1;
+        open.of_owners.entry(owner.clone()).or_default().insert(number, Arc::clone(&activity));
+        drop(open);
+        let connections = Arc::clone(self);
+        Some(OpenConnection { activity, connections, owner, number, _charge: charge, _place: place })
+    }
+
+    async fn place(&self, owner: &Owner) -> Option<OwnedSemaphorePermit> {
+        if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
+            return Some(place);
+        }
+        let mut place = pin!(Arc::clone(&self.places).acquire_owned());
+        loop {
+            self.close_idle(owner);
+            if let Ok(place) = timeout(RETRY, &mut place).await {
+                return place.ok();
+            }
+        }
+    }
+
+    /// Closes the longest idle connection of the address that has most, unless `owner` has more itself.
+    fn close_idle(&self, owner: &Owner) {
+        let mut open = self.lock();
+        let own = open.of_owners.get(owner).map_or(0, HashMap::len);
+        let idle = open.of_owners.iter().filter(|(_, of_owner)| of_owner.len() >= own).flat_map(|(owner, of_owner)| {
+            let idle = of_owner.iter().filter_map(|(number, activity)| Some((activity.idle()?, *number)));
+            let longest = idle.filter(|(idle, _)| *idle >= IDLE_MIN).max();
+            longest.map(|(idle, number)| ((of_owner.len(), idle), owner, number))
+        });
+        let chosen = idle.max_by_key(|(rank, ..)| *rank).map(|(_, owner, number)| (owner.clone(), number));
+        if let Some(activity) = chosen.and_then(|(owner, number)| open.remove(&owner, number)) {
+            metrics::connection_closed("idle");
+            activity.close();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        // Nothing that runs under this lock leaves it half changed.
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Open {
+    fn remove(&mut self, owner: &Owner, number: u64) -> Option<Arc<Activity>> {
+        let of_owner = self.of_owners.get_mut(owner)?;
+        let removed = of_owner.remove(&number);
+        if of_owner.is_empty() {
+            self.of_owners.remove(owner);
+        }
+        removed
+    }
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.connections.lock().remove(&self.owner, self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+    use crate::ledger::BudgetSettings;
+
+    fn connections(connections_max: usize) -> Arc<OpenConnections> {
+        let settings = ServeSettings { connections_max, ..ServeSettings::default() };
+        OpenConnections::new(&settings, &Ledger::new(&BudgetSettings::default()))
+    }
+
+    fn address(number: u8) -> IpAddr {
+        IpAddr::from([192, 0, 2, number])
+    }
+
+    /// Opens as many as the address may have while nothing is closed.
+    fn fill(connections: &Arc<OpenConnections>, address: IpAddr) -> Vec<OpenConnection> {
+        std::iter::from_fn(|| connections.admit(address).now_or_never().flatten()).collect()
+    }
+
+    /// Whether a connection was told to close.
+    fn is_closed(connection: &OpenConnection) -> bool {
+        connection.activity.closed().now_or_never().is_some()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_more_are_open_the_fewer_an_address_may_have() {
+        let connections = connections(4096);
+        let held: Vec<_> = (0..4).map(|number| fill(&connections, address(number))).collect();
+        assert_eq!(held.iter().map(Vec::len).collect::<Vec<_>>(), [2048, 1536, 384, 96]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_longest_idle_one_of_the_largest_is_closed_for_a_newcomer() {
+        let connections = connections(8);
+        let small = fill(&connections, address(1)).into_iter().take(2).collect::<Vec<_>>();
+        tokio::time::advance(IDLE_MIN).await;
+        let mut large = fill(&connections, address(2));
+        assert_eq!(large.len(), 6);
+        let _running = large[0].activity.begin_request();
+        tokio::time::advance(IDLE_MIN).await;
+        drop(large[1].activity.begin_request());
+        tokio::time::advance(IDLE_MIN).await;
+        let mut newcomer = pin!(connections.admit(address(3)));
+        assert!((&mut newcomer).now_or_never().is_none());
+        let closed: Vec<_> = large.iter().map(is_closed).collect();
+        assert_eq!(closed.iter().filter(|closed| **closed).count(), 1);
+        assert!(!closed[0] && !closed[1], "one is busy, and one was used last");
+        large.remove(closed.iter().position(|closed| *closed).unwrap());
+        assert!(newcomer.await.is_some());
+        assert!(!small.iter().any(is_closed));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_large_address_closes_none_of_a_smaller_one() {
+        let connections = connections(4);
+        let small = fill(&connections, address(1)).into_iter().take(1).collect::<Vec<_>>();
+        let large = fill(&connections, address(2));
+        let running: Vec<_> = large.iter().map(|connection| connection.activity.begin_request()).collect();
+        tokio::time::advance(2 * IDLE_MIN).await;
+        let mut another = pin!(connections.admit(address(2)));
+        assert!(timeout(IDLE_MIN, &mut another).await.is_err());
+        assert!(!is_closed(&small[0]));
+        drop(running);
+        drop(large);
+        assert!(another.await.is_some());
+    }
+}
