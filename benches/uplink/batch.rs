@@ -30,6 +30,7 @@ use mqtt::{
 use path::{APP_ID, CASES, pool};
 use rumqttc::{AsyncClient, Event, EventLoop, MqttOptions, Packet, QoS};
 use server::{
+    ledger::{BudgetSettings, Ledger},
     system::{OsRandom, SystemClock},
     usage::Usage,
 };
@@ -85,8 +86,12 @@ fn main() {
 async fn run(duration: Duration) {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let router = Arc::new(Router::new(clock.clone()));
-    let services =
-        BrokerServices { authenticator: Arc::new(AllowAll), downlinks: Arc::new(NoDownlinks), router: router.clone() };
+    let services = BrokerServices {
+        authenticator: Arc::new(AllowAll),
+        downlinks: Arc::new(NoDownlinks),
+        router: router.clone(),
+        ledger: Ledger::new(&BudgetSettings::default()),
+    };
     let settings = BrokerSettings { listen: "127.0.0.1:0".to_owned(), ..BrokerSettings::default() };
     let broker = Broker::start(&settings, None, services, &OsRandom, &clock).await.unwrap();
     let output = Arc::new(MqttOutput::new(router, &Default::default()));

@@ -90,7 +90,8 @@ impl HandlerService {
         let mut operations = operations(context, &pool, callers, leaving).await?;
         let downlinks = Arc::new(DownlinkReceiver::new(operations.downlinks.clone(), &context.ledger));
         let access_requests = access_requests(context, &authenticator)?;
-        let services = BrokerServices { authenticator, downlinks: downlinks.clone(), router };
+        let services =
+            BrokerServices { authenticator, downlinks: downlinks.clone(), router, ledger: context.ledger.clone() };
         let broker = Broker::start(&settings.broker, tls, services, random, clock).await?;
         let mqtt_address = match &external_broker {
             Some(external_broker) => external_broker.address().to_owned(),

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use server::{
-    ledger::{Budget, Limits, Resource},
+    ledger::{Ledger, Limits, Resource},
     rate_limit::{LocalRateLimiter, RateLimit},
     serve::bind,
 };
@@ -107,6 +107,8 @@ pub struct BrokerServices {
     pub downlinks: Arc<dyn DownlinkSink>,
     /// Brings messages to clients.
     pub router: Arc<Router>,
+    /// Counts connections.
+    pub ledger: Ledger,
 }
 
 /// A running broker.
@@ -222,14 +224,14 @@ fn listener(
     random: &dyn Random,
     clock: &Arc<dyn Clock>,
 ) -> Listener {
-    let BrokerServices { authenticator, downlinks, router } = services;
+    let BrokerServices { authenticator, downlinks, router, ledger } = services;
     let context = Context {
         authenticator,
         downlinks,
         router,
         connect_limits: ConnectLimits::new(settings.connects_per_address, settings.connects_per_credential, clock),
         misdirected: LocalRateLimiter::new("misdirected", MISDIRECTED, Arc::clone(clock)),
-        connections: Arc::new(open_connections(settings)),
+        connections: Arc::new(open_connections(settings, &ledger)),
         salt: random.array(),
         session_expiry_max: SESSION_EXPIRY_MAX,
         publishes_per_second_max: settings.publishes_per_second_max,
@@ -240,11 +242,11 @@ fn listener(
 }
 
 /// No connections yet. A fifth of those that there may be is only for owners that have few.
-fn open_connections(settings: &BrokerSettings) -> OpenConnections {
+fn open_connections(settings: &BrokerSettings, ledger: &Ledger) -> OpenConnections {
     let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     let (all, owner_max) = (count(settings.connections_max), count(settings.connections_per_owner_max));
     let limits = Limits { total: all - all / 5, owner_max, owner_min: OWNER_CONNECTIONS_MIN };
-    let budget = Arc::new(Budget::new(Resource::MqttConnections, limits));
+    let budget = ledger.budget(Resource::MqttConnections, limits);
     OpenConnections::new(budget, settings.connections_per_application_max)
 }
 

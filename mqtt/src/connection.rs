@@ -115,7 +115,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         let number = context.connections.next_number();
         let request = connect.session_request(&context.salt, number);
         let (permissions, credential) = (connect.permissions.clone(), connect.credential.clone());
-        let open = match context.connections.open(number, &request.id, permissions, credential, &owner) {
+        let open = match context.connections.open(number, &request.id, (permissions, credential), &owner) {
             Ok(open) => open,
             Err(refusal) => return self.refuse(connect.version, &ConnectError::quota(&refusal)).await,
         };

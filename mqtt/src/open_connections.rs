@@ -94,8 +94,7 @@ impl OpenConnections {
         self: &Arc<Self>,
         number: u64,
         session: &Arc<str>,
-        permissions: Permissions,
-        credential: Credential,
+        (permissions, credential): (Permissions, Credential),
         owner: &Owner,
     ) -> Result<OpenConnection, TooMany> {
         let app_id = permissions.app_id.clone();

@@ -31,6 +31,8 @@ use crate::telemetry::MetricsSource;
 pub struct Ledger {
     /// Records in the store, in bytes: what [`BudgetedStore`] counts and refuses.
     pub stored: Arc<Budget>,
+    /// Memory of sessions, and of messages that wait in them, in bytes.
+    pub queued: Arc<Budget>,
     /// Bodies of requests that have not been read completely, in bytes.
     pub bodies: Arc<Budget>,
     /// Responses that have not been sent completely, in bytes.
@@ -51,6 +53,7 @@ impl Ledger {
         let budget = |resource| add(&all, Budget::new(resource, settings.limits(resource)));
         Self {
             stored: budget(Resource::StoredBytes),
+            queued: budget(Resource::QueuedBytes),
             bodies: budget(Resource::BodyBytes),
             responses: budget(Resource::ResponseBytes),
             deliveries: budget(Resource::Deliveries),

@@ -64,8 +64,8 @@ impl<K: Clone + Eq + Hash> Buckets<K> {
 
     /// Returns a token that was taken from the bucket of `key`.
     pub fn give_back(&self, key: &K, rate: Rate) {
-        let mut buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(full_at) = buckets.get_mut(key) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(full_at) = state.full_at.get_mut(key) {
             // A bucket that was full in the past is just as full now.
             *full_at = full_at.saturating_sub(rate.per_micros());
         }

@@ -13,6 +13,7 @@ use mqtt::{
 };
 use serde_json::json;
 use server::{
+    ledger::{BudgetSettings, Ledger},
     seal::{KeyOwner, SealingKeys},
     system::OsRandom,
 };
@@ -79,7 +80,12 @@ impl Harness {
             ..BrokerSettings::default()
         };
         let clock: Arc<dyn Clock> = ManualClock::new();
-        let services = BrokerServices { authenticator: Arc::new(AllowAll), downlinks, router: router.clone() };
+        let services = BrokerServices {
+            authenticator: Arc::new(AllowAll),
+            downlinks,
+            router: router.clone(),
+            ledger: Ledger::new(&BudgetSettings::default()),
+        };
         let broker = Broker::start(&settings, None, services, &FixedRandom::new([0x5a]), &clock).await.unwrap();
         Self { broker, router }
     }

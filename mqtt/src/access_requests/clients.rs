@@ -44,7 +44,8 @@ pub(super) struct Clients {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Claim {
     Granted,
-    /// It belongs to another application, by its name or because that has used it, or to a client that may read while this one may not.
+    /// It belongs to another application, by its name or because that has used it, or to a client that may read while
+    /// this one may not.
     Foreign,
     /// The application has as many ids as it may have.
     TooMany,
@@ -71,8 +72,8 @@ impl Clients {
     }
 
     /// Remembers what a client has shown. An id that names an application is that application's, whoever has used it. Any
-    /// other id may belong to another application, or to a client that `reads` while
-    /// this one may not: it would get what waits for that one.
+    /// other id may belong to another application, or to a client that `reads` while this one may not: it would get what
+    /// waits for that one.
     pub(super) async fn claim(
         &self,
         app_id: &AppId,
@@ -209,7 +210,7 @@ mod tests {
             written_ms: clients.now_ms(),
             reads: true,
         };
-        clients.write((&key, &id), None, &record).await.unwrap();
+        assert_eq!(clients.write((&key, &id), None, &record).await.unwrap(), Commit::Done);
         assert_eq!(claim(&one, "app-one:other").await, Claim::Granted);
     }
 }

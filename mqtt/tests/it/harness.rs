@@ -161,6 +161,7 @@ impl Harness {
             authenticator: authenticator.clone(),
             downlinks: downlinks.clone(),
             router: router.clone(),
+            ledger: Ledger::new(&BudgetSettings::default()),
         };
         let broker_clock: Arc<dyn Clock> = clock.clone();
         let broker = Broker::start(&settings, None, services, &same_bytes(), &broker_clock).await.unwrap();
@@ -263,6 +264,7 @@ pub async fn start_with_tls(settings: &BrokerSettings, tls: ServerConfig, authen
         authenticator: Arc::new(authenticator),
         downlinks: Arc::new(FakeDownlinks::new()),
         router: Arc::new(Router::new(clock.clone())),
+        ledger: Ledger::new(&BudgetSettings::default()),
     };
     Broker::start(settings, Some(Arc::new(tls)), services, &same_bytes(), &clock).await.unwrap()
 }

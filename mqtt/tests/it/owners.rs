@@ -23,7 +23,7 @@ fn login(version: u8, app_id: &'static str) -> Login {
 
 fn publications(app_id: &str, count: usize, bytes: usize) -> (AppId, impl Iterator<Item = Publication> + use<>) {
     let topic = format!("{app_id}/devices/dev/up");
-    let body = move |number| format!("{number:0bytes$}");
+    let body = move |number: usize| [number.to_string().into_bytes(), vec![b'x'; bytes]].concat();
     let publication = move |number| Publication { topic: topic.clone(), payload: body(number).into() };
     (app_id.parse().unwrap(), (0..count).map(publication))
 }

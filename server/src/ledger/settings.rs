@@ -17,6 +17,10 @@ pub struct BudgetSettings {
     /// How much of the disk of an embedded store stays free for the service itself, in bytes, but at most a twentieth of
     /// the disk: with less, owners cannot store more.
     pub disk_reserve_bytes: u64,
+    /// Maximum memory of the sessions of MQTT clients, with their subscriptions and the messages that wait, in bytes.
+    pub queued_bytes_max: u64,
+    /// Maximum memory of one owner's sessions, with their subscriptions and the messages that wait, in bytes.
+    pub queued_bytes_per_owner_max: u64,
     /// Maximum memory of bodies of requests that have not been read completely, in bytes.
     pub body_bytes_max: u64,
     /// Maximum memory of one owner's bodies of requests that have not been read completely, in bytes.
@@ -42,6 +46,8 @@ impl Default for BudgetSettings {
             stored_bytes_max: 16 << 30,
             stored_bytes_per_owner_max: 1 << 30,
             disk_reserve_bytes: 512 << 20,
+            queued_bytes_max: 512 << 20,
+            queued_bytes_per_owner_max: 128 << 20,
             body_bytes_max: 128 << 20,
             body_bytes_per_owner_max: 32 << 20,
             response_bytes_max: 128 << 20,
@@ -59,14 +65,13 @@ impl BudgetSettings {
     pub(super) fn limits(&self, resource: Resource) -> Limits {
         let (total, owner_max, owner_min) = match resource {
             Resource::StoredBytes => (self.stored_bytes_max, self.stored_bytes_per_owner_max, 1 << 20),
+            Resource::QueuedBytes => (self.queued_bytes_max, self.queued_bytes_per_owner_max, 256 << 10),
             Resource::BodyBytes => (self.body_bytes_max, self.body_bytes_per_owner_max, 64 << 10),
             Resource::ResponseBytes => (self.response_bytes_max, self.response_bytes_per_owner_max, 64 << 10),
             Resource::Deliveries => (self.deliveries_max, self.deliveries_per_owner_max, 1),
             Resource::LookUps => (self.look_ups_max, self.look_ups_per_owner_max, 1),
             // Their limits are next to what takes them.
-            Resource::QueuedBytes | Resource::HttpConnections | Resource::MqttConnections | Resource::Downlinks => {
-                (u64::MAX, u64::MAX, 1)
-            }
+            Resource::HttpConnections | Resource::MqttConnections | Resource::Downlinks => (u64::MAX, u64::MAX, 1),
         };
         Limits { total, owner_max, owner_min }
     }
