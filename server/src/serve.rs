@@ -39,7 +39,7 @@ use crate::{
 #[serde(default, deny_unknown_fields)]
 pub struct ServeSettings {
     /// Maximum number of open connections of one service. For a further one, the longest idle one of the address that
-    /// has most is closed; it waits to be accepted while none is idle.
+    /// has most is closed, after a second also a busy one; one of an address that has as many as any is closed itself.
     pub connections_max: usize,
     /// Maximum number of open connections of one service from one address, or one IPv6 network; more are closed at
     /// once. The more are open, the lower it is. Behind a reverse proxy, all clients have the proxy's address.

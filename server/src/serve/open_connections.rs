@@ -10,7 +10,7 @@ use std::{
 
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
-    time::timeout,
+    time::{Instant, timeout},
 };
 
 use super::{ServeSettings, activity::Activity, metrics};
@@ -18,10 +18,13 @@ use crate::ledger::{Budget, Charge, Ledger, Limits, Owner, Resource};
 
 /// How many connections an address may have although others have all there are: those are closed for it.
 const PER_ADDRESS_MIN: u64 = 64;
-/// For how long a connection must have been idle to be closed for another: a new one is about to be used.
+/// For how long a connection must have been idle to be closed for another of an address that has as many: a new one is
+/// about to be used.
 const IDLE_MIN: Duration = Duration::from_secs(1);
 /// After which time another connection is looked for that can be closed.
 const RETRY: Duration = Duration::from_millis(100);
+/// After which time a connection is closed although a request runs on it.
+const BUSY_AFTER: Duration = Duration::from_secs(1);
 
 /// The open connections of a service.
 pub(super) struct OpenConnections {
@@ -58,7 +61,8 @@ impl OpenConnections {
 
     /// Waits until another connection of this address is allowed; none if it has its share.
     ///
-    /// While all are open, the longest idle one of the address that has most is closed.
+    /// While all are open, one of the address that has most is closed: the longest idle, or after a second a busy one.
+    /// An address that has as many as the others is refused at once, so that nobody waits behind it.
     pub(super) async fn admit(self: &Arc<Self>, address: IpAddr) -> Option<OpenConnection> {
         let owner = Owner::of_address(address);
         let charge = self.budget.charge(&owner, 1).ok()?;
@@ -78,28 +82,37 @@ impl OpenConnections {
             return Some(place);
         }
         let mut place = pin!(Arc::clone(&self.places).acquire_owned());
+        let started = Instant::now();
         loop {
-            self.close_idle(owner);
+            let is_closed = self.close_one(owner, started.elapsed() >= BUSY_AFTER);
+            if !is_closed && self.lock().of_owners.contains_key(owner) {
+                return None;
+            }
             if let Ok(place) = timeout(RETRY, &mut place).await {
                 return place.ok();
             }
         }
     }
 
-    /// Closes the longest idle connection of the address that has most, unless `owner` has more itself.
-    fn close_idle(&self, owner: &Owner) {
+    /// Closes a connection of the address that has most, if that has more than `owner`; or as many, and the connection is
+    /// idle for long.
+    fn close_one(&self, owner: &Owner, busy_too: bool) -> bool {
         let mut open = self.lock();
         let own = open.of_owners.get(owner).map_or(0, HashMap::len);
-        let idle = open.of_owners.iter().filter(|(_, of_owner)| of_owner.len() >= own).flat_map(|(owner, of_owner)| {
-            let idle = of_owner.iter().filter_map(|(number, activity)| Some((activity.idle()?, *number)));
-            let longest = idle.filter(|(idle, _)| *idle >= IDLE_MIN).max();
-            longest.map(|(idle, number)| ((of_owner.len(), idle), owner, number))
+        let candidates = open.of_owners.iter().filter_map(|(owner, of_owner)| {
+            let idle = |activity: &Activity| activity.idle().or(busy_too.then_some(Duration::ZERO));
+            let idle = of_owner.iter().filter_map(|(number, activity)| Some((idle(activity)?, *number)));
+            let (idle, number) = idle.max()?;
+            let may_close = of_owner.len() > own || (of_owner.len() == own && idle >= IDLE_MIN);
+            may_close.then_some(((of_owner.len(), idle), owner, number))
         });
-        let chosen = idle.max_by_key(|(rank, ..)| *rank).map(|(_, owner, number)| (owner.clone(), number));
-        if let Some(activity) = chosen.and_then(|(owner, number)| open.remove(&owner, number)) {
+        let chosen = candidates.max_by_key(|(rank, ..)| *rank).map(|(_, owner, number)| (owner.clone(), number));
+        let closed = chosen.and_then(|(owner, number)| open.remove(&owner, number));
+        if let Some(activity) = &closed {
             metrics::connection_closed("idle");
             activity.close();
         }
+        closed.is_some()
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
@@ -184,13 +197,30 @@ mod tests {
         let connections = connections(4);
         let small = fill(&connections, address(1)).into_iter().take(1).collect::<Vec<_>>();
         let large = fill(&connections, address(2));
-        let running: Vec<_> = large.iter().map(|connection| connection.activity.begin_request()).collect();
+        let _running: Vec<_> = large.iter().map(|connection| connection.activity.begin_request()).collect();
         tokio::time::advance(2 * IDLE_MIN).await;
-        let mut another = pin!(connections.admit(address(2)));
-        assert!(timeout(IDLE_MIN, &mut another).await.is_err());
+        assert!(connections.admit(address(2)).await.is_none(), "refused, so that others are accepted");
         assert!(!is_closed(&small[0]));
-        drop(running);
-        drop(large);
-        assert!(another.await.is_some());
+    }
+
+    /// Whoever has many addresses can send requests on all of them.
+    #[tokio::test(start_paused = true)]
+    async fn connections_of_many_addresses_that_are_hardly_idle_lock_nobody_out() {
+        let connections = connections(8);
+        let open = |number| connections.admit(address(number)).now_or_never().flatten().unwrap();
+        let mut held: Vec<_> = (0..8).map(|number| open(number / 2)).collect();
+        let mut newcomer = pin!(connections.admit(address(8)));
+        assert!((&mut newcomer).now_or_never().is_none());
+        held.retain(|connection| !is_closed(connection));
+        assert_eq!(held.len(), 7);
+        let newcomer = newcomer.await.unwrap();
+
+        let _running: Vec<_> = held.iter().map(|connection| connection.activity.begin_request()).collect();
+        let _also_running = newcomer.activity.begin_request();
+        let mut second = pin!(connections.admit(address(9)));
+        assert!(timeout(BUSY_AFTER + RETRY / 2, &mut second).await.is_err());
+        held.retain(|connection| !is_closed(connection));
+        assert_eq!(held.len(), 6, "one of them is closed although it is busy");
+        assert!(second.await.is_some());
     }
 }
