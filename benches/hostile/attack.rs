@@ -141,6 +141,13 @@ impl Attack {
     }
 }
 
+/// Boxes what attacks until a time.
+pub(crate) fn attacker<F: Future<Output = String> + 'static>(
+    attack: impl FnOnce(Instant) -> F + Send + 'static,
+) -> Attacker {
+    Box::new(move |end| Box::pin(attack(end)))
+}
+
 /// What neighbours got in a certain time.
 pub(crate) struct Measured {
     pub(crate) steady: Served,

@@ -166,9 +166,7 @@ async fn run(target: &Target, seen: &Arc<Seen>) {
     for number in 0..DEVICES {
         sending.spawn(send(target.clone(), Arc::clone(seen), number));
     }
-    sending.spawn(calls::list(target.clone(), Arc::clone(seen)));
-    sending.spawn(calls::connect(target.clone(), Arc::clone(seen)));
-    sending.join_all().await;
+    tokio::join!(sending.join_all(), calls::list(target, seen), calls::connect(target, seen));
     let end = Instant::now() + PATIENCE;
     while Instant::now() < end && seen.uplinks.lock().unwrap().iter().any(Uplink::is_lost) {
         sleep(Duration::from_millis(20)).await;

@@ -18,7 +18,7 @@ use tokio::{
     time::{sleep, timeout, timeout_at},
 };
 
-use crate::attack::Attacker;
+use crate::attack::{Attacker, attacker};
 
 /// How long a connection pauses after a refusal. An attacker would not, but shares the processors with the server here.
 const BACK_OFF: Duration = Duration::from_millis(1);
@@ -62,7 +62,7 @@ impl Requests {
 
     /// Attacks with these requests, and says how many got which status.
     pub(crate) fn attacker(self) -> Attacker {
-        Box::new(move |end| Box::pin(self.clone().run_until(end)))
+        attacker(move |end| self.run_until(end))
     }
 
     /// Sends this many requests, all of which must succeed.

@@ -12,7 +12,7 @@ use tokio::{
 };
 
 use crate::{
-    attack::{Attack, Attacker},
+    attack::{Attack, attacker},
     http2,
     requests::{Statuses, connect_from, response},
 };
@@ -26,18 +26,14 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 pub(crate) const HTTP1: Attack = Attack::new(2, "2,048 idle connections from each of two addresses", |server| {
     let to = server.handler;
-    Box::pin(async move { attacker(to, false) })
+    Box::pin(async move { attacker(move |end| hold_all(to, false, end)) })
 });
 
 pub(crate) const HTTP2: Attack =
     Attack::new(2, "2,048 idle HTTP/2 connections from each of two addresses", |server| {
         let to = server.handler;
-        Box::pin(async move { attacker(to, true) })
+        Box::pin(async move { attacker(move |end| hold_all(to, true, end)) })
     });
-
-fn attacker(to: SocketAddr, is_http2: bool) -> Attacker {
-    Box::new(move |end| Box::pin(hold_all(to, is_http2, end)))
-}
 
 async fn hold_all(to: SocketAddr, is_http2: bool, end: Instant) -> String {
     let mut holding = JoinSet::new();
@@ -68,7 +64,8 @@ async fn hold_until(to: SocketAddr, number: usize, is_http2: bool, end: Instant)
 async fn hold(to: SocketAddr, address: usize, is_http2: bool, statuses: &mut Statuses) {
     let Ok(mut stream) = connect_from(address, to).await else { return };
     if is_http2 {
-        return _ = http2::answer_pings(stream).await;
+        http2::answer_pings(stream).await.ok();
+        return;
     }
     let mut buffer = Vec::new();
     while stream.write_all(b"GET /nothing HTTP/1.1\r\nhost: bench\r\n\r\n").await.is_ok() {

@@ -13,10 +13,9 @@ use tokio::{
 
 use super::hoarder;
 use crate::{
-    attack::{Attack, LOOSE},
+    attack::{Attack, LOOSE, attacker},
     mqtt::{self, Client},
-    requests::Statuses,
-    server_process::ServerProcess,
+    server_process::{Application, ServerProcess},
 };
 
 const APPLICATIONS: usize = 200;
@@ -30,15 +29,14 @@ pub(crate) const ATTACK: Attack = Attack {
     ..Attack::new(3, "200 applications with 50 idle MQTT connections each", |server| {
         Box::pin(async {
             let applications = hoarder::applications(server, APPLICATIONS, &ServerProcess::demo_functions()).await;
-            let connect = |application: &_| connect_packet(application);
-            let packets: Arc<[Vec<u8>]> = applications.iter().map(connect).collect();
+            let packets: Arc<[Vec<u8>]> = applications.iter().map(connect_packet).collect();
             let to = server.mqtt;
-            Box::new(move |end| Box::pin(connect_all(to, packets, end))) as _
+            attacker(move |end| connect_all(to, packets, end))
         })
     })
 };
 
-fn connect_packet(application: &crate::server_process::Application) -> Vec<u8> {
+fn connect_packet(application: &Application) -> Vec<u8> {
     mqtt::connect(5, "", &application.id, &application.key, 0)
 }
 

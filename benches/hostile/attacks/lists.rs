@@ -19,7 +19,7 @@ pub(crate) const ATTACK: Attack = Attack {
         Box::pin(async {
             let authorization = prepare(server, "in the cellar of the house").await;
             let list = move |_| request("GET", "/applications/lists/devices", &authorization, "");
-            Requests::new(server.handler, CONNECTIONS, list).from_addresses(1).attacker()
+            Requests::new(server.handler, CONNECTIONS, list).attacker()
         })
     })
 };

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use super::logins;
 use crate::{
-    attack::Attack,
+    attack::{Attack, attacker},
     requests::{Connection, Requests, request},
     server_process::PASSWORD,
 };
@@ -29,7 +29,7 @@ pub(crate) const ATTACK: Attack = Attack {
                 request("GET", "/applications/neighbour", &key, "")
             };
             let requests = Requests::new(account, ADDRESSES, wrong).from_addresses(ADDRESSES);
-            Box::new(move |end| Box::pin(attack(requests, account, file, end)) as _) as _
+            attacker(move |end| attack(requests, account, file, end))
         })
     })
 };

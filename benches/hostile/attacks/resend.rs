@@ -6,7 +6,7 @@ use tokio::time::sleep;
 
 use super::{hoarder, receiver::Receiver};
 use crate::{
-    attack::{Attack, LOOSE},
+    attack::{Attack, LOOSE, attacker},
     requests::{Connection, Requests, request},
     server_process::{DEVICE, ServerProcess},
 };
@@ -31,16 +31,13 @@ pub(crate) const ATTACK: Attack = Attack {
                 sleep(Duration::from_millis(50)).await;
             }
             let to = server.handler;
-            Box::new(move |end: std::time::Instant| {
+            attacker(async move |end| {
                 let resend = request("POST", &format!("{path}/dead-letters/resend"), &authorization, "{}");
-                let attacking = async move {
-                    let before = receiver.requests();
-                    let status = Connection::new(to).send(&resend, Duration::from_secs(60)).await;
-                    tokio::time::sleep_until(end.into()).await;
-                    format!("{} requests made; {status:?}", receiver.requests() - before)
-                };
-                Box::pin(attacking) as _
-            }) as _
+                let before = receiver.requests();
+                let status = Connection::new(to).send(&resend, Duration::from_secs(60)).await;
+                tokio::time::sleep_until(end.into()).await;
+                format!("{} requests made; {status:?}", receiver.requests() - before)
+            })
         })
     })
 };

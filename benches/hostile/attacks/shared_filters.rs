@@ -6,7 +6,7 @@ use tokio::{io::AsyncWriteExt, task::JoinSet, time::timeout_at};
 
 use super::hoarder;
 use crate::{
-    attack::{Attack, LOOSE},
+    attack::{Attack, LOOSE, attacker},
     mqtt::{self, Client},
     server_process::{Application, ServerProcess},
 };
@@ -24,7 +24,7 @@ pub(crate) const ATTACK: Attack = Attack {
         Box::pin(async {
             let applications = hoarder::applications(server, APPLICATIONS, &ServerProcess::demo_functions()).await;
             let to = server.mqtt;
-            Box::new(move |end| Box::pin(subscribe_all(to, applications, end)) as _) as _
+            attacker(move |end| subscribe_all(to, applications, end))
         })
     })
 };

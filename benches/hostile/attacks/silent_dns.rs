@@ -6,7 +6,7 @@ use std::net::UdpSocket;
 
 use super::hoarder;
 use crate::{
-    attack::{Attack, LOOSE},
+    attack::{Attack, LOOSE, attacker},
     server_process::ServerProcess,
 };
 
@@ -25,14 +25,11 @@ pub(crate) const ATTACK: Attack = Attack {
             let url = |which, hook| format!("http://hook-{which}-{hook}.example.com/");
             hoarder::add_webhooks(server, &applications, url).await;
             let requests = hoarder::uplinks(server, &applications, 4);
-            Box::new(move |end| {
-                let attacking = async move {
-                    let statuses = requests.run_until(end).await;
-                    drop(resolver);
-                    statuses
-                };
-                Box::pin(attacking) as _
-            }) as _
+            attacker(async move |end| {
+                let statuses = requests.run_until(end).await;
+                drop(resolver);
+                statuses
+            })
         })
     })
 };

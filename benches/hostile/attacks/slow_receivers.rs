@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{hoarder, receiver::Receiver};
 use crate::{
-    attack::{Attack, LOOSE},
+    attack::{Attack, LOOSE, attacker},
     requests::Requests,
     server_process::ServerProcess,
 };
@@ -29,10 +29,10 @@ pub(crate) const ATTACK: Attack = Attack {
                 application.uplink(&format!("dev-{}", number as usize % DEVICES))
             };
             let requests = Requests::new(server.handler, 8, uplinks);
-            Box::new(move |end| {
-                let attacking = async move { format!("{}; {} deliveries", requests.run_until(end).await, receiver.requests()) };
-                Box::pin(attacking) as _
-            }) as _
+            attacker(async move |end| {
+                let statuses = requests.run_until(end).await;
+                format!("{statuses}; {} deliveries", receiver.requests())
+            })
         })
     })
 };

@@ -13,7 +13,7 @@ use tokio::{
 };
 
 use crate::{
-    attack::Attack,
+    attack::{Attack, attacker},
     requests::{Statuses, connect_from, response},
 };
 
@@ -33,7 +33,7 @@ pub(crate) const ATTACK: Attack =
             (server.handler, "/applications/some/devices/dev/simulate"),
             (server.account, "/api/v2/users"),
         ];
-        Box::pin(async move { Box::new(move |end| Box::pin(hold_all(targets, end)) as _) as _ })
+        Box::pin(async move { attacker(move |end| hold_all(targets, end)) })
     });
 
 async fn hold_all(targets: [(SocketAddr, &'static str); 2], end: Instant) -> String {

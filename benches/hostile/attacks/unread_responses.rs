@@ -6,7 +6,7 @@ use tokio::{io::AsyncWriteExt, task::JoinSet, time::timeout_at};
 
 use super::lists;
 use crate::{
-    attack::Attack,
+    attack::{Attack, attacker},
     http2::{self, GOAWAY, HEADERS, RST_STREAM},
     requests::{connect_from, request},
 };
@@ -22,7 +22,7 @@ pub(crate) const HTTP2: Attack = Attack::new(19, "600 lists over HTTP/2 that are
     Box::pin(async {
         let authorization = lists::prepare(server, &"\"".repeat(DESCRIPTION_BYTES)).await;
         let to = server.handler;
-        Box::new(move |end| Box::pin(request_streams(to, authorization, end)) as _) as _
+        attacker(move |end| request_streams(to, authorization, end))
     })
 });
 
@@ -30,7 +30,7 @@ pub(crate) const HTTP1: Attack = Attack::new(19, "lists over 600 connections tha
     Box::pin(async {
         let authorization = lists::prepare(server, &"\"".repeat(DESCRIPTION_BYTES)).await;
         let to = server.handler;
-        Box::new(move |end| Box::pin(request_each(to, authorization, end)) as _) as _
+        attacker(move |end| request_each(to, authorization, end))
     })
 });
 
