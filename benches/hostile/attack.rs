@@ -80,11 +80,12 @@ impl Attack {
         let watch = Watch::start(&server);
         let (memory_mb, disk_mb) = (watch.memory_mb().unwrap(), watch.disk_mb());
         let alone = self.measure(&server, &neighbour, time / 2).await;
-        alone.print("alone");
         let (beside, done) = self.beside(attacker, &server, &neighbour, time).await;
-        beside.print("beside the attack");
-        println!("the attack: {done}");
         sleep(AFTER).await;
+        // What was due before has been sent by now, however late.
+        let [alone, beside] = [alone, beside].map(|period| period.served(&neighbour));
+        alone.print("alone");
+        beside.print("beside the attack");
         let after_mb = watch.memory_mb();
         let lost = neighbour.leave().await;
         let Most { memory_mb: peak_mb, disk_mb: most_disk_mb, descriptors } = watch.end();
@@ -112,7 +113,7 @@ impl Attack {
         server: &ServerProcess,
         neighbour: &Neighbour,
         time: Duration,
-    ) -> (Measured, String) {
+    ) -> (Period, String) {
         let busy = if self.has_busy_neighbour { time / 2 } else { Duration::ZERO };
         let end = Instant::now() + LEAD + time + busy + LEAD;
         let attacking = thread::spawn(move || {
@@ -125,19 +126,16 @@ impl Attack {
         (measured, done)
     }
 
-    async fn measure(&self, server: &ServerProcess, neighbour: &Neighbour, time: Duration) -> Measured {
+    async fn measure(&self, server: &ServerProcess, neighbour: &Neighbour, time: Duration) -> Period {
         let from = Instant::now();
         sleep(time).await;
         let to = Instant::now();
-        let busy = if self.has_busy_neighbour {
+        let mut busy = None;
+        if self.has_busy_neighbour {
             let load = Load::new(server.handler, neighbour.application.uplink(DEVICE).as_slice(), BUSY);
-            Some(Busy::of(&in_thread(load, time / 2).await))
-        } else {
-            // What was due at the end has a little time.
-            sleep(Duration::from_millis(500)).await;
-            None
-        };
-        Measured { steady: neighbour.served(from, to), busy }
+            busy = Some(Busy::of(&in_thread(load, time / 2).await));
+        }
+        Period { from, to, busy }
     }
 }
 
@@ -146,6 +144,19 @@ pub(crate) fn attacker<F: Future<Output = String> + 'static>(
     attack: impl FnOnce(Instant) -> F + Send + 'static,
 ) -> Attacker {
     Box::new(move |end| Box::pin(attack(end)))
+}
+
+/// A time in which neighbours were measured.
+struct Period {
+    from: Instant,
+    to: Instant,
+    busy: Option<Busy>,
+}
+
+impl Period {
+    fn served(self, neighbour: &Neighbour) -> Measured {
+        Measured { steady: neighbour.served(self.from, self.to), busy: self.busy }
+    }
 }
 
 /// What neighbours got in a certain time.

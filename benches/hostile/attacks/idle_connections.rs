@@ -22,7 +22,7 @@ const CONNECTIONS: usize = 2048;
 /// How often something is sent on each. Once in 25 s would do, but an attack is shorter here.
 const PERIOD: Duration = Duration::from_secs(3);
 /// How long a connection that was closed waits before it is made again.
-const PAUSE: Duration = Duration::from_millis(500);
+const PAUSE: Duration = Duration::from_secs(2);
 
 pub(crate) const HTTP1: Attack = Attack::new(2, "2,048 idle connections from each of two addresses", |server| {
     let to = server.handler;
@@ -50,6 +50,8 @@ async fn hold_all(to: SocketAddr, is_http2: bool, end: Instant) -> String {
 /// Opens a connection again whenever it is closed; returns whether it is open at the end, and the answers.
 async fn hold_until(to: SocketAddr, number: usize, is_http2: bool, end: Instant) -> (bool, Statuses) {
     let mut statuses = Statuses::default();
+    // One after the other: what is attacked are connections, not the processor.
+    sleep(PERIOD.mul_f64(number as f64 / (ADDRESSES * CONNECTIONS) as f64)).await;
     while Instant::now() < end {
         if timeout_at(end.into(), hold(to, 1 + number % ADDRESSES, is_http2, &mut statuses)).await.is_err() {
             return (true, statuses);

@@ -25,7 +25,8 @@ const SENT_BYTES: usize = 28 << 16;
 const CHUNK: [u8; 1 << 16] = [b' '; 1 << 16];
 /// Then 20 KiB per second.
 const SLOWLY: (usize, Duration) = (4096, Duration::from_millis(200));
-const PAUSE: Duration = Duration::from_millis(500);
+/// How long one that was refused waits: what is attacked is memory, not the processor.
+const PAUSE: Duration = Duration::from_secs(3);
 
 pub(crate) const ATTACK: Attack =
     Attack::new(4, "unfinished bodies of 2 MiB from 100 addresses", |server| {
