@@ -27,8 +27,10 @@ use crate::{
 
 /// Connections of the busy neighbour, each of which sends its next uplink when it has a response.
 const BUSY: usize = 16;
-/// How long an attack goes on before its neighbour is measured.
+/// How long an attack goes on before its neighbour is measured, unless it needs longer to its height.
 const LEAD: Duration = Duration::from_millis(300);
+/// How long it still goes on then.
+const TAIL: Duration = Duration::from_millis(300);
 /// When memory is read again after an attack.
 const AFTER: Duration = Duration::from_secs(10);
 /// Lets attackers send to this machine, and make many changes.
@@ -47,6 +49,8 @@ pub(crate) struct Attack {
     pub(crate) disk_bytes: Option<usize>,
     /// What the server is run by, if anything.
     pub(crate) command: &'static [&'static str],
+    /// How long it goes on before the neighbour is measured.
+    pub(crate) lead: Duration,
     /// Whether a busy neighbour is measured, too.
     pub(crate) has_busy_neighbour: bool,
     /// Prepares what the attackers need.
@@ -63,7 +67,7 @@ impl Attack {
         name: &'static str,
         prepare: for<'a> fn(&'a ServerProcess) -> Pin<Box<dyn Future<Output = Attacker> + 'a>>,
     ) -> Self {
-        Self { row, name, settings: "", disk_bytes: None, command: &[], has_busy_neighbour: false, prepare }
+        Self { row, name, settings: "", disk_bytes: None, command: &[], lead: LEAD, has_busy_neighbour: false, prepare }
     }
 
     /// Runs it for this time.
@@ -80,12 +84,15 @@ impl Attack {
         let watch = Watch::start(&server);
         let (memory_mb, disk_mb) = (watch.memory_mb().unwrap(), watch.disk_mb());
         let alone = self.measure(&server, &neighbour, time / 2).await;
+        let cpu = server.cpu_time();
         let (beside, done) = self.beside(attacker, &server, &neighbour, time).await;
+        let cpu = server.cpu_time() - cpu;
         sleep(AFTER).await;
         // What was due before has been sent by now, however late.
         let [alone, beside] = [alone, beside].map(|period| period.served(&neighbour));
         alone.print("alone");
         beside.print("beside the attack");
+        println!("the server used {:.1} s of processor time", cpu.as_secs_f64());
         let after_mb = watch.memory_mb();
         let lost = neighbour.leave().await;
         let Most { memory_mb: peak_mb, disk_mb: most_disk_mb, descriptors } = watch.end();
@@ -115,12 +122,12 @@ impl Attack {
         time: Duration,
     ) -> (Period, String) {
         let busy = if self.has_busy_neighbour { time / 2 } else { Duration::ZERO };
-        let end = Instant::now() + LEAD + time + busy + LEAD;
+        let end = Instant::now() + self.lead + time + busy + TAIL;
         let attacking = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(attacker(end))
         });
-        sleep(LEAD).await;
+        sleep(self.lead).await;
         let measured = self.measure(server, neighbour, time).await;
         let done = tokio::task::spawn_blocking(move || attacking.join().unwrap()).await.unwrap();
         (measured, done)

@@ -23,10 +23,11 @@ mod unread_responses;
 use crate::attack::Attack;
 
 /// All attacks.
-pub(crate) const ALL: [&Attack; 19] = [
+pub(crate) const ALL: [&Attack; 20] = [
     &dead_webhooks::ATTACK,
     &idle_connections::HTTP1,
     &idle_connections::HTTP2,
+    &idle_connections::MANY,
     &idle_mqtt::ATTACK,
     &unfinished_bodies::ATTACK,
     &shared_filters::ATTACK,

@@ -1,9 +1,6 @@
 //! An MQTT client that sends bytes as an attacker wants them.
 
-use std::{
-    io,
-    net::SocketAddr,
-};
+use std::{io, net::SocketAddr};
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -87,4 +84,3 @@ fn packet(header: u8, body: &[u8]) -> Vec<u8> {
     packet.extend(body);
     packet
 }
-

@@ -26,6 +26,7 @@ const TOGETHER: usize = 32;
 
 pub(crate) const ATTACK: Attack = Attack {
     settings: LOOSE,
+    lead: Duration::from_secs(12),
     ..Attack::new(3, "200 applications with 50 idle MQTT connections each", |server| {
         Box::pin(async {
             let applications = hoarder::applications(server, APPLICATIONS, &ServerProcess::demo_functions()).await;

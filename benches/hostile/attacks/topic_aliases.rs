@@ -1,6 +1,11 @@
 //! Row 10: as many topic aliases as a connection may have, each of a topic as long as a packet.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Instant};
+use std::{
+    io,
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use tokio::{io::AsyncWriteExt, task::JoinSet, time::timeout_at};
 
@@ -20,6 +25,7 @@ const TOGETHER: usize = 16;
 
 pub(crate) const ATTACK: Attack = Attack {
     settings: LOOSE,
+    lead: Duration::from_secs(5),
     ..Attack::new(10, "16 topic aliases of 65 kB on each of 1,200 connections", |server| {
         Box::pin(async {
             let applications = hoarder::applications(server, APPLICATIONS, &ServerProcess::demo_functions()).await;

@@ -28,14 +28,10 @@ const SLOWLY: (usize, Duration) = (4096, Duration::from_millis(200));
 /// How long one that was refused waits: what is attacked is memory, not the processor.
 const PAUSE: Duration = Duration::from_secs(3);
 
-pub(crate) const ATTACK: Attack =
-    Attack::new(4, "unfinished bodies of 2 MiB from 100 addresses", |server| {
-        let targets = [
-            (server.handler, "/applications/some/devices/dev/simulate"),
-            (server.account, "/api/v2/users"),
-        ];
-        Box::pin(async move { attacker(move |end| hold_all(targets, end)) })
-    });
+pub(crate) const ATTACK: Attack = Attack::new(4, "unfinished bodies of 2 MiB from 100 addresses", |server| {
+    let targets = [(server.handler, "/applications/some/devices/dev/simulate"), (server.account, "/api/v2/users")];
+    Box::pin(async move { attacker(move |end| hold_all(targets, end)) })
+});
 
 async fn hold_all(targets: [(SocketAddr, &'static str); 2], end: Instant) -> String {
     let mut holding = JoinSet::new();
