@@ -2,7 +2,7 @@
 //!
 //! The server has a resolver of its own in a mount namespace, which only root can make.
 
-use std::net::UdpSocket;
+use std::{net::UdpSocket, time::Duration};
 
 use super::hoarder;
 use crate::{
@@ -11,12 +11,15 @@ use crate::{
 };
 
 const APPLICATIONS: usize = 64;
+/// Until each name is being looked up.
+const LEAD: Duration = Duration::from_secs(3);
 const RESOLVER: &str = "127.0.53.53:53";
 const WITH_RESOLVER: &str = "file=$(mktemp) && echo nameserver 127.0.53.53 > $file && \
                              mount --bind $file /etc/resolv.conf && rm $file && exec \"$@\"";
 
 pub(crate) const ATTACK: Attack = Attack {
     settings: LOOSE,
+    lead: LEAD,
     command: &["unshare", "--mount", "sh", "-c", WITH_RESOLVER, "sh"],
     ..Attack::new(8, "512 webhooks whose names are never resolved", |server| {
         Box::pin(async {

@@ -12,10 +12,13 @@ use crate::{
 const APPLICATIONS: usize = 64;
 /// Each device has a delivery of its own under way to each webhook.
 const DEVICES: usize = 8;
+/// Until each webhook has as many deliveries as it may.
+const LEAD: Duration = Duration::from_secs(8);
 const WAIT: Duration = Duration::from_secs(9);
 
 pub(crate) const ATTACK: Attack = Attack {
     settings: LOOSE,
+    lead: LEAD,
     command: &["prlimit", "--nofile=4096:4096"],
     ..Attack::new(7, "receivers that answer after 9 s, 4,096 descriptors", |server| {
         Box::pin(async {
