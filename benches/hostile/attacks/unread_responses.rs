@@ -8,10 +8,11 @@ use super::lists;
 use crate::{
     attack::{Attack, attacker},
     http2::{self, GOAWAY, HEADERS, RST_STREAM},
-    requests::{connect_from, request},
+    requests::connect_from,
 };
 
-const PATH: &str = "/applications/lists/devices";
+const PATH: &str = "/applications/lists-0/devices";
+const USERS: [&str; 3] = ["lists-0", "lists-1", "lists-2"];
 /// As long as a description may be. Each character takes two in JSON.
 const DESCRIPTION_BYTES: usize = 1024;
 const HTTP2_CONNECTIONS: usize = 6;
@@ -20,17 +21,21 @@ const CONNECTIONS: usize = 600;
 
 pub(crate) const HTTP2: Attack = Attack::new(19, "600 lists over HTTP/2 that are not read", |server| {
     Box::pin(async {
-        let authorization = lists::prepare(server, &"\"".repeat(DESCRIPTION_BYTES)).await;
+        let authorization = lists::prepare(server, USERS[0], &"\"".repeat(DESCRIPTION_BYTES)).await;
         let to = server.handler;
         attacker(move |end| request_streams(to, authorization, end))
     })
 });
 
-pub(crate) const HTTP1: Attack = Attack::new(19, "lists over 600 connections that are not read", |server| {
+pub(crate) const HTTP1: Attack = Attack::new(19, "lists of three users over 600 connections, not read", |server| {
     Box::pin(async {
-        let authorization = lists::prepare(server, &"\"".repeat(DESCRIPTION_BYTES)).await;
+        let mut requests = Vec::new();
+        for id in USERS {
+            let authorization = lists::prepare(server, id, &"\"".repeat(DESCRIPTION_BYTES)).await;
+            requests.push(lists::list(id, &authorization));
+        }
         let to = server.handler;
-        attacker(move |end| request_each(to, authorization, end))
+        attacker(move |end| request_each(to, requests, end))
     })
 });
 
@@ -71,12 +76,11 @@ async fn hold_streams(
     }
 }
 
-async fn request_each(to: SocketAddr, authorization: String, end: Instant) -> String {
-    let list = request("GET", PATH, &authorization, "");
+async fn request_each(to: SocketAddr, requests: Vec<Vec<u8>>, end: Instant) -> String {
     let mut streams = Vec::new();
     for number in 0..CONNECTIONS {
         let Ok(mut stream) = connect_from(1 + number % 20, to).await else { continue };
-        if stream.write_all(&list).await.is_ok() {
+        if stream.write_all(&requests[number % USERS.len()]).await.is_ok() {
             streams.push(stream);
         }
     }
