@@ -1,9 +1,9 @@
 //! The frame of all attacks: what a neighbour notices of one, and what the server takes meanwhile.
 //!
 //! Each attack has a server of its own. The neighbour is there all the time; it is looked at for a while before the
-//! attack, which gives the figures that the others are compared with, and during it. For the attacks that take processor
-//! time, a busy neighbour is measured, too, who sends as much as the server takes. The attackers have a thread of their
-//! own, but share the processors with the server.
+//! attack, which gives the figures that the others are compared with, and during it. For the attacks that take
+//! processor time, a busy neighbour is measured, too, who sends as much as the server takes. The attackers have a thread
+//! of their own, but share the processors with the server.
 
 use std::{
     pin::Pin,

@@ -23,7 +23,6 @@ pub(crate) fn server_command() -> &'static [&'static str] {
 }
 
 fn has_own_cores() -> bool {
-    #[expect(clippy::disallowed_methods, reason = "a bench has no settings")]
     let set = env::var_os("HOSTILE_CORES");
     set.is_some_and(|value| value == "1")
 }

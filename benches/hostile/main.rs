@@ -1,11 +1,12 @@
 //! What hostile functions and callers cost others, and the overhead of the worker pool, with a goal for every figure.
 //!
-//! Criterion cannot measure these: the figures of functions are ratios of loads that take turns on the same machine, and
-//! the median of several rounds, each of `HOSTILE_SECONDS`, by default 0.2. An attack takes `HOSTILE_SECONDS`, by default
-//! 10, on an `airlock serve` process of its own with the default settings, but without the hourly limits of calls.
-//! `AIRLOCK_BINARY` names another binary than the one built with this bench; with `HOSTILE_CORES=1` the server has the
-//! first processor and the bench the second. Arguments choose what is run: `functions`, `attacks`, parts of the names of
-//! attacks, and numbers of rows, such as `4`; by default, all.
+//! Criterion cannot measure these: the figures of functions are ratios of loads that take turns on the same machine,
+//! and the median of several rounds, each of `HOSTILE_SECONDS`, by default 0.2. An attack takes `HOSTILE_SECONDS`, by
+//! default 10, on an `airlock serve` process of its own with the default settings, but without the hourly limits of
+//! calls. `AIRLOCK_BINARY` names another binary than the one built with this bench; with `HOSTILE_CORES=1` the server
+//! has the first processor and the bench the second. Arguments choose what is run: `functions`, `attacks`, parts of the
+//! names of attacks, and numbers of rows, such as `4`; by default, all. Row 1 needs root for its small disk, and row 8
+//! for a resolver of its own.
 //!
 //! Rows are those of the issue that lists the attacks. Rows 5, 12 and 18 are not loads: who may set a webhook, a clock
 //! that jumps, and how many events an uplink makes. Tests of outputs and of the whole product have them.

@@ -56,7 +56,7 @@ impl Requests {
     }
 
     /// Has the connections come from this many addresses.
-    pub(crate) fn from_addresses(self, addresses: usize) -> Self {
+    pub(crate) fn at_addresses(self, addresses: usize) -> Self {
         Self { addresses, ..self }
     }
 
@@ -86,7 +86,7 @@ impl Requests {
     }
 
     async fn connection(self, number: usize, end: Instant, count: u64) -> Statuses {
-        let mut connection = Connection::new(self.to).from(1 + number % self.addresses);
+        let mut connection = Connection::new(self.to).at(1 + number % self.addresses);
         let mut statuses = Statuses::default();
         while Instant::now() < end {
             let number = self.sent.fetch_add(1, Ordering::Relaxed);
@@ -112,7 +112,7 @@ impl Connection {
     }
 
     /// Has it come from a loopback address of this number.
-    pub(crate) fn from(self, address: usize) -> Self {
+    pub(crate) fn at(self, address: usize) -> Self {
         Self { address, ..self }
     }
 

@@ -55,7 +55,8 @@ impl Application {
 }
 
 impl ServerProcess {
-    /// Starts the server with these settings, in TOML, where `{dir}` stands for its data directory; returns when its handler accepts connections.
+    /// Starts the server with these settings, in TOML, where `{dir}` stands for its data directory; returns when its
+    /// handler accepts connections.
     pub(crate) async fn start(more_settings: &str) -> Self {
         Self::start_in(&env::temp_dir(), &[], more_settings).await
     }

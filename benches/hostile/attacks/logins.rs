@@ -10,7 +10,7 @@ pub(crate) const ATTACK: Attack = Attack {
         let account = server.account;
         Box::pin(async move {
             let login = |number| request(&format!("user-{number}"), &format!("correct horse {number}"));
-            Requests::new(account, CONNECTIONS, login).from_addresses(CONNECTIONS).attacker()
+            Requests::new(account, CONNECTIONS, login).at_addresses(CONNECTIONS).attacker()
         })
     })
 };

@@ -28,7 +28,7 @@ pub(crate) const ATTACK: Attack = Attack {
                 let key = format!("Key ttn-account-v2.{number:042}X");
                 request("GET", "/applications/neighbour", &key, "")
             };
-            let requests = Requests::new(account, ADDRESSES, wrong).from_addresses(ADDRESSES);
+            let requests = Requests::new(account, ADDRESSES, wrong).at_addresses(ADDRESSES);
             attacker(move |end| attack(requests, account, file, end))
         })
     })

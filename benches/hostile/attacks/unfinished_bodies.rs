@@ -22,7 +22,7 @@ const EACH: usize = 12;
 const BODY_BYTES: usize = 2 << 20;
 /// What is sent at once.
 const SENT_BYTES: usize = 28 << 16;
-const CHUNK: [u8; 1 << 16] = [b' '; 1 << 16];
+static CHUNK: [u8; 1 << 16] = [b' '; 1 << 16];
 /// Then 20 KiB per second.
 const SLOWLY: (usize, Duration) = (4096, Duration::from_millis(200));
 /// How long one that was refused waits: what is attacked is memory, not the processor.
@@ -63,7 +63,8 @@ async fn hold(to: SocketAddr, path: &str, address: usize) -> io::Result<u16> {
     let (mut reading, mut writing) = connect_from(address, to).await?.into_split();
     let sending = async {
         let head = format!(
-            "POST {path} HTTP/1.1\r\nhost: bench\r\ncontent-type: application/json\r\ncontent-length: {BODY_BYTES}\r\n\r\n"
+            "POST {path} HTTP/1.1\r\nhost: bench\r\ncontent-type: application/json\r\n\
+             content-length: {BODY_BYTES}\r\n\r\n"
         );
         writing.write_all(head.as_bytes()).await?;
         for _ in 0..SENT_BYTES / CHUNK.len() {
