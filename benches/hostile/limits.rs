@@ -28,7 +28,7 @@ pub(crate) fn false_verdicts() -> (usize, usize, usize) {
     check(&report);
     let part = report.fuel as f64 / Limits::default().fuel as f64;
     assert!((0.3..1.0).contains(&part), "the function uses {part} of its fuel");
-    let each = (seconds().as_secs_f64() * 100.0) as usize;
+    let each = (seconds(crate::ROUND_SECONDS).as_secs_f64() * 100.0) as usize;
     let ours = in_threads(threads, || {
         let mut sandbox = engine.sandbox();
         (0..each).filter(|_| sandbox.call(&functions, &call()).result.is_err()).count()

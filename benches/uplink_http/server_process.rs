@@ -21,11 +21,14 @@ const TICKS_PER_SECOND: f64 = 100.0;
 /// The first device of each application.
 pub(crate) const DEVICE: &str = "dev";
 
+/// The password of each user.
+pub(crate) const PASSWORD: &str = "correct horse battery";
+
 pub(crate) struct ServerProcess {
     pub(crate) binary: String,
     pub(crate) handler: SocketAddr,
     pub(crate) mqtt: SocketAddr,
-    account: SocketAddr,
+    pub(crate) account: SocketAddr,
     process: Child,
     dir: TempDir,
 }
@@ -52,18 +55,25 @@ impl Application {
 }
 
 impl ServerProcess {
-    /// Starts the server with these settings, in TOML; returns when its handler accepts connections.
+    /// Starts the server with these settings, in TOML, where `{dir}` stands for its data directory; returns when its
+    /// handler accepts connections.
     pub(crate) async fn start(more_settings: &str) -> Self {
+        Self::start_in(&env::temp_dir(), &[], more_settings).await
+    }
+
+    /// The same with its data below a directory, and run by a command such as `prlimit --nofile=4096`.
+    pub(crate) async fn start_in(parent: &Path, command: &[&str], more_settings: &str) -> Self {
         let binary = env::var_os("AIRLOCK_BINARY")
             .map_or_else(|| env!("CARGO_BIN_EXE_airlock").to_owned(), |path| path.into_string().unwrap());
-        let dir = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir_in(parent).unwrap();
         let [account, discovery, discovery_http, handler_grpc, handler, mqtt, telemetry] = free_addresses();
         let settings = format!(
             "data_dir = '{}'\n\
              listen = {{ account = '{account}', discovery = '{discovery}', discovery_http = '{discovery_http}', \
              handler = '{handler_grpc}', handler_http = '{handler}' }}\n\
              broker.listen = '{mqtt}'\n\
-             telemetry = {{ listen = '{telemetry}', level = 'error' }}\n\
+             telemetry.listen = '{telemetry}'\n\
+             telemetry.level = 'error'\n\
              handler.calls.client = {{ burst = 1000000000, per_hour = 1000000000 }}\n\
              handler.calls.application = {{ burst = 1000000000, per_hour = 1000000000 }}\n\
              sandbox.cache_dir = '{}/cache'\n\
@@ -72,9 +82,10 @@ impl ServerProcess {
             env!("CARGO_TARGET_TMPDIR"),
         );
         let file = dir.path().join("airlock.toml");
-        fs::write(&file, settings).unwrap();
-        let mut command = Command::new(&binary);
-        command.arg("--config").arg(file).arg("serve").stdout(Stdio::null());
+        fs::write(&file, settings.replace("{dir}", dir.path().to_str().unwrap())).unwrap();
+        let words = [command, &[binary.as_str()]].concat();
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).arg("--config").arg(file).arg("serve").stdout(Stdio::null());
         // The server would read these as settings.
         for (name, _) in env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"AIRLOCK_")) {
             command.env_remove(name);
@@ -90,18 +101,29 @@ impl ServerProcess {
 
     /// Registers a user, the user's application with these functions, and the device [`DEVICE`].
     pub(crate) async fn create_application(&self, id: &str, functions: Value) -> Application {
-        let (user, id): (Username, AppId) = (id.parse().unwrap(), id.parse().unwrap());
+        let owner = self.register(id).await;
+        self.add_application(&owner, id, functions).await
+    }
+
+    /// Registers a user; returns a token.
+    pub(crate) async fn register(&self, user: &str) -> Secret {
+        let user: Username = user.parse().unwrap();
         let account = AccountClient::new(&format!("http://{}", self.account)).unwrap();
-        let password = Secret::new("correct horse battery");
+        let password = Secret::new(PASSWORD);
         let email = format!("{user}@example.com");
         let new = json!({ "username": user, "email": email, "password": password.expose() });
         account.register_user(&serde_json::from_value(new).unwrap()).await.unwrap();
         let client = ClientCredentials { id: "airlock".parse().unwrap(), secret: Secret::default() };
-        let token = account.password_token(&client, &user, &password, &[]).await.unwrap();
-        let owner = Credential::Token(token.access_token.clone());
+        account.password_token(&client, &user, &password, &[]).await.unwrap().access_token
+    }
+
+    /// Creates one more application of a user with these functions, and the device [`DEVICE`].
+    pub(crate) async fn add_application(&self, owner: &Secret, id: &str, functions: Value) -> Application {
+        let id: AppId = id.parse().unwrap();
+        let account = AccountClient::new(&format!("http://{}", self.account)).unwrap();
         let new = serde_json::from_value(json!({ "id": id, "name": id })).unwrap();
-        account.create_application(&owner, &new).await.unwrap();
-        let token = account.restrict_token(&token.access_token, &[Scope::App(id.clone())]).await.unwrap();
+        account.create_application(&Credential::Token(owner.clone()), &new).await.unwrap();
+        let token = account.restrict_token(owner, &[Scope::App(id.clone())]).await.unwrap();
         let keys = account.access_keys(&Credential::Token(token.clone()), &id).await.unwrap();
         let key = keys.into_iter().find_map(|key| key.key).unwrap().expose().to_owned();
 

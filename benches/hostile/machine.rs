@@ -1,0 +1,32 @@
+//! What the bench needs of the machine: descriptors, and processors for the server and for itself.
+
+use std::{env, process::Command};
+
+/// As many as the packaged service has.
+const DESCRIPTORS: u32 = 65_536;
+
+/// Allows this process, and the servers that it starts, as many descriptors as the packaged service has. With
+/// `HOSTILE_CORES=1` this process stays on the second processor.
+pub(crate) fn prepare() {
+    let id = std::process::id().to_string();
+    let limit = format!("--nofile={DESCRIPTORS}:{DESCRIPTORS}");
+    // Without the right to that, the limit of this process has to do.
+    runs("prlimit", &["--pid", &id, &limit]);
+    if has_own_cores() {
+        assert!(runs("taskset", &["--all-tasks", "--cpu-list", "--pid", "1", &id]));
+    }
+}
+
+/// What a server is run by: with `HOSTILE_CORES=1`, it stays on the first processor.
+pub(crate) fn server_command() -> &'static [&'static str] {
+    if has_own_cores() { &["taskset", "--cpu-list", "0"] } else { &[] }
+}
+
+fn has_own_cores() -> bool {
+    let set = env::var_os("HOSTILE_CORES");
+    set.is_some_and(|value| value == "1")
+}
+
+fn runs(command: &str, arguments: &[&str]) -> bool {
+    Command::new(command).args(arguments).output().is_ok_and(|output| output.status.success())
+}
