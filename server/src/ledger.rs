@@ -39,7 +39,10 @@ pub struct Ledger {
     pub deliveries: Arc<Budget>,
     /// Host names that are being resolved.
     pub look_ups: Arc<Budget>,
-    /// All of them, and those that only one listener uses.
+    /// Pieces of work that take a processor for long, such as those of a large list. Tokio interrupts no task, so half
+    /// of the processors are left to whatever is short, and one owner does a single piece at a time.
+    pub long_work: Arc<Turns>,
+    /// All budgets but that of long work, and those that only one listener uses.
     all: Arc<Mutex<Vec<Weak<Budget>>>>,
 }
 
@@ -55,6 +58,7 @@ impl Ledger {
             responses: budget(Resource::ResponseBytes),
             deliveries: budget(Resource::Deliveries),
             look_ups: budget(Resource::LookUps),
+            long_work: Turns::new(Arc::new(Budget::new(Resource::LongWork, settings.limits(Resource::LongWork)))),
             all,
         }
     }

@@ -1,5 +1,7 @@
 //! How large the budgets are.
 
+use std::thread;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -63,11 +65,19 @@ impl BudgetSettings {
             Resource::ResponseBytes => (self.response_bytes_max, self.response_bytes_per_owner_max, 64 << 10),
             Resource::Deliveries => (self.deliveries_max, self.deliveries_per_owner_max, 1),
             Resource::LookUps => (self.look_ups_max, self.look_ups_per_owner_max, 1),
+            Resource::LongWork => ((processors() / 2).max(1), 1, 1),
             // Their limits are next to what takes them.
-            Resource::QueuedBytes | Resource::HttpConnections | Resource::MqttConnections | Resource::Downlinks => {
-                (u64::MAX, u64::MAX, 1)
-            }
+            Resource::QueuedBytes
+            | Resource::HttpConnections
+            | Resource::MqttConnections
+            | Resource::Downlinks
+            | Resource::PasswordChecks
+            | Resource::Questions => (u64::MAX, u64::MAX, 1),
         };
         Limits { total, owner_max, owner_min }
     }
+}
+
+fn processors() -> u64 {
+    thread::available_parallelism().map_or(1, |count| count.get() as u64)
 }

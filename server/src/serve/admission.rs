@@ -140,7 +140,7 @@ impl AdmissionControl {
             None => (Tenant::new(Arc::clone(&address)), Owner::Address(address)),
         };
         let permit = self.permit(&tenant).await?;
-        let usage = Usage::of(known);
+        let usage = Usage::of(known, Some((Arc::clone(&self.ledger.long_work), owner.clone())));
         let reserved = Reserved::new(&self.ledger.responses, &owner, activity).map_err(|error| self.refused(error))?;
         let place = Place::new(self.service, tenant, permit, &usage, (Arc::clone(&self.ledger.bodies), owner));
         request.extensions_mut().insert(usage.clone());
