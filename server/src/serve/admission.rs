@@ -9,6 +9,7 @@ mod components;
 mod owner;
 mod place;
 mod probes;
+mod recent_tenants;
 mod refusals;
 mod request_body;
 mod request_queue;
