@@ -14,6 +14,7 @@ use std::{collections::BTreeMap, net::IpAddr};
 
 use api::rest::account::{NewUser, User};
 use serde::{Deserialize, Serialize};
+use server::ledger::Owner;
 use store::{Key, Tag};
 use types::{ClientId, FullName, Secret, Timestamp, UserId, Username};
 
@@ -63,7 +64,7 @@ impl Account {
         self.limit_registrations(from).await?;
         let object = format!("{} from {from}", new.username);
         let mut change = self.audit.change("user registered", &from, &object)?;
-        let outcome = self.create_user(new).await;
+        let outcome = self.create_user(new, &Owner::of_address(from)).await;
         if let Ok(user) = &outcome {
             change.set_actor(&user.id);
         }
@@ -75,7 +76,9 @@ impl Account {
     }
 
     /// The record is written before the name, which decides who gets it. Without its name, a record cannot be found.
-    pub(crate) async fn create_user(&self, new: NewUser) -> Result<UserRecord> {
+    ///
+    /// The password is hashed when it is the turn of `owner`.
+    pub(crate) async fn create_user(&self, new: NewUser, owner: &Owner) -> Result<UserRecord> {
         let email = check(&new)?;
         let name_key = name_key(&new.username)?;
         let taken = || Error::Taken { what: "username", id: new.username.to_string() };
@@ -86,7 +89,7 @@ impl Account {
             id: UserId::from_bytes(self.random.array()),
             username: new.username.clone(),
             email,
-            password: self.passwords.hash(new.password).await?,
+            password: self.passwords.hash(owner, new.password).await?,
             created: self.clock.now(),
             name: FullName::default(),
             valid: false,
@@ -130,7 +133,10 @@ impl Account {
             self.limit_logins_from_new_addresses(username).await?;
         }
         let record = user.as_ref().map(|user| user.password.clone());
-        let fits = self.passwords.verify(password, record).await?;
+        // Where a user has logged in before, others at the same address do not delay it.
+        let owner = user.as_ref().filter(|_| known).map(|user| Owner::from(&user.id));
+        let owner = owner.unwrap_or_else(|| Owner::of_address(from));
+        let fits = self.passwords.verify(&owner, password, record).await?;
         let (Some(user), true) = (user, fits) else { return self.no_login(username.as_ref(), from) };
         if !known {
             self.remember_address(&user.id, from).await;

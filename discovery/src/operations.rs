@@ -100,7 +100,7 @@ impl Operations {
         usage: &Usage,
     ) -> Result<message::Announcement> {
         let announcement = self.registry.announcement(service, id).await?;
-        let served = self.registry.served(service, id, METADATA_MAX).await?;
+        let served = self.registry.served(service, id, METADATA_MAX, usage).await?;
         usage.add_entries(1 + served.len());
         note_cut(served.len());
         Ok(announcement.into_message(served))
@@ -115,8 +115,8 @@ impl Operations {
     ) -> Result<Vec<message::Announcement>> {
         let mut left = METADATA_MAX;
         let mut services = Vec::new();
-        for announcement in self.registry.announcements(service, page).await? {
-            let served = self.registry.served(service, &announcement.id, left).await?;
+        for announcement in self.registry.announcements(service, page, usage).await? {
+            let served = self.registry.served(service, &announcement.id, left, usage).await?;
             usage.add_entries(1 + served.len());
             left -= served.len();
             services.push(announcement.into_message(served));

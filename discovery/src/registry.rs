@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use server::usage::Usage;
 use store::{Batch, Commit, Entry, Key, LIST_MAX, Store, Tag};
 use types::{ComponentId, DevAddrPrefix, IdError, ServiceName, Timestamp};
 
@@ -64,18 +65,30 @@ impl Registry {
     }
 
     /// Returns the announcements of a service, ordered by id.
-    pub(crate) async fn announcements(&self, service: ServiceName, page: Page) -> Result<Vec<Announcement>> {
+    pub(crate) async fn announcements(
+        &self,
+        service: ServiceName,
+        page: Page,
+        usage: &Usage,
+    ) -> Result<Vec<Announcement>> {
         let limit = if page.limit == 0 { PAGE_MAX } else { page.limit.min(PAGE_MAX) };
         let prefix = key(service, "announcement/")?;
         let entries = self.store.page(&prefix, page.offset, limit).await?.entries;
-        entries.iter().map(|entry| Ok(record(entry)?.announcement)).collect()
+        let read = |entry| Ok(record(&entry)?.announcement);
+        usage.map_in_pieces(entries, read).await.into_iter().collect()
     }
 
     /// Returns what a component serves, at most `limit` entries.
-    pub(crate) async fn served(&self, service: ServiceName, id: &ComponentId, limit: usize) -> Result<Vec<Metadata>> {
+    pub(crate) async fn served(
+        &self,
+        service: ServiceName,
+        id: &ComponentId,
+        limit: usize,
+        usage: &Usage,
+    ) -> Result<Vec<Metadata>> {
         let prefix = key(service, &format!("served/{id}/"))?;
         let entries = self.list(&prefix, limit).await?;
-        entries.iter().map(|entry| metadata(entry, &prefix)).collect()
+        usage.map_in_pieces(entries, |entry| metadata(&entry, &prefix)).await.into_iter().collect()
     }
 
     /// Returns the component that serves something.

@@ -58,6 +58,8 @@ struct Tenant<T> {
 struct Job<T> {
     number: u64,
     home: usize,
+    /// What it costs, divided by the weight, if that is known before it runs.
+    cost: Option<u64>,
     job: T,
 }
 
@@ -119,6 +121,15 @@ impl<T> FairQueue<T> {
 
     /// Queues `job` of a tenant that is to get as much as `weight` others, from now on.
     pub fn push_weighted(&mut self, name: &Arc<str>, weight: u64, home: usize, job: T) -> u64 {
+        self.push_job(name, weight, home, (None, job))
+    }
+
+    /// Queues `job`, which will cost this much: its tenant is charged before it runs.
+    pub fn push_known(&mut self, name: &Arc<str>, weight: u64, cost: u64, job: T) -> u64 {
+        self.push_job(name, weight, 0, (Some(cost.min(JOB_COST_MAX) / weight.max(1)), job))
+    }
+
+    fn push_job(&mut self, name: &Arc<str>, weight: u64, home: usize, (cost, job): (Option<u64>, T)) -> u64 {
         let number = self.next_number();
         let tenant = self.tenants.entry(Arc::clone(name)).or_insert_with(|| Tenant::new(number));
         tenant.weight = weight.max(1);
@@ -130,7 +141,7 @@ impl<T> FairQueue<T> {
             tenant.rank.sequence = number;
             self.ready.insert(tenant.rank, Arc::clone(name));
         }
-        tenant.jobs.push_back(Job { number, home, job });
+        tenant.jobs.push_back(Job { number, home, cost, job });
         number
     }
 
@@ -155,8 +166,8 @@ impl<T> FairQueue<T> {
         let name = self.ready.remove(&rank)?;
         self.served_up_to = self.served_up_to.max(rank.used);
         let tenant = self.tenants.get_mut(&name)?;
-        let job = tenant.jobs.pop_front()?.job;
-        let expected_cost = tenant.expected_cost;
+        let Job { job, cost, .. } = tenant.jobs.pop_front()?;
+        let expected_cost = cost.unwrap_or(tenant.expected_cost);
         tenant.running += 1;
         tenant.rank.used += u128::from(expected_cost) + u128::from(self.costs.job);
         if !tenant.jobs.is_empty() {
@@ -203,8 +214,9 @@ impl<T> FairQueue<T> {
         self.ready.iter().filter_map(move |(rank, name)| {
             let tenant = self.tenants.get(name)?;
             let Tenant { running, weight, expected_cost, .. } = *tenant;
-            let next = NextJob { running, weight, expected_cost };
-            allow(next).then_some((*rank, tenant.jobs.front()?.home))
+            let first = tenant.jobs.front()?;
+            let next = NextJob { running, weight, expected_cost: first.cost.unwrap_or(expected_cost) };
+            allow(next).then_some((*rank, first.home))
         })
     }
 
@@ -292,6 +304,20 @@ mod tests {
         }
         let of_light = run(&mut queue, 500, |_| 100).into_iter().filter(|job| *job < 1000).count();
         assert!((95..=105).contains(&of_light), "{of_light} of 500");
+    }
+
+    #[test]
+    fn a_known_cost_is_charged_before_the_job_runs() {
+        let (mut queue, [cheap, costly]) = (queue(), ["cheap", "costly"].map(Arc::from));
+        for job in 0..9 {
+            queue.push_known(&costly, 1, 1000, 1000 + job);
+            queue.push_known(&cheap, 1, 100, job);
+        }
+        // All of them run at once, so nothing was settled yet.
+        let started: Vec<_> = std::iter::from_fn(|| queue.pop(0, |_| true)).take(10).collect();
+        assert_eq!(started.iter().filter(|(_, job)| *job >= 1000).count(), 1);
+        started.into_iter().for_each(|(turn, _)| queue.done(turn, None));
+        assert!(queue.pop(0, |next| next.expected_cost < 100).is_none(), "what was not run is known as well");
     }
 
     #[test]

@@ -41,8 +41,20 @@ pub struct Ledger {
     pub deliveries: Arc<Budget>,
     /// Host names that are being resolved.
     pub look_ups: Arc<Budget>,
-    /// All of them, and those that only one listener uses.
+    /// Turns for work that takes long.
+    pub long_work: Arc<LongWork>,
+    /// All budgets, and those that only one listener uses.
     all: Arc<Mutex<Vec<Weak<Budget>>>>,
+}
+
+/// Turns for work that takes long.
+#[derive(Debug)]
+pub struct LongWork {
+    /// Pieces of work that take a processor for long, such as those of a large list. Tokio interrupts no task, so half
+    /// of the processors are left to whatever is short, and one owner does a single piece at a time.
+    pub pieces: Arc<Turns>,
+    /// Lists of up to 4 MiB that are in memory until their responses are.
+    pub lists: Arc<Turns>,
 }
 
 impl Ledger {
@@ -58,6 +70,10 @@ impl Ledger {
             responses: budget(Resource::ResponseBytes),
             deliveries: budget(Resource::Deliveries),
             look_ups: budget(Resource::LookUps),
+            long_work: Arc::new(LongWork {
+                pieces: Turns::new(budget(Resource::LongWork)),
+                lists: Turns::new(budget(Resource::Lists)),
+            }),
             all,
         }
     }

@@ -27,6 +27,12 @@ impl Random for OsRandom {
     }
 }
 
+/// Lets other threads of the process go before this one, by this niceness.
+pub fn lower_priority(niceness: i32) {
+    // Linux has a niceness per thread. A system that refuses only schedules it like the others.
+    _ = rustix::process::nice(niceness);
+}
+
 /// Makes aws-lc-rs the crypto provider of rustls and jsonwebtoken; calling it again has no effect.
 ///
 /// Call it before the first connection or token: with two providers linked, neither library picks one.

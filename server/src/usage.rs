@@ -15,15 +15,22 @@ use axum::{
 };
 use types::{Claims, ComponentId, ServiceName};
 
-/// Costs are in fuel, the unit of the sandbox, of which a processor uses about 10,000 per microsecond. These are the
-/// costs of a request, of checking a credential that turns out to be wrong, of a byte of a body, and of an entry of a
-/// list.
+use crate::ledger::{LongWork, Owner, OwnerTurn};
+
+/// Costs are in fuel, the unit of the sandbox, of which a processor uses about this much.
+const FUEL_PER_MICROSECOND: u64 = 10_000;
+/// The costs of a request, of checking a credential that turns out to be wrong, of a byte of a body, and of an entry of
+/// a list.
 const REQUEST_FUEL: u64 = 500_000;
 const UNKNOWN_CALLER_FUEL: u64 = 1_000_000;
 const BYTE_FUEL: u64 = 100;
 const ENTRY_FUEL: u64 = 50_000;
 /// The cost of giving up a place to wait for a body, and of taking it again.
 const ABSENCE_FUEL: u64 = 50_000;
+/// How many entries of a list are read, converted or written before others take their turn: less than a millisecond.
+const PIECE_ENTRIES: usize = 32;
+/// A body of up to this many bytes is parsed in less than half a millisecond, which is not worth a turn.
+const PIECE_BYTES: usize = 64 * 1024;
 /// How many callers a network counts for.
 const NETWORK_WEIGHT: u64 = 8;
 
@@ -48,6 +55,19 @@ struct Counted {
     known: Option<Tenant>,
     caller: OnceLock<Arc<str>>,
     is_network: AtomicBool,
+    /// The turns for long work, and whose the request takes; none outside of a server.
+    long_work: Option<(Arc<LongWork>, Owner)>,
+}
+
+/// A turn for work that takes a processor for long, until it is dropped.
+///
+/// While it lasts, no other work of this kind of the same owner is done, and little of others.
+#[derive(Debug)]
+pub struct LongTurn<'a> {
+    usage: &'a Usage,
+    piece: Option<OwnerTurn>,
+    /// How many entries of this piece were begun.
+    entries: usize,
 }
 
 impl Tenant {
@@ -64,8 +84,9 @@ impl Tenant {
 }
 
 impl Usage {
-    pub(crate) fn of(known: Option<Tenant>) -> Self {
-        Self(Arc::new(Counted { known, ..Counted::default() }))
+    /// The usage of a request of a known caller, and where it waits for turns, and as whose.
+    pub(crate) fn of(known: Option<Tenant>, long_work: Option<(Arc<LongWork>, Owner)>) -> Self {
+        Self(Arc::new(Counted { known, long_work, ..Counted::default() }))
     }
 
     /// The usage of a request with these extensions; a new one if nothing is counted.
@@ -102,9 +123,53 @@ impl Usage {
         let _ = self.0.fuel.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     }
 
-    /// Adds entries that were read from the store.
+    /// Who is charged for what the request takes; none outside of a server.
+    pub(crate) fn owner(&self) -> Option<&Owner> {
+        self.0.long_work.as_ref().map(|(_, owner)| owner)
+    }
+
+    /// Adds entries that are read from the store.
     pub fn add_entries(&self, entries: usize) {
-        self.add_fuel(ENTRY_FUEL.saturating_mul(entries as u64));
+        self.add_fuel(entries_fuel(entries));
+    }
+
+    /// Waits until another list of its owner may be in memory: until the turn is dropped, which should be when the
+    /// response has been made. None outside of a server.
+    pub async fn turn_for_list(&self) -> Option<OwnerTurn> {
+        let (turns, owner) = self.0.long_work.as_ref()?;
+        turns.lists.take(owner).await
+    }
+
+    /// Waits for a turn to read, convert or write the entries of a list; call [`LongTurn::next_entry`] before each of
+    /// them. Adds nothing. Nobody may wait for another turn meanwhile.
+    pub async fn turn_for_entries(&self) -> LongTurn<'_> {
+        self.turn(entries_fuel(PIECE_ENTRIES)).await
+    }
+
+    /// Waits for a turn to parse this many bytes, if there are so many that it takes long. Adds nothing.
+    pub async fn turn_for_bytes(&self, bytes: usize) -> Option<LongTurn<'_>> {
+        if bytes <= PIECE_BYTES { None } else { Some(self.turn(BYTE_FUEL.saturating_mul(bytes as u64)).await) }
+    }
+
+    /// Converts all entries of a list in pieces that take turns with the long work of other owners.
+    pub async fn map_in_pieces<T, R>(&self, entries: Vec<T>, mut convert: impl FnMut(T) -> R) -> Vec<R> {
+        let mut turn = self.turn_for_entries().await;
+        let mut converted = Vec::with_capacity(entries.len());
+        for entry in entries {
+            turn.next_entry().await;
+            converted.push(convert(entry));
+        }
+        converted
+    }
+
+    async fn turn(&self, cost: u64) -> LongTurn<'_> {
+        LongTurn { usage: self, piece: self.piece(cost).await, entries: 0 }
+    }
+
+    /// None outside of a server, which bounds how many requests wait.
+    async fn piece(&self, fuel: u64) -> Option<OwnerTurn> {
+        let (turns, owner) = self.0.long_work.as_ref()?;
+        turns.pieces.take_costing(owner, fuel / FUEL_PER_MICROSECOND).await
     }
 
     pub(crate) fn add_absence(&self) {
@@ -136,6 +201,23 @@ impl Usage {
     }
 }
 
+impl LongTurn<'_> {
+    /// Begins the next entry of a list. After some, other owners and all tasks that are ready go first.
+    pub async fn next_entry(&mut self) {
+        if self.entries == PIECE_ENTRIES {
+            drop(self.piece.take());
+            tokio::task::yield_now().await;
+            self.piece = self.usage.piece(entries_fuel(PIECE_ENTRIES)).await;
+            self.entries = 0;
+        }
+        self.entries += 1;
+    }
+}
+
+fn entries_fuel(entries: usize) -> u64 {
+    ENTRY_FUEL.saturating_mul(entries as u64)
+}
+
 impl<S: Sync> FromRequestParts<S> for Usage {
     type Rejection = Infallible;
 
@@ -146,3 +228,48 @@ impl<S: Sync> FromRequestParts<S> for Usage {
 
 /// Clients do not see it.
 impl OperationInput for Usage {}
+
+#[cfg(test)]
+mod tests {
+    use futures::{FutureExt, poll};
+
+    use super::*;
+    use crate::ledger::{BudgetSettings, Ledger};
+
+    fn usage_of(ledger: &Ledger, name: &str) -> Usage {
+        Usage::of(None, Some((Arc::clone(&ledger.long_work), Owner::User(name.into()))))
+    }
+
+    #[tokio::test]
+    async fn one_owner_has_few_lists_in_memory_and_leaves_some_to_others() {
+        let ledger = Ledger::new(&BudgetSettings::default());
+        let (large, small) = (usage_of(&ledger, "large"), usage_of(&ledger, "small"));
+        let mut lists = Vec::new();
+        while let Some(Some(turn)) = large.turn_for_list().now_or_never() {
+            lists.push(turn);
+        }
+        assert_eq!(lists.len(), 4);
+        assert!(small.turn_for_list().now_or_never().is_some());
+        lists.pop();
+        assert!(large.turn_for_list().now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn one_owner_does_one_piece_at_a_time() {
+        let ledger = Ledger::new(&BudgetSettings::default());
+        let usages: Vec<_> = (0..64).map(|_| usage_of(&ledger, "large")).collect();
+        let first = usages[0].turn_for_entries().await;
+        let mut others: Vec<_> = usages[1..].iter().map(|usage| Box::pin(usage.turn_for_entries())).collect();
+        for other in &mut others {
+            assert!(poll!(other.as_mut()).is_pending());
+        }
+        assert!(usages[0].turn_for_bytes(1000).await.is_none(), "what is small takes no turn");
+        drop(first);
+        let mut begun = 0;
+        for other in &mut others {
+            begun += usize::from(poll!(other.as_mut()).is_ready());
+        }
+        // The turn of whoever is ready ends with it.
+        assert!(begun >= 1);
+    }
+}

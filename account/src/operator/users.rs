@@ -1,6 +1,7 @@
 //! Listing and creating users; `user/profile.rs` disables them and resets passwords.
 
 use api::rest::account::{NewUser, User};
+use server::ledger::Owner;
 use types::{UserId, Username};
 
 use crate::{
@@ -41,7 +42,9 @@ impl Account {
     /// Creates a user with a confirmed address, without sending mail.
     pub async fn add_user(&self, new: NewUser) -> Result<User> {
         let change = self.audit.change("user registered", &"operator", &new.username)?;
-        let user = change.run_on(self.create_user(new), |user| format!("{} {}", user.id, user.username)).await?;
+        let operator = Owner::Component("operator".into());
+        let user =
+            change.run_on(self.create_user(new, &operator), |user| format!("{} {}", user.id, user.username)).await?;
         self.set_confirmed(&user.id).await
     }
 

@@ -4,7 +4,7 @@ use api::rest::account::{Application as Body, Named, NewApplication, Owner};
 use axum::extract::{Query, State, rejection::QueryRejection};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use server::json::Json;
+use server::{json::Json, usage::Usage};
 use types::{AppId, ClientId, Grant, Scope, UserId, Username};
 
 use crate::{
@@ -61,6 +61,7 @@ pub(super) async fn list(
     caller: Caller,
     PageQuery { after }: PageQuery<AppId>,
     query: Result<Query<ListQuery>, QueryRejection>,
+    usage: Usage,
 ) -> Result<Page<Body>, HttpError> {
     let user_id = caller.user_with(&Scope::Apps)?;
     let Query(query) = query.map_err(|error| Error::Body(error.body_text()))?;
@@ -69,7 +70,9 @@ pub(super) async fn list(
     let EntityPage { mut entities, next } = account.entities_of::<Application>(&user_id, after).await?;
     entities.retain(|application| deleted_too || application.deleted.is_none());
     let mut bodies = Vec::with_capacity(entities.len());
+    let mut turn = usage.turn_for_entries().await;
     for application in entities {
+        turn.next_entry().await;
         let rights = application.collaborators.get(&user_id).cloned().unwrap_or_default();
         bodies.push(account.show(&application, &rights).await?);
     }

@@ -2,7 +2,7 @@
 
 use api::rest::account::{Component as Body, ComponentToken, NewComponent};
 use axum::extract::State;
-use server::json::Json;
+use server::{json::Json, usage::Usage};
 use types::{ComponentId, ComponentRight, Scope};
 
 use crate::{
@@ -28,12 +28,15 @@ pub(super) async fn list(
     State(account): State<Account>,
     caller: Caller,
     PageQuery { after }: PageQuery<ComponentId>,
+    usage: Usage,
 ) -> Result<Page<Body>, HttpError> {
     let user_id = caller.user_with(&Scope::Components)?;
     let after = after.as_ref().map(ComponentId::as_str);
     let EntityPage { entities, next } = account.entities_of::<Component>(&user_id, after).await?;
     let mut bodies = Vec::with_capacity(entities.len());
+    let mut turn = usage.turn_for_entries().await;
     for component in entities.iter().filter(|component| !component.is_deleted()) {
+        turn.next_entry().await;
         bodies.push(account.show_component(component, &component.rights_of(&user_id)).await?);
     }
     Ok(Page { next: next_link(next, ""), items: bodies })

@@ -6,6 +6,7 @@ use api::rest::account::{Gateway as Body, GatewayUpdate, NewGateway, Owner, Toke
 use axum::{extract::State, http::HeaderMap};
 use schemars::JsonSchema;
 use serde::Serialize;
+use server::usage::Usage;
 use types::{GatewayId, GatewayRight, Scope};
 
 use super::frequency_plans;
@@ -43,12 +44,15 @@ pub(super) async fn list(
     caller: Caller,
     PageQuery { after }: PageQuery<GatewayId>,
     address: Address,
+    usage: Usage,
 ) -> Result<Page<Body>, HttpError> {
     let user_id = caller.user_with(&Scope::Gateways)?;
     let after = after.as_ref().map(GatewayId::as_str);
     let EntityPage { entities, next } = account.entities_of::<Gateway>(&user_id, after).await?;
     let mut bodies = Vec::with_capacity(entities.len());
+    let mut turn = usage.turn_for_entries().await;
     for gateway in entities.iter().filter(|gateway| !gateway.is_deleted()) {
+        turn.next_entry().await;
         bodies.push(account.show_gateway(gateway, &gateway.rights_of(&user_id), &address).await?);
     }
     Ok(Page { next: next_link(next, ""), items: bodies })

@@ -1,7 +1,7 @@
 //! Profiles: reading and changing them, and what the operator may do to users.
 
 use api::rest::account::{ProfileChange, User};
-use server::audit::Change;
+use server::{audit::Change, ledger::Owner};
 use types::{Secret, UserId, Username};
 
 use super::{UserRecord, no_user, password, profile_change::Changed};
@@ -103,7 +103,7 @@ impl Account {
     pub async fn reset_password(&self, username: &Username, new: Secret) -> Result<()> {
         password::check(&new, username)?;
         let user_id = self.require_user(username).await?.id;
-        let record = self.passwords.hash(new).await?;
+        let record = self.passwords.hash(&Owner::from(&user_id), new).await?;
         let now = self.clock.now();
         let reset = |user: &mut UserRecord| {
             user.password.clone_from(&record);

@@ -1,6 +1,7 @@
 //! Validation of profile changes. Afterwards, only a concurrent change can make them fail.
 
 use api::rest::account::ProfileChange;
+use server::ledger::Owner;
 use types::{FullName, Secret, Timestamp, Username};
 
 use super::{
@@ -82,11 +83,12 @@ impl Account {
         old: Secret,
         new: Secret,
     ) -> Result<(PasswordHashString, PasswordHashString)> {
-        if !self.passwords.verify(old, Some(user.password.clone())).await? {
+        let owner = Owner::from(&user.id);
+        if !self.passwords.verify(&owner, old, Some(user.password.clone())).await? {
             self.audit.note_refusal("password change refused", &user.id, &"wrong password");
             return Err(Error::WrongPassword);
         }
-        Ok((self.passwords.hash(new).await?, user.password.clone()))
+        Ok((self.passwords.hash(&owner, new).await?, user.password.clone()))
     }
 }
 

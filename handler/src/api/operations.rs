@@ -228,9 +228,7 @@ impl Operations {
             self.audit.note("devices exported", &actor(&claims), app_id);
         }
         let limit = if limit == 0 { DEVICE_PAGE_MAX } else { limit };
-        let page = self.devices.list(app_id, offset, limit).await?;
-        usage.add_entries(page.devices.len());
-        Ok(page)
+        self.devices.list(app_id, offset, limit, &usage).await
     }
 
     /// Handles an uplink as if the device had sent it, and returns what it cost; and what the functions made of it, if

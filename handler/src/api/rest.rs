@@ -19,9 +19,10 @@ use aide::{
 use api::rest::handler as body;
 use axum::{
     Router,
+    body::Bytes,
     extract::{Path, Query, State, rejection::QueryRejection},
     http::{self, HeaderMap},
-    response::{AppendHeaders, IntoResponse, Response},
+    response::{IntoResponse, Response},
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -29,7 +30,7 @@ use server::{
     auth::{AuthError, Caller, Presented},
     error_response::ErrorFormat,
     grpc,
-    json::{Empty, Json, JsonObject, fill_from_path},
+    json::{Empty, Json, JsonObject, fill_from_path, list_in_pieces},
     openapi::{self, About, OperationExt},
 };
 use types::{AppId, DevId, Kind};
@@ -87,7 +88,12 @@ struct PageQuery {
 struct Registration(body::HandlerApplication);
 
 /// A page of devices, with the counts in headers.
-struct DevicePageResponse(device::DevicePage);
+struct DevicePageResponse {
+    /// [`body::DeviceList`] as JSON.
+    list: Bytes,
+    selected: usize,
+    total: usize,
+}
 
 /// The routes of the application manager, and `/openapi.json`, which describes them.
 pub(crate) fn router(operations: Arc<Operations>) -> Router {
@@ -243,8 +249,13 @@ async fn list_devices(
     let header = |name| grpc::number_in_header(&headers, name, Error::invalid);
     let limit = limit.map_or_else(|| header("limit"), Ok)?;
     let offset = offset.map_or_else(|| header("offset"), Ok)?;
-    let page = operations.list_devices(caller?, &app_id, offset, limit).await?;
-    Ok(DevicePageResponse(page))
+    let caller = caller?;
+    let usage = caller.usage.clone();
+    let _turn = usage.turn_for_list().await;
+    let device::DevicePage { devices, total } = operations.list_devices(caller, &app_id, offset, limit).await?;
+    let selected = devices.len();
+    let list = list_in_pieces("devices", devices, &usage, body::Device::from).await.map_err(Error::from)?;
+    Ok(DevicePageResponse { list, selected, total })
 }
 
 async fn get_device(
@@ -300,13 +311,13 @@ async fn delete_device(
 
 impl IntoResponse for DevicePageResponse {
     fn into_response(self) -> Response {
-        let device::DevicePage { devices, total } = self.0;
-        let counts = AppendHeaders([
+        let Self { list, selected, total } = self;
+        let headers = [
+            ("content-type", "application/json".to_owned()),
             ("grpc-metadata-total", total.to_string()),
-            ("grpc-metadata-selected", devices.len().to_string()),
-        ]);
-        let list = body::DeviceList { devices: devices.into_iter().map(Into::into).collect() };
-        (counts, Json(list)).into_response()
+            ("grpc-metadata-selected", selected.to_string()),
+        ];
+        (headers, list).into_response()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use server::usage::Usage;
 use store::{Batch, Commit, Entry, Key, Store};
 use types::{AppId, Clock, DevId};
 
@@ -20,6 +21,8 @@ pub(crate) const DEVICE_PAGE_MAX: usize = 10_000;
 /// Maximum size of the records in one page, in bytes. gRPC clients read at most 4 MiB, and messages are smaller than
 /// records.
 const DEVICE_PAGE_BYTES_MAX: usize = 4 << 20;
+/// How many records are read from the store at once.
+const READ_MAX: usize = 256;
 
 /// The devices of all applications.
 #[derive(Clone)]
@@ -94,22 +97,26 @@ impl Devices {
 
     /// Lists devices ordered by id: at most `limit`, after skipping `offset`.
     ///
-    /// The page has fewer devices if their records would exceed 4 MiB.
-    pub async fn list(&self, app_id: &AppId, offset: usize, limit: usize) -> Result<DevicePage, Error> {
+    /// The page has fewer devices if their records would exceed 4 MiB. They are read in pieces that take turns with the
+    /// long work of others, and charged to `usage` before.
+    pub async fn list(&self, app_id: &AppId, offset: usize, limit: usize, usage: &Usage) -> Result<DevicePage, Error> {
         let prefix = store_keys::devices(app_id)?;
         let limit = limit.min(DEVICE_PAGE_MAX);
-        let store::Page { mut entries, total } = self.store.page(&prefix, offset, limit).await?;
+        let mut turn = usage.turn_for_entries().await;
+        let store::Page { mut entries, total } = self.store.page(&prefix, offset, limit.min(READ_MAX)).await?;
         let limit = limit.min(total.saturating_sub(offset));
         let (mut page, mut bytes_left) = (DevicePage { devices: Vec::new(), total }, DEVICE_PAGE_BYTES_MAX);
         loop {
             for entry in &entries {
+                turn.next_entry().await;
                 let Some(rest) = bytes_left.checked_sub(entry.value.len()) else { return Ok(page) };
                 bytes_left = rest;
+                usage.add_entries(1);
                 page.devices.push(record::read(&self.sealer, &entry.value)?);
             }
             let wanted = limit.saturating_sub(page.devices.len());
             let Some(last) = entries.pop().filter(|_| wanted > 0) else { return Ok(page) };
-            entries = self.store.list(&prefix, Some(&last.key), wanted).await?;
+            entries = self.store.list(&prefix, Some(&last.key), wanted.min(READ_MAX)).await?;
         }
     }
 

@@ -1,6 +1,13 @@
 //! What the store holds about applications and devices, and how much of it an uplink reads.
 
-use std::{future::pending, num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    future::{pending, poll_fn},
+    num::NonZeroUsize,
+    path::PathBuf,
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use futures::FutureExt;
 use handler::{
@@ -322,10 +329,35 @@ async fn a_new_application_inherits_nothing_from_a_deletion_that_was_killed() {
         _ = applications.delete(&id("app-one")).await;
         store.recover();
         applications.register(&id("app-one")).await.unwrap();
-        assert_eq!(devices.list(&id("app-one"), 0, 10).await.unwrap().total, 0, "after {commits} commits");
+        assert_eq!(
+            devices.list(&id("app-one"), 0, 10, &Usage::default()).await.unwrap().total,
+            0,
+            "after {commits} commits"
+        );
         resume_deletions(&applications).await;
         applications.get(&id("app-one")).await.unwrap();
     }
+}
+
+/// A task that is polled again has let all others that were ready go first.
+#[tokio::test]
+async fn a_large_list_of_devices_is_read_in_pieces() {
+    let store = Arc::new(FailingStore::new(StoreClock::new(|| 0)));
+    let sealer = sealer(store.as_ref()).await;
+    Applications::new(store.clone(), sealer.clone()).register(&id("app-one")).await.unwrap();
+    let devices = Devices::new(store, sealer, ManualClock::new());
+    for number in 0..320 {
+        let dev_id = format!("dev-{number}").parse().unwrap();
+        devices.set(Device { dev_id, lorawan: Lorawan::default(), ..device("app-one") }).await.unwrap();
+    }
+    let (app_id, usage, mut polls) = (id("app-one"), Usage::default(), 0);
+    let mut list = pin!(devices.list(&app_id, 0, 0x7fff, &usage));
+    let page = poll_fn(|context| {
+        polls += 1;
+        list.as_mut().poll(context)
+    });
+    assert_eq!(page.await.unwrap().devices.len(), 320);
+    assert!(polls >= 10, "{polls}");
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use server::{
     seal::{KeyOwner, SealingKeys},
     system::OsRandom,
+    usage::Usage,
 };
 use store::{Batch, Commit, Embedded, Key, Store, StoreClock, Tag};
 use testing::ManualClock;
@@ -67,7 +68,7 @@ async fn seals_every_key_in_the_store() {
     let dev_id = "dev".parse().unwrap();
     assert_eq!(applications.get(&id("app-one")).await.unwrap(), with_key());
     assert_eq!(devices.get(&id("app-one"), &dev_id).await.unwrap(), with_keys());
-    assert_eq!(devices.list(&id("app-one"), 0, 10).await.unwrap().devices, [with_keys()]);
+    assert_eq!(devices.list(&id("app-one"), 0, 10, &Usage::default()).await.unwrap().devices, [with_keys()]);
     // An update keeps the keys that it leaves out. What an uplink reads has no keys.
     devices.set(device("app-one")).await.unwrap();
     assert_eq!(devices.get(&id("app-one"), &dev_id).await.unwrap(), with_keys());

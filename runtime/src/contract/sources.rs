@@ -43,6 +43,14 @@ impl Sources {
         }
     }
 
+    /// The size of all sources, in bytes.
+    pub fn bytes(&self) -> usize {
+        match self.is_single_file {
+            true => self.decoder.len(),
+            false => Slot::ALL.into_iter().map(|slot| self.text(slot).len()).sum(),
+        }
+    }
+
     /// Hashes the sources.
     pub fn hash(&self) -> SourcesHash {
         let mut hasher = Sha256::new();

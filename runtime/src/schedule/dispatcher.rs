@@ -43,11 +43,20 @@ impl<T> Dispatcher<T> {
 
     /// Queues a job and wakes a worker, preferably the one for `home`.
     pub(crate) fn put(&self, tenant: &Tenant, home: usize, job: T) -> Result<(), Busy> {
+        self.put_in(home, |queue| queue.put(tenant, home, job))
+    }
+
+    /// Queues a job that will use about this much fuel, and wakes a worker.
+    pub(crate) fn put_known(&self, tenant: &Tenant, fuel: u64, job: T) -> Result<(), Busy> {
+        self.put_in(0, |queue| queue.put_known(tenant, fuel, job))
+    }
+
+    fn put_in(&self, home: usize, put: impl FnOnce(&mut Queue<T>) -> Result<(), Busy>) -> Result<(), Busy> {
         let mut state = self.lock();
         if state.is_shut_down {
             return Err(Busy);
         }
-        state.queue.put(tenant, home, job)?;
+        put(&mut state.queue)?;
         self.wake_one(&mut state, home % self.wakers.len());
         Ok(())
     }

@@ -17,10 +17,15 @@ use crate::limits::Limits;
 use crate::sandbox::Sandbox;
 use crate::schedule::dispatcher::{Dispatcher, Work};
 use crate::schedule::outcome_batch::OutcomeBatch;
-use crate::schedule::queue::{Busy, QueueLimits, Tenant};
+use crate::schedule::queue::{Busy, Priority, QueueLimits, Tenant};
 
-/// Loader threads; more would take processor time from live traffic.
+/// Loader threads for live traffic; more would take processor time from it.
 const LOADERS: usize = 2;
+/// Loader threads for dry runs and for functions that somebody saves.
+const DRY_LOADERS: usize = 1;
+/// How much nicer those are to other threads than the process: while the processors are busy, they get about a tenth of
+/// one. Evaluating sources takes a processor for up to a second, and nobody can interrupt it but the kernel.
+const DRY_NICENESS: i32 = 10;
 /// Waiting loads of all tenants, and of one.
 const LOADS_MAX: usize = 256;
 const TENANT_LOADS_MAX: usize = 32;
@@ -28,6 +33,8 @@ const TENANT_LOADS_MAX: usize = 32;
 const LONG_FRACTION: u64 = 16;
 /// Fuel charged for each byte of a set that is read from the cache, roughly by the time it takes.
 const READ_FUEL: u64 = 32;
+/// What evaluating a byte of source is expected to cost in fuel; what it did cost is charged afterwards.
+const SOURCE_FUEL: u64 = 2_000;
 /// Compiled code uses up to 512 KiB of it, the host far less.
 const STACK_BYTES: usize = 2 << 20;
 
@@ -35,8 +42,14 @@ const STACK_BYTES: usize = 2 << 20;
 pub struct Pool {
     engine: Arc<Engine>,
     calls: Arc<Dispatcher<CallJob>>,
-    loads: Arc<Dispatcher<LoadJob>>,
+    loads: Loads,
     threads: Vec<JoinHandle<()>>,
+}
+
+/// Loads in queues by priority, with threads of their own: live traffic never waits for a dry run.
+struct Loads {
+    live: Arc<Dispatcher<LoadJob>>,
+    dry: Arc<Dispatcher<LoadJob>>,
 }
 
 struct CallJob {
@@ -83,12 +96,15 @@ impl Pool {
             tenant_waiting_max: settings.tenant_queue_max,
             short_fuel_max: settings.limits.fuel / LONG_FRACTION,
         }));
-        let loads = Arc::new(Dispatcher::new(QueueLimits {
-            workers: LOADERS,
-            waiting_max: LOADS_MAX,
-            tenant_waiting_max: TENANT_LOADS_MAX,
-            short_fuel_max: settings.limits.load_fuel / LONG_FRACTION,
-        }));
+        let loads = |workers| {
+            Arc::new(Dispatcher::new(QueueLimits {
+                workers,
+                waiting_max: LOADS_MAX,
+                tenant_waiting_max: TENANT_LOADS_MAX,
+                short_fuel_max: settings.limits.load_fuel / LONG_FRACTION,
+            }))
+        };
+        let loads = Loads { live: loads(LOADERS), dry: loads(DRY_LOADERS) };
         let mut pool = Self { engine, calls, loads, threads: Vec::new() };
         for worker in 0..workers {
             let calls = Arc::clone(&pool.calls);
@@ -96,8 +112,15 @@ impl Pool {
             pool.spawn("sandbox", move || calls.run_worker(worker, work))?;
         }
         for loader in 0..LOADERS {
-            let (loads, engine) = (Arc::clone(&pool.loads), Arc::clone(&pool.engine));
+            let (loads, engine) = (Arc::clone(&pool.loads.live), Arc::clone(&pool.engine));
             pool.spawn("sandbox-load", move || loads.run_worker(loader, |job: LoadJob| job.run(&engine)))?;
+        }
+        for loader in 0..DRY_LOADERS {
+            let (loads, engine) = (Arc::clone(&pool.loads.dry), Arc::clone(&pool.engine));
+            pool.spawn("sandbox-dry", move || {
+                lower_priority();
+                loads.run_worker(loader, |job: LoadJob| job.run(&engine));
+            })?;
         }
         Ok(pool)
     }
@@ -112,10 +135,16 @@ impl Pool {
         outcome.await.map_err(|_| Busy)
     }
 
-    /// Loads a function set when it is the tenant's turn, at most two at once.
+    /// Loads a function set when it is the tenant's turn: at most two at once for live traffic, and one for dry runs,
+    /// behind everything else that the process does.
     pub async fn load(&self, tenant: &Tenant, load: LoadRequest) -> Result<Result<Functions, Failure>, Busy> {
         let (done, loaded) = oneshot::channel();
-        self.loads.put(tenant, 0, LoadJob { load, done })?;
+        let fuel = load.limits.load_fuel.min(load.sources.bytes() as u64 * SOURCE_FUEL);
+        match tenant.priority {
+            // What live traffic needs is mostly read from the cache on disk.
+            Priority::Live => self.loads.live.put(tenant, 0, LoadJob { load, done })?,
+            Priority::DryRun => self.loads.dry.put_known(tenant, fuel, LoadJob { load, done })?,
+        }
         loaded.await.map_err(|_| Busy)
     }
 
@@ -145,7 +174,8 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         self.calls.shut_down();
-        self.loads.shut_down();
+        self.loads.live.shut_down();
+        self.loads.dry.shut_down();
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
                 tracing::error!("a worker thread panicked");
@@ -191,6 +221,12 @@ impl LoadJob {
     }
 }
 
+/// Lets other threads of the process go before this one.
+fn lower_priority() {
+    // Linux has a niceness per thread. A system that refuses only schedules it like the others.
+    _ = rustix::process::nice(DRY_NICENESS);
+}
+
 /// Turns a panic, which would be a bug in the host, into a failure, so that the worker survives. Drops what `work`
 /// held.
 fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, Failure> {
@@ -204,7 +240,6 @@ fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, Failure> {
 mod tests {
     use super::*;
     use crate::contract::wire::FailureKind;
-    use crate::schedule::queue::Priority;
 
     #[test]
     fn a_panic_fails_only_its_own_job() {

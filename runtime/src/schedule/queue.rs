@@ -91,6 +91,16 @@ impl<T> Queue<T> {
 
     /// Queues `job`, which prefers the worker for `home`.
     pub(crate) fn put(&mut self, tenant: &Tenant, home: usize, job: T) -> Result<(), Busy> {
+        let home = home % self.limits.workers;
+        self.put_in(tenant, |fair| fair.push(&tenant.id, home, job))
+    }
+
+    /// Queues `job`, which will use about this much fuel.
+    pub(crate) fn put_known(&mut self, tenant: &Tenant, fuel: u64, job: T) -> Result<(), Busy> {
+        self.put_in(tenant, |fair| fair.push_known(&tenant.id, 1, fuel, job))
+    }
+
+    fn put_in(&mut self, tenant: &Tenant, push: impl FnOnce(&mut FairQueue<T>) -> u64) -> Result<(), Busy> {
         let other_used = self.lanes[1 - tenant.priority.lane()].used;
         let space = self.limits.waiting_max.saturating_sub(self.waiting);
         let lane = &mut self.lanes[tenant.priority.lane()];
@@ -102,7 +112,7 @@ impl<T> Queue<T> {
         if lane.fair.is_idle() {
             lane.used = lane.used.max(other_used);
         }
-        lane.fair.push(&tenant.id, home % self.limits.workers, job);
+        push(&mut lane.fair);
         self.waiting += 1;
         Ok(())
     }

@@ -127,3 +127,36 @@ async fn a_failed_load_reports_its_failure() {
     assert_eq!((failure.slot, failure.kind, failure.line), (Slot::Encoder, FailureKind::Syntax, Some(1)));
     assert!(failure.to_string().starts_with("the encoder cannot be loaded (line 1, column"), "{failure}");
 }
+
+/// Some 110 kB that never end, another one for each number.
+fn endless_load(number: usize) -> Sources {
+    let text = "function field(bytes) { return bytes[0] << 8 | bytes[1]; }\n".repeat(2_000);
+    sources(Slot::Decoder, &format!("{text}while (true) {{}} // {number}"))
+}
+
+#[tokio::test]
+async fn large_dry_runs_do_not_stand_before_live_functions() {
+    let pool = Arc::new(pool(|settings| settings.workers = 1));
+    let (ended, mut ends) = tokio::sync::mpsc::unbounded_channel();
+    let mut loads = tokio::task::JoinSet::new();
+    for number in 0..4 {
+        let (pool, ended) = (Arc::clone(&pool), ended.clone());
+        let sources = endless_load(number);
+        let load =
+            LoadRequest { hash: sources.hash(), limits: pool.engine().limits().clone(), sources, is_cached: false };
+        loads.spawn(async move {
+            let tenant = Tenant { id: "hostile".into(), priority: Priority::DryRun };
+            let loaded = pool.load(&tenant, load).await.unwrap();
+            ended.send("dry").unwrap();
+            loaded.unwrap_err().kind
+        });
+    }
+    // All of them are queued, and the first ones are being evaluated.
+    tokio::task::yield_now().await;
+    let functions = load(&pool, "honest", sources(Slot::Decoder, ECHO)).await;
+    let outcome = pool.call(&live("honest"), functions, call(EntryPoint::Uplink, &[1])).await.unwrap();
+    ended.send("live").unwrap();
+    assert_eq!(fields(&outcome), r#"{"bytes":[1]}"#);
+    assert_eq!(ends.recv().await, Some("live"));
+    assert!(loads.join_all().await.iter().all(|kind| *kind == FailureKind::Fuel));
+}

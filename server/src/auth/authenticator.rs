@@ -21,6 +21,7 @@ use super::{
     rule::{Before, Now, Purpose, Verdict, verdict},
     verifier::Origin,
 };
+use crate::ledger::Owner;
 
 /// How long a question may take.
 const ASK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -117,7 +118,7 @@ impl Authenticator {
         match self.with_issuer(credential.clone())? {
             Credential::Token(token) => Ok(token),
             Credential::Key(key) => {
-                let token = self.issuer_of_key(&key)?.exchange_for_token(app_id, &key).await?;
+                let token = self.issuer_of_key(&key)?.exchange_for_token(app_id, &key, &Owner::from(app_id)).await?;
                 token.ok_or_else(|| AuthError::Key { app_id: app_id.clone() })
             }
         }
@@ -136,7 +137,7 @@ impl Authenticator {
     async fn authenticate_at(&self, entity: Entity, caller: Caller, purpose: Purpose) -> Result<Claims, AuthError> {
         let Caller { credential, usage } = caller;
         let credential = self.with_issuer(credential.ok_or(AuthError::Missing)?)?;
-        let question = Question::new(entity, credential);
+        let question = Question::new(entity, credential, usage.owner());
         let claims = self.decide(question, purpose).await.map(Arc::unwrap_or_clone)?;
         usage.set_caller(&claims);
         Ok(claims)
@@ -158,7 +159,7 @@ impl Authenticator {
 
     /// Decides by the account service's response or, if there is none, by its last one.
     async fn decide(&self, question: Question, purpose: Purpose) -> Result<Arc<Claims>, AuthError> {
-        let Question { id, entity, credential } = &question;
+        let Question { id, entity, credential, .. } = &question;
         if let Some(response) = self.cache.response(id, self.clock.now()) {
             return response.ok_or_else(|| entity.refusal(credential));
         }

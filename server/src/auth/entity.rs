@@ -3,6 +3,7 @@
 use types::{AppId, Claims, Credential, GatewayId};
 
 use super::AuthError;
+use crate::ledger::Owner;
 
 /// What a credential has rights to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -12,6 +13,14 @@ pub(super) enum Entity {
 }
 
 impl Entity {
+    /// Who is charged for a question about it that comes without a request.
+    pub(super) fn owner(&self) -> Owner {
+        match self {
+            Self::Application(app_id) => Owner::from(app_id),
+            Self::Gateway(gateway_id) => Owner::Component(gateway_id.as_str().into()),
+        }
+    }
+
     /// Whether these claims have rights to it, as far as the token says.
     pub(super) fn is_in(&self, claims: &Claims) -> bool {
         match self {

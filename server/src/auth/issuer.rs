@@ -4,7 +4,6 @@ use std::{sync::Arc, time::Duration};
 
 use api::rest::account::TokenResponse;
 use client::account::{AccountClient, WithCollaborators};
-use tokio::sync::Semaphore;
 use types::{AccessKey, AppId, Claims, Clock, Credential, Kind, Kinded, Secret, Timestamp};
 
 use super::{
@@ -15,11 +14,14 @@ use super::{
     rule::{Before, Now},
     verifier::Origin,
 };
-use crate::status::ErrorChain;
+use crate::{
+    ledger::{Budget, Limits, Owner, OwnerTurn, Resource, Turns},
+    status::ErrorChain,
+};
 
-/// Maximum number of questions that are asked at once; more wait. The account service limits what it takes from one
-/// caller.
-const ASKING_MAX: usize = 64;
+/// How many questions are asked at once; more wait, and owners take turns, so that wrong keys from one address delay
+/// nobody else. The account service limits what it takes from one caller.
+const ASKING: Limits = Limits { total: 64, owner_max: 48, owner_min: 1 };
 
 /// A trusted account service.
 pub(super) struct Issuer {
@@ -29,8 +31,8 @@ pub(super) struct Issuer {
     /// Our own token there; none for a component that has none.
     component: Option<Arc<ComponentToken>>,
     keys: Arc<PublicKeys>,
-    /// One permit per question that is being asked.
-    asking: Semaphore,
+    /// One turn per question that is being asked.
+    asking: Arc<Turns>,
     pub(super) reachability: Reachability,
 }
 
@@ -42,7 +44,7 @@ impl Issuer {
         clock: Arc<dyn Clock>,
     ) -> Self {
         let keys = Arc::new(PublicKeys::new(id, Arc::clone(&client), Arc::clone(&clock)));
-        let asking = Semaphore::new(ASKING_MAX);
+        let asking = Turns::new(Arc::new(Budget::new(Resource::Questions, ASKING)));
         Self { id: id.to_owned(), client, clock, component, keys, asking, reachability: Reachability::default() }
     }
 
@@ -74,7 +76,9 @@ impl Issuer {
         entity: &Entity,
         token: &Secret,
         mut claims: Claims,
+        owner: &Owner,
     ) -> Result<Option<Claims>, AuthError> {
+        let _turn = self.turn(owner).await;
         let is_accepted = match entity {
             Entity::Application(app_id) => self.retain_current(token, app_id, claims.apps.get_mut(app_id)).await?,
             Entity::Gateway(gateway_id) => {
@@ -91,7 +95,6 @@ impl Issuer {
         of: &T,
         rights: Option<&mut Vec<T::Right>>,
     ) -> Result<bool, AuthError> {
-        let _permit = self.asking.acquire().await;
         let remaining = match self.client.rights(&Credential::Token(token.clone()), of).await {
             Ok(remaining) => remaining,
             Err(error) => match refusal(&error) {
@@ -107,8 +110,13 @@ impl Issuer {
     }
 
     /// Exchanges an access key for its claims; none if the account service refuses the key.
-    pub(super) async fn exchange(&self, app_id: &AppId, key: &AccessKey) -> Result<Option<Claims>, AuthError> {
-        match self.exchange_for_token(app_id, key).await? {
+    pub(super) async fn exchange(
+        &self,
+        app_id: &AppId,
+        key: &AccessKey,
+        owner: &Owner,
+    ) -> Result<Option<Claims>, AuthError> {
+        match self.exchange_for_token(app_id, key, owner).await? {
             Some(token) => self.verify_new(&token).await.map(|claims| self.answered(Some(claims))),
             None => Ok(self.answered(None)),
         }
@@ -119,8 +127,9 @@ impl Issuer {
         &self,
         app_id: &AppId,
         key: &AccessKey,
+        owner: &Owner,
     ) -> Result<Option<Secret>, AuthError> {
-        let _permit = self.asking.acquire().await;
+        let _turn = self.turn(owner).await;
         let response = match &self.component {
             Some(component) => self.exchange_as(component, app_id, key).await,
             None => self.client.exchange_key(app_id, key).await,
@@ -181,6 +190,10 @@ impl Issuer {
             Err(AuthError::Token(error)) => Err(reason(error)),
             Err(error) => Err(error),
         }
+    }
+
+    async fn turn(&self, owner: &Owner) -> Option<OwnerTurn> {
+        self.asking.take(owner).await
     }
 
     fn answered<T>(&self, response: T) -> T {

@@ -10,6 +10,7 @@ use super::{
     issuer::Issuer,
     memory::{CredentialId, Memory},
 };
+use crate::ledger::Owner;
 
 /// What the account service said about a credential: what it may do, or none if it is refused.
 pub(super) type Response = Option<Arc<Claims>>;
@@ -20,11 +21,15 @@ pub(super) struct Question {
     pub(super) id: CredentialId,
     pub(super) entity: Entity,
     pub(super) credential: Credential,
+    /// Whose turn it is to ask.
+    owner: Owner,
 }
 
 impl Question {
-    pub(super) fn new(entity: Entity, credential: Credential) -> Self {
-        Self { id: CredentialId::of(&entity, &credential), entity, credential }
+    /// Without an owner, the turn is that of what the question is about.
+    pub(super) fn new(entity: Entity, credential: Credential, owner: Option<&Owner>) -> Self {
+        let owner = owner.cloned().unwrap_or_else(|| entity.owner());
+        Self { id: CredentialId::of(&entity, &credential), entity, credential, owner }
     }
 
     /// Asks the account service, and remembers its response.
@@ -32,7 +37,7 @@ impl Question {
         let asked = memory.asking(issuer.now());
         let response = match (&self.credential, &self.entity) {
             (Credential::Token(token), entity) => self.current_claims(issuer, entity, token).await,
-            (Credential::Key(key), Entity::Application(app_id)) => issuer.exchange(app_id, key).await,
+            (Credential::Key(key), Entity::Application(app_id)) => issuer.exchange(app_id, key, &self.owner).await,
             (Credential::Key(_), Entity::Gateway(_)) => Err(AuthError::KeyWithoutApplication),
         };
         let response = response.map(|claims| claims.map(Arc::new));
@@ -59,6 +64,6 @@ impl Question {
         token: &Secret,
     ) -> Result<Option<Claims>, AuthError> {
         let claims = issuer.vouched_claims(token).await?;
-        issuer.current_claims(entity, token, claims).await
+        issuer.current_claims(entity, token, claims, &self.owner).await
     }
 }

@@ -38,6 +38,14 @@ pub enum Resource {
     LookUps,
     /// Downlinks that are on their way to the queues of their devices.
     Downlinks,
+    /// Pieces of work that take a processor for long.
+    LongWork,
+    /// Large lists in memory.
+    Lists,
+    /// Passwords that are being hashed.
+    PasswordChecks,
+    /// Questions to an account service about credentials.
+    Questions,
 }
 
 /// The size of a budget, in the unit of its resource.
@@ -104,6 +112,10 @@ impl Resource {
             Self::Deliveries => "deliveries",
             Self::LookUps => "look_ups",
             Self::Downlinks => "downlinks",
+            Self::LongWork => "long_work",
+            Self::Lists => "lists",
+            Self::PasswordChecks => "password_checks",
+            Self::Questions => "questions",
         }
     }
 
@@ -118,6 +130,10 @@ impl Resource {
             Self::Deliveries => "deliveries in flight",
             Self::LookUps => "look-ups of host names",
             Self::Downlinks => "downlinks being processed",
+            Self::LongWork => "pieces of long work",
+            Self::Lists => "large lists",
+            Self::PasswordChecks => "passwords being checked",
+            Self::Questions => "questions about credentials",
         }
     }
 
@@ -129,6 +145,7 @@ impl Resource {
             Self::HttpConnections | Self::MqttConnections => "close other connections first",
             Self::Downlinks => "publish fewer at once",
             Self::Deliveries | Self::LookUps => "it is tried again",
+            Self::LongWork | Self::Lists | Self::PasswordChecks | Self::Questions => "it waits for its turn",
         }
     }
 }

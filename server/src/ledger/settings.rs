@@ -1,9 +1,14 @@
 //! How large the budgets are.
 
+use std::thread;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Limits, Resource};
+
+/// How many large lists are in memory at once, of all owners and of one, and how many an owner always may have.
+const LISTS: (u64, u64, u64) = (16, 4, 1);
 
 /// Budgets of what can run out. An owner is the user to whom an application or gateway belongs or, for calls without
 /// credentials, an address. The more all owners use, the less each of them may have.
@@ -70,9 +75,19 @@ impl BudgetSettings {
             Resource::ResponseBytes => (self.response_bytes_max, self.response_bytes_per_owner_max, 64 << 10),
             Resource::Deliveries => (self.deliveries_max, self.deliveries_per_owner_max, 1),
             Resource::LookUps => (self.look_ups_max, self.look_ups_per_owner_max, 1),
+            Resource::Lists => LISTS,
+            Resource::LongWork => ((processors() / 2).max(1), 1, 1),
             // Their limits are next to what takes them.
-            Resource::HttpConnections | Resource::MqttConnections | Resource::Downlinks => (u64::MAX, u64::MAX, 1),
+            Resource::HttpConnections
+            | Resource::MqttConnections
+            | Resource::Downlinks
+            | Resource::PasswordChecks
+            | Resource::Questions => (u64::MAX, u64::MAX, 1),
         };
         Limits { total, owner_max, owner_min }
     }
+}
+
+fn processors() -> u64 {
+    thread::available_parallelism().map_or(1, |count| count.get() as u64)
 }

@@ -1,7 +1,7 @@
 //! Waits for a budget in fair order, where it is better to wait than to be refused.
 
 use std::{
-    mem,
+    fmt, mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -10,7 +10,7 @@ use tokio::{sync::oneshot, time::Instant};
 
 use super::{Budget, Charge, Owner};
 
-/// A turn costs its time in microseconds, and at least this.
+/// A turn costs its time in microseconds, unless its cost was known before, and this.
 const COSTS: Costs = Costs { job: 100, slack: 0 };
 
 /// Lets owners take turns with a budget: never more than its total, and next is whoever has used it the least.
@@ -27,11 +27,13 @@ pub struct OwnerTurn {
     turns: Arc<Turns>,
     charge: Option<Charge>,
     began: Instant,
+    cost: Option<u64>,
     turn: Option<fair_queue::Turn>,
 }
 
 struct Waiting {
     owner: Owner,
+    cost: Option<u64>,
     begin: oneshot::Sender<OwnerTurn>,
 }
 
@@ -50,9 +52,22 @@ impl Turns {
 
     /// Waits until it is the turn of this owner; none if that can never be.
     pub async fn take(self: &Arc<Self>, owner: &Owner) -> Option<OwnerTurn> {
+        self.take_at(owner, None).await
+    }
+
+    /// The same for work whose cost is known, in microseconds of a processor: it is charged before the work is done.
+    pub async fn take_costing(self: &Arc<Self>, owner: &Owner, cost_us: u64) -> Option<OwnerTurn> {
+        self.take_at(owner, Some(cost_us)).await
+    }
+
+    async fn take_at(self: &Arc<Self>, owner: &Owner, cost: Option<u64>) -> Option<OwnerTurn> {
         let (begin, begins) = oneshot::channel();
         let name: Arc<str> = owner.to_string().into();
-        let number = self.queue().push(&name, 0, Waiting { owner: owner.clone(), begin });
+        let waiting = Waiting { owner: owner.clone(), cost, begin };
+        let number = match cost {
+            Some(cost) => self.queue().push_known(&name, 1, cost, waiting),
+            None => self.queue().push(&name, 0, waiting),
+        };
         let _place = Place { turns: self, name, number };
         self.begin_next();
         begins.await.ok()
@@ -74,9 +89,10 @@ impl Turns {
     fn next(self: &Arc<Self>) -> Option<(oneshot::Sender<OwnerTurn>, OwnerTurn)> {
         let mut queue = self.queue();
         let share = self.budget.share_of_room();
-        let (turn, Waiting { owner, begin }) = queue.pop(0, |next| (next.running as u64) < share)?;
+        let (turn, Waiting { owner, cost, begin }) = queue.pop(0, |next| (next.running as u64) < share)?;
         let charge = self.budget.charge(&owner, 1).ok();
-        Some((begin, OwnerTurn { turns: Arc::clone(self), charge, began: Instant::now(), turn: Some(turn) }))
+        let turn = OwnerTurn { turns: Arc::clone(self), charge, began: Instant::now(), cost, turn: Some(turn) };
+        Some((begin, turn))
     }
 
     fn queue(&self) -> MutexGuard<'_, FairQueue<Waiting>> {
@@ -87,7 +103,8 @@ impl Turns {
 
 impl Drop for OwnerTurn {
     fn drop(&mut self) {
-        let cost = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let took = || u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let cost = self.cost.unwrap_or_else(took);
         drop(mem::take(&mut self.charge));
         if let Some(turn) = self.turn.take() {
             self.turns.queue().done(turn, Some(cost));
@@ -99,6 +116,18 @@ impl Drop for OwnerTurn {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         drop(self.turns.queue().remove(&self.name, self.number));
+    }
+}
+
+impl fmt::Debug for Turns {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Turns").field("budget", &self.budget).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for OwnerTurn {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("OwnerTurn").field("cost", &self.cost).finish_non_exhaustive()
     }
 }
 
@@ -157,5 +186,28 @@ mod tests {
         drop(running);
         assert!(again.as_mut().now_or_never().is_none());
         assert!(first.now_or_never().flatten().is_some());
+    }
+    #[tokio::test]
+    async fn a_known_cost_counts_before_the_work_is_done() {
+        let turns = turns(1, 1);
+        let (cheap, costly) = (user("cheap"), user("costly"));
+        let first = turns.take(&user("first")).await;
+        let mut waiting: Vec<_> = (0..20)
+            .flat_map(|_| [(&cheap, 1_000), (&costly, 50_000)])
+            .map(|(owner, cost)| (owner, Box::pin(turns.take_costing(owner, cost))))
+            .collect();
+        assert!(waiting.iter_mut().all(|(_, turn)| turn.as_mut().now_or_never().is_none()));
+        drop(first);
+        let mut begun = Vec::new();
+        while begun.len() < 20 {
+            let next = waiting
+                .iter_mut()
+                .enumerate()
+                .find_map(|(place, (_, turn))| Some((place, turn.as_mut().now_or_never()?)));
+            let (place, turn) = next.unwrap();
+            assert!(turn.is_some());
+            begun.push(waiting.remove(place).0);
+        }
+        assert_eq!(begun.iter().filter(|owner| **owner == &costly).count(), 1, "{begun:?}");
     }
 }

@@ -9,19 +9,14 @@ mod components;
 mod owner;
 mod place;
 mod probes;
+mod recent_tenants;
+mod refusals;
 mod request_body;
 mod request_queue;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use axum::{
-    body::HttpBody,
-    extract::Request,
-    http::{HeaderValue, StatusCode},
-    response::Response,
-};
-use tokio::sync::Semaphore;
-use tonic::{Code, Status};
+use axum::{body::HttpBody, extract::Request, response::Response};
 use types::{Kind, Kinded};
 
 pub(super) use self::place::Place;
@@ -30,6 +25,7 @@ use self::{
     components::Components,
     owner::owner_of_caller,
     probes::Probes,
+    refusals::{Refusals, invites_retries, is_unauthenticated},
     request_body::read_within_limits,
     request_queue::{Permit, RequestQueue},
 };
@@ -41,10 +37,6 @@ use crate::{
 
 /// How long a client should wait before it retries, in seconds.
 pub(super) const RETRY_AFTER_S: u64 = 1;
-/// How long a refusal is held back, so that a client that retries at once is slowed.
-const REFUSAL_PAUSE: Duration = Duration::from_millis(500);
-/// Maximum number of refusals that are held back; further ones are sent at once.
-const REFUSALS_HELD_MAX: usize = 4096;
 
 /// How many KiB of a body must arrive per second once the time to wait for it is used up.
 const BODY_RATE_KIB: u64 = 16;
@@ -75,7 +67,7 @@ pub(super) struct AdmissionControl {
     callers: Callers,
     components: Components,
     probes: Probes,
-    held: Semaphore,
+    refusals: Refusals,
     ledger: Ledger,
     owners: Option<Arc<Owners>>,
 }
@@ -111,7 +103,7 @@ impl AdmissionControl {
             callers: Callers::default(),
             components: Components::new(verify_component),
             probes: Probes::default(),
-            held: Semaphore::new(REFUSALS_HELD_MAX),
+            refusals: Refusals::default(),
             ledger: server.ledger.clone(),
             owners: server.owners.clone(),
         }
@@ -135,12 +127,14 @@ impl AdmissionControl {
         let credential = callers::digest(request.headers());
         let known = credential.and_then(|digest| self.callers.get(&digest));
         let component = self.components.tenant(request.headers(), &address);
+        let is_component = component.is_some();
         let (tenant, owner) = match component.or_else(|| known.clone()) {
             Some(caller) => (caller.clone(), owner_of_caller(&caller, self.owners.as_deref())),
             None => (Tenant::new(Arc::clone(&address)), Owner::Address(address)),
         };
+        let name = Arc::clone(&tenant.name);
         let permit = self.permit(&tenant).await?;
-        let usage = Usage::of(known);
+        let usage = Usage::of(known, Some((Arc::clone(&self.ledger.long_work), owner.clone())));
         let reserved = Reserved::new(&self.ledger.responses, &owner, activity).map_err(|error| self.refused(error))?;
         let place = Place::new(self.service, tenant, permit, &usage, (Arc::clone(&self.ledger.bodies), owner));
         request.extensions_mut().insert(usage.clone());
@@ -151,10 +145,14 @@ impl AdmissionControl {
         if let Some(digest) = credential {
             self.callers.note(digest, &usage, is_unauthenticated(&response));
         }
-        match place.refusal() {
-            Some(refusal) => Err(self.refused(refusal)),
-            None => Ok(response),
+        let refusal = place.refusal();
+        // Others take its place while the response is held back.
+        drop(place);
+        // A component asks for many, and is refused for their sake.
+        if !is_component && invites_retries(&response) {
+            self.refusals.pause_if_many(&name).await;
         }
+        refusal.map_or(Ok(response), |refusal| Err(self.refused(refusal)))
     }
 
     async fn permit(&self, tenant: &Tenant) -> Result<Permit, Refusal> {
@@ -162,8 +160,8 @@ impl AdmissionControl {
             Ok(permit) => return Ok(permit),
             Err(refusal) => refusal,
         };
-        if let (Refusal::Full | Refusal::TenantFull, Ok(_held)) = (refusal, self.held.try_acquire()) {
-            tokio::time::sleep(REFUSAL_PAUSE).await;
+        if matches!(refusal, Refusal::Full | Refusal::TenantFull) {
+            self.refusals.pause().await;
         }
         Err(self.refused(refusal))
     }
@@ -178,11 +176,4 @@ impl AdmissionControl {
 fn address_tenant(request: &Request) -> Arc<str> {
     let address = request.extensions().get::<AddressTenant>();
     address.map_or_else(|| Arc::from("no address"), |AddressTenant(tenant)| Arc::clone(tenant))
-}
-
-/// Whether the credential of the request was refused.
-fn is_unauthenticated(response: &Response) -> bool {
-    let code = response.headers().get(Status::GRPC_STATUS).map(HeaderValue::as_bytes);
-    response.status() == StatusCode::UNAUTHORIZED
-        || code.is_some_and(|code| Code::from_bytes(code) == Code::Unauthenticated)
 }

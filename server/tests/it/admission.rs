@@ -238,3 +238,25 @@ async fn a_change_without_its_client_keeps_its_turn_until_it_ends() {
     gated.open.send(true).unwrap();
     assert_eq!(gated.get("/hello", HERE, None).await.status(), 200);
 }
+
+/// Everything runs in the thread of this test, so only a list in pieces lets the small request in.
+#[tokio::test]
+async fn a_small_request_is_answered_before_a_large_list_ends() {
+    const ENTRIES: usize = 1_000_000;
+    let (begin, mut begun) = watch::channel(false);
+    let (answer, answered) = watch::channel(false);
+    let list = async move |usage: Usage| {
+        let was_first = |number| {
+            begin.send_if_modified(|begun| !std::mem::replace(begun, true));
+            number + 1 == ENTRIES && *answered.borrow()
+        };
+        usage.map_in_pieces((0..ENTRIES).collect(), was_first).await.contains(&true).to_string()
+    };
+    let small = async move || answer.send_replace(true).to_string();
+    let server = TestServer::plain(Router::new().route("/list", get(list)).route("/small", get(small))).await;
+    let client = http_client(None);
+    let list = tokio::spawn(client.get(server.url("/list")).send());
+    begun.wait_for(|begun| *begun).await.unwrap();
+    client.get(server.url("/small")).send().await.unwrap();
+    assert_eq!(list.await.unwrap().unwrap().text().await.unwrap(), "true");
+}

@@ -1,6 +1,9 @@
 //! Authentication while the account service answers.
 
-use std::{sync::atomic::Ordering, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use axum::http::StatusCode;
 use futures::future::join_all;
@@ -192,4 +195,20 @@ async fn errors_do_not_show_the_credential() {
     }
     let error = fixture.with_token(Credential::Token(Secret::new("hush"))).await.unwrap_err();
     assert!(!format!("{error} {error:?}").contains("hush"));
+}
+
+#[tokio::test]
+async fn wrong_keys_of_one_application_leave_questions_to_others() {
+    let fixture = Arc::new(Fixture::new().await);
+    fixture.account.answer_further(0);
+    let ask = |app_id: &str, key: String| {
+        let (fixture, app_id) = (Arc::clone(&fixture), app_id.parse().unwrap());
+        let key = Credential::from_key(&key).unwrap();
+        tokio::spawn(async move { fixture.authenticator.authenticate_for(&app_id, Some(key), Purpose::Read).await })
+    };
+    let wrong: Vec<_> = (0..200).map(|number| ask("attacked", format!("account.wrong-{number}"))).collect();
+    fixture.account.called(48).await;
+    let other = ask("another", "account.good".to_owned());
+    fixture.account.called(49).await;
+    wrong.into_iter().chain([other]).for_each(|asking| asking.abort());
 }

@@ -80,6 +80,18 @@ impl FakeAccount {
         self.answered_max.send_modify(|max| *max += 1);
     }
 
+    /// Waits until it has been called this often, and fails if it has been more often.
+    pub(crate) async fn called(&self, times: usize) {
+        loop {
+            let calls = self.calls.load(Ordering::SeqCst);
+            assert!(calls <= times, "{calls} calls instead of {times}");
+            if calls == times {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// Has a proxy answer in its place.
     pub(crate) fn set_proxy(&self, answer: Option<(StatusCode, &'static str)>) {
         *self.proxy.lock().unwrap() = answer;

@@ -8,7 +8,12 @@ use std::{
     thread,
 };
 
+use server::system::lower_priority;
+
 use crate::{Error, Result};
+
+/// How much nicer the threads are to others than the process: logins must not delay what is already logged in.
+const NICENESS: i32 = 5;
 
 type Work = Box<dyn FnOnce() + Send>;
 
@@ -25,7 +30,11 @@ impl ThreadPool {
         for _ in 0..count {
             let waiting = Arc::clone(&waiting);
             let thread = thread::Builder::new().name("password".to_owned());
-            thread.spawn(move || run(&waiting)).map_err(|_| Error::Crypto("start a thread for passwords"))?;
+            let run = move || {
+                lower_priority(NICENESS);
+                run(&waiting);
+            };
+            thread.spawn(run).map_err(|_| Error::Crypto("start a thread for passwords"))?;
         }
         Ok(Self { work })
     }

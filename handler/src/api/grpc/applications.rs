@@ -74,9 +74,11 @@ impl ApplicationManager for Service {
         let number = |name| number(request.metadata(), name, Error::invalid);
         let (limit, offset) = (number("limit")?, number("offset")?);
         let (caller, message) = split(request)?;
+        let usage = caller.usage.clone();
+        let _turn = usage.turn_for_list().await;
         let page = self.operations.list_devices(caller, &app_id(&message.app_id)?, offset, limit).await?;
         let (total, selected) = (page.total, page.devices.len());
-        let devices = page.devices.into_iter().map(|device| body::Device::from(device).into()).collect();
+        let devices = usage.map_in_pieces(page.devices, |device| body::Device::from(device).into()).await;
         let mut response = Response::new(DeviceList { devices });
         response.metadata_mut().insert("total", MetadataValue::from(total));
         response.metadata_mut().insert("selected", MetadataValue::from(selected));

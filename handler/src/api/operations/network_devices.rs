@@ -3,6 +3,7 @@
 //! What a device was before is read and replaced in one turn: otherwise, of two changes of its EUIs, each would replace
 //! the same ones, and those of one of them would stay in the network server.
 
+use server::usage::Usage;
 use types::{AppId, Credential, DevId, Secret};
 
 use super::Operations;
@@ -64,7 +65,7 @@ impl Operations {
     ) -> Result<(), Error> {
         let Some(token) = self.token_for_network_brokers(credential, app_id).await? else { return Ok(()) };
         loop {
-            let devices = self.devices.list(app_id, 0, PAGE).await?.devices;
+            let devices = self.devices.list(app_id, 0, PAGE, &Usage::default()).await?.devices;
             if devices.is_empty() {
                 return Ok(());
             }

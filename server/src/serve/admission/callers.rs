@@ -84,7 +84,7 @@ mod tests {
         accepted.set_caller(&serde_json::from_value(claims).unwrap());
         callers.note(digest, &accepted, false);
         assert_eq!(callers.get(&digest), accepted.caller());
-        let again = || Usage::of(callers.get(&digest));
+        let again = || Usage::of(callers.get(&digest), None);
         callers.note(digest, &again(), false);
         assert_eq!(callers.get(&digest), accepted.caller(), "nobody looked at it the last time");
         callers.note(digest, &again(), true);
@@ -97,7 +97,7 @@ mod tests {
         let claims = serde_json::json!({"iss": "a", "sub": "b", "type": "broker", "iat": 0, "exp": 1});
         let claims = serde_json::from_value(claims).unwrap();
         let [first, next] = [true, false].map(|is_network| {
-            let usage = Usage::of(callers.get(&digest));
+            let usage = Usage::of(callers.get(&digest), None);
             usage.set_caller(&claims);
             if is_network {
                 usage.set_network();

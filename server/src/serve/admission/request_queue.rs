@@ -14,17 +14,22 @@ use fair_queue::{Costs, FairQueue, NextJob, Turn};
 use metrics::Gauge;
 use tokio::{sync::oneshot, time::timeout};
 
-use super::{super::ServeSettings, Refusal, metrics as reported};
+use super::{super::ServeSettings, Refusal, metrics as reported, recent_tenants::RecentTenants};
 use crate::usage::Tenant;
 
 /// Requests that may start at once, per processor.
 const STARTING_PER_PROCESSOR: usize = 2;
+/// Requests of one tenant that may run, per processor, while others call, too. Each of them may be ready to go on at any
+/// time, and whatever others do then comes after it.
+const SHARED_RUNNING_PER_PROCESSOR: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     starting_max: usize,
     running_max: usize,
     tenant_running_max: usize,
+    /// The same while several tenants call.
+    shared_running_max: usize,
     waiting_max: usize,
     tenant_waiting_max: usize,
     waiting_timeout: Duration,
@@ -37,7 +42,8 @@ pub(super) struct RequestQueue {
 }
 
 struct State {
-    waiting: FairQueue<oneshot::Sender<Permit>>,
+    waiting: FairQueue<(Arc<str>, oneshot::Sender<Permit>)>,
+    recent: RecentTenants,
     waiting_count: usize,
     /// Running requests, those that are starting included.
     running: usize,
@@ -71,14 +77,16 @@ impl Limits {
             starting_max: processors * STARTING_PER_PROCESSOR,
             running_max: settings.running_max.max(1),
             tenant_running_max: settings.tenant_running_max.max(1),
+            shared_running_max: processors * SHARED_RUNNING_PER_PROCESSOR,
             waiting_max: settings.waiting_max.max(1),
             tenant_waiting_max: settings.tenant_waiting_max.max(1),
             waiting_timeout: Duration::from_millis(settings.waiting_timeout_ms),
         }
     }
 
-    fn tenant_running_max(&self, weight: u64) -> usize {
-        self.tenant_running_max.saturating_mul(usize::try_from(weight).unwrap_or(usize::MAX))
+    fn tenant_running_max(&self, weight: u64, is_only_one: bool) -> usize {
+        let shared = if is_only_one { usize::MAX } else { self.shared_running_max };
+        self.tenant_running_max.min(shared).saturating_mul(usize::try_from(weight).unwrap_or(usize::MAX))
     }
 
     fn tenant_waiting_max(&self, weight: u64) -> usize {
@@ -94,6 +102,7 @@ impl RequestQueue {
     fn with(service: &'static str, limits: Limits) -> Self {
         let state = Mutex::new(State {
             waiting: FairQueue::new(Costs { job: 0, slack: 0 }),
+            recent: RecentTenants::default(),
             waiting_count: 0,
             running: 0,
             starting: 0,
@@ -121,7 +130,7 @@ impl RequestQueue {
             return Err(Refusal::TenantFull);
         }
         let (sender, turn) = oneshot::channel();
-        let number = state.waiting.push_weighted(&tenant.name, tenant.weight, 0, sender);
+        let number = state.waiting.push_weighted(&tenant.name, tenant.weight, 0, (Arc::clone(&tenant.name), sender));
         state.waiting_count += 1;
         self.start_next(&mut state);
         state.report();
@@ -133,12 +142,15 @@ impl RequestQueue {
         while state.starting < self.limits.starting_max && state.running < self.limits.running_max {
             // The same rule as for waiting: what one tenant may have shrinks with what is left for all.
             let room = self.limits.running_max - state.running;
-            let has_room = |next: NextJob| next.running < self.limits.tenant_running_max(next.weight).min(room);
-            let Some((turn, sender)) = state.waiting.pop(0, has_room) else { return };
+            let is_only_one = state.recent.is_only_one();
+            let running_max = |weight| self.limits.tenant_running_max(weight, is_only_one).min(room);
+            let has_room = |next: NextJob| next.running < running_max(next.weight);
+            let Some((turn, (tenant, sender))) = state.waiting.pop(0, has_room) else { return };
             state.waiting_count -= 1;
             let permit = Permit { queue: Arc::clone(self), turn: Some(turn), is_starting: true, cost: None };
             match sender.send(permit) {
                 Ok(()) => {
+                    state.recent.note_start(&tenant);
                     state.starting += 1;
                     state.running += 1;
                 }
@@ -213,6 +225,7 @@ mod tests {
         starting_max: 1,
         running_max: 100,
         tenant_running_max: 100,
+        shared_running_max: 100,
         waiting_max: 10_000,
         tenant_waiting_max: 10_000,
         waiting_timeout: Duration::from_secs(10),
@@ -292,6 +305,23 @@ mod tests {
         assert_eq!(admitted(&mut other).len(), 2);
         let more: Vec<_> = (0..9).map(|tenant| enqueue(&format!("c{tenant}"))).collect();
         assert!(more.iter().any(Result::is_err), "the room is bounded");
+    }
+
+    #[test]
+    fn a_flood_runs_little_at_once_while_others_call() {
+        let limits = Limits { starting_max: 100, shared_running_max: 5, ..LIMITS };
+        let queue = queue(limits);
+        let mut flood = put(&queue, "flood", 40);
+        let alone = admitted(&mut flood);
+        assert_eq!(alone.len(), 40);
+        let mut other = put(&queue, "other", 1);
+        assert_eq!(admitted(&mut other).len(), 1);
+        let mut more = put(&queue, "flood", 40);
+        let mut running = alone.into_iter();
+        running.by_ref().take(35).for_each(|permit| permit.end(1));
+        assert!(admitted(&mut more).is_empty(), "five still run");
+        running.next().unwrap().end(1);
+        assert_eq!(admitted(&mut more).len(), 1);
     }
 
     #[test]
