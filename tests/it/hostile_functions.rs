@@ -207,13 +207,11 @@ async fn saving_a_bomb_delays_no_other_application() {
         innocent.simulate("dev-1", &[number], 1).await.unwrap();
         assert_eq!(next(&mut heard).await.1["payload_fields"], json!({"n": number}));
     }
-    let mut refused = 0;
+    // While others call, few of them run at once; the rest waits for its turn, and is refused if that takes too long.
     for save in saves {
         let code = save.await.unwrap();
         assert!(matches!(code, Code::InvalidArgument | Code::Unavailable), "{code:?}");
-        refused += usize::from(code == Code::Unavailable);
     }
-    assert!(refused > 0, "all of them found room");
     network.stack.stop().await;
 }
 

@@ -13,6 +13,7 @@ use outputs::Webhooks;
 use runtime::Priority;
 use server::audit::AuditLog;
 use server::auth::{Caller, Purpose};
+use server::ledger::OwnerTurn;
 use server::status::ErrorChain;
 use tokio::time::{sleep, timeout};
 use types::{AppId, ApplicationRight, Claims, Clock, Credential, DevId, Downlink, Grant, Secret};
@@ -212,14 +213,15 @@ impl Operations {
         self.uplinks.output.publish(Message { app_id, dev_id, event }).forget();
     }
 
-    /// Lists devices by id. A `limit` of zero means as many as one page may have.
+    /// Lists devices by id. A `limit` of zero means as many as one page may have. Keep the turn until the response has
+    /// been made.
     pub(crate) async fn list_devices(
         &self,
         caller: Caller,
         app_id: &AppId,
         offset: usize,
         limit: usize,
-    ) -> Result<DevicePage, Error> {
+    ) -> Result<(DevicePage, Option<OwnerTurn>), Error> {
         let usage = caller.usage.clone();
         let claims = self.access.allow(caller, app_id, &[ApplicationRight::Devices], Purpose::Read).await?;
         self.applications.check_registered(app_id).await?;
@@ -228,7 +230,8 @@ impl Operations {
             self.audit.note("devices exported", &actor(&claims), app_id);
         }
         let limit = if limit == 0 { DEVICE_PAGE_MAX } else { limit };
-        self.devices.list(app_id, offset, limit, &usage).await
+        let turn = usage.turn_for_list().await;
+        Ok((self.devices.list(app_id, offset, limit, &usage).await?, turn))
     }
 
     /// Handles an uplink as if the device had sent it, and returns what it cost; and what the functions made of it, if

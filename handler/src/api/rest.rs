@@ -251,8 +251,8 @@ async fn list_devices(
     let offset = offset.map_or_else(|| header("offset"), Ok)?;
     let caller = caller?;
     let usage = caller.usage.clone();
-    let _turn = usage.turn_for_list().await;
-    let device::DevicePage { devices, total } = operations.list_devices(caller, &app_id, offset, limit).await?;
+    let (device::DevicePage { devices, total }, _turn) =
+        operations.list_devices(caller, &app_id, offset, limit).await?;
     let selected = devices.len();
     let list = list_in_pieces("devices", devices, &usage, body::Device::from).await.map_err(Error::from)?;
     Ok(DevicePageResponse { list, selected, total })

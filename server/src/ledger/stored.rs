@@ -28,8 +28,9 @@ const PAUSE_FACTOR: u32 = 50;
 const FIRST_COUNT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many tags are counted at a time; the store takes no more.
 const COUNTED_AT_A_TIME: usize = store::GET_KEYS_MAX;
-/// How many applications' owners are asked for at a time.
+/// How many applications' owners are asked for at a time, and how many of them may be unknown.
 const ASKED_AT_A_TIME: usize = 256;
+const UNKNOWN_AT_A_TIME: usize = 8;
 /// How many times the bytes of its entries a file may take, with what is lost in its pages. The rest of it is free.
 const FILE_FACTOR: u64 = 3;
 /// The reserve is at most this part of the disk, so that a small disk can be used, too.
@@ -74,7 +75,8 @@ impl BudgetedStore {
         if timeout(FIRST_COUNT_TIMEOUT, this.count_all()).await.is_err() {
             tracing::warn!("what is stored is still being counted: until then, owners may store more than they should");
         }
-        tokio::spawn(run(Arc::downgrade(&this)));
+        tokio::spawn(count_changes(Arc::downgrade(&this)));
+        tokio::spawn(count_again(Arc::downgrade(&this)));
         this
     }
 
@@ -98,35 +100,41 @@ impl BudgetedStore {
         }
     }
 
-    /// Counts the tags that have changed since they were counted, and returns them.
-    async fn count_changed(&self) -> Vec<Tag> {
-        let changed = self.tags().take_changed(COUNTED_AT_A_TIME);
-        if changed.is_empty() {
-            return changed;
-        }
-        match self.store.usage_of(&changed).await {
-            Ok(bytes) => {
-                let mut tags = self.tags();
-                for (tag, bytes) in changed.iter().zip(bytes) {
-                    tags.set(tag, bytes, &self.budget, &self.owners);
+    /// Counts the tags that have changed since they were counted.
+    async fn count_changed(&self) {
+        let changed = self.tags().take_changed();
+        for some in changed.chunks(COUNTED_AT_A_TIME) {
+            match self.store.usage_of(some).await {
+                Ok(bytes) => {
+                    let mut tags = self.tags();
+                    for (tag, bytes) in some.iter().zip(bytes) {
+                        tags.set(tag, bytes, &self.budget, &self.owners);
+                    }
+                }
+                Err(error) => {
+                    self.tags().put_back(some);
+                    not_counted(&error);
                 }
             }
-            Err(error) => {
-                self.tags().put_back(&changed);
-                not_counted(&error);
-            }
         }
-        changed
     }
 
-    /// Asks for the owners of some applications whose users are not known.
-    async fn ask_owners(&self, changed: &[Tag]) {
+    /// Asks for the owners of some applications whose users are not known, after those that it could not learn before.
+    async fn ask_owners(&self, skipped: &mut usize) {
         let Some(owners) = self.owners.upgrade() else { return };
-        let unknown = self.tags().unknown_applications(changed, ASKED_AT_A_TIME);
+        let (unknown, mut unanswered) = (self.tags().unknown_applications(*skipped, ASKED_AT_A_TIME), 0);
         for app_id in unknown {
-            // Nobody can say at the moment, so that asking for the others would only take time.
-            let Owner::User(_) = owners.of(&app_id).await else { return };
-            self.tags().move_to_owner(&app_id, &self.budget, &self.owners);
+            match owners.of(&app_id).await {
+                Owner::User(_) => self.tags().move_to_owner(&app_id, &self.budget, &self.owners),
+                // The account service does not know it, or cannot be asked.
+                _ => {
+                    *skipped = skipped.wrapping_add(1);
+                    unanswered += 1;
+                }
+            }
+            if unanswered == UNKNOWN_AT_A_TIME {
+                return;
+            }
         }
     }
 
@@ -188,15 +196,23 @@ fn not_counted(error: &Error) {
     tracing::debug!(error = %ErrorChain(error), "cannot count what is stored: trying again");
 }
 
-/// Counts until nobody uses the store.
-async fn run(store: Weak<BudgetedStore>) {
-    let mut all_at = Instant::now() + INTERVAL;
+/// Measures what changes until nobody uses the store.
+async fn count_changes(store: Weak<BudgetedStore>) {
     loop {
         sleep(INTERVAL).await;
         let Some(store) = store.upgrade() else { return };
         store.measure_disk();
-        let changed = store.count_changed().await;
-        store.ask_owners(&changed).await;
+        store.count_changed().await;
+    }
+}
+
+/// Learns to whom everything belongs, and counts all of it, until nobody uses the store.
+async fn count_again(store: Weak<BudgetedStore>) {
+    let (mut all_at, mut skipped) = (Instant::now() + INTERVAL, 0);
+    loop {
+        sleep(INTERVAL).await;
+        let Some(store) = store.upgrade() else { return };
+        store.ask_owners(&mut skipped).await;
         let started = Instant::now();
         if started >= all_at {
             store.count_all().await;
@@ -220,10 +236,18 @@ impl Store for BudgetedStore {
     }
 
     async fn commit(&self, batch: Batch) -> Result<Commit, Error> {
-        let Some(tag) = batch.tag().filter(|_| batch.is_growing()).map(str::to_owned) else {
-            return self.store.commit(batch).await;
-        };
-        let charged = self.charge(&tag, &batch).await?;
+        let Some(tag) = batch.tag().map(str::to_owned) else { return self.store.commit(batch).await };
+        if !batch.is_growing() {
+            let committed = self.store.commit(batch).await;
+            self.tags().changed_if_counted(&tag);
+            return committed;
+        }
+        let charged = self.charge(&tag, &batch).await;
+        if charged.is_err() {
+            // What was deleted since it was counted makes room.
+            self.tags().changed_if_counted(&tag);
+        }
+        let charged = charged?;
         let committed = self.store.commit(batch).await;
         match committed {
             Ok(Commit::Conflict) => self.give_back(&tag, charged),

@@ -69,11 +69,17 @@ impl Tags {
         }
     }
 
-    /// Some of the tags that are to be counted again.
-    pub(super) fn take_changed(&mut self, limit: usize) -> Vec<Tag> {
-        let taken: Vec<Box<str>> = self.changed.iter().take(limit).cloned().collect();
-        taken.iter().for_each(|tag| _ = self.changed.remove(tag));
-        taken.into_iter().filter_map(|tag| Tag::try_from(tag.into_string()).ok()).collect()
+    /// Notes the same if somebody is charged for it.
+    pub(super) fn changed_if_counted(&mut self, tag: &str) {
+        if self.counted.get(tag).is_some_and(|counted| counted.owner.is_some()) {
+            self.changed(tag);
+        }
+    }
+
+    /// The tags that are to be counted again.
+    pub(super) fn take_changed(&mut self) -> Vec<Tag> {
+        let taken = std::mem::take(&mut self.changed).into_iter();
+        taken.filter_map(|tag| Tag::try_from(tag.into_string()).ok()).collect()
     }
 
     /// The same tags could not be counted.
@@ -111,12 +117,13 @@ impl Tags {
         });
     }
 
-    /// Some applications that have something, and whose users are not known; those of `changed` first.
-    pub(super) fn unknown_applications(&self, changed: &[Tag], limit: usize) -> Vec<AppId> {
+    /// Some applications that have something, and whose users are not known, after the first `skipped` of them.
+    pub(super) fn unknown_applications(&self, skipped: usize, limit: usize) -> Vec<AppId> {
         let is_unknown = |counted: &Counted| matches!(counted.owner, Some(Owner::Application(_)));
-        let of_changed = changed.iter().map(Tag::as_str).filter(|tag| self.counted.get(*tag).is_some_and(is_unknown));
-        let others = self.counted.iter().filter(|(_, counted)| is_unknown(counted)).map(|(tag, _)| &**tag);
-        of_changed.chain(others).filter_map(application).take(limit).collect()
+        let unknown: Vec<_> =
+            self.counted.iter().filter(|(_, counted)| is_unknown(counted)).map(|(tag, _)| &**tag).collect();
+        let first = skipped.checked_rem(unknown.len()).unwrap_or_default();
+        unknown[first..].iter().chain(&unknown[..first]).filter_map(|tag| application(tag)).take(limit).collect()
     }
 
     /// Charges the owner of an application that is known now instead of the former one.

@@ -62,7 +62,8 @@ impl OpenConnections {
     /// Waits until another connection of this address is allowed; none if it has its share.
     ///
     /// While all are open, one of the address that has most is closed: the longest idle, or after a second a busy one.
-    /// An address that has as many as the others is refused at once, so that nobody waits behind it.
+    /// An address that has as many as the others is refused at once, so that nobody waits behind it; only where there are
+    /// no others, it waits itself.
     pub(super) async fn admit(self: &Arc<Self>, address: IpAddr) -> Option<OpenConnection> {
         let owner = Owner::of_address(address);
         let charge = self.budget.charge(&owner, 1).ok()?;
@@ -85,10 +86,12 @@ impl OpenConnections {
         let started = Instant::now();
         loop {
             let is_closed = self.close_one(owner, started.elapsed() >= BUSY_AFTER);
-            if !is_closed && self.lock().of_owners.contains_key(owner) {
+            if !is_closed && self.lock().has_like_others(owner) {
                 return None;
             }
-            if let Ok(place) = timeout(RETRY, &mut place).await {
+            // What was closed needs a moment to end.
+            let pause = if is_closed { BUSY_AFTER } else { RETRY };
+            if let Ok(place) = timeout(pause, &mut place).await {
                 return place.ok();
             }
         }
@@ -109,7 +112,7 @@ impl OpenConnections {
         let chosen = candidates.max_by_key(|(rank, ..)| *rank).map(|(_, owner, number)| (owner.clone(), number));
         let closed = chosen.and_then(|(owner, number)| open.remove(&owner, number));
         if let Some(activity) = &closed {
-            metrics::connection_closed("idle");
+            metrics::connection_closed(if activity.idle().is_some() { "idle" } else { "busy" });
             activity.close();
         }
         closed.is_some()
@@ -122,6 +125,11 @@ impl OpenConnections {
 }
 
 impl Open {
+    /// Whether an address has connections, and others have, too.
+    fn has_like_others(&self, owner: &Owner) -> bool {
+        self.of_owners.len() > 1 && self.of_owners.contains_key(owner)
+    }
+
     fn remove(&mut self, owner: &Owner, number: u64) -> Option<Arc<Activity>> {
         let of_owner = self.of_owners.get_mut(owner)?;
         let removed = of_owner.remove(&number);

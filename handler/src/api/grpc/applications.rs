@@ -75,8 +75,7 @@ impl ApplicationManager for Service {
         let (limit, offset) = (number("limit")?, number("offset")?);
         let (caller, message) = split(request)?;
         let usage = caller.usage.clone();
-        let _turn = usage.turn_for_list().await;
-        let page = self.operations.list_devices(caller, &app_id(&message.app_id)?, offset, limit).await?;
+        let (page, _turn) = self.operations.list_devices(caller, &app_id(&message.app_id)?, offset, limit).await?;
         let (total, selected) = (page.total, page.devices.len());
         let devices = usage.map_in_pieces(page.devices, |device| body::Device::from(device).into()).await;
         let mut response = Response::new(DeviceList { devices });
