@@ -6,6 +6,7 @@ mod bridge;
 mod brokers;
 mod catch_up;
 mod cayenne;
+mod conversion;
 mod decoded;
 mod decoder;
 mod directory;

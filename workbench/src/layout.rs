@@ -1,8 +1,11 @@
 //! Reads codecs and their examples from the layouts in which they are written.
 
+mod alone;
+mod bundle;
 mod device_repository;
 pub(crate) mod dir;
 mod driver;
+mod entry;
 pub(crate) mod lines;
 mod listed;
 mod literal;
@@ -27,7 +30,7 @@ use self::{dir::Dir, repeated::Seen};
 use crate::{
     codec::{Codec, EXAMPLES_MAX, Example},
     memory_size::memory_bytes,
-    script::is_stdin,
+    script::{is_stdin, normal},
 };
 
 /// Maximum number of problems that are told one by one.
@@ -55,6 +58,22 @@ pub enum BadInput {
         line: u64,
         /// What is wrong with it, without control characters.
         reason: String,
+    },
+    /// A file has examples of a script that is not there.
+    #[error("{file}, line 1: {reason}")]
+    Orphan {
+        /// The file, as given.
+        file: String,
+        /// What is missing.
+        reason: String,
+    },
+    /// A script that a file with examples names is not there.
+    #[error("cannot read {file}")]
+    NoScript {
+        /// The script, as given.
+        file: String,
+        /// The cause.
+        source: io::Error,
     },
     /// Standard input is named twice.
     #[error("`-` appears more than once: standard input can be read only once")]
@@ -88,7 +107,10 @@ impl BadInput {
     /// The file and line to which it belongs.
     pub fn place(&self) -> Option<(&str, u64)> {
         match self {
-            Self::File { file, .. } | Self::Unwritable { file, .. } => Some((file, 1)),
+            Self::File { file, .. }
+            | Self::Unwritable { file, .. }
+            | Self::Orphan { file, .. }
+            | Self::NoScript { file, .. } => Some((file, 1)),
             Self::Line { file, line, .. } => Some((file, *line)),
             _ => None,
         }
@@ -97,7 +119,9 @@ impl BadInput {
     /// What is wrong, with the place and the cause.
     pub fn describe(&self) -> String {
         match self {
-            Self::File { source, .. } | Self::Unwritable { source, .. } => format!("{self}: {source}"),
+            Self::File { source, .. } | Self::Unwritable { source, .. } | Self::NoScript { source, .. } => {
+                format!("{self}: {source}")
+            }
             other => other.to_string(),
         }
     }
@@ -105,10 +129,24 @@ impl BadInput {
     /// What is wrong, without the place.
     pub fn reason(&self) -> String {
         match self {
-            Self::File { source, .. } => format!("cannot be read: {source}"),
+            Self::File { source, .. } | Self::NoScript { source, .. } => format!("cannot be read: {source}"),
             Self::Unwritable { source, .. } => format!("cannot be written: {source}"),
-            Self::Line { reason, .. } => reason.clone(),
+            Self::Line { reason, .. } | Self::Orphan { reason, .. } => reason.clone(),
             other => other.to_string(),
+        }
+    }
+
+    /// Whether it is about examples in a tree whose script is missing, which says nothing about the other codecs.
+    pub fn is_orphan(&self) -> bool {
+        matches!(self, Self::Orphan { .. } | Self::NoScript { .. })
+    }
+
+    /// The same problem of a file that was asked for by its name, which is not there for others.
+    fn of_named(self) -> Self {
+        match self {
+            Self::Orphan { file, reason } => Self::Line { file, line: 1, reason },
+            Self::NoScript { file, source } => Self::File { file, source },
+            other => other,
         }
     }
 
@@ -140,6 +178,8 @@ pub struct Found {
     others: usize,
     /// Of each of the first problems, the directory of a tree that has it, or the path that was named.
     homes: Vec<PathBuf>,
+    /// The scripts of all codecs that were read, also of those that the filter leaves out, as normal paths.
+    claimed: BTreeSet<PathBuf>,
 }
 
 /// Finds the codecs in `paths` and their examples, in any layout; with `filter`, those whose id contains it.
@@ -159,6 +199,8 @@ pub fn find(paths: &[PathBuf], filter: Option<&str>, engine: &Arc<Engine>) -> Fo
             true => read_tree(path, engine, &mut found),
             false => {
                 named::read(path, engine, &mut found);
+                let problems = found.problems.split_off(before.1);
+                found.problems.extend(problems.into_iter().map(BadInput::of_named));
                 found.homes.resize(found.problems.len(), path.clone());
             }
         }
@@ -179,14 +221,26 @@ pub fn find(paths: &[PathBuf], filter: Option<&str>, engine: &Arc<Engine>) -> Fo
     found
 }
 
-/// Finds the codecs that are described in some directories of the tree at `root`, given by the way from there.
-pub(crate) fn find_in(root: &Path, dirs: &BTreeSet<PathBuf>, filter: Option<&str>, engine: &Arc<Engine>) -> Found {
-    let mut found = Found::new(filter, MEMORY_BYTES_MAX);
+/// Finds the codecs that are described in some directories of the tree at `root`, given by the way from there. Other
+/// directories have examples of the scripts in `claimed`.
+pub(crate) fn find_in(
+    root: &Path,
+    dirs: &BTreeSet<PathBuf>,
+    claimed: BTreeSet<PathBuf>,
+    filter: Option<&str>,
+    engine: &Arc<Engine>,
+) -> Found {
+    let mut found = Found { claimed, ..Found::new(filter, MEMORY_BYTES_MAX) };
+    let mut read_dirs = Vec::new();
     for below in dirs.iter().filter(|below| root.join(below).is_dir()) {
         let (dirs, problems) = dir::one(root, below, engine);
         problems.into_iter().for_each(|problem| found.problem(problem));
         found.homes.resize(found.problems.len(), root.join(below));
         dirs.iter().for_each(|dir| read_dir_of_tree(dir, &mut found));
+        read_dirs.push(below);
+    }
+    for below in read_dirs {
+        dir::one(root, below, engine).0.iter().for_each(|dir| alone::read(dir, &mut found));
     }
     found
 }
@@ -201,6 +255,8 @@ fn read_tree(root: &Path, engine: &Arc<Engine>, found: &mut Found) {
         found.homes.resize(found.problems.len(), home);
     }
     dirs.iter().for_each(|dir| read_dir_of_tree(dir, found));
+    // Examples may be in another directory than their script.
+    dirs.iter().for_each(|dir| alone::read(dir, found));
     found.vendor = None;
 }
 
@@ -243,6 +299,7 @@ impl Found {
             more: 0,
             others: 0,
             homes: Vec::new(),
+            claimed: BTreeSet::new(),
         }
     }
 
@@ -271,6 +328,7 @@ impl Found {
     }
 
     fn codec(&mut self, codec: Codec) {
+        self.claimed.extend(codec.script_file.as_deref().map(normal));
         if self.filter.as_ref().is_some_and(|filter| !codec.id.contains(filter)) {
             self.others += 1;
             return;

@@ -13,6 +13,8 @@ use rustix::{
 
 /// Maximum size of a script file, in bytes. The sandbox accepts less.
 pub(crate) const SCRIPT_BYTES_MAX: u64 = 1 << 20;
+/// Some editors write it before the first line.
+pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
 /// Opening does not follow symbolic links, and does not block on a pipe that has no writer.
 const FLAGS: OFlags = OFlags::NONBLOCK.union(OFlags::NOFOLLOW).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
@@ -107,7 +109,43 @@ fn read_text(file: impl Read, bytes_max: u64) -> io::Result<String> {
     if bytes.len() as u64 > bytes_max {
         return Err(io::Error::other(format!("it has more than {bytes_max} bytes")));
     }
-    String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8"))
+    decode(bytes)
+}
+
+/// The text of a file in UTF-8, or in UTF-16 as editors on Windows write it, without its byte order mark.
+pub(crate) fn decode(bytes: Vec<u8>) -> io::Result<String> {
+    if let Some(units) = utf_16(&bytes) {
+        let text = String::from_utf16(&units).ok().filter(|_| bytes.len() % 2 == 0);
+        return text.ok_or_else(|| io::Error::other("it is not UTF-16, which its first bytes say"));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8"))?;
+    Ok(text.strip_prefix(BYTE_ORDER_MARK).map(str::to_owned).unwrap_or(text))
+}
+
+/// What the first bytes of a file say, where they may end within a character.
+pub(crate) fn decode_start(bytes: &[u8]) -> String {
+    match utf_16(bytes) {
+        Some(units) => String::from_utf16_lossy(&units),
+        None => String::from_utf8_lossy(bytes).trim_start_matches(BYTE_ORDER_MARK).to_owned(),
+    }
+}
+
+/// Whether a file with these first bytes is UTF-16.
+pub(crate) fn is_utf_16(start: &[u8]) -> bool {
+    utf_16(start).is_some()
+}
+
+/// The code units after the mark if the bytes are UTF-16. All formats that are read begin with ASCII, so a zero in one
+/// of the first two bytes tells it where the mark is missing.
+fn utf_16(bytes: &[u8]) -> Option<Vec<u16>> {
+    let (to_unit, rest): (fn([u8; 2]) -> u16, _) = match bytes {
+        [0xff, 0xfe, rest @ ..] if rest.len() > 1 => (u16::from_le_bytes, rest),
+        [0xfe, 0xff, rest @ ..] if rest.len() > 1 => (u16::from_be_bytes, rest),
+        [1..=127, 0, 1..=127, 0, ..] => (u16::from_le_bytes, bytes),
+        [0, 1..=127, 0, 1..=127, ..] => (u16::from_be_bytes, bytes),
+        _ => return None,
+    };
+    Some(rest.as_chunks::<2>().0.iter().map(|pair| to_unit(*pair)).collect())
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use self::edit::Update;
 use crate::{
     layout::BadInput,
     report::{CodecReport, ExampleReport, Outcome},
-    script::directory_of,
+    script::{BYTE_ORDER_MARK, directory_of},
 };
 
 /// Maximum number of expectations that one run replaces.
@@ -101,7 +101,9 @@ fn write_file(path: &Path, updates: &[Update], written: &mut Written) -> io::Res
         return Err(io::Error::other(format!("it has more than {FILE_BYTES_MAX} bytes")));
     }
     let text = fs::read_to_string(path)?;
-    let edited = edit::edit(&text, updates);
+    let mark = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 };
+    let (mark, rest) = text.split_at(mark);
+    let edited = edit::edit(rest, updates);
     let problems = edited.refused.into_iter().map(|(line, reason)| BadInput::Line {
         file: path.display().to_string(),
         line: line as u64,
@@ -109,7 +111,7 @@ fn write_file(path: &Path, updates: &[Update], written: &mut Written) -> io::Res
     });
     written.problems.extend(problems);
     if edited.count > 0 {
-        replace(path, &edited.text)?;
+        replace(path, &format!("{mark}{}", edited.text))?;
     }
     Ok(edited.count)
 }

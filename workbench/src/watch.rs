@@ -153,7 +153,9 @@ impl Watch {
         let root = normal(path);
         homes.retain(|home| home.starts_with(&root) || root.as_os_str().is_empty());
         let below = homes.iter().filter_map(|home| Some(home.strip_prefix(&root).ok()?.to_owned())).collect();
-        let found = find_in(path, &below, filter, engine);
+        let elsewhere = self.known.iter().filter(|known| !homes.contains(&known.home));
+        let claimed = elsewhere.flat_map(|known| &known.files).cloned().collect();
+        let found = find_in(path, &below, claimed, filter, engine);
         (homes, found)
     }
 

@@ -59,7 +59,9 @@ fn a_link_that_is_named_is_read() {
 #[test]
 fn what_is_not_walked_is_told() {
     let deep = |levels: usize| "d/".repeat(levels) + "a.js";
-    let found = problems(&find(&Dir::new(&[(&deep(32), SCRIPT)]).path()));
+    let found = find(&Dir::new(&[(&deep(32), SCRIPT)]).path());
+    assert_eq!((problems(&found), found.codecs.len()), (Vec::new(), 1));
+    let found = problems(&find(&Dir::new(&[(&deep(32), "nothing()")]).path()));
     assert!(
         found.len() == 1 && found[0].starts_with("these files contain no codecs: `airlock functions new`"),
         "{found:?}"

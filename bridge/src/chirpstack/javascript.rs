@@ -13,6 +13,9 @@ use crate::{
 
 const DECODER: &str = "decodeUplink";
 const ENCODER: &str = "encodeDownlink";
+/// ChirpStack writes null where a field is a `BigInt`, which otherwise would cost the whole object. It comes after the
+/// script, whose lines stay where they are.
+const BIG_INTEGERS: &str = ";BigInt.prototype.toJSON = function () { return null; };";
 
 /// What `decodeUplink` and `encodeDownlink` return. Members of other types count as missing, as in ChirpStack.
 #[derive(Deserialize)]
@@ -31,6 +34,7 @@ struct Returned<'a> {
 
 /// The script of the device profile `profile_id`, whose messages wait for a sandbox for `wait_max` at most.
 pub(super) fn script(text: String, profile_id: &str, pool: Arc<Pool>, wait_max: Duration) -> Script {
+    let text = format!("{text}\n{BIG_INTEGERS}");
     let sources = Sources { dialect: Some(runtime::Dialect::Ts013), ..Sources::single_file(text) };
     Script::new(sources, profile_id, pool, wait_max)
 }

@@ -3,11 +3,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use runtime::{Call, CallOutcome, EntryPoint, Failure, Pool, Slot, Sources, Value};
+use runtime::{Call, CallOutcome, EntryPoint, Failure, Function, Pool, Slot, Sources, Value};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use super::{decoded::Decoded, measurements::Measurements};
+use super::{conversion, decoded::Decoded, measurements::Measurements};
 use crate::{
     outcome::{self, CodecError, Encoded, Input},
     script::Script,
@@ -84,10 +84,25 @@ impl JavaScript {
     /// Calls `encodeDownlink({data, fPort})`, or `Encoder(data, port)`.
     pub(super) async fn encode(&self, object: &str, input: &Input<'_>) -> Result<Encoded, CodecError> {
         const NAME: &str = "encodeDownlink";
-        let payload = object.as_bytes().to_vec();
-        match call(&self.script, NAME, call_of(EntryPoint::EncodeDownlink, payload, input)).await? {
-            (Value::Bytes { bytes, port }, _) => Ok(Encoded { bytes, port }),
-            _ => Err(malformed(NAME)),
+        let request = call_of(EntryPoint::EncodeDownlink, object.as_bytes().to_vec(), input);
+        match call(&self.script, NAME, request.clone()).await {
+            Ok((Value::Bytes { bytes, port }, _)) => Ok(Encoded { bytes, port }),
+            Ok(_) => Err(malformed(NAME)),
+            // The Things Stack converts what is no byte, where the sandbox refuses it.
+            Err(error @ CodecError::Failed { .. }) => self.convert(NAME, request).await.ok_or(error),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl JavaScript {
+    /// Calls the encoder alone, and converts what it returns; nothing if that cannot be had.
+    async fn convert(&self, name: &'static str, request: Call) -> Option<Encoded> {
+        let single_function = Some(Function::Encoder);
+        let request = Call { entry_point: EntryPoint::SingleFunction, single_function, ..request };
+        match call(&self.script, name, request).await.ok()? {
+            (Value::Returned { json: Some(json) }, _) => conversion::encoded(json.get()),
+            _ => None,
         }
     }
 }

@@ -25,6 +25,18 @@ async fn a_codec_gets_what_chirpstack_gives_it() {
     assert_eq!(next_up(&mut application).await["object"], expected);
 }
 
+/// ChirpStack writes null there, too.
+#[tokio::test]
+async fn a_big_integer_costs_only_its_own_field() {
+    let Some(network) = Network::start().await else { return };
+    let script = "function decodeUplink() { return {data: {n: 1, big: 2n, list: [3n, 4]}} }";
+    network.device(DEVICE, script);
+    let _bridge = network.bridge().await;
+    let (mut chirpstack, mut application) = (network.chirpstack().await, network.application().await);
+    send(&mut chirpstack, DEVICE, 1, "AQID").await;
+    assert_eq!(next_up(&mut application).await["object"], json!({"n": 1, "big": null, "list": [null, 4]}));
+}
+
 #[tokio::test]
 async fn a_failure_is_a_log_event_and_the_uplink_has_no_object() {
     let Some(network) = Network::start().await else { return };

@@ -10,7 +10,7 @@ use workbench::{BadInput, BaselineName, Bench as Report, BenchFormat, CodecBench
 use super::{
     args::Bench,
     message::{call, load, sources},
-    problems::end,
+    problems::end_beside,
 };
 use crate::terminal::{json_lines, say, warn};
 
@@ -123,7 +123,7 @@ fn print(report: &Report, format: BenchFormat) -> anyhow::Result<()> {
 
 /// The error if something failed or needs more fuel than it may. Time is never a reason: it depends on the machine.
 fn judge(command: &Bench, report: &Report, problems: Vec<BadInput>) -> anyhow::Result<()> {
-    end(problems)?;
+    end_beside(report.codecs.len(), problems)?;
     if let Some((id, failure)) = report.failures().next() {
         bail!("{} of the messages or codecs failed, the first in {id}: {failure}", report.failures().count());
     }

@@ -11,7 +11,7 @@ use clap::Args;
 use runtime::Engine;
 use workbench::{LintFormat, LintTotals, Target};
 
-use super::{colour::coloured, problems::end};
+use super::{colour::coloured, problems::end_beside};
 
 #[derive(Debug, Args)]
 pub(crate) struct Lint {
@@ -49,7 +49,7 @@ pub(super) fn run(command: &Lint, settings: &runtime::Settings) -> anyhow::Resul
         show(&reporter.codec(report))
     })?;
     show(&reporter.end(&totals, &found.problems))?;
-    end(found.problems)?;
+    end_beside(found.codecs.len(), found.problems)?;
     match totals.codecs_failed {
         failed @ 1.. if !command.targets.is_empty() => {
             bail!("codecs that do not run on every target: {failed} of {}", totals.codecs)

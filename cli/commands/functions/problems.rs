@@ -21,6 +21,14 @@ pub(super) fn end(mut problems: Vec<BadInput>) -> anyhow::Result<()> {
     }
 }
 
+/// The same where other codecs were found: examples whose script is missing do not make those fail.
+pub(super) fn end_beside(codecs: usize, problems: Vec<BadInput>) -> anyhow::Result<()> {
+    let (orphans, problems): (Vec<_>, Vec<_>) =
+        problems.into_iter().partition(|problem| codecs > 0 && problem.is_orphan());
+    orphans.iter().for_each(|orphan| complain(&orphan.describe()));
+    end(problems)
+}
+
 /// Writes a line to standard error. With that closed, there is nobody to tell.
 pub(super) fn complain(text: &str) {
     _ = writeln!(io::stderr(), "{}", sanitize(text));

@@ -17,7 +17,7 @@ use workbench::{
 use super::{
     args::{ReportFile, Test},
     colour::Coloured,
-    problems::{complain, end},
+    problems::{complain, end_beside},
     values::percent,
 };
 
@@ -58,7 +58,7 @@ pub(super) fn run(command: &Test, settings: &runtime::Settings) -> anyhow::Resul
             complain(&format!("examples not yet as expected: {}; run this once more, or mend them", written.left));
         }
     }
-    end(found.problems)?;
+    end_beside(found.codecs.len(), found.problems)?;
     // What was updated is as expected from now on.
     let failed = if command.update { written.left } else { totals.failed };
     match failed + totals.codecs_not_loaded {

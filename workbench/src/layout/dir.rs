@@ -10,7 +10,7 @@ use std::{
 use runtime::{Engine, sanitize};
 use serde_json::Value;
 
-use super::{BadInput, literal};
+use super::{BadInput, bundle, literal};
 use crate::{place::Place, script};
 
 /// Maximum size of a file with examples, in bytes.
@@ -49,8 +49,15 @@ impl Dir<'_> {
 
     /// Reads a source. A name from a file may lead anywhere in the tree, but not out of it.
     pub(super) fn script(&self, name: &str) -> Result<String, BadInput> {
-        let text = script::read_script_within(self.root, &self.below.join(name));
-        text.map_err(|source| self.unreadable(name, source))
+        match script::read_script_within(self.root, &self.below.join(name)) {
+            Ok(text) => {
+                bundle::bundle(self.root, &self.below.join(name), text).map_err(|reason| self.bad(name, 1, &reason))
+            }
+            Err(source) if source.kind() == io::ErrorKind::NotFound => {
+                Err(BadInput::NoScript { file: self.path(name).display().to_string(), source })
+            }
+            Err(source) => Err(self.unreadable(name, source)),
+        }
     }
 
     /// Reads a file with examples.
@@ -62,7 +69,7 @@ impl Dir<'_> {
     /// The first bytes of a file, to tell what it is.
     pub(super) fn start(&self, name: &str) -> io::Result<String> {
         let mut reader = BufReader::new(script::open_within(self.root, &self.below.join(name))?);
-        reader.fill_buf().map(|start| String::from_utf8_lossy(start).into_owned())
+        reader.fill_buf().map(|start| script::decode_start(start))
     }
 
     /// Reads a file with a value of JSON or JavaScript; also returns its text.
@@ -75,6 +82,11 @@ impl Dir<'_> {
     pub(super) fn bad(&self, name: &str, line: usize, reason: &str) -> BadInput {
         // The reason may quote the file.
         BadInput::Line { file: self.path(name).display().to_string(), line: line as u64, reason: sanitize(reason) }
+    }
+
+    /// Examples of a script that is not there.
+    pub(super) fn orphan(&self, name: &str, reason: &str) -> BadInput {
+        BadInput::Orphan { file: self.path(name).display().to_string(), reason: sanitize(reason) }
     }
 
     fn unreadable(&self, name: &str, source: io::Error) -> BadInput {

@@ -16,7 +16,7 @@ use crate::{
     codec::Codec,
     json_problem::json_problem,
     place::Place,
-    script::{self, directory_of, is_stdin, open_within},
+    script::{self, BYTE_ORDER_MARK, directory_of, is_stdin, is_utf_16, open_within},
     surrogates::{mark, to_text},
 };
 
@@ -24,8 +24,6 @@ use crate::{
 const LINE_BYTES_MAX: u64 = 2 << 20;
 /// How many lines of a file may be bad before it is taken for something else.
 const BAD_LINES_MAX: usize = 100;
-/// Some editors write it before the first line.
-const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Reads the codecs in `files` of JSON lines, where `-` is standard input; with `id`, only those whose id contains it.
 ///
@@ -86,6 +84,11 @@ struct FileReader<'a> {
 
 impl FileReader<'_> {
     fn read(&mut self, mut reader: impl BufRead) {
+        match reader.fill_buf().map(is_utf_16) {
+            Ok(true) => return self.bad(1, "it is UTF-16: save it as UTF-8"),
+            Ok(false) => {}
+            Err(source) => return self.unreadable(source),
+        }
         let mut text = Vec::new();
         for line in 1.. {
             if self.bad_lines >= BAD_LINES_MAX {
@@ -95,10 +98,7 @@ impl FileReader<'_> {
             match reader.by_ref().take(LINE_BYTES_MAX + 1).read_until(b'\n', &mut text) {
                 Ok(0) => break,
                 Ok(_) => {}
-                Err(source) => {
-                    let file = self.file.display().to_string();
-                    return self.found.problem(BadInput::File { file, source });
-                }
+                Err(source) => return self.unreadable(source),
             }
             if text.strip_suffix(b"\n").unwrap_or(&text).len() as u64 > LINE_BYTES_MAX {
                 self.bad(line, &format!("it has more than {LINE_BYTES_MAX} bytes"));
@@ -107,8 +107,8 @@ impl FileReader<'_> {
                 }
                 continue;
             }
-            let prefix = if line == 1 { BYTE_ORDER_MARK } else { b"" };
-            let text = text.strip_prefix(prefix).unwrap_or(&text);
+            let prefix = if line == 1 { BYTE_ORDER_MARK.to_string() } else { String::new() };
+            let text = text.strip_prefix(prefix.as_bytes()).unwrap_or(&text);
             if !text.trim_ascii().is_empty() {
                 match self.codec(text, line) {
                     Ok(codec) => self.found.codec(codec),
@@ -116,6 +116,10 @@ impl FileReader<'_> {
                 }
             }
         }
+    }
+
+    fn unreadable(&mut self, source: io::Error) {
+        self.found.problem(BadInput::File { file: self.file.display().to_string(), source });
     }
 
     fn bad(&mut self, line: u64, reason: &str) {

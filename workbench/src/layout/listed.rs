@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::{
     Found,
     dir::Dir,
-    driver,
+    driver, entry,
     message::{self, Stated},
     unknown_members::not_misspelt,
 };
@@ -43,7 +43,7 @@ pub(super) fn read_profiles(dir: &Dir<'_>, found: &mut Found) {
     for name in dir.names.iter().filter(|name| is_profile(name)) {
         let script = script_of_profile(name);
         if !dir.has(&script) {
-            found.problem(dir.bad(name, 1, &format!("there is no {script} beside it")));
+            found.problem(dir.orphan(name, &format!("there is no {script} beside it")));
         }
     }
 }
@@ -66,7 +66,7 @@ pub(super) fn read_packages(dir: &Dir<'_>, found: &mut Found) {
         let stem = name.strip_suffix(EXAMPLES).unwrap_or_default().trim_end_matches('.');
         let Some(script) = script_of(dir, stem) else {
             let reason = "there is no script beside it: `main` of package.json, index.js or main.js";
-            found.problem(dir.bad(name, 1, reason));
+            found.problem(dir.orphan(name, reason));
             continue;
         };
         let text = match dir.script(&script) {
@@ -116,7 +116,8 @@ fn with_driver(script: String) -> String {
     format!("{script}\n{}", functions.collect::<String>())
 }
 
-/// The script that `STEM.examples.json` is about, in the same directory or, if that has none, in the one above.
+/// The script that `STEM.examples.json` is about, in the same directory, where a single one may have any name, or, if
+/// that has none, in the one above.
 fn script_of(dir: &Dir<'_>, stem: &str) -> Option<String> {
     let main = || {
         let (package, _) = dir.has("package.json").then(|| dir.value("package.json").ok()).flatten()?;
@@ -129,7 +130,12 @@ fn script_of(dir: &Dir<'_>, stem: &str) -> Option<String> {
         let exists = |name: &str| dir.script(name).is_ok().then(|| name.to_owned());
         dir.below.parent().and_then(|_| exists("../index.js").or_else(|| exists("../main.js")))
     };
-    own.or_else(main).or_else(|| beside("index.js")).or_else(|| beside("main.js")).or_else(above)
+    let single = || {
+        let mut scripts = dir.names.iter().filter(|name| entry::is_codec(dir, name));
+        scripts.next().filter(|_| scripts.next().is_none()).cloned()
+    };
+    let beside = || beside("index.js").or_else(|| beside("main.js")).or_else(single);
+    own.or_else(main).or_else(beside).or_else(above)
 }
 
 /// Reads a list of examples, each of which may stand for several.

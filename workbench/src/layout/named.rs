@@ -7,14 +7,17 @@ use runtime::Engine;
 use super::{
     BadInput, Found,
     dir::{self, Dir},
-    is_descriptor, lines, listed, read_dir,
+    entry, is_descriptor, lines, listed, read_dir,
 };
-use crate::{codec::Codec, script::is_stdin};
+use crate::{
+    codec::Codec,
+    script::{self, is_stdin},
+};
 
 /// Reads one file: examples in a layout that its name tells, a script with the examples beside it, or JSON lines.
 pub(super) fn read(path: &Path, engine: &Arc<Engine>, found: &mut Found) {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let is_script = name.ends_with(".js");
+    let is_script = is_script(path, name);
     if is_stdin(path) || !is_script && (!is_descriptor(name) || name.ends_with(".jsonl")) {
         return lines::read_file(path, found);
     }
@@ -28,6 +31,13 @@ pub(super) fn read(path: &Path, engine: &Arc<Engine>, found: &mut Found) {
         true => read_script(dir, name, found),
         false => read_descriptor(dir, name, found),
     }
+}
+
+/// Whether a file is a script. Repositories have some as text, of which a file of JSON lines is told apart by its start.
+fn is_script(path: &Path, name: &str) -> bool {
+    let is_text = || name.ends_with(".txt") && fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+    let starts_with_object = || script::read_script(path).is_ok_and(|text| text.trim_start().starts_with('{'));
+    [".js", ".mjs", ".cjs"].iter().any(|end| name.ends_with(end)) || is_text() && !starts_with_object()
 }
 
 /// Reads what a file with examples says, and complains if that is nothing.
@@ -56,14 +66,14 @@ fn read_script(dir: &Dir<'_>, name: &str, found: &mut Found) {
     });
     problems.for_each(|problem| found.problem(problem));
     match own.is_empty() {
-        true => found.script(dir, &dir.id(name.trim_end_matches(".js")), name, Vec::new()),
+        true => found.script(dir, &dir.id(entry::stem(name)), name, Vec::new()),
         false => own.into_iter().for_each(|codec| found.codec(codec)),
     }
 }
 
 /// Whether `file` has, or should have, examples of the script with this name. If it has none, any file may that is not
 /// named after another script.
-fn is_about(dir: &Dir<'_>, file: &Path, script: &str, own: &[Codec]) -> bool {
+pub(super) fn is_about(dir: &Dir<'_>, file: &Path, script: &str, own: &[Codec]) -> bool {
     let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let places = own.iter().flat_map(|codec| &codec.examples).filter_map(|example| example.place.as_ref());
     let names_it = || dir.has(name) && dir.text(name).is_ok_and(|text| text.contains(script));

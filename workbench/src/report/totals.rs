@@ -105,6 +105,9 @@ impl fmt::Display for Totals {
         if *shown > 0 {
             write!(f, ", shown: {shown}")?;
         }
+        if *examples == 0 && *codecs > 0 {
+            write!(f, "\n{} without examples", counted(*codecs, "script"))?;
+        }
         let excluded: Vec<_> = self.excluded.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
         if !excluded.is_empty() {
             write!(f, ", excluded: {} ({})", self.excluded.values().sum::<usize>(), excluded.join(", "))?;

@@ -9,6 +9,7 @@ use super::harness::{APPLICATION_ID, Network, javascript, topic};
 use crate::harness::soon;
 
 const ENCODER: &str = "function encodeDownlink(input) {
+    if (input.data.fail) throw new Error();
     if (input.data.port === undefined) return {bytes: [input.data.n]};
     return {bytes: [input.data.n], fPort: input.data.port} }";
 
@@ -52,6 +53,12 @@ async fn a_decoded_payload_is_encoded_and_everything_else_stays() {
             json!({"f_port": 15, "decoded_payload": {"n": 1, "port": 9}}),
             json!({"f_port": 9, "frm_payload": "AQ=="}),
         ),
+        (
+            "push",
+            json!({"f_port": 15, "decoded_payload": {"n": "0x10", "port": "12"}}),
+            json!({"f_port": 12, "frm_payload": "EA=="}),
+        ),
+        ("push", json!({"decoded_payload": {"n": -1}}), json!({"f_port": 1, "frm_payload": "/w=="})),
         ("push", json!({"decoded_payload": {"n": 2}}), json!({"f_port": 1, "frm_payload": "Ag=="})),
         ("push", json!({"f_port": 3, "frm_payload": "vu8="}), json!({"f_port": 3, "frm_payload": "vu8="})),
     ] {
@@ -96,7 +103,7 @@ async fn what_cannot_be_encoded_or_queued_fails_as_in_the_things_stack() {
         ("dev1", json!({"downlinks": [{"f_port": 300, "decoded_payload": {}}]}).to_string(), "`f_port` is 300"),
         (
             "dev1",
-            json!({"downlinks": [{"f_port": 1, "decoded_payload": {"n": "x", "port": -1}}]}).to_string(),
+            json!({"downlinks": [{"f_port": 1, "decoded_payload": {"fail": true}}]}).to_string(),
             "encodeDownlink",
         ),
         ("none", json!({"downlinks": [{"f_port": 1, "decoded_payload": {}}]}).to_string(), "no downlink formatter"),
