@@ -143,6 +143,8 @@ mod tests {
     fn every_member_of_a_downlink_is_optional() {
         for (given, shown) in [
             (r#"{"payload_raw":"AQI="}"#, r#"{"port":0,"payload_raw":"AQI="}"#),
+            (r#"{"port":null,"confirmed":null,"payload_raw":"AQ=="}"#, r#"{"port":0,"payload_raw":"AQ=="}"#),
+            (r#"{"port":null,"confirmed":null,"payload_fields":null}"#, r#"{"port":0}"#),
             (r#"{"port":5,"schedule":null,"confirmed":false,"payload_raw":null}"#, r#"{"port":5}"#),
             (
                 r#"{"app_id":"a","port":1,"confirmed":true,"schedule":"last","payload_fields":{"on":1}}"#,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use crate::{AppId, DevEui, DevId};
@@ -134,13 +134,15 @@ pub struct GatewayMetadata {
 }
 
 /// A downlink, as published on `<app_id>/devices/<dev_id>/down`, with either bytes or fields.
+///
+/// A member that is null counts as absent, as in v2: Node-RED sends such members.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Downlink {
     /// The LoRaWAN port; zero leaves it to the encoder, and otherwise means 1.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_default")]
     pub port: u8,
     /// Whether the device has to acknowledge it.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false", deserialize_with = "null_is_default")]
     pub confirmed: bool,
     /// Its position in the queue: `replace` (default), `first` or `last`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -172,6 +174,10 @@ pub struct SentDownlink {
 
 fn is_false(value: &bool) -> bool {
     !value
+}
+
+fn null_is_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 fn is_zero<T: Default + PartialEq>(value: &T) -> bool {
