@@ -115,7 +115,7 @@ fn read_text(file: impl Read, bytes_max: u64) -> io::Result<String> {
 /// The text of a file in UTF-8, or in UTF-16 as editors on Windows write it, without its byte order mark.
 pub(crate) fn decode(bytes: Vec<u8>) -> io::Result<String> {
     if let Some(units) = utf_16(&bytes) {
-        let text = String::from_utf16(&units).ok().filter(|_| bytes.len() % 2 == 0);
+        let text = String::from_utf16(&units).ok().filter(|_| bytes.len().is_multiple_of(2));
         return text.ok_or_else(|| io::Error::other("it is not UTF-16, which its first bytes say"));
     }
     let text = String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8"))?;

@@ -33,7 +33,7 @@ struct Returned<'a> {
 }
 
 /// The script of the device profile `profile_id`, whose messages wait for a sandbox for `wait_max` at most.
-pub(super) fn script(text: String, profile_id: &str, pool: Arc<Pool>, wait_max: Duration) -> Script {
+pub(super) fn script(text: &str, profile_id: &str, pool: Arc<Pool>, wait_max: Duration) -> Script {
     let text = format!("{text}\n{BIG_INTEGERS}");
     let sources = Sources { dialect: Some(runtime::Dialect::Ts013), ..Sources::single_file(text) };
     Script::new(sources, profile_id, pool, wait_max)

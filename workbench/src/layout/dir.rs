@@ -69,7 +69,7 @@ impl Dir<'_> {
     /// The first bytes of a file, to tell what it is.
     pub(super) fn start(&self, name: &str) -> io::Result<String> {
         let mut reader = BufReader::new(script::open_within(self.root, &self.below.join(name))?);
-        reader.fill_buf().map(|start| script::decode_start(start))
+        reader.fill_buf().map(script::decode_start)
     }
 
     /// Reads a file with a value of JSON or JavaScript; also returns its text.

@@ -83,7 +83,7 @@ impl Codecs {
     }
 
     fn script(&self, record: &ProfileRecord) -> Script {
-        javascript::script(record.script.clone(), &record.id, self.pool.clone(), self.wait_max)
+        javascript::script(&record.script, &record.id, self.pool.clone(), self.wait_max)
     }
 }
 
