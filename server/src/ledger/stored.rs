@@ -17,7 +17,7 @@ use store::{
 };
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{Budget, Owner, Owners, tags::Tags};
+use super::{Budget, Owner, Owners, Resource, metrics::refused, tags::Tags};
 use crate::status::ErrorChain;
 
 /// How often the tags that have changed are counted again.
@@ -119,25 +119,6 @@ impl BudgetedStore {
         }
     }
 
-    /// Asks for the owners of some applications whose users are not known, after those that it could not learn before.
-    async fn ask_owners(&self, skipped: &mut usize) {
-        let Some(owners) = self.owners.upgrade() else { return };
-        let (unknown, mut unanswered) = (self.tags().unknown_applications(*skipped, ASKED_AT_A_TIME), 0);
-        for app_id in unknown {
-            match owners.of(&app_id).await {
-                Owner::User(_) => self.tags().move_to_owner(&app_id, &self.budget, &self.owners),
-                // The account service does not know it, or cannot be asked.
-                _ => {
-                    *skipped = skipped.wrapping_add(1);
-                    unanswered += 1;
-                }
-            }
-            if unanswered == UNKNOWN_AT_A_TIME {
-                return;
-            }
-        }
-    }
-
     fn measure_disk(&self) {
         let Some(ReservedDisk { disk, reserve_bytes }) = &self.disk else { return };
         match disk.space() {
@@ -161,7 +142,7 @@ impl BudgetedStore {
         let growth = self.store.growth_of(batch).await?;
         match growth {
             0 => Ok(0),
-            growth => self.take(tag, growth).map(|()| growth),
+            growth => self.take(tag, growth).map(|()| growth).inspect_err(|_| refused(Resource::StoredBytes)),
         }
     }
 
@@ -211,12 +192,39 @@ async fn count_again(store: Weak<BudgetedStore>) {
     let (mut all_at, mut skipped) = (Instant::now() + INTERVAL, 0);
     loop {
         sleep(INTERVAL).await;
+        ask_owners(&store, &mut skipped).await;
         let Some(store) = store.upgrade() else { return };
-        store.ask_owners(&mut skipped).await;
         let started = Instant::now();
         if started >= all_at {
             store.count_all().await;
             all_at = Instant::now() + INTERVAL.max(PAUSE_FACTOR * started.elapsed());
+        }
+    }
+}
+
+/// Asks for the owners of some applications whose users are not known, after those that it could not learn before. An
+/// answer may take seconds, and does not keep the store open.
+async fn ask_owners(store: &Weak<BudgetedStore>, skipped: &mut usize) {
+    let Some((owners, unknown)) = store.upgrade().and_then(|store| {
+        let unknown = store.tags().unknown_applications(*skipped, ASKED_AT_A_TIME);
+        Some((store.owners.upgrade()?, unknown))
+    }) else {
+        return;
+    };
+    let mut unanswered = 0;
+    for app_id in unknown {
+        let owner = owners.of(&app_id).await;
+        let Some(store) = store.upgrade() else { return };
+        match owner {
+            Owner::User(_) => store.tags().move_to_owner(&app_id, &store.budget, &store.owners),
+            // The account service does not know it, or cannot be asked.
+            _ => {
+                *skipped = skipped.wrapping_add(1);
+                unanswered += 1;
+            }
+        }
+        if unanswered == UNKNOWN_AT_A_TIME {
+            return;
         }
     }
 }
@@ -239,13 +247,13 @@ impl Store for BudgetedStore {
         let Some(tag) = batch.tag().map(str::to_owned) else { return self.store.commit(batch).await };
         if !batch.is_growing() {
             let committed = self.store.commit(batch).await;
-            self.tags().changed_if_counted(&tag);
+            self.tags().changed(&tag);
             return committed;
         }
         let charged = self.charge(&tag, &batch).await;
         if charged.is_err() {
             // What was deleted since it was counted makes room.
-            self.tags().changed_if_counted(&tag);
+            self.tags().changed(&tag);
         }
         let charged = charged?;
         let committed = self.store.commit(batch).await;

@@ -10,22 +10,25 @@ use types::AppId;
 
 use super::{Budget, Exceeded, Owner, Owners};
 
-/// How many bytes each tag has, as they are charged to its owner in the budget.
+/// How many bytes each tag has that belongs to somebody, as they are charged to its owner in the budget.
 #[derive(Default)]
 pub(super) struct Tags {
     counted: HashMap<Box<str>, Counted>,
     /// Those that have changed since they were counted.
     changed: HashSet<Box<str>>,
-    /// What all of them have.
+    /// What all tags have.
     total: u64,
+    /// What those have that belong to the service itself: there may be one for each device.
+    of_service: u64,
+    /// The same, as far as it was counted in this pass.
+    of_service_counted: u64,
     /// How often all tags were counted.
     pass: u64,
 }
 
 struct Counted {
     bytes: u64,
-    /// None if it belongs to the service itself.
-    owner: Option<Owner>,
+    owner: Owner,
     /// The last time that all tags were counted and this one was there.
     pass: u64,
 }
@@ -39,21 +42,28 @@ impl Tags {
         budget: &Budget,
         owners: &Weak<Owners>,
     ) -> Result<(), Exceeded> {
-        self.know(tag, owners);
-        let Some(counted) = self.counted.get_mut(tag) else { return Ok(()) };
-        if let Some(owner) = &counted.owner {
-            budget.take(owner, bytes)?;
+        match self.know(tag, owners) {
+            Some(counted) => {
+                budget.take(&counted.owner, bytes)?;
+                counted.bytes += bytes;
+            }
+            None => self.of_service += bytes,
         }
-        counted.bytes += bytes;
         self.total += bytes;
         Ok(())
     }
 
     /// Gives back what was charged for a batch that was not stored.
     pub(super) fn give_back(&mut self, tag: &str, bytes: u64, budget: &Budget) {
-        if let Some(counted) = self.counted.get_mut(tag) {
-            let left = counted.bytes.saturating_sub(bytes);
-            counted.set(left, &mut self.total, budget);
+        match self.counted.get_mut(tag) {
+            Some(counted) => {
+                let left = counted.bytes.saturating_sub(bytes);
+                counted.set(left, &mut self.total, budget);
+            }
+            None => {
+                self.of_service = self.of_service.saturating_sub(bytes);
+                self.total = self.total.saturating_sub(bytes);
+            }
         }
     }
 
@@ -62,17 +72,10 @@ impl Tags {
         self.total
     }
 
-    /// Notes that a tag is to be counted again.
+    /// Notes that a tag is to be counted again, if somebody is charged for it.
     pub(super) fn changed(&mut self, tag: &str) {
-        if !self.changed.contains(tag) {
+        if self.counted.contains_key(tag) && !self.changed.contains(tag) {
             self.changed.insert(tag.into());
-        }
-    }
-
-    /// Notes the same if somebody is charged for it.
-    pub(super) fn changed_if_counted(&mut self, tag: &str) {
-        if self.counted.get(tag).is_some_and(|counted| counted.owner.is_some()) {
-            self.changed(tag);
         }
     }
 
@@ -89,11 +92,15 @@ impl Tags {
 
     /// Replaces what a tag has by what the store has counted.
     pub(super) fn set(&mut self, tag: &Tag, bytes: u64, budget: &Budget, owners: &Weak<Owners>) {
-        self.know(tag.as_str(), owners);
-        if let Some(counted) = self.counted.get_mut(tag.as_str()) {
-            counted.set(bytes, &mut self.total, budget);
-            counted.pass = self.pass;
-        }
+        let pass = self.pass;
+        let Some(counted) = self.know(tag.as_str(), owners) else {
+            self.of_service_counted += bytes;
+            return;
+        };
+        counted.pass = pass;
+        let before = counted.bytes;
+        counted.replace(bytes, budget);
+        self.total = self.total.saturating_sub(before).saturating_add(bytes);
         if let Some(app_id) = application(tag.as_str()) {
             self.move_to_owner(&app_id, budget, owners);
         }
@@ -102,11 +109,14 @@ impl Tags {
     /// Begins to count all tags.
     pub(super) fn begin(&mut self) -> u64 {
         self.pass += 1;
+        self.of_service_counted = 0;
         self.pass
     }
 
     /// All tags have been counted: those that were not there have nothing.
     pub(super) fn end(&mut self, pass: u64, budget: &Budget) {
+        self.total = self.total.saturating_sub(self.of_service).saturating_add(self.of_service_counted);
+        self.of_service = self.of_service_counted;
         let changed = &self.changed;
         self.counted.retain(|tag, counted| {
             let is_there = counted.pass >= pass || changed.contains(tag);
@@ -119,7 +129,7 @@ impl Tags {
 
     /// Some applications that have something, and whose users are not known, after the first `skipped` of them.
     pub(super) fn unknown_applications(&self, skipped: usize, limit: usize) -> Vec<AppId> {
-        let is_unknown = |counted: &Counted| matches!(counted.owner, Some(Owner::Application(_)));
+        let is_unknown = |counted: &Counted| matches!(counted.owner, Owner::Application(_));
         let unknown: Vec<_> =
             self.counted.iter().filter(|(_, counted)| is_unknown(counted)).map(|(tag, _)| &**tag).collect();
         let first = skipped.checked_rem(unknown.len()).unwrap_or_default();
@@ -132,28 +142,31 @@ impl Tags {
         // A user who is no longer remembered is not an unknown one.
         let Owner::User(user) = last_owner(app_id, owners) else { return };
         let (owner, bytes) = (Owner::User(user), counted.bytes);
-        if counted.owner.as_ref() != Some(&owner) {
-            counted.set(0, &mut self.total, budget);
-            counted.owner = Some(owner);
-            counted.set(bytes, &mut self.total, budget);
+        if counted.owner != owner {
+            counted.replace(0, budget);
+            counted.owner = owner;
+            counted.replace(bytes, budget);
         }
     }
 
-    /// Remembers to whom a tag belongs.
-    fn know(&mut self, tag: &str, owners: &Weak<Owners>) {
+    /// Remembers to whom a tag belongs; none if that is the service itself.
+    fn know(&mut self, tag: &str, owners: &Weak<Owners>) -> Option<&mut Counted> {
         if !self.counted.contains_key(tag) {
-            let counted = Counted { bytes: 0, owner: owner_of(tag, owners), pass: self.pass };
+            let counted = Counted { bytes: 0, owner: owner_of(tag, owners)?, pass: self.pass };
             self.counted.insert(tag.into(), counted);
         }
+        self.counted.get_mut(tag)
     }
 }
 
 impl Counted {
     fn set(&mut self, bytes: u64, total: &mut u64, budget: &Budget) {
-        if let Some(owner) = &self.owner {
-            budget.replace(owner, self.bytes, bytes);
-        }
         *total = total.saturating_sub(self.bytes).saturating_add(bytes);
+        self.replace(bytes, budget);
+    }
+
+    fn replace(&mut self, bytes: u64, budget: &Budget) {
+        budget.replace(&self.owner, self.bytes, bytes);
         self.bytes = bytes;
     }
 }
