@@ -158,7 +158,7 @@ impl ApplicationMemory {
             self.charged.store(ample, Ordering::Relaxed);
         } else if used > charged {
             // Near its share, an owner gets what it needs, and nothing more.
-            let is_ample = charge.grow(bytes(ample - charged)).is_ok();
+            let is_ample = charge.try_grow(bytes(ample - charged)).is_ok();
             if !is_ample {
                 charge.grow(bytes(used - charged))?;
             }

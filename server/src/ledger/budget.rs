@@ -139,12 +139,12 @@ impl Resource {
 
     fn remedy(self) -> &'static str {
         match self {
-            Self::StoredBytes => "delete something, or ask the operator to raise it",
+            Self::StoredBytes => "delete something, or ask the operator for more",
             Self::QueuedBytes => "read what waits, or end sessions that are not used",
             Self::BodyBytes | Self::ResponseBytes => "finish other requests first, then try again",
             Self::HttpConnections | Self::MqttConnections => "close other connections first",
             Self::Downlinks => "publish fewer at once",
-            Self::Deliveries | Self::LookUps => "it is tried again",
+            Self::Deliveries | Self::LookUps => "the service tries again by itself",
             Self::LongWork | Self::Lists | Self::PasswordChecks | Self::Questions => "it waits for its turn",
         }
     }
@@ -175,7 +175,7 @@ impl Budget {
 
     /// Charges an owner with `amount`, unless that exceeds its share.
     pub fn charge(self: &Arc<Self>, owner: &Owner, amount: u64) -> Result<Charge, Exceeded> {
-        self.take(owner, amount)?;
+        self.take(owner, amount).inspect_err(|_| metrics::refused(self.resource))?;
         Ok(Charge { budget: Arc::clone(self), owner: owner.clone(), amount })
     }
 
@@ -211,14 +211,12 @@ impl Budget {
         }
     }
 
-    /// Takes a part for an owner, unless that exceeds its share.
+    /// Takes a part for an owner, unless that exceeds its share. The caller counts the refusal.
     pub(super) fn take(&self, owner: &Owner, amount: u64) -> Result<(), Exceeded> {
         let mut state = self.lock();
         let used = state.owners.get(owner).copied().unwrap_or_default();
         let share = self.limits.share(state.used);
         if used.saturating_add(amount) > share {
-            drop(state);
-            metrics::refused(self.resource);
             return Err(Exceeded { resource: self.resource, used, asked: amount, share });
         }
         state.used += amount;
@@ -249,6 +247,11 @@ impl Budget {
 impl Charge {
     /// Charges its owner with more, unless that exceeds its share.
     pub fn grow(&mut self, more: u64) -> Result<(), Exceeded> {
+        self.try_grow(more).inspect_err(|_| metrics::refused(self.budget.resource))
+    }
+
+    /// The same if less will do: nobody is refused anything yet.
+    pub fn try_grow(&mut self, more: u64) -> Result<(), Exceeded> {
         self.budget.take(&self.owner, more)?;
         self.amount += more;
         Ok(())
