@@ -102,11 +102,12 @@ impl Devices {
     pub async fn list(&self, app_id: &AppId, offset: usize, limit: usize, usage: &Usage) -> Result<DevicePage, Error> {
         let prefix = store_keys::devices(app_id)?;
         let limit = limit.min(DEVICE_PAGE_MAX);
-        let mut turn = usage.turn_for_entries().await;
         let store::Page { mut entries, total } = self.store.page(&prefix, offset, limit.min(READ_MAX)).await?;
         let limit = limit.min(total.saturating_sub(offset));
         let (mut page, mut bytes_left) = (DevicePage { devices: Vec::new(), total }, DEVICE_PAGE_BYTES_MAX);
         loop {
+            // Only for what takes a processor: others go on while the store is read.
+            let mut turn = usage.turn_for_entries().await;
             for entry in &entries {
                 turn.next_entry().await;
                 let Some(rest) = bytes_left.checked_sub(entry.value.len()) else { return Ok(page) };
@@ -114,6 +115,7 @@ impl Devices {
                 usage.add_entries(1);
                 page.devices.push(record::read(&self.sealer, &entry.value)?);
             }
+            drop(turn);
             let wanted = limit.saturating_sub(page.devices.len());
             let Some(last) = entries.pop().filter(|_| wanted > 0) else { return Ok(page) };
             entries = self.store.list(&prefix, Some(&last.key), wanted.min(READ_MAX)).await?;
