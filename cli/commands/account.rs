@@ -7,23 +7,27 @@ mod keys;
 mod usage;
 mod users;
 
-use self::args::Account as Command;
+use server::audit::AuditLog;
+
+use self::args::{Account, Manage};
 use super::operator_audit;
 use crate::{output::Output, serve::open_account, settings::Settings};
 
-pub(crate) async fn run(command: Command, settings: Settings, output: &Output) -> anyhow::Result<()> {
+pub(crate) async fn run(command: Account, settings: Settings, output: &Output) -> anyhow::Result<()> {
     let audit = operator_audit(&settings)?;
-    let command = match command {
-        Command::Usage { username } => return usage::run(username, (settings, audit), output).await,
-        command => command,
-    };
+    match command {
+        Account::Manage(command) => manage(command, (settings, audit), output).await,
+        Account::Usage { username } => usage::run(username, (settings, audit), output).await,
+    }
+}
+
+async fn manage(command: Manage, (settings, audit): (Settings, AuditLog), output: &Output) -> anyhow::Result<()> {
     let (account, mark) = open_account(settings, audit).await?;
     let done = match command {
-        Command::Users { command } => users::run(command, &account, output).await,
-        Command::Clients { command } => clients::run(command, &account, output).await,
-        Command::Components { command } => components::run(command, &account, output).await,
-        Command::Keys { command } => keys::run(command, &account, output).await,
-        Command::Usage { .. } => Ok(()),
+        Manage::Users { command } => users::run(command, &account, output).await,
+        Manage::Clients { command } => clients::run(command, &account, output).await,
+        Manage::Components { command } => components::run(command, &account, output).await,
+        Manage::Keys { command } => keys::run(command, &account, output).await,
     };
     if let Some(mark) = mark {
         mark.advance().await?;

@@ -10,6 +10,24 @@ use crate::{
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Account {
+    #[command(flatten)]
+    Manage(Manage),
+    /// Show what owners use of the budgets of the server that runs on this data directory
+    #[command(
+        after_help = "Without a user, owners are listed who use something, the nearest to its share first. Services in \
+                      several processes have a budget each.\n\nExamples:\n  airlock account usage\n  airlock account \
+                      usage bob --output json"
+    )]
+    Usage {
+        /// Username
+        #[arg(add = completion::users())]
+        username: Option<Username>,
+    },
+}
+
+/// What works on the server's store, whether it runs or not.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Manage {
     /// Manage users: list, create, disable, reset passwords
     #[command(visible_alias = "user")]
     Users {
@@ -33,17 +51,6 @@ pub(crate) enum Account {
     Keys {
         #[command(subcommand)]
         command: Keys,
-    },
-    /// Show what owners use of the budgets of the server that runs on this data directory
-    #[command(
-        after_help = "Without a user, owners are listed who use something, the nearest to its share first. Services in \
-                      several processes have a budget each.\n\nExamples:\n  airlock account usage\n  airlock account \
-                      usage bob --output json"
-    )]
-    Usage {
-        /// Username
-        #[arg(add = completion::users())]
-        username: Option<Username>,
     },
 }
 
