@@ -12,6 +12,7 @@ mod path;
 
 use std::{
     fs,
+    net::IpAddr,
     path::PathBuf,
     sync::{
         Arc,
@@ -51,7 +52,12 @@ struct AllowAll;
 
 #[async_trait]
 impl Authenticator for AllowAll {
-    async fn authenticate(&self, app_id: &AppId, _credential: &Credential) -> Result<Claims, Refusal> {
+    async fn authenticate(
+        &self,
+        app_id: &AppId,
+        _credential: &Credential,
+        _from: Option<IpAddr>,
+    ) -> Result<Claims, Refusal> {
         let claims = serde_json::json!({
             "iss": "account", "sub": app_id, "type": "application", "iat": 0, "exp": u64::MAX,
             "scope": [Scope::App(app_id.clone())], "apps": { app_id.as_str(): [ApplicationRight::MessagesUpRead] },

@@ -78,7 +78,7 @@ impl AccessRequests {
         let limited = self.limits.count_credential(&app_id, &credential);
         limited
             .map_err(|exceeded| Refusal::Unavailable(format!("too many connections: wait {} s", exceeded.wait_s)))?;
-        let claims = self.authenticator.authenticate(&app_id, &credential).await?;
+        let claims = self.authenticator.authenticate(&app_id, &credential, None).await?;
         let permissions = Permissions::new(app_id.clone(), &claims);
         if !permissions.may_connect() {
             return Err(Refusal::Invalid);
@@ -138,7 +138,7 @@ impl AccessRequests {
         else {
             return Ok(None);
         };
-        match self.authenticator.authenticate(&app_id, &credential).await {
+        match self.authenticator.authenticate(&app_id, &credential, None).await {
             Ok(claims) => Ok(Some(Permissions::new(app_id, &claims))),
             Err(Refusal::Invalid) => Ok(None),
             Err(refusal @ Refusal::Unavailable(_)) => Err(refusal),

@@ -1,15 +1,29 @@
 //! Checks the credentials of MQTT clients.
 
+use std::net::IpAddr;
+
 use async_trait::async_trait;
-use server::auth::Purpose;
-use server::status::ErrorChain;
+use server::{
+    auth::{Caller, Purpose},
+    ledger::Owner,
+    status::ErrorChain,
+    usage::Usage,
+};
 use types::{AppId, Claims, Credential, Kind, Kinded};
 
 /// Checks an application's credentials.
 #[async_trait]
 pub trait Authenticator: Send + Sync {
     /// Returns the rights of `credential`. A valid token may hold none on `app_id`.
-    async fn authenticate(&self, app_id: &AppId, credential: &Credential) -> Result<Claims, Refusal>;
+    ///
+    /// Checks of credentials that are not known yet take turns by the address that they come `from`: anybody can name
+    /// the application of somebody else.
+    async fn authenticate(
+        &self,
+        app_id: &AppId,
+        credential: &Credential,
+        from: Option<IpAddr>,
+    ) -> Result<Claims, Refusal>;
 }
 
 /// Why a credential was not accepted.
@@ -23,8 +37,15 @@ pub enum Refusal {
 
 #[async_trait]
 impl Authenticator for server::auth::Authenticator {
-    async fn authenticate(&self, app_id: &AppId, credential: &Credential) -> Result<Claims, Refusal> {
-        self.authenticate_for(app_id, Some(credential.clone()), Purpose::Read).await.map_err(|error| {
+    async fn authenticate(
+        &self,
+        app_id: &AppId,
+        credential: &Credential,
+        from: Option<IpAddr>,
+    ) -> Result<Claims, Refusal> {
+        let usage = from.map_or_else(Usage::default, |address| Usage::of_owner(Owner::of_address(address)));
+        let caller = Caller { credential: Some(credential.clone()), usage };
+        self.authenticate_for(app_id, caller, Purpose::Read).await.map_err(|error| {
             match error.kind() {
                 Kind::Unauthenticated | Kind::Denied | Kind::NotFound | Kind::Invalid => Refusal::Invalid,
                 _ => {

@@ -110,10 +110,11 @@ impl Connect {
         limits.count_address(peer)?;
         let (app_id, credential) = take_credentials(&mut packet).ok_or(ReasonCode::BadUsernameOrPassword)?;
         limits.count_credential(&app_id, &credential)?;
-        let claims = authenticator.authenticate(&app_id, &credential).await.map_err(|refusal| match refusal {
-            Refusal::Invalid => ReasonCode::BadUsernameOrPassword.into(),
-            Refusal::Unavailable(text) => ConnectError { reason: ReasonCode::ServerUnavailable, text: Some(text) },
-        })?;
+        let claims =
+            authenticator.authenticate(&app_id, &credential, Some(peer)).await.map_err(|refusal| match refusal {
+                Refusal::Invalid => ReasonCode::BadUsernameOrPassword.into(),
+                Refusal::Unavailable(text) => ConnectError { reason: ReasonCode::ServerUnavailable, text: Some(text) },
+            })?;
         let permissions = Permissions::new(app_id, &claims);
         if !permissions.may_connect() {
             return Err(ReasonCode::NotAuthorized.into());

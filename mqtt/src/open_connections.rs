@@ -132,7 +132,7 @@ impl OpenConnections {
         credentials.extend(router.credentials_of_absent());
         stream::iter(credentials)
             .for_each_concurrent(CHECKS_MAX, |(app_id, credential)| async move {
-                match authenticator.authenticate(&app_id, &credential).await {
+                match authenticator.authenticate(&app_id, &credential, None).await {
                     Ok(claims) => {
                         let permissions = Permissions::new(app_id.clone(), &claims);
                         self.end(&app_id, &credential, |connection| {

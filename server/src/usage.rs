@@ -55,8 +55,10 @@ struct Counted {
     known: Option<Tenant>,
     caller: OnceLock<Arc<str>>,
     is_network: AtomicBool,
-    /// The turns for long work, and whose the request takes; none outside of a server.
-    long_work: Option<(Arc<LongWork>, Owner)>,
+    /// Who is charged for what the request takes; none outside of a server.
+    owner: Option<Owner>,
+    /// The turns for long work; none outside of a server.
+    long_work: Option<Arc<LongWork>>,
 }
 
 /// A turn for work that takes a processor for long, until it is dropped.
@@ -86,7 +88,13 @@ impl Tenant {
 impl Usage {
     /// The usage of a request of a known caller, and where it waits for turns, and as whose.
     pub(crate) fn of(known: Option<Tenant>, long_work: Option<(Arc<LongWork>, Owner)>) -> Self {
-        Self(Arc::new(Counted { known, long_work, ..Counted::default() }))
+        let (long_work, owner) = long_work.unzip();
+        Self(Arc::new(Counted { known, owner, long_work, ..Counted::default() }))
+    }
+
+    /// The usage of something else than a request, which is charged to this owner.
+    pub fn of_owner(owner: Owner) -> Self {
+        Self(Arc::new(Counted { owner: Some(owner), ..Counted::default() }))
     }
 
     /// The usage of a request with these extensions; a new one if nothing is counted.
@@ -125,7 +133,7 @@ impl Usage {
 
     /// Who is charged for what the request takes; none outside of a server.
     pub(crate) fn owner(&self) -> Option<&Owner> {
-        self.0.long_work.as_ref().map(|(_, owner)| owner)
+        self.0.owner.as_ref()
     }
 
     /// Adds entries that are read from the store.
@@ -136,8 +144,7 @@ impl Usage {
     /// Waits until another list of its owner may be in memory: until the turn is dropped, which should be when the
     /// response has been made. None outside of a server.
     pub async fn turn_for_list(&self) -> Option<OwnerTurn> {
-        let (turns, owner) = self.0.long_work.as_ref()?;
-        turns.lists.take(owner).await
+        self.0.long_work.as_ref()?.lists.take(self.owner()?).await
     }
 
     /// Waits for a turn to read, convert or write the entries of a list; call [`LongTurn::next_entry`] before each of
@@ -168,8 +175,8 @@ impl Usage {
 
     /// None outside of a server, which bounds how many requests wait.
     async fn piece(&self, fuel: u64) -> Option<OwnerTurn> {
-        let (turns, owner) = self.0.long_work.as_ref()?;
-        turns.pieces.take_costing(owner, fuel / FUEL_PER_MICROSECOND).await
+        let turns = &self.0.long_work.as_ref()?.pieces;
+        turns.take_costing(self.owner()?, fuel / FUEL_PER_MICROSECOND).await
     }
 
     pub(crate) fn add_absence(&self) {

@@ -1,6 +1,6 @@
 //! A running broker that admits every client, an output connected to it, and the parts that other tests need.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use handler::{
@@ -34,7 +34,12 @@ struct AllowAll;
 
 #[async_trait]
 impl Authenticator for AllowAll {
-    async fn authenticate(&self, app_id: &AppId, _credential: &Credential) -> Result<Claims, Refusal> {
+    async fn authenticate(
+        &self,
+        app_id: &AppId,
+        _credential: &Credential,
+        _from: Option<IpAddr>,
+    ) -> Result<Claims, Refusal> {
         let rights = [ApplicationRight::MessagesUpRead, ApplicationRight::MessagesDownWrite];
         let claims = serde_json::from_value(json!({
             "iss": "account", "sub": app_id, "type": "application", "iat": 0, "exp": u64::MAX,

@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    net::IpAddr,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -39,6 +40,7 @@ pub async fn eventually<T>(what: &str, future: impl Future<Output = T>) -> T {
 pub struct FakeAuthenticator {
     rights: Mutex<HashMap<(String, String), Vec<ApplicationRight>>>,
     is_unavailable: AtomicBool,
+    addresses: Mutex<Vec<IpAddr>>,
 }
 
 impl FakeAuthenticator {
@@ -50,6 +52,11 @@ impl FakeAuthenticator {
         self.rights.lock().unwrap().remove(&(app_id.to_owned(), key.to_owned()));
     }
 
+    /// Where the credentials came from that were checked.
+    pub fn addresses(&self) -> Vec<IpAddr> {
+        self.addresses.lock().unwrap().clone()
+    }
+
     pub fn set_unavailable(&self, is_unavailable: bool) {
         self.is_unavailable.store(is_unavailable, Ordering::SeqCst);
     }
@@ -57,7 +64,13 @@ impl FakeAuthenticator {
 
 #[async_trait]
 impl Authenticator for FakeAuthenticator {
-    async fn authenticate(&self, app_id: &AppId, credential: &Credential) -> Result<Claims, Refusal> {
+    async fn authenticate(
+        &self,
+        app_id: &AppId,
+        credential: &Credential,
+        from: Option<IpAddr>,
+    ) -> Result<Claims, Refusal> {
+        self.addresses.lock().unwrap().extend(from);
         if self.is_unavailable.load(Ordering::SeqCst) {
             return Err(Refusal::Unavailable("it cannot be checked now".to_owned()));
         }

@@ -73,6 +73,16 @@ async fn no_owner_can_have_all_connections() {
     RawClient::connect(address, &known).await.ping().await;
 }
 
+/// Whoever names the application of somebody else waits behind the others of its own address.
+#[tokio::test]
+async fn the_check_of_a_credential_is_its_address_s() {
+    let harness = Harness::start_owned(settings(), &OWNERS, PLENTY).await;
+    let address = harness.broker.address();
+    let (_, code, _) = RawClient::try_connect(address, &Login::new(4, "app-one", "account.wrong")).await;
+    assert_ne!(code, 0);
+    assert_eq!(harness.authenticator.addresses(), [address.ip()]);
+}
+
 #[tokio::test]
 async fn silent_clients_of_one_address_do_not_take_all_connections() {
     let settings = BrokerSettings { connections_max: 40, ..settings() };

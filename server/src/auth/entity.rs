@@ -17,7 +17,7 @@ impl Entity {
     pub(super) fn owner(&self) -> Owner {
         match self {
             Self::Application(app_id) => Owner::from(app_id),
-            Self::Gateway(gateway_id) => Owner::Component(gateway_id.as_str().into()),
+            Self::Gateway(gateway_id) => Owner::Gateway(gateway_id.as_str().into()),
         }
     }
 
