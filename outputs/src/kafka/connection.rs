@@ -33,8 +33,9 @@ const BROKERS: &str = "must have at least one address, each like host:9092";
 const IDLE: Duration = Duration::from_secs(30);
 /// The least time between two such questions.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How long the client tries again by itself: shorter than an attempt to connect, so that the reason is known.
-const RETRY_MAX: Duration = Duration::from_secs(3);
+/// How long the client pauses in all before it gives up, so that the reason is known before an attempt to connect ends.
+/// Its attempts do not count, and take long on a slow machine: at most five fit.
+const PAUSES_MAX: Duration = Duration::from_millis(500);
 /// How many records may be unconfirmed at the same time. They are in memory until they are.
 const UNCONFIRMED_MAX: usize = 256;
 
@@ -92,10 +93,10 @@ impl KafkaCluster {
 
     async fn open(&self) -> Result<Producers, KafkaError> {
         let mut builder = ClientBuilder::new(self.brokers.clone()).client_id(CLIENT_ID).backoff_config(BackoffConfig {
-            init_backoff: Duration::from_millis(50),
+            init_backoff: Duration::from_millis(100),
             max_backoff: Duration::from_millis(500),
             base: 2.0,
-            deadline: Some(RETRY_MAX),
+            deadline: Some(PAUSES_MAX),
         });
         if let Some(tls) = &self.tls {
             builder = builder.tls_config(tls.clone());
