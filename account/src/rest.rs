@@ -220,7 +220,8 @@ fn tokens() -> ApiRouter<Account> {
         op.doc(
             "restrictToken",
             "Exchange your token for one with other scopes. The new token can be limited to up to ten applications, \
-             gateways and components. Only a token from a login can be exchanged.",
+             gateways and components. Only a token from a login can be exchanged, and that of the operator's handler, for \
+             one with the right `devices` to applications.",
         )
         .fails(&[Kind::NotFound])
     });

@@ -80,7 +80,7 @@ impl Account {
     }
 
     /// Refuses components that users have registered: they would learn which applications others have.
-    async fn check_own_component(&self, caller: &Caller) -> Result<()> {
+    pub(crate) async fn check_own_component(&self, caller: &Caller) -> Result<()> {
         let Caller::Bearer(claims) = caller else { return Err(Error::NotComponent) };
         let found = self.documents.read::<Component>(&Component::key(&claims.sub)?).await?;
         match found.is_some_and(|stored| stored.value.collaborators.is_empty()) {

@@ -1,19 +1,28 @@
-//! Exchanging a user's token for one with other entities, but never more rights.
+//! Exchanging a user's token for one with other entities, but never more rights; and the operator's handler's for one
+//! with applications.
 
 use std::collections::BTreeMap;
 
-use types::{Claims, Scope, Secret};
+use types::{ApplicationRight, Claims, Scope, Secret, ServiceName};
 
-use super::lifetime::TOKEN_SECONDS;
+use super::{distinct, lifetime::TOKEN_SECONDS};
 use crate::{
     Account, Error, Result,
-    entity::{access::Caller, subject::USER},
+    application::Application,
+    entity::{
+        access::{Caller, Deleted},
+        not_found,
+        subject::USER,
+    },
     user::no_user,
 };
 
 impl Account {
     /// Exchanges an interchangeable token for one that names entities. It expires when the old one does.
     pub(crate) async fn restrict_token(&self, caller: &Caller, scope: &[Scope]) -> Result<Secret> {
+        if caller.component().is_ok() {
+            return self.restrict_to_devices(caller, scope).await;
+        }
         let (user_id, old) = caller.user_and_claims()?;
         if !old.interchangeable {
             return Err(Error::NotInterchangeable);
@@ -29,6 +38,26 @@ impl Account {
         claims.client.clone_from(&old.client);
         self.grant(&mut claims, &user, scope).await?;
         limit(&mut claims, old);
+        self.signer.sign(&claims)
+    }
+
+    /// Exchanges the token of the operator's own handler for one with the right `devices` to these applications. With
+    /// it, the handler tells network servers of v2 about devices that it has; for itself it needs none.
+    async fn restrict_to_devices(&self, caller: &Caller, scope: &[Scope]) -> Result<Secret> {
+        self.check_own_component(caller).await?;
+        let old = match caller {
+            Caller::Bearer(claims) if claims.kind == ServiceName::Handler.as_str() => claims,
+            _ => return Err(Error::NotOperators),
+        };
+        let mut claims = self.claims(&old.kind, &old.sub, TOKEN_SECONDS);
+        claims.exp = claims.exp.min(old.exp);
+        for scope in distinct(scope)? {
+            let Scope::App(app_id) = &scope else { return Err(Error::MissingScope(scope)) };
+            let found = self.find_entity::<Application>(app_id, Deleted::Excluded).await?;
+            found.ok_or_else(|| not_found::<Application>(app_id))?;
+            claims.apps.insert(app_id.clone(), vec![ApplicationRight::Devices]);
+            claims.scope.push(scope);
+        }
         self.signer.sign(&claims)
     }
 }
