@@ -159,7 +159,8 @@ pub struct ClientSettings {
     /// MQTT password, which is an access key. If unset, a key of the application.
     #[schemars(with = "Option<String>", extend("writeOnly" = true))]
     pub mqtt_password: Option<AccessKey>,
-    /// Id of the router of gateways that are registered. If unset, they get none.
+    /// Id of the router of gateways that are registered. If unset, that of `account.routers` if it names one router, or
+    /// else none.
     #[schemars(with = "Option<String>")]
     pub router_id: Option<ComponentId>,
     /// Allow unencrypted connections to a discovery service without TLS, and to a handler that is announced without a
@@ -344,6 +345,7 @@ impl Settings {
         self.store = StoreSettings::default();
         self.tls = TlsSettings::default();
         self.handler.token_file = None;
+        self.handler.discovery_certificate_file = None;
         self.client.mqtt_address = None;
         self.client.mqtt_username = None;
         self.client.mqtt_password = None;

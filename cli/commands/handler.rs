@@ -3,9 +3,9 @@
 pub(crate) mod args;
 
 use anyhow::bail;
-use handler::device::Devices;
+use handler::device::{Devices, Released};
 use server::audit::AuditLog;
-use types::{AppEui, DevEui};
+use types::{AppEui, ComponentId, DevEui};
 
 use self::args::{Euis, Handler as Command};
 use super::operator_audit;
@@ -18,12 +18,13 @@ use crate::{
 
 pub(crate) async fn run(command: Command, settings: Settings, output: &Output) -> anyhow::Result<()> {
     let audit = operator_audit(&settings)?;
+    let brokers = settings.handler.network_brokers.clone();
     let (devices, mark) = open_devices(&settings).await?;
     let Command::Euis { command } = command;
     let done = match command {
         Euis::Show { app_eui, dev_eui } => show(&devices, app_eui, dev_eui, output).await,
         Euis::Release { app_eui, dev_eui, confirmation } => {
-            release(&devices, (app_eui, dev_eui), confirmation, &audit, output).await
+            release(&devices, ((app_eui, dev_eui), brokers), confirmation, &audit, output).await
         }
     };
     if let Some(mark) = mark {
@@ -44,7 +45,7 @@ async fn show(devices: &Devices, app_eui: AppEui, dev_eui: DevEui, output: &Outp
 
 async fn release(
     devices: &Devices,
-    (app_eui, dev_eui): (AppEui, DevEui),
+    ((app_eui, dev_eui), brokers): ((AppEui, DevEui), Vec<ComponentId>),
     confirmation: Confirmation,
     audit: &AuditLog,
     output: &Output,
@@ -54,8 +55,14 @@ async fn release(
     };
     confirm(format_args!("Delete device {dev_id} of application {app_id}?"), confirmation)?;
     let change = audit.change("EUIs released", &"operator", &format_args!("{app_id}:{dev_id}"))?;
-    change.run(devices.delete(&app_id, &dev_id)).await?;
+    let released = Released { app_id, dev_id, app_eui, dev_eui, brokers };
+    change.run(devices.release(&released)).await?;
+    let Released { app_id, dev_id, brokers, .. } = released;
     output.message(format_args!(
         "Deleted device {dev_id} of application {app_id}: any application may register the pair now"
-    ))
+    ))?;
+    if brokers.is_empty() {
+        return Ok(());
+    }
+    output.message("The handler deletes it in the network servers within a minute, once it runs and reaches them")
 }

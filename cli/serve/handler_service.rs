@@ -1,10 +1,10 @@
 //! The handler service with its MQTT broker, output, sandboxes and announcement.
 
-use std::{fmt::Display, net::SocketAddr, sync::Arc};
+use std::{fmt::Display, future::ready, net::SocketAddr, sync::Arc};
 
 use anyhow::{Context as _, ensure};
 use api::discovery::Announcement;
-use client::{Trust, discovery::DiscoveryClient, network_broker::CallingComponent};
+use client::{Trust, account::AccountClient, discovery::DiscoveryClient, network_broker::CallingComponent};
 use handler::{
     access::{Access, RateLimiter},
     announcement::Announcer,
@@ -14,7 +14,7 @@ use handler::{
     downlink::{DownlinkReceiver, Downlinks, Outgoing},
     join::Joins,
     network::NetworkEvents,
-    network_broker::{CallTurns, NetworkBrokers, Progress, Subscriptions, UplinkReceiver},
+    network_broker::{CallTurns, NetworkBrokers, Progress, Reconciliation, Subscriptions, UplinkReceiver},
     output::{AllOutputs, Output, OutputSettings, mqtt::MqttOutput, queued::QueuedOutput},
     payload::Payloads,
     status::Component,
@@ -88,6 +88,11 @@ impl HandlerService {
         let network_brokers = Arc::new(network_brokers(context, discovery.clone(), &listeners)?);
         let callers = (authenticator.clone(), network_brokers.clone());
         let mut operations = operations(context, &pool, callers, leaving).await?;
+        let reconciliation = Arc::new(Reconciliation {
+            devices: operations.devices.clone(),
+            account: AccountClient::new(&settings.client.auth_server)?,
+            token: token.clone(),
+        });
         let downlinks = Arc::new(DownlinkReceiver::new(operations.downlinks.clone(), &context.ledger));
         let access_requests = access_requests(context, &authenticator)?;
         let services =
@@ -99,6 +104,7 @@ impl HandlerService {
         };
         let announcement = announcement(context, &listeners, mqtt_address)?;
         let announcer = announcer(context, token, discovery, announcement).map(Arc::new);
+        report_announcement(context, announcer.clone());
         operations.announcer.clone_from(&announcer);
         let stop = CancellationToken::new();
         let receiver = Arc::new(uplink_receiver(&operations, output.clone(), outgoing.clone()));
@@ -128,7 +134,7 @@ impl HandlerService {
             }
             None => None,
         };
-        let network_brokers = network_brokers.subscribe(receiver);
+        let network_brokers = network_brokers.subscribe(receiver, reconciliation);
         Ok(Self {
             serving,
             broker,
@@ -336,8 +342,18 @@ fn uplink_receiver(operations: &Operations, output: Arc<dyn Output>, outgoing: A
 }
 
 fn discovery_client(context: &Context) -> anyhow::Result<DiscoveryClient> {
-    let certificate = context.tls.as_ref().map(Tls::certificate_pem).unwrap_or_default();
-    Ok(DiscoveryClient::connect(&context.settings.client.discovery_address, &Trust::announced(certificate))?)
+    let own = || context.tls.as_ref().map(Tls::certificate_pem).unwrap_or_default().to_owned();
+    let trust = match &context.settings.handler.discovery_certificate_file {
+        Some(path) => {
+            let pem = std::fs::read_to_string(path);
+            let pem =
+                pem.with_context(|| format!("cannot read handler.discovery_certificate_file {}", path.display()))?;
+            // An empty file must not turn encryption off.
+            Trust::Certificate(pem)
+        }
+        None => Trust::announced(&own()),
+    };
+    Ok(DiscoveryClient::connect(&context.settings.client.discovery_address, &trust)?)
 }
 
 /// The network brokers that this handler trusts, and how it calls them.
@@ -380,6 +396,17 @@ fn announcement(context: &Context, listeners: &Listeners, mqtt_address: String) 
         public_key: context.handler_identity()?.public_key_pem().to_owned(),
         ..Default::default()
     })
+}
+
+/// Reports this process as not ready until its handler is announced: before that, clients and network brokers do not
+/// find it.
+fn report_announcement(context: &Context, announcer: Option<Arc<Announcer>>) {
+    context.health.add("announcement", move || {
+        ready(match &announcer {
+            Some(announcer) => announcer.check(),
+            None => Err("this handler does not announce itself: it has no token".to_owned()),
+        })
+    });
 }
 
 /// Announces this handler to the discovery service; `None` without a token to do so.

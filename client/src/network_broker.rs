@@ -105,9 +105,21 @@ impl NetworkBrokerClient {
             .await
     }
 
+    /// What the network server has about a device, in the name of a user who may see the application's devices. An
+    /// error of the kind `NotFound` if it has none.
+    pub async fn get_device(&self, token: &Secret, app_eui: AppEui, dev_eui: DevEui) -> Result<Device> {
+        let message = identifier(app_eui, dev_eui);
+        let request = || self.caller.request(message.clone(), token);
+        self.peer
+            .call(Call::Repeatable, request, |channel, request| async move {
+                DeviceManagerClient::new(channel).get_device(request).await
+            })
+            .await
+    }
+
     /// Deletes a device in the network server.
     pub async fn delete_device(&self, token: &Secret, app_eui: AppEui, dev_eui: DevEui) -> Result<()> {
-        let message = DeviceIdentifier { app_eui: app_eui.as_bytes().to_vec(), dev_eui: dev_eui.as_bytes().to_vec() };
+        let message = identifier(app_eui, dev_eui);
         let request = || self.caller.request(message.clone(), token);
         self.peer
             .call(Call::Repeatable, request, |channel, request| async move {
@@ -119,6 +131,10 @@ impl NetworkBrokerClient {
     fn stub(&self) -> BrokerClient<Channel> {
         BrokerClient::new(self.peer.channel()).max_decoding_message_size(RESPONSE_BYTES_MAX)
     }
+}
+
+fn identifier(app_eui: AppEui, dev_eui: DevEui) -> DeviceIdentifier {
+    DeviceIdentifier { app_eui: app_eui.as_bytes().to_vec(), dev_eui: dev_eui.as_bytes().to_vec() }
 }
 
 impl UplinkStream {

@@ -4,7 +4,7 @@ mod pending;
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -36,6 +36,8 @@ pub struct Announcer {
     pending: PendingAnnouncements,
     /// Whether the last call to the discovery service failed for a reason that may pass.
     is_unreachable: AtomicBool,
+    /// Why the handler has not been announced since it started; none if it was.
+    missing: Mutex<Option<&'static str>>,
 }
 
 impl Announcer {
@@ -47,14 +49,37 @@ impl Announcer {
         announcement: api::discovery::Announcement,
     ) -> Self {
         let (pending, is_unreachable) = (PendingAnnouncements::default(), AtomicBool::new(false));
-        Self { discovery, id, token, announcement, pending, is_unreachable }
+        let missing = Mutex::new(Some("the handler was not announced yet"));
+        Self { discovery, id, token, announcement, pending, is_unreachable, missing }
     }
 
     /// Announces the handler once.
     pub async fn announce(&self) -> Result<(), client::Error> {
         let announced = self.announce_with_current_token().await;
         self.is_unreachable.store(announced.as_ref().is_err_and(is_transient), Ordering::Relaxed);
+        self.note(&announced);
         announced
+    }
+
+    /// Succeeds if the handler was announced since it started. After that, it works without the discovery service. The
+    /// error is for everyone to read.
+    pub fn check(&self) -> Result<(), String> {
+        let missing = *self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        missing.map_or(Ok(()), |reason| Err(reason.to_owned()))
+    }
+
+    /// Notes how an announcement ended.
+    fn note(&self, announced: &Result<(), client::Error>) {
+        let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        match announced {
+            Ok(()) => *missing = None,
+            Err(_) if missing.is_none() => {}
+            Err(error) if is_transient(error) => {
+                *missing =
+                    Some("the discovery service cannot be reached, or its certificate is not trusted: see the log");
+            }
+            Err(_) => *missing = Some("the discovery service refused the announcement of this handler: see the log"),
+        }
     }
 
     /// Announces the handler with its current token, or with a new one if the account service refuses that, too.

@@ -8,6 +8,7 @@ mod find;
 mod frame_counters;
 mod model;
 mod record;
+mod released;
 mod sender;
 mod session;
 mod validation;
@@ -17,6 +18,7 @@ pub use self::{
     change::Change,
     devices::{DevicePage, Devices},
     model::{Device, Lorawan},
+    released::Released,
 };
 pub(crate) use self::{
     devices::DEVICE_PAGE_MAX,

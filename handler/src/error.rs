@@ -97,6 +97,25 @@ pub enum Error {
         /// Why.
         reason: client::Error,
     },
+    /// The network server behind a network broker refused a device. Its reason is in the log only.
+    #[error(
+        "network broker `{id}` did not change the device: its network server refused it, as it does if the EUIs are taken or the caller has no rights there"
+    )]
+    NetworkServerRefused {
+        /// The network broker.
+        id: types::ComponentId,
+        /// `Denied` or `AlreadyExists`.
+        kind: Kind,
+    },
+    /// A network broker that was there is not announced any more.
+    #[error("network broker `{0}` is not announced")]
+    NetworkBrokerAway(types::ComponentId),
+    /// The handler has no token of its own with which it could ask the account service for others.
+    #[error("the handler has no token: set handler.token_file")]
+    HandlerToken,
+    /// The account service gave the handler no token for an application's devices.
+    #[error("the account service gives no token for the devices of an application")]
+    DeviceToken(#[source] client::Error),
     /// Too many calls about the devices of an application wait for network brokers.
     #[error("too many devices of the application are changed at once: try again later")]
     NetworkBrokersBusy,
@@ -219,7 +238,10 @@ impl Kinded for Error {
             Self::Auth(error) => error.kind(),
             Self::Output(error) => error.kind(),
             Self::Audit(error) => error.kind(),
-            Self::NetworkBroker { reason, .. } => reason.kind(),
+            Self::NetworkBroker { reason, .. } | Self::DeviceToken(reason) => reason.kind(),
+            Self::NetworkBrokerAway(_) => Kind::NotFound,
+            Self::HandlerToken => Kind::Unavailable,
+            Self::NetworkServerRefused { kind, .. } => *kind,
             Self::Discovery(_) => Kind::Unavailable,
             Self::Denied { .. }
             | Self::ComponentDenied(_)

@@ -20,7 +20,7 @@ use crate::{
     application::Applications,
     device::{Device, Devices, Nonces, Session},
     metrics,
-    network_broker::{NetworkBrokers, Turn},
+    network_broker::NetworkBrokers,
     output::{Event, Kept, Message, Output},
 };
 
@@ -138,8 +138,7 @@ impl Joins {
             return self.devices.get(&new.app_id, &dev_id).await;
         }
         let key = self.allow_registration(&new.app_id).await?;
-        let _turn = self.register_with_network_brokers(&new, key).await?;
-        match self.devices.create(new.clone()).await {
+        match self.register(&new, key).await {
             Ok(()) => {
                 self.publish(&new.app_id, &new.dev_id, Event::Create(None)).wait().await?;
                 Ok(new)
@@ -153,15 +152,15 @@ impl Joins {
         }
     }
 
-    /// Creates a device in the network servers, if there are any. Until the turn is over, nobody else changes it there.
-    async fn register_with_network_brokers(&self, device: &Device, key: AccessKey) -> Result<Option<Turn>, Error> {
+    /// Creates a device, in the network servers first, if there are any.
+    async fn register(&self, device: &Device, key: AccessKey) -> Result<(), Error> {
+        let keep = self.devices.create(device.clone());
         if self.network_brokers.is_empty() {
-            return Ok(None);
+            return keep.await;
         }
         let token = self.access.token(&device.app_id, &Credential::Key(key)).await?;
         let turn = self.network_brokers.turn_of_join(&device.app_id).await?;
-        self.network_brokers.set_device(&turn, &token, device, None).await?;
-        Ok(Some(turn))
+        self.network_brokers.change((&turn, &token), (&self.devices, keep), device, None).await
     }
 
     async fn allow_registration(&self, app_id: &AppId) -> Result<AccessKey, Error> {

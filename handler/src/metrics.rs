@@ -12,6 +12,7 @@ const JOINS: &str = "airlock_joins_total";
 const DOWNLINKS: &str = "airlock_downlinks_total";
 const FAILURES: &str = "airlock_function_failures_total";
 const OUTPUT_DROPPED: &str = "airlock_output_dropped_total";
+const NETWORK_DEVICES: &str = "airlock_network_devices_total";
 const THROTTLED: &str = "airlock_handler_throttled_total";
 const SANDBOX: &str = "airlock_sandbox_seconds";
 const FUEL: &str = "airlock_sandbox_fuel";
@@ -28,6 +29,10 @@ pub(crate) fn describe() {
     describe_counter!(
         OUTPUT_DROPPED,
         "Messages that were not published because too many waited or they were too large"
+    );
+    describe_counter!(
+        NETWORK_DEVICES,
+        "Devices looked for in network servers of v2 by result: kept, brought, foreign (of another application), refused"
     );
     describe_counter!(THROTTLED, "Calls that exceeded a rate limit, by limit");
     describe_histogram!(SANDBOX, metrics::Unit::Seconds, "Time of a message in its sandbox");
@@ -50,6 +55,10 @@ pub(crate) fn uplink_late() {
 
 pub(crate) fn joined() {
     counter!(JOINS, "result" => "joined").increment(1);
+}
+
+pub(crate) fn network_device(result: &'static str) {
+    counter!(NETWORK_DEVICES, "result" => result).increment(1);
 }
 
 pub(crate) fn not_joined(kind: Kind) {

@@ -4,10 +4,12 @@
 
 mod call_turns;
 mod caller;
+mod change;
 mod connection;
 mod deadline;
 mod metadata;
 mod receiver;
+mod reconciliation;
 mod registration;
 mod response;
 mod turns;
@@ -15,6 +17,7 @@ mod turns;
 use std::sync::Arc;
 
 use client::{discovery::DiscoveryClient, network_broker::CallingComponent};
+use tokio::sync::Notify;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use types::{Clock, ComponentId};
 
@@ -22,7 +25,11 @@ pub use self::call_turns::CallTurns;
 pub(crate) use self::call_turns::Turn;
 use self::connection::Connection;
 pub(crate) use self::metadata::metadata;
-pub use self::receiver::{Progress, UplinkReceiver};
+use self::reconciliation::Reconciler;
+pub use self::{
+    receiver::{Progress, UplinkReceiver},
+    reconciliation::Reconciliation,
+};
 
 /// The network brokers that this handler trusts.
 pub struct NetworkBrokers {
@@ -46,12 +53,24 @@ pub struct Subscriptions {
 }
 
 impl NetworkBrokers {
-    /// Subscribes to the uplinks of all network brokers, and stays subscribed.
-    pub fn subscribe(self: &Arc<Self>, receiver: Arc<UplinkReceiver>) -> Subscriptions {
+    /// Subscribes to the uplinks of all network brokers, and stays subscribed. Each time, devices are brought to the
+    /// network server that lacks them.
+    pub fn subscribe(
+        self: &Arc<Self>,
+        receiver: Arc<UplinkReceiver>,
+        reconciliation: Arc<Reconciliation>,
+    ) -> Subscriptions {
         let subscriptions = Subscriptions { receiver, stop: CancellationToken::new(), tasks: TaskTracker::new() };
         for id in &self.ids {
-            let connection = Connection::new(id.clone(), self.clone(), subscriptions.receiver.clone());
-            let running = async move { connection.run().await };
+            let (id, brokers, subscribed) = (id.clone(), self.clone(), Arc::new(Notify::new()));
+            let connection = Connection {
+                id: id.clone(),
+                brokers: brokers.clone(),
+                receiver: subscriptions.receiver.clone(),
+                subscribed: subscribed.clone(),
+            };
+            let reconciler = Reconciler { id, brokers, reconciliation: reconciliation.clone(), subscribed };
+            let running = async move { tokio::join!(connection.run(), reconciler.run()) };
             subscriptions.tasks.spawn(subscriptions.stop.clone().run_until_cancelled_owned(running));
         }
         subscriptions

@@ -25,6 +25,9 @@ pub struct Settings {
     /// copy `handler.token` from its data directory. Defaults to `handler.token` in the handler's own data directory;
     /// without a token nothing is announced.
     pub token_file: Option<PathBuf>,
+    /// The file with the certificate of the discovery service, in PEM. Needed only if that runs in another process with
+    /// a certificate of its own: copy `ca.cert` from its data directory. Defaults to the handler's own certificate.
+    pub discovery_certificate_file: Option<PathBuf>,
     /// The component ids of the network brokers of The Things Network v2 from which uplinks and join requests are taken.
     /// Empty by default, because every user of the account service may register a component.
     #[schemars(with = "Vec<String>")]
@@ -74,6 +77,7 @@ impl Default for Settings {
             id,
             description: "Airlock handler".to_owned(),
             token_file: None,
+            discovery_certificate_file: None,
             network_brokers: Vec::new(),
             loading: Loading::default(),
             sandbox_limits: BTreeMap::new(),

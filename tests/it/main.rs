@@ -51,6 +51,7 @@ mod secrets;
 mod serve;
 mod server_process;
 mod third_party_clients;
+mod three_processes;
 mod tls;
 mod uplinks;
 mod webhooks;

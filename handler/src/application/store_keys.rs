@@ -31,6 +31,12 @@ pub(crate) fn device(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
     key(app_id, &format!("device/{dev_id}"))
 }
 
+/// The id of the device in such a key.
+pub(crate) fn dev_id_of(device: &Key) -> Result<DevId, Error> {
+    let id = device.path().strip_prefix("handler/device/").unwrap_or_default();
+    id.parse().map_err(|error| Error::invalid("Device", error))
+}
+
 /// The id of the device that has this pair of EUIs.
 pub(crate) fn eui(app_id: &AppId, euis: Euis) -> Result<Key, Error> {
     key(app_id, &format!("eui/{euis}"))
@@ -98,6 +104,16 @@ pub(crate) fn deletion(app_id: &AppId) -> Result<Key, Error> {
 /// The prefix of all of them.
 pub(crate) fn deletions() -> Result<Key, Error> {
     service_key("deletion/")
+}
+
+/// A pair of EUIs that the operator has released.
+pub(crate) fn released(euis: Euis) -> Result<Key, Error> {
+    service_key(&format!("released/{euis}"))
+}
+
+/// The prefix of all of them.
+pub(crate) fn all_released() -> Result<Key, Error> {
+    service_key("released/")
 }
 
 fn service_key(path: &str) -> Result<Key, Error> {

@@ -13,7 +13,10 @@ use server::status::ErrorChain;
 use store::{Batch, Commit, Entry};
 use types::{AppEui, AppId, DevEui, DevId};
 
-use super::{devices::Devices, model::Device};
+use super::{
+    devices::{CHANGE_ATTEMPTS_MAX, Devices},
+    model::Device,
+};
 use crate::{
     Error,
     application::{eui_holder, euis::Euis, store_keys},
@@ -24,7 +27,7 @@ const CLAIM_AGE_MAX: Duration = Duration::from_secs(600);
 
 impl Device {
     /// Its EUIs; none if both are zero, because then nothing joins with them.
-    pub(super) fn euis(&self) -> Option<Euis> {
+    pub(crate) fn euis(&self) -> Option<Euis> {
         let (app_eui, dev_eui) = (self.lorawan.app_eui, self.lorawan.dev_eui);
         (!dev_eui.is_zero() || !app_eui.is_zero()).then_some(Euis { app_eui, dev_eui })
     }
@@ -41,6 +44,32 @@ impl Devices {
         let [device] = self.store.get_array(&[store_keys::eui(&app_id, euis)?]).await?;
         let dev_id = device.map(|device| String::from_utf8_lossy(&device.value).parse()).transpose()?;
         Ok(dev_id.map(|dev_id| (app_id, dev_id)))
+    }
+
+    /// Claims the EUIs of a device that is about to be stored in the place of `old`, so that nobody else takes them
+    /// before; [`Error::AlreadyExists`] if somebody has them. Returns what [`Self::abandon`] gives up; none if the EUIs
+    /// do not change.
+    pub(crate) async fn reserve(&self, device: &Device, old: Option<&Device>) -> Result<Option<Entry>, Error> {
+        let Some(euis) = device.euis().filter(|euis| old.and_then(Device::euis) != Some(*euis)) else {
+            return Ok(None);
+        };
+        let [named] = self.store.get_array(&[store_keys::eui(&device.app_id, euis)?]).await?;
+        if named.is_some() {
+            return Err(taken(euis));
+        }
+        let claim = store::retry(CHANGE_ATTEMPTS_MAX, || self.claim(&device.app_id, euis)).await?;
+        claim.map(Some).ok_or_else(|| Error::device_conflict(&device.app_id, &device.dev_id))
+    }
+
+    /// Gives a claim up whose device was not stored. Until it ends by itself, a failure keeps other applications from
+    /// the EUIs.
+    pub(crate) async fn abandon(&self, claim: Option<Entry>) {
+        let Some(claim) = claim else { return };
+        let batch = Batch::new().expect(claim.key.clone(), claim.version).delete(claim.key);
+        // After a conflict, a device is stored with it.
+        if let Err(error) = self.store.commit(batch).await {
+            tracing::warn!(error = %ErrorChain(&error), "cannot give up the claim of EUIs");
+        }
     }
 
     /// Adds to the batch that stores a device what changes with its EUIs; none if others interfered.

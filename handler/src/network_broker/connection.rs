@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use client::network_broker::NetworkBrokerClient;
 use server::status::ErrorChain;
 use tokio::{
-    sync::mpsc,
+    sync::{Notify, mpsc},
     time::{Instant, sleep},
 };
 use types::{ComponentId, ServiceName};
@@ -23,16 +23,14 @@ const LASTING: Duration = Duration::from_secs(60);
 
 /// The connection to a network broker.
 pub(super) struct Connection {
-    id: ComponentId,
-    brokers: Arc<NetworkBrokers>,
-    receiver: Arc<UplinkReceiver>,
+    pub(super) id: ComponentId,
+    pub(super) brokers: Arc<NetworkBrokers>,
+    pub(super) receiver: Arc<UplinkReceiver>,
+    /// Notified each time it has subscribed.
+    pub(super) subscribed: Arc<Notify>,
 }
 
 impl Connection {
-    pub(super) fn new(id: ComponentId, brokers: Arc<NetworkBrokers>, receiver: Arc<UplinkReceiver>) -> Self {
-        Self { id, brokers, receiver }
-    }
-
     /// Stays connected, until it is dropped.
     pub(super) async fn run(&self) {
         let (mut pause, mut last_problem) = (PAUSE_MIN, String::new());
@@ -74,6 +72,7 @@ impl Connection {
     ) -> Result<(), client::Error> {
         let mut uplinks = client.subscribe().await?;
         tracing::info!(id = %self.id, "subscribed to the uplinks of a network broker");
+        self.subscribed.notify_one();
         while let Some(uplink) = uplinks.next().await? {
             self.receiver.receive(uplink, replies.clone()).await;
         }

@@ -46,46 +46,33 @@ impl NetworkBrokers {
         self.turns.wait_briefly(app_id).await
     }
 
-    /// Creates or changes a device in the network servers. If it had other EUIs before, those are deleted.
-    pub(crate) async fn set_device(
-        &self,
-        _turn: &Turn,
-        token: &Secret,
-        device: &Device,
-        before: Option<&Device>,
-    ) -> Result<(), Error> {
-        if let Some(before) = before.filter(|before| euis(before) != euis(device)) {
-            self.delete(token, before).await?;
-        }
-        let message = message(device);
-        for id in &self.ids {
-            if let Some(client) = self.client(id).await.map_err(|error| failed(id, error))? {
-                client.set_device(token, &message).await.map_err(|error| failed(id, error))?;
-            }
-        }
-        Ok(())
-    }
-
     /// Deletes a device in the network servers; it is no error if one does not know it.
     pub(crate) async fn delete_device(&self, _turn: &Turn, token: &Secret, device: &Device) -> Result<(), Error> {
-        self.delete(token, device).await
-    }
-
-    async fn delete(&self, token: &Secret, device: &Device) -> Result<(), Error> {
-        let (app_eui, dev_eui) = euis(device);
         for id in &self.ids {
             if let Some(client) = self.client(id).await.map_err(|error| failed(id, error))? {
-                match client.delete_device(token, app_eui, dev_eui).await {
-                    Err(error) if error.kind() != Kind::NotFound => return Err(failed(id, error)),
-                    _ => {}
-                }
+                self.delete_at(id, &client, token, device).await?;
             }
         }
         Ok(())
+    }
+
+    /// Deletes a device in one network server; it is no error if that does not know it.
+    pub(super) async fn delete_at(
+        &self,
+        id: &ComponentId,
+        client: &NetworkBrokerClient,
+        token: &Secret,
+        device: &Device,
+    ) -> Result<(), Error> {
+        let (app_eui, dev_eui) = euis(device);
+        match client.delete_device(token, app_eui, dev_eui).await {
+            Err(error) if error.kind() != Kind::NotFound => Err(failed(id, error)),
+            _ => Ok(()),
+        }
     }
 
     /// A client of a network broker; none if it has not announced itself.
-    async fn client(&self, id: &ComponentId) -> client::Result<Option<NetworkBrokerClient>> {
+    pub(super) async fn client(&self, id: &ComponentId) -> client::Result<Option<NetworkBrokerClient>> {
         match self.discovery.get(ServiceName::Broker, id).await {
             Ok(announcement) => NetworkBrokerClient::connect(&announcement, self.caller.clone()).map(Some),
             Err(error) if error.kind() == Kind::NotFound => Ok(None),
@@ -94,16 +81,22 @@ impl NetworkBrokers {
     }
 }
 
-fn euis(device: &Device) -> (types::AppEui, types::DevEui) {
+pub(super) fn euis(device: &Device) -> (types::AppEui, types::DevEui) {
     (device.lorawan.app_eui, device.lorawan.dev_eui)
 }
 
-fn failed(id: &ComponentId, reason: client::Error) -> Error {
+/// What a caller is told of a failed call. The reason of a refusal may name whose the EUIs are, so it is only logged.
+pub(super) fn failed(id: &ComponentId, reason: client::Error) -> Error {
+    let kind = reason.kind();
+    if matches!(kind, Kind::Denied | Kind::AlreadyExists) {
+        tracing::info!(%id, error = %ErrorChain(&reason), "a network server refused a device");
+        return Error::NetworkServerRefused { id: id.clone(), kind };
+    }
     Error::NetworkBroker { id: id.clone(), reason }
 }
 
 /// What a network server needs to know: everything but the keys with which it could read payloads.
-fn message(Device { app_id, dev_id, lorawan, .. }: &Device) -> lorawan::Device {
+pub(super) fn message(Device { app_id, dev_id, lorawan, .. }: &Device) -> lorawan::Device {
     let constraints = Some(lorawan.activation_constraints.as_str()).filter(|constraints| !constraints.is_empty());
     lorawan::Device {
         app_eui: lorawan.app_eui.as_bytes().to_vec(),

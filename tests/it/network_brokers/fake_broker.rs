@@ -1,6 +1,7 @@
 //! A network broker of The Things Network v2, as handlers see it: it streams uplinks and takes downlinks.
 
 use std::{
+    collections::HashMap,
     pin::Pin,
     sync::{
         Arc,
@@ -22,7 +23,9 @@ use api::{
         device_manager_server::{DeviceManager, DeviceManagerServer},
     },
 };
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use futures::{Stream, stream};
+use serde_json::{Value, json};
 use server::{auth::SelfSigned, identity::Identity};
 use tokio::{
     net::TcpListener,
@@ -73,6 +76,8 @@ struct Shared {
     told: mpsc::Sender<Told>,
     /// Why devices are not set; empty if they are.
     refusal: Arc<Mutex<String>>,
+    /// The devices of the network server behind it, by DevEUI.
+    devices: Arc<Mutex<HashMap<Vec<u8>, Device>>>,
     /// How many of the next calls about devices and applications are beyond the rate limit.
     beyond_limit: Arc<AtomicU32>,
     /// How many of those calls go on, and how many did so at the most.
@@ -86,9 +91,17 @@ impl FakeBroker {
         let (downlinks_in, downlinks) = mpsc::channel(100);
         let (told_in, told) = mpsc::channel(100);
         let handler = Arc::new(network.announcement().await);
-        let (refusal, beyond_limit, calls) = Default::default();
-        let shared =
-            Shared { handler, subscriptions, downlinks: downlinks_in, told: told_in, refusal, beyond_limit, calls };
+        let (refusal, devices, beyond_limit, calls) = Default::default();
+        let shared = Shared {
+            handler,
+            subscriptions,
+            downlinks: downlinks_in,
+            told: told_in,
+            refusal,
+            devices,
+            beyond_limit,
+            calls,
+        };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let serving = std::sync::Mutex::new(serve(shared.clone(), listener));
@@ -134,6 +147,12 @@ impl FakeBroker {
     /// Refuses devices from now on, for this reason.
     pub(crate) async fn refuse_devices(&self, reason: &str) {
         *self.shared.refusal.lock().await = reason.to_owned();
+    }
+
+    /// Replaces the devices of the network server by these.
+    pub(crate) async fn keep_devices(&self, devices: &[Device]) {
+        let devices = devices.iter().map(|device| (device.dev_eui.clone(), device.clone()));
+        *self.shared.devices.lock().await = devices.collect();
     }
 
     /// Refuses the next calls about devices, this many of them, as v2 does beyond five per second.
@@ -278,15 +297,36 @@ impl BrokerManager for Shared {
 
 #[tonic::async_trait]
 impl DeviceManager for Shared {
-    async fn get_device(&self, _: Request<DeviceIdentifier>) -> Result<Response<Device>, Status> {
-        Err(Status::unimplemented("nobody asks"))
+    /// As v2's network server, it takes a token with rights to the application of the device.
+    async fn get_device(&self, request: Request<DeviceIdentifier>) -> Result<Response<Device>, Status> {
+        let token = request.metadata().get("token").and_then(|token| token.to_str().ok()).unwrap_or_default();
+        let rights = rights_of(token);
+        let found = self.devices.lock().await.get(&request.into_inner().dev_eui).cloned();
+        let device = found.ok_or_else(|| Status::not_found("Device not found"))?;
+        if rights[&device.app_id].as_array().is_none_or(|rights| !rights.contains(&json!("devices"))) {
+            return Err(Status::permission_denied(format!("No \"devices\" rights to Application {}", device.app_id)));
+        }
+        Ok(Response::new(device))
     }
 
     async fn set_device(&self, request: Request<Device>) -> Result<Response<()>, Status> {
-        self.note(request, |device| Told::Set(Box::new(device))).await
+        let device = request.get_ref().clone();
+        let noted = self.note(request, |device| Told::Set(Box::new(device))).await?;
+        self.devices.lock().await.insert(device.dev_eui.clone(), device);
+        Ok(noted)
     }
 
     async fn delete_device(&self, request: Request<DeviceIdentifier>) -> Result<Response<()>, Status> {
-        self.note(request, |device| Told::Deleted(device.dev_eui)).await
+        let dev_eui = request.get_ref().dev_eui.clone();
+        let noted = self.note(request, |device| Told::Deleted(device.dev_eui)).await?;
+        self.devices.lock().await.remove(&dev_eui);
+        Ok(noted)
     }
+}
+
+/// The rights to applications in the claims of a token.
+fn rights_of(token: &str) -> Value {
+    let claims = token.split('.').nth(1).and_then(|claims| URL_SAFE_NO_PAD.decode(claims).ok());
+    let claims: Option<Value> = claims.and_then(|claims| serde_json::from_slice(&claims).ok());
+    claims.map(|claims| claims["apps"].clone()).unwrap_or_default()
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use api::lorawan::Device;
+use api::{handler, lorawan::Device};
 use client::handler::HandlerClient;
 use server::system::SystemClock;
 use types::{ApplicationRight, Clock, Credential, DevEui, Kind, Kinded};
@@ -14,7 +14,7 @@ use super::{
     messages::{APP_EUI, DEV_EUI, add_device},
 };
 use crate::{
-    harness::{MESSAGE_TIMEOUT, Network, device},
+    harness::{MESSAGE_TIMEOUT, Network, Owner, device},
     joins::{
         self, APP_KEY,
         network_broker::NetworkBroker,
@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// The device of [`add_device`], as the network server sees it.
-fn device_1(app_id: &str) -> Device {
+pub(super) fn device_1(app_id: &str) -> Device {
     Device {
         app_eui: hex::decode(APP_EUI).unwrap(),
         dev_eui: hex::decode(DEV_EUI).unwrap(),
@@ -78,6 +78,72 @@ async fn a_device_that_the_network_server_refuses_is_not_kept() {
     assert!(error.to_string().contains("network broker `broker-1` did not change the device"), "{error}");
     let missing = owner.handler.get_device(&owner.app_id, &"dev-2".parse().unwrap()).await.unwrap_err();
     assert_eq!(missing.kind(), Kind::NotFound);
+    network.stack.stop().await;
+}
+
+/// A device with the EUIs of [`add_device`].
+fn double(owner: &Owner, dev_id: &str) -> handler::Device {
+    let mut device = device(&owner.app_id, dev_id);
+    let lorawan = device.lorawan_device.as_mut().unwrap();
+    (lorawan.app_eui, lorawan.dev_eui) = (APP_EUI.parse().unwrap(), DEV_EUI.parse().unwrap());
+    device.into()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_device_changes_nothing_in_the_network_server() {
+    let (network, owner, broker) = linked("victim").await;
+    broker.told().await;
+    let intruder = network.owner("intruder").await;
+    assert_eq!(broker.told().await, Told::Application(intruder.app_id.to_string()));
+    for other in [&intruder, &owner] {
+        let error = other.handler.set_device(double(other, "dup")).await.unwrap_err();
+        assert_eq!(error.kind(), Kind::AlreadyExists, "{error}");
+        assert!(!error.to_string().contains("victim"), "{error}");
+    }
+    // An update to the EUIs of another is refused as well, before the old ones are deleted.
+    let mut moved = device(&intruder.app_id, "mover");
+    moved.lorawan_device.as_mut().unwrap().dev_eui = "0004A30B001C0532".parse().unwrap();
+    intruder.handler.set_device(moved.into()).await.unwrap();
+    let Told::Set(told) = broker.told().await else { panic!("a device is set") };
+    assert_eq!(told.dev_id, "mover");
+    intruder.handler.set_device(double(&intruder, "mover")).await.unwrap_err();
+    owner.handler.delete_device(&owner.app_id, &"dev-1".parse().unwrap()).await.unwrap();
+    assert_eq!(broker.told().await, Told::Deleted(hex::decode(DEV_EUI).unwrap()), "and nothing before");
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_one_network_server_refuses_is_put_back_in_the_others() {
+    let brokers = [BROKER, "broker-2"].map(|id| id.parse().unwrap()).to_vec();
+    let network = Network::with(move |settings| settings.handler.network_brokers = brokers).await;
+    let owner = network.owner("undoer").await;
+    let first = FakeBroker::start(&network, "undoer", BROKER).await;
+    let second = FakeBroker::start(&network, "undoer", "broker-2").await;
+    add_device(&owner, "dev-1").await;
+    let set = || Told::Set(Box::new(device_1(owner.app_id.as_str())));
+    assert_eq!((first.told().await, second.told().await), (set(), set()));
+    second.refuse_devices("they are of application somebody-else").await;
+    let mut changed = device(&owner.app_id, "dev-1");
+    let moved: DevEui = "0004A30B001C0531".parse().unwrap();
+    let lorawan = changed.lorawan_device.as_mut().unwrap();
+    (lorawan.app_eui, lorawan.dev_eui) = (APP_EUI.parse().unwrap(), moved);
+    let error = owner.handler.set_device(changed.clone().into()).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Denied, "{error}");
+    assert!(!error.to_string().contains("somebody-else"), "it names nobody: {error}");
+    // The first deleted the old EUIs and set the new ones; then it is told what the handler has.
+    assert_eq!(first.told().await, Told::Deleted(hex::decode(DEV_EUI).unwrap()));
+    let Told::Set(told) = first.told().await else { panic!("a device is set") };
+    assert_eq!(told.dev_eui, moved.as_bytes());
+    let mut back = [first.told().await, first.told().await];
+    back.sort_by_key(|told| matches!(told, Told::Set(_)));
+    assert_eq!(back, [Told::Deleted(moved.as_bytes().to_vec()), set()]);
+    // The EUIs that were claimed for it are free again.
+    second.refuse_devices("").await;
+    let other = network.owner("other").await;
+    let mut taken = device(&other.app_id, "dev-1");
+    let lorawan = taken.lorawan_device.as_mut().unwrap();
+    (lorawan.app_eui, lorawan.dev_eui) = (APP_EUI.parse().unwrap(), moved);
+    other.handler.set_device(taken.into()).await.unwrap();
     network.stack.stop().await;
 }
 

@@ -33,11 +33,10 @@ impl Operations {
 
     /// Creates or replaces a device, in the network servers first, if there are any.
     pub(super) async fn change_device(&self, permit: Option<Permit>, device: &Device) -> Result<Change, Error> {
-        if let Some(Permit { turn, token }) = &permit {
-            let (device, before) = self.devices.preview(device.clone()).await?;
-            self.network_brokers.set_device(turn, token, &device, before.as_ref()).await?;
-        }
-        self.devices.set(device.clone()).await
+        let keep = self.devices.set(device.clone());
+        let Some(Permit { turn, token }) = &permit else { return keep.await };
+        let (told, before) = self.devices.preview(device.clone()).await?;
+        self.network_brokers.change((turn, token), (&self.devices, keep), &told, before.as_ref()).await
     }
 
     /// Deletes a device, in the network servers first, if there are any.

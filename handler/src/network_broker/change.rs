@@ -1,0 +1,116 @@
+//! Changes of devices, in the network servers first and then in the store.
+//!
+//! Everything that the store can refuse is checked before a network server is told, and the EUIs are claimed until the
+//! change is stored, so that nobody else takes them meanwhile. What was told in vain is put back.
+
+use server::status::ErrorChain;
+use types::{ComponentId, Kind, Kinded, Secret};
+
+use super::{
+    NetworkBrokers, Turn,
+    registration::{euis, failed, message},
+};
+use crate::{
+    Error,
+    device::{Device, Devices},
+};
+
+/// What a network server was told.
+struct Told<'a> {
+    id: &'a ComponentId,
+    /// Whether the device may be set there, and not only the one before deleted.
+    is_set: bool,
+}
+
+impl NetworkBrokers {
+    /// Creates or changes a device in the network servers, and then in the store with `keep`. `before` is the device
+    /// that it replaces. If either fails, the network servers are told what the store has.
+    pub(crate) async fn change<T>(
+        &self,
+        (_turn, token): (&Turn, &Secret),
+        (devices, keep): (&Devices, impl Future<Output = Result<T, Error>>),
+        device: &Device,
+        before: Option<&Device>,
+    ) -> Result<T, Error> {
+        let claim = devices.reserve(device, before).await?;
+        let mut told = Vec::new();
+        let changed = match self.tell(token, device, before, &mut told).await {
+            Ok(()) => keep.await,
+            Err(error) => Err(error),
+        };
+        if changed.is_err() {
+            for Told { id, is_set } in told {
+                if let Err(error) = self.put_back(id, token, devices, (device, is_set), before).await {
+                    let (app_id, dev_id, error) = (&device.app_id, &device.dev_id, ErrorChain(&error));
+                    tracing::warn!(%id, %app_id, %dev_id, %error, "cannot put a device back in a network server");
+                }
+            }
+            devices.abandon(claim).await;
+        }
+        changed
+    }
+
+    /// Creates or changes a device in the network servers. If it had other EUIs before, those are deleted.
+    async fn tell<'a>(
+        &'a self,
+        token: &Secret,
+        device: &Device,
+        before: Option<&Device>,
+        told: &mut Vec<Told<'a>>,
+    ) -> Result<(), Error> {
+        let moved = before.filter(|before| euis(before) != euis(device));
+        let message = message(device);
+        for id in &self.ids {
+            let Some(client) = self.client(id).await.map_err(|error| failed(id, error))? else { continue };
+            if let Some(before) = moved {
+                told.push(Told { id, is_set: false });
+                self.delete_at(id, &client, token, before).await?;
+            }
+            let set = client.set_device(token, &message).await;
+            if !set.as_ref().is_err_and(is_refusal) {
+                told.push(Told { id, is_set: true });
+            }
+            set.map_err(|error| failed(id, error))?;
+        }
+        Ok(())
+    }
+
+    /// Tells a network server again what the store has about the EUIs of a device, and about those before.
+    async fn put_back(
+        &self,
+        id: &ComponentId,
+        token: &Secret,
+        devices: &Devices,
+        (device, is_set): (&Device, bool),
+        before: Option<&Device>,
+    ) -> Result<(), Error> {
+        let Some(client) = self.client(id).await.map_err(|error| failed(id, error))? else { return Ok(()) };
+        if is_set {
+            match devices.find_by_euis(device).await? {
+                Some(dev_id) => {
+                    let kept = devices.get(&device.app_id, &dev_id).await?;
+                    client.set_device(token, &message(&kept)).await.map_err(|error| failed(id, error))?;
+                }
+                None => self.delete_at(id, &client, token, device).await?,
+            }
+        }
+        match before.filter(|before| !is_set && euis(before) != euis(device)) {
+            Some(before) => client.set_device(token, &message(before)).await.map_err(|error| failed(id, error)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether a network server has refused a call, and surely changed nothing.
+fn is_refusal(error: &client::Error) -> bool {
+    matches!(
+        error.kind(),
+        Kind::Invalid
+            | Kind::Unauthenticated
+            | Kind::Denied
+            | Kind::NotFound
+            | Kind::AlreadyExists
+            | Kind::Exhausted
+            | Kind::Unsupported
+    )
+}

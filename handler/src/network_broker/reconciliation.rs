@@ -1,0 +1,248 @@
+//! Brings devices to the network server behind a network broker that does not have them: those that were set before the
+//! network broker was trusted or announced, and all of them after the network server has lost its data.
+//!
+//! Each time the handler has subscribed to the network broker, it asks about every device that has EUIs. It has no
+//! user's token then, so the account service gives it one with the right `devices`.
+
+use std::{sync::Arc, time::Duration};
+
+use client::{account::AccountClient, network_broker::NetworkBrokerClient};
+use server::{auth::ComponentToken, status::ErrorChain};
+use tokio::{
+    sync::Notify,
+    time::{Interval, MissedTickBehavior, interval, sleep, timeout},
+};
+use types::{AppId, ComponentId, DevId, Kind, Kinded, Scope, Secret};
+
+use super::{
+    NetworkBrokers,
+    registration::{failed, message},
+};
+use crate::{
+    Error,
+    device::{Devices, Released},
+    metrics,
+};
+
+/// How long between two calls: v2's network brokers take five per second from each user, which the handler is here.
+const PACE: Duration = Duration::from_millis(250);
+/// How many devices are read at once, and how many are asked about with one token.
+const PAGE: usize = 100;
+/// How often it looks for EUIs that were released.
+const RELEASED_INTERVAL: Duration = Duration::from_secs(60);
+/// The pause after a failure that may pass; it doubles as long as it does not.
+const PAUSE_MIN: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_secs(60);
+
+/// What network servers should have, and the token to tell them.
+pub struct Reconciliation {
+    /// The devices of the handler.
+    pub devices: Devices,
+    /// Gives tokens for applications.
+    pub account: AccountClient,
+    /// The handler's own token.
+    pub token: Arc<ComponentToken>,
+}
+
+/// Keeps the network server behind one network broker up to date.
+pub(super) struct Reconciler {
+    pub(super) id: ComponentId,
+    pub(super) brokers: Arc<NetworkBrokers>,
+    pub(super) reconciliation: Arc<Reconciliation>,
+    /// Notified when the handler has subscribed to the network broker.
+    pub(super) subscribed: Arc<Notify>,
+}
+
+/// What the network server had of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    /// The device.
+    Kept,
+    /// Nothing, or another device of its application: it was brought there.
+    Missing,
+    /// A device of another application, whose EUIs the handler gave to this one.
+    Foreign,
+    /// It was refused.
+    Refused,
+    /// The handler no longer has it, or it has no EUIs.
+    Gone,
+}
+
+/// How many devices were found in each way.
+#[derive(Debug, Default)]
+struct Counts {
+    kept: u64,
+    brought: u64,
+    foreign: u64,
+    refused: u64,
+}
+
+impl Reconciler {
+    /// Goes on until it is dropped.
+    pub(super) async fn run(&self) {
+        loop {
+            let is_subscribed = timeout(RELEASED_INTERVAL, self.subscribed.notified()).await.is_ok();
+            if let Err(error) = self.tell_released().await {
+                self.warn(&error, "cannot delete released EUIs in a network server: trying again");
+            }
+            if is_subscribed && let Err(error) = self.check_all().await {
+                self.warn(&error, "cannot compare devices with a network server before it is connected again");
+            }
+        }
+    }
+
+    async fn check_all(&self) -> Result<(), Error> {
+        let (mut counts, mut from, mut pace) = (Counts::default(), None, pace());
+        loop {
+            let (applications, next) = persist(|| self.reconciliation.devices.applications(from.as_ref())).await?;
+            for app_id in applications {
+                self.check_application(&app_id, &mut counts, &mut pace).await?;
+            }
+            from = next;
+            if from.is_none() {
+                break;
+            }
+        }
+        let Counts { kept, brought, foreign, refused } = counts;
+        match brought + foreign + refused {
+            0 => tracing::debug!(id = %self.id, kept, "a network server has all devices"),
+            _ => tracing::info!(id = %self.id, kept, brought, foreign, refused, "brought devices to a network server"),
+        }
+        Ok(())
+    }
+
+    async fn check_application(&self, app_id: &AppId, counts: &mut Counts, pace: &mut Interval) -> Result<(), Error> {
+        let (devices, mut after) = (&self.reconciliation.devices, None);
+        loop {
+            let page = persist(|| devices.ids(app_id, after.as_ref(), PAGE)).await?;
+            if page.is_empty() {
+                return Ok(());
+            }
+            let Some(token) = persist(|| self.token(app_id)).await? else { return Ok(()) };
+            let client = persist(|| self.connect()).await?;
+            for dev_id in &page {
+                pace.tick().await;
+                let found = persist(|| self.check(&client, &token, app_id, dev_id)).await.unwrap_or_else(|error| {
+                    tracing::debug!(id = %self.id, %app_id, %dev_id, error = %ErrorChain(&error), "device refused");
+                    Found::Refused
+                });
+                counts.add(found);
+                if found == Found::Missing {
+                    pace.tick().await;
+                }
+            }
+            after = page.last().cloned();
+        }
+    }
+
+    /// Asks about a device, and brings it if it is not there. Nobody else changes it meanwhile.
+    async fn check(
+        &self,
+        client: &NetworkBrokerClient,
+        token: &Secret,
+        app_id: &AppId,
+        dev_id: &DevId,
+    ) -> Result<Found, Error> {
+        let _turn = self.brokers.turn(app_id).await?;
+        let device = match self.reconciliation.devices.get(app_id, dev_id).await {
+            Err(Error::NotFound { .. }) => return Ok(Found::Gone),
+            device => device?,
+        };
+        let Some(euis) = device.euis() else { return Ok(Found::Gone) };
+        match client.get_device(token, euis.app_eui, euis.dev_eui).await {
+            Ok(found) if found.app_id != app_id.as_str() => return Ok(Found::Foreign),
+            Ok(found) if found.dev_id == dev_id.as_str() => return Ok(Found::Kept),
+            Ok(_) => {}
+            Err(error) if error.kind() == Kind::NotFound => {}
+            Err(error) if error.kind() == Kind::Denied => return Ok(Found::Foreign),
+            Err(error) => return Err(failed(&self.id, error)),
+        }
+        client.set_device(token, &message(&device)).await.map_err(|error| failed(&self.id, error))?;
+        Ok(Found::Missing)
+    }
+
+    /// Deletes in the network server what the operator has released.
+    async fn tell_released(&self) -> Result<(), Error> {
+        let devices = &self.reconciliation.devices;
+        for (released, entry) in devices.released_at(&self.id).await? {
+            self.delete_released(&released).await?;
+            devices.released_there((released, entry), &self.id, &self.brokers.ids).await?;
+        }
+        Ok(())
+    }
+
+    async fn delete_released(&self, released: &Released) -> Result<(), Error> {
+        let Released { app_id, app_eui, dev_eui, .. } = released;
+        let _turn = self.brokers.turn(app_id).await?;
+        // Without the application, nobody has the rights that it takes.
+        let Some(token) = self.token(app_id).await? else { return Ok(()) };
+        let client = self.connect().await?;
+        match client.get_device(&token, *app_eui, *dev_eui).await {
+            Ok(found) if found.app_id == app_id.as_str() => {
+                client.delete_device(&token, *app_eui, *dev_eui).await.map_err(|error| failed(&self.id, error))
+            }
+            Ok(_) => Ok(()),
+            Err(error) if matches!(error.kind(), Kind::NotFound | Kind::Denied) => Ok(()),
+            Err(error) => Err(failed(&self.id, error)),
+        }
+    }
+
+    /// A token with the right to the application's devices; none if the application does not exist there.
+    async fn token(&self, app_id: &AppId) -> Result<Option<Secret>, Error> {
+        let Reconciliation { account, token, .. } = self.reconciliation.as_ref();
+        let own = token.current().ok_or(Error::HandlerToken)?;
+        match account.restrict_token(&own, &[Scope::App(app_id.clone())]).await {
+            Ok(token) => Ok(Some(token)),
+            Err(error) if error.kind() == Kind::NotFound => Ok(None),
+            Err(error) => Err(Error::DeviceToken(error)),
+        }
+    }
+
+    async fn connect(&self) -> Result<NetworkBrokerClient, Error> {
+        let client = self.brokers.client(&self.id).await.map_err(|error| failed(&self.id, error))?;
+        client.ok_or_else(|| Error::NetworkBrokerAway(self.id.clone()))
+    }
+
+    fn warn(&self, error: &Error, text: &str) {
+        tracing::warn!(id = %self.id, error = %ErrorChain(error), "{text}");
+    }
+}
+
+impl Counts {
+    fn add(&mut self, found: Found) {
+        let (count, result) = match found {
+            Found::Kept => (&mut self.kept, "kept"),
+            Found::Missing => (&mut self.brought, "brought"),
+            Found::Foreign => (&mut self.foreign, "foreign"),
+            Found::Refused => (&mut self.refused, "refused"),
+            Found::Gone => return,
+        };
+        *count += 1;
+        metrics::network_device(result);
+    }
+}
+
+fn pace() -> Interval {
+    let mut pace = interval(PACE);
+    pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    pace
+}
+
+/// Attempts something until it succeeds, or fails in a way that does not pass.
+async fn persist<T, F>(attempt: impl Fn() -> F) -> Result<T, Error>
+where
+    F: Future<Output = Result<T, Error>>,
+{
+    let mut pause = PAUSE_MIN;
+    loop {
+        match attempt().await {
+            Err(error) if may_pass(error.kind()) => sleep(pause).await,
+            done => return done,
+        }
+        pause = (pause * 2).min(PAUSE_MAX);
+    }
+}
+
+fn may_pass(kind: Kind) -> bool {
+    matches!(kind, Kind::Unavailable | Kind::Timeout | Kind::Exhausted | Kind::Conflict)
+}
