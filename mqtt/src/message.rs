@@ -24,6 +24,10 @@ pub struct Publication {
     pub payload: Bytes,
 }
 
+/// How v2 named the topics `events/down/scheduled` and `events/down/sent`. Only filters that name them get what is
+/// published there: with wildcards, clients would get each event twice.
+const NAMES_OF_V2: [&str; 2] = ["/events/downlink/scheduled", "/events/downlink/sent"];
+
 /// The two qualities of service that subscribers get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
@@ -51,6 +55,11 @@ impl Message {
     /// Counts its memory until it is dropped.
     pub(crate) fn counted(self, memory: &Arc<ApplicationMemory>) -> Self {
         Self { _memory: Some(memory.take_message(self.bytes())), ..self }
+    }
+
+    /// How many of the last levels of its topic a filter must name, instead of matching them with wildcards.
+    pub(crate) fn named_levels(&self) -> usize {
+        if NAMES_OF_V2.iter().any(|name| self.topic.ends_with(name)) { 3 } else { 0 }
     }
 
     /// About how much memory it takes.

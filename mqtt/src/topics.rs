@@ -65,15 +65,15 @@ impl<S: PartialEq, O> Filters<S, O> {
         self.root.may_match_below(Some(topic))
     }
 
-    /// Calls `each` for every subscription that matches `topic`. Of a group, it is called for the next member that
-    /// `is_present`, or else the next.
+    /// Calls `each` for every subscription that matches `topic`, and names this many of its last levels instead of
+    /// matching them with wildcards. Of a group, it is called for the next member that `is_present`, or else the next.
     pub(crate) fn for_each_match(
         &mut self,
-        topic: &str,
+        (topic, named): (&str, usize),
         is_present: impl Fn(&S) -> bool,
         mut each: impl FnMut(&S, &O),
     ) {
-        self.root.visit(Some(topic), &is_present, &mut each);
+        self.root.visit((Some(topic), named), &is_present, &mut each);
     }
 }
 
@@ -109,13 +109,21 @@ impl<S: PartialEq, O> Level<S, O> {
     }
 
     /// `topic` is what remains of it below this level.
-    fn visit(&mut self, topic: Option<&str>, is_present: &impl Fn(&S) -> bool, each: &mut impl FnMut(&S, &O)) {
-        self.rest.visit(is_present, each);
+    fn visit(
+        &mut self,
+        (topic, named): (Option<&str>, usize),
+        is_present: &impl Fn(&S) -> bool,
+        each: &mut impl FnMut(&S, &O),
+    ) {
+        if named == 0 {
+            self.rest.visit(is_present, each);
+        }
         let Some(topic) = topic else { return self.here.visit(is_present, each) };
         let (name, others) = split_level(topic);
-        for name in [name, "+"] {
+        let may_be_wildcard = named == 0 || topic.split('/').count() > named;
+        for name in [Some(name), may_be_wildcard.then_some("+")].into_iter().flatten() {
             if let Some(level) = self.below.get_mut(name) {
-                level.visit(others, is_present, each);
+                level.visit((others, named), is_present, each);
             }
         }
     }
@@ -203,7 +211,7 @@ mod tests {
 
     fn matches(filters: &mut Filters<usize, ()>, topic: &str) -> Vec<usize> {
         let mut found = Vec::new();
-        filters.for_each_match(topic, |_| true, |subscriber, ()| found.push(*subscriber));
+        filters.for_each_match((topic, 0), |_| true, |subscriber, ()| found.push(*subscriber));
         found.sort_unstable();
         found
     }
@@ -218,11 +226,11 @@ mod tests {
         assert_eq!(turns, [0, 1, 2, 0, 1, 2]);
         let mut found = Vec::new();
         for _ in 0..4 {
-            filters.for_each_match("a/b", |member| *member != 1, |member, ()| found.push(*member));
+            filters.for_each_match(("a/b", 0), |member| *member != 1, |member, ()| found.push(*member));
         }
         assert_eq!(found, [0, 2, 0, 2]);
         found.clear();
-        filters.for_each_match("a/b", |_| false, |member, ()| found.push(*member));
+        filters.for_each_match(("a/b", 0), |_| false, |member, ()| found.push(*member));
         assert_eq!(found.len(), 1, "nobody is present, but one of them gets it later");
     }
 
@@ -232,9 +240,21 @@ mod tests {
         filters.insert("a/#", 1, "old");
         filters.insert("a/#", 1, "new");
         let mut found = Vec::new();
-        filters.for_each_match("a", |_| true, |_, options| found.push(*options));
+        filters.for_each_match(("a", 0), |_| true, |_, options| found.push(*options));
         assert_eq!(found, ["new"]);
         assert!(filters.remove("a/#", &1) && !filters.remove("a/#", &1));
+    }
+
+    #[test]
+    fn filters_that_must_name_the_last_levels_do_not_match_them_with_wildcards() {
+        let all = ["a/b/c", "+/b/c", "a/+/c", "a/b/+", "a/b/#", "#", "a/+/+", "+/b/c/d", "$share/g/+/b/c"];
+        let mut filters = Filters::default();
+        for filter in all {
+            filters.insert(filter, filter, ());
+        }
+        let mut found = Vec::new();
+        filters.for_each_match(("a/b/c", 2), |_| true, |filter, ()| found.push(*filter));
+        assert_eq!(found, ["a/b/c", "+/b/c", "$share/g/+/b/c"]);
     }
 
     fn path(names: &'static [&'static str]) -> impl Strategy<Value = String> {

@@ -2,6 +2,7 @@
 
 use api::downlink::Downlink;
 use serde_json::{Value, json};
+use testing::MqttClient;
 use types::{Kind, Kinded};
 
 use crate::harness::{Network, Owner, next};
@@ -48,6 +49,30 @@ async fn a_queue_is_filled_listed_and_cleared_over_rest() {
     assert_eq!(call(&network, &owner, "GET", "dev-1", None).await, (200, list));
     assert_eq!(call(&network, &owner, "DELETE", "dev-1", None).await, (200, json!({})));
     assert_eq!(call(&network, &owner, "GET", "dev-1", None).await, (200, json!({"downlinks": []})));
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_has_the_name_of_the_specification_for_who_asks_for_it() {
+    let network = Network::start().await;
+    let owner = network.owner("namer").await;
+    owner.add_device("dev-1").await;
+    // This one has wildcards, and so gets each event once.
+    let mut other = owner.listen(&network).await;
+    let mut named = MqttClient::connect_with(&network.mqtt(), owner.app_id.as_str(), owner.key.expose()).await;
+    for name in ["scheduled", "sent"] {
+        named.subscribe(&format!("{}/devices/+/events/downlink/{name}", owner.app_id)).await;
+    }
+    for payload in ["AQ==", "Ag=="] {
+        let body = json!({"port": 2, "payload_raw": payload});
+        assert_eq!(call(&network, &owner, "POST", "dev-1", Some(body)).await.0, 200);
+        for (listener, name) in
+            [(&mut named, "dev-1/events/downlink/scheduled"), (&mut other, "dev-1/events/down/scheduled")]
+        {
+            let (topic, event) = next(listener).await;
+            assert_eq!((topic.as_str(), &event["message"]["payload_raw"]), (name, &json!(payload)));
+        }
+    }
     network.stack.stop().await;
 }
 

@@ -47,9 +47,24 @@ impl Output for MqttOutput {
             let instead = instead.map(|instead| self::publications(&instead, |_| false)).unwrap_or_default();
             publications.splice(..1, instead);
         }
+        publications.extend(publications.first().and_then(|whole| named_as_in_v2(&message, whole)));
         let published = self.router.publish(app_id, publications.into_iter().filter(is_small));
         if published.is_stored() { Kept::at_once() } else { Kept::when(stored(published)) }
     }
+}
+
+/// The same event under the name that v2's specification gives it. The broker hands it to those who name it only.
+fn named_as_in_v2(message: &Message, whole: &Publication) -> Option<Publication> {
+    let Message { app_id, dev_id, event } = message;
+    let name = match event {
+        Event::DownlinkScheduled(_) => "scheduled",
+        Event::DownlinkSent(_) => "sent",
+        _ => return None,
+    };
+    Some(Publication {
+        topic: format!("{app_id}/devices/{dev_id}/events/downlink/{name}"),
+        payload: whole.payload.clone(),
+    })
 }
 
 async fn stored(published: Published) -> Result<(), Error> {

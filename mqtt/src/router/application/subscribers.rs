@@ -272,7 +272,11 @@ impl Subscribers {
                 deliveries.push((Arc::clone(session), delivery));
             }
         };
-        self.filters.for_each_match(&message.topic, |session| session.is_connected(), &mut add);
+        self.filters.for_each_match(
+            (&message.topic, message.named_levels()),
+            |session| session.is_connected(),
+            &mut add,
+        );
         deliveries
     }
 
