@@ -99,9 +99,10 @@ fn url(text: String) -> Result<String> {
     if text.is_empty() || (web && plain) { Ok(text) } else { Err(Error::invalid("URL", "must be http(s)://…")) }
 }
 
+/// Validates a public key, without which nobody could verify what the component signs.
 fn public_key(pem: String) -> Result<String> {
     let is_key = pem.len() <= KEY_BYTES_MAX && SubjectPublicKeyInfoDer::from_pem_slice(pem.as_bytes()).is_ok();
-    if pem.is_empty() || is_key { Ok(pem) } else { Err(Error::invalid("PublicKey", "must be a public key as PEM")) }
+    if is_key { Ok(pem) } else { Err(Error::invalid("PublicKey", "must be a public key as PEM")) }
 }
 
 fn certificate(pem: String) -> Result<String> {
@@ -148,7 +149,7 @@ mod tests {
     #[test]
     fn validates_every_field() {
         type Break = fn(&mut message::Announcement);
-        let broken: [(&str, Break); 10] = [
+        let broken: [(&str, Break); 11] = [
             ("ComponentID", |it| it.id = "Handler".into()),
             ("ComponentID", |it| it.id = "a*".into()),
             ("service name", |it| it.service_name = "gateway".into()),
@@ -157,6 +158,7 @@ mod tests {
             ("URL", |it| it.url = "javascript:alert(1)".into()),
             ("NetAddress", |it| it.net_address = "localhost".into()),
             ("PublicKey", |it| it.public_key = "key".into()),
+            ("PublicKey", |it| it.public_key = String::new()),
             ("Certificate", |it| it.certificate = PEM.into()),
             ("MqttAddress", |it| it.mqtt_address = "http://a".into()),
         ];

@@ -108,6 +108,7 @@ async fn refuses_an_invalid_announcement_and_stores_nothing() {
         Announcement { net_address: "localhost".into(), ..good.clone() },
         Announcement { api_address: "javascript:alert(1)".into(), ..good.clone() },
         Announcement { certificate: "no".into(), ..good.clone() },
+        Announcement { public_key: String::new(), ..good.clone() },
     ];
     for message in bad {
         let (code, text) = announce(&discovery, message.clone(), Some(&caller)).await;

@@ -87,6 +87,9 @@ impl TestDiscovery {
     }
 }
 
+/// Any key: discovery verifies nothing with it.
+const PUBLIC_KEY: &str = "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n";
+
 pub(crate) fn announcement(service: &str, id: &str) -> Announcement {
     Announcement {
         id: id.into(),
@@ -95,6 +98,7 @@ pub(crate) fn announcement(service: &str, id: &str) -> Announcement {
         net_address: "localhost:1904".into(),
         api_address: "http://localhost:8084".into(),
         mqtt_address: "localhost:1883".into(),
+        public_key: PUBLIC_KEY.into(),
         ..Default::default()
     }
 }
