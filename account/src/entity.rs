@@ -55,6 +55,8 @@ pub(crate) trait Entity: Clone + Debug + Serialize + DeserializeOwned + Send + S
     const RESTORE: Option<Self::Right>;
     /// Whether the owner cannot be removed. Otherwise somebody else becomes the owner.
     const OWNER_STAYS: bool;
+    /// Whether anyone can see that one exists. Then those who lack rights are told so, and not that it is missing.
+    const IS_PUBLIC: bool = false;
 
     fn key(id: &str) -> Result<Key>;
     /// The scope that a token needs to access it.

@@ -60,6 +60,7 @@ impl Entity for Gateway {
     const COLLABORATORS: GatewayRight = GatewayRight::Collaborators;
     const RESTORE: Option<GatewayRight> = None;
     const OWNER_STAYS: bool = true;
+    const IS_PUBLIC: bool = true;
 
     fn key(id: &str) -> Result<Key> {
         Ok(Key::new(&Tag::gateway(id)?, "account")?)

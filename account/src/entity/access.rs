@@ -185,13 +185,19 @@ fn user_access<E: Entity>(
     let collaborates = found.as_ref().is_some_and(|stored| stored.value.collaborators().contains_key(user_id));
     if !claims.scope.contains(&scope) {
         // Callers who may list their entities may learn that an id is not among them, but nothing more.
-        let may_know = claims.scope.contains(&scope.general()) && !collaborates;
+        let is_hidden = found.is_none() || !E::IS_PUBLIC;
+        let may_know = claims.scope.contains(&scope.general()) && !collaborates && is_hidden;
         return Err(if may_know { not_found::<E>(id) } else { Error::MissingScope(scope) });
     }
     let entity = found.ok_or_else(|| not_found::<E>(id))?;
     let current = entity.value.collaborators().get(user_id).cloned().unwrap_or_default();
     let rights = intersection::<E>(claims, id, &current);
-    if rights.is_empty() { Err(not_found::<E>(id)) } else { Ok(Access { entity, rights, id: id.clone() }) }
+    if rights.is_empty() { Err(no_rights::<E>(id)) } else { Ok(Access { entity, rights, id: id.clone() }) }
+}
+
+/// The response to a caller without any right to an entity that exists.
+fn no_rights<E: Entity>(id: &E::Id) -> Error {
+    if E::IS_PUBLIC { Error::NoRights(E::scope(id)) } else { not_found::<E>(id) }
 }
 
 /// The rights that both the token and the entity list.

@@ -38,6 +38,30 @@ async fn anybody_sees_the_public_part_of_a_gateway() {
 }
 
 #[tokio::test]
+async fn who_lacks_rights_to_a_gateway_is_told_so() {
+    for service in Service::start_on_each_store().await {
+        let (alice, bob) = (service.user("alice").await, service.user("bob").await);
+        let hers = service.gateway(&alice, "my-gw").await;
+        let shared = json!(["gateway:status"]);
+        let collaborator = format!("{GW}/collaborators/bob");
+        assert_eq!(service.call("PUT", &collaborator, &hers, shared).await.status, 201);
+        let his = service.restrict(&bob, &["gateways:my-gw"]).await;
+        assert_eq!(service.call("DELETE", &collaborator, &hers, Value::Null).await.status, 204);
+        for token in [&his, &bob] {
+            for (method, body) in [("PATCH", json!({"status_public": true})), ("DELETE", Value::Null)] {
+                let answer = service.call(method, GW, token, body.clone()).await;
+                assert_eq!(answer.status, 403, "everybody can see that it exists: {answer:?}");
+            }
+        }
+        assert_eq!(service.call("DELETE", "/api/v2/gateways/no-gw", &bob, Value::Null).await.status, 404);
+        let hers = service.application(&alice, "my-app").await;
+        assert!(!hers.is_empty());
+        let answer = service.call("DELETE", "/api/v2/applications/my-app", &bob, Value::Null).await;
+        assert_eq!(answer.status, 404, "an application of others is as one that does not exist");
+    }
+}
+
+#[tokio::test]
 async fn a_gateway_is_activated_by_using_its_key() {
     for service in Service::start_on_each_store().await {
         let general = service.user("alice").await;
