@@ -19,6 +19,10 @@ use crate::{Account, Error, entity::access::Caller, oauth::Basic};
 /// Such clients get a JSON body where the specification has none or a bare value. v2 SDKs rely on it.
 pub(crate) struct WantsJson(pub(crate) bool);
 
+/// Whether the client parses what a call has created: it accepts JSON, or does not say what it accepts, as v2's SDK for
+/// Java.
+pub(crate) struct ParsesCreated(pub(crate) bool);
+
 /// How the sender of a token or exchange request authenticates in a header.
 pub(crate) enum RequestAuth {
     None,
@@ -65,9 +69,21 @@ impl FromRequestParts<Account> for WantsJson {
     type Rejection = HttpError;
 
     async fn from_request_parts(parts: &mut Parts, _: &Account) -> Result<Self, HttpError> {
-        let mut accepted = parts.headers.get_all(header::ACCEPT).iter();
-        Ok(Self(accepted.any(|value| value.to_str().is_ok_and(|text| text.contains("application/json")))))
+        Ok(Self(accepts_json(&parts.headers)))
     }
+}
+
+impl FromRequestParts<Account> for ParsesCreated {
+    type Rejection = HttpError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Account) -> Result<Self, HttpError> {
+        Ok(Self(accepts_json(&parts.headers) || !parts.headers.contains_key(header::ACCEPT)))
+    }
+}
+
+fn accepts_json(headers: &HeaderMap) -> bool {
+    let mut accepted = headers.get_all(header::ACCEPT).iter();
+    accepted.any(|value| value.to_str().is_ok_and(|text| text.contains("application/json")))
 }
 
 impl Account {

@@ -15,7 +15,7 @@ use crate::{
     http::{
         base_url::Address,
         body::{AnyBody, JsonBody},
-        credentials::{RequestAuth, WantsJson},
+        credentials::{ParsesCreated, RequestAuth, WantsJson},
         paging::PageQuery,
         path::{EntityInPath, EntityPath, EntityPathAnd, IdPath, ServicePath},
         peer::Peer,
@@ -146,6 +146,8 @@ impl OperationInput for Peer {
 
 impl OperationInput for Address {}
 impl OperationInput for WantsJson {}
+
+impl OperationInput for ParsesCreated {}
 impl OperationInput for MaybeViewer {}
 
 /// Adds alternative credentials, each of which suffices.

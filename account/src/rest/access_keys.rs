@@ -18,7 +18,7 @@ use crate::{
     entity::access::Caller,
     http::{
         body::JsonBody,
-        credentials::WantsJson,
+        credentials::ParsesCreated,
         error::HttpError,
         path::{EntityPath, EntityPathAnd},
     },
@@ -47,12 +47,12 @@ pub(super) async fn list(
     Ok(Json(account.show_keys(&access.entity.value, &access.rights)?))
 }
 
-/// Creates a key. The specification has no response body; clients that accept JSON get the key.
+/// Creates a key. The specification has no response body; clients that accept JSON, or send no `Accept`, get the key.
 pub(super) async fn create(
     State(account): State<Account>,
     caller: Caller,
     EntityPath(app_id): EntityPath<Application>,
-    WantsJson(wants_json): WantsJson,
+    ParsesCreated(wants_json): ParsesCreated,
     JsonBody(new): JsonBody<NewAccessKey>,
 ) -> Result<Response, HttpError> {
     let key = account.create_key(&caller, &app_id, &new).await?;

@@ -118,7 +118,7 @@ fn euis() -> ApiRouter<Account> {
         doc(
             "createEui",
             "Add an EUI from the network's block. Needs the right `settings`. Clients that accept \
-             `application/json` get an object.",
+             `application/json`, or send no `Accept` header, get an object.",
         ),
     );
     let one = put_with(
@@ -142,7 +142,7 @@ fn access_keys() -> ApiRouter<Account> {
         op.doc(
             "createAccessKey",
             "Create an access key. Needs the right `settings`, and every right of the key. Clients that accept \
-             `application/json` get the key with 201, all others 204.",
+             `application/json`, or send no `Accept` header, get the key with 201, all others 204.",
         )
         .response::<201, Json<AccessKey>>()
         .response::<204, ()>()

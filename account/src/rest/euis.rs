@@ -13,14 +13,14 @@ use crate::{
     application::{Application, eui},
     entity::access::Caller,
     http::{
-        credentials::WantsJson,
+        credentials::ParsesCreated,
         error::HttpError,
         path::{EntityPath, EntityPathAnd},
     },
     openapi::responses::{Changed, Created},
 };
 
-/// The EUI; in an object for clients that accept `application/json`.
+/// The EUI; in an object for clients that accept `application/json`, or send no `Accept`.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
@@ -57,7 +57,7 @@ pub(super) async fn create(
     State(account): State<Account>,
     caller: Caller,
     EntityPath(app_id): EntityPath<Application>,
-    WantsJson(wants_json): WantsJson,
+    ParsesCreated(wants_json): ParsesCreated,
 ) -> Result<Created<NewEui>, HttpError> {
     let eui = account.add_drawn_eui(&caller, &app_id).await?;
     Ok(Created(if wants_json { NewEui::Object { eui } } else { NewEui::Bare(eui) }))

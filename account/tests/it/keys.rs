@@ -1,10 +1,38 @@
 //! Access keys: created, shown, used, deleted.
 
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::service::Service;
 
 const PATH: &str = "/api/v2/applications/my-app/access-keys";
+
+/// As v2's SDK for Java sends it, without an `Accept` header; reqwest always has one.
+async fn post_without_accept(service: &Service, path: &str, authorization: &str, body: &str) -> String {
+    let request = service.request("POST", path, authorization).build().unwrap();
+    let address = request.url().socket_addrs(|| None).unwrap()[0];
+    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let (path, length) = (request.url().path(), body.len());
+    let head = format!("POST {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: {authorization}\r\n");
+    let head = format!("{head}Content-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+    stream.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_say_what_it_accepts_gets_what_it_created() {
+    for service in Service::start_on_each_store().await {
+        let general = service.user("alice").await;
+        let mine = service.application(&general, "my-app").await;
+        let key = r#"{"name": "java", "rights": ["messages:up:r"]}"#;
+        let created = post_without_accept(&service, PATH, &mine, key).await;
+        assert!(created.starts_with("HTTP/1.1 201") && created.contains(r#""name":"java""#), "{created}");
+        let eui = post_without_accept(&service, "/api/v2/applications/my-app/euis", &mine, "").await;
+        assert!(eui.starts_with("HTTP/1.1 201") && eui.contains(r#"{"eui":""#), "{eui}");
+    }
+}
 
 #[tokio::test]
 async fn a_key_is_created_shown_and_deleted() {
