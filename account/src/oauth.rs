@@ -22,7 +22,10 @@ use api::rest::account::{TokenRequest, TokenResponse};
 use serde::Deserialize;
 use types::{Scope, Secret};
 
-use self::client::{Client, GrantType};
+use self::{
+    client::{Client, GrantType},
+    refresh::Asked,
+};
 use crate::{Account, Error, Result, metrics, token::lifetime::TOKEN_SECONDS};
 
 pub use self::error_code::OAuthErrorCode;
@@ -93,12 +96,18 @@ impl Account {
         if user.password != known.password || user.disabled {
             return Err(refused());
         }
-        let access_token = self.user_token(&user, &client.id, &scope).await?;
-        let refresh_token = self.begin_grant(&user, &client.id, &scope).await?;
+        let asked = if asks(request.scope.as_deref()) { Asked::Scope } else { Asked::Everything };
+        let access_token = self.token_of_grant(&user, &client.id, (&scope, asked)).await?;
+        let refresh_token = self.begin_grant(&user, &client.id, (&scope, asked)).await?;
         metrics::issued("password");
         self.audit.note("login", &user.id, &format_args!("{} from {from}", client.id));
         Ok(response(access_token, refresh_token))
     }
+}
+
+/// Whether a request names scopes.
+fn asks(scope: Option<&[String]>) -> bool {
+    scope.is_some_and(|scope| !scope.is_empty())
 }
 
 fn response(access_token: Secret, refresh_token: Secret) -> TokenResponse {

@@ -132,6 +132,35 @@ impl Account {
         Ok(())
     }
 
+    /// General scopes, and those of all entities of the user that they are about, unless these are too many for a token.
+    pub(crate) async fn with_entities(&self, user: &UserRecord, general: &[Scope]) -> Result<Vec<Scope>> {
+        let mut named = Vec::new();
+        for scope in general {
+            match scope {
+                Scope::Apps => named.extend(self.named::<Application>(user, |found| Scope::App(found.id)).await?),
+                Scope::Gateways => named.extend(self.named::<Gateway>(user, |found| Scope::Gateway(found.id)).await?),
+                Scope::Components => {
+                    named.extend(self.named::<Component>(user, |found| Scope::Component(found.id)).await?);
+                }
+                _ => {}
+            }
+        }
+        if named.len() > ENTITIES_MAX {
+            named.clear();
+        }
+        Ok([general, named.as_slice()].concat())
+    }
+
+    /// The scopes of the first entities of one kind to which the user has rights.
+    async fn named<E: Entity>(&self, user: &UserRecord, scope: impl Fn(E) -> Scope) -> Result<Vec<Scope>> {
+        let found = self.entities_of::<E>(&user.id, None).await?.entities;
+        Ok(found
+            .into_iter()
+            .filter(|entity| !entity.is_deleted() && !entity.rights_of(&user.id).is_empty())
+            .map(scope)
+            .collect())
+    }
+
     /// The user's rights to the entity that a scope names.
     async fn granted<E: Entity>(&self, user_id: &UserId, id: &str, scope: &Scope) -> Result<Vec<E::Right>> {
         let found = self.documents.read::<E>(&E::key(id)?).await?;

@@ -30,6 +30,8 @@ pub(super) struct Grant {
     user_id: UserId,
     pub(super) client: ClientId,
     scope: Vec<Scope>,
+    #[serde(default, skip_serializing_if = "Asked::is_scope")]
+    asked: Asked,
     /// The grant is valid only while this is the user's current consent version.
     #[serde(default, rename = "anchor")]
     consent_version: ConsentVersion,
@@ -37,6 +39,16 @@ pub(super) struct Grant {
     number: u32,
     /// When the previous token was used.
     rotated: Timestamp,
+}
+
+/// What a client asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Asked {
+    /// Scopes, or what stands for them.
+    #[default]
+    Scope,
+    /// Nothing, with a password: then its tokens name all entities of the user.
+    Everything,
 }
 
 #[derive(Clone, Copy)]
@@ -48,10 +60,16 @@ struct RefreshToken {
     number: u32,
 }
 
+impl Asked {
+    fn is_scope(&self) -> bool {
+        *self == Self::Scope
+    }
+}
+
 impl Grant {
-    pub(super) fn new(user: &UserRecord, client: &ClientId, scope: &[Scope], now: Timestamp) -> Self {
+    pub(super) fn new(user: &UserRecord, client: &ClientId, (scope, asked): (&[Scope], Asked), now: Timestamp) -> Self {
         let (user_id, scope, consent_version) = (user.id.clone(), scope.to_vec(), user.consent_version(client));
-        Self { user_id, client: client.clone(), scope, consent_version, number: 0, rotated: now }
+        Self { user_id, client: client.clone(), scope, asked, consent_version, number: 0, rotated: now }
     }
 }
 
@@ -67,10 +85,28 @@ impl GrantId {
 
 impl Account {
     /// Stores a new grant and returns its first refresh token.
-    pub(super) async fn begin_grant(&self, user: &UserRecord, client: &ClientId, scope: &[Scope]) -> Result<Secret> {
+    pub(super) async fn begin_grant(
+        &self,
+        user: &UserRecord,
+        client: &ClientId,
+        scope: (&[Scope], Asked),
+    ) -> Result<Secret> {
         let (id, now) = (GrantId(self.random.array()), self.clock.now());
         self.documents.create_until(&id.key()?, &Grant::new(user, client, scope, now), now.plus(LIFETIME)).await?;
         Ok(self.first_refresh_token(id))
+    }
+
+    /// An access token of a grant with these scopes.
+    pub(super) async fn token_of_grant(
+        &self,
+        user: &UserRecord,
+        client: &ClientId,
+        (scope, asked): (&[Scope], Asked),
+    ) -> Result<Secret> {
+        match asked {
+            Asked::Scope => self.user_token(user, client, scope).await,
+            Asked::Everything => self.user_token(user, client, &self.with_entities(user, scope).await?).await,
+        }
     }
 
     pub(super) fn first_refresh_token(&self, grant: GrantId) -> Secret {
@@ -123,7 +159,7 @@ impl Account {
         let user = user.filter(|user| !user.disabled && holds(user)).ok_or_else(refused)?;
         match asked {
             Some(asked) if !asked.is_empty() => self.user_token(&user, &client.id, &narrowed(grant, asked)?).await,
-            _ => self.user_token(&user, &client.id, &grant.scope).await,
+            _ => self.token_of_grant(&user, &client.id, (&grant.scope, grant.asked)).await,
         }
     }
 

@@ -108,3 +108,71 @@ async fn a_login_with_entities_gets_their_rights_at_once() {
         assert_eq!(claims.get("username"), None, "without the scope profile there is no profile");
     }
 }
+
+#[tokio::test]
+async fn a_token_asked_for_without_scope_names_all_entities_unless_they_are_too_many() {
+    for service in Service::start_on_each_store().await {
+        let general = service.user("alice").await;
+        let bob = service.user("bob").await;
+        let hers = service.application(&general, "my-app").await;
+        service.gateway(&general, "my-gw").await;
+        let shared = service.application(&bob, "shared-app").await;
+        let share = "/api/v2/applications/shared-app/collaborators/alice";
+        assert_eq!(service.call("PUT", share, &shared, json!(["devices"])).await.status, 201);
+        service.application(&general, "deleted-app").await;
+        let deleted = service.restrict(&general, &["apps:deleted-app"]).await;
+        assert_eq!(service.call("DELETE", "/api/v2/applications/deleted-app", &deleted, Value::Null).await.status, 204);
+        let login =
+            json!({"grant_type": "password", "username": "alice", "password": PASSWORD, "client_id": "airlock"});
+        let answer = service.post("/users/token", "", login.clone()).await.json();
+        let refresh =
+            json!({"grant_type": "refresh_token", "refresh_token": answer["refresh_token"], "client_id": "airlock"});
+        let refreshed = service.post("/users/token", "", refresh).await.json();
+        for answer in [&answer, &refreshed] {
+            let token = answer["access_token"].as_str().unwrap();
+            let claims = part(token, 1);
+            assert_eq!(claims["apps"]["shared-app"], json!(["devices"]), "{claims}");
+            let named: Vec<_> = claims["apps"].as_object().unwrap().keys().collect();
+            assert_eq!(named, ["my-app", "shared-app"]);
+            assert!(claims["gateways"]["my-gw"].is_array(), "{claims}");
+            let bearer = format!("Bearer {token}");
+            assert_eq!(service.get("/api/v2/applications/my-app", &bearer).await.status, 200);
+            assert_eq!(service.get("/api/v2/applications", &bearer).await.status, 200);
+        }
+        drop(hers);
+        for number in 0..8 {
+            service.application(&general, &format!("app-{number}")).await;
+        }
+        let claims = part(service.post("/users/token", "", login).await.json()["access_token"].as_str().unwrap(), 1);
+        assert!(claims.get("apps").is_none() && claims.get("gateways").is_none(), "eleven are too many: {claims}");
+    }
+}
+
+#[tokio::test]
+async fn the_operators_handler_gets_tokens_for_the_devices_of_applications() {
+    for service in Service::start_on_each_store().await {
+        let alice = service.user("alice").await;
+        service.application(&alice, "my-app").await;
+        let ours = service.account.component_token(ServiceName::Handler, &"ours".parse().unwrap()).await.unwrap();
+        let ours = format!("Bearer {}", ours.expose());
+        let restricted = service.restrict(&ours, &["apps:my-app"]).await;
+        let claims = part(&restricted, 1);
+        assert_eq!((&claims["sub"], &claims["type"]), (&json!("ours"), &json!("handler")));
+        assert_eq!((&claims["apps"], &claims["scope"]), (&json!({"my-app": ["devices"]}), &json!(["apps:my-app"])));
+        assert_eq!(claims["exp"], service.now_seconds() + 3600);
+        let theirs = service.handler(&alice, "her-handler").await;
+        let theirs = service.get("/api/v2/components/handlers/her-handler/token", &theirs).await.json();
+        let theirs = format!("Bearer {}", theirs["token"].as_str().unwrap());
+        for (token, scope, status) in [
+            (&ours, "apps:no-app", 404),
+            (&ours, "gateways:gw", 403),
+            (&ours, "apps", 403),
+            (&theirs, "apps:my-app", 403),
+        ] {
+            let answer = service.post("/users/restrict-token", token, json!({"scope": [scope]})).await;
+            assert_eq!(answer.error().0, status, "{scope}");
+        }
+        // It says something to network servers only.
+        assert_eq!(service.get("/api/v2/applications/my-app/access-keys", &restricted).await.status, 403);
+    }
+}

@@ -200,11 +200,14 @@ impl Service {
         let email = format!("{username}@example.com");
         let body = json!({"username": username, "email": email, "password": PASSWORD});
         assert_eq!(self.post("/api/v2/users", "", body).await.status, 201);
-        self.general(username).await
+        // Without entities, it is a general token.
+        bearer(&self.login(username, PASSWORD, Value::Null).await.json()["access_token"])
     }
 
+    /// A token with every general scope, and no entity.
     pub(crate) async fn general(&self, username: &str) -> String {
-        bearer(&self.login(username, PASSWORD, Value::Null).await.json()["access_token"])
+        let scope = json!(["profile", "apps", "gateways", "components", "clients"]);
+        bearer(&self.login(username, PASSWORD, scope).await.json()["access_token"])
     }
 
     pub(crate) async fn login(&self, username: &str, password: &str, scope: Value) -> TestResponse {
