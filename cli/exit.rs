@@ -25,6 +25,11 @@ const BROKEN_PIPE: u8 = 141;
 #[error("{} {} cannot be used, so nothing was changed", .0, if *.0 == 1 { "row" } else { "rows" })]
 pub(crate) struct BadRows(pub(crate) usize);
 
+/// Nobody is logged in to the server, or the login has ended.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct NotLoggedIn(pub(crate) String);
+
 /// The text of an error, without control characters; `None` when the reader of our output is gone.
 pub(crate) fn text(error: &anyhow::Error) -> Option<String> {
     (!is_broken_pipe(error)).then(|| lines(&chain(error).join(": ")))
@@ -49,6 +54,9 @@ pub(crate) fn code(error: &anyhow::Error) -> ExitCode {
     }
     if error.chain().any(|cause| cause.is::<BadInput>() || cause.is::<BadRows>()) {
         return ExitCode::from(USAGE);
+    }
+    if error.chain().any(|cause| cause.is::<NotLoggedIn>()) {
+        return ExitCode::from(NOT_ALLOWED);
     }
     ExitCode::from(error.chain().find_map(kind).map_or(FAILURE, code_of))
 }

@@ -4,24 +4,16 @@ use std::{fs, sync::Arc};
 
 use anyhow::{Context, bail};
 use api::{discovery::Announcement, rest::account::Application};
-use client::{
-    Trust,
-    account::{AccountClient, ClientCredentials},
-    discovery::DiscoveryClient,
-    handler::HandlerClient,
-};
-use types::{
-    AccessKey, AppEui, AppId, ApplicationRight, Clock, Credential, Kind, Kinded, Random, Scope, Secret, ServiceName,
-};
+use client::{Trust, account::AccountClient, discovery::DiscoveryClient, handler::HandlerClient};
+use types::{AccessKey, AppEui, AppId, ApplicationRight, Clock, Credential, Kind, Kinded, Random, Scope, ServiceName};
 
 use crate::{
+    exit::NotLoggedIn,
     output::{Output, OutputOptions},
     session::{Login, SessionFiles},
     settings::{ClientSettings, Settings},
 };
 
-/// The id of this program as an OAuth client.
-const CLIENT_ID: &str = "airlock";
 /// The error of commands that need an application, when none is named or selected.
 const NOTHING_SELECTED: &str = "no application is selected: select one with `airlock applications select`";
 
@@ -68,11 +60,6 @@ impl Network {
         })
     }
 
-    /// This program as an OAuth client: a public one, without a secret.
-    pub(crate) fn client_credentials() -> anyhow::Result<ClientCredentials> {
-        Ok(ClientCredentials { id: CLIENT_ID.parse()?, secret: Secret::default() })
-    }
-
     /// The addresses and ids of the services.
     pub(crate) fn settings(&self) -> &ClientSettings {
         &self.settings.client
@@ -87,23 +74,26 @@ impl Network {
     pub(crate) async fn login(&self) -> anyhow::Result<Login> {
         match self.files.login()? {
             Some(login) if login.auth_server != self.settings.client.auth_server => {
-                bail!("you are logged in to {}: log in to this server with `airlock user login`", login.auth_server)
+                let elsewhere = login.auth_server;
+                let next = "log in to this server with `airlock user login`";
+                Err(NotLoggedIn(format!("you are logged in to {elsewhere}: {next}")).into())
             }
             Some(login) if login.expires <= self.clock.now() => self.refresh(&login).await,
             Some(login) => Ok(login),
-            None => bail!("you are not logged in: log in with `airlock user login`"),
+            None => Err(NotLoggedIn("you are not logged in: log in with `airlock user login`".to_owned()).into()),
         }
     }
 
     /// Exchanges the refresh token of an expired login for a new login.
     async fn refresh(&self, login: &Login) -> anyhow::Result<Login> {
         let expired = || format!("your login has expired: log in again with `airlock user login {}`", login.username);
-        let refresh_token = login.refresh_token.as_ref().with_context(expired)?;
-        let response = match self.account()?.refresh_token(&Self::client_credentials()?, refresh_token).await {
+        let refresh_token = login.refresh_token.as_ref().ok_or_else(|| NotLoggedIn(expired()))?;
+        let response = match self.account()?.refresh_token(&login.client.credentials()?, refresh_token).await {
             Err(error) if error.kind() == Kind::Invalid => return Err(error).with_context(expired),
             response => response?,
         };
-        let login = Login::new(&login.auth_server, login.username.clone(), response, self.clock.as_ref());
+        let login =
+            Login::new(&login.auth_server, (login.username.clone(), login.client), response, self.clock.as_ref());
         self.files.set_login(&login)?;
         Ok(login)
     }

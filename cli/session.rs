@@ -9,6 +9,7 @@ use std::{
 
 use anyhow::Context;
 use api::rest::account::TokenResponse;
+use client::account::ClientCredentials;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use server::private_file::write_private;
 use types::{AppEui, AppId, Clock, Secret, Timestamp, Username};
@@ -28,11 +29,25 @@ pub(crate) struct Login {
     /// URL of the account service that issued the token.
     pub(crate) auth_server: String,
     pub(crate) username: Username,
+    #[serde(default)]
+    pub(crate) client: Client,
     pub(crate) access_token: Secret,
     /// When the access token expires.
     pub(crate) expires: Timestamp,
     #[serde(default)]
     pub(crate) refresh_token: Option<Secret>,
+}
+
+/// The OAuth client to which a login was issued.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Client {
+    /// This command line.
+    #[default]
+    #[serde(rename = "airlock")]
+    Own,
+    /// That of v2, for codes from the account site.
+    #[serde(rename = "ttnctl")]
+    OfV2,
 }
 
 /// A login that waits for its authorization code.
@@ -53,12 +68,29 @@ pub(crate) struct Selection {
     pub(crate) app_eui: Option<AppEui>,
 }
 
+impl Client {
+    /// What it shows to the account service. The secret of v2's command line is known to everybody.
+    pub(crate) fn credentials(self) -> anyhow::Result<ClientCredentials> {
+        let (id, secret) = match self {
+            Self::Own => ("airlock", Secret::default()),
+            Self::OfV2 => ("ttnctl", Secret::new("ttnctl")),
+        };
+        Ok(ClientCredentials { id: id.parse()?, secret })
+    }
+}
+
 impl Login {
     /// The login that the account service's response describes.
-    pub(crate) fn new(auth_server: &str, username: Username, response: TokenResponse, clock: &dyn Clock) -> Self {
+    pub(crate) fn new(
+        auth_server: &str,
+        (username, client): (Username, Client),
+        response: TokenResponse,
+        clock: &dyn Clock,
+    ) -> Self {
         Self {
             auth_server: auth_server.to_owned(),
             username,
+            client,
             access_token: response.access_token,
             expires: clock.now().plus(Duration::from_secs(response.expires_in)),
             refresh_token: response.refresh_token,
@@ -150,6 +182,7 @@ mod tests {
         let files = SessionFiles::new(directory.path());
         assert!(files.login().unwrap().is_none());
         let login = Login {
+            client: Client::default(),
             auth_server: "http://localhost:8000".into(),
             username: "alice".parse().unwrap(),
             access_token: Secret::new("hush"),

@@ -34,6 +34,7 @@ use crate::{
     profile::{ProfileName, TemporaryProfile},
     script,
     serve::{Environment, Stack},
+    session::Client,
     settings::Settings,
     terminal::say,
 };
@@ -316,7 +317,7 @@ async fn create_application(
     let username = USERNAME.parse()?;
     let email = format!("{USERNAME}@example.com");
     account.register_user(&NewUser { username, email, password: password.clone() }).await?;
-    let client = Network::client_credentials()?;
+    let client = Client::Own.credentials()?;
     let token = account.password_token(&client, &USERNAME.parse()?, password, &[]).await?.access_token;
     let new = NewApplication {
         id: app_id.clone(),

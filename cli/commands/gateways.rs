@@ -5,7 +5,7 @@ mod update;
 
 use api::rest::account::{Gateway, GatewayUpdate, Named, NewGateway};
 use serde_json::{Value, json};
-use types::{Credential, GatewayId, Scope};
+use types::{Credential, GatewayId, Kind, Kinded, Scope};
 
 use self::args::{GatewayCollaborators, Gateways};
 use super::{collaborators_table, join_rights};
@@ -35,6 +35,11 @@ pub(crate) async fn run(command: Gateways, network: &Network) -> anyhow::Result<
 
 async fn credential_for(network: &Network, gateway_id: &GatewayId) -> anyhow::Result<Credential> {
     network.credential_with(Scope::Gateway(gateway_id.clone())).await
+}
+
+fn lacks_rights(error: &anyhow::Error) -> bool {
+    let kind = error.chain().find_map(|cause| cause.downcast_ref::<client::Error>()).map(Kinded::kind);
+    matches!(kind, Some(Kind::Denied | Kind::NotFound))
 }
 
 async fn create(
@@ -73,7 +78,11 @@ async fn list(network: &Network) -> anyhow::Result<()> {
 }
 
 async fn get(network: &Network, gateway_id: GatewayId) -> anyhow::Result<()> {
-    let credential = credential_for(network, &gateway_id).await?;
+    // Without rights to the gateway, the account service grants no token for it, but shows its public part.
+    let credential = match credential_for(network, &gateway_id).await {
+        Err(error) if lacks_rights(&error) => network.credential().await?,
+        credential => credential?,
+    };
     let gateway = network.account()?.gateway(&credential, &gateway_id).await?;
     let coordinates = coordinates(&gateway);
     let record = Record::new([

@@ -60,8 +60,8 @@ async fn logout(network: &Network) -> anyhow::Result<()> {
     if !network.files.delete_login()? {
         return network.output.message("You were not logged in");
     }
-    if let Some(Login { auth_server, refresh_token: Some(refresh_token), .. }) = login {
-        let (account, client) = (AccountClient::new(&auth_server)?, Network::client_credentials()?);
+    if let Some(Login { auth_server, client, refresh_token: Some(refresh_token), .. }) = login {
+        let (account, client) = (AccountClient::new(&auth_server)?, client.credentials()?);
         let revoked = account.revoke_token(&client, &refresh_token).await;
         revoked.context("logged out here, but cannot revoke the login at the account service")?;
     }

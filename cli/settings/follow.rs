@@ -15,6 +15,9 @@ impl Settings {
         if is_free("client.handler_id", self.client.handler_id == default.handler_id) {
             self.client.handler_id.clone_from(&self.handler.id);
         }
+        if let ([router], None) = (&*self.account.routers, &self.client.router_id) {
+            self.client.router_id = Some(router.id.clone());
+        }
         if is_free("client.auth_server", self.client.auth_server == default.auth_server)
             && listen.account != listen_default.account
             && let Some(address) = self.reachable(&listen.account)
@@ -77,6 +80,27 @@ mod tests {
         "127.0.0.1:0".clone_into(&mut settings.listen.account);
         settings.follow_services(|_| false);
         assert_eq!(settings.client.auth_server, "http://127.0.0.1:8000", "the port is not known");
+    }
+
+    #[test]
+    fn gateways_get_the_only_router_of_the_network() {
+        let router = |id: &str| account::RouterSettings {
+            id: id.parse().unwrap(),
+            address: "router.example.com:1901".to_owned(),
+            mqtt_address: "mqtts://router.example.com:8883".to_owned(),
+        };
+        for (routers, named, expected) in [
+            (&["router-eu"][..], None, Some("router-eu")),
+            (&["router-eu"], Some("router-us"), Some("router-us")),
+            (&["router-eu", "router-us"], None, None),
+            (&[], None, None),
+        ] {
+            let mut settings = Settings::default();
+            settings.account.routers = routers.iter().copied().map(router).collect();
+            settings.client.router_id = named.map(|id: &str| id.parse().unwrap());
+            settings.follow_services(|_| false);
+            assert_eq!(settings.client.router_id.as_ref().map(types::ComponentId::as_str), expected, "{routers:?}");
+        }
     }
 
     #[test]

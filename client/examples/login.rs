@@ -50,7 +50,7 @@ pub async fn run(
     let address = account.authorize_url(&client.id, REDIRECT_URI, &verifier);
 
     let code = Secret::new(ask(address.into()).await?);
-    let code = AuthorizationCode { code, redirect_uri: REDIRECT_URI.to_owned(), verifier };
+    let code = AuthorizationCode { code, redirect_uri: REDIRECT_URI.to_owned(), verifier: Some(verifier) };
     let first = account.code_token(&client, code).await?;
 
     // The token expires within an hour; this returns the next one.

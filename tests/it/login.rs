@@ -61,7 +61,7 @@ impl CommandLine {
     /// Consents as alice; returns the code on the page.
     async fn code(&self, url: &str) -> String {
         let shown = Url::parse(&self.base).unwrap().join(&self.browser.allow(url).await).unwrap();
-        assert_eq!(shown.path(), "/oauth/callback/airlock");
+        assert!(["/oauth/callback/airlock", "/oauth/callback/ttnctl"].contains(&shown.path()), "{shown}");
         let code = shown.query_pairs().find(|(name, _)| name == "code").expect("there is a code");
         code.1.into_owned()
     }
@@ -77,13 +77,14 @@ async fn a_code_works_once_for_the_login_that_requested_it() {
     let code = line.code(&line.begin()).await;
     let stranger = tempfile::tempdir().unwrap();
     let elsewhere = run(airlock(stranger.path()).args(["--auth-server", &line.base, "user", "login", &code]), "");
-    assert!(complaint(&elsewhere).contains("run `airlock user login` first"));
+    assert!(complaint(&elsewhere).contains("get a new code with `airlock user login`"));
 
     let said = printed(&line.type_command(&["user", "login", &code], ""));
     assert!(said.contains("Logged in as alice (alice@example.com)"), "{said}");
     assert!(printed(&line.type_command(&["user"], "")).contains("valid until"));
     assert!(!line.file("begun.json").exists());
-    assert!(complaint(&line.type_command(&["user", "login", &code], "")).contains("get the code at"));
+    let used = complaint(&line.type_command(&["user", "login", &code], ""));
+    assert!(used.contains("get a new code with `airlock user login`"), "{used}");
     line.stack.stop().await;
 }
 
@@ -98,6 +99,27 @@ async fn refuses_a_code_for_an_earlier_login() {
     let error = complaint(&line.type_command(&["user", "login"], "no-code\n"));
     assert!(error.contains("38 characters"), "{error}");
     line.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_from_the_page_of_the_site_needs_no_command_before() {
+    let page = "/users/authorize?client_id=ttnctl&redirect_uri=/oauth/callback/ttnctl&response_type=code";
+    for is_pending in [false, true] {
+        let line = CommandLine::start().await;
+        if is_pending {
+            line.begin();
+        }
+        let code = line.code(&format!("{}{page}", line.base)).await;
+        let said = printed(&line.type_command(&["user", "login", &code], ""));
+        assert!(said.contains("Logged in as alice (alice@example.com)"), "{said}");
+        // It is refreshed and revoked as the client that it was issued to.
+        let mut login: Value = serde_json::from_slice(&std::fs::read(line.file("login.json")).unwrap()).unwrap();
+        login["expires"] = json!("2017-01-17T14:47:09Z");
+        std::fs::write(line.file("login.json"), login.to_string()).unwrap();
+        assert!(printed(&line.type_command(&["user"], "")).contains("valid until"));
+        printed(&line.type_command(&["user", "logout"], ""));
+        line.stack.stop().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -12,23 +12,25 @@ use client::{
     Error,
     account::{AuthorizationCode, CodeVerifier},
 };
-use types::{Credential, Kind, Secret, Username};
+use types::{Credential, Kind, Kinded, Secret, Username};
 
 use super::{args::LoginBy, loopback::Loopback};
 use crate::{
     network::Network,
-    session::{Login, PendingLogin},
+    session::{Client, Login, PendingLogin},
     terminal::{PasswordSource, ask, ask_password, can_ask, sanitize, say},
 };
 
 /// The page of the account site that shows the code.
 const REDIRECT_URI: &str = "/oauth/callback/airlock";
+/// The page to which the site's link "Access code" leads.
+const SITE_REDIRECT_URI: &str = "/oauth/callback/ttnctl";
 
 pub(super) async fn with_password(network: &Network, username: Username, source: PasswordSource) -> anyhow::Result<()> {
     let password = ask_password(source, "Password: ")?;
-    let client = Network::client_credentials()?;
+    let client = Client::Own.credentials()?;
     let response = network.account()?.password_token(&client, &username, &password, &[]).await;
-    finish(network, response.map_err(refused_credential)?).await
+    finish(network, Client::Own, response.map_err(refused_credential)?).await
 }
 
 /// OAuth calls a wrong password or code an invalid request; for the exit code, it is a credential that is refused.
@@ -47,7 +49,7 @@ pub(super) async fn with_browser(network: &Network, is_elsewhere: bool) -> anyho
         return with_page(network).await;
     }
     let loopback = Loopback::listen(CodeVerifier::new(network.random.as_ref()).secret().expose().to_owned()).await?;
-    let (verifier, client) = (CodeVerifier::new(network.random.as_ref()), Network::client_credentials()?);
+    let (verifier, client) = (CodeVerifier::new(network.random.as_ref()), Client::Own.credentials()?);
     let redirect_uri = loopback.redirect_uri();
     let mut url = network.account()?.authorize_url(&client.id, &redirect_uri, &verifier);
     loopback.add_state(&mut url);
@@ -58,8 +60,8 @@ pub(super) async fn with_browser(network: &Network, is_elsewhere: bool) -> anyho
     if let Err(error) = open::that_detached(url.as_str()) {
         network.output.message(format_args!("Cannot open a browser: {error}"))?;
     }
-    let code = AuthorizationCode { code: loopback.code().await?, redirect_uri, verifier };
-    finish(network, network.account()?.code_token(&client, code).await?).await
+    let code = AuthorizationCode { code: loopback.code().await?, redirect_uri, verifier: Some(verifier) };
+    finish(network, Client::Own, network.account()?.code_token(&client, code).await?).await
 }
 
 /// Whether there is a graphical display, and so probably a browser on this machine.
@@ -70,7 +72,7 @@ fn has_display() -> bool {
 /// Prints the URL of the page that shows a code, and prompts for the code.
 async fn with_page(network: &Network) -> anyhow::Result<()> {
     let verifier = CodeVerifier::new(network.random.as_ref());
-    let client = Network::client_credentials()?;
+    let client = Client::Own.credentials()?;
     let url = network.account()?.authorize_url(&client.id, REDIRECT_URI, &verifier);
     let auth_server = network.auth_server().to_owned();
     network.files.set_pending_login(&PendingLogin { auth_server, verifier: verifier.secret().clone() })?;
@@ -85,24 +87,40 @@ async fn with_page(network: &Network) -> anyhow::Result<()> {
     }
 }
 
-/// Redeems a code from the URL that was printed last.
+/// Redeems a code: from the URL that was printed last, or else from the page "Access code" of the account site, which
+/// issues codes to v2's command line.
 pub(super) async fn with_code(network: &Network, code: Secret) -> anyhow::Result<()> {
     let pending = network.files.pending_login()?.filter(|pending| pending.auth_server == network.auth_server());
-    let pending = pending.context("run `airlock user login` first, and get the code at the URL that it prints")?;
-    let code = AuthorizationCode {
-        code,
-        redirect_uri: REDIRECT_URI.to_owned(),
-        verifier: CodeVerifier::from_secret(pending.verifier),
+    let Some(pending) = pending else {
+        let redeemed = of_site(network, code).await?;
+        return redeemed.context("get a new code with `airlock user login`, or at the account site");
     };
-    let response = network.account()?.code_token(&Network::client_credentials()?, code).await;
-    finish(network, response.map_err(refused_credential)?).await?;
+    let verifier = Some(CodeVerifier::from_secret(pending.verifier));
+    let asked = AuthorizationCode { code: code.clone(), redirect_uri: REDIRECT_URI.to_owned(), verifier };
+    match network.account()?.code_token(&Client::Own.credentials()?, asked).await {
+        Ok(response) => finish(network, Client::Own, response).await?,
+        Err(error) if error.kind() == Kind::Invalid => {
+            of_site(network, code).await?.map_err(|_| refused_credential(error))?;
+        }
+        Err(error) => return Err(error.into()),
+    }
     network.files.delete_pending_login()
 }
 
+/// Redeems a code from the page of the account site; the inner error if it is refused.
+async fn of_site(network: &Network, code: Secret) -> anyhow::Result<Result<(), Error>> {
+    let code = AuthorizationCode { code, redirect_uri: SITE_REDIRECT_URI.to_owned(), verifier: None };
+    match network.account()?.code_token(&Client::OfV2.credentials()?, code).await {
+        Ok(response) => finish(network, Client::OfV2, response).await.map(Ok),
+        Err(error) if error.kind() == Kind::Invalid => Ok(Err(refused_credential(error))),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Saves the login.
-async fn finish(network: &Network, response: TokenResponse) -> anyhow::Result<()> {
+async fn finish(network: &Network, client: Client, response: TokenResponse) -> anyhow::Result<()> {
     let user = network.account()?.me(&Credential::Token(response.access_token.clone())).await?;
-    let login = Login::new(network.auth_server(), user.username, response, network.clock.as_ref());
+    let login = Login::new(network.auth_server(), (user.username, client), response, network.clock.as_ref());
     network.files.set_login(&login).context("logged in, but cannot save the login")?;
     network.output.message(format_args!("Logged in as {} ({})", login.username, sanitize(&user.email)))
 }

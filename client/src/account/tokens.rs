@@ -16,8 +16,8 @@ pub struct AuthorizationCode {
     pub code: Secret,
     /// The exact redirect URI of the authorization.
     pub redirect_uri: String,
-    /// The verifier used to build the authorization URL.
-    pub verifier: CodeVerifier,
+    /// The verifier used to build the authorization URL; none if that had none.
+    pub verifier: Option<CodeVerifier>,
 }
 
 impl AccountClient {
@@ -42,7 +42,7 @@ impl AccountClient {
             grant_type: Some("authorization_code".to_owned()),
             code: Some(code.code),
             redirect_uri: Some(code.redirect_uri),
-            code_verifier: Some(code.verifier.secret().clone()),
+            code_verifier: code.verifier.map(|verifier| verifier.secret().clone()),
             ..TokenRequest::default()
         };
         self.token(client, &body).await

@@ -1,5 +1,9 @@
 //! `airlock gateways …`.
 
+use api::rest::account::{GatewayUpdate, NewGateway};
+use client::account::AccountClient;
+use types::Credential;
+
 use super::{CommandLine, names_user};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -43,5 +47,22 @@ async fn manages_gateways_and_collaborators() {
     assert!(line.refused(&["gateways", "delete", "gw-1"], "no\n").1.contains("cancelled"));
     line.run_with_input(&["gateways", "delete", "gw-1"], "y\n");
     assert!(!line.typed(&["gateways", "list"]).contains("gw-1"));
+    line.network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn shows_the_public_part_of_a_foreign_gateway() {
+    let line = CommandLine::start().await;
+    let other = line.network.owner("carol").await;
+    let account = AccountClient::new(&line.network.stack.settings().client.auth_server).unwrap();
+    let general = other.session(&account).await;
+    let frequency_plan = Some("EU_863_870".to_owned());
+    let settings = GatewayUpdate { frequency_plan, ..GatewayUpdate::default() };
+    let new = NewGateway { id: "foreign".parse().unwrap(), settings };
+    let key = account.create_gateway(&Credential::Token(general), &new).await.unwrap().key.unwrap();
+    let info = line.typed(&["gateways", "info", "foreign"]);
+    assert!(info.contains("foreign") && info.contains("EU_863_870"), "{info}");
+    assert!(!info.contains(&String::from(key)) && !info.contains("carol"), "{info}");
+    assert!(line.refused(&["gateways", "info", "no-gw"], "").1.contains("no-gw"));
     line.network.stack.stop().await;
 }
