@@ -10,6 +10,7 @@ mod guard;
 mod local_time;
 mod names;
 pub(crate) mod report;
+mod result;
 pub(crate) mod rules;
 mod sandbox;
 pub(crate) mod source;
