@@ -10,7 +10,7 @@ use oxc::{
     },
     diagnostics::LabeledSpan,
     parser::Parser,
-    semantic::{NodeId, Semantic, SemanticBuilder},
+    semantic::{AstNode, NodeId, Semantic, SemanticBuilder},
     span::{GetSpan, SourceType, Span},
 };
 
@@ -99,7 +99,7 @@ impl<'a> Source<'a> {
     /// The function around a node; none at the top level.
     pub(crate) fn function(&self, node: NodeId) -> Option<NodeId> {
         let nodes = self.semantic.nodes();
-        nodes.ancestors(node).find(|ancestor| is_function(ancestor.kind())).map(|function| function.id())
+        nodes.ancestors(node).find(|ancestor| is_function(ancestor.kind())).map(AstNode::id)
     }
 
     /// Where the variable at `node` has its new value: behind the value that is assigned to it.
@@ -114,7 +114,7 @@ impl<'a> Source<'a> {
     /// Whether a node runs whenever the function around it does: no condition, loop or `try` is in between.
     pub(crate) fn is_sure(&self, node: NodeId) -> bool {
         let ancestors = self.semantic.nodes().ancestors(node);
-        let inside = ancestors.map(|ancestor| ancestor.kind()).take_while(|kind| !is_function(*kind));
+        let inside = ancestors.map(AstNode::kind).take_while(|kind| !is_function(*kind));
         !inside.into_iter().any(|kind| {
             matches!(
                 kind,

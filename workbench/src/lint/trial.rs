@@ -14,7 +14,7 @@ use super::{
 use crate::{
     call::dialect,
     codec::{Codec, Example, Expected, takes_bytes},
-    compare::{Rules, truncate},
+    compare::Rules,
     report::{ExampleReport, Mismatch, Outcome},
     run::codec,
     surrogates::mark,
