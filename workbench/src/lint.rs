@@ -10,6 +10,7 @@ mod guard;
 mod local_time;
 mod names;
 pub(crate) mod report;
+mod result;
 pub(crate) mod rules;
 mod sandbox;
 pub(crate) mod source;
@@ -89,7 +90,9 @@ fn judge(engine: &Arc<Engine>, sandbox: &mut Sandbox, codec: &Codec, targets: &[
     let mut runner = Runner { engine, sandbox };
     let native = runner.native(codec);
     // The sandbox has bounds for nested texts, and the parser has none.
-    if let Err((message, line)) = &native.functions {
+    if let Err((message, line)) = &native.functions
+        && !is_global_of_scripts(message)
+    {
         return unjudged(codec, targets, message, *line);
     }
     let allocator = Allocator::default();
@@ -113,6 +116,12 @@ fn verdict(runner: &mut Runner<'_>, codec: &Codec, native: &Native, parsed: &Par
         trial.findings.into_iter().filter(|finding| !is_told(finding, &findings)).collect();
     findings.extend(from_examples);
     Verdict { target, runs: !findings.iter().any(Finding::is_error), examples: trial.examples, findings }
+}
+
+/// Whether a text cannot be loaded only because scripts share a scope with the globals of the language: a module may have
+/// a `let NaN` of its own.
+fn is_global_of_scripts(message: &str) -> bool {
+    ["NaN", "Infinity", "undefined"].iter().any(|name| message.ends_with(&format!("redeclaration of '{name}'")))
 }
 
 /// The report on a codec that runs nowhere, or made us fail.

@@ -183,7 +183,10 @@ fn results_are_decoded_as_the_network_decodes_them() {
     let (error, warning) = ([(Rule::WrongResult, Level::Error)], [(Rule::WrongResult, Level::Warning)]);
     assert_eq!(level_of("{ data: { t: NaN } }", "{ data: { t: null } }"), error);
     assert_eq!(level_of("{ data: {}, errors: 'text' }", "{ data: {}, errors: text }"), error);
-    assert_eq!(level_of("{ data: {}, warnings: [1] }", "{ data: {}, warnings: [1] }"), error);
+    assert_eq!(level_of("{ data: {}, warnings: 'text' }", "{ data: {}, warnings: text }"), error);
+    assert_eq!(level_of("{ data: {}, warnings: [1] }", "{ data: {}, warnings: [1] }"), [], "it makes a text of 1");
+    assert_eq!(level_of("{ data: 'text' }", "{ data: text }"), error);
+    assert_eq!(level_of("undefined", "undefined").len(), 0);
     assert_eq!(level_of("{ a: 1 }", "{ a: 1 }"), warning);
     assert_eq!(level_of("{ errors: ['text'] }", "{ errors: [text] }"), []);
     assert_eq!(level_of("{ data: { t: 1 }, warnings: ['text'] }", "{ data: { t: 1 }, warnings: [text] }"), []);

@@ -68,7 +68,8 @@ pub(crate) enum Functions {
     ///
     /// Judges the text, and runs the examples by the rules of each network: its dialect, strict or not, without the
     /// built-ins that it lacks. The targets are chirpstack-4.16 (ChirpStack 4 up to 4.16), chirpstack-4.17 (and later),
-    /// things-stack, ttn-v2, chirpstack-3, datacake and actility. A codec without examples is judged by its text.
+    /// things-stack-3.34 (up to that), things-stack (later), ttn-v2, chirpstack-3, datacake and actility. A codec without
+    /// examples is judged by its text.
     ///
     /// With --target, the exit code is 1 if a codec does not run on each target that is named. Without, all targets are
     /// reported, and the exit code is 0. It is 2 if a file or line is not valid or nothing was found. See

@@ -33,9 +33,9 @@ fn lint(dir: &TempDir, arguments: &[&str]) -> Output {
 fn only_a_target_that_is_named_can_fail() {
     let dir = dir();
     let report = printed(&lint(&dir, &["level.js"]));
-    assert!(report.contains("  yes  chirpstack-4.16   1 of 1 examples run\n"), "{report}");
+    assert!(report.contains("  yes  chirpstack-4.16    1 of 1 examples run\n"), "{report}");
     let reason = "line 2: assigns `level`, which nothing declares, and strict code must (undeclared-variable)";
-    assert!(report.contains(&format!("  no   chirpstack-4.17   1 of 1 examples run\n       {reason}\n")), "{report}");
+    assert!(report.contains(&format!("  no   chirpstack-4.17    1 of 1 examples run\n       {reason}\n")), "{report}");
     printed(&lint(&dir, &["level.js", "--target", "things-stack", "--target", "chirpstack-4.16"]));
     let failed = lint(&dir, &["level.js", "--target", "chirpstack-4.17", "--format", "github"]);
     assert_eq!(failed.status.code(), Some(1));

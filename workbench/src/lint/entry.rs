@@ -24,15 +24,11 @@ pub(super) fn names(source: &Source<'_>, target: Target) -> Vec<&'static str> {
 /// Whether a text is longer than the target accepts.
 pub(super) fn size(text: &str, target: Target) -> Vec<Finding> {
     let chars = text.chars().count();
-    let too_long = |level: Level, max: usize, title: &str| {
-        let message = format!("has {chars} characters, and {title} accepts {max}");
-        vec![Finding { level, ..Finding::new(Rule::TooLong, message) }]
+    let too_long = |max: usize| {
+        let message = format!("has {chars} characters, and {} accepts {max}", target.title());
+        Finding::new(Rule::TooLong, message)
     };
-    match (target.chars_max(), target.chars_max_before()) {
-        (Some(max), _) if chars > max => too_long(Level::Error, max, target.title()),
-        (_, Some((max, title))) if chars > max => too_long(Level::Warning, max, title),
-        _ => Vec::new(),
-    }
+    target.chars_max().filter(|max| chars > *max).map(too_long).into_iter().collect()
 }
 
 /// Functions that the target calls and that the text does not define, or defines as `async`.

@@ -86,12 +86,15 @@ impl Guards<'_, '_> {
             _ => return None,
         };
         let sides = (binary.left.get_inner_expression(), binary.right.get_inner_expression());
+        if question == Question::IsMadeBy && (is_old_iterator(sides.0) || is_old_iterator(sides.1)) {
+            return Some(!when_equal);
+        }
         let ((Expression::StringLiteral(text), other) | (other, Expression::StringLiteral(text))) = sides else {
             return None;
         };
         let text = text.value.as_str();
         match (question, other) {
-            (Question::Exists, Expression::UnaryExpression(unary)) if unary.operator.as_str() == "typeof" => {
+            (_, Expression::UnaryExpression(unary)) if unary.operator.as_str() == "typeof" => {
                 let Expression::Identifier(name) = unary.argument.get_inner_expression() else { return None };
                 let is_global = self.source.semantic.is_reference_to_global_variable(name);
                 (is_global && self.lacks_global(name.name.as_str())).then_some((text == "undefined") == when_equal)
@@ -108,4 +111,11 @@ impl Guards<'_, '_> {
         let is_made = references.flat_map(|(_, ids)| ids.iter()).any(|id| scoping.get_reference(*id).is_write());
         self.target.has_global(name) == Some(false) && !is_made && !self.source.has_binding(name)
     }
+}
+
+/// Whether a value is `list["@@iterator"]`, for which translations to ES5 ask besides `list[Symbol.iterator]`: it is
+/// `undefined`, since nothing has such a member.
+fn is_old_iterator(value: &Expression<'_>) -> bool {
+    let Expression::ComputedMemberExpression(member) = value else { return false };
+    matches!(&member.expression, Expression::StringLiteral(name) if name.value.as_str() == "@@iterator")
 }

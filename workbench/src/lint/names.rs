@@ -60,7 +60,11 @@ pub(super) fn globals(text: &Text<'_, '_>) -> Vec<Finding> {
             let finding = Finding::about(Rule::MissingGlobal, line, name, message);
             found.push(Finding { level: Level::Warning, ..finding });
         }
-        if is_made || is_asked || text.target.has_global(name) != Some(false) {
+        if is_asked || text.target.has_global(name) != Some(false) {
+            continue;
+        }
+        if is_made {
+            found.extend(read_too_early(text, name, &references));
             continue;
         }
         let is_used = |node: &NodeId| text.runs(*node) && !text.source.is_tried(*node);
@@ -80,6 +84,29 @@ pub(super) fn globals(text: &Text<'_, '_>) -> Vec<Finding> {
         found.push(finding);
     }
     in_order(found)
+}
+
+/// A variable that nothing declares, and that a function reads before it assigns it.
+fn read_too_early(text: &Text<'_, '_>, name: &str, references: &[ReferenceId]) -> Option<Finding> {
+    let scoping = text.source.semantic.scoping();
+    let (mut reads, mut writes) = (Vec::new(), Vec::new());
+    for reference in references.iter().map(|id| scoping.get_reference(*id)) {
+        let node = reference.node_id();
+        if reference.is_write() {
+            writes.push((text.source.function(node), text.source.assigned_at(node)));
+        }
+        if reference.is_read() {
+            reads.push(node);
+        }
+    }
+    let is_first = |node: &NodeId| {
+        let (function, at) = (text.source.function(*node), text.start(*node));
+        let is_later = |(other, assigned): &(Option<NodeId>, u32)| *other == function && at < *assigned;
+        text.runs(*node) && text.source.is_sure(*node) && writes.iter().all(is_later)
+    };
+    let line = reads.iter().filter(|node| is_first(node)).map(|node| node_line(text, *node)).min()?;
+    let message = format!("reads `{name}` before it assigns it, and {} has none", text.target.title());
+    Some(Finding::about(Rule::MissingGlobal, line, name, message))
 }
 
 /// Members of built-ins that the target's engine lacks.

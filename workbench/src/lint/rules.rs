@@ -76,6 +76,7 @@ impl<'a> Parsed<'a> {
         found.extend(syntax::newer(&text));
         found.extend(names::undeclared(&text));
         found.extend(around::read_only(&text));
+        found.extend(around::without_setter(&text));
         found.extend(around::block_functions(&text));
         found.extend(names::globals(&text));
         found.extend(names::built_ins(&text));

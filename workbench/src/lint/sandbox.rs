@@ -23,12 +23,25 @@ pub(crate) fn under_rules(script: &str, target: Target) -> String {
             // The only module that there is.
             false => format!("import{{{}}}from'buffer';", imports.join(",")),
         };
+        imports.iter().filter(|name| script.contains(&format!("function {name}"))).for_each(|name| {
+            text += &replaced(name, target.getters());
+        });
     } else if is_strict(script) {
         text += "'use strict';";
     }
     members.iter().for_each(|path| text += &format!("delete {path};"));
     globals.iter().for_each(|name| text += &format!("delete globalThis.{name};"));
     text + script
+}
+
+/// Gives a function of the text that has taken the place of an imported class what the network's module adds to that
+/// class: the module's own text runs after functions are declared. Ours is native, and another function to begin with.
+fn replaced(class: &str, getters: &[&str]) -> String {
+    let names = getters.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(",");
+    format!(
+        "try{{if(Object.getOwnPropertyNames({class}.prototype).length<2)for(const n of[{names}])\
+         Object.defineProperty({class}.prototype,n,{{get(){{}}}})}}catch{{}}"
+    )
 }
 
 /// Whether a text has a name, and not as the end of a longer one.

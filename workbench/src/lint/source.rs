@@ -10,7 +10,7 @@ use oxc::{
     },
     diagnostics::LabeledSpan,
     parser::Parser,
-    semantic::{NodeId, Semantic, SemanticBuilder},
+    semantic::{AstNode, NodeId, Semantic, SemanticBuilder},
     span::{GetSpan, SourceType, Span},
 };
 
@@ -96,6 +96,42 @@ impl<'a> Source<'a> {
         self.units.partition_point(|unit| unit.span.start <= at).checked_sub(1)
     }
 
+    /// The function around a node; none at the top level.
+    pub(crate) fn function(&self, node: NodeId) -> Option<NodeId> {
+        let nodes = self.semantic.nodes();
+        nodes.ancestors(node).find(|ancestor| is_function(ancestor.kind())).map(AstNode::id)
+    }
+
+    /// Where the variable at `node` has its new value: behind the value that is assigned to it.
+    pub(crate) fn assigned_at(&self, node: NodeId) -> u32 {
+        let span = self.semantic.nodes().kind(node).span();
+        match self.semantic.nodes().parent_kind(node) {
+            AstKind::AssignmentExpression(assignment) if assignment.left.span() == span => assignment.span.end,
+            _ => span.end,
+        }
+    }
+
+    /// Whether a node runs whenever the function around it does: no condition, loop or `try` is in between.
+    pub(crate) fn is_sure(&self, node: NodeId) -> bool {
+        let ancestors = self.semantic.nodes().ancestors(node);
+        let inside = ancestors.map(AstNode::kind).take_while(|kind| !is_function(*kind));
+        !inside.into_iter().any(|kind| {
+            matches!(
+                kind,
+                AstKind::IfStatement(_)
+                    | AstKind::ConditionalExpression(_)
+                    | AstKind::LogicalExpression(_)
+                    | AstKind::ChainExpression(_)
+                    | AstKind::SwitchCase(_)
+                    | AstKind::TryStatement(_)
+                    | AstKind::ForStatement(_)
+                    | AstKind::ForInStatement(_)
+                    | AstKind::ForOfStatement(_)
+                    | AstKind::WhileStatement(_)
+            )
+        })
+    }
+
     /// Whether the node is in a `try` block, which catches what it throws.
     pub(crate) fn is_tried(&self, node: NodeId) -> bool {
         let span = self.semantic.nodes().kind(node).span();
@@ -104,6 +140,10 @@ impl<'a> Source<'a> {
             _ => false,
         })
     }
+}
+
+fn is_function(kind: AstKind<'_>) -> bool {
+    matches!(kind, AstKind::Function(_) | AstKind::ArrowFunctionExpression(_))
 }
 
 impl<'a> Unit<'a> {

@@ -18,7 +18,10 @@ pub enum Target {
     /// ChirpStack from 4.17: QuickJS, a strict module.
     #[serde(rename = "chirpstack-4.17")]
     ChirpStackModule,
-    /// The Things Stack 3: goja.
+    /// The Things Stack up to 3.34: goja.
+    #[serde(rename = "things-stack-3.34")]
+    ThingsStackBefore335,
+    /// The Things Stack from 3.35: the same, for longer texts.
     ThingsStack,
     /// The Things Network 2: otto.
     TtnV2,
@@ -79,9 +82,10 @@ pub(crate) enum Shape {
 
 impl Target {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::ChirpStackScript,
         Self::ChirpStackModule,
+        Self::ThingsStackBefore335,
         Self::ThingsStack,
         Self::TtnV2,
         Self::ChirpStack3,
@@ -94,6 +98,7 @@ impl Target {
         match self {
             Self::ChirpStackScript => "chirpstack-4.16",
             Self::ChirpStackModule => "chirpstack-4.17",
+            Self::ThingsStackBefore335 => "things-stack-3.34",
             Self::ThingsStack => "things-stack",
             Self::TtnV2 => "ttn-v2",
             Self::ChirpStack3 => "chirpstack-3",
@@ -112,6 +117,7 @@ impl Target {
         match self {
             Self::ChirpStackScript => "ChirpStack 4 up to 4.16",
             Self::ChirpStackModule => "ChirpStack from 4.17",
+            Self::ThingsStackBefore335 => "The Things Stack up to 3.34",
             Self::ThingsStack => "The Things Stack",
             Self::TtnV2 => "The Things Network 2",
             Self::ChirpStack3 => "ChirpStack 3",
@@ -123,7 +129,7 @@ impl Target {
     pub(crate) const fn engine(self) -> Engine {
         match self {
             Self::ChirpStackScript | Self::ChirpStackModule => Engine::QuickJs,
-            Self::ThingsStack => Engine::Goja,
+            Self::ThingsStackBefore335 | Self::ThingsStack => Engine::Goja,
             Self::TtnV2 | Self::ChirpStack3 => Engine::Otto,
             Self::Datacake => Engine::Unknown,
             // Its documentation asks for ES5, and does not name the engine.
@@ -140,7 +146,9 @@ impl Target {
     pub(crate) const fn entries(self) -> &'static [Entry] {
         match self {
             Self::ChirpStackScript | Self::ChirpStackModule | Self::Actility => &[DECODE_UPLINK, ENCODE_DOWNLINK],
-            Self::ThingsStack => &[DECODE_UPLINK, ENCODE_DOWNLINK, DECODE_DOWNLINK, NORMALIZE_UPLINK, DECODER, ENCODER],
+            Self::ThingsStackBefore335 | Self::ThingsStack => {
+                &[DECODE_UPLINK, ENCODE_DOWNLINK, DECODE_DOWNLINK, NORMALIZE_UPLINK, DECODER, ENCODER]
+            }
             Self::TtnV2 => &[DECODER, CONVERTER, VALIDATOR, ENCODER],
             Self::ChirpStack3 => &[DECODE, ENCODE],
             Self::Datacake => &[DECODER],
@@ -157,15 +165,8 @@ impl Target {
     /// The length of a text that it accepts, in characters.
     pub(crate) const fn chars_max(self) -> Option<usize> {
         match self {
+            Self::ThingsStackBefore335 => Some(40_960),
             Self::ThingsStack => Some(65_536),
-            _ => None,
-        }
-    }
-
-    /// The length that earlier versions accept, and the last of them.
-    pub(crate) const fn chars_max_before(self) -> Option<(usize, &'static str)> {
-        match self {
-            Self::ThingsStack => Some((40_960, "The Things Stack up to 3.34")),
             _ => None,
         }
     }
@@ -175,7 +176,7 @@ impl Target {
         match self {
             Self::ChirpStackScript => &["Buffer", "chirpstack_input"],
             Self::ChirpStackModule => &["Buffer", "chirpstack_input", "atob", "btoa"],
-            Self::ThingsStack => &[],
+            Self::ThingsStackBefore335 | Self::ThingsStack => &[],
             Self::TtnV2 => &["console", "payload", "port", "fields"],
             Self::ChirpStack3 => &["console", "fPort", "bytes", "obj", "variables"],
             Self::Datacake => &["normalizedPayload"],
@@ -191,10 +192,19 @@ impl Target {
         }
     }
 
+    /// Members of what it imports that have no setter. A function of the same name takes the place of the import, and the
+    /// module adds them to its prototype.
+    pub(crate) const fn getters(self) -> &'static [&'static str] {
+        match self {
+            Self::ChirpStackModule => &["offset", "parent", "buffer", "byteLength", "byteOffset", "length"],
+            _ => &[],
+        }
+    }
+
     /// What it declares behind the text, in the same scope.
     pub(crate) const fn declares(self) -> Option<&'static str> {
         match self {
-            Self::ThingsStack => Some("main"),
+            Self::ThingsStackBefore335 | Self::ThingsStack => Some("main"),
             _ => None,
         }
     }
@@ -222,7 +232,7 @@ impl Target {
     pub(crate) const fn shape(self) -> Shape {
         match self {
             Self::Datacake => Shape::Measurements,
-            Self::ThingsStack => Shape::TypedFields,
+            Self::ThingsStackBefore335 | Self::ThingsStack => Shape::TypedFields,
             _ => Shape::Fields,
         }
     }

@@ -7,13 +7,14 @@ use serde_json::Value;
 
 use super::{
     finding::{Finding, Level, Rule},
+    result::{NO_FIELDS, NOTHING, NUMBERS, wrong_result},
     sandbox::under_rules,
     target::{Entry, Shape, Target},
 };
 use crate::{
     call::dialect,
     codec::{Codec, Example, Expected, takes_bytes},
-    compare::{Rules, truncate},
+    compare::Rules,
     report::{ExampleReport, Mismatch, Outcome},
     run::codec,
     surrogates::mark,
@@ -21,9 +22,6 @@ use crate::{
 
 /// Maximum number of findings from examples.
 const FAILURES_MAX: usize = 5;
-
-/// What a network takes, and publishes nothing of.
-const NO_FIELDS: &str = "fields";
 
 /// What the sandbox says of a codec on a target.
 pub(crate) struct Trial {
@@ -166,7 +164,7 @@ struct Judged {
     dialect: Option<Dialect>,
     /// Whether those are the codec's own ones of another dialect.
     is_other_dialect: bool,
-    found: Vec<(Finding, usize)>,
+    found: Vec<(Finding, &'static str, usize)>,
     seen: BTreeMap<(Rule, Option<u32>, String), usize>,
 }
 
@@ -174,41 +172,48 @@ impl Judged {
     fn add(&mut self, example: &Example, report: &ExampleReport, target: Target) {
         let result = result(example, report);
         self.results += usize::from(result.is_some());
+        let wrong =
+            || result.as_ref().and_then(|(text, value)| wrong_result(report, (text, value), (target, self.dialect)));
         // Differing values are as many as examples; the first says where to look.
         let (rule, line, message, key) = match &report.outcome {
             Outcome::Failed(mismatch) => match &mismatch.failure {
-                Some(failure) => {
-                    let message = first_line(failure);
-                    (Rule::ExampleFails, report.line, message.clone(), message)
-                }
+                Some(failure) => (Rule::ExampleFails, report.line, first_line(failure), ""),
                 None if has_only_additions(example, mismatch) => return,
-                None => (Rule::ExampleDiffers, None, difference(mismatch), String::new()),
+                None => match wrong().filter(|_| self.is_other_dialect) {
+                    Some((message, taken)) => (Rule::WrongResult, None, message, taken),
+                    None => (Rule::ExampleDiffers, None, difference(mismatch), ""),
+                },
             },
-            _ => match result.and_then(|(text, value)| wrong_result(report, (text, &value), (target, self.dialect))) {
-                Some((message, taken)) => (Rule::WrongResult, None, message, taken.to_owned()),
+            _ => match wrong() {
+                Some((message, taken)) => (Rule::WrongResult, None, message, taken),
                 None => return,
             },
         };
-        let (is_wrong, is_no_fields) = (rule == Rule::WrongResult, rule == Rule::WrongResult && key == NO_FIELDS);
+        let is_wrong = rule == Rule::WrongResult;
         self.failed += usize::from(!is_wrong);
         self.wrong += usize::from(is_wrong);
-        let index = *self.seen.entry((rule, line, key)).or_insert(self.found.len());
+        let same = if rule == Rule::ExampleFails { message.clone() } else { key.to_owned() };
+        let index = *self.seen.entry((rule, line, same)).or_insert(self.found.len());
         match self.found.get_mut(index) {
-            Some((_, count)) => *count += 1,
+            Some((.., count)) => *count += 1,
             None => {
                 let message = format!("{}: {message}", report.title());
-                let level = if is_no_fields { Level::Warning } else { Level::Error };
-                self.found.push((Finding { level, line, ..Finding::new(rule, message) }, 1));
+                self.found.push((Finding { line, ..Finding::new(rule, message) }, key, 1));
             }
         }
     }
 
     fn findings(self, target: Target) -> Vec<Finding> {
         // A codec may return nothing for some payloads on purpose, also where a network takes that for an error.
-        let is_right_elsewhere = self.wrong < self.results && target.shape() != Shape::TypedFields;
-        let with_count = |(finding, count): (Finding, usize)| {
+        let is_right_elsewhere = self.wrong < self.results;
+        let with_count = |(finding, key, count): (Finding, &str, usize)| {
             let level = match finding.rule {
-                Rule::WrongResult if is_right_elsewhere => Level::Warning,
+                Rule::WrongResult => match (key, target.shape()) {
+                    (NO_FIELDS, _) => Level::Warning,
+                    (NUMBERS, _) => Level::Error,
+                    (NOTHING, _) | (_, Shape::Fields | Shape::Measurements) if is_right_elsewhere => Level::Warning,
+                    _ => Level::Error,
+                },
                 // The author's functions of another dialect may return something else on purpose.
                 Rule::ExampleDiffers if self.is_other_dialect => Level::Warning,
                 _ => finding.level,
@@ -252,50 +257,9 @@ fn result<'a>(example: &Example, report: &'a ExampleReport) -> Option<(&'a str, 
         Outcome::Shown { result } => Some(result),
         _ => report.result.as_ref(),
     };
-    let text = shown.filter(|text| example.function == Function::Decoder && *text != "undefined")?;
-    Some((text, serde_json::from_str(text).ok()?))
-}
-
-/// Why a network would refuse what a decoder returns, and what it takes.
-fn wrong_result(
-    report: &ExampleReport,
-    (text, value): (&str, &Value),
-    (target, dialect): (Target, Option<Dialect>),
-) -> Option<(String, &'static str)> {
-    let (taken, is_taken) = match (target.shape(), target.dialect()) {
-        (Shape::Measurements, _) => ("a list of objects with `field` and `value`", is_measurements(value)),
-        (Shape::TypedFields, _) => return wrong_type(report, value, dialect),
-        (Shape::Fields, Some(Dialect::Ts013)) => ("an object as `data`", has_data(value)),
-        (Shape::Fields, Some(Dialect::V2)) => ("an object", value.is_object()),
-        _ => return None,
-    };
-    (!is_taken).then(|| (format!("returns {}, and {} takes {taken}", truncate(text), target.title()), taken))
-}
-
-/// The same where results are decoded into types: those of TS013 have members of their own.
-fn wrong_type(report: &ExampleReport, value: &Value, dialect: Option<Dialect>) -> Option<(String, &'static str)> {
-    let is_wrong = |name: &&str| {
-        let list = value.get(name).filter(|list| !list.is_null());
-        list.is_some_and(|list| !list.as_array().is_some_and(|list| list.iter().all(Value::is_string)))
-    };
-    if dialect == Some(Dialect::Ts013)
-        && let Some(name) = ["errors", "warnings"].into_iter().find(is_wrong)
-    {
-        return Some((format!("returns `{name}` that are no list of texts, which The Things Stack refuses"), name));
+    let text = shown.filter(|_| example.function == Function::Decoder)?;
+    match text.as_str() {
+        "undefined" => Some((text, Value::Null)),
+        json => Some((text, serde_json::from_str(json).ok()?)),
     }
-    if dialect == Some(Dialect::Ts013) && ["data", "errors"].iter().all(|name| value.get(name).is_none()) {
-        return Some(("returns no `data`, so The Things Stack publishes no fields".to_owned(), NO_FIELDS));
-    }
-    let lost = report.warnings.iter().find_map(|warning| warning.strip_suffix(", which JSON writes as null"))?;
-    Some((format!("{lost}, which The Things Stack refuses"), "numbers"))
-}
-
-fn has_data(value: &Value) -> bool {
-    let has_errors = value.get("errors").and_then(Value::as_array).is_some_and(|errors| !errors.is_empty());
-    has_errors || value.get("data").is_some_and(Value::is_object)
-}
-
-fn is_measurements(value: &Value) -> bool {
-    let is_one = |value: &Value| value.get("field").is_some_and(Value::is_string) && value.get("value").is_some();
-    value.as_array().is_some_and(|list| list.iter().all(is_one))
 }

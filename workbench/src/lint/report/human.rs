@@ -23,14 +23,14 @@ impl LintReporter for Human {
     fn end(&mut self, totals: &LintTotals, _: &[BadInput]) -> String {
         let mut text = String::new();
         if totals.codecs > 1 {
-            _ = writeln!(text, "\n{:<16} {:>5} {:>5}  why not", "target", "yes", "no");
+            _ = writeln!(text, "\n{:<17} {:>5} {:>5}  why not", "target", "yes", "no");
         }
         for (target, sums) in totals.targets.iter().filter(|_| totals.codecs > 1) {
             let mut rules: Vec<_> = sums.rules.iter().collect();
             rules.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
             let rules: Vec<String> =
                 rules.into_iter().take(3).map(|(rule, count)| format!("{} {count}", rule.name())).collect();
-            let line = format!("{:<16} {:>5} {:>5}  {}", target.name(), sums.runs, sums.fails, rules.join(", "));
+            let line = format!("{:<17} {:>5} {:>5}  {}", target.name(), sums.runs, sums.fails, rules.join(", "));
             _ = writeln!(text, "{}", line.trim_end());
         }
         text
@@ -51,7 +51,7 @@ fn push(text: &mut String, report: &LintReport, verdict: &Verdict) {
         (0, _) => "by its text".to_owned(),
         (ran, all) => format!("{ran} of {all} examples run"),
     };
-    _ = writeln!(text, "{}", format!("  {word:<3}  {name:<16}  {evidence}").trim_end());
+    _ = writeln!(text, "{}", format!("  {word:<3}  {name:<17}  {evidence}").trim_end());
     verdict.findings.iter().for_each(|finding| _ = writeln!(text, "       {}", line(finding)));
 }
 
