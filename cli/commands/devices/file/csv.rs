@@ -17,18 +17,29 @@ type Columns = (&'static str, Vec<usize>);
 const KEYS: [&str; 3] = ["nwk_s_key", "app_s_key", "app_key"];
 
 pub(super) fn read(bytes: &[u8]) -> anyhow::Result<Vec<Row>> {
-    let mut reader = csv::ReaderBuilder::new().delimiter(delimiter(bytes)).trim(csv::Trim::All).from_reader(bytes);
-    let columns = columns(reader.headers()?);
+    let mut builder = csv::ReaderBuilder::new();
+    let mut reader = builder.delimiter(delimiter(bytes)).trim(csv::Trim::All).flexible(true).from_reader(bytes);
+    let header = reader.headers()?;
+    let (columns, length) = (columns(header), header.len());
     ensure!(
         columns.iter().any(|(name, _)| ["dev_id", "dev_eui"].contains(name)),
         "its first row must name the columns, at least dev_id or dev_eui"
     );
     let row = |(number, record): (usize, csv::Result<csv::StringRecord>)| {
-        let cells = record.map(|record| cells(&columns, &record));
-        let cells = cells.map_err(|error| BadField { name: "", reason: describe(&error) });
-        Row { number: number + 2, cells }
+        let bad = |reason: String| Err(BadField { name: "", reason });
+        let cells = match record {
+            // Spreadsheets write rows that had something in them once.
+            Ok(record) if record.iter().all(str::is_empty) => return None,
+            Ok(record) if record.len() != length => {
+                bad(format!("the row has {} cells, and the first row {length}", record.len()))
+            }
+            Ok(record) => Ok(cells(&columns, &record)),
+            Err(error) if matches!(error.kind(), csv::ErrorKind::Utf8 { .. }) => bad("the row is not UTF-8".to_owned()),
+            Err(_) => bad("the row cannot be read".to_owned()),
+        };
+        Some(Row { number: number + 2, cells })
     };
-    Ok(reader.records().enumerate().map(row).collect())
+    Ok(reader.records().enumerate().filter_map(row).collect())
 }
 
 /// Writes devices; those without keys have no columns for them.
@@ -82,14 +93,4 @@ fn cells(columns: &[Columns], record: &csv::StringRecord) -> Cells {
         }
     }
     cells
-}
-
-fn describe(error: &csv::Error) -> String {
-    match error.kind() {
-        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            format!("the row has {len} cells, and the first row {expected_len}")
-        }
-        csv::ErrorKind::Utf8 { .. } => "the row is not UTF-8".to_owned(),
-        _ => "the row cannot be read".to_owned(),
-    }
 }
