@@ -4,6 +4,7 @@ use std::io::Write;
 
 use anyhow::{Context, ensure};
 use api::rest::handler::{Device, LorawanDevice};
+use csv::StringRecord;
 
 use super::{
     Row,
@@ -25,11 +26,15 @@ pub(super) fn read(bytes: &[u8]) -> anyhow::Result<Vec<Row>> {
         columns.iter().any(|(name, _)| ["dev_id", "dev_eui"].contains(name)),
         "its first row must name the columns, at least dev_id or dev_eui"
     );
-    let row = |(number, record): (usize, csv::Result<csv::StringRecord>)| {
+    let mut records: Vec<_> = reader.records().collect();
+    // Spreadsheets end with rows that had something in them once.
+    let is_blank =
+        |record: &csv::Result<_>| record.as_ref().is_ok_and(|it: &StringRecord| it.iter().all(str::is_empty));
+    let filled = records.iter().rposition(|record| !is_blank(record)).map_or(0, |last| last + 1);
+    records.truncate(filled);
+    let row = |(number, record): (usize, csv::Result<StringRecord>)| {
         let bad = |reason: String| Err(BadField { name: "", reason });
         let cells = match record {
-            // Spreadsheets write rows that had something in them once.
-            Ok(record) if record.iter().all(str::is_empty) => return None,
             Ok(record) if record.len() != length => {
                 bad(format!("the row has {} cells, and the first row {length}", record.len()))
             }
@@ -37,9 +42,9 @@ pub(super) fn read(bytes: &[u8]) -> anyhow::Result<Vec<Row>> {
             Err(error) if matches!(error.kind(), csv::ErrorKind::Utf8 { .. }) => bad("the row is not UTF-8".to_owned()),
             Err(_) => bad("the row cannot be read".to_owned()),
         };
-        Some(Row { number: number + 2, cells })
+        Row { number: number + 2, cells }
     };
-    Ok(reader.records().enumerate().filter_map(row).collect())
+    Ok(records.into_iter().enumerate().map(row).collect())
 }
 
 /// Writes devices; those without keys have no columns for them.
@@ -67,7 +72,7 @@ fn delimiter(bytes: &[u8]) -> u8 {
     [b',', b'\t', b';'].into_iter().max_by_key(count).unwrap_or(b',')
 }
 
-fn columns(header: &csv::StringRecord) -> Vec<Columns> {
+fn columns(header: &StringRecord) -> Vec<Columns> {
     let names: Vec<_> = header.iter().map(normalized).collect();
     let places = |field: &super::fields::Field| {
         let known = [field.name].into_iter().chain(field.columns.iter().copied());
@@ -82,7 +87,7 @@ fn normalized(name: &str) -> String {
     name.trim().to_lowercase().replace([' ', '-'], "_")
 }
 
-fn cells(columns: &[Columns], record: &csv::StringRecord) -> Cells {
+fn cells(columns: &[Columns], record: &StringRecord) -> Cells {
     let mut cells = Cells::default();
     for (name, places) in columns {
         let texts = places.iter().filter_map(|place| record.get(*place));
