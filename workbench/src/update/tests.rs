@@ -93,7 +93,7 @@ fn keeps_comments() {
     let text = "examples:\n  # first\n  - bytes: 01\n    output:\n      data:\n        a: 1 # old\n\n  # second\n  \
                 - output: {a: 1} # kept\n  - bytes: 02 # last\n";
     let new = yaml(text, 0, r#"{"data":{"a":2,"b":["x: y",1]}}"#);
-    let expected = "    output:\n      data:\n        a: 2\n        b: [\"x: y\", 1]";
+    let expected = "    output:\n      data:\n        a: 2 # old\n        b: [\"x: y\", 1]";
     assert!(new.contains(expected) && new.contains("\n\n  # second\n"), "{new}");
     assert_eq!(yaml(text, 0, r#"{"data":{"a":[2]}}"#), text.replace("a: 1 # old", "a: [2] # old"));
     let new = yaml(text, 1, r#"{"a":null}"#);
