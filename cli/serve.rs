@@ -34,6 +34,7 @@ pub use self::stack::Stack;
 pub(crate) use self::usage_socket::running_usage;
 use crate::{
     settings::{GlobalOptions, Settings},
+    telemetry::Process,
     terminal::say,
     version,
 };
@@ -57,6 +58,16 @@ pub enum Service {
     Discovery,
     /// Processes uplinks and downlinks
     Handler,
+}
+
+impl Service {
+    const fn process(self) -> Process {
+        match self {
+            Self::Account => Process::Account,
+            Self::Discovery => Process::Discovery,
+            Self::Handler => Process::Handler,
+        }
+    }
 }
 
 /// What services take from the process that they run in.

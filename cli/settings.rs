@@ -340,7 +340,7 @@ impl Settings {
         };
         self.broker.listen = free();
         self.external_broker = ExternalBrokerSettings::default();
-        self.telemetry.listen = free();
+        self.telemetry.listen = Some(free());
         self.codecs.listen = free();
         self.store = StoreSettings::default();
         self.tls = TlsSettings::default();

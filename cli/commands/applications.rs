@@ -49,7 +49,9 @@ pub(crate) async fn run(command: Applications, network: &Network) -> anyhow::Res
         Applications::Unregister { confirmation } => {
             unregister(network, network.application(None)?, confirmation).await
         }
-        Applications::Key { app_id, name } => keys::print(network, &network.application(app_id)?, name).await,
+        Applications::Key { app_id, named, name } => {
+            keys::print(network, &network.application(app_id.or(named))?, name).await
+        }
         Applications::Keys { app_id, command } => keys::run(command, &network.application(app_id)?, network).await,
         Applications::Euis { app_id, command } => euis::run(command, &network.application(app_id)?, network).await,
         Applications::Collaborators { command } => collaborators::run(command, network).await,

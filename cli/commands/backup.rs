@@ -21,6 +21,7 @@ pub(crate) struct Backup {
     #[command(flatten)]
     pub(crate) output: OutputOptions,
     /// File to create, which only you can read
+    #[arg(value_parser = file)]
     file: PathBuf,
     /// Include the key files, which open the secrets in the store: protect the backup like the server itself
     #[arg(long)]
@@ -36,6 +37,11 @@ pub(crate) struct Restore {
     file: PathBuf,
     #[command(flatten)]
     confirmation: Confirmation,
+}
+
+/// A backup is put in place once it is complete, which standard output cannot be.
+fn file(text: &str) -> Result<PathBuf, &'static str> {
+    if text == "-" { Err("a backup needs a file of its own: name one instead of `-`") } else { Ok(text.into()) }
 }
 
 pub(crate) async fn backup(

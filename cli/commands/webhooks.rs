@@ -97,6 +97,7 @@ async fn delete(
 async fn failed(network: &Network, client: &WebhookClient, id: &WebhookId) -> anyhow::Result<()> {
     let list = client.dead_letters(id).await?;
     let shown = list.dead_letters.len();
+    let success = if list.has_delivered { "took everything" } else { "has delivered nothing yet" };
     let row = |letter: DeadLetter| {
         let time = network.output.time(letter.time);
         let attempts = letter.attempts.into();
@@ -111,7 +112,7 @@ async fn failed(network: &Network, client: &WebhookClient, id: &WebhookId) -> an
         ("reason", "Reason"),
     ];
     let table = Table::new(columns, list.dead_letters.into_iter().map(row));
-    network.output.table(table, format_args!("Webhook {id} took everything"))?;
+    network.output.table(table, format_args!("Webhook {id} {success}"))?;
     if shown < list.total {
         network.output.message(format_args!("These are the oldest {shown} of {}", list.total))?;
     }

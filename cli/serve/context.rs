@@ -44,7 +44,7 @@ use super::{
     owners::AccountOwners,
     usage_socket,
 };
-use crate::{codec_service, settings::Settings};
+use crate::{codec_service, settings::Settings, telemetry::Process};
 
 /// Ends when the store fails for good.
 pub(super) type StoreFailure = Shared<BoxFuture<'static, Arc<store::Error>>>;
@@ -185,8 +185,8 @@ impl Context {
     }
 
     /// Serves metrics and health checks.
-    pub(super) async fn start_telemetry(&self, metrics: Metrics) -> anyhow::Result<ServerHandle> {
-        let listeners = Listeners::new().plain(&self.settings.telemetry.listen).await?;
+    pub(super) async fn start_telemetry(&self, process: Process, metrics: Metrics) -> anyhow::Result<ServerHandle> {
+        let listeners = Listeners::new().plain(&process.listens_on(&self.settings.telemetry)).await?;
         let router = telemetry::router(metrics, self.health.clone());
         Ok(self.server.start(HttpService::new("telemetry", router, ErrorFormat::GrpcGateway), listeners))
     }

@@ -22,7 +22,7 @@ use super::{
     handler_service::HandlerService,
     operator_socket::OperatorSocket,
 };
-use crate::settings::Settings;
+use crate::{settings::Settings, telemetry::Process};
 
 /// How long requests that were abandoned may keep the store open when everything else has stopped.
 const CLOSING_TIME_MAX: Duration = Duration::from_secs(5);
@@ -93,7 +93,8 @@ impl Stack {
                 serving.push(codecs);
             }
         }
-        let telemetry = context.start_telemetry(metrics).await?;
+        let process = only.map_or(Process::Handler, Service::process);
+        let telemetry = context.start_telemetry(process, metrics).await?;
         addresses.push(("metrics", format!("http://{}/metrics", address(&telemetry, 0)?)));
         serving.push(telemetry);
         let operator_sockets = context.listen_to_operator();

@@ -14,6 +14,7 @@ impl Settings {
     /// Returns the first setting that is not valid.
     pub(super) fn check(&self, layers: &Layers) -> Result<(), Error> {
         let (listen, broker) = (&self.listen, &self.broker);
+        let telemetry = self.telemetry.listen.clone().unwrap_or_default();
         let needed = [
             ("listen.account", &listen.account),
             ("listen.discovery", &listen.discovery),
@@ -26,7 +27,7 @@ impl Settings {
             ("broker.tls_listen", &broker.tls_listen),
             ("broker.websocket_listen", &broker.websocket_listen),
             ("broker.websocket_tls_listen", &broker.websocket_tls_listen),
-            ("telemetry.listen", &self.telemetry.listen),
+            ("telemetry.listen", &telemetry),
             ("codecs.listen", &self.codecs.listen),
             ("external_broker.access_listen", &self.external_broker.access_listen),
         ];

@@ -93,6 +93,11 @@ impl Destination {
         self.key("dropped", "")
     }
 
+    /// Whether anything was ever delivered to it.
+    pub(crate) fn delivered(&self) -> Result<Key, Error> {
+        self.key("delivered", "")
+    }
+
     fn key(&self, what: &str, rest: &str) -> Result<Key, Error> {
         application_key(&self.app_id, &format!("{what}/{}/{}{rest}", self.kind, self.name))
     }

@@ -34,5 +34,5 @@ pub use self::{
     redis::RedisSettings,
     settings::Settings,
     webhook::{EveryGrant, Grants, LookUp, Standing, Webhook, system_look_up},
-    webhooks::{WEBHOOKS_MAX, Webhooks},
+    webhooks::{DeadLetters, WEBHOOKS_MAX, Webhooks},
 };

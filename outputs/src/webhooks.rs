@@ -27,6 +27,16 @@ pub struct Webhooks {
     pub(crate) lanes: Arc<Lanes>,
 }
 
+/// Some of the messages that a webhook did not take.
+pub struct DeadLetters {
+    /// The oldest first.
+    pub letters: Vec<DeadLetter>,
+    /// How many there are.
+    pub total: usize,
+    /// Whether the webhook has taken any message, so that none here means something.
+    pub has_delivered: bool,
+}
+
 impl Webhooks {
     /// The webhooks of an application, ordered by id.
     pub async fn list(&self, app_id: &AppId) -> Result<Vec<(WebhookId, Webhook)>, Error> {
@@ -73,16 +83,18 @@ impl Webhooks {
         self.queues.delete(&destination(app_id, id)).await
     }
 
-    /// The messages that were given up, the oldest first, and how many there are.
+    /// The messages that were given up.
     pub async fn dead_letters(
         &self,
         app_id: &AppId,
         id: &WebhookId,
         offset: usize,
         limit: usize,
-    ) -> Result<(Vec<DeadLetter>, usize), Error> {
+    ) -> Result<DeadLetters, Error> {
         self.get(app_id, id).await?;
-        self.queues.dead_letters(&destination(app_id, id), offset, limit).await
+        let destination = destination(app_id, id);
+        let (letters, total) = self.queues.dead_letters(&destination, offset, limit).await?;
+        Ok(DeadLetters { letters, total, has_delivered: self.queues.has_delivered(&destination).await? })
     }
 
     /// Sends messages again that were given up until now, those with these ids or all, each once; returns how many.

@@ -152,3 +152,12 @@ s/^    switch(tok = s->token.val) {$/    emit_source_loc(s); int line = s->token
 s/^        emit_source_loc(s);$/        ; \/* edit *\//
 s/^        emit_op(s, OP_throw);/        emit_source_loc_at(s, line, column); \/* edit *\/ &/
 }
+
+# An error of a class that extends `Error` is at the `new` of that class, not at the `super` of its constructor.
+/^    \/\* skip the Error() function in the backtrace \*\/$/ {
+n
+s/JS_UNDEFINED, NULL, 0, 0, JS_BACKTRACE_FLAG_SKIP_FIRST_LEVEL/new_target, NULL, 0, 0, JS_BACKTRACE_FLAG_SKIP_FIRST_LEVEL | JS_BACKTRACE_FLAG_FILTER_FUNC \/* edit *\//
+}
+
+# Many a character that no script may have is not seen: it is named.
+s/^                    js_parse_error(s, "unexpected character");/                    js_parse_error(s, "unexpected character U+%04X", c); \/* edit *\//

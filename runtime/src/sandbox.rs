@@ -87,6 +87,9 @@ impl Sandbox {
             }
             Err(error) => CallOutcome::new(Err(Failure::no_sandbox(first, &error))),
         };
+        if let Err(failure) = &mut outcome.result {
+            failure.function = call.function();
+        }
         outcome.elapsed = start.elapsed();
         outcome
     }

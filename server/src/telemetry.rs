@@ -52,7 +52,11 @@ pub struct TelemetrySettings {
     /// older changes out of the file.
     pub audit_changes: RateLimit,
     /// The address of metrics and health, over plaintext HTTP and without credentials: keep it private.
-    pub listen: String,
+    ///
+    /// If unset, 127.0.0.1 with a port for each kind of process: 9100 if the handler runs in it, 9101 for the account
+    /// service, 9102 for the discovery service, 9103 and 9104 for the bridges of ChirpStack and The Things Stack, 9105
+    /// and 9106 for those with `--shadow`, and 9107 for `functions serve`.
+    pub listen: Option<String>,
 }
 
 impl Default for TelemetrySettings {
@@ -65,7 +69,7 @@ impl Default for TelemetrySettings {
             audit_files_max: 10,
             audit_events_per_minute: 120,
             audit_changes: RateLimit::new(1000, 3600),
-            listen: "127.0.0.1:9100".to_owned(),
+            listen: None,
         }
     }
 }

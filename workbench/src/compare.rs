@@ -1,5 +1,7 @@
 //! Compares JSON values: ignoring member order and rounding errors, or exactly.
 
+pub(crate) mod settled;
+
 use std::collections::BTreeSet;
 
 use runtime::sanitize;

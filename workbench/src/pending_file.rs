@@ -9,9 +9,9 @@ use std::{
 
 use tempfile::NamedTempFile;
 
-use crate::script::directory_of;
+use crate::script::{directory_of, is_stdin};
 
-/// A new file that is put in place once it is complete.
+/// A new file that is put in place once it is complete; `-` is standard output.
 #[derive(Debug)]
 pub struct PendingFile {
     /// The target of a link, so that the link stays.
@@ -24,11 +24,16 @@ enum Kind {
     Whole(NamedTempFile),
     /// A pipe or a device, such as `/dev/stdout`, can only be written to.
     Stream(File),
+    /// Standard output, which gets it in one piece, so that it is not mixed with what else is printed.
+    Stdout(Vec<u8>),
 }
 
 impl PendingFile {
     /// Begins a file that is to be at `path`.
     pub fn create(path: &Path) -> io::Result<Self> {
+        if is_stdin(path) {
+            return Ok(Self { path: path.to_owned(), file: Kind::Stdout(Vec::new()) });
+        }
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let file = match fs::metadata(&path) {
             Ok(metadata) if !metadata.is_file() => Kind::Stream(File::options().write(true).open(&path)?),
@@ -47,6 +52,11 @@ impl PendingFile {
         match self.file {
             Kind::Whole(file) => file.persist(self.path).map(drop).map_err(|error| error.error),
             Kind::Stream(_) => Ok(()),
+            Kind::Stdout(bytes) => {
+                let mut stdout = io::stdout().lock();
+                stdout.write_all(&bytes)?;
+                stdout.flush()
+            }
         }
     }
 }
@@ -56,6 +66,7 @@ impl Write for PendingFile {
         match &mut self.file {
             Kind::Whole(file) => file.write(bytes),
             Kind::Stream(file) => file.write(bytes),
+            Kind::Stdout(written) => written.write(bytes),
         }
     }
 
@@ -63,6 +74,7 @@ impl Write for PendingFile {
         match &mut self.file {
             Kind::Whole(file) => file.flush(),
             Kind::Stream(file) => file.flush(),
+            Kind::Stdout(_) => Ok(()),
         }
     }
 }

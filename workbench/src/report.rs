@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use crate::{
     codec::{Codec, Example, Expected, Input, kind_name},
-    compare::{Difference, to_short_json, truncate},
+    compare::{Difference, settled::Settled, to_short_json, truncate},
     cost::{Cost, Costs},
     place::Place,
     profile::coverage::Reached,
@@ -93,6 +93,9 @@ pub struct ExampleReport {
     /// The whole result, unless the call failed.
     #[serde(skip)]
     pub(crate) result: Option<String>,
+    /// What it should expect instead, if it is not as expected and returned something.
+    #[serde(skip)]
+    pub(crate) settled: Option<Settled>,
 }
 
 /// Whether an example passed.
@@ -202,6 +205,7 @@ impl ExampleReport {
             line: None,
             place: example.place.clone(),
             result: None,
+            settled: None,
         }
     }
 

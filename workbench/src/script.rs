@@ -18,7 +18,7 @@ pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
 /// Opening does not follow symbolic links, and does not block on a pipe that has no writer.
 const FLAGS: OFlags = OFlags::NONBLOCK.union(OFlags::NOFOLLOW).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
-/// Whether `path` is `-`, which stands for standard input.
+/// Whether `path` is `-`, which stands for standard input, or for standard output where something is written.
 pub fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }

@@ -31,6 +31,41 @@ pub(crate) fn last_member(text: &str, path: &[Step]) -> Option<(usize, bool)> {
     is_whole.then(|| (last.unwrap_or(object.start + 1), last.is_none()))
 }
 
+/// A member of an object, or an element of an array.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Item {
+    /// Absent for elements.
+    pub(crate) name: Option<String>,
+    /// Where its name begins, or its value.
+    pub(crate) start: usize,
+    pub(crate) value: Range<usize>,
+    /// The comma behind it.
+    pub(crate) comma: Option<usize>,
+}
+
+/// The members or elements of the value at `range`; none if it has anything else, or is neither object nor array.
+pub(crate) fn items(text: &str, range: &Range<usize>) -> Option<Vec<Item>> {
+    let mut scanner = Scanner { text: text.as_bytes(), at: range.start };
+    let is_object = match scanner.peek() {
+        Some(b'{') => true,
+        Some(b'[') => false,
+        _ => return None,
+    };
+    scanner.at += 1;
+    let mut items: Vec<Item> = Vec::new();
+    scanner.blanks();
+    while scanner.at + 1 < range.end && items.last().is_none_or(|last| last.comma.is_some()) {
+        let start = scanner.at;
+        let name = if is_object { Some(scanner.key()?) } else { None };
+        let value = scanner.value()?;
+        let comma = (scanner.peek() == Some(b',')).then_some(scanner.at);
+        scanner.comma();
+        scanner.blanks();
+        items.push(Item { name, start, value, comma });
+    }
+    (scanner.at + 1 == range.end).then_some(items)
+}
+
 /// Where each element of the array at `path` stands.
 pub(crate) fn elements(text: &str, path: &[Step]) -> Vec<Range<usize>> {
     let Some(array) = find(text, path) else { return Vec::new() };

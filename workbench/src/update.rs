@@ -3,7 +3,9 @@
 pub(crate) mod append;
 mod change;
 mod edit;
+mod items;
 mod json;
+mod members;
 #[cfg(test)]
 mod tests;
 mod yaml;
@@ -35,8 +37,28 @@ pub(crate) const FILE_BYTES_MAX: u64 = 64 << 20;
 pub struct Updates {
     files: BTreeMap<Arc<PathBuf>, Vec<Update>>,
     count: usize,
-    /// Failed examples that get no update.
-    left: usize,
+    /// Failed examples that get no update, by the reason.
+    left: BTreeMap<Left, usize>,
+}
+
+/// Why a failed example gets no update.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Left {
+    Follows,
+    TooMany,
+    NoResult,
+    NoPlace,
+}
+
+impl Left {
+    const fn reason(self) -> &'static str {
+        match self {
+            Self::Follows => "what they get from another example changes: run this once more",
+            Self::TooMany => "one run replaces no more: run this once more",
+            Self::NoResult => "nothing was returned that could be expected: mend the script, or the examples by hand",
+            Self::NoPlace => "no value is stated that could be replaced: mend the examples by hand",
+        }
+    }
 }
 
 /// What was written.
@@ -46,6 +68,8 @@ pub struct Written {
     pub examples: usize,
     /// Failed examples whose expectation cannot be replaced, or not in this run.
     pub left: usize,
+    /// Why, and how many of them.
+    pub reasons: Vec<(&'static str, usize)>,
     /// Files that were written.
     pub files: usize,
     /// What could not be written.
@@ -58,14 +82,20 @@ impl Updates {
         let updates: Vec<_> = report.examples.iter().map(update).collect();
         for (example, update) in report.examples.iter().zip(&updates) {
             let is_replaced = |(_, other): &(_, Update)| {
-                update.as_ref().is_some_and(|(_, update)| update.expectation.depends_on(&other.expectation))
+                update.as_ref().is_ok_and(|(_, update)| update.expectation.depends_on(&other.expectation))
             };
-            match update {
-                Some((file, update)) if self.count < UPDATES_MAX && !updates.iter().flatten().any(is_replaced) => {
+            let left = match update {
+                Ok(_) if updates.iter().flatten().any(is_replaced) => Left::Follows,
+                Ok(_) if self.count >= UPDATES_MAX => Left::TooMany,
+                Ok((file, update)) => {
                     self.count += 1;
                     self.files.entry(Arc::clone(file)).or_default().push(update.clone());
+                    continue;
                 }
-                _ => self.left += usize::from(matches!(example.outcome, Outcome::Failed(_))),
+                Err(left) => *left,
+            };
+            if matches!(example.outcome, Outcome::Failed(_)) {
+                *self.left.entry(left).or_default() += 1;
             }
         }
     }
@@ -73,7 +103,8 @@ impl Updates {
     /// Writes the files. What stands around an expectation stays as it is, comments too; a file in which that cannot be
     /// had stays as a whole.
     pub fn write(self) -> Written {
-        let mut written = Written { left: self.left, ..Written::default() };
+        let reasons: Vec<_> = self.left.iter().map(|(left, count)| (left.reason(), *count)).collect();
+        let mut written = Written { left: self.left.values().sum(), reasons, ..Written::default() };
         for (file, updates) in self.files {
             match write_file(&file, &updates, &mut written) {
                 Ok(0) => {}
@@ -88,11 +119,11 @@ impl Updates {
     }
 }
 
-fn update(example: &ExampleReport) -> Option<(Arc<PathBuf>, Update)> {
-    let place = example.place.as_ref()?;
-    let is_due = matches!(example.outcome, Outcome::Failed(_) | Outcome::Shown { .. });
-    let (expectation, result) = (place.expectation.clone()?, example.result.clone()?);
-    is_due.then(|| (Arc::clone(&place.file), Update { line: place.line, expectation, result }))
+fn update(example: &ExampleReport) -> Result<(Arc<PathBuf>, Update), Left> {
+    let settled = example.settled.clone().ok_or(Left::NoResult)?;
+    let place = example.place.as_ref().ok_or(Left::NoPlace)?;
+    let expectation = place.expectation.clone().ok_or(Left::NoPlace)?;
+    Ok((Arc::clone(&place.file), Update { line: place.line, expectation, settled }))
 }
 
 /// Replaces what it can in a file, and returns how much.

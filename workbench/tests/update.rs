@@ -118,3 +118,97 @@ fn what_cannot_be_updated_is_told_and_stays() {
     };
     check("meter.test.yaml", &text(4), &text(3), 1);
 }
+
+/// A file of each layout, in which one value differs, and what must be replaced by what.
+const LAYOUTS: &[(&str, &str, [&str; 2])] = &[
+    (
+        "meter-codec.yaml",
+        "uplinkDecoder:
+  fileName: meter.js
+  examples:
+    - description: low # It is.
+      input: { fPort: 1, bytes: [5, 1] }
+      output:
+        data:
+          level: 9 # cm
+          flags: [ 1, 0x01 ] # two
+        warnings: []
+",
+        ["level: 9", "level: 5"],
+    ),
+    (
+        "test_decode_meter.json",
+        "[
+    {
+        \"name\": \"low\",
+        \"input\": {\"fPort\": 1, \"bytes\": [0x05, 1]}, // bytes
+        \"expected\": {
+            \"data\": {
+                \"level\": 9, // cm
+                \"flags\": [1, 1]
+            }
+        }
+    }
+]
+",
+        ["\"level\": 9,", "\"level\": 5,"],
+    ),
+    (
+        "meter.examples.json",
+        "[{
+  \"type\": \"uplink\", \"input\": { \"fPort\": 1, \"bytes\": \"0501\" },
+  \"output\": { \"data\": { \"level\": \"SKIP_NUMBER\", \"flags\": [ 1, 2 ] }, \"errors\": [] }
+}]
+",
+        ["[ 1, 2 ]", "[ 1, 1 ]"],
+    ),
+    (
+        "meter.test.yaml",
+        "examples:
+  - bytes: 05 01
+    output:
+      # what is in it
+      flags: [1, 2] # two
+      level: 5.0
+",
+        ["[1, 2]", "[1, 1]"],
+    ),
+    (
+        "codecs.jsonl",
+        "{\"script_file\": \"meter.js\", \"examples\": [{\"bytes_hex\": \"0501\", \"expected\": {\"level\": 5.0,  \"flags\": [2, 1]}}]}
+",
+        ["[2, 1]", "[1, 1]"],
+    ),
+];
+
+#[test]
+fn only_values_that_differ_are_written_in_every_layout() {
+    // A decoder of version 2 returns what TS013 has in `data`.
+    let script = "function Decoder(bytes) { return { level: bytes[0], flags: [bytes[1], 1] }; }";
+    for (name, before, [old, new]) in LAYOUTS {
+        let dir = Dir::new(&[(name, before), ("meter.js", script)]);
+        let (totals, written) = update(&dir);
+        assert_eq!((totals.failed, written.examples, written.left), (1, 1, 0), "{name}: {written:?}");
+        assert_eq!(fs::read_to_string(dir.path().join(name)).unwrap(), before.replace(old, new), "{name}");
+        let (totals, _) = update(&dir);
+        assert_eq!((totals.failed, totals.passed), (0, 1), "{name}");
+    }
+}
+
+#[test]
+fn what_is_left_has_a_reason() {
+    let script = "function decodeUplink(input) { if (input.bytes[0] > 1) throw new Error('no'); return {}; }";
+    let examples = "examples:\n  - { bytes: 02, output: {} }\n  - { bytes: 01, outcome: throws }\n";
+    let dir = Dir::new(&[("meter.test.yaml", examples), ("meter.js", script)]);
+    let (_, written) = update(&dir);
+    let reasons: Vec<_> =
+        written.reasons.iter().map(|(reason, count)| (reason.split(':').next().unwrap(), *count)).collect();
+    assert_eq!(
+        (written.examples, reasons.as_slice()),
+        (
+            0,
+            &[("nothing was returned that could be expected", 1), ("no value is stated that could be replaced", 1)][..]
+        )
+    );
+    assert_eq!(fs::read_to_string(dir.path().join("meter.test.yaml")).unwrap(), examples);
+}

@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::Serialize;
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
 use types::Clock;
 
 use super::{
@@ -23,6 +26,8 @@ use crate::{
 
 /// Marks commands that a bridge has passed on. ChirpStack ignores members that it does not know.
 const MARK: &str = "airlockBridge";
+/// How much of a value that is wrong is shown, in characters.
+const SHOWN_CHARS_MAX: usize = 40;
 
 /// Encodes the objects of downlink commands.
 pub(super) struct Downlinks {
@@ -80,6 +85,7 @@ impl Downlinks {
             return Ok(None);
         }
         check_device(&command, topic)?;
+        check_types(&command)?;
         let failed = |error: serde_json::Error| CodecError::Command(error.to_string());
         command.set(MARK, to_raw_value(&true).map_err(failed)?, "");
         if !command.has("object") {
@@ -166,6 +172,41 @@ fn own_command(topic: Topic<'_>) -> bool {
         "a command for ChirpStack came back: events come from and go to the same broker. Set `to_prefix`, as in `airlock/`"
     );
     true
+}
+
+/// Refuses members of other types than ChirpStack reads, which it says in nothing but its own log.
+fn check_types(command: &Members<'_>) -> Result<(), CodecError> {
+    let wrong = |name: &str, is_valid: fn(&Value) -> bool| {
+        let value: Value = command.get(name)?;
+        (!value.is_null() && !is_valid(&value)).then(|| value.to_string())
+    };
+    let is_number = |value: &Value| value.is_number() || value.as_str().is_some_and(|text| text.parse::<u32>().is_ok());
+    for (names, is_valid, expected) in [
+        (&["confirmed", "isEncrypted", "is_encrypted"][..], Value::is_boolean as fn(&Value) -> bool, "true or false"),
+        (&["id", "expiresAt", "expires_at"], Value::is_string, "a text"),
+        (&["data"], is_base64, "Base64 in a text"),
+        (&["fCntDown", "f_cnt_down"], is_number, "a number"),
+        (&["object"], Value::is_object, "an object"),
+    ] {
+        if let Some((name, found)) = names.iter().find_map(|name| Some((name, wrong(name, is_valid)?))) {
+            return Err(CodecError::Command(format!("`{name}` is {}: it must be {expected}", cut(found))));
+        }
+    }
+    port(command).map(drop)
+}
+
+/// In any of the alphabets that ChirpStack reads, with or without what fills it up.
+fn is_base64(value: &Value) -> bool {
+    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte);
+    value.as_str().is_some_and(|text| text.trim_end_matches('=').bytes().all(is_digit))
+}
+
+fn cut(mut text: String) -> String {
+    if let Some((end, _)) = text.char_indices().nth(SHOWN_CHARS_MAX) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
 }
 
 /// Refuses a command whose body names another device than its topic, as ChirpStack does without a word.

@@ -70,6 +70,13 @@ impl Application {
         Err(Error::setting("bridge.things_stack.applications", reason))
     }
 
+    /// What its topics begin with for whoever forgets the tenant; none if there is no tenant, or another application has
+    /// that id.
+    pub(super) fn without_tenant<'a>(&'a self, others: &[Arc<Self>]) -> Option<&'a str> {
+        let is_free = others.iter().all(|other| other.uid != self.id());
+        (is_free && self.uid != self.id()).then(|| self.id())
+    }
+
     /// Its id without the tenant, as in the API and in messages.
     pub(super) fn id(&self) -> &str {
         self.uid.split_once('@').map_or(self.uid.as_str(), |(id, _)| id)

@@ -1,6 +1,6 @@
 //! Starts and stops the parts of the bridge.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use futures::future::join_all;
 use server::telemetry::Health;
@@ -163,10 +163,13 @@ impl Parts<'_> {
             clock: self.clock.clone(),
         });
         let prefix = &self.applications.prefix;
-        let filters =
-            |application: &Arc<Application>| downlinks_of(&application.uid).map(|filter| format!("{prefix}{filter}"));
+        // Topics without the tenant too, so that whoever forgets it hears of it.
+        let with_tenant = applications.iter().map(|application| application.uid.as_str());
+        let without = applications.iter().filter_map(|application| application.without_tenant(applications));
+        let ids: BTreeSet<&str> = with_tenant.chain(without).collect();
+        let filters = |id: &str| downlinks_of(id).map(|filter| format!("{prefix}{filter}"));
         let subscription = Subscription {
-            filters: applications.iter().flat_map(filters).collect(),
+            filters: ids.into_iter().flat_map(filters).collect(),
             group: None,
             in_flight_max: self.settings.in_flight_max.max(1),
             keeps_session: true,

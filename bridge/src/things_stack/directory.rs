@@ -119,6 +119,17 @@ impl Directory {
             .ok_or_else(|| CodecError::Unknown(format!("the application {uid} is not among the settings")))
     }
 
+    /// The applications that have this id, by which alone none of them is known.
+    pub(super) fn with_tenant(&self, id: &str) -> Vec<&str> {
+        if self.applications.contains_key(id) {
+            return Vec::new();
+        }
+        let applications = self.applications.values().filter(|application| application.id() == id);
+        let mut uids: Vec<_> = applications.map(|application| application.uid.as_str()).collect();
+        uids.sort_unstable();
+        uids
+    }
+
     /// The formatters of a device, or else of its application; `model` is what the message says the device is.
     pub(super) async fn formatters(
         &self,

@@ -61,8 +61,11 @@ impl Downlinks {
             metrics::downlink("duplicate");
             return ack.acknowledge().await;
         }
-        let queued = match self.translate(topic, &payload).await {
-            Ok(request) => self.queue(topic, operation, request).await,
+        let queued = match self.check_tenant(topic) {
+            Ok(()) => match self.translate(topic, &payload).await {
+                Ok(request) => self.queue(topic, operation, request).await,
+                Err(error) => Err(error),
+            },
             Err(error) => Err(error),
         };
         let is_done = match queued {
@@ -73,6 +76,15 @@ impl Downlinks {
             self.dedup.add(key);
             ack.acknowledge().await;
         }
+    }
+
+    /// Refuses a topic of an application by its id alone, which may be that of several tenants.
+    fn check_tenant(&self, topic: Topic<'_>) -> Result<(), CodecError> {
+        let uids = self.directory.with_tenant(topic.application);
+        let [first, ..] = uids.as_slice() else { return Ok(()) };
+        tracing::warn!(%topic, "a downlink was refused, because its topic has no tenant");
+        let topic = topic.of(first);
+        Err(CodecError::Command(format!("the topic has no tenant: publish to {topic}")))
     }
 
     /// The request with `frm_payload` in place of each `decoded_payload`.

@@ -27,6 +27,11 @@ impl<'a> Topic<'a> {
         (is_level(application) && is_level(device)).then_some(Self { application, device, rest })
     }
 
+    /// The topic of the same message in another application.
+    pub(super) fn of(self, application: &'a str) -> Self {
+        Self { application, ..self }
+    }
+
     /// The topic of another message of the same device.
     pub(super) fn with(self, rest: &'a str) -> Self {
         Self { rest, ..self }

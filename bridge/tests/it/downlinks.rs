@@ -45,6 +45,10 @@ async fn an_object_becomes_data_and_a_port() {
             json!({"devEui": DEVICE, "fPort": 9, "data": "Af//AA=="}),
         ),
         (json!({"devEui": DEVICE, "fPort": 9, "data": "Bw=="}), json!({"devEui": DEVICE, "fPort": 9, "data": "Bw=="})),
+        (
+            json!({"devEui": DEVICE, "fPort": 9, "data": "Bw", "confirmed": null, "fCntDown": "4"}),
+            json!({"devEui": DEVICE, "fPort": 9, "data": "Bw", "confirmed": null, "fCntDown": "4"}),
+        ),
     ] {
         application.publish(&command_topic(DEVICE), command.to_string()).await;
         // The application hears its own command, because it receives everything.
@@ -90,6 +94,15 @@ async fn what_cannot_be_sent_is_refused_with_a_log_event() {
             "`devEui` is 0000000000000001",
         ),
         (topic.clone(), json!({"fPort": 9, "data": "AQ=="}), "`devEui` is missing"),
+        (
+            topic.clone(),
+            json!({"devEui": DEVICE, "fPort": 9, "data": "AQ==", "confirmed": "true"}),
+            "`confirmed` is \"true\": it must be true or false",
+        ),
+        (topic.clone(), json!({"devEui": DEVICE, "fPort": 9, "data": [1]}), "`data` is [1]: it must be Base64"),
+        (topic.clone(), json!({"devEui": DEVICE, "fPort": 9, "data": "AQ==", "id": 7}), "`id` is 7: it must be a text"),
+        (topic.clone(), json!({"devEui": DEVICE, "fPort": true, "data": "AQ=="}), "`fPort` is true: it must be"),
+        (topic.clone(), json!({"devEui": DEVICE, "fPort": 9, "object": [1]}), "`object` is [1]: it must be an object"),
         (topic.clone(), json!([]), "not a JSON object"),
         (
             command_topic("ce02000000000000"),

@@ -101,6 +101,9 @@ pub(crate) enum Applications {
         /// Application [default: the selected one]
         #[arg(add = completion::applications())]
         app_id: Option<AppId>,
+        /// The same, as other commands take it
+        #[arg(long = "app-id", value_name = "ID", conflicts_with = "app_id", add = completion::applications())]
+        named: Option<AppId>,
         /// Name of the key [default: the first with the right to read messages]
         #[arg(long, value_name = "NAME")]
         name: Option<String>,

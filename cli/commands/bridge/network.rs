@@ -2,6 +2,8 @@
 
 use bridge::{chirpstack::ChirpStackSettings, things_stack::ThingsStackSettings};
 
+use crate::telemetry::Process;
+
 /// The network to decode for, with its settings.
 pub(super) enum Network {
     ChirpStack(Box<ChirpStackSettings>),
@@ -14,6 +16,22 @@ impl Network {
         match self {
             Self::ChirpStack(_) => "chirpstack",
             Self::ThingsStack(_) => "things-stack",
+        }
+    }
+
+    /// What a bridge to it is among the processes of a machine.
+    pub(super) fn bridge(&self) -> Process {
+        match self {
+            Self::ChirpStack(_) => Process::ChirpStackBridge,
+            Self::ThingsStack(_) => Process::ThingsStackBridge,
+        }
+    }
+
+    /// The same for one that only compares.
+    pub(super) fn shadow(&self) -> Process {
+        match self {
+            Self::ChirpStack(_) => Process::ChirpStackShadow,
+            Self::ThingsStack(_) => Process::ThingsStackShadow,
         }
     }
 

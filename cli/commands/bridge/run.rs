@@ -74,7 +74,7 @@ async fn publish(
         started = Bridge::start(network, environment) => started?,
         () = shutdown.requested.cancelled() => return say("Stopped before it was ready"),
     };
-    own_telemetry::serve(settings, metrics, shutdown, |health| started.report_to(health)).await?;
+    own_telemetry::serve(settings, network.bridge(), metrics, shutdown, |health| started.report_to(health)).await?;
     let webhook = serve_webhook(&started, settings, shutdown).await?;
     tokio::select! {
         () = started.ready() => say(network.ready_text(started.prefix()))?,

@@ -124,7 +124,7 @@ pub(super) async fn run(
         }
     };
     let shadow = Shadow::start(network, environment, observe).await?;
-    telemetry::serve(settings, metrics, shutdown, |health| shadow.report_to(health)).await?;
+    telemetry::serve(settings, network.shadow(), metrics, shutdown, |health| shadow.report_to(health)).await?;
     tokio::select! {
         () = shadow.ready() => say(format_args!(
             "Comparing the {} of {} with our own runs of them. Nothing is published.\n\

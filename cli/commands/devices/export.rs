@@ -17,7 +17,7 @@ use crate::network::Network;
 
 #[derive(Debug, Args)]
 pub(crate) struct Export {
-    /// File, which only you can read [default: standard output]
+    /// File, which only you can read; `-` is standard output, which is the default
     file: Option<PathBuf>,
     /// Format
     #[arg(long, value_enum, default_value_t = FileFormat::Csv)]
@@ -36,7 +36,7 @@ pub(super) async fn run(
     let mut devices = all(handler, app_id).await?;
     let lorawan = devices.iter_mut().filter_map(|device| device.lorawan_device.as_mut());
     lorawan.for_each(|lorawan| without_keys(lorawan, export.with_keys));
-    let Some(file) = &export.file else {
+    let Some(file) = export.file.as_ref().filter(|file| file.as_os_str() != "-") else {
         return write(&mut io::stdout().lock(), &devices, &export).context("cannot write to standard output");
     };
     let mut bytes = Vec::new();

@@ -41,7 +41,7 @@ pub(super) struct Row {
 
 /// Reads a file, or standard input if it is `-`. Without a format, the first character tells it.
 pub(super) fn read(path: &Path, format: Option<FileFormat>) -> anyhow::Result<Vec<Row>> {
-    let bytes = contents(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let bytes = contents(path).and_then(utf_8).with_context(|| format!("cannot read {}", path.display()))?;
     // Spreadsheets put it in front of UTF-8.
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
@@ -56,6 +56,19 @@ pub(super) fn read(path: &Path, format: Option<FileFormat>) -> anyhow::Result<Ve
     let rows = rows.with_context(|| format!("cannot read {}", path.display()))?;
     ensure!(rows.len() <= ROWS_MAX, "{} has more than {ROWS_MAX} devices: split it", path.display());
     Ok(rows)
+}
+
+/// The same in UTF-8, if it is UTF-16, which spreadsheets and Windows write, with a mark at its start.
+fn utf_8(bytes: Vec<u8>) -> anyhow::Result<Vec<u8>> {
+    let unit: fn([u8; 2]) -> u16 = match bytes.as_slice() {
+        [0xff, 0xfe, ..] => u16::from_le_bytes,
+        [0xfe, 0xff, ..] => u16::from_be_bytes,
+        _ => return Ok(bytes),
+    };
+    let (pairs, rest) = bytes.as_chunks::<2>();
+    let units: Vec<u16> = pairs.iter().skip(1).map(|pair| unit(*pair)).collect();
+    let text = String::from_utf16(&units).ok().filter(|_| rest.is_empty());
+    Ok(text.context("it begins as UTF-16, but is not")?.into_bytes())
 }
 
 fn contents(path: &Path) -> anyhow::Result<Vec<u8>> {

@@ -151,7 +151,7 @@ pub(crate) struct Test {
     /// The same as --format json
     #[arg(long, conflicts_with_all = ["quiet", "verbose", "format"])]
     pub(crate) json: bool,
-    /// Also write a report to a file, as in junit=report.xml; can be repeated
+    /// Also write a report to a file, as in junit=report.xml; `-` is standard output; can be repeated
     #[arg(long, value_name = "FORMAT=FILE", value_parser = report)]
     pub(crate) report: Vec<ReportFile>,
     /// Codecs to test in parallel; use 1 for accurate times [default: number of processors]
@@ -231,8 +231,8 @@ pub(crate) struct Message {
     /// JSON object to encode, instead of a payload to decode
     #[arg(long, value_name = "JSON", conflicts_with_all = ["hex", "base64", "converter", "validator"])]
     pub(crate) fields: Option<JsonObject>,
-    /// File with an uplink as ChirpStack, The Things Stack or The Things Network 2 reports it, in JSON; `-` is standard
-    /// input
+    /// File with an uplink as ChirpStack, The Things Stack, The Things Network 2 or LORIOT reports it, in JSON; `-` is
+    /// standard input. A topic before it, and what Node-RED puts around it, are left out
     #[arg(long, value_name = "FILE", conflicts_with_all = ["hex", "base64", "fields"])]
     pub(crate) message: Option<PathBuf>,
     /// Port that the functions see [default: that of the message, or 1]
@@ -313,10 +313,10 @@ pub(crate) struct Profile {
     /// Print JSON: lines, functions and coverage
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write a flame graph to this file, for a browser
+    /// Write a flame graph to this file, for a browser; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
-    /// Write a profile to this file, for speedscope.app
+    /// Write a profile to this file, for speedscope.app; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) speedscope: Option<PathBuf>,
 }

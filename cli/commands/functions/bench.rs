@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use anyhow::{Context, bail, ensure};
 use runtime::Engine;
 use types::Clock;
-use workbench::{BadInput, BaselineName, Bench as Report, BenchFormat, CodecBench, Compared, Node, Plan};
+use workbench::{BadInput, BaselineName, Bench as Report, BenchFormat, CodecBench, Compared, Node, Plan, counted};
 
 use super::{
     args::Bench,
@@ -34,6 +34,10 @@ pub(super) fn run(command: &Bench, settings: &runtime::Settings, clock: &dyn Clo
     let mut report = Report::new(&engine, codecs);
     let compared = baseline.map(|baseline| compare(&mut report, &baseline));
     print(&report, command.format)?;
+    if report.codecs.iter().all(|codec| codec.messages.is_empty()) && !report.codecs.is_empty() {
+        let scripts = counted(report.codecs.len(), "script");
+        warn(format_args!("{scripts} without examples: measured was only how long they take to load"))?;
+    }
     match compared {
         Some(Ok(Compared { new: 1, .. })) => warn("1 message is not in the baseline")?,
         Some(Ok(Compared { new: new @ 2.., .. })) => warn(format_args!("{new} messages are not in the baseline"))?,
@@ -77,16 +81,13 @@ fn measure(
     let found = workbench::find(&command.files, command.filter.as_deref(), engine);
     let codecs: Vec<_> = found.codecs.iter().map(|codec| workbench::measure_codec(engine, codec, plan)).collect();
     let has_messages = codecs.iter().any(|codec| codec.failure.is_some() || !codec.messages.is_empty());
-    if !has_messages && found.problems.is_empty() {
-        let reason = match &command.example {
-            Some(example) => format!("no example is number {example}, or has that in its description"),
-            None => {
-                "there is no example to measure: give a message with --hex, or write one into NAME.test.yaml".to_owned()
-            }
-        };
-        return Err(BadInput::Request(reason).into());
+    match &command.example {
+        Some(example) if !has_messages && found.problems.is_empty() => {
+            let reason = format!("no example is number {example}, or has that in its description");
+            Err(BadInput::Request(reason).into())
+        }
+        _ => Ok((codecs, found.problems)),
     }
-    Ok((codecs, found.problems))
 }
 
 fn read(name: &BaselineName) -> anyhow::Result<Report> {

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use anyhow::Context;
 use runtime::{Engine, Recording};
 use types::Clock;
-use workbench::Profile as Report;
+use workbench::{Profile as Report, is_stdin};
 
 use super::{
     args::Profile,
@@ -43,6 +43,9 @@ impl Profile {
 }
 
 fn write(file: &Path, text: &str) -> anyhow::Result<()> {
+    if is_stdin(file) {
+        return say(text.trim_end());
+    }
     fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
     warn(format_args!("wrote {}", file.display()))
 }

@@ -15,7 +15,7 @@ use workbench::counted;
 use crate::{
     codec_service::{self, Environment},
     settings::Settings,
-    telemetry as own_telemetry,
+    telemetry::{self as own_telemetry, Process},
     terminal::say,
     version,
 };
@@ -49,7 +49,7 @@ pub(crate) async fn run(command: Serve, mut settings: Settings) -> anyhow::Resul
         started = codec_service::start(&settings, environment) => started?,
         () = shutdown.requested.cancelled() => return say("Stopped before it was ready"),
     };
-    own_telemetry::serve(&settings, metrics, &shutdown, |health| codecs.report_to(health)).await?;
+    own_telemetry::serve(&settings, Process::Codecs, metrics, &shutdown, |health| codecs.report_to(health)).await?;
     let address = serving.addresses().first().map_or_else(String::new, ToString::to_string);
     say(format_args!("{}: http://{address}/codecs", counted(codecs.count(), "codec")))?;
     shutdown.requested.cancelled().await;

@@ -55,7 +55,8 @@ pub(super) fn run(command: &Test, settings: &runtime::Settings) -> anyhow::Resul
     if command.update {
         complain(&format!("updated {} in {}", counted(written.examples, "example"), counted(written.files, "file")));
         if written.left > 0 {
-            complain(&format!("examples not yet as expected: {}; run this once more, or mend them", written.left));
+            complain(&format!("examples not yet as expected: {}", written.left));
+            written.reasons.iter().for_each(|(reason, count)| complain(&format!("{count}: {reason}")));
         }
     }
     end_beside(found.codecs.len(), found.problems)?;
@@ -81,9 +82,10 @@ fn check_coverage_value(command: &Test) -> Result<(), BadInput> {
 
 /// Refuses to replace what is tested by a report.
 fn refuse_sources(reports: &[ReportFile], found: &Found, paths: &[PathBuf]) -> Result<(), BadInput> {
-    // One that is not there yet is no source.
+    // One that is not there yet is no source, nor is standard output.
+    let files = reports.iter().filter(|report| !is_stdin(&report.path));
     let existing: Vec<(PathBuf, &Path)> =
-        reports.iter().filter_map(|report| Some((report.path.canonicalize().ok()?, report.path.as_path()))).collect();
+        files.filter_map(|report| Some((report.path.canonicalize().ok()?, report.path.as_path()))).collect();
     if existing.is_empty() {
         return Ok(());
     }

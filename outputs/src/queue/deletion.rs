@@ -19,7 +19,8 @@ impl Queues {
             self.delete_part(destination, part).await?;
         }
         // These expect nothing, so they cannot conflict.
-        _ = self.store.commit(Batch::new().delete(destination.dropped()?).delete(destination.lease()?)).await?;
+        let records = [destination.dropped()?, destination.lease()?, destination.delivered()?];
+        _ = self.store.commit(records.into_iter().fold(Batch::new(), Batch::delete)).await?;
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     Error,
-    destination::{Destination, Part},
+    destination::{Destination, Part, WEBHOOK},
     message::Message,
 };
 
@@ -103,8 +103,18 @@ impl Queues {
             batch = batch.expect(queued.key.clone(), queued.version).delete(queued.key.clone());
             batch = batch.put(destination.message(Part::DeadLetters, queued.id())?, letter);
         }
+        // Owners of webhooks are told whether anything arrived.
+        if destination.kind == WEBHOOK && !settled.delivered.is_empty() && !self.has_delivered(destination).await? {
+            batch = batch.put(destination.delivered()?, b"{}".to_vec());
+        }
         let leaving: Vec<&Queued> = settled.leaving().filter(|queued| !gone.contains(&queued.key)).collect();
         self.bodies.remove(batch, &destination.app_id, &leaving).await
+    }
+
+    /// Whether anything was ever delivered to a webhook.
+    pub(crate) async fn has_delivered(&self, destination: &Destination) -> Result<bool, Error> {
+        let [record] = self.store.get_array(&[destination.delivered()?]).await?;
+        Ok(record.is_some())
     }
 
     async fn has_lease(&self, destination: &Destination, lease: Option<Version>) -> Result<bool, Error> {

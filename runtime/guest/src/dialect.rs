@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::globals::Untouched;
 use crate::guest::Guest;
-use crate::js::{Primitive, Realm, Thrown, Unevaluated, Value};
+use crate::js::{Primitive, Realm, ScriptText, Thrown, Unevaluated, Value};
 use crate::wire::{self, Dialect, FailureKind, Slot};
 use std::ffi::CStr;
 
@@ -64,13 +64,13 @@ pub(crate) struct Definitions(Value);
 
 impl Definitions {
     /// Runs `text` as a script, and looks up its functions.
-    pub(crate) fn of_script(realm: Realm, text: &CStr, file: &CStr) -> Result<Self, Unevaluated> {
+    pub(crate) fn of_script(realm: Realm, text: &ScriptText, file: &CStr) -> Result<Self, Unevaluated> {
         realm.run(text, file)?;
         realm.value_of(expression(DEFINED)).map(Self).map_err(Unevaluated::Threw)
     }
 
     /// Runs `text` as a module, and looks up its functions.
-    pub(crate) fn of_module(realm: Realm, text: &CStr, file: &CStr) -> Result<Self, Unevaluated> {
+    pub(crate) fn of_module(realm: Realm, text: &ScriptText, file: &CStr) -> Result<Self, Unevaluated> {
         let namespace = realm.run_module(text, FOOTER, file)?;
         let find = realm.value_of(expression(DEFINED_IN_MODULE)).map_err(Unevaluated::Threw)?;
         find.call(&realm.undefined(), [&namespace]).map(Self).map_err(Unevaluated::Threw)

@@ -92,11 +92,20 @@ fn classify(guest: &Guest, kind: FailureKind, thrown: &Thrown) -> (FailureKind, 
     }
 }
 
+/// What an object gives as its text if nothing gave it a better one.
+const NO_TEXT: &[u8] = b"[object ";
+
 /// Describes a thrown value. This may run script, which may throw again.
 fn describe(guest: &Guest, value: &Value) -> Result<String, Thrown> {
     let bytes_max = guest.limits().message_bytes_max;
-    let is_plain_object = value.primitive() == Primitive::Object && !value.is_error() && !value.is_function();
-    if is_plain_object {
+    let is_object = value.primitive() == Primitive::Object && !value.is_error() && !value.is_function();
+    if is_object {
+        // An error of the script's own making has a text, as ES5 writes them, without being one for the engine.
+        match value.text() {
+            Ok(text) if !value.is_array() && !text.starts_with(NO_TEXT) => return Ok(cut(&text, bytes_max)),
+            Err(thrown) if thrown.is_interruption() => return Err(thrown),
+            _ => {}
+        }
         let mut writer = Writer::new(guest, bytes_max as usize);
         match writer.write(value.share(value.realm())) {
             Ok(true) | Err(Refusal::TooLong) => {

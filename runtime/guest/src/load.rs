@@ -6,11 +6,10 @@ use crate::failure::Failure;
 use crate::globals::{Globals, Untouched};
 use crate::guest::{Functions, Guest};
 use crate::guest_limits::GuestLimits;
-use crate::js::{Realm, Thrown, Unevaluated};
+use crate::js::{Realm, ScriptText, Thrown, Unevaluated};
 use crate::memory;
 use crate::wire::Function::{Converter, DecodeDownlink, Decoder, Encoder, NormalizeUplink, Validator};
 use crate::wire::{self, ANY_SLOT, Dialect, FailureKind, Reader, Slot, Writer};
-use std::ffi::{CStr, CString};
 
 const UNSETTLED: &str =
     "awaits a promise that nothing settles; there are no timers and no input while a source is evaluated";
@@ -68,10 +67,8 @@ struct Source<'a> {
 
 impl Source<'_> {
     fn load(&self, text: &[u8]) -> Result<(), Failure> {
-        let (home, kind) = (self.home(), FailureKind::Syntax);
-        let text =
-            CString::new(text).map_err(|_| Failure::new(home, kind, "contains a zero byte, which no script may"))?;
-        self.guest.enter(home);
+        let text = ScriptText::new(text);
+        self.guest.enter(self.home());
         self.fine(builtins::install(self.realm(), text.as_bytes()))?;
         let globals = self.fine(Globals::define(self.guest, self.realm()))?;
         let mut found = self.find(&self.evaluate(&text)?)?;
@@ -90,7 +87,7 @@ impl Source<'_> {
     }
 
     /// Runs the text as a script, or as a module if it is no script.
-    fn evaluate(&self, text: &CStr) -> Result<Definitions, Failure> {
+    fn evaluate(&self, text: &ScriptText) -> Result<Definitions, Failure> {
         let (realm, file) = (self.realm(), Guest::file(self.home()));
         let as_script = match Definitions::of_script(realm, text, file) {
             Err(Unevaluated::Unreadable(thrown)) => self.unreadable(&thrown),

@@ -46,6 +46,17 @@ pub(crate) fn data(call: &mut Call<'_>, function: &Function, result: &Value) -> 
     Ok(if matches!(data.primitive(), Primitive::Undefined | Primitive::Null) { None } else { Some(data) })
 }
 
+/// Warns if a result without `data` has other members than TS013 gives it: nothing reads fields there.
+pub(crate) fn note_stray_fields(call: &mut Call<'_>, function: &Function, result: &Value) -> Result<(), Failure> {
+    let names = &call.guest.names;
+    let known = [names.data, names.errors, names.warnings];
+    let keys = call.made(function, result.keys())?;
+    if keys.iter().any(|key| !known.contains(&key)) {
+        call.warn("returned an object without `data`, which is where fields belong".to_owned());
+    }
+    Ok(())
+}
+
 /// Records the `warnings` of a result; `errors` make it a failure.
 pub(crate) fn take_remarks(call: &mut Call<'_>, function: &Function, result: &Value) -> Result<(), Failure> {
     let names = &call.guest.names;

@@ -93,8 +93,9 @@ fn decode(call: &mut Call<'_>, function: &Function) -> Result<Option<Value>, Fai
 
 fn data(call: &mut Call<'_>, function: &Function, result: &Value) -> Result<Option<Value>, Failure> {
     let data = ts013::data(call, function, result)?;
-    if let Some(data) = &data {
-        function.require_object(data, "must return an object as `data`")?;
+    match &data {
+        Some(data) => function.require_object(data, "must return an object as `data`")?,
+        None => ts013::note_stray_fields(call, function, result)?,
     }
     Ok(data)
 }

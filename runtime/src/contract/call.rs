@@ -31,6 +31,17 @@ pub struct Call {
     pub single_function: Option<Function>,
 }
 
+impl Call {
+    /// The one function that runs, if it is not that of a slot in an uplink.
+    pub(crate) fn function(&self) -> Option<Function> {
+        match self.entry_point {
+            EntryPoint::DecodeDownlink => Some(Function::DecodeDownlink),
+            EntryPoint::SingleFunction => self.single_function,
+            EntryPoint::Uplink | EntryPoint::EncodeDownlink => None,
+        }
+    }
+}
+
 /// The outcome of one call.
 #[derive(Debug)]
 pub struct CallOutcome {

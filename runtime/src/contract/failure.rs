@@ -2,13 +2,15 @@
 
 use std::fmt;
 
-use crate::contract::wire::{Dialect, FailureKind, Slot};
+use crate::contract::wire::{Dialect, FailureKind, Function, Slot};
 
 /// Why a function has no result. Its display is one sentence for the author of the function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The function that failed.
     pub slot: Slot,
+    /// The function that was asked for, if it was one of several in that slot.
+    pub function: Option<Function>,
     /// What went wrong.
     pub kind: FailureKind,
     /// The line in the function's source, from 1, if known.
@@ -21,7 +23,7 @@ pub struct Failure {
 
 impl Failure {
     pub(crate) fn new(slot: Slot, kind: FailureKind, message: impl Into<String>) -> Self {
-        Self { slot, kind, line: None, column: None, message: message.into() }
+        Self { slot, function: None, kind, line: None, column: None, message: message.into() }
     }
 
     pub(crate) fn broken(slot: Slot, reason: impl fmt::Display) -> Self {
@@ -57,7 +59,12 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the {} ", self.slot.name())?;
+        match self.function {
+            // What a source lacks or cannot be read for is no fault of one function.
+            Some(Function::DecodeDownlink) if self.kind != FailureKind::Syntax => f.write_str("`decodeDownlink` ")?,
+            Some(Function::NormalizeUplink) if self.kind != FailureKind::Syntax => f.write_str("`normalizeUplink` ")?,
+            _ => write!(f, "the {} ", self.slot.name())?,
+        }
         match self.kind {
             FailureKind::Syntax => write!(f, "cannot be loaded{}: {}", self.position(), self.message),
             FailureKind::Thrown => write!(f, "failed{}: {}", self.position(), self.message),

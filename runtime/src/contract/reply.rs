@@ -109,7 +109,7 @@ fn failure(reader: &mut Reader<'_>, limits: &Limits) -> Option<Failure> {
     let line = known(reader.number()?);
     let column = known(reader.number()?);
     let message = text(reader, limits.message_bytes_max as usize)?.to_owned();
-    Some(Failure { slot, kind, line, column, message })
+    Some(Failure { slot, function: None, kind, line, column, message })
 }
 
 fn logs(reader: &mut Reader<'_>, limits: &Limits) -> Option<Vec<LogEntry>> {

@@ -1,8 +1,8 @@
 //! The failure and logs of a failing function.
 
-use airlock_runtime::{FailureKind, LogLevel, Slot};
+use airlock_runtime::{Call, EntryPoint, FailureKind, Function, LogLevel, Slot, Sources};
 
-use crate::harness::Harness;
+use crate::harness::{Harness, call};
 
 /// The logs of a decoder with this body, as JSON.
 fn logs(body: &str) -> Vec<(LogLevel, Vec<String>)> {
@@ -77,15 +77,93 @@ fn every_thrown_value_is_described_within_the_limit() {
         ("undefined", "undefined"),
         ("42", "42"),
         ("{ code: 5 }", r#"{"code":5}"#),
+        ("new Own('m')", "Error: m"),
+        ("{ toString: function () { return 'by its text'; } }", "by its text"),
+        ("[1, { a: 2 }]", r#"[1,{"a":2}]"#),
         ("Symbol('x')", "a value that cannot be shown"),
         ("{ toJSON: function () { throw 1; }, toString: function () { throw 2; } }", "a value that cannot be shown"),
         ("Object.assign(new Error('x'), { message: 'own' })", "Error: own"),
     ] {
-        let failure = harness.fail(Slot::Decoder, &format!("function Decoder() {{ throw {thrown}; }}"));
+        let own = "function Own(m) { this.message = m; }\nOwn.prototype = Object.create(Error.prototype);";
+        let failure = harness.fail(Slot::Decoder, &format!("{own}\nfunction Decoder() {{ throw {thrown}; }}"));
         assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::Thrown, message), "{thrown}");
     }
     let long = harness.fail(Slot::Decoder, "function Decoder() { throw new Error('é'.repeat(5000)); }");
     assert!(long.message.len() <= 1024 && long.message.ends_with('…'), "{}", long.message.len());
+}
+
+/// What recurses too deeply: functions that built-ins call, and built-ins that call themselves.
+const THROWING: &[&str] = &[
+    "(function f() { return [1].map(f); })()",
+    "(function f() { return [2, 1].sort(f); })()",
+    "(function f() { return 'x'.replace(/x/, f); })()",
+    "(function f() { return f.apply(null, [1]); })()",
+    "(function f() { return Reflect.construct(f, []); })()",
+    "var o = { toJSON: function () { return JSON.stringify(o); } }; JSON.stringify(o)",
+    "var o = { get x() { return o.x; } }; o.x",
+    "var o = { toString: function () { return '' + o; } }; '' + o",
+    "var p = new Proxy({}, { get: function (t, k, r) { return r[k]; } }); p.x",
+    "var p = {}; for (var i = 0; i < 20000; i++) p = new Proxy(p, {}); p.x",
+    "var a = []; for (var i = 0; i < 20000; i++) a = [a]; String(a)",
+    "JSON.parse('[[1]]', function f() { return JSON.parse('[1]', f); })",
+    "var g = { *[Symbol.iterator]() { yield* g; } }; Array.from(g)",
+    "class A { constructor() { new A(); } } new A()",
+];
+const ENDING: &[&str] = &[
+    "var a = []; for (var i = 0; i < 20000; i++) a = [a]; a.flat(Infinity)",
+    "var a = []; for (var i = 0; i < 20000; i++) a = [a]; JSON.stringify(a)",
+    "JSON.parse('['.repeat(20000))",
+    "eval('['.repeat(20000))",
+    "new Function('{'.repeat(20000))",
+];
+
+#[test]
+fn recursion_that_is_too_deep_throws_a_range_error_or_ends_the_message() {
+    let mut harness = Harness::new();
+    let caught = |recursion: &str| {
+        format!(
+            "function Decoder() {{\n  try {{ {recursion}; }} catch (e) {{ return {{ range: e instanceof RangeError }}; }}\n}}"
+        )
+    };
+    for recursion in THROWING {
+        harness.check_decodes(&caught(recursion), b"x", r#"{"range":true}"#);
+    }
+    for recursion in ENDING {
+        let failure = harness.fail(Slot::Decoder, &caught(recursion));
+        assert_eq!((failure.kind, failure.line), (FailureKind::Stack, Some(2)), "{failure} in {recursion}");
+    }
+}
+
+#[test]
+fn a_character_that_no_script_may_have_is_named() {
+    let mut harness = Harness::new();
+    for (text, named) in
+        [("var\u{200b} a;", "U+200B"), ("var a = \u{201c}x\u{201d};", "U+201C"), ("var 👍;", "U+1F44D")]
+    {
+        let failure = harness.fail(Slot::Decoder, &format!("{text}\nfunction Decoder() {{ return {{}}; }}"));
+        assert_eq!((failure.kind, failure.line), (FailureKind::Syntax, Some(1)), "{failure}");
+        assert!(failure.message.contains(named), "{failure}");
+    }
+}
+
+#[test]
+fn what_decodes_downlinks_or_normalizes_is_named_when_it_fails() {
+    let text = "function encodeDownlink() {} function decodeUplink() {}
+        function decodeDownlink() { throw new Error('no'); } function normalizeUplink() { return 5n; }";
+    let mut harness = Harness::new();
+    let functions = harness.load(&Sources::single_file(text));
+    let single = |function| Call { single_function: Some(function), ..call(EntryPoint::SingleFunction, b"{}") };
+    for (call, start) in [
+        (call(EntryPoint::DecodeDownlink, &[1]), "`decodeDownlink` failed (line 2, column"),
+        (single(Function::DecodeDownlink), "`decodeDownlink` failed (line 2, column"),
+        (single(Function::NormalizeUplink), "`normalizeUplink` returned a BigInt"),
+    ] {
+        let failure = harness.sandbox.call(&functions, &call).result.unwrap_err();
+        assert!(failure.to_string().starts_with(start), "{failure}");
+    }
+    let functions = harness.load_in(Slot::Encoder, "function Encoder() { return [1]; }");
+    let missing = harness.sandbox.call(&functions, &call(EntryPoint::DecodeDownlink, &[1])).result.unwrap_err();
+    assert!(missing.to_string().starts_with("the encoder cannot be loaded: defines no function named"), "{missing}");
 }
 
 #[test]

@@ -168,6 +168,38 @@ fn fields_for_the_encoder_must_be_a_json_object() {
 }
 
 #[test]
+fn fields_beside_data_are_warned_of() {
+    for (returned, is_warned) in [
+        ("{ temperature: 5 }", true),
+        ("{ data: null, temperature: 5 }", true),
+        ("{ data: {}, temperature: 5 }", false),
+        ("{ data: undefined, warnings: [], errors: [] }", false),
+        ("{}", false),
+    ] {
+        let mut harness = Harness::new();
+        let functions = harness.load_in(Slot::Decoder, &format!("function decodeUplink() {{ return {returned}; }}"));
+        let outcome = harness.decode(&functions, b"x");
+        let is_empty = fields(&outcome) == "null";
+        assert_eq!(is_empty, !returned.contains("data: {}"), "{returned}");
+        let warned = outcome.warnings.iter().filter(|warning| warning.contains("without `data`")).count();
+        assert_eq!((warned, outcome.warnings.len()), (usize::from(is_warned), warned), "{returned}");
+    }
+}
+
+#[test]
+fn zero_bytes_in_strings_and_comments_are_read() {
+    let mut harness = Harness::new();
+    for module in ["", "export "] {
+        let text = format!(
+            "// \0\n/* \0 */{module}function Decoder(b) {{ return {{ n: 'a\0b'.length, t: `\0`.length, r: /\0/.test('\0') }}; }}"
+        );
+        harness.check_decodes(&text, b"x", r#"{"n":3,"t":1,"r":true}"#);
+    }
+    let failure = harness.fail(Slot::Decoder, "function Decoder(b) {\n  return \0{};\n}");
+    assert_eq!((failure.kind, failure.line, failure.column), (FailureKind::Syntax, Some(2), Some(10)), "{failure}");
+}
+
+#[test]
 fn downlinks_are_decoded_by_either_text() {
     let decode = "function decodeDownlink(input) { return { data: { b: input.bytes, p: input.fPort } }; }";
     for (slot, entry) in

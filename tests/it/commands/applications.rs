@@ -11,6 +11,9 @@ async fn access_keys_are_created_listed_and_deleted() {
     assert!(said.contains("Added access key dashboard of application my-app"), "{said}");
     let key = said.lines().last().unwrap();
     assert_eq!(key, line.typed(&["applications", "key", "--name", "dashboard"]).trim_end());
+    let named = ["applications", "key", "--app-id", "my-app", "--name", "dashboard"];
+    assert_eq!(key, line.typed(&named).trim_end());
+    assert_eq!(line.refused(&[&named[..], &["my-app"]].concat(), "").0, 2);
     let json_of = |arguments: &[&str]| serde_json::from_str::<Value>(&line.typed(arguments)).unwrap();
     let made = json_of(&["applications", "keys", "create", "control", "messages:down:w", "-o", "json"]);
     assert_eq!(made["rights"], serde_json::json!(["messages:down:w"]));

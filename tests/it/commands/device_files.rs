@@ -64,6 +64,28 @@ async fn an_export_can_be_imported_and_imported_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn spreadsheets_may_leave_rows_of_separators_and_write_utf_16() {
+    let line = CommandLine::start().await;
+    line.write("rows.csv", "dev_id;dev_eui;description\ndev-1;0102030405060708;a\n;;\n;\n");
+    assert!(line.typed(&["devices", "import", "rows.csv"]).contains("1 created"));
+    let utf_16 = |text: &str, bytes: fn(u16) -> [u8; 2]| -> Vec<u8> {
+        "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(bytes).collect()
+    };
+    let json = r#"{"dev_id": "dev-2", "dev_eui": "0102030405060709", "description": "Größe"}"#;
+    let csv = "dev_id\tdev_eui\tdescription\r\ndev-3\t010203040506070A\tGröße\r\n";
+    for (name, bytes) in [("le.json", utf_16(json, u16::to_le_bytes)), ("be.csv", utf_16(csv, u16::to_be_bytes))] {
+        fs::write(line.network.dir.path().join(name), bytes).unwrap();
+        assert!(line.typed(&["devices", "import", name]).contains("1 created"), "{name}");
+    }
+    assert_eq!(line.exported("dev-3")["description"], "Größe");
+    // One without a byte of its last character.
+    fs::write(line.network.dir.path().join("cut.csv"), b"\xff\xfed\0e").unwrap();
+    let output = line.network.type_command(&["devices", "import", "cut.csv"], "");
+    assert!(complaint(&output).contains("it begins as UTF-16, but is not"), "{output:?}");
+    line.network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn keys_are_exported_only_on_request() {
     let line = CommandLine::start().await;
     line.typed(&["devices", "register", "dev-1", "0102030405060708", APP_KEY]);
@@ -71,6 +93,7 @@ async fn keys_are_exported_only_on_request() {
         assert!(!line.typed(&["devices", "export", "--format", format]).contains(APP_KEY), "{format}");
         assert!(line.typed(&["devices", "export", "--format", format, "--with-keys"]).contains(APP_KEY), "{format}");
     }
+    assert!(line.typed(&["devices", "export", "-"]).contains("dev-1") && !line.network.dir.path().join("-").exists());
     // What a file does not say stays.
     line.typed(&["devices", "export", "devices.csv"]);
     assert!(line.typed(&["devices", "import", "devices.csv"]).contains("1 unchanged"));

@@ -23,7 +23,7 @@ async fn webhooks_are_set_listed_and_deleted() {
     assert!(listed.contains("x-first, x-second") && !listed.contains("hush"), "{listed}");
     let (_, error) = line.refused(&set, "x-first: hush\nhush\n");
     assert!(error.contains("line 2: a header has the form") && !error.contains("hush"), "{error}");
-    assert!(line.typed(&["webhooks", "failed", "my-hook"]).contains("took everything"));
+    assert!(line.typed(&["webhooks", "failed", "my-hook"]).contains("Webhook my-hook has delivered nothing yet"));
     assert!(line.typed(&["webhooks", "resend", "my-hook"]).contains("Sending 0 messages"));
     let (_, error) = line.refused(&["webhooks", "set", "my-hook", "http://127.0.0.1/"], "");
     assert!(error.contains("no public address"), "{error}");

@@ -26,6 +26,7 @@ fn a_new_codec_of_each_dialect_passes_and_runs_on_its_networks() {
         let words: Vec<&str> = told.split(' ').collect();
         let tested = printed(&functions(&words));
         assert!(tested.contains("codecs: 1, with failures: 0\n"), "{tested}");
+        printed(&functions(&["test", dialect, "--coverage=85"]));
         let targets: Vec<&str> = targets.iter().flat_map(|target| ["--target", target]).collect();
         printed(&functions(&[&["lint", dialect], &targets[..]].concat()));
         let again = functions(&["new", dialect, "door", "--dir", dialect]);

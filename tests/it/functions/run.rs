@@ -114,6 +114,34 @@ fn runs_what_a_network_reports() {
 }
 
 #[test]
+fn runs_what_programs_write_around_a_message() {
+    let dir = dir_with(&[]);
+    let decoder = "function Decoder(bytes, port) { return { n: bytes.length, port: port } }";
+    fs::write(dir.path().join("count.js"), decoder).unwrap();
+    for (message, expected) in [
+        (r#"{"deviceInfo": {}, "fCnt": 4, "fPort": 3, "rxInfo": []}"#, r#"{"n":0,"port":3}"#),
+        (r#"v3/a@t/devices/d/up {"uplink_message": {"f_port": 4}}"#, r#"{"n":0,"port":4}"#),
+        (r#"{"result": {"uplink_message": {"f_port": 4, "frm_payload": "Cg=="}}}"#, r#"{"n":1,"port":4}"#),
+        (r#"{"topic": "a", "payload": {"fPort": 5, "data": "Cgo="}, "_msgid": "1"}"#, r#"{"n":2,"port":5}"#),
+        (r#"{"cmd": "rx", "EUI": "0102030405060708", "port": 2, "data": "aa01"}"#, r#"{"n":2,"port":2}"#),
+    ] {
+        let shown = printed(&call(dir.path(), &["count.js", "--message", "-"], message));
+        assert!(shown.starts_with(&format!("{expected}\n")), "{message}: {shown}");
+    }
+    let output = call(dir.path(), &["count.js", "--message", "-"], r#"{"data": "aa01"}"#);
+    assert!(complaint(&output).contains("standard input is not an uplink: its `data` may be Base64 or hexadecimal"));
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn fields_beside_data_are_warned_of() {
+    let dir = dir_with(&[]);
+    let output = call(dir.path(), &["-", "--hex", "0a"], "function decodeUplink() { return { level: 1 } }");
+    let shown = printed(&output);
+    assert!(shown.starts_with("warning: returned an object without `data`") && shown.contains("\nnull\n"), "{shown}");
+}
+
+#[test]
 fn prints_one_json_object_for_programs() {
     let dir = dir_with(&[]);
     fs::write(dir.path().join("encoder.js"), "function Encoder(fields) { return [1, 255] }").unwrap();
@@ -160,6 +188,16 @@ fn what_is_no_function_and_no_uplink_ends_with_an_error_of_usage() {
         assert!(complaint(&output).contains(told), "{arguments}: {output:?}");
         assert_eq!(output.status.code(), Some(2), "{arguments}");
     }
+}
+
+#[test]
+fn bench_measures_how_long_scripts_without_examples_take_to_load() {
+    let dir = dir_with(&[]);
+    fs::write(dir.path().join("other.js"), "function Decoder(bytes) { return {} }").unwrap();
+    let output = bench(dir.path(), &["."]);
+    let (shown, told) = (printed(&output), String::from_utf8_lossy(&output.stderr).into_owned());
+    assert!(shown.contains("level\n  loading: ") && shown.contains("other\n  loading: "), "{shown}");
+    assert!(told.contains("2 scripts without examples"), "{told}");
 }
 
 #[test]

@@ -51,7 +51,9 @@ fn read_file(dir: &Dir<'_>, name: &str, root: &Node, found: &mut Found) {
         match example(node) {
             Ok(example) => {
                 let path = vec![Step::name("examples"), Step::Index(index), Step::name("output")];
-                let expectation = Some(Expectation { notation: Notation::Yaml, path, hex: false });
+                // An outcome is no value, and there cannot be one beside it.
+                let expectation = Expectation { notation: Notation::Yaml, path, hex: false };
+                let expectation = node.get("outcome").is_none().then_some(expectation);
                 let place = Some(Place { expectation, ..dir.place(name, node.line) });
                 examples.push(Example { place, ..example });
             }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::{
     call::{call, dialect},
     codec::{Codec, Example, Expected, Tolerance, takes_bytes},
-    compare::{Rules, compare, truncate, unlisted},
+    compare::{Rules, compare, settled::Settled, truncate, unlisted},
     fault::{Fault, examiner::Examiner},
     report::{CodecReport, ExampleReport, Loaded, Mismatch, Outcome, describe, log_line, microseconds},
     surrogates::mark,
@@ -64,10 +64,12 @@ impl Runner<'_> {
         report.warnings.clone_from(&run.warnings);
         report.logs = run.logs.iter().map(log_line).collect();
         report.line = run.result.as_ref().err().and_then(|failure| failure.line);
-        if let Ok(runtime::Value::Returned { json: Some(json) }) = &run.result {
-            let is_whole = !example.wrapped || self.dialect(example.function) == Some(Dialect::Ts013);
-            report.result = is_whole.then(|| json.get().to_owned());
-        }
+        let returned = match &run.result {
+            Ok(runtime::Value::Returned { json: Some(json) }) => Some(json.get().to_owned()),
+            _ => None,
+        };
+        let is_whole = !example.wrapped || self.dialect(example.function) == Some(Dialect::Ts013);
+        report.result = returned.clone().filter(|_| is_whole);
         report.outcome = match (&example.expected, faults.first()) {
             (Expected::Valid, None) => Outcome::Passed,
             (Expected::Valid, Some(fault)) => {
@@ -75,6 +77,9 @@ impl Runner<'_> {
             }
             _ => self.outcome(example, run),
         };
+        if matches!(report.outcome, Outcome::Failed(_) | Outcome::Shown { .. }) {
+            report.settled = returned.and_then(|got| self.settled(example, &got));
+        }
         report
     }
 
@@ -98,14 +103,37 @@ impl Runner<'_> {
             let is_one = got.get("data").is_some_and(Value::is_object);
             return is_one.then(|| Value::Object(Map::from_iter([("data".to_owned(), only.clone())])));
         }
+        members.get(self.inner(example, got)?).cloned()
+    }
+
+    /// The member of the object that the example states which the function returns itself, if it does.
+    fn inner(&self, example: &Example, got: &Value) -> Option<&'static str> {
+        if example.function == Function::NormalizeUplink {
+            return None;
+        }
         let is_bare =
             example.tolerance == Tolerance::Package && got.get("data").is_none() && got.get("errors").is_none();
         let is_ts013 = self.dialect(example.function) == Some(Dialect::Ts013);
-        if !example.wrapped || is_ts013 && !(is_bare && takes_bytes(example.function)) {
-            return None;
-        }
-        let inner = if takes_bytes(example.function) { "data" } else { "bytes" };
-        members.get(inner).cloned()
+        let takes_bytes = takes_bytes(example.function);
+        let is_whole = !example.wrapped || is_ts013 && !(is_bare && takes_bytes);
+        (!is_whole).then_some(if takes_bytes { "data" } else { "bytes" })
+    }
+
+    /// What the example should expect of a function that returned `got`.
+    fn settled(&self, example: &Example, got: &str) -> Option<Settled> {
+        let got: Value = serde_json::from_str(&mark(got)).ok()?;
+        let got = match self.inner(example, &got) {
+            None => got,
+            // All else that the example states stays, because the function says nothing of it.
+            Some(name) => {
+                let stated =
+                    if let Expected::Value(Value::Object(stated)) = &example.expected { Some(stated) } else { None };
+                let mut whole = stated.cloned().unwrap_or_default();
+                whole.insert(name.to_owned(), got);
+                Value::Object(whole)
+            }
+        };
+        Some(Settled::new(&example.expected, got, example.tolerance, self.rules))
     }
 
     fn dialect(&self, function: Function) -> Option<Dialect> {

@@ -13,12 +13,22 @@ pub(super) type Change = (Range<usize>, String);
 #[derive(Debug)]
 pub(super) struct Target<'a> {
     pub(super) path: &'a [Step],
+    /// What stands there, as far as it is known: a text of JavaScript is not read.
+    pub(super) old: Option<Value>,
     pub(super) value: Value,
+}
+
+impl Target<'_> {
+    /// The same, so that all of it is written anew.
+    pub(super) fn whole(&self) -> Target<'_> {
+        Target { path: self.path, old: None, value: self.value.clone() }
+    }
 }
 
 /// `text` with `changes`, none of which may touch another.
 pub(super) fn apply(text: &str, mut changes: Vec<Change>) -> Result<String, String> {
-    changes.sort_by_key(|(range, _)| range.start);
+    // What is put in comes before what is taken out there.
+    changes.sort_by_key(|(range, _)| (range.start, range.end));
     let (mut new, mut end) = (String::with_capacity(text.len()), 0);
     for (range, replacement) in changes {
         new += text.get(end..range.start).ok_or("it is written in one place with another example")?;
@@ -30,7 +40,7 @@ pub(super) fn apply(text: &str, mut changes: Vec<Change>) -> Result<String, Stri
 
 /// `root` with the values of `targets`: what the changed text must mean.
 pub(super) fn with(mut root: Value, targets: &[Target<'_>]) -> Option<Value> {
-    for Target { path, value } in targets {
+    for Target { path, value, .. } in targets {
         let (last, outer) = path.split_last()?;
         let outer = outer.iter().try_fold(&mut root, |value, step| match step {
             Step::Index(index) => value.get_mut(*index),

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::{change::Target, json, yaml};
 use crate::{
+    compare::settled::Settled,
     place::{Expectation, Notation},
-    surrogates::mark,
 };
 
 /// An expectation to replace.
@@ -15,7 +15,7 @@ use crate::{
 pub(super) struct Update {
     pub(super) line: usize,
     pub(super) expectation: Expectation,
-    pub(super) result: String,
+    pub(super) settled: Settled,
 }
 
 /// A text with results in it.
@@ -74,7 +74,7 @@ impl Edited {
 }
 
 fn replaced(text: &str, updates: &[&Update]) -> Result<String, String> {
-    let targets = updates.iter().map(|update| target(update)).collect::<Result<Vec<_>, _>>()?;
+    let targets: Vec<_> = updates.iter().map(|update| target(update)).collect();
     match updates.first().map(|update| update.expectation.notation) {
         Some(Notation::Yaml) => yaml::replaced(text, &targets),
         Some(_) => json::replaced(text, &targets),
@@ -82,13 +82,14 @@ fn replaced(text: &str, updates: &[&Update]) -> Result<String, String> {
     }
 }
 
-fn target(update: &Update) -> Result<Target<'_>, String> {
+fn target(update: &Update) -> Target<'_> {
     let Expectation { path, hex, .. } = &update.expectation;
-    let mut value: Value = serde_json::from_str(&mark(&update.result)).map_err(|error| error.to_string())?;
+    let Settled { mut old, new: mut value } = update.settled.clone();
     if *hex {
+        old.as_mut().map(write_hex_bytes);
         write_hex_bytes(&mut value);
     }
-    Ok(Target { path, value })
+    Target { path, old, value }
 }
 
 fn write_hex_bytes(value: &mut Value) {

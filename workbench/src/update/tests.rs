@@ -1,7 +1,13 @@
 //! Texts before and after an update.
 
+use serde_json::{Value, json};
+
 use super::edit::{Update, edit};
-use crate::place::{Expectation, Notation, Step};
+use crate::{
+    compare::settled::Settled,
+    place::{Expectation, Notation, Step},
+    surrogates::mark,
+};
 
 fn changed(text: &str, notation: Notation, changes: &[(&[Step], &str)], hex: bool) -> String {
     let updates: Vec<Update> = changes
@@ -9,7 +15,7 @@ fn changed(text: &str, notation: Notation, changes: &[(&[Step], &str)], hex: boo
         .map(|(path, result)| Update {
             line: 2,
             expectation: Expectation { notation, path: path.to_vec(), hex },
-            result: (*result).to_owned(),
+            settled: Settled { old: None, new: serde_json::from_str(&mark(result)).unwrap() },
         })
         .collect();
     let edited = edit(text, &updates);
@@ -87,7 +93,7 @@ fn keeps_comments() {
     let text = "examples:\n  # first\n  - bytes: 01\n    output:\n      data:\n        a: 1 # old\n\n  # second\n  \
                 - output: {a: 1} # kept\n  - bytes: 02 # last\n";
     let new = yaml(text, 0, r#"{"data":{"a":2,"b":["x: y",1]}}"#);
-    let expected = "    output:\n      data:\n        a: 2\n        b: [\"x: y\", 1]";
+    let expected = "    output:\n      data:\n        a: 2 # old\n        b: [\"x: y\", 1]";
     assert!(new.contains(expected) && new.contains("\n\n  # second\n"), "{new}");
     assert_eq!(yaml(text, 0, r#"{"data":{"a":[2]}}"#), text.replace("a: 1 # old", "a: [2] # old"));
     let new = yaml(text, 1, r#"{"a":null}"#);
@@ -177,4 +183,93 @@ fn one_that_is_refused_does_not_keep_others_from_being_written() {
     let changes: Vec<(&[Step], &str)> = paths.iter().map(|path| (path.as_slice(), "7")).collect();
     let new = changed(text, Notation::Yaml, &changes, false);
     assert_eq!(new, text.replace("output: 2", "output: 7").replace("output: 3", "output: 7"));
+}
+
+/// `text`, whose expectation of one example was `old` and is to be `new`.
+fn settled(text: &str, notation: Notation, old: Value, new: Value) -> String {
+    let path = vec![Step::Index(0), Step::name("output")];
+    let expectation = Expectation { notation, path, hex: false };
+    let edited = edit(text, &[Update { line: 1, expectation, settled: Settled { old: Some(old), new } }]);
+    match edited.refused.first() {
+        Some((_, reason)) => format!("refused: {reason}"),
+        None => edited.text,
+    }
+}
+
+#[test]
+fn only_what_differs_is_written_in_json() {
+    for (text, old, new, expected) in [
+        (
+            "[{\"output\": {\n    \"a\": 1.50,\n    \"b\": {\"c\": \"x\", \"d\": [1, 2]}\n}}]",
+            json!({"a": 1.5, "b": {"c": "x", "d": [1, 2]}}),
+            json!({"a": 1.5, "b": {"c": "y", "d": [1, 3, 4]}}),
+            "[{\"output\": {\n    \"a\": 1.50,\n    \"b\": {\"c\": \"y\", \"d\": [1, 3, 4]}\n}}]",
+        ),
+        (
+            "[{ output: {\n\ta: 0x0a, // ten\n\tb: 'x', // text\n\tc: 3 // last\n} }]",
+            json!({"a": 10, "b": "x", "c": 3}),
+            json!({"a": 10, "b": "y", "c": 3}),
+            "[{ output: {\n\ta: 0x0a, // ten\n\tb: \"y\", // text\n\tc: 3 // last\n} }]",
+        ),
+        (
+            "[{\"output\": {\n  \"a\": 1,\n  \"b\": 2,\n  \"c\": 3\n}}]",
+            json!({"a": 1, "b": 2, "c": 3}),
+            json!({"a": 1, "c": 4, "d": {"e": 5}}),
+            "[{\"output\": {\n  \"a\": 1,\n  \"c\": 4,\n  \"d\": {\n    \"e\": 5\n  }\n}}]",
+        ),
+        (
+            "[{\"output\": {\n  \"a\": 1,\n  \"b\": 2,\n  \"c\": 3\n}}]",
+            json!({"a": 1, "b": 2, "c": 3}),
+            json!({"a": 1}),
+            "[{\"output\": {\n  \"a\": 1\n}}]",
+        ),
+        (
+            "[{\"output\":{\"a\":1,\"b\":[1,2,3]}}]",
+            json!({"a": 1, "b": [1, 2, 3]}),
+            json!({"a": 1, "b": [1], "c": 2}),
+            "[{\"output\":{\"a\":1,\"b\":[1],\"c\":2}}]",
+        ),
+        (
+            "[{\"output\": {\"a\": 1, \"b\": 2}}]",
+            json!({"a": 1, "b": 2}),
+            json!({"b": 2}),
+            "[{\"output\": { \"b\": 2}}]",
+        ),
+        (
+            "[{\"output\": {\"a\": 1, \"b\": 2}}]",
+            json!({"a": 1, "b": 2}),
+            json!({"b": 2, "a": 1}),
+            "[{\"output\": {\"b\":2,\"a\":1}}]",
+        ),
+        ("[{\"output\": {\"a\": 1}}]", json!({"a": 1}), json!({"b": 2}), "[{\"output\": {\"b\":2}}]"),
+    ] {
+        assert_eq!(settled(text, Notation::Json, old, new), expected, "{text}");
+    }
+}
+
+#[test]
+fn members_come_and_go_where_they_stand_in_yaml() {
+    for (text, old, new, expected) in [
+        (
+            "- output:\n    a: 1 # one\n    b: 2 # two\n    c: 3 # three\n  # end\n",
+            json!({"a": 1, "b": 2, "c": 3}),
+            json!({"a": 1, "c": 4, "d": {"e": [5]}}),
+            "- output:\n    a: 1 # one\n    c: 4 # three\n    d:\n      e: [5]\n  # end\n",
+        ),
+        (
+            "- output:\n    a: 1 # one\n    b:\n      - 2\n",
+            json!({"a": 1, "b": [2]}),
+            json!({"a": 1}),
+            "- output:\n    a: 1 # one\n",
+        ),
+        (
+            "- output: {a: 1, b: 2} # c\n",
+            json!({"a": 1, "b": 2}),
+            json!({"a": 1, "b": 2, "c": 3}),
+            "- output: {a: 1, b: 2, c: 3} # c\n",
+        ),
+        ("- output: {a: 1, b: 2} # c\n", json!({"a": 1, "b": 2}), json!({"b": 2}), "- output: {b: 2} # c\n"),
+    ] {
+        assert_eq!(settled(text, Notation::Yaml, old, new), expected, "{text}");
+    }
 }

@@ -81,6 +81,9 @@ pub struct DeadLetterList {
     pub dead_letters: Vec<DeadLetter>,
     /// How many there are.
     pub total: usize,
+    /// Whether the webhook has taken any message.
+    #[serde(default)]
+    pub has_delivered: bool,
 }
 
 /// Which messages to send again.

@@ -118,6 +118,21 @@ async fn what_cannot_be_encoded_or_queued_fails_as_in_the_things_stack() {
     assert_eq!(network.api.next_downlink(), None);
 }
 
+#[tokio::test]
+async fn a_downlink_on_a_topic_without_the_tenant_fails_and_says_so() {
+    let Some((network, _bridge, mut application)) = start().await else { return };
+    let without = format!("v3/{APPLICATION_ID}/devices/dev1/down");
+    let downlink = json!({"downlinks": [{"f_port": 1, "frm_payload": "AQ==", "correlation_ids": ["mine"]}]});
+    application.publish(&format!("{without}/push"), downlink.to_string()).await;
+    let failed = application.next().await;
+    assert_eq!(failed.topic, format!("{without}/failed"));
+    let failed = failed.json();
+    let message = failed["downlink_failed"]["error"]["message_format"].as_str().unwrap();
+    assert!(message.contains(&format!("has no tenant: publish to {}", topic("dev1", "down/push"))), "{message}");
+    assert_eq!(failed["correlation_ids"], json!(["mine"]));
+    assert_eq!(network.api.next_downlink(), None);
+}
+
 /// Otherwise a small message would become very many.
 #[tokio::test]
 async fn too_many_downlinks_at_once_fail_as_one() {

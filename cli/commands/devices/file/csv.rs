@@ -4,6 +4,7 @@ use std::io::Write;
 
 use anyhow::{Context, ensure};
 use api::rest::handler::{Device, LorawanDevice};
+use csv::StringRecord;
 
 use super::{
     Row,
@@ -17,18 +18,33 @@ type Columns = (&'static str, Vec<usize>);
 const KEYS: [&str; 3] = ["nwk_s_key", "app_s_key", "app_key"];
 
 pub(super) fn read(bytes: &[u8]) -> anyhow::Result<Vec<Row>> {
-    let mut reader = csv::ReaderBuilder::new().delimiter(delimiter(bytes)).trim(csv::Trim::All).from_reader(bytes);
-    let columns = columns(reader.headers()?);
+    let mut builder = csv::ReaderBuilder::new();
+    let mut reader = builder.delimiter(delimiter(bytes)).trim(csv::Trim::All).flexible(true).from_reader(bytes);
+    let header = reader.headers()?;
+    let (columns, length) = (columns(header), header.len());
     ensure!(
         columns.iter().any(|(name, _)| ["dev_id", "dev_eui"].contains(name)),
         "its first row must name the columns, at least dev_id or dev_eui"
     );
-    let row = |(number, record): (usize, csv::Result<csv::StringRecord>)| {
-        let cells = record.map(|record| cells(&columns, &record));
-        let cells = cells.map_err(|error| BadField { name: "", reason: describe(&error) });
+    let mut records: Vec<_> = reader.records().collect();
+    // Spreadsheets end with rows that had something in them once.
+    let is_blank =
+        |record: &csv::Result<_>| record.as_ref().is_ok_and(|it: &StringRecord| it.iter().all(str::is_empty));
+    let filled = records.iter().rposition(|record| !is_blank(record)).map_or(0, |last| last + 1);
+    records.truncate(filled);
+    let row = |(number, record): (usize, csv::Result<StringRecord>)| {
+        let bad = |reason: String| Err(BadField { name: "", reason });
+        let cells = match record {
+            Ok(record) if record.len() != length => {
+                bad(format!("the row has {} cells, and the first row {length}", record.len()))
+            }
+            Ok(record) => Ok(cells(&columns, &record)),
+            Err(error) if matches!(error.kind(), csv::ErrorKind::Utf8 { .. }) => bad("the row is not UTF-8".to_owned()),
+            Err(_) => bad("the row cannot be read".to_owned()),
+        };
         Row { number: number + 2, cells }
     };
-    Ok(reader.records().enumerate().map(row).collect())
+    Ok(records.into_iter().enumerate().map(row).collect())
 }
 
 /// Writes devices; those without keys have no columns for them.
@@ -56,7 +72,7 @@ fn delimiter(bytes: &[u8]) -> u8 {
     [b',', b'\t', b';'].into_iter().max_by_key(count).unwrap_or(b',')
 }
 
-fn columns(header: &csv::StringRecord) -> Vec<Columns> {
+fn columns(header: &StringRecord) -> Vec<Columns> {
     let names: Vec<_> = header.iter().map(normalized).collect();
     let places = |field: &super::fields::Field| {
         let known = [field.name].into_iter().chain(field.columns.iter().copied());
@@ -71,7 +87,7 @@ fn normalized(name: &str) -> String {
     name.trim().to_lowercase().replace([' ', '-'], "_")
 }
 
-fn cells(columns: &[Columns], record: &csv::StringRecord) -> Cells {
+fn cells(columns: &[Columns], record: &StringRecord) -> Cells {
     let mut cells = Cells::default();
     for (name, places) in columns {
         let texts = places.iter().filter_map(|place| record.get(*place));
@@ -82,14 +98,4 @@ fn cells(columns: &[Columns], record: &csv::StringRecord) -> Cells {
         }
     }
     cells
-}
-
-fn describe(error: &csv::Error) -> String {
-    match error.kind() {
-        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            format!("the row has {len} cells, and the first row {expected_len}")
-        }
-        csv::ErrorKind::Utf8 { .. } => "the row is not UTF-8".to_owned(),
-        _ => "the row cannot be read".to_owned(),
-    }
 }

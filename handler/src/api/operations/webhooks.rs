@@ -1,7 +1,7 @@
 //! The webhooks of an application. They belong to its settings, and its messages leave through them: setting one, and
 //! reading what it did not take, needs the right to read messages, too.
 
-use outputs::{DeadLetter, Standing, Webhook};
+use outputs::{DeadLetters, Standing, Webhook};
 use server::auth::{Caller, Purpose};
 use types::{AppId, ApplicationRight, Claims, Grant, WebhookId};
 
@@ -68,14 +68,14 @@ impl Operations {
         (app_id, id): (&AppId, &WebhookId),
         offset: usize,
         limit: usize,
-    ) -> Result<(Vec<DeadLetter>, usize), Error> {
+    ) -> Result<DeadLetters, Error> {
         let usage = caller.usage.clone();
         let claims = self.allow_webhooks(caller, app_id, Purpose::Read).await?;
         require_reading(&claims, app_id)?;
         let limit = if limit == 0 { PAGE_MAX } else { limit.min(PAGE_MAX) };
-        let (letters, total) = self.webhooks.dead_letters(app_id, id, offset, limit).await?;
-        usage.add_entries(letters.len());
-        Ok((letters, total))
+        let dead_letters = self.webhooks.dead_letters(app_id, id, offset, limit).await?;
+        usage.add_entries(dead_letters.letters.len());
+        Ok(dead_letters)
     }
 
     /// Sends messages again, those with these ids or all.

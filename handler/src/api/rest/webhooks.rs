@@ -8,7 +8,7 @@ use aide::axum::{
 };
 use api::rest::handler as body;
 use axum::extract::{Path, Query, State, rejection::QueryRejection};
-use outputs::Standing;
+use outputs::{DeadLetters, Standing};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use server::{
@@ -141,8 +141,10 @@ async fn list_dead_letters(
     let (app_id, id) = path.ids()?;
     let Query(DeadLetterQuery { limit, offset }) =
         query.map_err(|_| Error::invalid("Limit or offset", "must be whole numbers from 0 up"))?;
-    let (letters, total) = operations.list_dead_letters(caller?, (&app_id, &id), offset, limit).await?;
-    Ok(Json(body::DeadLetterList { dead_letters: letters.into_iter().map(dead_letter).collect(), total }))
+    let found = operations.list_dead_letters(caller?, (&app_id, &id), offset, limit).await?;
+    let DeadLetters { letters, total, has_delivered } = found;
+    let dead_letters = letters.into_iter().map(dead_letter).collect();
+    Ok(Json(body::DeadLetterList { dead_letters, total, has_delivered }))
 }
 
 async fn delete_dead_letters(

@@ -9,11 +9,13 @@ mod location;
 mod module;
 mod realm;
 mod runtime;
+mod script_text;
 mod steps;
 mod value;
 
 pub(crate) use location::Location;
 pub(crate) use realm::{Realm, Unevaluated};
 pub(crate) use runtime::Runtime;
+pub(crate) use script_text::ScriptText;
 pub(crate) use steps::StepList;
 pub(crate) use value::{Atom, Primitive, Thrown, Value};

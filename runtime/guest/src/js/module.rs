@@ -1,9 +1,10 @@
 //! ES modules: how they are run, and what they may import.
 
 use super::realm::{Realm, Unevaluated};
+use super::script_text::{self, Extent, ScriptText};
 use super::value::{Thrown, Value};
 use javy::quickjs::qjs;
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::{self, NonNull};
 
 /// The one module that sources may import.
@@ -13,7 +14,7 @@ const BUFFER_SOURCE: &CStr = c"export const Buffer = globalThis.Buffer; export d
 impl Realm {
     /// Runs `text` as a module, with `footer` behind it, where the names that it defines are in scope. Returns the
     /// namespace of the module: an object with what it exports.
-    pub(crate) fn run_module(self, text: &CStr, footer: &str, file: &CStr) -> Result<Value, Unevaluated> {
+    pub(crate) fn run_module(self, text: &ScriptText, footer: &str, file: &CStr) -> Result<Value, Unevaluated> {
         let module = self.compile_with_footer(text, footer, file).map_err(Unevaluated::Unreadable)?;
         // SAFETY: the value is a module, which its context keeps alive.
         let definition = unsafe { qjs::JS_VALUE_GET_PTR(module.raw()).cast() };
@@ -27,21 +28,18 @@ impl Realm {
     }
 
     /// An error in `text` has its position there, also when it is something that is missing at the end.
-    fn compile_with_footer(self, text: &CStr, footer: &str, file: &CStr) -> Result<Value, Thrown> {
-        let whole = [text.to_bytes(), b"\n", footer.as_bytes()].concat();
-        // Neither has a zero byte.
-        let whole = CString::new(whole).unwrap_or_default();
-        self.compile_module(&whole, file).or_else(|thrown| match self.compile_module(text, file) {
+    fn compile_with_footer(self, text: &ScriptText, footer: &str, file: &CStr) -> Result<Value, Thrown> {
+        let whole = ScriptText::new(&[text.as_bytes(), b"\n", footer.as_bytes()].concat());
+        self.compile_module(whole.extent(), file).or_else(|thrown| match self.compile_module(text.extent(), file) {
             Ok(_) => Err(thrown),
             Err(thrown) => Err(thrown),
         })
     }
 
-    fn compile_module(self, text: &CStr, file: &CStr) -> Result<Value, Thrown> {
-        let length = text.to_bytes().len() as qjs::size_t;
+    fn compile_module(self, (start, length): Extent, file: &CStr) -> Result<Value, Thrown> {
         let flags = (qjs::JS_EVAL_TYPE_MODULE | qjs::JS_EVAL_FLAG_COMPILE_ONLY) as c_int;
         // SAFETY: both texts end in a zero byte.
-        self.result(unsafe { qjs::JS_Eval(self.raw(), text.as_ptr(), length, file.as_ptr(), flags) })
+        self.result(unsafe { qjs::JS_Eval(self.raw(), start, length, file.as_ptr(), flags) })
     }
 
     /// Runs what waits for promises, such as a module behind a top-level `await`. A job that throws ran out of fuel or
@@ -87,7 +85,7 @@ pub(super) unsafe extern "C" fn load(
     let realm = Realm::of(context);
     // SAFETY: QuickJS passes a text that ends in a zero byte.
     let name = unsafe { CStr::from_ptr(name) };
-    let loaded = if name == BUFFER { realm.compile_module(BUFFER_SOURCE, BUFFER) } else { Err(unknown(realm, name)) };
+    let loaded = if name == BUFFER { realm.compile_module(script_text::extent(BUFFER_SOURCE), BUFFER) } else { Err(unknown(realm, name)) };
     match loaded {
         // SAFETY: the value is a module, which its context keeps alive.
         Ok(module) => unsafe { qjs::JS_VALUE_GET_PTR(module.raw()).cast() },

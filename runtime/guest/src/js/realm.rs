@@ -1,5 +1,6 @@
 //! A realm: one global object with its own set of built-ins.
 
+use super::script_text::{self, Extent, ScriptText};
 use super::value::{Thrown, Value};
 use super::{Atom, Runtime};
 use javy::quickjs::qjs;
@@ -75,9 +76,9 @@ impl Realm {
         Thrown(self.own(unsafe { qjs::JS_GetException(self.raw()) }))
     }
 
-    /// Runs `text` as a sloppy-mode script; `text` must end in a zero byte.
-    pub(crate) fn run(self, text: &CStr, file: &CStr) -> Result<(), Unevaluated> {
-        let compiled = self.eval(text, file, qjs::JS_EVAL_FLAG_COMPILE_ONLY).map_err(Unevaluated::Unreadable)?;
+    /// Runs `text` as a sloppy-mode script.
+    pub(crate) fn run(self, text: &ScriptText, file: &CStr) -> Result<(), Unevaluated> {
+        let compiled = self.eval(text.extent(), file, qjs::JS_EVAL_FLAG_COMPILE_ONLY).map_err(Unevaluated::Unreadable)?;
         // SAFETY: `compiled` is a script of this context, and the call takes over its reference.
         let evaluated = self.result(unsafe { qjs::JS_EvalFunction(self.raw(), compiled.into_raw()) });
         evaluated.map(drop).map_err(Unevaluated::Threw)
@@ -85,14 +86,13 @@ impl Realm {
 
     /// Evaluates a built-in expression.
     pub(crate) fn value_of(self, expression: &CStr) -> Result<Value, Thrown> {
-        self.eval(expression, c"airlock", 0)
+        self.eval(script_text::extent(expression), c"airlock", 0)
     }
 
-    fn eval(self, text: &CStr, file: &CStr, flags: u32) -> Result<Value, Thrown> {
-        let length = text.to_bytes().len() as qjs::size_t;
+    fn eval(self, (start, length): Extent, file: &CStr, flags: u32) -> Result<Value, Thrown> {
         let flags = (qjs::JS_EVAL_TYPE_GLOBAL | flags) as c_int;
         // SAFETY: both texts end in a zero byte.
-        self.result(unsafe { qjs::JS_Eval(self.raw(), text.as_ptr(), length, file.as_ptr(), flags) })
+        self.result(unsafe { qjs::JS_Eval(self.raw(), start, length, file.as_ptr(), flags) })
     }
 
     pub(crate) fn global(self) -> Value {
