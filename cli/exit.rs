@@ -55,7 +55,7 @@ pub(crate) fn code(error: &anyhow::Error) -> ExitCode {
     if error.chain().any(|cause| cause.is::<BadInput>() || cause.is::<BadRows>()) {
         return ExitCode::from(USAGE);
     }
-    if error.chain().any(|cause| cause.is::<NotLoggedIn>()) {
+    if error.is::<NotLoggedIn>() {
         return ExitCode::from(NOT_ALLOWED);
     }
     ExitCode::from(error.chain().find_map(kind).map_or(FAILURE, code_of))

@@ -134,7 +134,7 @@ impl HandlerService {
             }
             None => None,
         };
-        let network_brokers = network_brokers.subscribe(receiver, reconciliation);
+        let network_brokers = network_brokers.subscribe(receiver, &reconciliation);
         Ok(Self {
             serving,
             broker,

@@ -58,7 +58,7 @@ impl NetworkBrokers {
     pub fn subscribe(
         self: &Arc<Self>,
         receiver: Arc<UplinkReceiver>,
-        reconciliation: Arc<Reconciliation>,
+        reconciliation: &Arc<Reconciliation>,
     ) -> Subscriptions {
         let subscriptions = Subscriptions { receiver, stop: CancellationToken::new(), tasks: TaskTracker::new() };
         for id in &self.ids {

@@ -34,13 +34,15 @@ pub(super) fn list(id: &str, authorization: &str) -> Vec<u8> {
 pub(super) async fn prepare(server: &ServerProcess, id: &'static str, description: &str) -> String {
     let application = server.create_application(id, ServerProcess::demo_functions()).await;
     let authorization = hoarder::authorization(&application);
+    // Several users may have such devices, but not the same EUIs.
+    let app_eui = format!("{:016X}", id.bytes().fold(0_u64, |sum, byte| (sum << 8) | u64::from(byte)));
     let add = {
         let (authorization, description) = (authorization.clone(), description.to_owned());
         move |number: u64| {
             let path = format!("/applications/{id}/devices/dev-{number}");
             let lorawan = json!({
                 "app_id": id, "dev_id": format!("dev-{number}"), "activation_constraints": "local",
-                "app_eui": "70B3D57EF0000000", "dev_eui": format!("{number:016X}"),
+                "app_eui": app_eui, "dev_eui": format!("{number:016X}"),
                 "dev_addr": format!("{number:08X}"), "app_key": "00112233445566778899AABBCCDDEEFF",
                 "nwk_s_key": "00112233445566778899AABBCCDDEEFF", "app_s_key": "00112233445566778899AABBCCDDEEFF",
             });

@@ -39,8 +39,9 @@ impl NetworkBrokers {
             Err(error) => Err(error),
         };
         if changed.is_err() {
-            for Told { id, is_set } in told {
-                if let Err(error) = self.put_back(id, token, devices, (device, is_set), before).await {
+            for told in told {
+                let id = told.id;
+                if let Err(error) = self.put_back(told, token, devices, (device, before)).await {
                     let (app_id, dev_id, error) = (&device.app_id, &device.dev_id, ErrorChain(&error));
                     tracing::warn!(%id, %app_id, %dev_id, %error, "cannot put a device back in a network server");
                 }
@@ -78,11 +79,10 @@ impl NetworkBrokers {
     /// Tells a network server again what the store has about the EUIs of a device, and about those before.
     async fn put_back(
         &self,
-        id: &ComponentId,
+        Told { id, is_set }: Told<'_>,
         token: &Secret,
         devices: &Devices,
-        (device, is_set): (&Device, bool),
-        before: Option<&Device>,
+        (device, before): (&Device, Option<&Device>),
     ) -> Result<(), Error> {
         let Some(client) = self.client(id).await.map_err(|error| failed(id, error))? else { return Ok(()) };
         if is_set {

@@ -34,7 +34,7 @@ impl Style {
     }
 
     /// What is put behind the last one that stays.
-    pub(super) fn joined(&self, added: Vec<String>) -> String {
+    pub(super) fn joined(&self, added: &[String]) -> String {
         let before = match (&self.indent, self.is_compact) {
             (Some(indent), _) => format!(",\n{indent}"),
             (None, true) => ",".to_owned(),
@@ -55,7 +55,7 @@ pub(super) fn change(
     text: &str,
     items: &[Item],
     is_kept: impl Fn(&Item) -> bool,
-    added: String,
+    added: &str,
     changes: &mut Vec<Change>,
 ) {
     let Some(last) = items.iter().rposition(&is_kept) else { return };
@@ -68,7 +68,7 @@ pub(super) fn change(
             None => changes.push((with_blanks(text, item.start..item.value.end), String::new())),
         }
         if index == last && !added.is_empty() {
-            changes.push((item.value.end..item.value.end, added.clone()));
+            changes.push((item.value.end..item.value.end, added.to_owned()));
         }
     }
 }

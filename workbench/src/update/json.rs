@@ -112,16 +112,16 @@ fn push_within(text: &str, range: &Range<usize>, old: &Value, new: &Value, chang
                 let name = item.name.as_deref()?;
                 push(text, &item.value, old.get(name), new.get(name)?, changes);
             }
-            let added = members.added.iter().map(|(name, value)| style.member(name, value)).collect();
-            items::change(text, &items, is_kept, style.joined(added), changes);
+            let added = members.added.iter().map(|(name, value)| style.member(name, value)).collect::<Vec<_>>();
+            items::change(text, &items, is_kept, &style.joined(&added), changes);
         }
         (Value::Array(old), Value::Array(new)) if items.len() == old.len() && !old.is_empty() && !new.is_empty() => {
             for ((item, old), new) in items.iter().zip(old).zip(new) {
                 push(text, &item.value, Some(old), new, changes);
             }
             let last = items.get(new.len().min(items.len()) - 1)?.start;
-            let added = new.iter().skip(old.len()).map(|value| style.element(value)).collect();
-            items::change(text, &items, |item| item.start <= last, style.joined(added), changes);
+            let added = new.iter().skip(old.len()).map(|value| style.element(value)).collect::<Vec<_>>();
+            items::change(text, &items, |item| item.start <= last, &style.joined(&added), changes);
         }
         _ => return None,
     }
