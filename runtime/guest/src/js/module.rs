@@ -85,7 +85,11 @@ pub(super) unsafe extern "C" fn load(
     let realm = Realm::of(context);
     // SAFETY: QuickJS passes a text that ends in a zero byte.
     let name = unsafe { CStr::from_ptr(name) };
-    let loaded = if name == BUFFER { realm.compile_module(script_text::extent(BUFFER_SOURCE), BUFFER) } else { Err(unknown(realm, name)) };
+    let loaded = if name == BUFFER {
+        realm.compile_module(script_text::extent(BUFFER_SOURCE), BUFFER)
+    } else {
+        Err(unknown(realm, name))
+    };
     match loaded {
         // SAFETY: the value is a module, which its context keeps alive.
         Ok(module) => unsafe { qjs::JS_VALUE_GET_PTR(module.raw()).cast() },

@@ -78,7 +78,8 @@ impl Realm {
 
     /// Runs `text` as a sloppy-mode script.
     pub(crate) fn run(self, text: &ScriptText, file: &CStr) -> Result<(), Unevaluated> {
-        let compiled = self.eval(text.extent(), file, qjs::JS_EVAL_FLAG_COMPILE_ONLY).map_err(Unevaluated::Unreadable)?;
+        let compiled =
+            self.eval(text.extent(), file, qjs::JS_EVAL_FLAG_COMPILE_ONLY).map_err(Unevaluated::Unreadable)?;
         // SAFETY: `compiled` is a script of this context, and the call takes over its reference.
         let evaluated = self.result(unsafe { qjs::JS_EvalFunction(self.raw(), compiled.into_raw()) });
         evaluated.map(drop).map_err(Unevaluated::Threw)
