@@ -62,6 +62,7 @@ impl Services {
         command.arg("handler").stderr(Stdio::null()).envs(self.environment.iter().cloned());
         command.args(["--auth-server", self.process.place("account")]);
         command.args(["--discovery-address", self.process.place("discovery")]);
+        command.env("AIRLOCK_HANDLER__DISCOVERY_CERTIFICATE_FILE", self.dir.path().join("ca.cert"));
         command.env("AIRLOCK_EXTERNAL_BROKER__MQTT__URL", &self.brokers[number % self.brokers.len()]);
         ServerProcess::spawn(&mut command)
     }
