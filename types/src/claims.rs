@@ -93,8 +93,9 @@ impl Claims {
         self.scope.iter().any(|scope| matches!(scope, Scope::App(id) if id == app_id))
     }
 
-    /// Whether the bearer is this component of this service.
+    /// Whether the bearer is this component of this service. What a component was given to show to others, a token for
+    /// applications, does not make them the component.
     pub fn is_component(&self, service: ServiceName, id: &ComponentId) -> bool {
-        self.kind == service.as_str() && self.sub == id.as_str()
+        self.kind == service.as_str() && self.sub == id.as_str() && self.scope.is_empty() && self.apps.is_empty()
     }
 }

@@ -35,7 +35,8 @@ impl Subject {
                 Ok(Self::Application { app_id: claims.sub.parse()?, key_id: key_id.to_owned() })
             }
             GATEWAY => Ok(Self::Gateway),
-            kind if kind.parse::<ServiceName>().is_ok() => Ok(Self::Component),
+            // A token for applications is for network servers only: it must not make them the component.
+            kind if kind.parse::<ServiceName>().is_ok() && claims.scope.is_empty() => Ok(Self::Component),
             _ => Err(unknown()),
         }
     }

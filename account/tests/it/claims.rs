@@ -172,7 +172,11 @@ async fn the_operators_handler_gets_tokens_for_the_devices_of_applications() {
             let answer = service.post("/users/restrict-token", token, json!({"scope": [scope]})).await;
             assert_eq!(answer.error().0, status, "{scope}");
         }
-        // It says something to network servers only.
-        assert_eq!(service.get("/api/v2/applications/my-app/access-keys", &restricted).await.status, 403);
+        // It says something to network servers only, which do not become the handler with it.
+        for path in ["applications/my-app/access-keys", "applications/my-app/owner", "components/handlers/ours/token"] {
+            assert_eq!(service.get(&format!("/api/v2/{path}"), &restricted).await.status, 403, "{path}");
+        }
+        let again = service.post("/users/restrict-token", &restricted, json!({"scope": ["apps:my-app"]})).await;
+        assert_eq!(again.error().0, 403);
     }
 }

@@ -8,7 +8,7 @@ use testing::SmallDisk;
 use tonic::Code;
 use types::{Credential, Secret};
 
-use crate::harness::{TestDiscovery, announcement, request};
+use crate::harness::{PUBLIC_KEY, TestDiscovery, announcement, request};
 
 async fn announce(discovery: &TestDiscovery, message: Announcement, caller: Option<&Credential>) -> (Code, String) {
     match discovery.stub().await.announce(request(message, caller)).await {
@@ -53,7 +53,8 @@ async fn a_component_that_makes_too_many_changes_is_told_when_to_retry() {
     let retry_after = status.metadata().get("retry-after").map(|wait| wait.to_str().unwrap());
     assert_eq!((status.code(), retry_after), (Code::ResourceExhausted, Some("3600")));
 
-    let put = reqwest::Client::new().put(discovery.url("/announcements/handler/handler-1")).body("{}");
+    let body = json!({ "public_key": PUBLIC_KEY }).to_string();
+    let put = reqwest::Client::new().put(discovery.url("/announcements/handler/handler-1")).body(body);
     let response = put.header("authorization", caller.to_header()).send().await.unwrap();
     assert_eq!(response.status().as_u16(), 429);
     assert_eq!(response.headers()["retry-after"], "3600");

@@ -88,7 +88,7 @@ impl TestDiscovery {
 }
 
 /// Any key: discovery verifies nothing with it.
-const PUBLIC_KEY: &str = "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n";
+pub(crate) const PUBLIC_KEY: &str = "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n";
 
 pub(crate) fn announcement(service: &str, id: &str) -> Announcement {
     Announcement {

@@ -12,7 +12,7 @@ use testing::ManualClock;
 use tonic::Code;
 use types::{Kind, Kinded};
 
-use crate::harness::{TestDiscovery, request};
+use crate::harness::{PUBLIC_KEY, TestDiscovery, request};
 
 /// Returns the status and body of a `GET`.
 async fn get(discovery: &TestDiscovery, path: &str) -> (u16, Value) {
@@ -53,8 +53,8 @@ async fn rest_uses_the_json_of_v2() {
         .unwrap();
     let announcement = json!({
         "id": "handler-1", "service_name": "handler", "description": "The handler handler-1",
-        "net_address": "localhost:1904", "api_address": "http://localhost:8084", "mqtt_address": "localhost:1883",
-        "metadata": [{"app_id": "my-app"}],
+        "net_address": "localhost:1904", "public_key": PUBLIC_KEY, "api_address": "http://localhost:8084",
+        "mqtt_address": "localhost:1883", "metadata": [{"app_id": "my-app"}],
     });
     assert_eq!(get(&discovery, "/announcements/handler/handler-1").await, (200, announcement.clone()));
     assert_eq!(get(&discovery, "/announcements/handler").await, (200, json!({"services": [announcement]})));

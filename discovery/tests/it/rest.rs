@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use types::Credential;
 
-use crate::harness::TestDiscovery;
+use crate::harness::{PUBLIC_KEY, TestDiscovery};
 
 const HANDLER: &str = "/announcements/handler/handler-1";
 const SERVED: &str = "/announcements/handler/handler-1/metadata";
@@ -33,7 +33,9 @@ async fn a_component_announces_itself() {
     let discovery = TestDiscovery::start().await;
     let (own, other) =
         (discovery.account.component("handler", "handler-1"), discovery.account.component("handler", "other"));
-    let body = json!({"net_address": "localhost:1904", "mqttAddress": "localhost", "unknown": 1}).to_string();
+    let known =
+        json!({"net_address": "localhost:1904", "mqttAddress": "localhost", "public_key": PUBLIC_KEY, "unknown": 1});
+    let body = known.to_string();
     for (caller, status) in [(None, 401), (Some(&other), 403)] {
         assert_eq!(send(&discovery, &Method::PUT, HANDLER, caller, &body).await.0, status);
         assert_eq!(get(&discovery, HANDLER).await.0, 404);
@@ -41,7 +43,8 @@ async fn a_component_announces_itself() {
     for method in [Method::PUT, Method::POST] {
         assert_eq!(send(&discovery, &method, HANDLER, Some(&own), &body).await, (200, json!({})));
         let announced = json!({
-            "id": "handler-1", "service_name": "handler", "net_address": "localhost:1904", "mqtt_address": "localhost",
+            "id": "handler-1", "service_name": "handler", "net_address": "localhost:1904", "public_key": PUBLIC_KEY,
+            "mqtt_address": "localhost",
         });
         assert_eq!(get(&discovery, HANDLER).await, (200, announced));
     }
@@ -50,7 +53,12 @@ async fn a_component_announces_itself() {
         (HANDLER, "{", "Body not valid"),
         (HANDLER, r#"{"id": "handler-2"}"#, "the path says"),
         (HANDLER, r#"{"net_address": "javascript:alert(1)"}"#, "NetAddress not valid"),
-        (HANDLER, r#"{"api_address": "http://a\r\nb"}"#, "ApiAddress not valid"),
+        (HANDLER, r#"{"net_address": "localhost:1904"}"#, "PublicKey not valid"),
+        (
+            HANDLER,
+            &json!({"public_key": PUBLIC_KEY, "api_address": "http://a\r\nb"}).to_string(),
+            "ApiAddress not valid",
+        ),
         ("/announcements/gateway/handler-1", "{}", "service name"),
         ("/announcements/handler/a*", "{}", "ComponentID"),
     ] {

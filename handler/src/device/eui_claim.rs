@@ -61,13 +61,20 @@ impl Devices {
         claim.map(Some).ok_or_else(|| Error::device_conflict(&device.app_id, &device.dev_id))
     }
 
-    /// Gives a claim up whose device was not stored. Until it ends by itself, a failure keeps other applications from
-    /// the EUIs.
-    pub(crate) async fn abandon(&self, claim: Option<Entry>) {
-        let Some(claim) = claim else { return };
-        let batch = Batch::new().expect(claim.key.clone(), claim.version).delete(claim.key);
-        // After a conflict, a device is stored with it.
-        if let Err(error) = self.store.commit(batch).await {
+    /// Gives up the claim of a device that was not stored. Until it ends by itself, a failure keeps other applications
+    /// from the EUIs.
+    pub(crate) async fn abandon(&self, device: &Device, claim: Option<Entry>) {
+        let (Some(claim), Some(euis)) = (claim, device.euis()) else { return };
+        let abandoned = async {
+            let held = self.held(&device.app_id, euis).await?;
+            let batch = Batch::new().expect(claim.key.clone(), claim.version).delete(claim.key);
+            // After a conflict, a device is stored with it.
+            if self.store.commit(batch).await? == Commit::Done {
+                eui_holder::release(held, self.store.as_ref()).await;
+            }
+            Ok::<_, Error>(())
+        };
+        if let Err(error) = abandoned.await {
             tracing::warn!(error = %ErrorChain(&error), "cannot give up the claim of EUIs");
         }
     }

@@ -46,7 +46,7 @@ impl NetworkBrokers {
                     tracing::warn!(%id, %app_id, %dev_id, %error, "cannot put a device back in a network server");
                 }
             }
-            devices.abandon(claim).await;
+            devices.abandon(device, claim).await;
         }
         changed
     }
@@ -85,32 +85,25 @@ impl NetworkBrokers {
         (device, before): (&Device, Option<&Device>),
     ) -> Result<(), Error> {
         let Some(client) = self.client(id).await.map_err(|error| failed(id, error))? else { return Ok(()) };
-        if is_set {
-            match devices.find_by_euis(device).await? {
+        let before = before.filter(|before| !is_set && euis(before) != euis(device));
+        for changed in before.into_iter().chain(is_set.then_some(device)) {
+            match devices.find_by_euis(changed).await? {
                 Some(dev_id) => {
-                    let kept = devices.get(&device.app_id, &dev_id).await?;
+                    let kept = devices.get(&changed.app_id, &dev_id).await?;
                     client.set_device(token, &message(&kept)).await.map_err(|error| failed(id, error))?;
                 }
-                None => self.delete_at(id, &client, token, device).await?,
+                None => self.delete_at(id, &client, token, changed).await?,
             }
         }
-        match before.filter(|before| !is_set && euis(before) != euis(device)) {
-            Some(before) => client.set_device(token, &message(before)).await.map_err(|error| failed(id, error)),
-            None => Ok(()),
-        }
+        Ok(())
     }
 }
 
-/// Whether a network server has refused a call, and surely changed nothing.
+/// Whether a network server has refused a call, and surely changed nothing. A call beyond a rate limit may have been
+/// repeated after one that did.
 fn is_refusal(error: &client::Error) -> bool {
     matches!(
         error.kind(),
-        Kind::Invalid
-            | Kind::Unauthenticated
-            | Kind::Denied
-            | Kind::NotFound
-            | Kind::AlreadyExists
-            | Kind::Exhausted
-            | Kind::Unsupported
+        Kind::Invalid | Kind::Unauthenticated | Kind::Denied | Kind::AlreadyExists | Kind::Unsupported
     )
 }

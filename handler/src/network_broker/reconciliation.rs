@@ -33,6 +33,8 @@ const RELEASED_INTERVAL: Duration = Duration::from_secs(60);
 /// The pause after a failure that may pass; it doubles as long as it does not.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
+/// How often something is attempted, which takes two minutes in all.
+const ATTEMPTS_MAX: u32 = 8;
 
 /// What network servers should have, and the token to tell them.
 pub struct Reconciliation {
@@ -80,13 +82,31 @@ struct Counts {
 impl Reconciler {
     /// Goes on until it is dropped.
     pub(super) async fn run(&self) {
+        let wanted = Notify::new();
+        tokio::join!(self.tell_again_and_again(&wanted), self.check_when(&wanted));
+    }
+
+    async fn tell_again_and_again(&self, wanted: &Notify) {
+        let mut last_problem = String::new();
         loop {
-            let is_subscribed = timeout(RELEASED_INTERVAL, self.subscribed.notified()).await.is_ok();
-            if let Err(error) = self.tell_released().await {
-                self.warn(&error, "cannot delete released EUIs in a network server: trying again");
+            if timeout(RELEASED_INTERVAL, self.subscribed.notified()).await.is_ok() {
+                wanted.notify_one();
             }
-            if is_subscribed && let Err(error) = self.check_all().await {
-                self.warn(&error, "cannot compare devices with a network server before it is connected again");
+            let problem = self.tell_released().await.err().map(|error| ErrorChain(&error).to_string());
+            let problem = problem.unwrap_or_default();
+            if !problem.is_empty() && problem != last_problem {
+                tracing::warn!(id = %self.id, problem, "cannot delete released EUIs in a network server: trying again");
+            }
+            last_problem = problem;
+        }
+    }
+
+    async fn check_when(&self, wanted: &Notify) {
+        loop {
+            wanted.notified().await;
+            if let Err(error) = self.check_all().await {
+                let error = ErrorChain(&error);
+                tracing::warn!(id = %self.id, %error, "cannot compare devices with a network server before it is connected again");
             }
         }
     }
@@ -122,10 +142,14 @@ impl Reconciler {
             let client = persist(|| self.connect()).await?;
             for dev_id in &page {
                 pace.tick().await;
-                let found = persist(|| self.check(&client, &token, app_id, dev_id)).await.unwrap_or_else(|error| {
-                    tracing::debug!(id = %self.id, %app_id, %dev_id, error = %ErrorChain(&error), "device refused");
-                    Found::Refused
-                });
+                let found = match persist(|| self.check(&client, &token, app_id, dev_id)).await {
+                    Err(error) if may_pass(error.kind()) => return Err(error),
+                    Err(error) => {
+                        tracing::debug!(id = %self.id, %app_id, %dev_id, error = %ErrorChain(&error), "device refused");
+                        Found::Refused
+                    }
+                    Ok(found) => found,
+                };
                 counts.add(found);
                 if found == Found::Missing {
                     pace.tick().await;
@@ -135,7 +159,7 @@ impl Reconciler {
         }
     }
 
-    /// Asks about a device, and brings it if it is not there. Nobody else changes it meanwhile.
+    /// Asks about a device, and brings it if it is not there. Nobody else in this process changes it meanwhile.
     async fn check(
         &self,
         client: &NetworkBrokerClient,
@@ -158,27 +182,43 @@ impl Reconciler {
             Err(error) => return Err(failed(&self.id, error)),
         }
         client.set_device(token, &message(&device)).await.map_err(|error| failed(&self.id, error))?;
-        Ok(Found::Missing)
+        // Another handler may have deleted it or given it other EUIs before it was brought.
+        match self.reconciliation.devices.get(app_id, dev_id).await {
+            Ok(now) if now.euis() == device.euis() => Ok(Found::Missing),
+            Ok(_) | Err(Error::NotFound { .. }) => {
+                self.brokers.delete_at(&self.id, client, token, &device).await?;
+                Ok(Found::Gone)
+            }
+            Err(error) => Err(error),
+        }
     }
 
-    /// Deletes in the network server what the operator has released.
+    /// Deletes in the network server what the operator has released. The last failure is returned, after all others
+    /// were attempted.
     async fn tell_released(&self) -> Result<(), Error> {
-        let devices = &self.reconciliation.devices;
+        let (devices, mut told) = (&self.reconciliation.devices, Ok(()));
         for (released, entry) in devices.released_at(&self.id).await? {
-            self.delete_released(&released).await?;
-            devices.released_there((released, entry), &self.id, &self.brokers.ids).await?;
+            match self.delete_released(&released).await {
+                Ok(()) => devices.released_there((released, entry), &self.id, &self.brokers.ids).await?,
+                Err(error) => told = Err(error),
+            }
         }
-        Ok(())
+        told
     }
 
     async fn delete_released(&self, released: &Released) -> Result<(), Error> {
-        let Released { app_id, app_eui, dev_eui, .. } = released;
+        let Released { app_id, dev_id, app_eui, dev_eui, .. } = released;
         let _turn = self.brokers.turn(app_id).await?;
+        let holder = self.reconciliation.devices.holder(*app_eui, *dev_eui).await?;
+        if holder.is_some_and(|(holder, _)| holder == *app_id) {
+            // The application has registered the pair again, or still has it.
+            return Ok(());
+        }
         // Without the application, nobody has the rights that it takes.
         let Some(token) = self.token(app_id).await? else { return Ok(()) };
         let client = self.connect().await?;
         match client.get_device(&token, *app_eui, *dev_eui).await {
-            Ok(found) if found.app_id == app_id.as_str() => {
+            Ok(found) if found.app_id == app_id.as_str() && found.dev_id == dev_id.as_str() => {
                 client.delete_device(&token, *app_eui, *dev_eui).await.map_err(|error| failed(&self.id, error))
             }
             Ok(_) => Ok(()),
@@ -202,10 +242,6 @@ impl Reconciler {
         let client = self.brokers.client(&self.id).await.map_err(|error| failed(&self.id, error))?;
         client.ok_or_else(|| Error::NetworkBrokerAway(self.id.clone()))
     }
-
-    fn warn(&self, error: &Error, text: &str) {
-        tracing::warn!(id = %self.id, error = %ErrorChain(error), "{text}");
-    }
 }
 
 impl Counts {
@@ -228,19 +264,20 @@ fn pace() -> Interval {
     pace
 }
 
-/// Attempts something until it succeeds, or fails in a way that does not pass.
+/// Attempts something until it succeeds, fails in a way that does not pass, or has failed too often.
 async fn persist<T, F>(attempt: impl Fn() -> F) -> Result<T, Error>
 where
     F: Future<Output = Result<T, Error>>,
 {
     let mut pause = PAUSE_MIN;
-    loop {
+    for _ in 1..ATTEMPTS_MAX {
         match attempt().await {
             Err(error) if may_pass(error.kind()) => sleep(pause).await,
             done => return done,
         }
         pause = (pause * 2).min(PAUSE_MAX);
     }
+    attempt().await
 }
 
 fn may_pass(kind: Kind) -> bool {

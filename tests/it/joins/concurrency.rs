@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use testing::RedisProcess;
-use tokio::task::JoinSet;
+use tokio::{task::JoinSet, time::timeout};
 use tonic::{Code, Status};
 use types::ApplicationRight;
 
@@ -13,7 +13,7 @@ use super::{
     set,
     templates::{devices, make_key, set_key},
 };
-use crate::harness::{Network, Owner};
+use crate::harness::{MESSAGE_TIMEOUT, Network, Owner};
 
 const MANY: usize = 50;
 
@@ -41,7 +41,7 @@ async fn many(broker: &NetworkBroker, owner: &Owner, dev_id: &str, dev_eui: &str
     let mut tries = JoinSet::new();
     for _ in 0..MANY {
         let (broker, message) = (broker.clone(), message(&owner.app_id, dev_id, dev_eui, request.clone()));
-        tries.spawn(async move {
+        let joining = async move {
             loop {
                 match broker.activate(message.clone()).await {
                     // Too many at once for a slow machine: a device joins again.
@@ -49,7 +49,8 @@ async fn many(broker: &NetworkBroker, owner: &Owner, dev_id: &str, dev_eui: &str
                     answer => return answer.map(drop),
                 }
             }
-        });
+        };
+        tries.spawn(async move { timeout(MESSAGE_TIMEOUT, joining).await.expect("it is answered") });
     }
     tries.join_all().await
 }

@@ -56,6 +56,7 @@ pub(crate) struct FakeBroker {
     uplinks: Mutex<Option<mpsc::Sender<DeduplicatedUplinkMessage>>>,
     downlinks: Mutex<mpsc::Receiver<DownlinkMessage>>,
     told: Mutex<mpsc::Receiver<Told>>,
+    asked: Mutex<mpsc::Receiver<()>>,
     serving: std::sync::Mutex<JoinHandle<()>>,
 }
 
@@ -74,6 +75,7 @@ struct Shared {
     subscriptions: mpsc::Sender<mpsc::Sender<DeduplicatedUplinkMessage>>,
     downlinks: mpsc::Sender<DownlinkMessage>,
     told: mpsc::Sender<Told>,
+    asked: mpsc::Sender<()>,
     /// Why devices are not set; empty if they are.
     refusal: Arc<Mutex<String>>,
     /// The devices of the network server behind it, by DevEUI.
@@ -90,6 +92,7 @@ impl FakeBroker {
         let (subscriptions, subscribed) = mpsc::channel(10);
         let (downlinks_in, downlinks) = mpsc::channel(100);
         let (told_in, told) = mpsc::channel(100);
+        let (asked_in, asked) = mpsc::channel(100);
         let handler = Arc::new(network.announcement().await);
         let (refusal, devices, beyond_limit, calls) = Default::default();
         let shared = Shared {
@@ -97,6 +100,7 @@ impl FakeBroker {
             subscriptions,
             downlinks: downlinks_in,
             told: told_in,
+            asked: asked_in,
             refusal,
             devices,
             beyond_limit,
@@ -116,8 +120,8 @@ impl FakeBroker {
         };
         network.discovery().announce(&token, announcement).await.unwrap();
         let (subscribed, downlinks, uplinks) = (subscribed.into(), downlinks.into(), Mutex::default());
-        let told = told.into();
-        Self { identity, shared, address, subscribed, uplinks, downlinks, told, serving }
+        let (told, asked) = (told.into(), asked.into());
+        Self { identity, shared, address, subscribed, uplinks, downlinks, told, asked, serving }
     }
 
     /// Waits until the handler has subscribed, between whose attempts there are pauses.
@@ -142,6 +146,17 @@ impl FakeBroker {
     pub(crate) async fn told(&self) -> Told {
         let told = async { self.told.lock().await.recv().await.unwrap() };
         tokio::time::timeout(MESSAGE_TIMEOUT, told).await.expect("the handler tells something")
+    }
+
+    /// Waits until the handler has asked for a device once more.
+    pub(crate) async fn asked(&self) {
+        let asked = async { self.asked.lock().await.recv().await.unwrap() };
+        tokio::time::timeout(MESSAGE_TIMEOUT, asked).await.expect("the handler asks");
+    }
+
+    /// Whether the handler has told nothing more.
+    pub(crate) async fn was_told_nothing(&self) -> bool {
+        self.told.lock().await.try_recv().is_err()
     }
 
     /// Refuses devices from now on, for this reason.
@@ -301,6 +316,8 @@ impl DeviceManager for Shared {
     async fn get_device(&self, request: Request<DeviceIdentifier>) -> Result<Response<Device>, Status> {
         let token = request.metadata().get("token").and_then(|token| token.to_str().ok()).unwrap_or_default();
         let rights = rights_of(token);
+        // Most tests do not look at them.
+        _ = self.asked.try_send(());
         let found = self.devices.lock().await.get(&request.into_inner().dev_eui).cloned();
         let device = found.ok_or_else(|| Status::not_found("Device not found"))?;
         if rights[&device.app_id].as_array().is_none_or(|rights| !rights.contains(&json!("devices"))) {

@@ -1,11 +1,11 @@
 //! Devices that are brought to network servers without them, and released ones that are deleted there.
 
+use api::lorawan::Device;
 use testing::RedisProcess;
 
 use super::{
     BROKER,
     fake_broker::{FakeBroker, Told},
-    linked,
     messages::{APP_EUI, DEV_EUI, add_device},
     registration::device_1,
 };
@@ -24,22 +24,32 @@ async fn devices_that_were_there_first_are_brought_to_a_network_broker_that_appe
 
 #[tokio::test(flavor = "multi_thread")]
 async fn devices_are_brought_again_after_the_network_server_lost_them() {
-    let (network, owner, broker) = linked("loser").await;
+    let network = Network::with(|settings| settings.handler.network_brokers = vec![BROKER.parse().unwrap()]).await;
+    let owner = network.owner("loser").await;
     let app_id = owner.app_id.as_str();
+    add_device(&owner, "dev-1").await;
+    let broker = FakeBroker::start(&network, "loser", BROKER).await;
+    broker.wait_for_handler().await;
+    broker.asked().await;
     assert_eq!(broker.told().await, Told::Set(Box::new(device_1(app_id))));
     // One that it still has keeps its counter, and one of another application is left alone.
-    let counting = api::lorawan::Device { f_cnt_up: 7, ..device_1(app_id) };
-    broker.keep_devices(&[counting]).await;
-    broker.restart().await;
-    broker.wait_for_handler().await;
-    let foreign = api::lorawan::Device { app_id: "somebody-else".to_owned(), ..device_1(app_id) };
-    broker.keep_devices(&[foreign]).await;
-    broker.restart().await;
-    broker.wait_for_handler().await;
+    let counting = Device { f_cnt_up: 7, ..device_1(app_id) };
+    let foreign = Device { app_id: "somebody-else".to_owned(), ..device_1(app_id) };
+    for kept in [counting, foreign] {
+        broker.keep_devices(&[kept]).await;
+        broker.restart().await;
+        broker.wait_for_handler().await;
+        broker.asked().await;
+    }
     broker.keep_devices(&[]).await;
     broker.restart().await;
     broker.wait_for_handler().await;
-    assert_eq!(broker.told().await, Told::Set(Box::new(device_1(app_id))), "only now");
+    broker.asked().await;
+    assert_eq!(broker.told().await, Told::Set(Box::new(device_1(app_id))));
+    broker.restart().await;
+    broker.wait_for_handler().await;
+    broker.asked().await;
+    assert!(broker.was_told_nothing().await, "only one was missing");
     network.stack.stop().await;
 }
 

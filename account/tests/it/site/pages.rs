@@ -65,24 +65,26 @@ async fn redirects_to_the_login_and_back() {
 }
 
 #[tokio::test]
-async fn foreign_entities_look_like_missing_ones() {
+async fn foreign_applications_look_like_missing_ones_and_gateways_are_refused() {
     let service = Service::start().await;
     let mut alice = Browser::of_user(&service, "alice").await;
     alice.post("/my/applications", &[("id", "my-app"), ("name", "")]).await;
     alice.post("/my/gateways", &[("id", "my-gw"), ("frequency_plan", "EU_863_870")]).await;
     let mut eve = Browser::of_user(&service, "eve").await;
-    for (thing, none) in [("applications/my-app", "applications/no-app"), ("gateways/my-gw", "gateways/no-gw")] {
+    for (thing, none, status) in
+        [("applications/my-app", "applications/no-app", 404), ("gateways/my-gw", "gateways/no-gw", 403)]
+    {
         for rest in ["", "/delete", "/collaborators", "/collaborators/alice"] {
             let (theirs, nobodys) = (format!("/my/{thing}{rest}"), format!("/my/{none}{rest}"));
             let (theirs, nobodys) = (eve.get(&theirs).await, eve.get(&nobodys).await);
-            assert_eq!((theirs.status.as_u16(), nobodys.status.as_u16()), (404, 404), "{thing}{rest}");
+            assert_eq!((theirs.status.as_u16(), nobodys.status.as_u16()), (status, 404), "{thing}{rest}");
             let (theirs, nobodys) = (theirs.text("main").replace("my-", "no-"), nobodys.text("main"));
-            assert_eq!(theirs, nobodys);
+            assert_eq!(theirs == nobodys, status == 404, "everybody may know of gateways: {theirs}");
         }
         for rest in ["", "/delete", "/collaborators"] {
             let fields = [("username", "eve"), ("rights", "settings"), ("frequency_plan", "EU_863_870")];
             let response = eve.post(&format!("/my/{thing}{rest}"), &fields).await;
-            assert!([400, 404].contains(&response.status.as_u16()), "{thing}{rest} {}", response.status);
+            assert!([400, status].contains(&response.status.as_u16()), "{thing}{rest} {}", response.status);
         }
     }
     assert_eq!(alice.get("/my/applications/my-app").await.status, 200);
