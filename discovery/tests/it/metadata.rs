@@ -116,19 +116,20 @@ async fn a_handler_must_announce_itself_before_it_serves() {
 #[tokio::test]
 async fn each_service_serves_its_own_kind_of_metadata() {
     let discovery = TestDiscovery::with_components(&[("handler", "c1"), ("router", "c1"), ("broker", "c1")]).await;
-    let caller = discovery.account.token(json!({
-        "type": "broker", "sub": "c1", "scope": ["apps:my-app", "gateways:gw-1"],
+    let owner = discovery.account.token(json!({
+        "scope": ["apps:my-app", "gateways:gw-1"],
         "apps": {"my-app": ["settings"]}, "gateways": {"gw-1": ["gateway:delete"]},
     }));
+    let broker = discovery.account.component("broker", "c1");
     let things = [
-        (app("my-app"), "handler"),
-        (Served::GatewayId("gw-1".into()), "router"),
-        (Served::DevAddrPrefix(vec![7, 0x26, 0, 0, 0]), "broker"),
-        (Served::AppEui(vec![1; 8]), "nobody"),
+        (app("my-app"), &owner, "handler"),
+        (Served::GatewayId("gw-1".into()), &owner, "router"),
+        (Served::DevAddrPrefix(vec![7, 0x26, 0, 0, 0]), &broker, "broker"),
+        (Served::AppEui(vec![1; 8]), &broker, "nobody"),
     ];
-    for (thing, server) in things {
+    for (thing, caller, server) in things {
         for service in ["handler", "router", "broker"] {
-            let response = add(&discovery, serves(service, "c1", thing.clone()), Some(&caller)).await;
+            let response = add(&discovery, serves(service, "c1", thing.clone()), Some(caller)).await;
             let expected = if service == server { Code::Ok } else { Code::PermissionDenied };
             assert_eq!(response.0, expected, "{service} {thing:?}: {response:?}");
         }
@@ -136,6 +137,17 @@ async fn each_service_serves_its_own_kind_of_metadata() {
     let response =
         add(&discovery, MetadataRequest { metadata: None, ..serves("handler", "c1", app("a1")) }, None).await;
     assert_eq!(response, (Code::PermissionDenied, "permission denied: Unknown Metadata type".to_owned()));
+}
+
+#[tokio::test]
+async fn a_token_that_a_component_shows_to_others_does_not_make_them_the_component() {
+    let discovery = TestDiscovery::with_components(&[("broker", "c1")]).await;
+    let shown = discovery.account.token(json!({
+        "type": "broker", "sub": "c1", "scope": ["apps:my-app"], "apps": {"my-app": ["devices"]},
+    }));
+    let prefix = Served::DevAddrPrefix(vec![7, 0x26, 0, 0, 0]);
+    let response = add(&discovery, serves("broker", "c1", prefix), Some(&shown)).await;
+    assert_eq!(response.0, Code::PermissionDenied, "{response:?}");
 }
 
 #[tokio::test]
