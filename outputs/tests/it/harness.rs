@@ -28,7 +28,7 @@ use types::{AppId, Clock, Random};
 static OTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::new()));
 
 /// How long anything may take that is waited for.
-pub const WAIT_MAX: Duration = Duration::from_secs(60);
+pub const WAIT_MAX: Duration = Duration::from_secs(180);
 
 /// A store in memory.
 pub fn store() -> Arc<dyn Store> {
