@@ -2,6 +2,8 @@
 //!
 //! The operator's command changes only the store, so the handler tells the network servers when it next can.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use store::{Batch, Entry, LIST_MAX, UsageCursor};
 use types::{AppEui, AppId, ComponentId, DevEui, DevId};
@@ -11,6 +13,10 @@ use crate::{
     Error,
     application::{euis::Euis, store_keys},
 };
+
+/// How long a handler tries to tell network servers; also how long nothing comes of a release whose device exists, which
+/// was not deleted or is registered again.
+const RELEASED_AGE_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// A pair of EUIs, and the device that had it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,7 +41,8 @@ impl Devices {
             let key = store_keys::released(euis(released))?;
             // First, because nobody could find out later that it is missing. As long as the device exists, nothing
             // comes of it.
-            _ = self.store.commit(Batch::new().put(key, serde_json::to_vec(released)?)).await?;
+            let batch = Batch::new().put_until(key, serde_json::to_vec(released)?, self.released_until());
+            _ = self.store.commit(batch).await?;
         }
         self.delete(&released.app_id, &released.dev_id).await
     }
@@ -66,10 +73,16 @@ impl Devices {
         let batch = Batch::new().expect(key.clone(), version);
         let batch = match brokers.is_empty() {
             true => batch.delete(key),
-            false => batch.put(key, serde_json::to_vec(&Released { brokers, ..released })?),
+            false => {
+                batch.put_until(key, serde_json::to_vec(&Released { brokers, ..released })?, self.released_until())
+            }
         };
         _ = self.store.commit(batch).await?;
         Ok(())
+    }
+
+    fn released_until(&self) -> u64 {
+        u64::try_from(self.clock.now().plus(RELEASED_AGE_MAX).as_millis()).unwrap_or_default()
     }
 
     /// Some applications that may have devices, and where the next ones begin; none after the last.

@@ -198,6 +198,11 @@ impl Reconciler {
     async fn tell_released(&self) -> Result<(), Error> {
         let (devices, mut told) = (&self.reconciliation.devices, Ok(()));
         for (released, entry) in devices.released_at(&self.id).await? {
+            let holder = devices.holder(released.app_eui, released.dev_eui).await?;
+            if holder.is_some_and(|(app_id, dev_id)| (&app_id, &dev_id) == (&released.app_id, &released.dev_id)) {
+                // Not released yet, or registered again.
+                continue;
+            }
             match self.delete_released(&released).await {
                 Ok(()) => devices.released_there((released, entry), &self.id, &self.brokers.ids).await?,
                 Err(error) => told = Err(error),
@@ -211,7 +216,7 @@ impl Reconciler {
         let _turn = self.brokers.turn(app_id).await?;
         let holder = self.reconciliation.devices.holder(*app_eui, *dev_eui).await?;
         if holder.is_some_and(|(holder, _)| holder == *app_id) {
-            // The application has registered the pair again, or still has it.
+            // The application has registered the pair again, meanwhile or for another device.
             return Ok(());
         }
         // Without the application, nobody has the rights that it takes.
