@@ -89,7 +89,7 @@ impl Network {
         let expired = || format!("your login has expired: log in again with `airlock user login {}`", login.username);
         let refresh_token = login.refresh_token.as_ref().ok_or_else(|| NotLoggedIn(expired()))?;
         let response = match self.account()?.refresh_token(&login.client.credentials()?, refresh_token).await {
-            Err(error) if error.kind() == Kind::Invalid => return Err(error).with_context(expired),
+            Err(error) if error.kind() == Kind::Invalid => return Err(error).with_context(|| NotLoggedIn(expired())),
             response => response?,
         };
         let login =

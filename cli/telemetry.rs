@@ -12,7 +12,7 @@ use server::{
 
 use crate::{settings::Settings, terminal::say};
 
-/// A kind of process. Each has a port of its own, so that one of each can run on a machine.
+/// A kind of process. Each has a default port of its own for metrics, so that one of each can run on a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Process {
     /// Also if the other services run in it.

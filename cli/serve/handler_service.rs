@@ -404,7 +404,9 @@ fn report_announcement(context: &Context, announcer: Option<Arc<Announcer>>) {
     context.health.add("announcement", move || {
         ready(match &announcer {
             Some(announcer) => announcer.check(),
-            None => Err("this handler does not announce itself: it has no token".to_owned()),
+            None => {
+                Err("this handler cannot announce itself, because it has no token: set handler.token_file".to_owned())
+            }
         })
     });
 }

@@ -182,7 +182,9 @@ async fn an_expired_login_is_refreshed_until_it_is_revoked() {
     assert!(printed(&line.type_command(&["user"], "")).contains("alice@example.com"));
     for refresh_token in [Value::Null, json!("nonsense")] {
         end(&[("refresh_token", refresh_token)]);
-        let error = complaint(&line.type_command(&["user"], ""));
+        let refused = line.type_command(&["user"], "");
+        assert_eq!(refused.status.code(), Some(4), "as without a login");
+        let error = complaint(&refused);
         assert!(error.contains("your login has expired: log in again with `airlock user login alice`"), "{error}");
     }
     // A copy of a revoked login is useless.
