@@ -17,7 +17,10 @@ async fn keeps_the_newest_thousand_messages_and_says_how_many_were_dropped() {
         |number: i32| Publication { topic: "app-one/devices/dev/up".to_owned(), payload: number.to_string().into() };
     let published = processes.harness.router.publish(&"app-one".parse().unwrap(), (0..1100).map(publication));
     published.stored().await.unwrap();
-    // What is saved next has what was dropped.
+    // How many were dropped is saved a little later than that they were.
+    while dropped_in(&processes.shared).await < 100 {
+        tokio::task::yield_now().await;
+    }
     processes.publish("1100").await;
     processes.publish("1101").await;
     processes.restart().await;
@@ -36,6 +39,13 @@ async fn keeps_the_newest_thousand_messages_and_says_how_many_were_dropped() {
     let told: serde_json::Value = serde_json::from_str(&told[0]).unwrap();
     assert_eq!(told["client_id"], "worker");
     assert!((100..=102).contains(&told["messages"].as_u64().unwrap()), "{told}");
+}
+
+/// How many dropped messages the stored sessions count.
+async fn dropped_in(shared: &Shared) -> u64 {
+    let sessions = shared.store.list(&key("mqtt/session/"), None, 10).await.unwrap();
+    let records = sessions.iter().map(|session| serde_json::from_slice(&session.value).unwrap());
+    records.map(|record: serde_json::Value| record["dropped"].as_u64().unwrap_or_default()).sum()
 }
 
 /// What earlier versions stored of more sessions than there may be, each with a subscription to everything.
