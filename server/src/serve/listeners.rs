@@ -135,6 +135,8 @@ impl Connection {
 
 /// Accepts the next connection. After a failure, such as too few file descriptors, it pauses and tries again.
 pub async fn accept(listener: &TcpListener) -> TcpStream {
+    // Otherwise, what runs already would wait for all of a crowd at the door.
+    tokio::task::yield_now().await;
     loop {
         match listener.accept().await {
             Ok((stream, _)) => return stream,

@@ -21,7 +21,7 @@ use super::{
     HttpService, NeedsCredential, Server,
     admission::{AdmissionControl, RETRY_AFTER_S, Refusal},
     grpc_timeout, metrics,
-    unread_body::drain_unread,
+    unread_body::UnreadBodies,
 };
 use crate::{
     auth::{AuthError, credential_header},
@@ -44,6 +44,7 @@ struct Middleware {
     random: Arc<dyn Random>,
     admission: AdmissionControl,
     needs_credential: Option<NeedsCredential>,
+    unread_bodies: UnreadBodies,
     body_bytes_max: usize,
     timeout: Duration,
 }
@@ -81,6 +82,7 @@ pub(super) fn wrap(service: HttpService, server: &Server) -> Router {
         random: Arc::clone(&server.random),
         admission: AdmissionControl::new(service.name, server, service.verify_component),
         needs_credential: service.needs_credential,
+        unread_bodies: UnreadBodies::new(),
         body_bytes_max: server.settings.body_bytes_max,
         timeout: Duration::from_millis(server.settings.request_timeout_ms),
     });
@@ -125,7 +127,8 @@ impl Middleware {
         let limit = grpc_timeout::of(request.headers()).map_or(self.timeout, |wanted| wanted.min(self.timeout));
         let response = async {
             let handled = async {
-                let handled = self.admission.handle(drain_unread(request), |request| self.run(protocol, request, next));
+                let request = self.unread_bodies.drain_unread(request);
+                let handled = self.admission.handle(request, |request| self.run(protocol, request, next));
                 handled.await.unwrap_or_else(|refusal| self.refuse_turn(protocol, refusal))
             };
             let response = correct_undecodable(self.in_time(protocol, limit, handled).await);

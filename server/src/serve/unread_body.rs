@@ -5,6 +5,7 @@
 
 use std::{
     pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll},
     time::Duration,
 };
@@ -15,6 +16,7 @@ use axum::{
 };
 use http_body_util::BodyExt;
 use hyper::body::{Frame, SizeHint};
+use tokio::time::{Instant, sleep_until, timeout};
 
 /// How much is read and thrown away: eight times the default limit of a body.
 const UNREAD_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -22,17 +24,56 @@ const UNREAD_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// How long that may take. The connection is closed afterwards.
 const UNREAD_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// A body that is read to its end in the background when its reader stops early.
-struct Drained(Option<Body>);
+/// How much of all bodies is thrown away per second: what nobody wants must not take the processor from others.
+const UNREAD_BYTES_PER_SECOND: u32 = 64 * 1024 * 1024;
 
-/// Wraps the body of an HTTP/1 request; HTTP/2 can end one stream without closing the connection.
-pub(super) fn drain_unread(request: Request<Body>) -> Request<Body> {
-    // A client that waits for `100 Continue` has not sent anything yet.
-    let waits = request.headers().contains_key(header::EXPECT);
-    if request.version() == Version::HTTP_2 || waits || request.body().is_end_stream() {
-        return request;
+/// The bodies of a service that are thrown away. They take turns, part by part.
+#[derive(Clone)]
+pub(super) struct UnreadBodies {
+    /// When the next part may be thrown away.
+    next: Arc<Mutex<Instant>>,
+}
+
+/// A body that is read to its end in the background when its reader stops early.
+struct Drained {
+    body: Option<Body>,
+    others: UnreadBodies,
+}
+
+impl UnreadBodies {
+    pub(super) fn new() -> Self {
+        Self { next: Arc::new(Mutex::new(Instant::now())) }
     }
-    request.map(|body| Body::new(Drained(Some(body))))
+
+    /// Wraps the body of an HTTP/1 request; HTTP/2 can end one stream without closing the connection.
+    pub(super) fn drain_unread(&self, request: Request<Body>) -> Request<Body> {
+        // A client that waits for `100 Continue` has not sent anything yet.
+        let waits = request.headers().contains_key(header::EXPECT);
+        if request.version() == Version::HTTP_2 || waits || request.body().is_end_stream() {
+            return request;
+        }
+        request.map(|body| Body::new(Drained { body: Some(body), others: self.clone() }))
+    }
+
+    async fn drain(&self, mut body: Body) {
+        let mut left = UNREAD_BYTES_MAX;
+        while let Some(Ok(frame)) = body.frame().await {
+            let bytes = frame.data_ref().map_or(0, Bytes::len);
+            match left.checked_sub(bytes) {
+                Some(rest) => left = rest,
+                None => break,
+            }
+            sleep_until(self.take_turn(bytes)).await;
+        }
+    }
+
+    /// When this many bytes have had their time.
+    fn take_turn(&self, bytes: usize) -> Instant {
+        let time = Duration::from_secs(1).mul_f64(bytes as f64 / f64::from(UNREAD_BYTES_PER_SECOND));
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        *next = Instant::now().max(*next) + time;
+        *next
+    }
 }
 
 impl HttpBody for Drained {
@@ -43,34 +84,60 @@ impl HttpBody for Drained {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let Some(body) = &mut self.0 else { return Poll::Ready(None) };
+        let Some(body) = &mut self.body else { return Poll::Ready(None) };
         let frame = std::task::ready!(Pin::new(body).poll_frame(context));
         if !matches!(frame, Some(Ok(_))) {
-            self.0 = None;
+            self.body = None;
         }
         Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.0.as_ref().is_none_or(HttpBody::is_end_stream)
+        self.body.as_ref().is_none_or(HttpBody::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.0.as_ref().map_or_else(|| SizeHint::with_exact(0), HttpBody::size_hint)
+        self.body.as_ref().map_or_else(|| SizeHint::with_exact(0), HttpBody::size_hint)
     }
 }
 
 impl Drop for Drained {
     fn drop(&mut self) {
-        let Some(mut body) = self.0.take().filter(|body| !body.is_end_stream()) else { return };
-        tokio::spawn(tokio::time::timeout(UNREAD_TIME_MAX, async move {
-            let mut left = UNREAD_BYTES_MAX;
-            while let Some(Ok(frame)) = body.frame().await {
-                match left.checked_sub(frame.data_ref().map_or(0, Bytes::len)) {
-                    Some(rest) => left = rest,
-                    None => break,
-                }
-            }
-        }));
+        let Some(body) = self.body.take().filter(|body| !body.is_end_stream()) else { return };
+        let others = self.others.clone();
+        tokio::spawn(async move { timeout(UNREAD_TIME_MAX, others.drain(body)).await });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::{future::join_all, stream};
+
+    use super::*;
+
+    const PART_BYTES: usize = 64 * 1024;
+
+    fn body(bytes: usize) -> Body {
+        let parts = (0..bytes / PART_BYTES).map(|_| Ok::<_, axum::Error>(Bytes::from_static(&[b' '; PART_BYTES])));
+        Body::from_stream(stream::iter(parts))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn all_bodies_together_are_thrown_away_at_one_pace() {
+        let (bodies, began) = (UnreadBodies::new(), Instant::now());
+        join_all((0..8).map(|_| bodies.drain(body(UNREAD_BYTES_MAX)))).await;
+        let seconds = (8 * UNREAD_BYTES_MAX) as u32 / UNREAD_BYTES_PER_SECOND;
+        assert_eq!(began.elapsed().as_secs(), u64::from(seconds));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_short_body_does_not_wait_for_the_end_of_long_ones() {
+        let (bodies, began) = (UnreadBodies::new(), Instant::now());
+        let long = join_all((0..8).map(|_| bodies.drain(body(UNREAD_BYTES_MAX))));
+        tokio::select! {
+            _ = long => panic!("the long bodies came first"),
+            () = bodies.drain(body(PART_BYTES)) => {}
+        }
+        assert!(began.elapsed() < Duration::from_millis(100), "it took {:?}", began.elapsed());
     }
 }
