@@ -1,6 +1,11 @@
 //! Starts and stops the broker.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    hash::{BuildHasher, RandomState},
+    net::SocketAddr,
+    sync::Arc,
+    time::Duration,
+};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +21,7 @@ use tokio::{
 };
 use tokio_rustls::{TlsAcceptor, rustls::ServerConfig};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use types::{Clock, Random};
+use types::{AppId, Clock, Random};
 
 use crate::{
     Authenticator, DownlinkSink, Error, Router,
@@ -37,6 +42,9 @@ const SESSION_EXPIRY_MAX: Duration = Duration::from_secs(3600);
 /// How many connections an owner, or an address whose clients have not shown a credential yet, may have even if others
 /// have nearly all.
 const OWNER_CONNECTIONS_MIN: u64 = 8;
+
+/// Into how many parts the interval is cut in which credentials are checked.
+const CHECK_PARTS: u32 = 25;
 
 /// How often an application is told of misdirected downlinks: ten at once, then one in ten seconds. In the hour that a
 /// session waits for its client, that is less than half of its queue.
@@ -186,7 +194,7 @@ impl Broker {
 
     /// Checks the credentials of open connections now, rather than at the next interval.
     pub async fn check_credentials(&self) {
-        self.listener.check_credentials().await;
+        self.listener.check_credentials(|_| true).await;
     }
 
     /// Disconnects all clients. Returns when they are gone, or after 10 s.
@@ -250,14 +258,16 @@ fn open_connections(settings: &BrokerSettings, ledger: &Ledger) -> OpenConnectio
     OpenConnections::new(budget, settings.connections_per_application_max)
 }
 
-/// Checks the credentials of open connections at every interval, until the broker stops.
+/// Checks the credentials of open connections once in every interval, until the broker stops. Applications take turns,
+/// so that many connections do not make everybody wait at the same moment.
 async fn check_credentials(listener: Arc<Listener>, every: Duration) {
-    let mut ticks = interval(every);
+    let (hasher, mut ticks) = (RandomState::new(), interval(every / CHECK_PARTS));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let forever = async {
-        loop {
+        for part in (0..CHECK_PARTS).cycle() {
             ticks.tick().await;
-            listener.check_credentials().await;
+            let is_due = |app_id: &AppId| hasher.hash_one(app_id) % u64::from(CHECK_PARTS) == u64::from(part);
+            listener.check_credentials(is_due).await;
         }
     };
     _ = listener.context.stop.run_until_cancelled(forever).await;

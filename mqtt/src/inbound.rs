@@ -237,6 +237,10 @@ impl<'a> Inbound<'a> {
 
     /// Subscribes to one filter; returns the code for the SUBACK.
     fn subscribe_to(&self, filter: &TopicFilter, id: Option<u32>) -> Result<u8, ReasonCode> {
+        // A filter can be as long as a packet: its length is looked at before its letters.
+        if filter.filter.len() > TOPIC_BYTES_MAX {
+            return Ok(self.refusal(ReasonCode::QuotaExceeded));
+        }
         if !is_valid_subscription_filter(&filter.filter) {
             return if filter.filter.is_empty() {
                 Err(ReasonCode::MalformedPacket)

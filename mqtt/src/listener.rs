@@ -11,6 +11,7 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 use tokio_util::task::TaskTracker;
+use types::AppId;
 
 use crate::{
     connection::{Client, Peer},
@@ -44,10 +45,10 @@ impl Listener {
         }
     }
 
-    /// Ends the connections whose credentials are no longer valid.
-    pub(crate) async fn check_credentials(&self) {
+    /// Ends the connections to the applications that are due whose credentials are no longer valid.
+    pub(crate) async fn check_credentials(&self, is_due: impl Fn(&AppId) -> bool) {
         let Context { connections, authenticator, router, .. } = &self.context;
-        connections.check_credentials(authenticator.as_ref(), router).await;
+        connections.check_credentials(authenticator.as_ref(), router, is_due).await;
     }
 
     fn spawn(self: &Arc<Self>, stream: TcpStream, transport: Transport) {

@@ -123,13 +123,18 @@ impl OpenConnections {
         self.lock().values().map(HashMap::len).sum()
     }
 
-    /// Checks every credential again, and ends the connections of those that are invalid or have other rights now. What
+    /// Checks the credentials of the applications that are due again, and ends the connections of those that are invalid or have other rights now. What
     /// `router` keeps for their clients that are away is deleted.
     ///
     /// The authenticator decides how long a credential counts that cannot be checked.
-    pub(crate) async fn check_credentials(&self, authenticator: &dyn Authenticator, router: &Router) {
-        let mut credentials = self.credentials();
-        credentials.extend(router.credentials_of_absent());
+    pub(crate) async fn check_credentials(
+        &self,
+        authenticator: &dyn Authenticator,
+        router: &Router,
+        is_due: impl Fn(&AppId) -> bool,
+    ) {
+        let mut credentials = self.credentials(&is_due);
+        credentials.extend(router.credentials_of_absent(&is_due));
         stream::iter(credentials)
             .for_each_concurrent(CHECKS_MAX, |(app_id, credential)| async move {
                 match authenticator.authenticate(&app_id, &credential, None).await {
@@ -151,10 +156,12 @@ impl OpenConnections {
     }
 
     /// Each credential once, however many connections use it.
-    fn credentials(&self) -> HashSet<(AppId, Credential)> {
+    fn credentials(&self, is_due: impl Fn(&AppId) -> bool) -> HashSet<(AppId, Credential)> {
         let open = self.lock();
-        let connections = open.values().flat_map(HashMap::values);
-        connections.map(|it| (it.permissions.app_id.clone(), it.credential.clone())).collect()
+        let due = open.iter().filter(|(app_id, _)| is_due(app_id));
+        let used: HashSet<_> =
+            due.flat_map(|(app_id, of)| of.values().map(move |it| (app_id, &it.credential))).collect();
+        used.into_iter().map(|(app_id, credential)| (app_id.clone(), credential.clone())).collect()
     }
 
     /// Ends the connections of a credential for which there is a `cause`.

@@ -305,9 +305,10 @@ impl Router {
     }
 
     /// The credentials of clients that are away and whose sessions wait for them.
-    pub(crate) fn credentials_of_absent(&self) -> HashSet<(AppId, Credential)> {
+    pub(crate) fn credentials_of_absent(&self, is_due: impl Fn(&AppId) -> bool) -> HashSet<(AppId, Credential)> {
         let applications = self.read();
-        let credentials = applications.iter().flat_map(|(app_id, application)| {
+        let due = applications.iter().filter(|(app_id, _)| is_due(app_id));
+        let credentials = due.flat_map(|(app_id, application)| {
             application.credentials_of_absent().into_iter().map(|credential| (app_id.clone(), credential))
         });
         credentials.collect()
