@@ -1,5 +1,7 @@
 //! The handler service with its MQTT broker, output, sandboxes and announcement.
 
+mod delivery_threads;
+
 use std::{fmt::Display, future::ready, net::SocketAddr, sync::Arc};
 
 use anyhow::{Context as _, ensure};
@@ -31,10 +33,11 @@ use server::{
     telemetry::MetricsSource,
     tls::Tls,
 };
-use tokio::task::JoinHandle;
+use tokio::{runtime::Handle, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use types::ServiceName;
 
+use self::delivery_threads::DeliveryThreads;
 use super::{
     broker_access::{access_requests, serve_access},
     context::Context,
@@ -53,6 +56,7 @@ pub(super) struct HandlerService {
     network_brokers: Subscriptions,
     outgoing: Arc<Outgoing>,
     outputs: Arc<Outputs>,
+    _delivery_threads: DeliveryThreads,
     announcing: Option<JoinHandle<()>>,
     deletions: JoinHandle<()>,
     stop: CancellationToken,
@@ -73,7 +77,8 @@ impl HandlerService {
         ensure!(tls.is_some() || !has_secure_websocket, "broker.websocket_tls_listen needs TLS: set tls.mode");
         let (random, clock) = (context.random.as_ref(), &context.clock);
         let router = Arc::new(router(context).await?);
-        let outputs = Arc::new(outputs(context, &token)?);
+        let delivery_threads = DeliveryThreads::start().context("cannot start the threads of deliveries")?;
+        let outputs = Arc::new(outputs(context, &token, delivery_threads.handle())?);
         let external_broker = ExternalBroker::connect(context)?;
         let mut all: Vec<Arc<dyn Output>> = vec![
             Arc::new(MqttOutput::new(Arc::clone(&router), &settings.output)),
@@ -144,6 +149,7 @@ impl HandlerService {
             network_brokers,
             outgoing,
             outputs,
+            _delivery_threads: delivery_threads,
             announcing,
             deletions,
             stop,
@@ -226,7 +232,7 @@ async fn router(context: &Context) -> anyhow::Result<Router> {
 }
 
 /// The outputs with queues, which deliver what earlier processes left.
-fn outputs(context: &Context, token: &Arc<ComponentToken>) -> anyhow::Result<Outputs> {
+fn outputs(context: &Context, token: &Arc<ComponentToken>, threads: Handle) -> anyhow::Result<Outputs> {
     let OutputSettings { delivery, amqp, redis, kafka, .. } = &context.settings.output;
     let environment = outputs::Environment {
         store: context.store.clone(),
@@ -239,6 +245,7 @@ fn outputs(context: &Context, token: &Arc<ComponentToken>) -> anyhow::Result<Out
         ledger: context.ledger.clone(),
         owners: context.owners.clone(),
         grants: Arc::new(context.grants(token)?),
+        threads,
     };
     Outputs::start(delivery, environment).context("cannot start the outputs")
 }
@@ -268,7 +275,8 @@ async fn operations(
     (authenticator, network_brokers): (Arc<Authenticator>, Arc<NetworkBrokers>),
     (output, outgoing, outputs): (Arc<dyn Output>, Arc<Outgoing>, Arc<Outputs>),
 ) -> anyhow::Result<Operations> {
-    let payloads = Arc::new(Payloads::new(pool.clone(), &context.settings.handler)?);
+    let payloads =
+        Arc::new(Payloads::new(pool.clone(), &context.settings.handler)?);
     let sealer = context.sealer().await?;
     let applications = Applications::new(context.store.clone(), sealer.clone());
     let devices = Devices::new(context.store.clone(), sealer, context.clock.clone());

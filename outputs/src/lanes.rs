@@ -7,7 +7,10 @@ use std::{
 };
 
 use server::status::ErrorChain;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::{
+    runtime::Handle,
+    time::{MissedTickBehavior, interval, timeout},
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -29,21 +32,24 @@ pub(crate) struct Lanes {
     /// Whether there are new messages since a lane last found its queue empty.
     running: Mutex<HashMap<Destination, bool>>,
     tasks: TaskTracker,
+    threads: Handle,
     /// Ends the lanes even while they send.
     abort: CancellationToken,
 }
 
 impl Lanes {
-    pub(crate) fn new(context: LaneContext, index: Arc<Index>) -> Self {
+    /// None yet; they will run in `threads`.
+    pub(crate) fn new(context: LaneContext, index: Arc<Index>, threads: Handle) -> Self {
         let (running, tasks) = (Mutex::default(), TaskTracker::new());
-        Self { context: Arc::new(context), index, running, tasks, abort: CancellationToken::new() }
+        Self { context: Arc::new(context), index, running, tasks, threads, abort: CancellationToken::new() }
     }
 
     /// Says that a destination has messages.
     pub(crate) fn wake(self: &Arc<Self>, destination: &Destination) {
         if self.running().insert(destination.clone(), true).is_none() {
             let (this, destination) = (Arc::clone(self), destination.clone());
-            self.tasks.spawn(self.abort.clone().run_until_cancelled_owned(async move { this.run(destination).await }));
+            let run = self.abort.clone().run_until_cancelled_owned(async move { this.run(destination).await });
+            self.tasks.spawn_on(run, &self.threads);
         }
     }
 

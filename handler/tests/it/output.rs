@@ -103,6 +103,7 @@ async fn reports_a_message_that_is_too_large_for_webhooks() {
         ledger: Ledger::new(&BudgetSettings::default()),
         owners: Arc::new(Owners::unknown(clock.clone())),
         grants: Arc::new(EveryGrant),
+        threads: tokio::runtime::Handle::current(),
     };
     let outputs = Arc::new(Outputs::start(&settings, environment).unwrap());
     let webhook = Webhook { url: "https://nowhere.invalid".to_owned(), ..Webhook::default() };

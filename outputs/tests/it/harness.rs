@@ -78,6 +78,7 @@ pub fn environment(
         ledger: Ledger::new(&BudgetSettings::default()),
         owners: Arc::new(Owners::unknown(clock)),
         grants: Arc::new(EveryGrant),
+        threads: tokio::runtime::Handle::current(),
     }
 }
 
