@@ -36,7 +36,7 @@ impl Script {
         Self {
             hash: sources.hash(),
             sources,
-            tenant: Tenant { id: id.into(), priority: Priority::Live },
+            tenant: Tenant::alone(id, Priority::Live),
             pool,
             wait_max,
             slots: Semaphore::new(QUEUED_MAX),

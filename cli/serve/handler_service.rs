@@ -276,7 +276,7 @@ async fn operations(
     (output, outgoing, outputs): (Arc<dyn Output>, Arc<Outgoing>, Arc<Outputs>),
 ) -> anyhow::Result<Operations> {
     let payloads =
-        Arc::new(Payloads::new(pool.clone(), &context.settings.handler)?);
+        Arc::new(Payloads::new(pool.clone(), &context.settings.handler)?.with_owners(context.owners.clone()));
     let sealer = context.sealer().await?;
     let applications = Applications::new(context.store.clone(), sealer.clone());
     let devices = Devices::new(context.store.clone(), sealer, context.clock.clone());

@@ -47,7 +47,7 @@ pub(crate) struct Codec {
 
 impl Codec {
     pub(crate) fn new(name: CodecName, text: String, pool: Arc<Pool>) -> Self {
-        let tenant = Tenant { id: name.as_str().into(), priority: Priority::Live };
+        let tenant = Tenant::alone(name.as_str(), Priority::Live);
         Self { name, text, tenant, pool, slots: Semaphore::new(QUEUED_MAX), loaded: Default::default() }
     }
 

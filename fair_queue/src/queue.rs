@@ -1,12 +1,14 @@
-#![doc = include_str!("../README.md")]
+//! A queue of one level: fair between tenants.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, HashMap, VecDeque},
+    sync::Arc,
+};
 
 /// Maximum number of tenants among which a worker looks for one that prefers it.
 const CANDIDATES_MAX: usize = 4;
 /// Idle tenants whose use is remembered.
-const IDLE_MAX: usize = 16_384;
+pub(crate) const IDLE_MAX: usize = 16_384;
 /// The most that one job is charged: with fuel, about two minutes of a processor. A wrong cost must not move a tenant,
 /// or the start of all others, out of reach.
 const JOB_COST_MAX: u64 = 1 << 40;
@@ -66,7 +68,8 @@ struct Job<T> {
 /// Permission to run a job; must be returned when it is done.
 #[must_use = "a turn must be returned with `done`"]
 pub struct Turn {
-    tenant: Arc<str>,
+    pub(crate) tenant: Arc<str>,
+    pub(crate) weight: u64,
     /// What the tenant was charged in advance.
     expected_cost: u64,
 }
@@ -76,10 +79,19 @@ pub struct Turn {
 pub struct NextJob {
     /// Running jobs of the same tenant.
     pub running: usize,
-    /// The weight of the tenant.
+    /// Running jobs of its owner. In a queue without owners, a tenant is its own.
+    pub owner_running: usize,
+    /// The weight of the tenant, or of its owner.
     pub weight: u64,
     /// What it is expected to cost, divided by the weight; zero if unknown.
     pub expected_cost: u64,
+}
+
+impl NextJob {
+    /// The same job as one of an owner, of whose jobs this is the next.
+    pub(crate) fn of(self, owner: Self) -> Self {
+        Self { owner_running: owner.running, weight: owner.weight, ..self }
+    }
 }
 
 impl Turn {
@@ -160,21 +172,34 @@ impl<T> FairQueue<T> {
         Some(removed)
     }
 
+    /// Removes the last job of a tenant.
+    pub(crate) fn remove_last(&mut self, name: &str) {
+        let last = self.tenants.get(name).and_then(|tenant| tenant.jobs.back());
+        if let Some(number) = last.map(|job| job.number) {
+            self.remove(name, number);
+        }
+    }
+
     /// Takes the next job for `worker` among the tenants that `allow` admits.
     pub fn pop(&mut self, worker: usize, allow: impl Fn(NextJob) -> bool) -> Option<(Turn, T)> {
+        self.pop_of(worker, |_, next| allow(next))
+    }
+
+    pub(crate) fn pop_of(&mut self, worker: usize, allow: impl Fn(&str, NextJob) -> bool) -> Option<(Turn, T)> {
         let rank = self.choose(worker, allow)?;
         let name = self.ready.remove(&rank)?;
         self.served_up_to = self.served_up_to.max(rank.used);
         let tenant = self.tenants.get_mut(&name)?;
         let Job { job, cost, .. } = tenant.jobs.pop_front()?;
         let expected_cost = cost.unwrap_or(tenant.expected_cost);
+        let weight = tenant.weight;
         tenant.running += 1;
         tenant.rank.used += u128::from(expected_cost) + u128::from(self.costs.job);
         if !tenant.jobs.is_empty() {
             self.ready.insert(tenant.rank, Arc::clone(&name));
         }
         self.running += 1;
-        Some((Turn { tenant: name, expected_cost }, job))
+        Some((Turn { tenant: name, weight, expected_cost }, job))
     }
 
     /// Ends a turn. `cost` is what the job used, and counts up to a maximum; none if it was not run.
@@ -194,11 +219,24 @@ impl<T> FairQueue<T> {
 
     /// Whether there is a job that `allow` admits.
     pub fn has_turn(&self, allow: impl Fn(NextJob) -> bool) -> bool {
+        self.has_turn_of(|_, next| allow(next))
+    }
+
+    pub(crate) fn has_turn_of(&self, allow: impl Fn(&str, NextJob) -> bool) -> bool {
         self.admitted(allow).next().is_some()
     }
 
+    pub(crate) fn running(&self, name: &str) -> usize {
+        self.tenants.get(name).map_or(0, |tenant| tenant.running)
+    }
+
+    /// Whether something is remembered of a tenant.
+    pub(crate) fn knows(&self, name: &str) -> bool {
+        self.tenants.contains_key(name)
+    }
+
     /// The first admitted tenant, or one close behind whose functions `worker` has loaded.
-    fn choose(&self, worker: usize, allow: impl Fn(NextJob) -> bool) -> Option<Rank> {
+    fn choose(&self, worker: usize, allow: impl Fn(&str, NextJob) -> bool) -> Option<Rank> {
         let mut candidates = self.admitted(allow).take(CANDIDATES_MAX);
         let (first, home) = candidates.next()?;
         if home == worker {
@@ -210,13 +248,14 @@ impl<T> FairQueue<T> {
     }
 
     /// The admitted tenants in order, with the preferred worker of their next job.
-    fn admitted(&self, allow: impl Fn(NextJob) -> bool) -> impl Iterator<Item = (Rank, usize)> {
+    fn admitted(&self, allow: impl Fn(&str, NextJob) -> bool) -> impl Iterator<Item = (Rank, usize)> {
         self.ready.iter().filter_map(move |(rank, name)| {
             let tenant = self.tenants.get(name)?;
             let Tenant { running, weight, expected_cost, .. } = *tenant;
             let first = tenant.jobs.front()?;
-            let next = NextJob { running, weight, expected_cost: first.cost.unwrap_or(expected_cost) };
-            allow(next).then_some((*rank, first.home))
+            let expected_cost = first.cost.unwrap_or(expected_cost);
+            let next = NextJob { running, owner_running: running, weight, expected_cost };
+            allow(name, next).then_some((*rank, first.home))
         })
     }
 

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use runtime::{Call, EntryPoint, Failure, Functions, Pool, Priority, Slot, Tenant, Value};
 use serde_json::value::RawValue;
-use server::usage::Usage;
+use server::{
+    ledger::{Owner, Owners},
+    usage::Usage,
+};
 use types::AppId;
 
 use super::{
@@ -26,6 +29,7 @@ pub struct Payloads {
     pool: Arc<Pool>,
     functions: FunctionsCache,
     dry_run_functions: FunctionsCache,
+    owners: Option<Arc<Owners>>,
 }
 
 /// How urgent a run of functions is, and to whom it is charged.
@@ -44,7 +48,12 @@ impl Payloads {
         let limits = pool.engine().limits();
         let functions = FunctionsCache::new(settings, limits)?;
         let dry_run_functions = FunctionsCache::for_dry_runs(settings, limits)?;
-        Ok(Self { pool, functions, dry_run_functions })
+        Ok(Self { pool, functions, dry_run_functions, owners: None })
+    }
+
+    /// Has the applications of a user share the turns of one owner. Without, each is an owner of its own.
+    pub fn with_owners(self, owners: Arc<Owners>) -> Self {
+        Self { owners: Some(owners), ..self }
     }
 
     /// Checks that an application's functions can be loaded, which is charged to `usage`; [`Error::Function`] says why
@@ -53,7 +62,7 @@ impl Payloads {
         if !application.has_functions() {
             return Ok(());
         }
-        let tenant = tenant(&application.summary().app_id, Priority::DryRun);
+        let tenant = self.tenant(&application.summary().app_id, Priority::DryRun);
         let functions = self.functions.get_or_load(&tenant, application, &self.pool, usage).await?;
         functions.map(drop).map_err(|failure| cannot_load(failure, application))
     }
@@ -64,7 +73,7 @@ impl Payloads {
         if let Some(decoded) = self.decode_if_loaded(application.summary(), payload, run).await? {
             return Ok(decoded);
         }
-        let tenant = tenant(&application.summary().app_id, run.priority);
+        let tenant = self.tenant(&application.summary().app_id, run.priority);
         let functions = self.load(&tenant, application, run.usage).await?;
         self.run(&tenant, functions, payload, run.usage).await
     }
@@ -82,9 +91,10 @@ impl Payloads {
             Conversion::CayenneLpp => decode_cayenne(bytes(payload)).map(Some),
             Conversion::Custom(_) if !application.has_uplink_function => Ok(Some(Decoded::default())),
             Conversion::Custom(_) => match self.functions.get(application) {
-                Some(functions) => {
-                    self.run(&tenant(&application.app_id, run.priority), functions, payload, run.usage).await.map(Some)
-                }
+                Some(functions) => self
+                    .run(&self.tenant(&application.app_id, run.priority), functions, payload, run.usage)
+                    .await
+                    .map(Some),
                 None => Ok(None),
             },
         }
@@ -116,7 +126,7 @@ impl Payloads {
         payload: &Payload,
         run: Run<'_>,
     ) -> Result<Encoded, Error> {
-        let tenant = tenant(&application.summary().app_id, run.priority);
+        let tenant = self.tenant(&application.summary().app_id, run.priority);
         let functions = self.load(&tenant, application, run.usage).await?;
         let functions = functions.map_err(|failure| cannot_load(failure, application))?;
         let call = call(EntryPoint::EncodeDownlink, payload, fields.as_bytes());
@@ -131,6 +141,12 @@ impl Payloads {
             Err(failure) => failure,
         };
         Err(FunctionError::new(failure, application.sources(), report.logs, cost).into())
+    }
+
+    /// Each application is a tenant of the sandbox.
+    fn tenant(&self, app_id: &AppId, priority: Priority) -> Tenant {
+        let owner = self.owners.as_ref().map_or_else(|| Owner::from(app_id), |owners| owners.last(app_id));
+        Tenant { owner: owner.to_string().into(), id: app_id.as_str().into(), priority }
     }
 
     async fn load(
@@ -163,11 +179,6 @@ impl Payloads {
             Err(failure) => Ok(DecodeError::Function(failure).into()),
         }
     }
-}
-
-/// Each application is a tenant of the sandbox.
-fn tenant(app_id: &AppId, priority: Priority) -> Tenant {
-    Tenant { id: app_id.as_str().into(), priority }
 }
 
 fn bytes(payload: &Payload) -> &[u8] {

@@ -169,7 +169,7 @@ mod tests {
     }
 
     fn tenant() -> Tenant {
-        Tenant { id: "a".into(), priority: Priority::Live }
+        Tenant::alone("a", Priority::Live)
     }
 
     fn dispatcher(workers: usize) -> Dispatcher<u32> {

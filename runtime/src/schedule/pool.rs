@@ -245,7 +245,7 @@ mod tests {
     fn a_panic_fails_only_its_own_job() {
         let dispatcher =
             Dispatcher::new(QueueLimits { workers: 2, waiting_max: 99, tenant_waiting_max: 99, short_fuel_max: 1 });
-        let tenant = Tenant { id: "a".into(), priority: Priority::Live };
+        let tenant = Tenant::alone("a", Priority::Live);
         let (send, receive) = std::sync::mpsc::channel();
         thread::scope(|scope| {
             for worker in 0..2 {

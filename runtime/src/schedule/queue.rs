@@ -1,13 +1,14 @@
-//! The job queue: bounded, fair between tenants, live traffic before dry runs. It has no threads and no clock.
+//! The job queue: bounded, fair between owners and their tenants, live traffic before dry runs. It has no threads and no
+//! clock.
 //!
-//! Three rules keep slow functions of one tenant from delaying other tenants. The tenant that has used the least fuel
-//! goes first (`fair_queue`). One worker is reserved for jobs that are expected to be short, because running jobs are
-//! not preempted. And each tenant may queue only as many jobs as there is space left, so that there is always space for
-//! others.
+//! Three rules keep slow functions of one owner or tenant from delaying others. The owner that has used the least fuel
+//! goes first, with that of its tenants that has (`fair_queue`). One worker is reserved for jobs that are expected to be
+//! short, because running jobs are not preempted. And each owner, and each tenant, may queue only as many jobs as there
+//! is space left, so that there is always space for others.
 
 use std::sync::Arc;
 
-use fair_queue::{Costs, FairQueue, NextJob, Turn};
+use fair_queue::{Costs, Member, NextJob, OwnerQueue, OwnerTurn};
 
 /// The fuel charged for each job, for restoring memory and dispatching; and how far ahead of another a tenant may be
 /// served because the worker has its functions loaded.
@@ -18,10 +19,24 @@ const DRY_WEIGHT: u64 = 8;
 /// The tenant that a job belongs to, and the priority of the job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tenant {
-    /// Fuel is shared fairly between tenants.
+    /// Fuel is shared fairly between owners.
+    pub owner: Arc<str>,
+    /// What an owner gets is shared fairly between its tenants.
     pub id: Arc<str>,
     /// The priority of the job.
     pub priority: Priority,
+}
+
+impl Tenant {
+    /// A tenant that is an owner of its own.
+    pub fn alone(id: impl Into<Arc<str>>, priority: Priority) -> Self {
+        let id = id.into();
+        Self { owner: Arc::clone(&id), id, priority }
+    }
+
+    fn member(&self) -> Member<'_> {
+        Member { owner: &self.owner, weight: 1, tenant: &self.id }
+    }
 }
 
 /// The priority of a job.
@@ -58,7 +73,7 @@ pub(crate) struct Queue<T> {
 
 /// The jobs of one priority.
 struct Lane<T> {
-    fair: FairQueue<T>,
+    fair: OwnerQueue<T>,
     /// The fuel that the lane has used, times its weight.
     used: u64,
 }
@@ -66,7 +81,7 @@ struct Lane<T> {
 /// Identifies a running job; must be returned when it is done.
 #[must_use = "a ticket must be returned with `done`"]
 pub(crate) struct Ticket {
-    turn: Turn,
+    turn: OwnerTurn,
     priority: Priority,
     is_long: bool,
 }
@@ -80,7 +95,7 @@ impl Ticket {
 
 impl<T> Queue<T> {
     pub(crate) fn new(limits: QueueLimits) -> Self {
-        let lane = || Lane { fair: FairQueue::new(COSTS), used: 0 };
+        let lane = || Lane { fair: OwnerQueue::new(COSTS), used: 0 };
         Self { lanes: [lane(), lane()], limits, waiting: 0, long_running: 0 }
     }
 
@@ -92,21 +107,21 @@ impl<T> Queue<T> {
     /// Queues `job`, which prefers the worker for `home`.
     pub(crate) fn put(&mut self, tenant: &Tenant, home: usize, job: T) -> Result<(), Busy> {
         let home = home % self.limits.workers;
-        self.put_in(tenant, |fair| fair.push(&tenant.id, home, job))
+        self.put_in(tenant, |fair| fair.push(tenant.member(), home, job))
     }
 
     /// Queues `job`, which will use about this much fuel.
     pub(crate) fn put_known(&mut self, tenant: &Tenant, fuel: u64, job: T) -> Result<(), Busy> {
-        self.put_in(tenant, |fair| fair.push_known(&tenant.id, 1, fuel, job))
+        self.put_in(tenant, |fair| fair.push_known(tenant.member(), fuel, job))
     }
 
-    fn put_in(&mut self, tenant: &Tenant, push: impl FnOnce(&mut FairQueue<T>) -> u64) -> Result<(), Busy> {
+    fn put_in(&mut self, tenant: &Tenant, push: impl FnOnce(&mut OwnerQueue<T>) -> u64) -> Result<(), Busy> {
         let other_used = self.lanes[1 - tenant.priority.lane()].used;
         let space = self.limits.waiting_max.saturating_sub(self.waiting);
         let lane = &mut self.lanes[tenant.priority.lane()];
-        let waiting = lane.fair.waiting(&tenant.id);
-        // No more than the remaining space, so that a tenant that fills the queue leaves space for others.
-        if space == 0 || waiting >= self.limits.tenant_waiting_max.min(space) {
+        let (of_owner, of_tenant) = lane.fair.waiting(&tenant.owner, &tenant.id);
+        // No more than the remaining space, so that whoever fills the queue leaves space for others.
+        if of_owner >= space || of_tenant >= self.limits.tenant_waiting_max {
             return Err(Busy);
         }
         if lane.fair.is_idle() {
@@ -141,7 +156,7 @@ impl<T> Queue<T> {
 
     /// Drops all waiting jobs.
     pub(crate) fn clear(&mut self) {
-        self.lanes.iter_mut().for_each(|lane| lane.fair = FairQueue::new(COSTS));
+        self.lanes.iter_mut().for_each(|lane| lane.fair = OwnerQueue::new(COSTS));
         self.waiting = 0;
     }
 
@@ -154,9 +169,12 @@ impl<T> Queue<T> {
     fn take_from(&mut self, priority: Priority, worker: usize) -> Option<(Ticket, T)> {
         let (eligibility, running_max) = (self.eligibility(priority), self.workers_but_one());
         let lane = &mut self.lanes[priority.lane()];
-        // A tenant does not get the last worker while another one waits.
-        let shared = lane.fair.pop(worker, |next| next.running < running_max && eligibility.admits(next));
-        let (turn, job) = shared.or_else(|| lane.fair.pop(worker, |next| eligibility.admits(next)))?;
+        // An owner does not get the last worker while another one waits, nor a tenant while another of its owner does.
+        let rules: [fn(NextJob) -> usize; 3] = [|next| next.owner_running, |next| next.running, |_| 0];
+        let mut taken = rules
+            .into_iter()
+            .map(|running| lane.fair.pop(worker, |next| running(next) < running_max && eligibility.admits(next)));
+        let (turn, job) = taken.find_map(|taken| taken)?;
         let is_long = eligibility.is_long(turn.expected_cost());
         self.waiting -= 1;
         self.long_running += usize::from(is_long);
@@ -229,7 +247,7 @@ mod tests {
     }
 
     fn live(id: &str) -> Tenant {
-        Tenant { id: id.into(), priority: Priority::Live }
+        Tenant::alone(id, Priority::Live)
     }
 
     fn dry(id: &str) -> Tenant {
@@ -267,6 +285,18 @@ mod tests {
         put(&mut queue, &live("good"), 1000..1050);
         assert_eq!(run(&mut queue, 50, |_| SHORT), Vec::from_iter(1000..1050));
         assert_eq!(run(&mut queue, 1, |_| LONG), [1]);
+    }
+
+    #[test]
+    fn the_tenants_of_one_owner_delay_another_by_one_job_and_leave_it_space() {
+        let mut queue = queue(1, 100, 50);
+        let of = |owner: &str, id: u32| Tenant { owner: owner.into(), ..live(&id.to_string()) };
+        let accepted = (0..100).filter(|id| queue.put(&of("busy", *id), 0, *id).is_ok()).count();
+        assert_eq!(accepted, 50);
+        assert_eq!(run(&mut queue, 1, |_| LONG), [0]);
+        put(&mut queue, &of("quiet", 0), 1000..1010);
+        assert_eq!(run(&mut queue, 10, |_| SHORT), Vec::from_iter(1000..1010));
+        assert_eq!(run(&mut queue, 2, |_| LONG), [1, 2]);
     }
 
     #[test]

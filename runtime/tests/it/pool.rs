@@ -29,7 +29,7 @@ async fn try_load(pool: &Pool, tenant: &str, sources: Sources) -> Result<Functio
 }
 
 fn live(id: &str) -> Tenant {
-    Tenant { id: id.into(), priority: Priority::Live }
+    Tenant::alone(id, Priority::Live)
 }
 
 #[tokio::test]
@@ -145,7 +145,7 @@ async fn large_dry_runs_do_not_stand_before_live_functions() {
         let load =
             LoadRequest { hash: sources.hash(), limits: pool.engine().limits().clone(), sources, is_cached: false };
         loads.spawn(async move {
-            let tenant = Tenant { id: "hostile".into(), priority: Priority::DryRun };
+            let tenant = Tenant::alone("hostile", Priority::DryRun);
             let loaded = pool.load(&tenant, load).await.unwrap();
             ended.send("dry").unwrap();
             loaded.unwrap_err().kind

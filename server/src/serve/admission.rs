@@ -1,6 +1,6 @@
 //! Admission control: which request is handled next, before anything but its head is read.
 //!
-//! Requests of a known caller share its turns, and all others those of their address. A request that waits costs a
+//! Requests of a known caller share its turns, its callers those of an owner, and all others those of their address. A request that waits costs a
 //! connection and nothing else; so does one that is about to be refused, which keeps clients that retry at once from
 //! using up the processors with refusals.
 
@@ -9,7 +9,7 @@ mod components;
 mod owner;
 mod place;
 mod probes;
-mod recent_tenants;
+mod recent_owners;
 mod refusals;
 mod request_body;
 mod request_queue;
@@ -133,7 +133,7 @@ impl AdmissionControl {
             None => (Tenant::new(Arc::clone(&address)), Owner::Address(address)),
         };
         let name = Arc::clone(&tenant.name);
-        let permit = self.permit(&tenant).await?;
+        let permit = self.permit(&owner, &tenant).await?;
         let usage = Usage::of(known, Some((Arc::clone(&self.ledger.long_work), owner.clone())));
         let reserved = Reserved::new(&self.ledger.responses, &owner, activity).map_err(|error| self.refused(error))?;
         let place = Place::new(self.service, tenant, permit, &usage, (Arc::clone(&self.ledger.bodies), owner));
@@ -155,8 +155,8 @@ impl AdmissionControl {
         refusal.map_or(Ok(response), |refusal| Err(self.refused(refusal)))
     }
 
-    async fn permit(&self, tenant: &Tenant) -> Result<Permit, Refusal> {
-        let refusal = match self.queue.turn(tenant).await {
+    async fn permit(&self, owner: &Owner, tenant: &Tenant) -> Result<Permit, Refusal> {
+        let refusal = match self.queue.turn(owner, tenant).await {
             Ok(permit) => return Ok(permit),
             Err(refusal) => refusal,
         };

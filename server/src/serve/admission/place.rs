@@ -107,8 +107,8 @@ impl Place {
 
     /// Waits for another turn.
     pub(super) fn next_turn(&self) -> impl Future<Output = Result<Permit, Refusal>> + Send + use<> {
-        let (queue, tenant) = (Arc::clone(&self.queue), self.tenant.clone());
-        async move { queue.turn(&tenant).await }
+        let (queue, tenant, owner) = (Arc::clone(&self.queue), self.tenant.clone(), self.bodies.1.clone());
+        async move { queue.turn(&owner, &tenant).await }
     }
 
     pub(super) fn return_with(&self, permit: Permit) {

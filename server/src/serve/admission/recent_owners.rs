@@ -1,30 +1,30 @@
-//! Whether several tenants call at the moment: how many requests of one may run depends on it.
+//! Whether several owners call at the moment: how many requests of one may run depends on it.
 
 use std::sync::Arc;
 
-/// Among how many starts there must be one of another tenant.
+/// Among how many starts there must be one of another owner.
 const STARTS: u64 = 1024;
 
 /// Counts the requests that have started, instead of reading a clock.
 #[derive(Default)]
-pub(super) struct RecentTenants {
+pub(super) struct RecentOwners {
     starts: u64,
     latest: Option<Arc<str>>,
     /// The last start of anybody but the latest.
     of_another: Option<u64>,
 }
 
-impl RecentTenants {
-    /// Notes that a request of this tenant starts.
-    pub(super) fn note_start(&mut self, tenant: &Arc<str>) {
-        if self.latest.as_ref().is_some_and(|latest| latest != tenant) {
+impl RecentOwners {
+    /// Notes that a request of this owner starts.
+    pub(super) fn note_start(&mut self, owner: &Arc<str>) {
+        if self.latest.as_ref().is_some_and(|latest| latest != owner) {
             self.of_another = Some(self.starts);
         }
         self.starts += 1;
-        self.latest = Some(Arc::clone(tenant));
+        self.latest = Some(Arc::clone(owner));
     }
 
-    /// Whether a single tenant has started all of the last requests.
+    /// Whether a single owner has started all of the last requests.
     pub(super) fn is_only_one(&self) -> bool {
         self.of_another.is_none_or(|last| self.starts - last > STARTS)
     }
@@ -35,8 +35,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tenant_is_alone_when_the_others_have_long_stopped() {
-        let (mut recent, [a, b]) = (RecentTenants::default(), ["a", "b"].map(Arc::from));
+    fn an_owner_is_alone_when_the_others_have_long_stopped() {
+        let (mut recent, [a, b]) = (RecentOwners::default(), ["a", "b"].map(Arc::from));
         (0..10).for_each(|_| recent.note_start(&a));
         assert!(recent.is_only_one());
         recent.note_start(&b);

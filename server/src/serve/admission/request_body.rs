@@ -226,9 +226,9 @@ mod tests {
     }
 
     async fn place_charging(queue: &Arc<RequestQueue>, usage: &Usage, bodies: &Arc<Budget>) -> Arc<Place> {
-        let tenant = Tenant::new("tenant");
-        let permit = queue.turn(&tenant).await.unwrap();
-        Place::new("test", tenant, permit, usage, (Arc::clone(bodies), Owner::Address("here".into())))
+        let (tenant, owner) = (Tenant::new("tenant"), Owner::Address("here".into()));
+        let permit = queue.turn(&owner, &tenant).await.unwrap();
+        Place::new("test", tenant, permit, usage, (Arc::clone(bodies), owner))
     }
 
     /// A body of twenty bytes, each of which comes after a pause.

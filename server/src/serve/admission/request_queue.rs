@@ -1,4 +1,4 @@
-//! The queue of requests: fair between tenants by what their requests cost, and bounded.
+//! The queue of requests: fair between owners and their tenants by what their requests cost, and bounded.
 //!
 //! A request starts, and runs from then on. Few start at once, because the processors take new work in the order in
 //! which it arrives: only what has not started can still be overtaken. As soon as a request waits for something itself,
@@ -10,25 +10,25 @@ use std::{
     time::Duration,
 };
 
-use fair_queue::{Costs, FairQueue, NextJob, Turn};
+use fair_queue::{Costs, Member, NextJob, OwnerQueue, OwnerTurn};
 use metrics::Gauge;
 use tokio::{sync::oneshot, time::timeout};
 
-use super::{super::ServeSettings, Refusal, metrics as reported, recent_tenants::RecentTenants};
-use crate::usage::Tenant;
+use super::{super::ServeSettings, Refusal, metrics as reported, recent_owners::RecentOwners};
+use crate::{ledger::Owner, usage::Tenant};
 
 /// Requests that may start at once, per processor.
 const STARTING_PER_PROCESSOR: usize = 2;
-/// Requests of one tenant that may run, per processor, while others call, too. Each of them may be ready to go on at any
+/// Requests of one owner that may run, per processor, while others call, too. Each of them may be ready to go on at any
 /// time, and whatever others do then comes after it.
-const SHARED_RUNNING_PER_PROCESSOR: usize = 8;
+const SHARED_RUNNING_PER_PROCESSOR: usize = 4;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     starting_max: usize,
     running_max: usize,
     tenant_running_max: usize,
-    /// The same while several tenants call.
+    /// Those of one owner while several call.
     shared_running_max: usize,
     waiting_max: usize,
     tenant_waiting_max: usize,
@@ -42,8 +42,8 @@ pub(super) struct RequestQueue {
 }
 
 struct State {
-    waiting: FairQueue<(Arc<str>, oneshot::Sender<Permit>)>,
-    recent: RecentTenants,
+    waiting: OwnerQueue<(Arc<str>, oneshot::Sender<Permit>)>,
+    recent: RecentOwners,
     waiting_count: usize,
     /// Running requests, those that are starting included.
     running: usize,
@@ -56,6 +56,7 @@ struct State {
 struct Waiting {
     turn: oneshot::Receiver<Permit>,
     queue: Arc<RequestQueue>,
+    owner: Arc<str>,
     tenant: Arc<str>,
     number: u64,
 }
@@ -64,7 +65,7 @@ struct Waiting {
 pub(super) struct Permit {
     queue: Arc<RequestQueue>,
     /// None once it was returned.
-    turn: Option<Turn>,
+    turn: Option<OwnerTurn>,
     is_starting: bool,
     /// None if the request was not handled.
     cost: Option<u64>,
@@ -84,9 +85,13 @@ impl Limits {
         }
     }
 
-    fn tenant_running_max(&self, weight: u64, is_only_one: bool) -> usize {
+    fn tenant_running_max(&self, weight: u64) -> usize {
+        self.tenant_running_max.saturating_mul(usize::try_from(weight).unwrap_or(usize::MAX))
+    }
+
+    fn owner_running_max(&self, weight: u64, is_only_one: bool) -> usize {
         let shared = if is_only_one { usize::MAX } else { self.shared_running_max };
-        self.tenant_running_max.min(shared).saturating_mul(usize::try_from(weight).unwrap_or(usize::MAX))
+        shared.saturating_mul(usize::try_from(weight).unwrap_or(usize::MAX))
     }
 
     fn tenant_waiting_max(&self, weight: u64) -> usize {
@@ -101,8 +106,8 @@ impl RequestQueue {
 
     fn with(service: &'static str, limits: Limits) -> Self {
         let state = Mutex::new(State {
-            waiting: FairQueue::new(Costs { job: 0, slack: 0 }),
-            recent: RecentTenants::default(),
+            waiting: OwnerQueue::new(Costs { job: 0, slack: 0 }),
+            recent: RecentOwners::default(),
             waiting_count: 0,
             running: 0,
             starting: 0,
@@ -112,45 +117,55 @@ impl RequestQueue {
         Self { limits, state }
     }
 
-    /// Waits for a tenant's turn, but not for long.
-    pub(super) async fn turn(self: &Arc<Self>, tenant: &Tenant) -> Result<Permit, Refusal> {
-        let mut waiting = self.enqueue(tenant)?;
+    /// Waits for the turn of an owner and its tenant, but not for long.
+    pub(super) async fn turn(self: &Arc<Self>, owner: &Owner, tenant: &Tenant) -> Result<Permit, Refusal> {
+        let mut waiting = self.enqueue(&owner.to_string().into(), tenant)?;
         let turn = timeout(self.limits.waiting_timeout, &mut waiting.turn).await;
         turn.ok().and_then(Result::ok).ok_or(Refusal::TimedOut)
     }
 
-    fn enqueue(self: &Arc<Self>, tenant: &Tenant) -> Result<Waiting, Refusal> {
+    fn enqueue(self: &Arc<Self>, owner: &Arc<str>, tenant: &Tenant) -> Result<Waiting, Refusal> {
         let mut state = self.lock();
         let space = self.limits.waiting_max.saturating_sub(state.waiting_count);
         if space == 0 {
             return Err(Refusal::Full);
         }
-        // No more than the remaining space, so that a tenant that fills the queue leaves space for others.
-        if state.waiting.waiting(&tenant.name) >= self.limits.tenant_waiting_max(tenant.weight).min(space) {
+        let (of_owner, of_tenant) = state.waiting.waiting(owner, &tenant.name);
+        // No more than the remaining space, so that whoever fills the queue leaves space for others.
+        if of_owner >= space || of_tenant >= self.limits.tenant_waiting_max(tenant.weight) {
             return Err(Refusal::TenantFull);
         }
         let (sender, turn) = oneshot::channel();
-        let number = state.waiting.push_weighted(&tenant.name, tenant.weight, 0, (Arc::clone(&tenant.name), sender));
+        let member = Member { owner, weight: tenant.weight, tenant: &tenant.name };
+        let number = state.waiting.push(member, 0, (Arc::clone(owner), sender));
         state.waiting_count += 1;
         self.start_next(&mut state);
         state.report();
-        Ok(Waiting { turn, queue: Arc::clone(self), tenant: Arc::clone(&tenant.name), number })
+        Ok(Waiting {
+            turn,
+            queue: Arc::clone(self),
+            owner: Arc::clone(owner),
+            tenant: Arc::clone(&tenant.name),
+            number,
+        })
     }
 
     /// Starts as many waiting requests as may start now.
     fn start_next(self: &Arc<Self>, state: &mut State) {
         while state.starting < self.limits.starting_max && state.running < self.limits.running_max {
-            // The same rule as for waiting: what one tenant may have shrinks with what is left for all.
+            // The same rule as for waiting: what one owner may have shrinks with what is left for all.
             let room = self.limits.running_max - state.running;
             let is_only_one = state.recent.is_only_one();
-            let running_max = |weight| self.limits.tenant_running_max(weight, is_only_one).min(room);
-            let has_room = |next: NextJob| next.running < running_max(next.weight);
-            let Some((turn, (tenant, sender))) = state.waiting.pop(0, has_room) else { return };
+            let has_room = |NextJob { running, owner_running, weight, .. }: NextJob| {
+                running < self.limits.tenant_running_max(weight)
+                    && owner_running < self.limits.owner_running_max(weight, is_only_one).min(room)
+            };
+            let Some((turn, (owner, sender))) = state.waiting.pop(0, has_room) else { return };
             state.waiting_count -= 1;
             let permit = Permit { queue: Arc::clone(self), turn: Some(turn), is_starting: true, cost: None };
             match sender.send(permit) {
                 Ok(()) => {
-                    state.recent.note_start(&tenant);
+                    state.recent.note_start(&owner);
                     state.starting += 1;
                     state.running += 1;
                 }
@@ -170,7 +185,7 @@ impl Drop for Waiting {
     fn drop(&mut self) {
         let mut state = self.queue.lock();
         // None if it got its turn. If nobody has seen that, the permit is dropped with the receiver.
-        if state.waiting.remove(&self.tenant, self.number).is_some() {
+        if state.waiting.remove(&self.owner, &self.tenant, self.number).is_some() {
             state.waiting_count -= 1;
             state.report();
         }
@@ -235,8 +250,13 @@ mod tests {
         Arc::new(RequestQueue::with("test", limits))
     }
 
+    /// A request of a tenant that is an owner of its own.
+    fn enqueue(queue: &Arc<RequestQueue>, tenant: &str) -> Result<Waiting, Refusal> {
+        queue.enqueue(&tenant.into(), &Tenant::new(tenant))
+    }
+
     fn put(queue: &Arc<RequestQueue>, tenant: &str, count: usize) -> Vec<Waiting> {
-        (0..count).map(|_| queue.enqueue(&Tenant::new(tenant)).unwrap()).collect()
+        (0..count).map(|_| enqueue(queue, tenant).unwrap()).collect()
     }
 
     /// The permits of those that have their turn; the others keep waiting.
@@ -291,7 +311,7 @@ mod tests {
     fn one_caller_leaves_room_for_others_to_wait_and_to_run() {
         let limits = Limits { starting_max: 100, running_max: 8, tenant_running_max: 6, waiting_max: 8, ..LIMITS };
         let queue = queue(limits);
-        let enqueue = |tenant: &str| queue.enqueue(&Tenant::new(tenant));
+        let enqueue = |tenant: &str| enqueue(&queue, tenant);
         let mut accepted = Vec::new();
         let refusal = loop {
             match enqueue("a") {
@@ -325,12 +345,27 @@ mod tests {
     }
 
     #[test]
+    fn the_callers_of_one_owner_share_its_room_and_its_turns() {
+        let limits = Limits { starting_max: 100, running_max: 8, shared_running_max: 4, waiting_max: 16, ..LIMITS };
+        let (queue, owner) = (queue(limits), "owner".into());
+        let mut requests = Vec::new();
+        let enqueue_one = |number: usize| queue.enqueue(&owner, &Tenant::new(format!("caller-{number}")));
+        requests.extend((0..32).map_while(|number| enqueue_one(number).ok()));
+        let running = admitted(&mut requests);
+        assert_eq!((running.len(), requests.len()), (4, 8));
+        let mut other = vec![enqueue(&queue, "other").unwrap()];
+        assert_eq!(admitted(&mut other).len(), 1);
+        running.into_iter().for_each(|permit| permit.end(1));
+        assert_eq!(admitted(&mut requests).len(), 4);
+    }
+
+    #[test]
     fn a_network_has_the_room_of_several_callers() {
         let limits = Limits { starting_max: 100, running_max: 100, tenant_running_max: 2, ..LIMITS };
         let running = |weight| {
             let queue = queue(limits);
             let network = Tenant { weight, ..Tenant::new("network") };
-            let mut waiting: Vec<_> = (0..50).map(|_| queue.enqueue(&network).unwrap()).collect();
+            let mut waiting: Vec<_> = (0..50).map(|_| queue.enqueue(&"network".into(), &network).unwrap()).collect();
             admitted(&mut waiting).len()
         };
         assert_eq!([1, 8, 1000].map(running), [2, 16, 50]);
@@ -341,7 +376,7 @@ mod tests {
         let queue = queue(Limits { running_max: 1, waiting_max: 1, ..LIMITS });
         let _running = put(&queue, "a", 1);
         let _waiting = put(&queue, "b", 1);
-        assert_eq!(queue.enqueue(&Tenant::new("c")).err(), Some(Refusal::Full));
+        assert_eq!(enqueue(&queue, "c").err(), Some(Refusal::Full));
     }
 
     #[test]
@@ -360,7 +395,7 @@ mod tests {
             let queue = queue(Limits { running_max: 1, ..limits });
             let _running = put(&queue, "a", 1);
             let mut waiting = Vec::new();
-            while let Ok(another) = queue.enqueue(&Tenant::new("a")) {
+            while let Ok(another) = enqueue(&queue, "a") {
                 waiting.push(another);
             }
             let count = waiting.len();

@@ -1,0 +1,7 @@
+#![doc = include_str!("../README.md")]
+
+mod owners;
+mod queue;
+
+pub use owners::{Member, OwnerQueue, OwnerTurn};
+pub use queue::{Costs, FairQueue, NextJob, Turn};
