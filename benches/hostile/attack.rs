@@ -124,6 +124,7 @@ impl Attack {
         let busy = if self.has_busy_neighbour { time / 2 } else { Duration::ZERO };
         let end = Instant::now() + self.lead + time + busy + TAIL;
         let attacking = thread::spawn(move || {
+            machine::yield_to_others();
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(attacker(end))
         });

@@ -23,7 +23,7 @@ mod unread_responses;
 use crate::attack::Attack;
 
 /// All attacks.
-pub(crate) const ALL: [&Attack; 20] = [
+pub(crate) const ALL: [&Attack; 21] = [
     &dead_webhooks::ATTACK,
     &idle_connections::HTTP1,
     &idle_connections::HTTP2,
@@ -43,5 +43,6 @@ pub(crate) const ALL: [&Attack; 20] = [
     &dry_runs::ATTACK,
     &logins::ATTACK,
     &tokens::ATTACK,
-    &flood::ATTACK,
+    &flood::OF_ONE,
+    &flood::OF_MANY,
 ];

@@ -12,7 +12,7 @@ pub(crate) fn load(engine: &Engine, text: &str) -> Functions {
 }
 
 pub(crate) fn tenant(id: &str) -> Tenant {
-    Tenant { id: id.into(), priority: Priority::Live }
+    Tenant::alone(id, Priority::Live)
 }
 
 pub(crate) fn call() -> Call {

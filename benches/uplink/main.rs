@@ -51,7 +51,7 @@ fn call(case: &Case) -> Call {
 }
 
 fn tenant() -> Tenant {
-    Tenant { id: APP_ID.into(), priority: Priority::Live }
+    Tenant::alone(APP_ID, Priority::Live)
 }
 
 fn bench(criterion: &mut Criterion) {

@@ -24,6 +24,9 @@ pub(crate) const DEVICE: &str = "dev";
 /// The password of each user.
 pub(crate) const PASSWORD: &str = "correct horse battery";
 
+/// What the key of an application may do.
+const RIGHTS: [&str; 4] = ["devices", "messages:up:r", "messages:up:w", "messages:down:w"];
+
 pub(crate) struct ServerProcess {
     pub(crate) binary: String,
     pub(crate) handler: SocketAddr,
@@ -42,12 +45,20 @@ pub(crate) struct Application {
 impl Application {
     /// The HTTP request that simulates an uplink of a device.
     pub(crate) fn uplink(&self, dev_id: &str) -> Vec<u8> {
+        self.uplink_as(dev_id, &format!("Bearer {}", self.token.expose()))
+    }
+
+    /// The same with the application's key.
+    pub(crate) fn uplink_with_key(&self, dev_id: &str) -> Vec<u8> {
+        self.uplink_as(dev_id, &format!("Key {}", self.key))
+    }
+
+    fn uplink_as(&self, dev_id: &str, authorization: &str) -> Vec<u8> {
         let body = json!({ "port": 1, "payload": "AZqooA==" }).to_string();
         let request = format!(
-            "POST /applications/{}/devices/{dev_id}/simulate HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {}\r\n\
+            "POST /applications/{}/devices/{dev_id}/simulate HTTP/1.1\r\nhost: bench\r\nauthorization: {authorization}\r\n\
              content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
             self.id,
-            self.token.expose(),
             body.len(),
         );
         request.into_bytes()
@@ -124,8 +135,9 @@ impl ServerProcess {
         let new = serde_json::from_value(json!({ "id": id, "name": id })).unwrap();
         account.create_application(&Credential::Token(owner.clone()), &new).await.unwrap();
         let token = account.restrict_token(owner, &[Scope::App(id.clone())]).await.unwrap();
-        let keys = account.access_keys(&Credential::Token(token.clone()), &id).await.unwrap();
-        let key = keys.into_iter().find_map(|key| key.key).unwrap().expose().to_owned();
+        let new = serde_json::from_value(json!({ "name": "bench", "rights": RIGHTS })).unwrap();
+        let key = account.add_access_key(&Credential::Token(token.clone()), &id, &new).await.unwrap().key;
+        let key = key.unwrap().expose().to_owned();
 
         let path = format!("/applications/{id}");
         self.send("POST", "/applications", &token, json!({ "app_id": id })).await;
