@@ -2,7 +2,7 @@
 
 use std::{fmt::Display, sync::Arc, time::Duration};
 
-use server::{ledger::Owner, serve::accept};
+use server::{ledger::Owner, serve::Acceptor};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
@@ -40,7 +40,8 @@ pub(crate) struct Transport {
 impl Listener {
     /// Accepts connections until the broker stops.
     pub(crate) async fn accept(self: Arc<Self>, socket: TcpListener, transport: Transport) {
-        while let Some(stream) = self.context.stop.run_until_cancelled(accept(&socket)).await {
+        let mut acceptor = Acceptor::new(&socket);
+        while let Some(stream) = self.context.stop.run_until_cancelled(acceptor.accept()).await {
             self.spawn(stream, transport.clone());
         }
     }

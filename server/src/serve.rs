@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use types::{Claims, Random, Secret};
 
 pub use self::{
-    listeners::{Listeners, ServerHandle, accept, bind},
+    listeners::{Acceptor, Listeners, ServerHandle, bind},
     run_to_end::run_to_end,
 };
 use crate::{

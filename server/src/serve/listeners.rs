@@ -22,6 +22,9 @@ use crate::Error;
 /// How long to wait when the process is out of file descriptors; closing connections free some.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// How many connections are accepted before others go on.
+const ACCEPTED_TOGETHER: usize = 8;
+
 /// Bound addresses that are not served yet.
 #[derive(Default)]
 pub struct Listeners {
@@ -97,7 +100,8 @@ pub async fn bind(address: &str) -> Result<TcpListener, Error> {
 async fn serve_all(listeners: Listeners, connection: Connection, stop: CancellationToken, drain: Duration) {
     let (graceful, connections, abandon) = (GracefulShutdown::new(), TaskTracker::new(), CancellationToken::new());
     let loops = listeners.listeners.iter().map(async |(listener, tls)| {
-        while let Some(accepted) = connection.next(listener, &stop).await {
+        let mut acceptor = Acceptor::new(listener);
+        while let Some(accepted) = connection.next(&mut acceptor, &stop).await {
             let connection = connection.clone();
             let (watcher, tls, stop) = (graceful.watcher(), tls.clone(), stop.clone());
             let serve = connection.serve(accepted, tls, watcher, stop);
@@ -117,12 +121,12 @@ async fn serve_all(listeners: Listeners, connection: Connection, stop: Cancellat
 
 impl Connection {
     /// Accepts the next connection that is allowed; none after the stop.
-    async fn next(&self, listener: &TcpListener, stop: &CancellationToken) -> Option<Accepted> {
+    async fn next(&self, acceptor: &mut Acceptor<'_>, stop: &CancellationToken) -> Option<Accepted> {
         let next = async {
             // The permit comes second: an idle listener must not hold one that another listener needs. At most one
             // connection waits for it here, the rest wait in the system's backlog.
             loop {
-                match self.admit(accept(listener).await).await {
+                match self.admit(acceptor.accept().await).await {
                     Some(accepted) => return accepted,
                     // Closed without a response, which would cost what the limit saves.
                     None => metrics::connection_closed("address"),
@@ -133,10 +137,29 @@ impl Connection {
     }
 }
 
-/// Accepts the next connection. After a failure, such as too few file descriptors, it pauses and tries again.
-pub async fn accept(listener: &TcpListener) -> TcpStream {
-    // Otherwise, what runs already would wait for all of a crowd at the door.
-    tokio::task::yield_now().await;
+/// Accepts connections, a few at a time: otherwise, what runs already would wait for all of a crowd at the door.
+pub struct Acceptor<'a> {
+    listener: &'a TcpListener,
+    accepted: usize,
+}
+
+impl<'a> Acceptor<'a> {
+    /// Accepts the connections of a listener.
+    pub fn new(listener: &'a TcpListener) -> Self {
+        Self { listener, accepted: 0 }
+    }
+
+    /// Accepts the next connection. After a failure, such as too few file descriptors, it pauses and tries again.
+    pub async fn accept(&mut self) -> TcpStream {
+        self.accepted += 1;
+        if self.accepted.is_multiple_of(ACCEPTED_TOGETHER) {
+            tokio::task::yield_now().await;
+        }
+        accept(self.listener).await
+    }
+}
+
+async fn accept(listener: &TcpListener) -> TcpStream {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => return stream,

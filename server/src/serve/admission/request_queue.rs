@@ -21,7 +21,10 @@ use crate::{ledger::Owner, usage::Tenant};
 const STARTING_PER_PROCESSOR: usize = 2;
 /// Requests of one owner that may run, per processor, while others call, too. Each of them may be ready to go on at any
 /// time, and whatever others do then comes after it.
-const SHARED_RUNNING_PER_PROCESSOR: usize = 4;
+const SHARED_RUNNING_PER_PROCESSOR: usize = 8;
+/// What those may cost together, in fuel: fewer run if each takes a processor for long, but two may.
+const SHARED_COST_PER_PROCESSOR: u64 = 8_000_000;
+const SHARED_RUNNING_MIN: usize = 2;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
@@ -30,6 +33,7 @@ pub(super) struct Limits {
     tenant_running_max: usize,
     /// Those of one owner while several call.
     shared_running_max: usize,
+    shared_cost_max: u64,
     waiting_max: usize,
     tenant_waiting_max: usize,
     waiting_timeout: Duration,
@@ -79,6 +83,7 @@ impl Limits {
             running_max: settings.running_max.max(1),
             tenant_running_max: settings.tenant_running_max.max(1),
             shared_running_max: processors * SHARED_RUNNING_PER_PROCESSOR,
+            shared_cost_max: SHARED_COST_PER_PROCESSOR.saturating_mul(processors as u64),
             waiting_max: settings.waiting_max.max(1),
             tenant_waiting_max: settings.tenant_waiting_max.max(1),
             waiting_timeout: Duration::from_millis(settings.waiting_timeout_ms),
@@ -89,9 +94,13 @@ impl Limits {
         self.tenant_running_max.saturating_mul(usize::try_from(weight).unwrap_or(usize::MAX))
     }
 
-    fn owner_running_max(&self, weight: u64, is_only_one: bool) -> usize {
-        let shared = if is_only_one { usize::MAX } else { self.shared_running_max };
-        shared.saturating_mul(usize::try_from(weight).unwrap_or(usize::MAX))
+    fn owner_running_max(&self, next: NextJob, is_only_one: bool) -> usize {
+        if is_only_one {
+            return usize::MAX;
+        }
+        let affordable = self.shared_cost_max.checked_div(next.expected_cost).unwrap_or(u64::MAX);
+        let affordable = usize::try_from(affordable).unwrap_or(usize::MAX).max(SHARED_RUNNING_MIN);
+        self.shared_running_max.min(affordable).saturating_mul(usize::try_from(next.weight).unwrap_or(usize::MAX))
     }
 
     fn tenant_waiting_max(&self, weight: u64) -> usize {
@@ -156,9 +165,9 @@ impl RequestQueue {
             // The same rule as for waiting: what one owner may have shrinks with what is left for all.
             let room = self.limits.running_max - state.running;
             let is_only_one = state.recent.is_only_one();
-            let has_room = |NextJob { running, owner_running, weight, .. }: NextJob| {
-                running < self.limits.tenant_running_max(weight)
-                    && owner_running < self.limits.owner_running_max(weight, is_only_one).min(room)
+            let has_room = |next: NextJob| {
+                next.running < self.limits.tenant_running_max(next.weight)
+                    && next.owner_running < self.limits.owner_running_max(next, is_only_one).min(room)
             };
             let Some((turn, (owner, sender))) = state.waiting.pop(0, has_room) else { return };
             state.waiting_count -= 1;
@@ -241,6 +250,7 @@ mod tests {
         running_max: 100,
         tenant_running_max: 100,
         shared_running_max: 100,
+        shared_cost_max: u64::MAX,
         waiting_max: 10_000,
         tenant_waiting_max: 10_000,
         waiting_timeout: Duration::from_secs(10),
@@ -342,6 +352,19 @@ mod tests {
         assert!(admitted(&mut more).is_empty(), "five still run");
         running.next().unwrap().end(1);
         assert_eq!(admitted(&mut more).len(), 1);
+    }
+
+    #[test]
+    fn costly_requests_of_one_owner_run_less_at_once_while_others_call() {
+        let limits = Limits { starting_max: 100, shared_running_max: 8, shared_cost_max: 30, ..LIMITS };
+        let queue = queue(limits);
+        let running = |cost: u64| {
+            let (mut other, mut many) = (put(&queue, "other", 1), put(&queue, "many", 1));
+            admitted(&mut other).into_iter().chain(admitted(&mut many)).for_each(|permit| permit.end(cost));
+            let mut many = put(&queue, "many", 20);
+            admitted(&mut many).len()
+        };
+        assert_eq!([0, 10, 1000].map(running), [8, 3, 2]);
     }
 
     #[test]
