@@ -34,7 +34,7 @@ use crate::{
 const SUBSCRIPTIONS_MAX: usize = 20;
 
 /// How many deliveries are made at once. More would keep others waiting: they are a part of a millisecond's work.
-const PIECE_DELIVERIES: usize = 1024;
+const PIECE_DELIVERIES: usize = 256;
 
 /// How many sessions can be given to clients at the same time, unless chance makes them wait for each other.
 const TURNS: usize = 16;

@@ -23,7 +23,7 @@ const COMMIT_REMOVALS_MAX: usize = 50;
 const COMMIT_BYTES_MAX: usize = 8 << 20;
 
 /// How many sessions these messages are for at most, counted for each message. Encoding them keeps others waiting.
-const COMMIT_RECIPIENTS_MAX: usize = 8192;
+const COMMIT_RECIPIENTS_MAX: usize = 2048;
 
 /// How much may wait to be saved.
 const APPENDED_BYTES_MAX: usize = 32 << 20;
