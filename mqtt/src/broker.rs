@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use futures::{StreamExt, stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use server::{
@@ -194,7 +195,7 @@ impl Broker {
 
     /// Checks the credentials of open connections now, rather than at the next interval.
     pub async fn check_credentials(&self) {
-        self.listener.check_credentials(|_| true).await;
+        self.listener.check_credentials(stream::iter(self.listener.credentials(|_| true))).await;
     }
 
     /// Disconnects all clients. Returns when they are gone, or after 10 s.
@@ -263,13 +264,16 @@ fn open_connections(settings: &BrokerSettings, ledger: &Ledger) -> OpenConnectio
 async fn check_credentials(listener: Arc<Listener>, every: Duration) {
     let (hasher, mut ticks) = (RandomState::new(), interval(every / CHECK_PARTS));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let forever = async {
-        for part in (0..CHECK_PARTS).cycle() {
-            ticks.tick().await;
-            let is_due = |app_id: &AppId| hasher.hash_one(app_id) % u64::from(CHECK_PARTS) == u64::from(part);
-            listener.check_credentials(is_due).await;
-        }
-    };
+    let parts = stream::unfold((ticks, 0), |(mut ticks, part)| async move {
+        ticks.tick().await;
+        Some((part, (ticks, (part + 1) % CHECK_PARTS)))
+    });
+    // The next part does not wait for slow answers to questions about this one.
+    let credentials = parts.flat_map(|part| {
+        let is_due = |app_id: &AppId| hasher.hash_one(app_id) % u64::from(CHECK_PARTS) == u64::from(part);
+        stream::iter(listener.credentials(is_due))
+    });
+    let forever = listener.check_credentials(credentials);
     _ = listener.context.stop.run_until_cancelled(forever).await;
 }
 

@@ -1,7 +1,8 @@
 //! Accepts connections from clients, up to a limit.
 
-use std::{fmt::Display, sync::Arc, time::Duration};
+use std::{collections::HashSet, fmt::Display, sync::Arc, time::Duration};
 
+use futures::Stream;
 use server::{ledger::Owner, serve::Acceptor};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -11,7 +12,7 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 use tokio_util::task::TaskTracker;
-use types::AppId;
+use types::{AppId, Credential};
 
 use crate::{
     connection::{Client, Peer},
@@ -46,10 +47,18 @@ impl Listener {
         }
     }
 
-    /// Ends the connections to the applications that are due whose credentials are no longer valid.
-    pub(crate) async fn check_credentials(&self, is_due: impl Fn(&AppId) -> bool) {
+    /// Ends the connections whose credentials are no longer valid.
+    pub(crate) async fn check_credentials(&self, credentials: impl Stream<Item = (AppId, Credential)>) {
         let Context { connections, authenticator, router, .. } = &self.context;
-        connections.check_credentials(authenticator.as_ref(), router, is_due).await;
+        connections.check(authenticator.as_ref(), router, credentials).await;
+    }
+
+    /// The credentials of the applications that are due, and whose clients are connected or have a session.
+    pub(crate) fn credentials(&self, is_due: impl Fn(&AppId) -> bool) -> HashSet<(AppId, Credential)> {
+        let Context { connections, router, .. } = &self.context;
+        let mut credentials = connections.credentials(&is_due);
+        credentials.extend(router.credentials_of_absent(&is_due));
+        credentials
     }
 
     fn spawn(self: &Arc<Self>, stream: TcpStream, transport: Transport) {

@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use futures::{StreamExt, stream};
+use futures::{Stream, StreamExt};
 use server::ledger::{Budget, Charge, Exceeded, Owner};
 use types::{AppId, Credential};
 
@@ -123,19 +123,17 @@ impl OpenConnections {
         self.lock().values().map(HashMap::len).sum()
     }
 
-    /// Checks the credentials of the applications that are due again, and ends the connections of those that are invalid or have other rights now. What
-    /// `router` keeps for their clients that are away is deleted.
+    /// Checks credentials again, as they come, and ends the connections of those that are invalid or have other rights
+    /// now. What `router` keeps for their clients that are away is deleted.
     ///
     /// The authenticator decides how long a credential counts that cannot be checked.
-    pub(crate) async fn check_credentials(
+    pub(crate) async fn check(
         &self,
         authenticator: &dyn Authenticator,
         router: &Router,
-        is_due: impl Fn(&AppId) -> bool,
+        credentials: impl Stream<Item = (AppId, Credential)>,
     ) {
-        let mut credentials = self.credentials(&is_due);
-        credentials.extend(router.credentials_of_absent(&is_due));
-        stream::iter(credentials)
+        credentials
             .for_each_concurrent(CHECKS_MAX, |(app_id, credential)| async move {
                 match authenticator.authenticate(&app_id, &credential, None).await {
                     Ok(claims) => {
@@ -155,8 +153,8 @@ impl OpenConnections {
             .await;
     }
 
-    /// Each credential once, however many connections use it.
-    fn credentials(&self, is_due: impl Fn(&AppId) -> bool) -> HashSet<(AppId, Credential)> {
+    /// The credentials of the applications that are due, each once, however many connections use it.
+    pub(crate) fn credentials(&self, is_due: impl Fn(&AppId) -> bool) -> HashSet<(AppId, Credential)> {
         let open = self.lock();
         let due = open.iter().filter(|(app_id, _)| is_due(app_id));
         let used: HashSet<_> =
