@@ -6,6 +6,7 @@ mod certificate;
 mod component_token;
 mod context;
 mod data_dir;
+mod delivery_threads;
 mod downlink_turns;
 mod external_broker;
 mod handler_service;

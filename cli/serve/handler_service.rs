@@ -1,7 +1,5 @@
 //! The handler service with its MQTT broker, output, sandboxes and announcement.
 
-mod delivery_threads;
-
 use std::{fmt::Display, future::ready, net::SocketAddr, sync::Arc};
 
 use anyhow::{Context as _, ensure};
@@ -37,10 +35,10 @@ use tokio::{runtime::Handle, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use types::ServiceName;
 
-use self::delivery_threads::DeliveryThreads;
 use super::{
     broker_access::{access_requests, serve_access},
     context::Context,
+    delivery_threads::DeliveryThreads,
     external_broker::{ExternalBroker, SubscribedBroker},
     networks::Networks,
 };
@@ -56,7 +54,7 @@ pub(super) struct HandlerService {
     network_brokers: Subscriptions,
     outgoing: Arc<Outgoing>,
     outputs: Arc<Outputs>,
-    _delivery_threads: DeliveryThreads,
+    delivery_threads: DeliveryThreads,
     announcing: Option<JoinHandle<()>>,
     deletions: JoinHandle<()>,
     stop: CancellationToken,
@@ -149,7 +147,7 @@ impl HandlerService {
             network_brokers,
             outgoing,
             outputs,
-            _delivery_threads: delivery_threads,
+            delivery_threads,
             announcing,
             deletions,
             stop,
@@ -188,7 +186,8 @@ impl HandlerService {
     }
 
     /// Finishes accepted calls, publishes queued messages, and stops.
-    pub(super) async fn stop(self) {
+    /// Returns the threads of deliveries: the connections of a store that were opened there need them to the end.
+    pub(super) async fn stop(self) -> DeliveryThreads {
         self.stop.cancel();
         let (publishing, receiving) = self.external_broker.map(SubscribedBroker::split).unzip();
         let answering = async {
@@ -217,6 +216,7 @@ impl HandlerService {
             publishing.finished().await;
         }
         tokio::join!(self.broker.shutdown(), self.outputs.stop());
+        self.delivery_threads
     }
 }
 

@@ -180,9 +180,10 @@ impl Stack {
     /// Stops accepting calls, finishes the accepted ones, stops the services, and closes the store.
     pub async fn stop(self) {
         self.health.drain();
-        if let Some(handler) = self.handler {
-            handler.stop().await;
-        }
+        let delivery_threads = match self.handler {
+            Some(handler) => Some(handler.stop().await),
+            None => None,
+        };
         self.stop.cancel();
         // It fails only by a panic, which has been logged.
         _ = self.renewing.await;
@@ -200,6 +201,7 @@ impl Stack {
         if tokio::time::timeout(CLOSING_TIME_MAX, self.store_closed).await.is_err() {
             tracing::warn!("the store is still open: a request uses it that does not end");
         }
+        drop(delivery_threads);
     }
 }
 
