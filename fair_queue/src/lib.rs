@@ -3,5 +3,5 @@
 mod owners;
 mod queue;
 
-pub use owners::{Member, OwnerQueue, OwnerTurn};
+pub use owners::{Member, MemberTurn, OwnerQueue};
 pub use queue::{Costs, FairQueue, NextJob, Turn};

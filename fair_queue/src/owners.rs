@@ -4,11 +4,15 @@ use std::{collections::HashMap, sync::Arc};
 
 use crate::queue::{Costs, FairQueue, IDLE_MAX, NextJob, Turn};
 
+/// How many idle tenants of an owner are remembered.
+const IDLE_TENANTS_MAX: usize = 64;
+
 /// Jobs of many owners in fair order. An owner gets no more by having more tenants; whose turn it is among those is
 /// decided in the same way.
 pub struct OwnerQueue<T> {
     costs: Costs,
-    /// One entry for each job: what it is, its tenant knows.
+    /// One entry for each job. Which job it becomes is decided among the tenants, when it is the owner's turn; so the
+    /// worker that the entry prefers is a guess if the owner has several tenants.
     owners: FairQueue<()>,
     tenants: HashMap<Arc<str>, FairQueue<T>>,
 }
@@ -26,12 +30,12 @@ pub struct Member<'a> {
 
 /// Permission to run a job; must be returned when it is done.
 #[must_use = "a turn must be returned with `done`"]
-pub struct OwnerTurn {
+pub struct MemberTurn {
     owner: Turn,
     tenant: Turn,
 }
 
-impl OwnerTurn {
+impl MemberTurn {
     /// What the job is expected to cost; zero if unknown.
     pub fn expected_cost(&self) -> u64 {
         self.tenant.expected_cost()
@@ -58,13 +62,13 @@ impl<T> OwnerQueue<T> {
     /// Queues `job`, which prefers the worker `home`. Returns the number by which it can be removed.
     pub fn push(&mut self, Member { owner, weight, tenant }: Member<'_>, home: usize, job: T) -> u64 {
         self.owners.push_weighted(owner, weight, home, ());
-        self.tenants_of(owner).push(tenant, home, job)
+        self.tenants_of(owner).push_weighted(tenant, weight, home, job)
     }
 
     /// Queues `job`, which will cost this much: its tenant is charged before it runs.
     pub fn push_known(&mut self, Member { owner, weight, tenant }: Member<'_>, cost: u64, job: T) -> u64 {
         self.owners.push_known(owner, weight, cost, ());
-        self.tenants_of(owner).push_known(tenant, 1, cost, job)
+        self.tenants_of(owner).push_known(tenant, weight, cost, job)
     }
 
     /// Removes a job that is no longer wanted; none if it was taken before.
@@ -74,36 +78,37 @@ impl<T> OwnerQueue<T> {
         Some(job)
     }
 
-    /// Takes the next job for `worker` among the tenants that `allow` admits.
-    pub fn pop(&mut self, worker: usize, allow: impl Fn(NextJob) -> bool) -> Option<(OwnerTurn, T)> {
+    /// Takes the next job for `worker` among the owners that `allow_owner` admits, and of their tenants among those that
+    /// `allow_tenant` does.
+    pub fn pop(
+        &mut self,
+        worker: usize,
+        allow_owner: impl Fn(NextJob) -> bool,
+        allow_tenant: impl Fn(NextJob) -> bool,
+    ) -> Option<(MemberTurn, T)> {
         let tenants = &self.tenants;
-        let (turn, ()) = self.owners.pop_of(worker, |owner, of_owner| {
-            tenants.get(owner).is_some_and(|tenants| tenants.has_turn(|next| allow(next.of(of_owner))))
-        })?;
-        let running = self.owners.running(&turn.tenant).saturating_sub(1);
-        let tenants = self.tenants.get_mut(&turn.tenant);
-        let allow = |next: NextJob| allow(NextJob { owner_running: running, weight: turn.weight, ..next });
-        let Some((tenant, job)) = tenants.and_then(|tenants| tenants.pop(worker, allow)) else {
-            self.owners.done(turn, None);
+        let has_turn = |owner: &str| tenants.get(owner).is_some_and(|tenants| tenants.has_turn(&allow_tenant));
+        let (owner, ()) = self.owners.pop_of(worker, |owner, next| allow_owner(next) && has_turn(owner))?;
+        let tenants = self.tenants.get_mut(&owner.tenant);
+        let Some((tenant, job)) = tenants.and_then(|tenants| tenants.pop(worker, allow_tenant)) else {
+            self.owners.done(owner, None);
             return None;
         };
-        Some((OwnerTurn { owner: turn, tenant }, job))
+        Some((MemberTurn { owner, tenant }, job))
     }
 
     /// Ends a turn. `cost` is what the job used, and counts up to a maximum; none if it was not run.
-    pub fn done(&mut self, turn: OwnerTurn, cost: Option<u64>) {
+    pub fn done(&mut self, turn: MemberTurn, cost: Option<u64>) {
         if let Some(tenants) = self.tenants.get_mut(&turn.owner.tenant) {
             tenants.done(turn.tenant, cost);
         }
         self.owners.done(turn.owner, cost);
     }
 
-    /// Whether there is a job that `allow` admits.
-    pub fn has_turn(&self, allow: impl Fn(NextJob) -> bool) -> bool {
-        let has_turn = |owner: &str, of_owner| {
-            self.tenants.get(owner).is_some_and(|tenants| tenants.has_turn(|next| allow(next.of(of_owner))))
-        };
-        self.owners.has_turn_of(has_turn)
+    /// Whether there is a job of a tenant that `allow_tenant` admits.
+    pub fn has_turn(&self, allow_tenant: impl Fn(NextJob) -> bool) -> bool {
+        let has_turn = |owner: &str| self.tenants.get(owner).is_some_and(|tenants| tenants.has_turn(&allow_tenant));
+        self.owners.has_turn_of(|owner, _| has_turn(owner))
     }
 
     /// The tenants of an owner. Those of owners that are forgotten are, too.
@@ -111,7 +116,7 @@ impl<T> OwnerQueue<T> {
         if self.tenants.len() > 2 * IDLE_MAX {
             self.tenants.retain(|owner, _| self.owners.knows(owner));
         }
-        self.tenants.entry(Arc::clone(owner)).or_insert_with(|| FairQueue::new(self.costs))
+        self.tenants.entry(Arc::clone(owner)).or_insert_with(|| FairQueue::remembering(self.costs, IDLE_TENANTS_MAX))
     }
 }
 
@@ -140,7 +145,7 @@ mod tests {
         fn run(&mut self, times: usize, cost: impl Fn(&str) -> u64) -> Vec<&'static str> {
             let mut ran = Vec::new();
             while ran.len() < times
-                && let Some((turn, job)) = self.0.pop(0, |_| true)
+                && let Some((turn, job)) = self.0.pop(0, |_| true, |_| true)
             {
                 self.0.done(turn, Some(cost(job)));
                 ran.push(job);
@@ -192,13 +197,13 @@ mod tests {
         let mut jobs = Jobs::new();
         jobs.push_all("busy", &["one", "one", "two", "two"]);
         let mut take =
-            |of_tenant, of_owner| jobs.0.pop(0, |next| next.running < of_tenant && next.owner_running < of_owner);
+            |of_tenant, of_owner| jobs.0.pop(0, |owner| owner.running < of_owner, |tenant| tenant.running < of_tenant);
         let [first, second] = [take(1, 2).unwrap(), take(1, 2).unwrap()];
         assert_eq!((first.1, second.1), ("one", "two"));
         assert!(take(1, 3).is_none() && take(2, 2).is_none());
         let third = take(2, 3).unwrap();
         jobs.push("quiet", "only");
-        let fourth = jobs.0.pop(0, |next| next.owner_running < 3).unwrap();
+        let fourth = jobs.0.pop(0, |owner| owner.running < 3, |_| true).unwrap();
         assert_eq!((third.1, fourth.1, jobs.0.waiting("busy", "two")), ("one", "only", (1, 1)));
         [first, second, third, fourth].into_iter().for_each(|(turn, _)| jobs.0.done(turn, Some(1)));
         assert_eq!(jobs.run(9, |_| 1), ["two"]);
@@ -216,12 +221,19 @@ mod tests {
     }
 
     #[test]
-    fn owners_are_forgotten() {
+    fn owners_and_their_tenants_are_forgotten() {
         let mut jobs = Jobs::new();
         for number in 0..50_000_u32 {
             jobs.push(&number.to_string(), "only");
             assert_eq!(jobs.run(1, |_| 1), ["only"]);
         }
         assert!(jobs.0.tenants.len() < 40_000);
+        let owner: Arc<str> = "owner".into();
+        for number in 0..1000 {
+            jobs.0.push(Member { owner: &owner, weight: 1, tenant: &number.to_string().into() }, 0, "one of many");
+            assert_eq!(jobs.run(1, |_| 1).len(), 1);
+        }
+        let remembered = (0..1000).filter(|number: &u32| jobs.0.tenants[&owner].knows(&number.to_string())).count();
+        assert_eq!(remembered, IDLE_TENANTS_MAX);
     }
 }

@@ -7,7 +7,7 @@ use std::{
 
 /// Maximum number of tenants among which a worker looks for one that prefers it.
 const CANDIDATES_MAX: usize = 4;
-/// Idle tenants whose use is remembered.
+/// How many idle tenants are remembered by default.
 pub(crate) const IDLE_MAX: usize = 16_384;
 /// The most that one job is charged: with fuel, about two minutes of a processor. A wrong cost must not move a tenant,
 /// or the start of all others, out of reach.
@@ -16,6 +16,8 @@ const JOB_COST_MAX: u64 = 1 << 40;
 /// Jobs of many tenants in fair order.
 pub struct FairQueue<T> {
     costs: Costs,
+    /// How many idle tenants are remembered.
+    idle_max: usize,
     tenants: HashMap<Arc<str>, Tenant<T>>,
     /// Tenants with waiting jobs, by what they have used, then by arrival.
     ready: BTreeMap<Rank, Arc<str>>,
@@ -69,7 +71,6 @@ struct Job<T> {
 #[must_use = "a turn must be returned with `done`"]
 pub struct Turn {
     pub(crate) tenant: Arc<str>,
-    pub(crate) weight: u64,
     /// What the tenant was charged in advance.
     expected_cost: u64,
 }
@@ -79,19 +80,10 @@ pub struct Turn {
 pub struct NextJob {
     /// Running jobs of the same tenant.
     pub running: usize,
-    /// Running jobs of its owner. In a queue without owners, a tenant is its own.
-    pub owner_running: usize,
-    /// The weight of the tenant, or of its owner.
+    /// The weight of the tenant.
     pub weight: u64,
     /// What it is expected to cost, divided by the weight; zero if unknown.
     pub expected_cost: u64,
-}
-
-impl NextJob {
-    /// The same job as one of an owner, of whose jobs this is the next.
-    pub(crate) fn of(self, owner: Self) -> Self {
-        Self { owner_running: owner.running, weight: owner.weight, ..self }
-    }
 }
 
 impl Turn {
@@ -104,8 +96,14 @@ impl Turn {
 impl<T> FairQueue<T> {
     /// An empty queue.
     pub fn new(costs: Costs) -> Self {
+        Self::remembering(costs, IDLE_MAX)
+    }
+
+    /// An empty queue that remembers so many idle tenants.
+    pub(crate) fn remembering(costs: Costs, idle_max: usize) -> Self {
         Self {
             costs,
+            idle_max,
             tenants: HashMap::new(),
             ready: BTreeMap::new(),
             idle: BTreeMap::new(),
@@ -192,14 +190,13 @@ impl<T> FairQueue<T> {
         let tenant = self.tenants.get_mut(&name)?;
         let Job { job, cost, .. } = tenant.jobs.pop_front()?;
         let expected_cost = cost.unwrap_or(tenant.expected_cost);
-        let weight = tenant.weight;
         tenant.running += 1;
         tenant.rank.used += u128::from(expected_cost) + u128::from(self.costs.job);
         if !tenant.jobs.is_empty() {
             self.ready.insert(tenant.rank, Arc::clone(&name));
         }
         self.running += 1;
-        Some((Turn { tenant: name, weight, expected_cost }, job))
+        Some((Turn { tenant: name, expected_cost }, job))
     }
 
     /// Ends a turn. `cost` is what the job used, and counts up to a maximum; none if it was not run.
@@ -226,10 +223,6 @@ impl<T> FairQueue<T> {
         self.admitted(allow).next().is_some()
     }
 
-    pub(crate) fn running(&self, name: &str) -> usize {
-        self.tenants.get(name).map_or(0, |tenant| tenant.running)
-    }
-
     /// Whether something is remembered of a tenant.
     pub(crate) fn knows(&self, name: &str) -> bool {
         self.tenants.contains_key(name)
@@ -253,8 +246,7 @@ impl<T> FairQueue<T> {
             let tenant = self.tenants.get(name)?;
             let Tenant { running, weight, expected_cost, .. } = *tenant;
             let first = tenant.jobs.front()?;
-            let expected_cost = first.cost.unwrap_or(expected_cost);
-            let next = NextJob { running, owner_running: running, weight, expected_cost };
+            let next = NextJob { running, weight, expected_cost: first.cost.unwrap_or(expected_cost) };
             allow(name, next).then_some((*rank, first.home))
         })
     }
@@ -273,7 +265,7 @@ impl<T> FairQueue<T> {
             tenant.rank.sequence = number;
             self.idle.insert(number, name);
         }
-        while self.idle.len() > IDLE_MAX {
+        while self.idle.len() > self.idle_max {
             let Some((_, name)) = self.idle.pop_first() else { break };
             self.tenants.remove(&name);
         }

@@ -46,12 +46,13 @@ pub struct ServeSettings {
     pub connections_per_address_max: usize,
     /// Maximum number of requests that one service handles at once; more wait for their turn.
     pub running_max: usize,
-    /// Maximum number of these requests of one caller. The more others there are, the lower it is, so that every caller
-    /// finds room. Callers without a known credential count as one per address.
+    /// Maximum number of these requests of one caller. Callers without a known credential count as one per address. What
+    /// the callers of one owner may have together is lower, the more others there are, so that everybody finds room.
     pub tenant_running_max: usize,
     /// Maximum number of requests that wait for their turn; further ones get 503.
     pub waiting_max: usize,
-    /// Maximum number of waiting requests of one caller; further ones get 429. The more others wait, the lower it is.
+    /// Maximum number of waiting requests of one caller; further ones get 429, as do those of an owner that has as many
+    /// as there is room left.
     pub tenant_waiting_max: usize,
     /// How long a request may wait for its turn; after that it gets 503.
     pub waiting_timeout_ms: u64,

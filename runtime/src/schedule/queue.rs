@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use fair_queue::{Costs, Member, NextJob, OwnerQueue, OwnerTurn};
+use fair_queue::{Costs, Member, MemberTurn, NextJob, OwnerQueue};
 
 /// The fuel charged for each job, for restoring memory and dispatching; and how far ahead of another a tenant may be
 /// served because the worker has its functions loaded.
@@ -81,7 +81,7 @@ struct Lane<T> {
 /// Identifies a running job; must be returned when it is done.
 #[must_use = "a ticket must be returned with `done`"]
 pub(crate) struct Ticket {
-    turn: OwnerTurn,
+    turn: MemberTurn,
     priority: Priority,
     is_long: bool,
 }
@@ -170,11 +170,13 @@ impl<T> Queue<T> {
         let (eligibility, running_max) = (self.eligibility(priority), self.workers_but_one());
         let lane = &mut self.lanes[priority.lane()];
         // An owner does not get the last worker while another one waits, nor a tenant while another of its owner does.
-        let rules: [fn(NextJob) -> usize; 3] = [|next| next.owner_running, |next| next.running, |_| 0];
-        let mut taken = rules
-            .into_iter()
-            .map(|running| lane.fair.pop(worker, |next| running(next) < running_max && eligibility.admits(next)));
-        let (turn, job) = taken.find_map(|taken| taken)?;
+        let has_room = |next: NextJob| next.running < running_max;
+        let mut pop = |owner: fn(bool) -> bool, tenant: fn(bool) -> bool| {
+            let allow_tenant = |next| tenant(has_room(next)) && eligibility.admits(next);
+            lane.fair.pop(worker, |next| owner(has_room(next)), allow_tenant)
+        };
+        let taken = pop(|has_room| has_room, |_| true).or_else(|| pop(|_| true, |has_room| has_room));
+        let (turn, job) = taken.or_else(|| pop(|_| true, |_| true))?;
         let is_long = eligibility.is_long(turn.expected_cost());
         self.waiting -= 1;
         self.long_running += usize::from(is_long);

@@ -1,8 +1,8 @@
 //! Admission control: which request is handled next, before anything but its head is read.
 //!
-//! Requests of a known caller share its turns, its callers those of an owner, and all others those of their address. A request that waits costs a
-//! connection and nothing else; so does one that is about to be refused, which keeps clients that retry at once from
-//! using up the processors with refusals.
+//! Requests of a known caller share its turns, the callers of an owner share the owner's, and all other requests share
+//! those of their address. A request that waits costs a connection and nothing else; so does one that is about to be
+//! refused, which keeps clients that retry at once from using up the processors with refusals.
 
 mod callers;
 mod components;
@@ -48,7 +48,9 @@ pub(super) struct AddressTenant(pub(super) Arc<str>);
 /// Why a request is not handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {
-    #[error("too many requests of this caller are waiting: send fewer at once, and retry after {RETRY_AFTER_S} s")]
+    #[error(
+        "too many requests of this caller or its owner are waiting: send fewer at once, and retry after {RETRY_AFTER_S} s"
+    )]
     TenantFull,
     #[error("this service is overloaded, too many requests are waiting: retry after {RETRY_AFTER_S} s")]
     Full,

@@ -37,7 +37,7 @@ pub(super) struct UnreadBodies {
 /// A body that is read to its end in the background when its reader stops early.
 struct Drained {
     body: Option<Body>,
-    others: UnreadBodies,
+    pace: UnreadBodies,
 }
 
 impl UnreadBodies {
@@ -52,7 +52,7 @@ impl UnreadBodies {
         if request.version() == Version::HTTP_2 || waits || request.body().is_end_stream() {
             return request;
         }
-        request.map(|body| Body::new(Drained { body: Some(body), others: self.clone() }))
+        request.map(|body| Body::new(Drained { body: Some(body), pace: self.clone() }))
     }
 
     async fn drain(&self, mut body: Body) {
@@ -104,8 +104,8 @@ impl HttpBody for Drained {
 impl Drop for Drained {
     fn drop(&mut self) {
         let Some(body) = self.body.take().filter(|body| !body.is_end_stream()) else { return };
-        let others = self.others.clone();
-        tokio::spawn(async move { timeout(UNREAD_TIME_MAX, others.drain(body)).await });
+        let pace = self.pace.clone();
+        tokio::spawn(async move { timeout(UNREAD_TIME_MAX, pace.drain(body)).await });
     }
 }
 

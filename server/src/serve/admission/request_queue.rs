@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use fair_queue::{Costs, Member, NextJob, OwnerQueue, OwnerTurn};
+use fair_queue::{Costs, Member, MemberTurn, NextJob, OwnerQueue};
 use metrics::Gauge;
 use tokio::{sync::oneshot, time::timeout};
 
@@ -69,7 +69,7 @@ struct Waiting {
 pub(super) struct Permit {
     queue: Arc<RequestQueue>,
     /// None once it was returned.
-    turn: Option<OwnerTurn>,
+    turn: Option<MemberTurn>,
     is_starting: bool,
     /// None if the request was not handled.
     cost: Option<u64>,
@@ -94,13 +94,17 @@ impl Limits {
         self.tenant_running_max.saturating_mul(usize::try_from(weight).unwrap_or(usize::MAX))
     }
 
-    fn owner_running_max(&self, next: NextJob, is_only_one: bool) -> usize {
+    /// What the requests of an owner are expected to cost does not depend on which of its tenants is next: otherwise
+    /// those with cheap requests would have all turns.
+    fn owner_running_max(&self, owner: NextJob, is_only_one: bool) -> usize {
         if is_only_one {
             return usize::MAX;
         }
-        let affordable = self.shared_cost_max.checked_div(next.expected_cost).unwrap_or(u64::MAX);
-        let affordable = usize::try_from(affordable).unwrap_or(usize::MAX).max(SHARED_RUNNING_MIN);
-        self.shared_running_max.min(affordable).saturating_mul(usize::try_from(next.weight).unwrap_or(usize::MAX))
+        let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+        let affordable = self.shared_cost_max.checked_div(owner.expected_cost).map_or(usize::MAX, count);
+        let [most, least] =
+            [self.shared_running_max, SHARED_RUNNING_MIN].map(|of| of.saturating_mul(count(owner.weight)));
+        most.min(affordable.max(least))
     }
 
     fn tenant_waiting_max(&self, weight: u64) -> usize {
@@ -165,11 +169,10 @@ impl RequestQueue {
             // The same rule as for waiting: what one owner may have shrinks with what is left for all.
             let room = self.limits.running_max - state.running;
             let is_only_one = state.recent.is_only_one();
-            let has_room = |next: NextJob| {
-                next.running < self.limits.tenant_running_max(next.weight)
-                    && next.owner_running < self.limits.owner_running_max(next, is_only_one).min(room)
-            };
-            let Some((turn, (owner, sender))) = state.waiting.pop(0, has_room) else { return };
+            let owner_has_room =
+                |owner: NextJob| owner.running < self.limits.owner_running_max(owner, is_only_one).min(room);
+            let tenant_has_room = |tenant: NextJob| tenant.running < self.limits.tenant_running_max(tenant.weight);
+            let Some((turn, (owner, sender))) = state.waiting.pop(0, owner_has_room, tenant_has_room) else { return };
             state.waiting_count -= 1;
             let permit = Permit { queue: Arc::clone(self), turn: Some(turn), is_starting: true, cost: None };
             match sender.send(permit) {
@@ -368,15 +371,42 @@ mod tests {
     }
 
     #[test]
-    fn the_callers_of_one_owner_share_its_room_and_its_turns() {
-        let limits = Limits { starting_max: 100, running_max: 8, shared_running_max: 4, waiting_max: 16, ..LIMITS };
+    fn a_costly_caller_of_an_owner_waits_no_longer_than_its_cheap_ones() {
+        let limits = Limits { starting_max: 100, shared_running_max: 8, shared_cost_max: 30, ..LIMITS };
         let (queue, owner) = (queue(limits), "owner".into());
-        let mut requests = Vec::new();
+        let run = |tenant: &str, cost| {
+            let mut waiting = vec![queue.enqueue(&owner, &Tenant::new(tenant)).unwrap()];
+            admitted(&mut waiting).into_iter().for_each(|permit| permit.end(cost));
+        };
+        run("costly", 1000);
+        run("cheap", 1);
+        admitted(&mut put(&queue, "other", 1)).into_iter().for_each(|permit| permit.end(1));
+        let enqueue = |tenant: &str| queue.enqueue(&owner, &Tenant::new(tenant)).unwrap();
+        let mut cheap: Vec<_> = (0..9).map(|_| enqueue("cheap")).collect();
+        let mut costly = vec![enqueue("costly")];
+        let mut rounds = 0;
+        while admitted(&mut costly).is_empty() {
+            let running = admitted(&mut cheap);
+            assert!(!running.is_empty() && running.len() <= 2, "{} cheap ones run", running.len());
+            running.into_iter().for_each(|permit| permit.end(600));
+            rounds += 1;
+        }
+        assert!(rounds <= 3, "it waited for {rounds} rounds");
+    }
+
+    #[test]
+    fn the_callers_of_one_owner_share_its_room_and_its_turns() {
+        let limits = Limits { starting_max: 100, shared_running_max: 4, waiting_max: 16, ..LIMITS };
+        let (queue, owner) = (queue(limits), "owner".into());
+        let mut other = vec![enqueue(&queue, "another").unwrap()];
+        let others = admitted(&mut other);
         let enqueue_one = |number: usize| queue.enqueue(&owner, &Tenant::new(format!("caller-{number}")));
+        let mut requests = vec![enqueue_one(0).unwrap()];
+        assert_eq!((others.len(), admitted(&mut requests).len()), (1, 1), "two owners call");
         requests.extend((0..32).map_while(|number| enqueue_one(number).ok()));
         let running = admitted(&mut requests);
         assert_eq!((running.len(), requests.len()), (4, 8));
-        let mut other = vec![enqueue(&queue, "other").unwrap()];
+        other.push(enqueue(&queue, "other").unwrap());
         assert_eq!(admitted(&mut other).len(), 1);
         running.into_iter().for_each(|permit| permit.end(1));
         assert_eq!(admitted(&mut requests).len(), 4);
