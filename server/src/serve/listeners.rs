@@ -7,7 +7,7 @@ use futures::future::join_all;
 use hyper_util::server::graceful::GracefulShutdown;
 use rustls::ServerConfig;
 use tokio::{
-    net::{TcpListener, TcpStream},
+    net::{TcpListener, TcpSocket, TcpStream, lookup_host},
     task::JoinHandle,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -21,6 +21,10 @@ use crate::Error;
 
 /// How long to wait when the process is out of file descriptors; closing connections free some.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// How many clients may wait to be accepted: one that finds no room tries again only after a second. The system may
+/// allow less.
+const BACKLOG: u32 = 4096;
 
 /// How many connections are accepted before others go on.
 const ACCEPTED_TOGETHER: usize = 8;
@@ -85,7 +89,7 @@ impl ServerHandle {
 
 /// Binds a TCP listener; port 0 picks a free one.
 pub async fn bind(address: &str) -> Result<TcpListener, Error> {
-    TcpListener::bind(address).await.map_err(|source| Error::Listen {
+    listen(address).await.map_err(|source| Error::Listen {
         address: address.to_owned(),
         hint: match source.kind() {
             io::ErrorKind::AddrInUse => "another program listens there: stop it, or set another address",
@@ -95,6 +99,27 @@ pub async fn bind(address: &str) -> Result<TcpListener, Error> {
         },
         source,
     })
+}
+
+/// Like [`TcpListener::bind`], but with room for more clients that wait to be accepted.
+async fn listen(address: &str) -> io::Result<TcpListener> {
+    let mut failure = io::Error::new(io::ErrorKind::AddrNotAvailable, "the host has no address");
+    for address in lookup_host(address).await? {
+        match listen_at(address) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
+}
+
+fn listen_at(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // On Windows, this would let another program take the port.
+    #[cfg(not(windows))]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 async fn serve_all(listeners: Listeners, connection: Connection, stop: CancellationToken, drain: Duration) {
