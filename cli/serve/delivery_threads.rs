@@ -32,3 +32,18 @@ impl Drop for DeliveryThreads {
         self.runtime.take().into_iter().for_each(Runtime::shutdown_background);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_spawned_runs_beside_this_thread_and_ends_with_them() {
+        let threads = DeliveryThreads::start().unwrap();
+        let name = threads.handle().spawn(async { thread::current().name().map(str::to_owned) }).await.unwrap();
+        assert_eq!(name.as_deref(), Some("outputs"));
+        let endless = threads.handle().spawn(std::future::pending::<()>());
+        drop(threads);
+        assert!(endless.await.unwrap_err().is_cancelled());
+    }
+}

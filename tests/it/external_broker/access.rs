@@ -306,6 +306,19 @@ async fn an_application_has_a_bounded_number_of_client_ids() {
     world.network.stack.stop().await;
 }
 
+/// Without this rule, one application could use an id that another one needs.
+#[tokio::test(flavor = "multi_thread")]
+async fn client_ids_name_their_application_if_the_operator_wants_it() {
+    let world = World::with(|settings| settings.external_broker.client_ids_name_application = true).await;
+    for (client_id, expected) in [("one-app:a", "allow"), ("other-app:a", "deny"), ("a", "deny"), ("one-app", "deny")] {
+        let asked = json!({"clientid": client_id, "username": "one-app", "password": world.key()});
+        assert_eq!(world.emqx("authentication", asked).await, expected, "{client_id}");
+    }
+    let asked = json!({"clientid": "other-app:a", "username": "other-app", "password": world.other_key()});
+    assert_eq!(world.emqx("authentication", asked).await, "allow", "nobody had taken it");
+    world.network.stack.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_is_answered_without_the_secret() {
     let world = World::start().await;
