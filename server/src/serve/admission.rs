@@ -6,6 +6,7 @@
 
 mod callers;
 mod components;
+mod limits;
 mod owner;
 mod place;
 mod probes;

@@ -69,7 +69,7 @@ impl UnreadBodies {
 
     /// When this many bytes have had their time.
     fn take_turn(&self, bytes: usize) -> Instant {
-        let time = Duration::from_secs(1).mul_f64(bytes as f64 / f64::from(UNREAD_BYTES_PER_SECOND));
+        let time = Duration::from_secs_f64(bytes as f64 / f64::from(UNREAD_BYTES_PER_SECOND));
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         *next = Instant::now().max(*next) + time;
         *next

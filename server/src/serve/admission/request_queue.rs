@@ -4,40 +4,14 @@
 //! which it arrives: only what has not started can still be overtaken. As soon as a request waits for something itself,
 //! such as the store or a sandbox, the next one starts.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    thread,
-    time::Duration,
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fair_queue::{Costs, Member, MemberTurn, NextJob, OwnerQueue};
 use metrics::Gauge;
 use tokio::{sync::oneshot, time::timeout};
 
-use super::{super::ServeSettings, Refusal, metrics as reported, recent_owners::RecentOwners};
+use super::{super::ServeSettings, Refusal, limits::Limits, metrics as reported, recent_owners::RecentOwners};
 use crate::{ledger::Owner, usage::Tenant};
-
-/// Requests that may start at once, per processor.
-const STARTING_PER_PROCESSOR: usize = 2;
-/// Requests of one owner that may run, per processor, while others call, too. Each of them may be ready to go on at any
-/// time, and whatever others do then comes after it.
-const SHARED_RUNNING_PER_PROCESSOR: usize = 8;
-/// What those may cost together, in fuel: fewer run if each takes a processor for long, but two may.
-const SHARED_COST_PER_PROCESSOR: u64 = 8_000_000;
-const SHARED_RUNNING_MIN: usize = 2;
-
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
-    starting_max: usize,
-    running_max: usize,
-    tenant_running_max: usize,
-    /// Those of one owner while several call.
-    shared_running_max: usize,
-    shared_cost_max: u64,
-    waiting_max: usize,
-    tenant_waiting_max: usize,
-    waiting_timeout: Duration,
-}
 
 /// Requests that wait, and the number of those that run.
 pub(super) struct RequestQueue {
@@ -73,43 +47,6 @@ pub(super) struct Permit {
     is_starting: bool,
     /// None if the request was not handled.
     cost: Option<u64>,
-}
-
-impl Limits {
-    fn of(settings: &ServeSettings) -> Self {
-        let processors = thread::available_parallelism().map_or(1, usize::from);
-        Self {
-            starting_max: processors * STARTING_PER_PROCESSOR,
-            running_max: settings.running_max.max(1),
-            tenant_running_max: settings.tenant_running_max.max(1),
-            shared_running_max: processors * SHARED_RUNNING_PER_PROCESSOR,
-            shared_cost_max: SHARED_COST_PER_PROCESSOR.saturating_mul(processors as u64),
-            waiting_max: settings.waiting_max.max(1),
-            tenant_waiting_max: settings.tenant_waiting_max.max(1),
-            waiting_timeout: Duration::from_millis(settings.waiting_timeout_ms),
-        }
-    }
-
-    fn tenant_running_max(&self, weight: u64) -> usize {
-        self.tenant_running_max.saturating_mul(usize::try_from(weight).unwrap_or(usize::MAX))
-    }
-
-    /// What the requests of an owner are expected to cost does not depend on which of its tenants is next: otherwise
-    /// those with cheap requests would have all turns.
-    fn owner_running_max(&self, owner: NextJob, is_only_one: bool) -> usize {
-        if is_only_one {
-            return usize::MAX;
-        }
-        let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
-        let affordable = self.shared_cost_max.checked_div(owner.expected_cost).map_or(usize::MAX, count);
-        let [most, least] =
-            [self.shared_running_max, SHARED_RUNNING_MIN].map(|of| of.saturating_mul(count(owner.weight)));
-        most.min(affordable.max(least))
-    }
-
-    fn tenant_waiting_max(&self, weight: u64) -> usize {
-        self.tenant_waiting_max.saturating_mul(usize::try_from(weight).unwrap_or(usize::MAX))
-    }
 }
 
 impl RequestQueue {
@@ -246,6 +183,8 @@ impl Drop for Permit {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     const LIMITS: Limits = Limits {
