@@ -88,7 +88,7 @@ impl<T> OwnerQueue<T> {
     ) -> Option<(MemberTurn, T)> {
         let tenants = &self.tenants;
         let has_turn = |owner: &str| tenants.get(owner).is_some_and(|tenants| tenants.has_turn(&allow_tenant));
-        let (owner, ()) = self.owners.pop_of(worker, |owner, next| allow_owner(next) && has_turn(owner))?;
+        let (owner, ()) = self.owners.pop_where(worker, |owner, next| allow_owner(next) && has_turn(owner))?;
         let tenants = self.tenants.get_mut(&owner.tenant);
         let Some((tenant, job)) = tenants.and_then(|tenants| tenants.pop(worker, allow_tenant)) else {
             self.owners.done(owner, None);
@@ -108,15 +108,15 @@ impl<T> OwnerQueue<T> {
     /// Whether there is a job of a tenant that `allow_tenant` admits.
     pub fn has_turn(&self, allow_tenant: impl Fn(NextJob) -> bool) -> bool {
         let has_turn = |owner: &str| self.tenants.get(owner).is_some_and(|tenants| tenants.has_turn(&allow_tenant));
-        self.owners.has_turn_of(|owner, _| has_turn(owner))
+        self.owners.has_turn_where(|owner, _| has_turn(owner))
     }
 
     /// The tenants of an owner. Those of owners that are forgotten are, too.
     fn tenants_of(&mut self, owner: &Arc<str>) -> &mut FairQueue<T> {
         if self.tenants.len() > 2 * IDLE_MAX {
-            self.tenants.retain(|owner, _| self.owners.knows(owner));
+            self.tenants.retain(|owner, _| self.owners.contains(owner));
         }
-        self.tenants.entry(Arc::clone(owner)).or_insert_with(|| FairQueue::remembering(self.costs, IDLE_TENANTS_MAX))
+        self.tenants.entry(Arc::clone(owner)).or_insert_with(|| FairQueue::with_idle_max(self.costs, IDLE_TENANTS_MAX))
     }
 }
 
@@ -233,7 +233,7 @@ mod tests {
             jobs.0.push(Member { owner: &owner, weight: 1, tenant: &number.to_string().into() }, 0, "one of many");
             assert_eq!(jobs.run(1, |_| 1).len(), 1);
         }
-        let remembered = (0..1000).filter(|number: &u32| jobs.0.tenants[&owner].knows(&number.to_string())).count();
+        let remembered = (0..1000).filter(|number: &u32| jobs.0.tenants[&owner].contains(&number.to_string())).count();
         assert_eq!(remembered, IDLE_TENANTS_MAX);
     }
 }

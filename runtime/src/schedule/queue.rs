@@ -170,13 +170,11 @@ impl<T> Queue<T> {
         let (eligibility, running_max) = (self.eligibility(priority), self.workers_but_one());
         let lane = &mut self.lanes[priority.lane()];
         // An owner does not get the last worker while another one waits, nor a tenant while another of its owner does.
-        let has_room = |next: NextJob| next.running < running_max;
-        let mut pop = |owner: fn(bool) -> bool, tenant: fn(bool) -> bool| {
-            let allow_tenant = |next| tenant(has_room(next)) && eligibility.admits(next);
-            lane.fair.pop(worker, |next| owner(has_room(next)), allow_tenant)
-        };
-        let taken = pop(|has_room| has_room, |_| true).or_else(|| pop(|_| true, |has_room| has_room));
-        let (turn, job) = taken.or_else(|| pop(|_| true, |_| true))?;
+        let limits = [(running_max, usize::MAX), (usize::MAX, running_max), (usize::MAX, usize::MAX)];
+        let (turn, job) = limits.into_iter().find_map(|(of_owner, of_tenant)| {
+            let admits = |tenant: NextJob| tenant.running < of_tenant && eligibility.admits(tenant);
+            lane.fair.pop(worker, |owner| owner.running < of_owner, admits)
+        })?;
         let is_long = eligibility.is_long(turn.expected_cost());
         self.waiting -= 1;
         self.long_running += usize::from(is_long);
