@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_spawned_runs_beside_this_thread_and_ends_with_them() {
+    async fn deliveries_run_in_threads_of_their_own_and_end_with_them() {
         let threads = DeliveryThreads::start().unwrap();
         let name = threads.handle().spawn(async { thread::current().name().map(str::to_owned) }).await.unwrap();
         assert_eq!(name.as_deref(), Some("outputs"));

@@ -185,8 +185,8 @@ impl HandlerService {
         self.broker.websocket_address()
     }
 
-    /// Finishes accepted calls, publishes queued messages, and stops.
-    /// Returns the threads of deliveries: the connections of a store that were opened there need them to the end.
+    /// Finishes accepted calls, publishes queued messages, and stops. Returns the threads of deliveries: connections to
+    /// the store that were opened there need them until it closes.
     pub(super) async fn stop(self) -> DeliveryThreads {
         self.stop.cancel();
         let (publishing, receiving) = self.external_broker.map(SubscribedBroker::split).unzip();
