@@ -48,10 +48,12 @@ impl<T> OwnerQueue<T> {
         Self { costs, owners: FairQueue::new(costs), tenants: HashMap::new() }
     }
 
-    /// The number of waiting jobs of an owner, and of one of its tenants.
-    pub fn waiting(&self, owner: &str, tenant: &str) -> (usize, usize) {
-        let of_tenant = self.tenants.get(owner).map_or(0, |tenants| tenants.waiting(tenant));
-        (self.owners.waiting(owner), of_tenant)
+    /// Whether an owner has fewer than `owner_max` waiting jobs, and the tenant fewer than `tenant_max`.
+    pub fn has_room(&self, Member { owner, tenant, .. }: Member<'_>, owner_max: usize, tenant_max: usize) -> bool {
+        let of_owner = self.owners.waiting(owner);
+        let of_tenant = || self.tenants.get(owner).map_or(0, |tenants| tenants.waiting(tenant));
+        // A tenant has at most as many as its owner, so that it need not be looked up on each message.
+        of_owner < owner_max && (of_owner < tenant_max || of_tenant() < tenant_max)
     }
 
     /// Whether no job waits or runs.
@@ -204,10 +206,26 @@ mod tests {
         let third = take(2, 3).unwrap();
         jobs.push("quiet", "only");
         let fourth = jobs.0.pop(0, |owner| owner.running < 3, |_| true).unwrap();
-        assert_eq!((third.1, fourth.1, jobs.0.waiting("busy", "two")), ("one", "only", (1, 1)));
+        assert_eq!((third.1, fourth.1), ("one", "only"));
         [first, second, third, fourth].into_iter().for_each(|(turn, _)| jobs.0.done(turn, Some(1)));
         assert_eq!(jobs.run(9, |_| 1), ["two"]);
         assert!(jobs.0.is_idle());
+    }
+
+    #[test]
+    fn what_waits_counts_for_the_owner_and_for_the_tenant() {
+        let mut jobs = Jobs::new();
+        let numbers = ["one", "one", "two"].map(|tenant| jobs.push("owner", tenant));
+        let [owner, one, two, other] = ["owner", "one", "two", "other"].map(Arc::<str>::from);
+        let member = |owner, tenant| Member { owner, weight: 1, tenant };
+        let has_room = |jobs: &Jobs, tenant, most| jobs.0.has_room(member(&owner, tenant), most, 2);
+        assert_eq!(
+            [has_room(&jobs, &one, 4), has_room(&jobs, &two, 4), has_room(&jobs, &two, 3)],
+            [false, true, false]
+        );
+        assert!(jobs.0.has_room(member(&other, &one), 1, 1));
+        jobs.0.remove("owner", "one", numbers[0]);
+        assert!(has_room(&jobs, &one, 3));
     }
 
     #[test]
@@ -215,7 +233,6 @@ mod tests {
         let mut jobs = Jobs::new();
         let [one, two] = ["one", "two"].map(|tenant| jobs.push("owner", tenant));
         assert_eq!((jobs.0.remove("owner", "one", one), jobs.0.remove("owner", "one", one)), (Some("one"), None));
-        assert_eq!(jobs.0.waiting("owner", "two"), (1, 1));
         assert_eq!((jobs.run(9, |_| 1), jobs.0.is_idle()), (vec!["two"], true));
         assert_eq!(jobs.0.remove("owner", "two", two), None, "it ran");
     }

@@ -119,9 +119,8 @@ impl<T> Queue<T> {
         let other_used = self.lanes[1 - tenant.priority.lane()].used;
         let space = self.limits.waiting_max.saturating_sub(self.waiting);
         let lane = &mut self.lanes[tenant.priority.lane()];
-        let (of_owner, of_tenant) = lane.fair.waiting(&tenant.owner, &tenant.id);
         // No more than the remaining space, so that whoever fills the queue leaves space for others.
-        if of_owner >= space || of_tenant >= self.limits.tenant_waiting_max {
+        if !lane.fair.has_room(tenant.member(), space, self.limits.tenant_waiting_max) {
             return Err(Busy);
         }
         if lane.fair.is_idle() {

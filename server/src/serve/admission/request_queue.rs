@@ -80,13 +80,12 @@ impl RequestQueue {
         if space == 0 {
             return Err(Refusal::Full);
         }
-        let (of_owner, of_tenant) = state.waiting.waiting(owner, &tenant.name);
+        let member = Member { owner, weight: tenant.weight, tenant: &tenant.name };
         // No more than the remaining space, so that whoever fills the queue leaves space for others.
-        if of_owner >= space || of_tenant >= self.limits.tenant_waiting_max(tenant.weight) {
+        if !state.waiting.has_room(member, space, self.limits.tenant_waiting_max(tenant.weight)) {
             return Err(Refusal::TenantFull);
         }
         let (sender, turn) = oneshot::channel();
-        let member = Member { owner, weight: tenant.weight, tenant: &tenant.name };
         let number = state.waiting.push(member, 0, (Arc::clone(owner), sender));
         state.waiting_count += 1;
         self.start_next(&mut state);
