@@ -18,7 +18,7 @@ const NOT_IN_TRANSCRIPTS: &[(&str, &str)] = &[
     ("bridge", "needs a network: tests/it/bridge.rs"),
     ("demo --chirpstack", "needs a broker: tests/it/demo.rs"),
     ("functions serve", "runs until it is stopped: tests/it/codecs.rs"),
-    ("functions watch", "runs until it is stopped: workbench/tests/watch.rs"),
+    ("functions watch", "runs until it is stopped: workbench/tests/it/files/watch.rs"),
     ("serve", "runs until it is stopped: tests/it/serve.rs"),
 ];
 

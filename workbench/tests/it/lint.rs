@@ -1,7 +1,5 @@
 //! On which networks codecs run: each rule is obeyed and violated once.
 
-mod support;
-
 use std::{
     convert::Infallible,
     sync::{Arc, LazyLock},
@@ -9,7 +7,8 @@ use std::{
 
 use airlock_workbench::{self as workbench, Finding, Level, LintFormat, LintReport, LintTotals, Rule, Target};
 use runtime::Engine;
-use support::{Dir, engine};
+
+use crate::support::{Dir, engine};
 
 /// A decoder that runs everywhere but on Datacake, which wants a list.
 const EVERYWHERE: &str = "function decodeUplink(input) {

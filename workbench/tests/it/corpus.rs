@@ -1,15 +1,13 @@
 //! The corpus of real codecs in the directory that `AIRLOCK_CORPUS` names: a file of JSON lines for each dialect, each
 //! with its script. It is other people's code, so it is not in this repository.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
-
-mod support;
 
 use std::{convert::Infallible, fs, path::PathBuf, sync::Arc};
 
 use airlock_workbench::{self as workbench, Detail, Engines, Rules, Totals};
 use runtime::{Engine, Limits, Settings};
 use serde_json::{Value, json};
-use support::{Dir, counting_engine, engine, settings};
+
+use crate::support::{Dir, counting_engine, engine, settings};
 
 const CORPUS: &str = "AIRLOCK_CORPUS";
 

@@ -1,12 +1,10 @@
 //! Writing results into the files that state what should come out.
-#![allow(clippy::unwrap_used)]
-
-mod support;
 
 use std::{convert::Infallible, fs};
 
 use airlock_workbench::{self as workbench, Rules, Totals, Updates, Written};
-use support::{Dir, engine};
+
+use crate::support::{Dir, engine};
 
 const SCRIPT: &str = "function decodeUplink(input) { return { data: { level: input.bytes[0] } }; }
 function normalizeUplink(input) { return { data: { water: { level: input.data.level / 1000 } } }; }";

@@ -1,6 +1,4 @@
 //! What the tests of this crate share.
-#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
-
 use std::{
     convert::Infallible,
     fs,

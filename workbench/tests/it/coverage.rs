@@ -1,12 +1,10 @@
 //! What examples reach of a script, and that every report tells it.
-#![allow(clippy::unwrap_used)]
-
-mod support;
 
 use std::convert::Infallible;
 
 use airlock_workbench::{self as workbench, Coverage, Detail, Engines, Format, Rules, Totals};
-use support::{Dir, counting_engine, engine};
+
+use crate::support::{Dir, counting_engine, engine};
 
 /// Four lines with code, and two conditions.
 const SCRIPT: &str = "function decodeUplink(input) {

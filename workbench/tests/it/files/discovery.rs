@@ -1,11 +1,10 @@
 //! What is found in directories: scripts without examples, files of other editors, drivers of several files.
 
-mod support;
-
 use std::fs;
 
 use airlock_workbench as workbench;
-use support::{Dir, engine, test};
+
+use crate::support::{Dir, engine, test};
 
 const SCRIPT: &str = "function decodeUplink(input) { return { data: { a: input.bytes[0] } }; }";
 const EXAMPLES: &str = r#"[{"type": "uplink", "input": {"fPort": 1, "bytes": [5]}, "output": {"data": {"a": 5}}}]"#;

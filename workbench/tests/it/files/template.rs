@@ -1,12 +1,11 @@
 //! New codecs: their examples pass, and nothing is overwritten.
 
-mod support;
-
 use std::fs;
 
 use airlock_workbench::{CodecName, NewFile, write_new};
 use runtime::Dialect;
-use support::{Dir, test};
+
+use crate::support::{Dir, test};
 
 #[test]
 fn the_examples_of_every_template_pass() {

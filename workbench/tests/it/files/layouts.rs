@@ -1,12 +1,11 @@
 //! Codecs of our own in each layout, as files in `fixtures/`, and what is wrong with bad ones.
 
-mod support;
-
 use std::{fs, os::unix::fs::symlink, path::PathBuf};
 
 use airlock_workbench as workbench;
-use support::{Dir, engine, fixture, test, test_with};
 use workbench::{Found, Rules, Totals};
+
+use crate::support::{Dir, engine, fixture, test, test_with};
 
 fn totals(layout: &str) -> (Vec<String>, Totals) {
     let (found, totals, text) = test(&[fixture(layout)]);
@@ -108,7 +107,7 @@ fn a_file_alone_is_tested_with_what_belongs_to_it() {
 fn one_codec_serves_five_networks_as_the_page_shows() {
     let (_, totals, text) = test(&[fixture("networks")]);
     assert_eq!((totals.codecs, totals.passed, totals.failed), (3, 9, 0), "{text}");
-    let page = include_str!("../../docs/codecs-ci.md");
+    let page = include_str!("../../../../docs/codecs-ci.md");
     for name in ["codec.js", "codec.test.yaml", "ttn-v2.test.yaml", "chirpstack3.test.yaml"] {
         let text = fs::read_to_string(fixture("networks").join(name)).unwrap();
         assert!(page.contains(&text), "docs/codecs-ci.md shows another {name}");

@@ -1,9 +1,8 @@
 //! Ports of codecs: what is mended, and that the examples prove it.
 
-mod support;
-
 use airlock_workbench::{self as workbench, Ported, Rule, Target};
-use support::{Dir, engine};
+
+use crate::support::{Dir, engine};
 
 const TS013: &str = "function decodeUplink(input) {
   if (input.bytes.length === 0) return { errors: ['empty'] };

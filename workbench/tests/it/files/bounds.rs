@@ -1,7 +1,5 @@
 //! Trees and files that hold other things than codecs, and what cannot be read in them.
 
-mod support;
-
 use std::{
     ffi::OsStr,
     fs,
@@ -11,7 +9,8 @@ use std::{
 
 use airlock_workbench::{self as workbench, Found};
 use rustix::fs::{CWD, Mode, mkfifoat};
-use support::{Dir, engine};
+
+use crate::support::{Dir, engine};
 
 const SCRIPT: &str = "function decodeUplink() { return {} }";
 const EXAMPLES: &str = "examples: [{bytes: 00, output: {}}]";

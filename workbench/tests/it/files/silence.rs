@@ -1,11 +1,10 @@
 //! Examples that cannot be tested are told of: none of these may pass as a codec without examples.
 
-mod support;
-
 use std::path::PathBuf;
 
 use airlock_workbench as workbench;
-use support::{Dir, engine};
+
+use crate::support::{Dir, engine};
 
 const SCRIPT: &str = "function decodeUplink() { return {} }";
 const GOOD: &str = "examples: [{bytes: 00, output: {}}]";

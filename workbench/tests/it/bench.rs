@@ -1,14 +1,13 @@
 //! What messages cost, and how that compares with a baseline and with Node.js.
 
-mod support;
-
 use std::path::Path;
 
 use airlock_workbench::{
     self as workbench, Bench, BenchFormat, Codec, CodecBench, Compared, Node, Peer, Plan, Threshold,
 };
 use runtime::{Engine, Settings};
-use support::{Dir, engine};
+
+use crate::support::{Dir, engine};
 
 const SCRIPT: &str = "function decodeUplink(input) {
   if (input.bytes.length === 0) throw new Error('<empty>');

@@ -1,7 +1,4 @@
 //! What reports for programs say, and that these can read them, whatever names and texts codecs have.
-#![allow(clippy::unwrap_used)]
-
-mod support;
 
 use std::{
     convert::Infallible,
@@ -12,7 +9,8 @@ use std::{
 
 use airlock_workbench::{self as workbench, Detail, Format, Rules, Totals};
 use serde_json::{Value, json};
-use support::{Dir, engine};
+
+use crate::support::{Dir, engine};
 
 const SCRIPT: &str = "function decodeUplink() { return { n: '\\uffff\\ufffe\\u0000<' } }";
 

@@ -1,12 +1,11 @@
 //! Which codecs run again after what was saved.
 
-mod support;
-
 use std::{convert::Infallible, fs, sync::Arc};
 
 use airlock_workbench::{self as workbench, Found, Rules, Watch};
 use runtime::Engine;
-use support::{Dir, engine};
+
+use crate::support::{Dir, engine};
 
 const SCRIPT: &str = "function decodeUplink(input) { return { data: { n: input.bytes[0] } }; }";
 const EXAMPLES: &str = "examples:\n  - { port: 1, bytes: 01, output: { data: { n: 1 } } }\n";

@@ -1,12 +1,11 @@
 //! What fuzzing finds in codecs of our own, and what it must not find.
 
-mod support;
-
 use std::{convert::Infallible, fs, path::PathBuf};
 
 use airlock_workbench::{self as workbench, Codec, FaultKind, FuzzPlan, FuzzReport};
 use runtime::Dialect;
-use support::{Dir, engine, fixture, test};
+
+use crate::support::{Dir, engine, fixture, test};
 
 fn plan() -> FuzzPlan {
     FuzzPlan { seed: 1, count: 1500, length_max: 242, ports: Vec::new(), time_ms: None, dialect: None }

@@ -1,7 +1,5 @@
 //! Verdicts that the networks' own engines gave for small texts, each of which stands for a kind of fault.
 
-mod support;
-
 use std::{
     convert::Infallible,
     sync::{Arc, LazyLock},
@@ -9,7 +7,6 @@ use std::{
 
 use airlock_workbench::{self as workbench, Level, Target, Verdict};
 use runtime::Engine;
-use support::{Dir, engine};
 
 /// What a network does with a text.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +19,8 @@ enum Right {
     No(&'static str),
 }
 use Right::{No, Warned, Yes};
+
+use crate::support::{Dir, engine};
 
 const CHIRPSTACK: &[Target] = &[Target::ChirpStackModule];
 const STACK: &[Target] = &[Target::ThingsStack, Target::ThingsStackBefore335];
