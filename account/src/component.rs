@@ -152,7 +152,7 @@ impl Account {
         }
         let found = self.entity::<Component>(&id).await?;
         match found.filter(|stored| stored.value.collaborators.is_empty()) {
-            Some(stored) => self.sign_component(&stored.value),
+            Some(stored) => self.sign_component(&stored.value).await,
             None => Err(Error::Taken { what: Component::NOUN, id: id.to_string() }),
         }
     }

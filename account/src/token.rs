@@ -14,7 +14,7 @@ use self::lifetime::{MACHINE_SECONDS, TOKEN_SECONDS};
 use crate::{
     Account, Error, Result,
     application::Application,
-    component::Component,
+    component::{Component, ServiceAndId},
     entity::{
         Entity,
         subject::{APPLICATION, GATEWAY, Subject, USER},
@@ -85,16 +85,20 @@ impl Account {
         self.signer.sign(&claims)
     }
 
-    pub(crate) fn sign_gateway(&self, gateway: &Gateway) -> Result<Secret> {
+    pub(crate) async fn sign_gateway(&self, gateway: &Gateway) -> Result<Secret> {
         let mut claims = self.claims(GATEWAY, gateway.id.as_str(), MACHINE_SECONDS);
+        claims.owner = self.owner_of(gateway, &gateway.id).await?;
         claims.location_public = Some(gateway.location_public);
         claims.status_public = Some(gateway.status_public);
         self.signer.sign(&claims)
     }
 
-    pub(crate) fn sign_component(&self, component: &Component) -> Result<Secret> {
+    pub(crate) async fn sign_component(&self, component: &Component) -> Result<Secret> {
+        let id = ServiceAndId { service: component.service, id: component.id.clone() };
+        let owner = self.owner_of(component, &id).await?;
         self.audit.note("component token issued", &component.service, &component.id);
         let mut claims = self.claims(component.service.as_str(), component.id.as_str(), MACHINE_SECONDS);
+        claims.owner = owner;
         claims.iat = claims.iat.max(component.not_before_s.saturating_sub(BACKDATED_SECONDS));
         self.signer.sign(&claims)
     }
@@ -200,6 +204,7 @@ impl Account {
             created: None,
             name: None,
             valid: None,
+            owner: None,
             location_public: None,
             status_public: None,
         }

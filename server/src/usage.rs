@@ -78,10 +78,13 @@ impl Tenant {
         Self { name: name.into(), weight: 1 }
     }
 
-    /// The bearer of a token.
-    pub(crate) fn of(Claims { iss, kind, sub, .. }: &Claims) -> Self {
-        // None of the three contains a line feed.
-        Self::new(format!("{iss}\n{kind}\n{sub}"))
+    /// The bearer of a token; the user whose gateway or component bears it.
+    pub(crate) fn of(Claims { iss, kind, sub, owner, .. }: &Claims) -> Self {
+        // None of them contains a line feed.
+        match owner {
+            Some(user_id) => Self::new(format!("{iss}\nuser\n{user_id}")),
+            None => Self::new(format!("{iss}\n{kind}\n{sub}")),
+        }
     }
 }
 
@@ -245,6 +248,17 @@ mod tests {
 
     fn usage_of(ledger: &Ledger, name: &str) -> Usage {
         Usage::of(None, Some((Arc::clone(&ledger.long_work), Owner::User(name.into()))))
+    }
+
+    #[test]
+    fn a_component_counts_as_the_user_to_whom_it_belongs() {
+        let tenant = |claims: serde_json::Value| Tenant::of(&serde_json::from_value(claims).unwrap());
+        let token =
+            |kind: &str, sub: &str| serde_json::json!({"iss": "a", "sub": sub, "type": kind, "iat": 0, "exp": 1});
+        let (user_id, mut component) = ("0102030405060708090a0b0c", token("router", "hers"));
+        assert_ne!(tenant(component.clone()), tenant(token("user", user_id)), "the operator's own");
+        component["owner"] = user_id.into();
+        assert_eq!(tenant(component), tenant(token("user", user_id)));
     }
 
     #[tokio::test]

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AppId, ApplicationRight, ClientId, ComponentId, ComponentRight, GatewayId, GatewayRight, Scope, ServiceName,
+    AppId, ApplicationRight, ClientId, ComponentId, ComponentRight, GatewayId, GatewayRight, Scope, ServiceName, UserId,
 };
 
 /// The claims of an access token. Times are seconds since 1970.
@@ -61,6 +61,9 @@ pub struct Claims {
     /// Whether the e-mail address is confirmed; with the scope `profile`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub valid: Option<bool>,
+    /// The user to whom a gateway or component belongs, and who is charged for it; in its own token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<UserId>,
     /// Whether the gateway's location is public; in a gateway's own token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location_public: Option<bool>,

@@ -37,7 +37,7 @@ impl Account {
             self.change(&gateway.id, activate).await?;
             gateway.activated = true;
         }
-        self.sign_gateway(gateway)
+        self.sign_gateway(gateway).await
     }
 }
 

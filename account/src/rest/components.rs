@@ -79,7 +79,7 @@ pub(super) async fn token(
 ) -> Result<NoStore<ComponentToken>, HttpError> {
     let component = account.component_for_token(&caller, &id).await?;
     let expires = account.clock.now().plus(std::time::Duration::from_secs(MACHINE_SECONDS));
-    let token = account.sign_component(&component)?;
+    let token = account.sign_component(&component).await?;
     metrics::issued("component");
     Ok(NoStore(ComponentToken { token, expires }))
 }

@@ -1,10 +1,9 @@
 //! Components: registered by users, with tokens and collaborators.
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 use types::ServiceName;
 
-use crate::service::Service;
+use crate::{claims::part, service::Service};
 
 const PATH: &str = "/api/v2/components/handlers/my-handler";
 
@@ -48,17 +47,18 @@ async fn a_component_is_created_read_and_deleted() {
 #[tokio::test]
 async fn a_component_token_is_valid_for_93_days() {
     let service = Service::start().await;
-    let mine = service.handler(&service.user("alice").await, "my-handler").await;
+    let alice = service.user("alice").await;
+    let mine = service.handler(&alice, "my-handler").await;
     let response = service.get(&format!("{PATH}/token"), &mine).await;
     assert_eq!(response.headers["cache-control"], "no-store");
     let response = response.json();
     assert_eq!(response["expires"], "2026-04-04T00:00:00.000Z");
     assert_eq!(response.as_object().unwrap().len(), 2, "{response}");
-    let payload = response["token"].as_str().unwrap().split('.').nth(1).unwrap();
-    let claims: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload).unwrap()).unwrap();
+    let claims = part(response["token"].as_str().unwrap(), 1);
     let now = service.now_seconds();
     assert_eq!((&claims["sub"], &claims["type"]), (&json!("my-handler"), &json!("handler")));
     assert_eq!(claims["exp"], json!(now + 8_035_200));
+    assert_eq!(claims["owner"], part(&alice, 1)["sub"]);
 }
 
 #[tokio::test]
