@@ -1,6 +1,8 @@
 //! Which user an application belongs to, as the account service says.
 
 use std::{
+    collections::BTreeSet,
+    mem,
     num::NonZeroUsize,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
@@ -20,6 +22,8 @@ const KNOWN_S: u64 = 300;
 /// How long a question may take, and how long none is asked again after one that failed.
 const ASK_TIMEOUT: Duration = Duration::from_secs(2);
 const UNKNOWN_S: u64 = 5;
+/// How many applications that are not remembered wait to be asked about.
+const MISSED_MAX: usize = 1024;
 
 /// Says which user an application belongs to.
 #[async_trait]
@@ -33,6 +37,7 @@ pub struct Owners {
     source: OnceLock<Arc<dyn OwnerSource>>,
     clock: Arc<dyn Clock>,
     known: Mutex<LruCache<AppId, Known>>,
+    missed: Mutex<BTreeSet<AppId>>,
 }
 
 struct Known {
@@ -50,7 +55,8 @@ impl Owners {
 
     /// Every application is an owner of its own, as where there is no account service.
     pub fn unknown(clock: Arc<dyn Clock>) -> Self {
-        Self { source: OnceLock::new(), clock, known: Mutex::new(LruCache::new(KNOWN)) }
+        let known = Mutex::new(LruCache::new(KNOWN));
+        Self { source: OnceLock::new(), clock, known, missed: Mutex::default() }
     }
 
     /// Asks `source` from now on, if there is nobody to ask yet.
@@ -61,7 +67,7 @@ impl Owners {
     /// The owner of an application; asks if that is not known.
     pub async fn of(&self, app_id: &AppId) -> Owner {
         let now = self.clock.now();
-        if let Some(known) = self.known().get(app_id)
+        if let Some(known) = lock(&self.known).get(app_id)
             && now < known.until
         {
             return known.owner.clone();
@@ -73,22 +79,37 @@ impl Owners {
         let (owner, seconds) = match &said {
             Some(user_id) => (Owner::from(user_id), KNOWN_S),
             // The last answer counts on while there is no other.
-            None => (self.last(app_id), UNKNOWN_S),
+            None => (self.remembered(app_id).unwrap_or_else(|| Owner::from(app_id)), UNKNOWN_S),
         };
         let until = now.plus(Duration::from_secs(seconds));
-        self.known().put(app_id.clone(), Known { owner: owner.clone(), until });
+        lock(&self.known).put(app_id.clone(), Known { owner: owner.clone(), until });
         owner
     }
 
-    /// The owner of an application as far as it is known, without asking.
+    /// The owner of an application as far as it is known, without asking: [`Self::take_missed`] says who is not.
     pub fn last(&self, app_id: &AppId) -> Owner {
-        self.known().get(app_id).map_or_else(|| Owner::from(app_id), |known| known.owner.clone())
+        self.remembered(app_id).unwrap_or_else(|| {
+            let mut missed = lock(&self.missed);
+            if missed.len() < MISSED_MAX {
+                missed.insert(app_id.clone());
+            }
+            Owner::from(app_id)
+        })
     }
 
-    fn known(&self) -> MutexGuard<'_, LruCache<AppId, Known>> {
-        // No panic can leave it half changed.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Applications whose owners were needed and not known, to ask for them.
+    pub(super) fn take_missed(&self) -> BTreeSet<AppId> {
+        mem::take(&mut lock(&self.missed))
     }
+
+    fn remembered(&self, app_id: &AppId) -> Option<Owner> {
+        lock(&self.known).get(app_id).map(|known| known.owner.clone())
+    }
+}
+
+/// No panic can leave what is locked half changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl std::fmt::Debug for Owners {
@@ -118,7 +139,9 @@ mod tests {
         let app_id: AppId = "app".parse().unwrap();
         let alice = Owner::from(&UserId::from_bytes([1; 12]));
         assert_eq!(owners.last(&app_id), Owner::from(&app_id));
+        assert_eq!(owners.take_missed(), BTreeSet::from([app_id.clone()]));
         assert_eq!(owners.of(&app_id).await, alice);
+        assert!(owners.last(&app_id) == alice && owners.take_missed().is_empty());
         *source.0.lock().unwrap() = None;
         clock.advance(Duration::from_secs(KNOWN_S + 1));
         assert_eq!(owners.of(&app_id).await, alice);

@@ -205,9 +205,11 @@ async fn count_again(store: Weak<BudgetedStore>) {
 /// Asks for the owners of some applications whose users are not known, after those that it could not learn before. An
 /// answer may take seconds, and does not keep the store open.
 async fn ask_owners(store: &Weak<BudgetedStore>, skipped: &mut usize) {
-    let Some((owners, unknown)) = store.upgrade().and_then(|store| {
+    let Some((unknown, owners)) = store.upgrade().and_then(|store| {
+        let owners = store.owners.upgrade()?;
         let unknown = store.tags().unknown_applications(*skipped, ASKED_AT_A_TIME);
-        Some((store.owners.upgrade()?, unknown))
+        // Others have been forgotten since.
+        Some((owners.take_missed().into_iter().chain(unknown), owners))
     }) else {
         return;
     };
