@@ -38,7 +38,7 @@ fn package() -> Option<(&'static Node, &'static Path)> {
         let node = Node::install(&dir, &PACKAGES)?;
         let package = dir.join("airlock-data-client");
         _ = fs::remove_dir_all(&package);
-        copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("client/js"), &package);
+        copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/client/js"), &package);
         Some((node, package))
     };
     PACKAGE.get_or_init(install).as_ref().map(|(node, package)| (node, package.as_path()))

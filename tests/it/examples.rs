@@ -2,13 +2,13 @@
 
 #![allow(dead_code, unreachable_pub, reason = "as programs they begin elsewhere")]
 
-#[path = "../../client/examples/account.rs"]
+#[path = "../../crates/client/examples/account.rs"]
 mod account;
-#[path = "../../client/examples/devices.rs"]
+#[path = "../../crates/client/examples/devices.rs"]
 mod devices;
-#[path = "../../client/examples/login.rs"]
+#[path = "../../crates/client/examples/login.rs"]
 mod login;
-#[path = "../../client/examples/messages.rs"]
+#[path = "../../crates/client/examples/messages.rs"]
 mod messages;
 
 use client::{account::AccountClient, handler::HandlerClient};

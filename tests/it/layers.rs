@@ -15,12 +15,12 @@ type Imports = BTreeMap<String, BTreeSet<String>>;
 
 /// Each crate and the directory of its sources.
 const SOURCES: [(&str, &str); 16] = [
-    ("types", "types/src"),
-    ("fair_queue", "fair_queue/src"),
-    ("api", "api/src"),
-    ("client", "client/src"),
-    ("store", "store/src"),
-    ("server", "server/src"),
+    ("types", "crates/types/src"),
+    ("fair_queue", "crates/fair_queue/src"),
+    ("api", "crates/api/src"),
+    ("client", "crates/client/src"),
+    ("store", "crates/store/src"),
+    ("server", "crates/server/src"),
     ("runtime", "runtime/src"),
     ("mqtt", "mqtt/src"),
     ("bridge", "bridge/src"),
