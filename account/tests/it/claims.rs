@@ -7,7 +7,7 @@ use types::ServiceName;
 use crate::service::{PASSWORD, Service};
 
 /// The head (0) or the claims (1) of a token.
-pub fn part(token: &str, which: usize) -> Value {
+pub(crate) fn part(token: &str, which: usize) -> Value {
     let token = token.trim_start_matches("Bearer ");
     let part = token.split('.').nth(which).unwrap();
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).unwrap()).unwrap()
