@@ -32,6 +32,17 @@ fn open(path: &Path) -> Result<Embedded, Error> {
     Embedded::open(path, ManualClock::new().for_store())
 }
 
+/// Waits until a file that was closed is no longer locked: a program that another test is starting inherits the lock
+/// until it runs.
+pub(crate) fn unlocked<T>(start: impl Fn() -> Result<T, Error>) -> T {
+    loop {
+        match start() {
+            Err(Error::Locked { .. }) => std::thread::yield_now(),
+            started => return started.unwrap(),
+        }
+    }
+}
+
 async fn put(store: &dyn Store, path: &str) {
     assert_eq!(store.commit(Batch::new().put(key(path), path.to_owned())).await.unwrap(), Commit::Done);
 }
@@ -45,7 +56,7 @@ async fn a_reopened_file_has_everything() {
     let before = first.get(&[key("a")]).await.unwrap();
     drop(first);
 
-    let second = open(&path).unwrap();
+    let second = unlocked(|| open(&path));
     assert_eq!(second.get(&[key("a")]).await.unwrap(), before);
     put(&second, "a").await;
     assert!(second.get(&[key("a")]).await.unwrap()[0].as_ref().unwrap().version > before[0].as_ref().unwrap().version);
@@ -77,7 +88,7 @@ async fn a_store_is_closed_when_its_last_reader_has_finished() {
     }
     let listing = tokio::spawn(async move { reader.list(&key("a"), None, 10).await.unwrap() });
     closed.await;
-    open(&path).unwrap();
+    unlocked(|| open(&path));
     listing.await.unwrap();
 }
 
@@ -243,7 +254,7 @@ async fn counts_again_what_another_version_has_written() {
     transaction.open_table(entries).unwrap().retain(|key, _| key < "{a:file}300").unwrap();
     transaction.commit().unwrap();
     drop(other);
-    let page = open(&path).unwrap().page(&key(""), 295, 10).await.unwrap();
+    let page = unlocked(|| open(&path)).page(&key(""), 295, 10).await.unwrap();
     assert_eq!((page.total, page.entries.len()), (300, 5));
 }
 
@@ -316,13 +327,13 @@ async fn a_restored_file_is_the_one_of_the_snapshot() {
     assert!(matches!(Restoring::start(&path).err(), Some(Error::Locked { .. })), "an open store is not replaced");
     drop(first);
 
-    let restoring = Restoring::start(&path).unwrap();
+    let restoring = unlocked(|| Restoring::start(&path));
     assert!(restoring.replaces());
     assert!(matches!(open(&path).err(), Some(Error::Locked { .. })), "a store that is replaced is not opened");
     entries.chunks(50).for_each(|part| restoring.add(part).unwrap());
     restoring.finish(last_version, &kept).unwrap();
 
-    let (restored, clock) = (open(&path).unwrap(), ManualClock::new());
+    let (restored, clock) = (unlocked(|| open(&path)), ManualClock::new());
     let snapshot = restored.snapshot().await.unwrap();
     assert_eq!((snapshot.last_version(), all(snapshot).await), (last_version, entries));
     assert_eq!(restored.page(&key("list/"), 290, 20).await.unwrap().total, 300);
@@ -330,9 +341,9 @@ async fn a_restored_file_is_the_one_of_the_snapshot() {
     assert!(restored.get(&[key("new")]).await.unwrap()[0].as_ref().unwrap().version > last_version);
     drop(restored);
     clock.advance(Duration::from_secs(6));
-    let later = Embedded::open(&path, clock.for_store()).unwrap();
+    let later = unlocked(|| Embedded::open(&path, clock.for_store()));
     assert_eq!(later.get(&[key("short")]).await.unwrap(), [None]);
-    let kept = open(&kept).unwrap();
+    let kept = unlocked(|| open(&kept));
     assert!(kept.get(&[key("later")]).await.unwrap()[0].is_some());
     assert!(!path.with_extension("restoring").exists());
 }
@@ -345,9 +356,9 @@ async fn a_restore_that_is_given_up_changes_nothing() {
     put(&first, "a").await;
     let entries = all(first.snapshot().await.unwrap()).await;
     drop(first);
-    let restoring = Restoring::start(&path).unwrap();
+    let restoring = unlocked(|| Restoring::start(&path));
     restoring.add(&entries).unwrap();
     drop(restoring);
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
-    assert!(open(&path).unwrap().get(&[key("a")]).await.unwrap()[0].is_some());
+    assert!(unlocked(|| open(&path)).get(&[key("a")]).await.unwrap()[0].is_some());
 }

@@ -5,7 +5,7 @@ use std::{path::Path, time::Duration};
 use airlock_store::{Batch, Commit, Embedded, Key, Redis, Store, Tag};
 use testing::{ManualClock, RedisProcess};
 
-use crate::backend::settings;
+use crate::{backend::settings, file::unlocked};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -36,7 +36,7 @@ async fn work_ahead(store: &dyn Store, clock: &ManualClock) {
 }
 
 fn open(path: &Path, clock: &std::sync::Arc<ManualClock>) -> Embedded {
-    Embedded::open(path, clock.for_store()).unwrap()
+    unlocked(|| Embedded::open(path, clock.for_store()))
 }
 
 #[tokio::test]

@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, time::Duration};
 use airlock_store::{Batch, Commit, Embedded, Key, Redis, Store, Tag};
 use testing::{ManualClock, RedisProcess};
 
-use crate::backend::{Backend, settings};
+use crate::{
+    backend::{Backend, settings},
+    file::unlocked,
+};
 
 fn tag(id: &str) -> Tag {
     Tag::application(id).unwrap()
@@ -103,7 +106,7 @@ fn change_without_counting(path: &std::path::Path) {
 async fn a_file_of_an_older_version_is_counted_once() {
     let (dir, clock) = (tempfile::tempdir().unwrap(), ManualClock::new());
     let path = dir.path().join("store.redb");
-    let open = || Embedded::open(&path, clock.for_store()).unwrap();
+    let open = || unlocked(|| Embedded::open(&path, clock.for_store()));
     let store = open();
     for (id, path) in [("a", "1"), ("b", "1"), ("b", "2"), ("c", "1")] {
         commit(&store, Batch::new().put(key(id, path), "value")).await;
