@@ -113,6 +113,7 @@ impl Devices {
                 let Some(rest) = bytes_left.checked_sub(entry.value.len()) else { return Ok(page) };
                 bytes_left = rest;
                 usage.add_entries(1);
+                turn.add_bytes(entry.value.len());
                 page.devices.push(record::read(&self.sealer, &entry.value)?);
             }
             drop(turn);

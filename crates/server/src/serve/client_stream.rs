@@ -17,16 +17,21 @@ use super::control_frames::ControlFrames;
 /// The first bytes of every HTTP/2 client.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
+/// How much is written before other tasks go on: it takes a processor some 20 µs.
+const WRITTEN_TOGETHER: usize = 64 * 1024;
+
 /// A stream with limits that hyper does not have.
 ///
 /// hyper-util waits without a limit until a client has shown whether it speaks HTTP/1.1 or HTTP/2, and hyper for one to
-/// read what it is sent. Nor does hyper count the frames that ask for nothing.
+/// read what it is sent. Nor does hyper count the frames that ask for nothing. It writes whole responses at once.
 pub(super) struct ClientStream<S> {
     stream: S,
     protocol: Protocol,
     /// How long the client may not read anything while something is to be written.
     unread_timeout: Duration,
     unread: Option<Pin<Box<Sleep>>>,
+    /// How much was written since other tasks went on.
+    written: usize,
 }
 
 enum Protocol {
@@ -43,7 +48,7 @@ impl<S> ClientStream<S> {
     /// A stream whose client must show its protocol within `head_timeout`.
     pub(super) fn new(stream: S, head_timeout: Duration, unread_timeout: Duration) -> Self {
         let protocol = Protocol::Unknown { seen: 0, deadline: Box::pin(sleep(head_timeout)) };
-        Self { stream, protocol, unread_timeout, unread: None }
+        Self { stream, protocol, unread_timeout, unread: None, written: 0 }
     }
 
     /// Notes that something was written, or has to wait for the client.
@@ -57,11 +62,34 @@ impl<S> ClientStream<S> {
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 
+    /// Lets other tasks go on after much was written.
+    fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.written < WRITTEN_TOGETHER {
+            return Poll::Ready(());
+        }
+        self.written = 0;
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+
     fn count_written(&mut self, written: &Poll<io::Result<usize>>) {
-        if let (Protocol::Http2(frames), Poll::Ready(Ok(bytes))) = (&mut self.protocol, written) {
+        let Poll::Ready(Ok(bytes)) = written else { return };
+        self.written = self.written.saturating_add(*bytes);
+        if let Protocol::Http2(frames) = &mut self.protocol {
             frames.note_written(*bytes);
         }
     }
+}
+
+/// The first slices, until they have as much as is written at once.
+fn first<'a, 'b>(slices: &'a [io::IoSlice<'b>]) -> &'a [io::IoSlice<'b>] {
+    let mut bytes = 0_usize;
+    let count = slices.iter().take_while(|slice| {
+        let is_first = bytes < WRITTEN_TOGETHER;
+        bytes = bytes.saturating_add(slice.len());
+        is_first
+    });
+    &slices[..count.count()]
 }
 
 impl Protocol {
@@ -106,6 +134,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for ClientStream<S> {
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for ClientStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        ready!(self.poll_turn(context));
+        let bytes = &bytes[..bytes.len().min(WRITTEN_TOGETHER)];
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.count_written(&written);
         self.written(context, written)
@@ -126,12 +156,52 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ClientStream<S> {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        ready!(self.poll_turn(context));
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, first(slices));
         self.count_written(&written);
         self.written(context, written)
     }
 
     fn is_write_vectored(&self) -> bool {
         self.stream.is_write_vectored()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::{poll, task::noop_waker};
+    use tokio::io::{AsyncWriteExt as _, duplex};
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[tokio::test]
+    async fn others_go_on_while_much_is_written() {
+        let bytes = vec![0; 4 * WRITTEN_TOGETHER];
+        let (stream, _client) = duplex(bytes.len());
+        let mut stream = ClientStream::new(stream, SECOND, SECOND);
+        let mut turns = 1;
+        {
+            let mut writing = std::pin::pin!(stream.write_all(&bytes));
+            while poll!(writing.as_mut()).is_pending() {
+                turns += 1;
+            }
+        }
+        assert_eq!(turns, 4);
+    }
+
+    #[tokio::test]
+    async fn slices_are_written_as_far_as_one_turn_goes() {
+        let piece = vec![0; WRITTEN_TOGETHER / 2];
+        let slices = [io::IoSlice::new(&piece); 5];
+        let (stream, _client) = duplex(8 * WRITTEN_TOGETHER);
+        let mut stream = ClientStream::new(stream, SECOND, SECOND);
+        let waker = noop_waker();
+        let mut write = || Pin::new(&mut stream).poll_write_vectored(&mut Context::from_waker(&waker), &slices);
+        let first = write();
+        assert!(matches!(first, Poll::Ready(Ok(WRITTEN_TOGETHER))), "{first:?}");
+        assert!(write().is_pending());
+        assert!(write().is_ready());
     }
 }
