@@ -240,7 +240,7 @@ pub(crate) fn find_in(
         read_dirs.push(below);
     }
     for below in read_dirs {
-        dir::one(root, below, engine).0.iter().for_each(|dir| alone::read(dir, &mut found));
+        dir::one(root, below, engine).0.iter().for_each(|dir| read_alone(dir, &mut found));
     }
     found
 }
@@ -256,7 +256,7 @@ fn read_tree(root: &Path, engine: &Arc<Engine>, found: &mut Found) {
     }
     dirs.iter().for_each(|dir| read_dir_of_tree(dir, found));
     // Examples may be in another directory than their script.
-    dirs.iter().for_each(|dir| alone::read(dir, found));
+    dirs.iter().for_each(|dir| read_alone(dir, found));
     found.vendor = None;
 }
 
@@ -264,6 +264,12 @@ fn read_tree(root: &Path, engine: &Arc<Engine>, found: &mut Found) {
 fn read_dir_of_tree(dir: &Dir<'_>, found: &mut Found) {
     found.homes.resize(found.problems.len(), PathBuf::new());
     read_dir(dir, found);
+    found.homes.resize(found.problems.len(), dir.root.join(&dir.below));
+}
+
+/// The same for its scripts without examples.
+fn read_alone(dir: &Dir<'_>, found: &mut Found) {
+    alone::read(dir, found);
     found.homes.resize(found.problems.len(), dir.root.join(&dir.below));
 }
 

@@ -18,6 +18,7 @@ mod profile;
 mod report;
 mod run;
 mod script;
+mod source;
 mod span;
 mod surrogates;
 mod template;

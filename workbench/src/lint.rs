@@ -13,7 +13,6 @@ pub(crate) mod report;
 mod result;
 pub(crate) mod rules;
 mod sandbox;
-pub(crate) mod source;
 mod syntax;
 pub(crate) mod target;
 mod text;
@@ -91,7 +90,7 @@ fn judge(engine: &Arc<Engine>, sandbox: &mut Sandbox, codec: &Codec, targets: &[
     let native = runner.native(codec);
     // The sandbox has bounds for nested texts, and the parser has none.
     if let Err((message, line)) = &native.functions
-        && !is_global_of_scripts(message)
+        && !is_of_own_rules(message)
     {
         return unjudged(codec, targets, message, *line);
     }
@@ -118,10 +117,11 @@ fn verdict(runner: &mut Runner<'_>, codec: &Codec, native: &Native, parsed: &Par
     Verdict { target, runs: !findings.iter().any(Finding::is_error), examples: trial.examples, findings }
 }
 
-/// Whether a text cannot be loaded only because scripts share a scope with the globals of the language: a module may have
-/// a `let NaN` of its own.
-fn is_global_of_scripts(message: &str) -> bool {
-    ["NaN", "Infinity", "undefined"].iter().any(|name| message.ends_with(&format!("redeclaration of '{name}'")))
+/// Whether a text may be loaded by the rules of a network and not by ours: scripts share a scope with the globals of the
+/// language, where a module may have a `let NaN` of its own, and a text that finds `module` may expect `require`, too.
+fn is_of_own_rules(message: &str) -> bool {
+    let is_shared = |name: &&str| message.ends_with(&format!("redeclaration of '{name}'"));
+    message.ends_with("require is not defined") || ["NaN", "Infinity", "undefined"].iter().any(is_shared)
 }
 
 /// The report on a codec that runs nowhere, or made us fail.

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{
     Found,
     dir::Dir,
-    entry::{is_codec, stem},
+    entry::{is_codec, stem, unreadable},
     named::is_about,
 };
 use crate::script::{directory_of, normal};
@@ -16,8 +16,14 @@ const PROBLEMS_MAX: usize = 20;
 /// Reads the scripts of a directory that no codec has yet.
 pub(super) fn read(dir: &Dir<'_>, found: &mut Found) {
     let free = dir.names.iter().filter(|name| !found.claimed.contains(&normal(&dir.path(name))));
-    let free: Vec<_> = free.filter(|name| is_codec(dir, name) && !has_problem(dir, name, found)).collect();
-    free.into_iter().for_each(|name| found.script(dir, &dir.id(stem(name)), name, Vec::new()));
+    let free: Vec<_> = free.filter(|name| !has_problem(dir, name, found)).collect();
+    for name in free {
+        match unreadable(dir, name) {
+            Some(problem) => found.problem(problem),
+            None if is_codec(dir, name) => found.script(dir, &dir.id(stem(name)), name, Vec::new()),
+            None => {}
+        }
+    }
 }
 
 /// Whether something that could not be read may have examples of a script: it must not pass as one without.

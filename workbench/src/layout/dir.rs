@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{self, BufRead as _, BufReader},
+    io::{self, BufRead as _, BufReader, Read as _},
     path::{Component, Path, PathBuf},
     sync::Arc,
 };
@@ -70,6 +70,14 @@ impl Dir<'_> {
     pub(super) fn start(&self, name: &str) -> io::Result<String> {
         let mut reader = BufReader::new(script::open_within(self.root, &self.below.join(name))?);
         reader.fill_buf().map(script::decode_start)
+    }
+
+    /// The text of a script that cannot be read: it may be too long or in another encoding, of which ASCII is left.
+    pub(super) fn raw_text(&self, name: &str) -> io::Result<String> {
+        let mut bytes = Vec::new();
+        let file = script::open_within(self.root, &self.below.join(name))?;
+        file.take(script::SCRIPT_BYTES_MAX).read_to_end(&mut bytes)?;
+        Ok(script::decode_start(&bytes).replace('\0', ""))
     }
 
     /// Reads a file with a value of JSON or JavaScript; also returns its text.

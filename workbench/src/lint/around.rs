@@ -127,6 +127,31 @@ pub(super) fn declared_twice(text: &Text<'_, '_>) -> Option<Finding> {
     Some(Finding::at(Rule::SyntaxError, text.source.line(at), message))
 }
 
+/// What a text does with a function of the name that the network declares behind it: it replaces that function, or its
+/// own is replaced.
+pub(super) fn declared_behind(text: &Text<'_, '_>) -> Option<Finding> {
+    let (name, title) = (text.target.declares()?, text.target.title());
+    let scoping = text.source.semantic.scoping();
+    let own = scoping.iter_bindings_in(scoping.root_scope_id()).find(|symbol| scoping.symbol_name(*symbol) == name);
+    let unresolved = scoping.root_unresolved_references().iter().filter(|(other, _)| other.as_str() == name);
+    let of_own = own.into_iter().flat_map(|symbol| scoping.get_resolved_reference_ids(symbol));
+    let ids: Vec<&ReferenceId> = unresolved.flat_map(|(_, ids)| ids.iter()).chain(of_own).collect();
+    let first = |is_one: &dyn Fn(&ReferenceId) -> bool| {
+        let nodes = ids.iter().filter(|id| is_one(id)).map(|id| scoping.get_reference(**id).node_id());
+        nodes.map(|node| text.start(node)).min()
+    };
+    let initial = own.and_then(|symbol| initialized(text, symbol)).map(|node| text.start(node));
+    let assigned = initial.or_else(|| first(&|id| scoping.get_reference(*id).is_write()));
+    if let Some(at) = assigned {
+        let message = format!("assigns `{name}`, which {title} declares and calls");
+        return Some(Finding::at(Rule::SyntaxError, text.source.line(at), message));
+    }
+    let is_function = own.is_some_and(|symbol| scoping.symbol_flags(symbol).is_function());
+    let at = first(&|id| scoping.get_reference(*id).is_read()).filter(|_| is_function)?;
+    let message = format!("calls its own `{name}`, in whose place {title} declares another");
+    Some(Finding::at(Rule::SyntaxError, text.source.line(at), message))
+}
+
 /// Functions that are used outside of the block that declares them, which only engines with the rules of browsers allow.
 pub(super) fn block_functions(text: &Text<'_, '_>) -> Vec<Finding> {
     if text.target.engine().has(Syntax::BlockFunction) {

@@ -10,10 +10,10 @@ use oxc::{
 
 use super::{
     finding::{Finding, Level, Rule},
-    source::Source,
     target::{ENTRIES, Entry, Target},
     text::Text,
 };
+use crate::source::Source;
 
 /// The names of the functions that the target calls and that the text defines.
 pub(super) fn names(source: &Source<'_>, target: Target) -> Vec<&'static str> {

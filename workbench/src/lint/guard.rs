@@ -9,7 +9,8 @@ use oxc::{
     span::{GetSpan as _, Span},
 };
 
-use super::{source::Source, target::Target};
+use super::target::Target;
+use crate::source::Source;
 
 /// How far around a use, and how deep in a condition, a question is looked for: texts may be nested without bound.
 const ANCESTORS_MAX: usize = 64;

@@ -13,12 +13,11 @@ use oxc::{
 use super::{
     around, entry,
     finding::{Finding, Rule},
-    local_time, names,
-    source::Source,
-    syntax,
+    local_time, names, syntax,
     target::{ENTRIES, Target},
     text::Text,
 };
+use crate::source::Source;
 
 /// A text that can be judged for several targets.
 pub(crate) struct Parsed<'a> {
@@ -69,7 +68,7 @@ impl<'a> Parsed<'a> {
         let mut found = entry::size(self.text, target);
         found.extend(entry::missing(&text));
         found.extend(syntax::parse(&text));
-        found.extend(around::declared_twice(&text));
+        found.extend(around::declared_twice(&text).or_else(|| around::declared_behind(&text)));
         if found.iter().any(|finding| finding.rule == Rule::SyntaxError) {
             return found;
         }

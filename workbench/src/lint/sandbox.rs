@@ -3,7 +3,8 @@
 use super::target::Target;
 
 /// Globals that our sandbox has, and not every target.
-const OWN_GLOBALS: [&str; 7] = ["Buffer", "TextDecoder", "TextEncoder", "atob", "btoa", "console", "structuredClone"];
+const OWN_GLOBALS: [&str; 9] =
+    ["Buffer", "TextDecoder", "TextEncoder", "atob", "btoa", "console", "exports", "module", "structuredClone"];
 
 /// The text as a script or a module, without what the target lacks.
 ///
@@ -79,6 +80,7 @@ mod tests {
             ("new Buffer(1)", Target::ChirpStackModule, "import{Buffer}from'buffer';new Buffer(1)"),
             ("new Buffer(1)", Target::ThingsStack, "delete globalThis.Buffer;new Buffer(1)"),
             ("new Buffer(1)", Target::Datacake, "new Buffer(1)"),
+            ("typeof module", Target::ChirpStackScript, "delete globalThis.module;typeof module"),
         ] {
             assert_eq!(under_rules(script, target), expected);
         }

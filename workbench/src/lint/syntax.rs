@@ -17,7 +17,7 @@ const NEWER_MAX: usize = 5;
 
 /// Judges whether the text can be parsed as what it is for the target.
 pub(super) fn parse(text: &Text<'_, '_>) -> Vec<Finding> {
-    let first = |source: &super::source::Source<'_>, rule: Rule, prefix: &str| -> Vec<Finding> {
+    let first = |source: &crate::source::Source<'_>, rule: Rule, prefix: &str| -> Vec<Finding> {
         let errors = source.errors.iter().take(NEWER_MAX);
         errors.map(|(at, message)| Finding::at(rule, source.line(*at), format!("{prefix}{message}"))).collect()
     };

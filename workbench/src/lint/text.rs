@@ -8,9 +8,9 @@ use super::{
     engine::Engine,
     finding::Level,
     guard::{Guards, Question},
-    source::{Live, Source},
     target::Target,
 };
+use crate::source::{Live, Source};
 
 /// A text and a target.
 pub(super) struct Text<'t, 'a> {

@@ -10,11 +10,13 @@ use oxc::{
 };
 
 use super::edits::Edits;
-use crate::lint::{
-    finding::Rule,
-    rules::Parsed,
+use crate::{
+    lint::{
+        finding::Rule,
+        rules::Parsed,
+        target::{ENTRIES, Target},
+    },
     source::Source,
-    target::{ENTRIES, Target},
 };
 
 /// A text with what was changed.

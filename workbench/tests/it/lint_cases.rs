@@ -36,6 +36,11 @@ const KNOWN: &[Target] = &[
     Target::ChirpStack3,
 ];
 
+/// A library as packers write it for scripts of browsers: in a module, `this` is undefined.
+const UMD: &str =
+    "(function (root, make) { if (typeof module === 'object') module.exports = make(); else root.lib = make(); })
+(undefined, function () { return function () {}; });";
+
 static ENGINE: LazyLock<Arc<Engine>> = LazyLock::new(engine);
 
 /// The verdicts on a script, by the examples in a YAML file.
@@ -107,11 +112,21 @@ fn names_rules_and_built_ins_are_those_of_the_network() {
         (OTTO, old, "", Warned("`Array.from`")),
         (STACK, "", "  if (true) { function g() { return 1 } } g();", No("`g`")),
         (STACK, "const main = 1;", "", No("declares `main`")),
+        (STACK, "var main = 1;", "", No("assigns `main`")),
+        (STACK, "", "  main = 3;", No("assigns `main`")),
+        (STACK, "function main() { return 1; }", "  main();", No("calls its own `main`")),
+        (STACK, "function main() { return 1; }", "", Yes),
         (STACK, "<!-- text", "", No("`<!--`")),
         (STACK, "", "  /a./s.test('a');", No("flag `s`")),
         (STACK, "", "  [1].with(0, 2);", No("`Array.prototype.with`")),
         (STACK, "", "  new Date(0).getYear();", No("`Date.prototype.getYear`")),
         (STACK, "", "  ''.anchor('a');", No("`String.prototype.anchor`")),
+        (STACK, "", "  ''.bold();", No("`String.prototype.bold`")),
+        (STACK, "", "  new Set().union(new Set());", No("`Set.prototype.union`")),
+        (OTTO, "", "  ''.bold();", No("`String.prototype.bold`")),
+        (OTTO, "", "  Number.isNaN(1);", Yes),
+        (KNOWN, "if (typeof module !== 'undefined') { module.exports = {}; require('fs'); }", "", Yes),
+        (KNOWN, UMD, "  lib();", No("lib")),
         (KNOWN, "", "  new Intl.NumberFormat();", No("`Intl`")),
         (SCRIPTS, "", read_first, No("`payload`")),
         (CHIRPSTACK, "", read_first, No("`payload`")),

@@ -143,3 +143,46 @@ fn a_named_file_that_is_not_there_or_says_nothing_is_told() {
         assert_told(&files, &["door.test.yaml", name], expected);
     }
 }
+
+#[test]
+fn a_script_of_a_directory_that_cannot_be_read_is_told() {
+    let long = format!("{SCRIPT}//{}", "x".repeat(1 << 20));
+    for (text, expected) in [
+        (b"function decodeUplink() { return '\xb0C' }".to_vec(), "not UTF-8"),
+        (long.into_bytes(), "more than 1048576 bytes"),
+        (
+            "\u{feff}".to_owned().into_bytes().into_iter().chain(*b"function decodeUplink() {\xff}").collect(),
+            "not UTF-8",
+        ),
+    ] {
+        let dir = Dir::new(&[("good.js", SCRIPT)]);
+        std::fs::write(dir.path().join("bad.js"), text).unwrap();
+        let found = workbench::find(&[dir.path()], None, &engine());
+        let problems: Vec<_> = found.problems.iter().map(workbench::BadInput::describe).collect();
+        assert!(problems.len() == 1 && problems[0].contains(expected), "{expected} in {problems:?}");
+        assert_eq!(found.codecs.len(), 1);
+    }
+}
+
+#[test]
+fn what_only_names_a_function_is_no_codec() {
+    for (name, text) in [
+        ("test.js", "const codec = require('./good.js'); console.log(codec.decodeUplink({ bytes: [] }))"),
+        ("README.txt", "The function decodeUplink(input) decodes uplinks."),
+        ("notes.js", "// decodeUplink is elsewhere"),
+        ("good.min.js", SCRIPT),
+        ("good.spec.mjs", SCRIPT),
+    ] {
+        assert_eq!(find(&[("good.js", SCRIPT), (name, text)], &[""]), (Vec::new(), 1), "{name}");
+    }
+    for (name, text) in [
+        ("a.TXT", SCRIPT),
+        ("b.js", "exports.decodeUplink = () => ({})"),
+        ("c.js", "module.exports = { decodeUplink(input) { return {} } }"),
+        ("d.js", "export function decodeUplink() { return {} }"),
+        ("e.js", "function decodeUplink( {"),
+        ("f.min.js", SCRIPT),
+    ] {
+        assert_eq!(find(&[(name, text)], &[""]), (Vec::new(), 1), "{name}");
+    }
+}
