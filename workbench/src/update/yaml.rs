@@ -16,9 +16,16 @@ use crate::{
     yaml_text,
 };
 
+/// The end of a line on Windows.
+const CRLF: &str = "\r\n";
+
 /// `text` with `targets`, if it then means what it should: members come and go where they stand, or else the whole object
 /// is written.
 pub(super) fn replaced(text: &str, targets: &[Target<'_>]) -> Result<String, String> {
+    // What is written has the ends of lines that the file has.
+    if text.contains(CRLF) && text.matches(CRLF).count() == text.matches('\n').count() {
+        return replaced(&text.replace(CRLF, "\n"), targets).map(|new| new.replace('\n', CRLF));
+    }
     let root = yaml::parse(text).map_err(|error| error.reason)?;
     written(text, &root, targets, Detail::Members).or_else(|_| written(text, &root, targets, Detail::Values))
 }

@@ -194,6 +194,20 @@ fn only_values_that_differ_are_written_in_every_layout() {
 }
 
 #[test]
+fn lines_end_as_they_did() {
+    let script = "function decodeUplink(input) { return { data: { level: input.bytes[0] } }; }";
+    let before = "script: a.js\nexamples:\n  - bytes: '05'\n    output:\n      data:\n        level: 1\n        gone: 2\n  - bytes: '06'\n";
+    for end in ["\n", "\r\n"] {
+        let dir = Dir::new(&[("a.js", script), ("a.test.yaml", &before.replace('\n', end))]);
+        update(&dir);
+        let after = std::fs::read_to_string(dir.path().join("a.test.yaml")).unwrap();
+        assert!(!after.contains("gone") && after.contains("level: 5") && after.contains("level: 6"), "{after}");
+        assert_eq!(after.matches('\n').count(), after.matches(end).count(), "{after:?}");
+        assert!(!after.contains("\r\r"), "{after:?}");
+    }
+}
+
+#[test]
 fn what_is_left_has_a_reason() {
     let script = "function decodeUplink(input) { if (input.bytes[0] > 1) throw new Error('no'); return {}; }";
     let examples = "examples:\n  - { bytes: 02, output: {} }\n  - { bytes: 01, outcome: throws }\n";
