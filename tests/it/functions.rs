@@ -357,13 +357,11 @@ async fn saving_and_dry_runs_return_the_source_line_and_the_logs() {
 }
 
 #[test]
-fn a_report_for_standard_output_follows_what_is_printed() {
+fn a_report_for_standard_output_takes_the_place_of_what_is_printed() {
     let dir = dir_with(&[r#"{"port": 1, "bytes_hex": "0a", "expected": {"data": {"level": 10}}}"#]);
     let file = dir.path().join("codecs.jsonl");
     let out = printed(&check(dir.path(), &[&file], &["--report", "junit=-", "--report", "tap=report.tap"], ""));
-    let (shown, report) = out.split_once("<?xml").unwrap();
-    assert!(shown.ends_with("failed: 0\n") || shown.contains("passed: 1, failed: 0"), "{shown}");
-    assert!(report.trim_end().ends_with("</testsuites>"), "{report}");
+    assert!(out.starts_with("<?xml") && out.trim_end().ends_with("</testsuites>"), "{out}");
     assert!(dir.path().join("report.tap").exists() && !dir.path().join("-").exists());
     let twice = check(dir.path(), &[&file], &["--report", "junit=-", "--report", "tap=-"], "");
     assert!(complaint(&twice).contains("- is named for two reports"), "{twice:?}");

@@ -151,7 +151,7 @@ pub(crate) struct Test {
     /// The same as --format json
     #[arg(long, conflicts_with_all = ["quiet", "verbose", "format"])]
     pub(crate) json: bool,
-    /// Also write a report to a file, as in junit=report.xml; `-` is standard output; can be repeated
+    /// Also write a report to a file, as in junit=report.xml; `-` prints it instead of the usual one; can be repeated
     #[arg(long, value_name = "FORMAT=FILE", value_parser = report)]
     pub(crate) report: Vec<ReportFile>,
     /// Codecs to test in parallel; use 1 for accurate times [default: number of processors]
@@ -313,10 +313,10 @@ pub(crate) struct Profile {
     /// Print JSON: lines, functions and coverage
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write a flame graph to this file, for a browser; `-` is standard output
+    /// Write a flame graph to this file, for a browser; `-` prints it instead of the listing
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
-    /// Write a profile to this file, for speedscope.app; `-` is standard output
+    /// Write a profile to this file, for speedscope.app; `-` prints it instead of the listing
     #[arg(long, value_name = "FILE")]
     pub(crate) speedscope: Option<PathBuf>,
 }

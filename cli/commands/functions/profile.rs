@@ -1,11 +1,14 @@
 //! `airlock functions profile`: what each line of a function costs.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::Context;
 use runtime::{Engine, Recording};
 use types::Clock;
-use workbench::{Profile as Report, is_stdin};
+use workbench::{BadInput, Profile as Report, is_stdin};
 
 use super::{
     args::Profile,
@@ -15,6 +18,10 @@ use crate::terminal::{json_lines, say, warn};
 
 /// Runs the message and reports what its lines cost, also if it fails.
 pub(super) fn run(command: &Profile, settings: &runtime::Settings, clock: &dyn Clock) -> anyhow::Result<()> {
+    if command.files().filter(|file| is_stdin(file)).count() > 1 {
+        let reason = "`--svg -` and `--speedscope -` would be mixed: name a file for one of them";
+        return Err(BadInput::Request(reason.to_owned()).into());
+    }
     let sources = sources(&command.file, &command.message)?;
     let engine = Engine::profiling(settings)?;
     let functions = load(&engine, &sources)?;
@@ -29,8 +36,14 @@ pub(super) fn run(command: &Profile, settings: &runtime::Settings, clock: &dyn C
 }
 
 impl Profile {
+    fn files(&self) -> impl Iterator<Item = &Path> {
+        self.svg.iter().chain(&self.speedscope).map(PathBuf::as_path)
+    }
+
     fn report(&self, report: &Report) -> anyhow::Result<()> {
-        say(if self.json { json_lines(report, true)? } else { report.listing(self.all_lines) }.trim_end())?;
+        if !self.files().any(is_stdin) {
+            say(if self.json { json_lines(report, true)? } else { report.listing(self.all_lines) }.trim_end())?;
+        }
         if let Some(file) = &self.svg {
             write(file, &report.flame_graph())?;
         }

@@ -128,6 +128,8 @@ impl Reports {
         let format = if command.json { Format::Json } else { command.format };
         let reporter = format.reporter(detail);
         let printed: (Box<dyn Reporter>, Box<dyn Write>) = match format {
+            // Another one has its place.
+            _ if command.report.iter().any(|report| is_stdin(&report.path)) => (reporter, Box::new(io::sink())),
             Format::Human => (Box::new(Coloured(reporter)), Box::new(anstream::stdout())),
             _ => (reporter, Box::new(io::stdout())),
         };

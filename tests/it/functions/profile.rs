@@ -58,6 +58,10 @@ fn profiles_a_message_line_by_line() {
     let weights: u64 = profile["weights"].as_array().unwrap().iter().map(|weight| weight.as_u64().unwrap()).sum();
     assert_eq!((weights.to_string(), profile["endValue"].to_string()), (fuel.clone(), fuel.clone()));
 
+    let svg = printed(&command("profile", &["--svg", "-"]));
+    assert!(svg.starts_with("<svg") || svg.starts_with("<?xml"), "{svg}");
+    let mixed = complaint(&command("profile", &["--svg", "-", "--speedscope", "-"]));
+    assert!(mixed.contains("name a file for one of them"), "{mixed}");
     let report: serde_json::Value = serde_json::from_str(&printed(&command("profile", &["--json"]))).unwrap();
     let lines = report["sources"][0]["lines"].as_array().unwrap();
     let of_lines: u64 = lines.iter().map(|line| line["fuel"].as_u64().unwrap()).sum();
