@@ -73,7 +73,7 @@ fn every_dependency_is_used() {
     for package in packages() {
         let text = match name(&package).as_str() {
             "cli" => source_text("cli"),
-            name => source_text(&format!("{name}/src")),
+            _ => source_text(&format!("{}/src", directory(&package).display())),
         };
         let normal = dependencies(&package).filter(|dependency| dependency["kind"].is_null());
         let unused: Vec<_> = normal
@@ -228,6 +228,10 @@ fn dependencies(package: &Value) -> impl Iterator<Item = &Value> {
 
 fn uses(package: &Value, library: &str) -> bool {
     dependencies(package).any(|dependency| dependency["name"] == library && dependency["kind"].is_null())
+}
+
+fn directory(package: &Value) -> &Path {
+    package["manifest_path"].as_str().and_then(|file| Path::new(file).parent()).expect("a package has a manifest")
 }
 
 /// The name by which sources name a dependency.

@@ -200,7 +200,7 @@ fn lines_end_as_they_did() {
     for end in ["\n", "\r\n"] {
         let dir = Dir::new(&[("a.js", script), ("a.test.yaml", &before.replace('\n', end))]);
         update(&dir);
-        let after = std::fs::read_to_string(dir.path().join("a.test.yaml")).unwrap();
+        let after = fs::read_to_string(dir.path().join("a.test.yaml")).unwrap();
         assert!(!after.contains("gone") && after.contains("level: 5") && after.contains("level: 6"), "{after}");
         assert_eq!(after.matches('\n').count(), after.matches(end).count(), "{after:?}");
         assert!(!after.contains("\r\r"), "{after:?}");
