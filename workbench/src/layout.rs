@@ -30,7 +30,7 @@ use self::{dir::Dir, repeated::Seen};
 use crate::{
     codec::{Codec, EXAMPLES_MAX, Example},
     memory_size::memory_bytes,
-    script::{is_stdin, normal},
+    script::{directory_of, is_stdin, normal, read_script},
 };
 
 /// Maximum number of problems that are told one by one.
@@ -180,6 +180,15 @@ pub struct Found {
     homes: Vec<PathBuf>,
     /// The scripts of all codecs that were read, also of those that the filter leaves out, as normal paths.
     claimed: BTreeSet<PathBuf>,
+}
+
+/// Reads a function given on the command line, with the files beside it that it requires; `-` is standard input.
+pub fn read_function(path: &Path) -> io::Result<String> {
+    let text = read_script(path)?;
+    match path.file_name().filter(|_| !is_stdin(path)) {
+        Some(name) => bundle::bundle(directory_of(path), Path::new(name), text).map_err(io::Error::other),
+        None => Ok(text),
+    }
 }
 
 /// Finds the codecs in `paths` and their examples, in any layout; with `filter`, those whose id contains it.

@@ -41,7 +41,7 @@ pub use cost::Cost;
 pub use fault::FaultKind;
 pub use fuzz::{FuzzFinding, FuzzPlan, FuzzReport, Saved, Unread, fuzz, save};
 pub use json_problem::json_problem;
-pub use layout::{BadInput, Found, find, lines::read};
+pub use layout::{BadInput, Found, find, lines::read, read_function};
 pub use lint::{
     LintReport, Verdict,
     finding::{Finding, Level, Rule},

@@ -10,7 +10,7 @@ use workbench::{BadInput, describe, is_stdin};
 use super::{
     args::Message,
     network_message::{self, Uplink},
-    values::{name, text},
+    values::name,
 };
 
 /// The seed of `Math.random`.
@@ -40,7 +40,7 @@ pub(super) fn sources(file: &Path, message: &Message) -> anyhow::Result<Sources>
 
 /// Reads a function. A blank file would silently skip a step, so it is an error.
 fn read_function(file: &Path, slot: Slot) -> anyhow::Result<String> {
-    let text = text(file)?;
+    let text = workbench::read_function(file).map_err(|source| BadInput::File { file: name(file), source })?;
     if text.trim().is_empty() {
         let names = Dialect::ALL.into_iter().filter_map(|dialect| dialect.function_name(slot));
         let names = names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");

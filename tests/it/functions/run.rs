@@ -101,6 +101,22 @@ fn errors_say_what_would_be_valid() {
 }
 
 #[test]
+fn a_function_of_several_files_runs_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let script =
+        "var util = require('./util');\nfunction decodeUplink(input) { return { data: util.read(input.bytes) }; }";
+    fs::write(dir.path().join("decoder.js"), script).unwrap();
+    let command = |name: &str| {
+        let mut command = airlock(dir.path());
+        run(command.current_dir(dir.path()).args(["functions", name, "decoder.js", "--hex", "05"]), "")
+    };
+    assert!(complaint(&command("run")).contains("require is not defined"), "there is no such file");
+    fs::write(dir.path().join("util.js"), "exports.read = function (bytes) { return { level: bytes[0] }; };").unwrap();
+    assert!(printed(&command("run")).contains(r#"{"level":5}"#));
+    assert!(printed(&command("profile")).contains("exports.read"));
+}
+
+#[test]
 fn runs_what_a_network_reports() {
     let dir = dir_with(&[]);
     let decoder = "function Decoder(bytes, port) { return { n: bytes[0], port: port, at: new Date().toISOString() } }";
