@@ -78,8 +78,8 @@ fn loriot(message: &Object) -> anyhow::Result<Option<Uplink>> {
     Ok(Some(Uplink { payload, port: port(message.get("port"))?, time }))
 }
 
-/// Members that only ChirpStack's uplinks have, in versions 4 and 3.
-const OF_CHIRPSTACK: [&str; 5] = ["fPort", "fCnt", "rxInfo", "deviceInfo", "devEUI"];
+/// Members that only ChirpStack's uplinks have, in versions 4 and 3. People write `fPort` beside hexadecimal, too.
+const OF_CHIRPSTACK: [&str; 4] = ["fCnt", "rxInfo", "deviceInfo", "devEUI"];
 
 /// `{"deviceInfo": …, "data": "AQ==", "fPort": 1}`. The network leaves an empty payload out, or writes it as null.
 fn chirpstack(message: &Object) -> anyhow::Result<Option<Uplink>> {

@@ -31,6 +31,15 @@ pub(super) fn size(text: &str, target: Target) -> Vec<Finding> {
     target.chars_max().filter(|max| chars > *max).map(too_long).into_iter().collect()
 }
 
+/// A character that the target's database does not take.
+pub(super) fn unstorable(text: &str, target: Target) -> Option<Finding> {
+    let is_chirpstack = matches!(target, Target::ChirpStackScript | Target::ChirpStackModule);
+    let at = text.find('\0').filter(|_| is_chirpstack)?;
+    let line = u32::try_from(text[..at].matches('\n').count() + 1).unwrap_or(u32::MAX);
+    let message = format!("has a zero byte, which {} cannot store: write \\0 in its place", target.title());
+    Some(Finding::at(Rule::CannotLoad, line, message))
+}
+
 /// Functions that the target calls and that the text does not define, or defines as `async`.
 pub(super) fn missing(text: &Text<'_, '_>) -> Vec<Finding> {
     let (target, source) = (text.target, text.source);

@@ -66,6 +66,7 @@ impl<'a> Parsed<'a> {
             live,
         };
         let mut found = entry::size(self.text, target);
+        found.extend(entry::unstorable(self.text, target));
         found.extend(entry::missing(&text));
         found.extend(syntax::parse(&text));
         found.extend(around::declared_twice(&text).or_else(|| around::declared_behind(&text)));
