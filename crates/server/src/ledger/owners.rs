@@ -86,7 +86,7 @@ impl Owners {
         owner
     }
 
-    /// The owner of an application as far as it is known, without asking: [`Self::take_missed`] says who is not.
+    /// The owner of an application as far as it is known. One that is not is asked for later.
     pub fn last(&self, app_id: &AppId) -> Owner {
         self.remembered(app_id).unwrap_or_else(|| {
             let mut missed = lock(&self.missed);
