@@ -146,7 +146,9 @@ fn runs_what_programs_write_around_a_message() {
     }
     for message in [r#"{"data": "aa01"}"#, r#"{"fPort": 2, "data": "aa01bb02"}"#] {
         let output = call(dir.path(), &["count.js", "--message", "-"], message);
-        assert!(complaint(&output).contains("standard input is not an uplink: its `data` may be Base64 or hexadecimal"));
+        assert!(
+            complaint(&output).contains("standard input is not an uplink: its `data` may be Base64 or hexadecimal")
+        );
         assert_eq!(output.status.code(), Some(2));
     }
 }
