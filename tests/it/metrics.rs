@@ -50,7 +50,8 @@ fn sources(dir: &Path, found: &mut Vec<PathBuf>) {
 fn in_code() -> BTreeSet<String> {
     let mut files = Vec::new();
     sources(&Path::new(ROOT).join("cli"), &mut files);
-    for entry in fs::read_dir(ROOT).unwrap() {
+    let crates = [ROOT, concat!(env!("CARGO_MANIFEST_DIR"), "/crates")];
+    for entry in crates.into_iter().flat_map(|dir| fs::read_dir(dir).unwrap()) {
         let dir = entry.unwrap().path().join("src");
         if dir.is_dir() {
             sources(&dir, &mut files);
