@@ -101,7 +101,8 @@ async fn a_gateway_is_activated_by_using_its_key() {
             let now = service.now_seconds();
             let expected = json!({
                 "iss": "airlock-account", "sub": "my-gw", "type": "gateway", "iat": now - 60, "exp": now + 8_035_200,
-                "scope": [], "interchangeable": false, "owner": part(&general, 1)["sub"], "location_public": false, "status_public": true,
+                "scope": [], "interchangeable": false, "owner": part(&general, 1)["sub"], "location_public": false,
+                "status_public": true,
             });
             assert_eq!(part(token, 1), expected);
             assert_eq!(service.get("/api/v2/users/me", &format!("Bearer {token}")).await.status, 403);

@@ -1,16 +1,8 @@
 //! Which files are scripts that a network could call.
 
-use oxc::{
-    allocator::Allocator,
-    ast::{
-        AstKind,
-        ast::{AssignmentTarget, PropertyKey},
-    },
-};
 use runtime::{Dialect, Slot};
 
 use super::{BadInput, dir::Dir};
-use crate::source::Source;
 
 /// Tests of other tools, and what they are set up with.
 const TEST_ENDS: [&str; 3] = [".test", ".spec", ".config"];
@@ -61,44 +53,24 @@ fn is_text(name: &str) -> bool {
     name.to_ascii_lowercase().ends_with(".txt")
 }
 
-/// Whether a text defines a function that networks call. What is no JavaScript may be meant to be, unless it is prose.
+/// Whether a text seems to define a function that networks call, rather than to call or mention one. It is not parsed: it
+/// may be nested without bound, and may be meant to be JavaScript without being it.
 fn defines_entry(file: &str, text: &str) -> bool {
-    let allocator = Allocator::default();
-    let sources = [false, true].map(|is_module| Source::read(&allocator, text, is_module));
-    match sources.iter().find(|source| source.errors.is_empty()) {
-        Some(source) => source.semantic.nodes().iter().any(|node| defined(node.kind()).is_some_and(is_entry)),
-        None => !is_text(file),
-    }
+    entries().any(|(_, name)| text.match_indices(name).any(|(at, _)| is_definition(file, (text, at), name)))
 }
 
-/// The name that a node gives to something.
-fn defined(node: AstKind<'_>) -> Option<&str> {
-    match node {
-        AstKind::BindingIdentifier(name) => Some(name.name.as_str()),
-        AstKind::ObjectProperty(property) => key(&property.key),
-        AstKind::MethodDefinition(method) => key(&method.key),
-        AstKind::AssignmentExpression(assignment) => match &assignment.left {
-            AssignmentTarget::AssignmentTargetIdentifier(name) => Some(name.name.as_str()),
-            AssignmentTarget::StaticMemberExpression(member) => Some(member.property.name.as_str()),
-            AssignmentTarget::ComputedMemberExpression(member) => {
-                member.static_property_name().map(|name| name.as_str())
-            }
-            _ => None,
-        },
-        _ => None,
+fn is_definition(file: &str, (text, at): (&str, usize), name: &str) -> bool {
+    let line = text[..at].rsplit('\n').next().unwrap_or_default().trim_start();
+    if ["//", "/*", "*"].iter().any(|comment| line.starts_with(comment)) {
+        return false;
     }
-}
-
-fn key<'a>(key: &'a PropertyKey<'_>) -> Option<&'a str> {
-    match key {
-        PropertyKey::StaticIdentifier(name) => Some(name.name.as_str()),
-        PropertyKey::StringLiteral(name) => Some(name.value.as_str()),
-        _ => None,
-    }
-}
-
-fn is_entry(name: &str) -> bool {
-    entries().any(|(_, entry)| entry == name)
+    let (before, after) = (text[..at].trim_end(), text[at + name.len()..].trim_start());
+    let has_body =
+        after.starts_with('(') && after.split_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('{'));
+    let is_assigned = ["=", "']", "\"]"].iter().any(|next| after.starts_with(next)) && !after.starts_with("==");
+    let is_named = [":", ",", "}", ";", "'", "\""].iter().any(|next| after.starts_with(next)) && !before.ends_with('.');
+    let is_function = before.ends_with("function");
+    has_body || is_assigned || !is_text(file) && (is_function || is_named)
 }
 
 /// The functions that networks call, each with its dialect.

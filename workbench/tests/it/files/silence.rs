@@ -165,6 +165,12 @@ fn a_script_of_a_directory_that_cannot_be_read_is_told() {
 }
 
 #[test]
+fn a_script_that_is_nested_without_bound_is_one_that_cannot_be_loaded() {
+    let nested = format!("{SCRIPT}; {}", "(".repeat(1_000_000));
+    assert_eq!(find(&[("good.js", SCRIPT), ("nested.js", &nested)], &[""]), (Vec::new(), 2));
+}
+
+#[test]
 fn what_only_names_a_function_is_no_codec() {
     for (name, text) in [
         ("test.js", "const codec = require('./good.js'); console.log(codec.decodeUplink({ bytes: [] }))"),
