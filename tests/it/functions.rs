@@ -9,6 +9,7 @@ mod pages;
 mod port;
 mod profile;
 mod run;
+mod stream;
 mod watch;
 
 use std::{

@@ -207,13 +207,19 @@ fn report(text: &str) -> Result<ReportFile, String> {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(group = ArgGroup::new("input").args(["hex", "base64", "fields", "message"]).required(true))]
+#[command(group = ArgGroup::new("input").args(["hex", "base64", "fields", "message", "stream"]).required(true))]
 pub(crate) struct Run {
     /// File with the decoder, or with --fields the encoder; `-` is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) message: Message,
+    /// Read messages from standard input, a line of JSON each, and print a line for each result; several run at once
+    #[arg(long)]
+    pub(crate) stream: bool,
+    /// Messages of a stream to run in parallel [default: number of processors]
+    #[arg(long, value_name = "N", requires = "stream", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) jobs: Option<u16>,
     /// Print the result with logs, warnings and cost as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -14,7 +14,7 @@ use super::{
 };
 
 /// The seed of `Math.random`.
-const SEED: u64 = 1;
+pub(super) const SEED: u64 = 1;
 
 pub(super) fn sources(file: &Path, message: &Message) -> anyhow::Result<Sources> {
     let own = PathBuf::from(file);

@@ -29,7 +29,7 @@ pub(super) fn read(file: &Path) -> anyhow::Result<Uplink> {
     parse(&text).map_err(|error| BadInput::Request(format!("{} is not an uplink: {error:#}", name(file))).into())
 }
 
-fn parse(text: &str) -> anyhow::Result<Uplink> {
+pub(super) fn parse(text: &str) -> anyhow::Result<Uplink> {
     let found = envelope::search(envelope::message(text)?, |message| {
         let networks = [things_stack, things_network_2, loriot, chirpstack];
         networks.into_iter().find_map(|network| network(message).transpose()).transpose()

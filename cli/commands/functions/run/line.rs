@@ -1,0 +1,83 @@
+//! A line of a stream: a message as JSON, of our own or as a network reports it.
+
+use runtime::{Call, EntryPoint};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use types::{HexBytes, Timestamp};
+
+use super::super::{
+    message::SEED,
+    network_message::{self, Uplink},
+    values::base64,
+};
+
+/// What holds where a line says nothing else.
+#[derive(Clone, Copy)]
+pub(super) struct Defaults {
+    pub(super) port: Option<u8>,
+    /// None for that of the message, or now.
+    pub(super) time: Option<Timestamp>,
+    pub(super) now: Timestamp,
+}
+
+/// What of a line is returned with its result.
+#[derive(Deserialize)]
+struct Identified<'a> {
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+    #[serde(default)]
+    hex: Option<&'a RawValue>,
+    #[serde(default)]
+    base64: Option<&'a RawValue>,
+}
+
+/// A message of our own.
+#[derive(Deserialize)]
+struct Message {
+    hex: Option<String>,
+    base64: Option<String>,
+    port: Option<u8>,
+    time: Option<Timestamp>,
+    seed: Option<u64>,
+}
+
+/// The id of a line, and its call or what is wrong with it.
+pub(super) fn parse(text: &str, defaults: Defaults) -> (Option<&RawValue>, Result<Call, String>) {
+    match serde_json::from_str::<Identified<'_>>(text) {
+        Ok(Identified { id, hex: None, base64: None }) => (id, of_network(text, defaults)),
+        Ok(Identified { id, .. }) => (id, of_own(text, defaults)),
+        Err(error) => (None, Err(format!("it is no JSON object: {error}"))),
+    }
+}
+
+fn of_own(text: &str, defaults: Defaults) -> Result<Call, String> {
+    let Message { hex, base64: encoded, port, time, seed } =
+        serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let payload = match (hex, encoded) {
+        (Some(hex), None) => hex.parse::<HexBytes>().map_err(|error| format!("`hex`: {error}"))?,
+        (None, Some(text)) => base64(&text).map_err(|error| format!("`base64`: {error}"))?,
+        (None, None) => return Err("`hex` or `base64` must be a string".to_owned()),
+        (Some(_), Some(_)) => return Err("it has both `hex` and `base64`".to_owned()),
+    };
+    let uplink = Uplink { payload: payload.0, port: port.or(defaults.port).unwrap_or(1), time };
+    Ok(call(uplink, seed.unwrap_or(SEED), defaults))
+}
+
+fn of_network(text: &str, defaults: Defaults) -> Result<Call, String> {
+    let uplink = network_message::parse(text).map_err(|error| format!("{error:#}, and no `hex` or `base64`"))?;
+    let uplink = Uplink { port: defaults.port.unwrap_or(uplink.port), ..uplink };
+    Ok(call(uplink, SEED, defaults))
+}
+
+fn call(uplink: Uplink, seed: u64, defaults: Defaults) -> Call {
+    let time = uplink.time.or(defaults.time).unwrap_or(defaults.now);
+    Call {
+        entry_point: EntryPoint::Uplink,
+        port: uplink.port,
+        time_ms: time.as_millis(),
+        seed,
+        payload: uplink.payload,
+        extra: String::new(),
+        single_function: None,
+    }
+}
