@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use runtime::{CallOutcome, Engine, Value};
 use types::Clock;
-use workbench::{log_line, microseconds};
+use workbench::{BadInput, is_stdin, log_line, microseconds};
 
 use self::report::Report;
 use super::{
@@ -18,6 +18,10 @@ use super::{
 use crate::terminal::{json_lines, sanitize, say};
 
 pub(super) fn run(run: &Run, settings: &runtime::Settings, clock: &dyn Clock) -> anyhow::Result<()> {
+    if run.stream && is_stdin(&run.file) {
+        let reason = "`--stream` reads messages from standard input: name a file with the functions";
+        return Err(BadInput::Request(reason.to_owned()).into());
+    }
     let sources = sources(&run.file, &run.message)?;
     if run.stream {
         return stream::run(run, &sources, settings, clock);

@@ -18,7 +18,7 @@ const FILES: &[(&str, &[u8])] = &[
 
 /// Invalid arguments, part of the error, and the exit code.
 const WRONG: &[(&[&str], &str, i32)] = &[
-    (&["level.js"], "<--hex <HEX>|--base64 <BASE64>|--fields <JSON>|--message <FILE>>", 2),
+    (&["level.js"], "<--hex <HEX>|--base64 <BASE64>|--fields <JSON>|--message <FILE>|--stream>", 2),
     (&[], "<FILE>", 2),
     (&["level.js", "0a"], "<--hex <HEX>|--base64 <BASE64>|--fields <JSON>|--message <FILE>> <FILE>", 2),
     (&["level.js", "--hex", "0a", "--fields", "{}"], "cannot be used with", 2),

@@ -49,7 +49,10 @@ fn every_line_has_its_result_in_order_and_as_one_message_has() {
         let results = stream(dir.path(), input.join("\n").as_bytes(), &["--jobs", jobs]);
         assert_eq!(results.len(), 5000);
         for (number, result) in results.iter().enumerate() {
-            assert_eq!((&result["id"], &result["fields"]["sum"]), (&json!(number), &json!(number / 256 + number % 256)));
+            assert_eq!(
+                (&result["id"], &result["fields"]["sum"]),
+                (&json!(number), &json!(number / 256 + number % 256))
+            );
         }
         let one = ["--hex", "1234", "--port", "7", "--time", time, "--json"];
         let one: Value = serde_json::from_str(&printed(&run(&mut command(dir.path(), &one), ""))).unwrap();
@@ -102,8 +105,7 @@ fn what_is_no_message_has_a_line_too() {
 #[test]
 fn a_result_does_not_wait_for_the_next_line() {
     let dir = with_decoder();
-    let mut child =
-        command(dir.path(), &["--stream"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = command(dir.path(), &["--stream"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let (mut input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     let mut results = BufReader::new(output).lines();
     for number in 1..20 {
@@ -118,8 +120,7 @@ fn a_result_does_not_wait_for_the_next_line() {
 #[test]
 fn a_stream_ends_when_nobody_reads_it() {
     let dir = with_decoder();
-    let mut child =
-        command(dir.path(), &["--stream"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = command(dir.path(), &["--stream"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     drop(child.stdout.take());
     // Fails once the other end has gone.

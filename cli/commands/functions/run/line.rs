@@ -43,6 +43,10 @@ struct Message {
 
 /// The id of a line, and its call or what is wrong with it.
 pub(super) fn parse(text: &str, defaults: Defaults) -> (Option<&RawValue>, Result<Call, String>) {
+    // An array would be read as the members of an object, in their order.
+    if !text.trim_start().starts_with('{') {
+        return (None, Err("it is no JSON object".to_owned()));
+    }
     match serde_json::from_str::<Identified<'_>>(text) {
         Ok(Identified { id, hex: None, base64: None }) => (id, of_network(text, defaults)),
         Ok(Identified { id, .. }) => (id, of_own(text, defaults)),

@@ -15,7 +15,6 @@ use std::{
 use anyhow::{Context, bail};
 use runtime::{Engine, Functions, Sandbox, Sources};
 use types::Clock;
-use workbench::{BadInput, is_stdin};
 
 use super::{
     super::{args::Run, message::load},
@@ -45,10 +44,6 @@ pub(super) fn run(
     settings: &runtime::Settings,
     clock: &dyn Clock,
 ) -> anyhow::Result<()> {
-    if is_stdin(&command.file) {
-        let reason = "`--stream` reads messages from standard input: name a file with the functions";
-        return Err(BadInput::Request(reason.to_owned()).into());
-    }
     let engine = Arc::new(Engine::new(settings)?);
     let functions = load(&engine, sources)?;
     let jobs = command.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
