@@ -55,6 +55,7 @@ impl Account {
             let Scope::App(app_id) = &scope else { return Err(Error::MissingScope(scope)) };
             let found = self.find_entity::<Application>(app_id, Deleted::Excluded).await?;
             found.ok_or_else(|| not_found::<Application>(app_id))?;
+            self.audit.note("device token issued", &old.sub, app_id);
             claims.apps.insert(app_id.clone(), vec![ApplicationRight::Devices]);
             claims.scope.push(scope);
         }
