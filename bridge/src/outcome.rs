@@ -38,7 +38,7 @@ pub(crate) struct Encoded {
 /// Why a codec has no result. Where ChirpStack has a text for it, this is the same.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CodecError {
-    #[error("{function}: {failure}")]
+    #[error("{}", failed(function, failure))]
     Failed { function: &'static str, failure: Failure },
     #[error("{function} returned errors: {}", errors.join(", "))]
     Errors { function: &'static str, errors: Vec<String> },
@@ -54,6 +54,12 @@ pub(crate) enum CodecError {
     Foreign,
     #[error("{0}")]
     Command(String),
+}
+
+/// Says which function failed: some failures name it themselves.
+fn failed(function: &str, failure: &Failure) -> String {
+    let text = failure.to_string();
+    if text.starts_with('`') { text } else { format!("{function}: {text}") }
 }
 
 impl CodecError {
