@@ -37,7 +37,7 @@ pub struct Announcer {
     /// Whether the last call to the discovery service failed for a reason that may pass.
     is_unreachable: AtomicBool,
     /// Why the handler has not been announced since it started; none if it was.
-    missing: Mutex<Option<&'static str>>,
+    missing: Mutex<Option<String>>,
 }
 
 impl Announcer {
@@ -49,7 +49,7 @@ impl Announcer {
         announcement: api::discovery::Announcement,
     ) -> Self {
         let (pending, is_unreachable) = (PendingAnnouncements::default(), AtomicBool::new(false));
-        let missing = Mutex::new(Some("the handler was not announced yet"));
+        let missing = Mutex::new(Some("the handler was not announced yet".to_owned()));
         Self { discovery, id, token, announcement, pending, is_unreachable, missing }
     }
 
@@ -64,8 +64,8 @@ impl Announcer {
     /// Succeeds if the handler was announced since it started. After that, it works without the discovery service. The
     /// error is for everyone to read.
     pub fn check(&self) -> Result<(), String> {
-        let missing = *self.missing.lock().unwrap_or_else(PoisonError::into_inner);
-        missing.map_or(Ok(()), |reason| Err(reason.to_owned()))
+        let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        missing.map_or(Ok(()), Err)
     }
 
     /// Notes how an announcement ended.
@@ -75,10 +75,13 @@ impl Announcer {
             Ok(()) => *missing = None,
             Err(_) if missing.is_none() => {}
             Err(error) if is_transient(error) => {
-                *missing =
-                    Some("the discovery service cannot be reached, or its certificate is not trusted: see the log");
+                let reason = error.reason().map(|reason| format!(", because {reason}")).unwrap_or_default();
+                *missing = Some(format!("the discovery service cannot be reached{reason}: see the log"));
             }
-            Err(_) => *missing = Some("the discovery service refused the announcement of this handler: see the log"),
+            Err(_) => {
+                *missing =
+                    Some("the discovery service refused the announcement of this handler: see the log".to_owned());
+            }
         }
     }
 

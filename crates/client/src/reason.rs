@@ -33,7 +33,10 @@ fn known(cause: &(dyn Error + 'static)) -> Option<String> {
 fn tls(error: &rustls::Error) -> Option<String> {
     let text = match error {
         rustls::Error::InvalidCertificate(reason) => match reason {
-            CertificateError::UnknownIssuer => "nobody who is trusted here has issued its certificate",
+            // A new certificate of the same name has another key than the one that is trusted.
+            CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+                "nobody who is trusted here has issued its certificate"
+            }
             CertificateError::Expired | CertificateError::ExpiredContext { .. } => "its certificate has expired",
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
                 "its certificate is for another name"
