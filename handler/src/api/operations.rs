@@ -338,9 +338,14 @@ impl Operations {
         self.joins.challenge(app_id, dev_id, request).await
     }
 
-    pub(crate) async fn activate(&self, caller: Caller, request: ActivationRequest) -> Result<Activated, Error> {
+    pub(crate) async fn activate(
+        self: &Arc<Self>,
+        caller: Caller,
+        request: ActivationRequest,
+    ) -> Result<Activated, Error> {
         self.network_brokers.allow(&self.access, caller).await?;
-        let activated = self.joins.handle(request).await?;
+        let this = self.clone();
+        let activated = to_end(async move { this.joins.handle(request).await }).await?;
         self.component.traffic.activations.mark(self.clock.now());
         Ok(activated)
     }

@@ -18,8 +18,8 @@ use crate::{
 /// What a network server was told.
 struct Told<'a> {
     id: &'a ComponentId,
-    /// Whether the device may be set there, and not only the one before deleted.
-    is_set: bool,
+    /// Whether the device itself may have been set or deleted there, and not only the one before deleted.
+    is_device: bool,
 }
 
 impl NetworkBrokers {
@@ -39,16 +39,29 @@ impl NetworkBrokers {
             Err(error) => Err(error),
         };
         if changed.is_err() {
-            for told in told {
-                let id = told.id;
-                if let Err(error) = self.put_back(told, token, devices, (device, before)).await {
-                    let (app_id, dev_id, error) = (&device.app_id, &device.dev_id, ErrorChain(&error));
-                    tracing::warn!(%id, %app_id, %dev_id, %error, "cannot put a device back in a network server");
-                }
-            }
+            self.put_all_back(told, token, devices, (device, before)).await;
             devices.abandon(device, claim).await;
         }
         changed
+    }
+
+    /// Deletes a device in the network servers, and then in the store with `delete`. If either fails, the network
+    /// servers are told what the store has.
+    pub(crate) async fn delete(
+        &self,
+        (_turn, token): (&Turn, &Secret),
+        (devices, delete): (&Devices, impl Future<Output = Result<(), Error>>),
+        device: &Device,
+    ) -> Result<(), Error> {
+        let mut told = Vec::new();
+        let deleted = match self.tell_deleted(token, device, &mut told).await {
+            Ok(()) => delete.await,
+            Err(error) => Err(error),
+        };
+        if deleted.is_err() {
+            self.put_all_back(told, token, devices, (device, None)).await;
+        }
+        deleted
     }
 
     /// Creates or changes a device in the network servers. If it had other EUIs before, those are deleted.
@@ -64,29 +77,60 @@ impl NetworkBrokers {
         for id in &self.ids {
             let Some(client) = self.client(id).await.map_err(|error| failed(id, error))? else { continue };
             if let Some(before) = moved {
-                told.push(Told { id, is_set: false });
+                told.push(Told { id, is_device: false });
                 self.delete_at(id, &client, token, before).await?;
             }
             let set = client.set_device(token, &message).await;
             if !set.as_ref().is_err_and(is_refusal) {
-                told.push(Told { id, is_set: true });
+                told.push(Told { id, is_device: true });
             }
             set.map_err(|error| failed(id, error))?;
         }
         Ok(())
     }
 
+    /// Deletes a device in the network servers; it is no error if one does not know it.
+    async fn tell_deleted<'a>(
+        &'a self,
+        token: &Secret,
+        device: &Device,
+        told: &mut Vec<Told<'a>>,
+    ) -> Result<(), Error> {
+        for id in &self.ids {
+            let Some(client) = self.client(id).await.map_err(|error| failed(id, error))? else { continue };
+            told.push(Told { id, is_device: true });
+            self.delete_at(id, &client, token, device).await?;
+        }
+        Ok(())
+    }
+
+    async fn put_all_back(
+        &self,
+        told: Vec<Told<'_>>,
+        token: &Secret,
+        devices: &Devices,
+        (device, before): (&Device, Option<&Device>),
+    ) {
+        for told in told {
+            let id = told.id;
+            if let Err(error) = self.put_back(told, token, devices, (device, before)).await {
+                let (app_id, dev_id, error) = (&device.app_id, &device.dev_id, ErrorChain(&error));
+                tracing::warn!(%id, %app_id, %dev_id, %error, "cannot put a device back in a network server");
+            }
+        }
+    }
+
     /// Tells a network server again what the store has about the EUIs of a device, and about those before.
     async fn put_back(
         &self,
-        Told { id, is_set }: Told<'_>,
+        Told { id, is_device }: Told<'_>,
         token: &Secret,
         devices: &Devices,
         (device, before): (&Device, Option<&Device>),
     ) -> Result<(), Error> {
         let Some(client) = self.client(id).await.map_err(|error| failed(id, error))? else { return Ok(()) };
-        let before = before.filter(|before| !is_set && euis(before) != euis(device));
-        for changed in before.into_iter().chain(is_set.then_some(device)) {
+        let before = before.filter(|before| !is_device && euis(before) != euis(device));
+        for changed in before.into_iter().chain(is_device.then_some(device)) {
             match devices.find_by_euis(changed).await? {
                 Some(dev_id) => {
                     let kept = devices.get(&changed.app_id, &dev_id).await?;

@@ -6,6 +6,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use api::lorawan::Device;
 use client::{account::AccountClient, network_broker::NetworkBrokerClient};
 use server::{auth::ComponentToken, status::ErrorChain};
 use tokio::{
@@ -60,7 +61,7 @@ pub(super) struct Reconciler {
 enum Found {
     /// The device.
     Kept,
-    /// Nothing, or another device of its application: it was brought there.
+    /// Nothing, an earlier session, or another device of its application: it was brought there.
     Missing,
     /// A device of another application, whose EUIs the handler gave to this one.
     Foreign,
@@ -173,15 +174,20 @@ impl Reconciler {
             device => device?,
         };
         let Some(euis) = device.euis() else { return Ok(Found::Gone) };
+        let mut message = message(&device);
         match client.get_device(token, euis.app_eui, euis.dev_eui).await {
             Ok(found) if found.app_id != app_id.as_str() => return Ok(Found::Foreign),
-            Ok(found) if found.dev_id == dev_id.as_str() => return Ok(Found::Kept),
+            Ok(found) if is_current(&found, &message) => return Ok(Found::Kept),
+            Ok(found) if has_session(&found, &message) => {
+                message.f_cnt_up = message.f_cnt_up.max(found.f_cnt_up);
+                message.f_cnt_down = message.f_cnt_down.max(found.f_cnt_down);
+            }
             Ok(_) => {}
             Err(error) if error.kind() == Kind::NotFound => {}
             Err(error) if error.kind() == Kind::Denied => return Ok(Found::Foreign),
             Err(error) => return Err(failed(&self.id, error)),
         }
-        client.set_device(token, &message(&device)).await.map_err(|error| failed(&self.id, error))?;
+        client.set_device(token, &message).await.map_err(|error| failed(&self.id, error))?;
         // Another handler may have deleted it or given it other EUIs before it was brought.
         match self.reconciliation.devices.get(app_id, dev_id).await {
             Ok(now) if now.euis() == device.euis() => Ok(Found::Missing),
@@ -261,6 +267,19 @@ impl Counts {
         *count += 1;
         metrics::network_device(result);
     }
+}
+
+/// Whether a network server has the device as the handler has it, but for the frames that it counts itself.
+fn is_current(found: &Device, kept: &Device) -> bool {
+    let settings = |device: &Device| (device.disable_f_cnt_check, device.uses32_bit_f_cnt);
+    found.dev_id == kept.dev_id && has_session(found, kept) && settings(found) == settings(kept)
+}
+
+/// Whether a network server has the session that the handler has. A device that has not joined yet has none, and a
+/// network server may keep the key to itself.
+fn has_session(found: &Device, kept: &Device) -> bool {
+    let has_key = found.nwk_s_key.is_empty() || found.nwk_s_key == kept.nwk_s_key;
+    kept.dev_addr.is_empty() || (found.dev_addr == kept.dev_addr && has_key)
 }
 
 fn pace() -> Interval {

@@ -46,16 +46,6 @@ impl NetworkBrokers {
         self.turns.wait_briefly(app_id).await
     }
 
-    /// Deletes a device in the network servers; it is no error if one does not know it.
-    pub(crate) async fn delete_device(&self, _turn: &Turn, token: &Secret, device: &Device) -> Result<(), Error> {
-        for id in &self.ids {
-            if let Some(client) = self.client(id).await.map_err(|error| failed(id, error))? {
-                self.delete_at(id, &client, token, device).await?;
-            }
-        }
-        Ok(())
-    }
-
     /// Deletes a device in one network server; it is no error if that does not know it.
     pub(super) async fn delete_at(
         &self,

@@ -41,11 +41,18 @@ async fn devices_are_brought_again_after_the_network_server_lost_them() {
         broker.wait_for_handler().await;
         broker.asked().await;
     }
-    broker.keep_devices(&[]).await;
-    broker.restart().await;
-    broker.wait_for_handler().await;
-    broker.asked().await;
-    assert_eq!(broker.told().await, Told::Set(Box::new(device_1(app_id))));
+    // An earlier session is replaced, other settings keep the counter, and a lost device is brought.
+    let earlier = Device { dev_addr: vec![0x26, 0, 0, 1], f_cnt_up: 7, ..device_1(app_id) };
+    let unchecked = Device { disable_f_cnt_check: true, f_cnt_up: 7, ..device_1(app_id) };
+    let counting = Device { f_cnt_up: 7, ..device_1(app_id) };
+    for (kept, brought) in [(vec![earlier], device_1(app_id)), (vec![unchecked], counting), (vec![], device_1(app_id))]
+    {
+        broker.keep_devices(&kept).await;
+        broker.restart().await;
+        broker.wait_for_handler().await;
+        broker.asked().await;
+        assert_eq!(broker.told().await, Told::Set(Box::new(brought)));
+    }
     broker.restart().await;
     broker.wait_for_handler().await;
     broker.asked().await;

@@ -137,6 +137,10 @@ async fn what_one_network_server_refuses_is_put_back_in_the_others() {
     let mut back = [first.told().await, first.told().await];
     back.sort_by_key(|told| matches!(told, Told::Set(_)));
     assert_eq!(back, [Told::Deleted(moved.as_bytes().to_vec()), set()]);
+    // A deletion that one refuses is undone as well.
+    owner.handler.delete_device(&owner.app_id, &"dev-1".parse().unwrap()).await.unwrap_err();
+    assert_eq!(first.told().await, Told::Deleted(hex::decode(DEV_EUI).unwrap()));
+    assert_eq!(first.told().await, set());
     // The EUIs that were claimed for it are free again.
     second.refuse_devices("").await;
     let other = network.owner("other").await;

@@ -46,11 +46,14 @@ impl Operations {
         app_id: &AppId,
         dev_id: &DevId,
     ) -> Result<(), Error> {
-        if let Some(Permit { turn, token }) = &permit {
-            let device = self.devices.get(app_id, dev_id).await?;
-            self.network_brokers.delete_device(turn, token, &device).await?;
+        let delete = self.devices.delete(app_id, dev_id);
+        match &permit {
+            None => delete.await?,
+            Some(Permit { turn, token }) => {
+                let device = self.devices.get(app_id, dev_id).await?;
+                self.network_brokers.delete((turn, token), (&self.devices, delete), &device).await?;
+            }
         }
-        self.devices.delete(app_id, dev_id).await?;
         self.publish(app_id.clone(), dev_id.clone(), Event::Delete);
         Ok(())
     }
