@@ -1,6 +1,6 @@
 //! Where the handler's token comes from: the account service in this process, or one elsewhere.
 
-use std::path::PathBuf;
+use std::{io, path::PathBuf};
 
 use account::Account;
 use anyhow::Context;
@@ -29,11 +29,16 @@ pub(super) struct OtherAccount {
 
 #[async_trait]
 impl TokenSource for OwnAccount {
-    /// Also writes it to the file that handlers in other processes take it from.
+    /// Also writes it to the file that handlers in other processes take it from. On a full disk this one works without.
     async fn renew(&self, _: Option<&Secret>) -> Result<Secret, RenewError> {
         let token = self.account.component_token(ServiceName::Handler, &self.id).await;
         let token = token.map_err(|error| RenewError(format!("cannot issue a token for the handler: {error}")))?;
-        self.data_dir.write_handler_token(&token).map_err(|error| RenewError(format!("{error:#}")))?;
+        if let Err(error) = self.data_dir.write_handler_token(&token) {
+            if !is_disk_full(&error) {
+                return Err(RenewError(format!("{error:#}")));
+            }
+            tracing::warn!("handlers in other processes lack a new token: {error:#}");
+        }
         Ok(token)
     }
 
@@ -118,6 +123,11 @@ impl OtherAccount {
         }
         Ok(token)
     }
+}
+
+fn is_disk_full(error: &anyhow::Error) -> bool {
+    let is_full = |cause: &io::Error| cause.kind() == io::ErrorKind::StorageFull;
+    error.chain().filter_map(|cause| cause.downcast_ref()).any(is_full)
 }
 
 /// The token that expires last.

@@ -10,6 +10,8 @@ use anyhow::Context;
 use server::private_file::write_private;
 use types::{Secret, Timestamp};
 
+/// The file with the certificate that commands trust.
+const CERTIFICATE: &str = "ca.cert";
 /// The file with the handler's component token.
 const HANDLER_TOKEN: &str = "handler.token";
 
@@ -81,9 +83,11 @@ impl DataDir {
         self.path.join("handler.pem")
     }
 
-    /// Writes the certificate to where this user's commands look for one to trust.
+    /// Writes the certificate to where this user's commands look for one to trust, unless it is there, so that a start
+    /// needs no room on a full disk.
     pub(super) fn write_trusted_certificate(&self, certificate: &str) -> anyhow::Result<()> {
-        self.write("ca.cert", certificate.as_bytes())
+        let is_there = fs::read(self.path.join(CERTIFICATE)).is_ok_and(|kept| kept == certificate.as_bytes());
+        if is_there { Ok(()) } else { self.write(CERTIFICATE, certificate.as_bytes()) }
     }
 
     /// Writes the token that a handler in another process announces itself with.
