@@ -20,7 +20,7 @@ const FILES: &[(&str, &[u8])] = &[
 const WRONG: &[(&[&str], &str, i32)] = &[
     (&["level.js"], "<--hex <HEX>|--base64 <BASE64>|--fields <JSON>|--message <FILE>|--stream>", 2),
     (&[], "<FILE>", 2),
-    (&["level.js", "0a"], "<--hex <HEX>|--base64 <BASE64>|--fields <JSON>|--message <FILE>> <FILE>", 2),
+    (&["level.js", "0a"], "<--hex <HEX>|--base64 <BASE64>|--fields <JSON>|--message <FILE>|--stream> <FILE>", 2),
     (&["level.js", "--hex", "0a", "--fields", "{}"], "cannot be used with", 2),
     (&["level.js", "--hex", "0"], "odd number of hexadecimal digits; write two per byte, like 01af", 2),
     (&["level.js", "--hex", "0x0a"], "`x` is not a hexadecimal digit; write bytes like 01af", 2),

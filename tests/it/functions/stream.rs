@@ -43,7 +43,7 @@ fn stream(dir: &Path, input: &[u8], arguments: &[&str]) -> Vec<Value> {
 fn every_line_has_its_result_in_order_and_as_one_message_has() {
     let dir = with_decoder();
     let time = "2026-01-01T00:00:00Z";
-    let line = |number: usize| format!(r#"{{"id": {number}, "hex": "{:04x}", "port": 7, "time": "{time}"}}"#, number);
+    let line = |number: usize| format!(r#"{{"id": {number}, "hex": "{number:04x}", "port": 7, "time": "{time}"}}"#);
     let input: Vec<String> = (0..5000).map(line).collect();
     for jobs in ["1", "3"] {
         let results = stream(dir.path(), input.join("\n").as_bytes(), &["--jobs", jobs]);
