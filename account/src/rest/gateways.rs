@@ -125,7 +125,8 @@ pub(super) async fn token(
 }
 
 impl Account {
-    /// A gateway and the caller's rights. Callers whose token is not about this gateway get its public part.
+    /// A gateway and the caller's rights. Callers whose token is not about this gateway get its public part, and the
+    /// operator's components the owner, too, to whom its records are charged.
     async fn gateway_for(
         &self,
         caller: Option<&Caller>,
@@ -141,7 +142,14 @@ impl Account {
             return Ok((entity.value, rights));
         }
         let found = self.entity::<Gateway>(gateway_id).await?.filter(|stored| !stored.value.is_deleted());
-        Ok((found.ok_or_else(|| not_found::<Gateway>(gateway_id))?.value, GatewayRights::new()))
+        let gateway = found.ok_or_else(|| not_found::<Gateway>(gateway_id))?.value;
+        let mut rights = GatewayRights::new();
+        if let Some(caller) = caller.filter(|caller| caller.component().is_ok())
+            && self.check_own_component(caller).await.is_ok()
+        {
+            rights.insert(GatewayRight::Owner);
+        }
+        Ok((gateway, rights))
     }
 
     async fn token_response(&self, caller: &Caller, gateway: &mut Gateway) -> Result<TokenResponse, Error> {

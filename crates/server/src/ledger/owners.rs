@@ -1,4 +1,4 @@
-//! Which user an application belongs to, as the account service says.
+//! Which user an application or gateway belongs to, as the account service says.
 
 use std::{
     collections::BTreeSet,
@@ -11,7 +11,7 @@ use std::{
 use async_trait::async_trait;
 use lru::LruCache;
 use tokio::time::timeout;
-use types::{AppId, Clock, Timestamp, UserId};
+use types::{AppId, Clock, GatewayId, Timestamp, UserId};
 
 use super::Owner;
 
@@ -25,11 +25,22 @@ const UNKNOWN_S: u64 = 5;
 /// How many applications that are not remembered wait to be asked about.
 const MISSED_MAX: usize = 1024;
 
-/// Says which user an application belongs to.
+/// Says which user something belongs to.
 #[async_trait]
 pub trait OwnerSource: Send + Sync {
-    /// The user; none if nobody says. It may fail for a moment, and is asked again later.
+    /// The user of an application; none if nobody says. It may fail for a moment, and is asked again later.
     async fn owner_of(&self, app_id: &AppId) -> Option<UserId>;
+
+    /// The same for a gateway. By default, nobody says.
+    async fn owner_of_gateway(&self, _gateway_id: &GatewayId) -> Option<UserId> {
+        None
+    }
+}
+
+/// What belongs to a user.
+pub(super) enum Entity {
+    Application(AppId),
+    Gateway(GatewayId),
 }
 
 /// The owners of applications. An application whose user is not known is an owner of its own.
@@ -95,6 +106,18 @@ impl Owners {
             }
             Owner::from(app_id)
         })
+    }
+
+    /// The user of an application or gateway; asks if that is not known. The owner of a gateway is not remembered.
+    pub(super) async fn user_of(&self, entity: &Entity) -> Option<Owner> {
+        let owner = match (entity, self.source.get()) {
+            (Entity::Application(app_id), _) => self.of(app_id).await,
+            (Entity::Gateway(id), Some(source)) => {
+                Owner::from(&timeout(ASK_TIMEOUT, source.owner_of_gateway(id)).await.ok()??)
+            }
+            (Entity::Gateway(_), None) => return None,
+        };
+        matches!(owner, Owner::User(_)).then_some(owner)
     }
 
     /// Applications whose owners were needed and not known, to ask for them.

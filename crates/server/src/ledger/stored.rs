@@ -17,7 +17,7 @@ use store::{
 };
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{Budget, Owner, Owners, Resource, metrics::refused, tags::Tags};
+use super::{Budget, Owners, Resource, metrics::refused, owners::Entity, tags::Tags};
 use crate::status::ErrorChain;
 
 /// How often the tags that have changed are counted again.
@@ -202,25 +202,25 @@ async fn count_again(store: Weak<BudgetedStore>) {
     }
 }
 
-/// Asks for the owners of some applications whose users are not known, after those that it could not learn before. An
+/// Asks for the owners of some applications and gateways whose users are not known, after those that it could not learn before. An
 /// answer may take seconds, and does not keep the store open.
 async fn ask_owners(store: &Weak<BudgetedStore>, skipped: &mut usize) {
     let Some((unknown, owners)) = store.upgrade().and_then(|store| {
         let owners = store.owners.upgrade()?;
-        let unknown = store.tags().unknown_applications(*skipped, ASKED_AT_A_TIME);
+        let unknown = store.tags().unknown(*skipped, ASKED_AT_A_TIME);
         // Others have been forgotten since.
-        Some((owners.take_missed().into_iter().chain(unknown), owners))
+        Some((owners.take_missed().into_iter().map(Entity::Application).chain(unknown), owners))
     }) else {
         return;
     };
     let mut unanswered = 0;
-    for app_id in unknown {
-        let owner = owners.of(&app_id).await;
+    for entity in unknown {
+        let user = owners.user_of(&entity).await;
         let Some(store) = store.upgrade() else { return };
-        match owner {
-            Owner::User(_) => store.tags().move_to_owner(&app_id, &store.budget, &store.owners),
+        match user {
+            Some(user) => store.tags().move_to(&entity, user, &store.budget),
             // The account service does not know it, or cannot be asked.
-            _ => {
+            None => {
                 *skipped = skipped.wrapping_add(1);
                 unanswered += 1;
             }

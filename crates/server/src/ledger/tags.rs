@@ -8,7 +8,7 @@ use std::{
 use store::Tag;
 use types::AppId;
 
-use super::{Budget, Exceeded, Owner, Owners};
+use super::{Budget, Exceeded, Owner, Owners, owners::Entity};
 
 /// How many bytes each tag has that belongs to somebody, as they are charged to its owner in the budget.
 #[derive(Default)]
@@ -101,8 +101,11 @@ impl Tags {
         let before = counted.bytes;
         counted.replace(bytes, budget);
         self.total = self.total.saturating_sub(before).saturating_add(bytes);
-        if let Some(app_id) = application(tag.as_str()) {
-            self.move_to_owner(&app_id, budget, owners);
+        if let Some(Entity::Application(app_id)) = entity(tag.as_str())
+            // A user who is no longer remembered is not an unknown one.
+            && let owner @ Owner::User(_) = last_owner(&app_id, owners)
+        {
+            self.charge_to(tag.as_str(), owner, budget);
         }
     }
 
@@ -127,26 +130,30 @@ impl Tags {
         });
     }
 
-    /// Some applications that have something, and whose users are not known, after the first `skipped` of them.
-    pub(super) fn unknown_applications(&self, skipped: usize, limit: usize) -> Vec<AppId> {
-        let is_unknown = |counted: &Counted| matches!(counted.owner, Owner::Application(_));
+    /// Some applications and gateways that have something, and whose users are not known, after the first `skipped` of
+    /// them.
+    pub(super) fn unknown(&self, skipped: usize, limit: usize) -> Vec<Entity> {
+        let is_unknown = |counted: &Counted| matches!(counted.owner, Owner::Application(_) | Owner::Gateway(_));
         let unknown: Vec<_> =
             self.counted.iter().filter(|(_, counted)| is_unknown(counted)).map(|(tag, _)| &**tag).collect();
         let first = skipped.checked_rem(unknown.len()).unwrap_or_default();
-        unknown[first..].iter().chain(&unknown[..first]).filter_map(|tag| application(tag)).take(limit).collect()
+        unknown[first..].iter().chain(&unknown[..first]).filter_map(|tag| entity(tag)).take(limit).collect()
     }
 
-    /// Charges the owner of an application that is known now instead of the former one.
-    pub(super) fn move_to_owner(&mut self, app_id: &AppId, budget: &Budget, owners: &Weak<Owners>) {
-        let Some(counted) = self.counted.get_mut(format!("{{a:{app_id}}}").as_str()) else { return };
-        // A user who is no longer remembered is not an unknown one.
-        let Owner::User(user) = last_owner(app_id, owners) else { return };
-        let (owner, bytes) = (Owner::User(user), counted.bytes);
-        if counted.owner != owner {
-            counted.replace(0, budget);
-            counted.owner = owner;
-            counted.replace(bytes, budget);
+    /// Charges the owner of an application or gateway that is known now instead of the former one.
+    pub(super) fn move_to(&mut self, entity: &Entity, owner: Owner, budget: &Budget) {
+        match entity {
+            Entity::Application(id) => self.charge_to(&format!("{{a:{id}}}"), owner, budget),
+            Entity::Gateway(id) => self.charge_to(&format!("{{g:{id}}}"), owner, budget),
         }
+    }
+
+    fn charge_to(&mut self, tag: &str, owner: Owner, budget: &Budget) {
+        let Some(counted) = self.counted.get_mut(tag).filter(|counted| counted.owner != owner) else { return };
+        let bytes = counted.bytes;
+        counted.replace(0, budget);
+        counted.owner = owner;
+        counted.replace(bytes, budget);
     }
 
     /// Remembers to whom a tag belongs; none if that is the service itself.
@@ -173,12 +180,10 @@ impl Counted {
 
 /// To whom a tag belongs; none if that is the service itself.
 fn owner_of(tag: &str, owners: &Weak<Owners>) -> Option<Owner> {
-    let (kind, id) = parts(tag)?;
-    match kind {
-        "a" => application(tag).map(|app_id| last_owner(&app_id, owners)),
-        "g" => Some(Owner::Gateway(id.into())),
-        "u" => Some(Owner::User(id.into())),
-        _ => None,
+    match entity(tag) {
+        Some(Entity::Application(app_id)) => Some(last_owner(&app_id, owners)),
+        Some(Entity::Gateway(gateway_id)) => Some(Owner::Gateway(gateway_id.as_str().into())),
+        None => parts(tag).filter(|(kind, _)| *kind == "u").map(|(_, id)| Owner::User(id.into())),
     }
 }
 
@@ -187,10 +192,14 @@ fn last_owner(app_id: &AppId, owners: &Weak<Owners>) -> Owner {
     owners.upgrade().map_or_else(|| Owner::from(app_id), |owners| owners.last(app_id))
 }
 
-/// The application of a tag.
-fn application(tag: &str) -> Option<AppId> {
+/// The application or gateway of a tag.
+fn entity(tag: &str) -> Option<Entity> {
     let (kind, id) = parts(tag)?;
-    id.parse().ok().filter(|_| kind == "a")
+    match kind {
+        "a" => id.parse().ok().map(Entity::Application),
+        "g" => id.parse().ok().map(Entity::Gateway),
+        _ => None,
+    }
 }
 
 fn parts(tag: &str) -> Option<(&str, &str)> {

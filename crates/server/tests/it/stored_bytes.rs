@@ -9,17 +9,21 @@ use async_trait::async_trait;
 use server::ledger::{BudgetSettings, BudgetedStore, Ledger, OwnerSource, Owners, ReservedDisk};
 use store::{Batch, Commit, Embedded, ErrorKind, Key, Store, Tag};
 use testing::{ManualClock, SmallDisk};
-use types::{AppId, UserId};
+use types::{AppId, GatewayId, UserId};
 
 const MIB: usize = 1 << 20;
 
-/// Alice has the applications whose names begin with `alice`.
+/// Alice has the applications and gateways whose names begin with `alice`.
 struct Alice;
 
 #[async_trait]
 impl OwnerSource for Alice {
     async fn owner_of(&self, app_id: &AppId) -> Option<UserId> {
         app_id.as_str().starts_with("alice").then(|| UserId::from_bytes([1; 12]))
+    }
+
+    async fn owner_of_gateway(&self, gateway_id: &GatewayId) -> Option<UserId> {
+        gateway_id.as_str().starts_with("alice").then(|| UserId::from_bytes([1; 12]))
     }
 }
 
@@ -115,6 +119,20 @@ async fn applications_of_one_user_share_a_budget_also_after_a_restart() {
     second.put(key("alice-6", "a"), MIB).await.unwrap();
     eventually(async || alice().used > 7 * MIB as u64).await;
     eventually(async || second.put(key("alice-6", "b"), MIB).await.is_err()).await;
+}
+
+#[tokio::test]
+async fn gateways_share_the_budget_of_their_user() {
+    let fixture = Fixture::of(memory(), None).await;
+    for number in 0..6 {
+        let gateway = Tag::gateway(&format!("alice-{number}")).unwrap();
+        fixture.put(Key::new(&gateway, "entity").unwrap(), MIB).await.unwrap();
+    }
+    fixture.put(key("alice-app", "a"), MIB).await.unwrap();
+    let first = || fixture.ledger.usage(None).remove(0).owners.remove(0);
+    eventually(async || first().used > 7 * MIB as u64).await;
+    fixture.put(key("alice-app", "b"), MIB).await.unwrap_err();
+    fixture.put(key("modest", "a"), MIB).await.unwrap();
 }
 
 #[tokio::test]
