@@ -1,6 +1,6 @@
 //! Access to the services, at the addresses in the settings and with the credentials of the login.
 
-use std::{fs, sync::Arc};
+use std::{fs, path::PathBuf, sync::Arc};
 
 use anyhow::{Context, bail};
 use api::{discovery::Announcement, rest::account::Application};
@@ -135,16 +135,18 @@ impl Network {
     pub(crate) async fn announcement(&self) -> anyhow::Result<Announcement> {
         let client = &self.settings.client;
         let discovery = DiscoveryClient::connect(&client.discovery_address, &self.trust()?)?;
-        let found = discovery.get(ServiceName::Handler, &client.handler_id).await.with_context(|| {
-            let (id, path) = (&client.handler_id, self.settings.data_dir.join("ca.cert"));
-            let hint = if path.exists() {
-                String::new()
-            } else {
-                format!("; to trust a server with its own certificate, copy its ca.cert to {}", path.display())
+        let found = discovery.get(ServiceName::Handler, &client.handler_id).await;
+        let announcement = found.map_err(|error| {
+            let path = self.certificate();
+            let hint = match (path.exists(), error.is_untrusted()) {
+                (false, _) => {
+                    format!("; to trust a server with its own certificate, copy its ca.cert to {}", path.display())
+                }
+                (true, true) => format!("; what is trusted is in {}: replace or delete that file", path.display()),
+                (true, false) => String::new(),
             };
-            format!("cannot find the handler `{id}`{hint}")
-        });
-        let announcement = found?;
+            anyhow::Error::new(error).context(format!("cannot find the handler `{}`{hint}", client.handler_id))
+        })?;
         if announcement.certificate.trim().is_empty() && !client.allow_insecure {
             bail!(
                 "the handler `{}` is announced without a certificate, so credentials would be sent to it unencrypted: \
@@ -192,12 +194,17 @@ impl Network {
         }
     }
 
+    /// The file with the certificate of a server that systems do not trust.
+    fn certificate(&self) -> PathBuf {
+        self.settings.data_dir.join("ca.cert")
+    }
+
     /// How to verify the discovery service: with the certificate in the data directory, or else the system's roots.
     fn trust(&self) -> anyhow::Result<Trust> {
         if self.settings.client.allow_insecure {
             return Ok(Trust::Plaintext);
         }
-        let path = self.settings.data_dir.join("ca.cert");
+        let path = self.certificate();
         match fs::read_to_string(&path) {
             Ok(certificate) => Ok(Trust::Certificate(certificate)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Trust::System),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use types::{Kind, Kinded};
 
-use crate::reason::reason;
+use crate::reason::{is_certificate, reason};
 
 /// The result of a call.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -148,6 +148,11 @@ impl Error {
     /// Why a connection failed or was lost, in words for people; none if that is not known. The source is for programmers.
     pub fn reason(&self) -> Option<String> {
         reason(self)
+    }
+
+    /// Whether the service has a certificate that is not trusted here.
+    pub fn is_untrusted(&self) -> bool {
+        is_certificate(self)
     }
 
     /// Whether the call may have taken effect, because nobody answered for the service.

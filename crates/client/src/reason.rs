@@ -6,16 +6,25 @@ use rustls::CertificateError;
 
 /// The reason that the last known cause of an error tells; none if no cause is known.
 pub(crate) fn reason(error: &(dyn Error + 'static)) -> Option<String> {
-    let (mut cause, mut found) = (error.source(), None);
-    while let Some(error) = cause {
-        found = known(error).or(found);
-        cause = error.source();
-    }
-    found
+    causes(error).filter_map(known).last()
+}
+
+/// Whether a cause of an error is a certificate that is not accepted.
+pub(crate) fn is_certificate(error: &(dyn Error + 'static)) -> bool {
+    causes(error).filter_map(tls_error).any(|error| matches!(error, rustls::Error::InvalidCertificate(_)))
+}
+
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(error.source(), |&error| error.source())
+}
+
+fn tls_error<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
+    let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    cause.downcast_ref().or_else(|| inner?.downcast_ref())
 }
 
 fn known(cause: &(dyn Error + 'static)) -> Option<String> {
-    if let Some(error) = cause.downcast_ref::<rustls::Error>() {
+    if let Some(error) = tls_error(cause) {
         return tls(error);
     }
     let error = cause.downcast_ref::<io::Error>()?;
@@ -23,7 +32,6 @@ fn known(cause: &(dyn Error + 'static)) -> Option<String> {
         return Some("it closed the connection".to_owned());
     }
     match error.get_ref() {
-        Some(inner) if inner.is::<rustls::Error>() => tls(inner.downcast_ref()?),
         // Such an error is that of a library, except where it is text.
         Some(inner) if inner.source().is_some() => None,
         _ => Some(error.to_string()),
