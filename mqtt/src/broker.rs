@@ -26,12 +26,14 @@ use types::{AppId, Clock, Random};
 
 use crate::{
     Authenticator, DownlinkSink, Error, Router,
-    connect_limits::ConnectLimits,
-    context::Context,
-    ending::Cause,
-    listener::{Listener, Transport},
+    connection::{
+        connect_limits::ConnectLimits,
+        context::Context,
+        listener::{Listener, Transport},
+        open_connections::OpenConnections,
+    },
     metrics,
-    open_connections::OpenConnections,
+    session::ending::Cause,
 };
 
 /// How long connections may take to end when the broker stops.

@@ -1,6 +1,14 @@
 //! One client's connection: its CONNECT, then packets in both directions until one side closes.
 
+pub(crate) mod connect;
+pub(crate) mod connect_limits;
+pub(crate) mod context;
+pub(crate) mod downlinks;
+mod inbound;
+pub(crate) mod listener;
+pub(crate) mod open_connections;
 mod packet_stream;
+mod websocket;
 
 use std::{net::IpAddr, pin::pin, time::Duration};
 
@@ -18,18 +26,20 @@ use tokio::{
 
 use types::AppId;
 
-use self::packet_stream::{CLOSE_WAIT, PacketStream, Progress, StreamError};
-use crate::{
-    Publication,
+use self::{
     connect::{Connect, ConnectError},
     context::Context,
-    ending::{Cause, Ending},
-    inbound::{self, Answer, Inbound},
-    limits::CLIENT_PACKET_BYTES_MAX,
-    metrics,
-    packet::{self, ControlPacket},
+    inbound::{Answer, Inbound},
+    packet_stream::{CLOSE_WAIT, PacketStream, Progress, StreamError},
+};
+use crate::{
+    Publication, metrics,
+    packet::{self, ControlPacket, limits::CLIENT_PACKET_BYTES_MAX},
     router::AttachError,
-    session::{Attachment, SessionRequest},
+    session::{
+        Attachment, SessionRequest,
+        ending::{Cause, Ending},
+    },
 };
 
 /// How long a client may take to send its CONNECT.

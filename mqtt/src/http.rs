@@ -3,6 +3,7 @@
 mod emqx;
 mod mosquitto;
 mod rabbitmq;
+pub(crate) mod requests;
 mod vernemq;
 
 use std::sync::Arc;
@@ -18,7 +19,8 @@ use axum::{
 use sha2::{Digest, Sha256};
 use types::Secret;
 
-use crate::{access_requests::AccessRequests, authenticator::Refusal};
+use self::requests::AccessRequests;
+use crate::access::authenticator::Refusal;
 
 type Shared = State<Arc<AccessRequests>>;
 

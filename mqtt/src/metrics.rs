@@ -1,5 +1,7 @@
 //! The broker's metrics. No label names an application or a device; `router/series.rs` has those of applications.
 
+pub(crate) mod figures;
+
 use metrics::{Gauge, counter, describe_counter, describe_gauge, gauge};
 
 const MQTT_CONNECTIONS: &str = "airlock_mqtt_connections";

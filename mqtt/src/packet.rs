@@ -1,5 +1,6 @@
 //! MQTT control packets: taken from what has arrived, decoded where the broker needs their contents, and written.
 
+pub(crate) mod limits;
 pub(crate) mod relay;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -12,7 +13,7 @@ use mqtt5_protocol::{
     types::ReasonCode,
 };
 
-use crate::{message::Level, session::Sending};
+use crate::session::{Sending, message::Level};
 
 /// The beginning of a CONNECT of MQTT 3.1, and of one of MQTT 3.1.1.
 const MQTT_31: &[u8] = b"\x00\x06MQIsdp\x03";

@@ -1,9 +1,10 @@
 //! Brings messages to the sessions of their application.
 
-pub(crate) mod application;
+mod application;
 mod applications;
 mod fan_out;
 mod series;
+mod topics;
 mod unserved;
 
 use std::{
@@ -30,12 +31,14 @@ use self::{
     unserved::{Claiming, Unserved},
 };
 use crate::{
-    budget::SessionMemory,
-    durable::{Durable, LOADS_MAX, Living, RENEW_INTERVAL},
-    ending::{Cause, Ending},
-    message::{Message, Publication},
-    permissions::Permissions,
-    session::{Attachment, SessionRequest},
+    access::permissions::Permissions,
+    session::{
+        Attachment, SessionRequest,
+        budget::SessionMemory,
+        durable::{Durable, LOADS_MAX, Living, RENEW_INTERVAL},
+        ending::{Cause, Ending},
+        message::{Message, Publication},
+    },
 };
 
 /// How long a client may wait for its session.

@@ -1,6 +1,11 @@
 //! One client's session: its subscriptions and messages, which can outlive the connection.
 
+pub(crate) mod budget;
+pub(crate) mod durable;
+pub(crate) mod ending;
+pub(crate) mod message;
 mod outbox;
+pub(crate) mod ownership;
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -14,14 +19,16 @@ use tokio::sync::Notify;
 use types::{Credential, Timestamp};
 
 pub(crate) use self::outbox::{Outbox, Sending};
-use crate::{
+use self::{
     budget::SessionBytes,
     durable::{SessionRecord, SubscriptionRecord},
     ending::{Cause, Ending},
-    figures::Counters,
     message::{Delivery, Level},
     ownership::Ownership,
-    permissions::{Permissions, TOPIC_BYTES_MAX},
+};
+use crate::{
+    access::permissions::{Permissions, TOPIC_BYTES_MAX},
+    metrics::figures::Counters,
 };
 
 /// How many publications with QoS 2 a client may have begun without releasing them.

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use types::{AppId, Secret};
 
 use super::Shared;
-use crate::authenticator::Refusal;
+use crate::access::authenticator::Refusal;
 
 /// The exchange of the MQTT plugin.
 const EXCHANGE: &str = "amq.topic";

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use types::Secret;
 
 use super::{Shared, is_allowed};
-use crate::access_requests::AccessRequests;
+use crate::http::requests::AccessRequests;
 
 const FAILED: u8 = 128;
 

@@ -7,9 +7,11 @@ use mqtt5_protocol::{PacketType, packet::publish::PublishPacket};
 
 use super::{ControlPacket, append_publish, forwarded};
 use crate::{
-    limits::CLIENT_PACKET_BYTES_MAX,
-    message::{Delivery, Level, Message},
-    session::Sending,
+    packet::limits::CLIENT_PACKET_BYTES_MAX,
+    session::{
+        Sending,
+        message::{Delivery, Level, Message},
+    },
 };
 
 /// The topic and the payload of a message.

@@ -21,13 +21,15 @@ pub(crate) use self::attaching::AttachError;
 pub(super) use self::pending::Rest;
 use self::subscribers::Subscribers;
 use crate::{
-    budget::ApplicationMemory,
-    durable::Durable,
-    ending::{Cause, Ending},
-    figures::Figures,
-    message::Message,
-    permissions::Permissions,
-    session::{Attachment, Session, SessionRequest, Subscription},
+    access::permissions::Permissions,
+    metrics::figures::Figures,
+    session::{
+        Attachment, Session, SessionRequest, Subscription,
+        budget::ApplicationMemory,
+        durable::Durable,
+        ending::{Cause, Ending},
+        message::Message,
+    },
 };
 
 /// Maximum number of subscriptions of a session.
@@ -296,7 +298,7 @@ mod tests {
     use testing::ManualClock;
 
     use super::*;
-    use crate::{Publication, budget::SessionMemory, message::Level, session::Holder};
+    use crate::{Publication, session::Holder, session::budget::SessionMemory, session::message::Level};
 
     /// What one owner may have, if it is the only one.
     const SHARE: u64 = 64 << 20;

@@ -7,7 +7,7 @@ use fair_queue::{Costs, FairQueue, Turn};
 use tokio::{runtime::Handle, task::yield_now};
 
 use super::{application::Application, applications::Applications};
-use crate::durable::Durable;
+use crate::session::durable::Durable;
 
 /// Brings the publications of applications to their sessions that are too large to be brought there at once.
 pub(super) struct FanOut {

@@ -8,7 +8,7 @@ use std::{
 
 use types::{AppId, Timestamp};
 
-use crate::figures::Figures;
+use crate::metrics::figures::Figures;
 
 /// How many applications have series of their own.
 const SERIES_MAX: usize = 100;

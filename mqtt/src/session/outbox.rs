@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::message::{Delivery, Level};
+use crate::session::message::{Delivery, Level};
 
 /// Maximum number of messages of a session; beyond that, the oldest is dropped.
 pub(crate) const MESSAGES_MAX: usize = 1000;
@@ -190,7 +190,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::message::Message;
+    use crate::session::message::Message;
 
     fn delivery(number: usize, level: Level) -> Delivery {
         let payload = Bytes::from(number.to_string());

@@ -13,10 +13,10 @@ use tokio::time::timeout;
 use types::Timestamp;
 
 use super::{Application, TURNS, backlog::Unread};
-use crate::{
+use crate::session::{
+    Attachment, Holder, Session, SessionRequest,
     durable::{Adopted, Claimed, Durable, Living, WholeLog},
     ending::Ending,
-    session::{Attachment, Holder, Session, SessionRequest},
 };
 
 /// How often a client is given its session while others take or remove it.

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use crate::{durable::SessionRecord, session::Session};
+use crate::session::{Session, durable::SessionRecord};
 
 /// How often the pause between attempts to read is doubled: up to half a minute, while the broker looks for changes every
 /// half a second.

@@ -8,12 +8,12 @@ use std::{
 use store::{BATCH_STEPS_MAX, Key, Version};
 use tokio::sync::oneshot;
 
-use crate::{
+use crate::session::{
+    Session,
     budget::SessionBytes,
     durable::{LogRecord, SessionRecord},
     message::{Release, Released, Stored},
     ownership::Ownership,
-    session::Session,
 };
 
 /// How many messages one commit saves at most, and how many messages and sessions it deletes.

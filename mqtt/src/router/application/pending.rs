@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use tokio::sync::oneshot;
 
-use crate::message::Message;
+use crate::session::message::Message;
 
 /// How many deliveries may wait for a turn before further publications are refused.
 const DELIVERIES_MAX: usize = 1 << 20;

@@ -8,10 +8,10 @@ use store::Error;
 use types::Timestamp;
 
 use super::{Application, backlog::Unread, subscribers::Subscribers};
-use crate::{
+use crate::session::{
+    Session,
     durable::{Durable, Logged, SessionRecord},
     message::{Delivery, Level, Message},
-    session::Session,
 };
 
 impl Application {

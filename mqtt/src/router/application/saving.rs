@@ -10,7 +10,7 @@ use super::{
     Application,
     log::{Append, Work},
 };
-use crate::{durable::Durable, session::Session};
+use crate::session::{Session, durable::Durable};
 
 /// How often a commit is tried while other processes take sessions over.
 const ATTEMPTS_MAX: usize = 5;

@@ -11,14 +11,16 @@ use super::{
     pending::Pending,
 };
 use crate::{
-    budget::{ApplicationMemory, SessionBytes},
-    durable::{Durable, LogRecord},
-    ending::Cause,
-    figures::Counters,
-    message::{Delivery, Level, Message},
-    ownership::Ownership,
-    session::{Holder, Session, Subscription},
-    topics::Filters,
+    metrics::figures::Counters,
+    router::topics::Filters,
+    session::{
+        Holder, Session, Subscription,
+        budget::{ApplicationMemory, SessionBytes},
+        durable::{Durable, LogRecord},
+        ending::Cause,
+        message::{Delivery, Level, Message},
+        ownership::Ownership,
+    },
 };
 
 /// How many sessions an application has before one whose client is away is removed for each new one.

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use mqtt5_protocol::Properties;
 use store::Key;
 
-use crate::{
+use crate::session::{
     budget::{ApplicationMemory, MessageMemory},
     durable::LogRecord,
     ownership::Ownership,

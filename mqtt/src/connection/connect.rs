@@ -11,12 +11,16 @@ use types::{AppId, Credential, Secret};
 
 use crate::{
     Authenticator, Refusal,
-    connect_limits::ConnectLimits,
-    limits::{CLIENT_PACKET_BYTES_MAX, PROPERTIES_BYTES_MAX, RECEIVE_MAX, TOPIC_ALIASES_MAX},
-    message::{Level, Message},
-    packet::{ControlPacket, forwarded},
-    permissions::Permissions,
-    session::{Holder, SessionRequest},
+    access::permissions::Permissions,
+    connection::connect_limits::ConnectLimits,
+    packet::{
+        ControlPacket, forwarded,
+        limits::{CLIENT_PACKET_BYTES_MAX, PROPERTIES_BYTES_MAX, RECEIVE_MAX, TOPIC_ALIASES_MAX},
+    },
+    session::{
+        Holder, SessionRequest,
+        message::{Level, Message},
+    },
 };
 
 /// Maximum length of a client identifier, in bytes.

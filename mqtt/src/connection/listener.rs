@@ -14,11 +14,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::task::TaskTracker;
 use types::{AppId, Credential};
 
-use crate::{
-    connection::{Client, Peer},
-    context::Context,
-    websocket,
-};
+use crate::connection::{Client, Peer, context::Context, websocket};
 
 /// How long the handshake of TLS or WebSocket may take.
 const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);

@@ -6,7 +6,10 @@ use server::rate_limit::LocalRateLimiter;
 use tokio_util::sync::CancellationToken;
 use types::AppId;
 
-use crate::{Authenticator, DownlinkSink, Router, connect_limits::ConnectLimits, open_connections::OpenConnections};
+use crate::{
+    Authenticator, DownlinkSink, Router,
+    connection::{connect_limits::ConnectLimits, open_connections::OpenConnections},
+};
 
 /// What all connections share.
 pub(crate) struct Context {

@@ -6,7 +6,7 @@ use store::{Batch, Commit, Entry, Error, Version};
 use types::{AppId, Credential};
 
 use super::{Durable, Living, SessionRecord, last_level, owner_key, session_key, shown};
-use crate::permissions::Permissions;
+use crate::access::permissions::Permissions;
 
 /// Maximum number of sessions that one commit claims, each with two steps, and that are read together, each with two
 /// records.

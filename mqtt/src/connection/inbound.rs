@@ -15,14 +15,20 @@ use types::DevId;
 
 use crate::{
     Publication,
-    connect::Connect,
-    context::Context,
-    downlinks::{DownlinkRefusal, Offer, PublishedDownlink},
-    limits::{PROPERTIES_BYTES_MAX, TOPIC_ALIASES_MAX},
-    message::{Level, Message},
-    packet::{ControlPacket, forwarded},
-    permissions::TOPIC_BYTES_MAX,
-    session::{Attachment, Subscription},
+    access::permissions::TOPIC_BYTES_MAX,
+    connection::{
+        connect::Connect,
+        context::Context,
+        downlinks::{DownlinkRefusal, Offer, PublishedDownlink},
+    },
+    packet::{
+        ControlPacket, forwarded,
+        limits::{PROPERTIES_BYTES_MAX, TOPIC_ALIASES_MAX},
+    },
+    session::{
+        Attachment, Subscription,
+        message::{Level, Message},
+    },
 };
 
 /// Maximum number of filters in one packet; a client may hold fewer subscriptions anyway.

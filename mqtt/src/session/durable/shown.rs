@@ -5,7 +5,7 @@ use server::seal::{SealError, Sealed};
 use types::{AppId, Credential, Secret};
 
 use super::Durable;
-use crate::permissions::Permissions;
+use crate::access::permissions::Permissions;
 
 /// A credential, and the rights that it had.
 #[derive(Serialize, Deserialize)]

@@ -14,9 +14,9 @@ use types::{AppId, Credential};
 
 use crate::{
     Authenticator, Refusal, Router,
-    ending::{Cause, Ending},
+    access::permissions::Permissions,
     metrics,
-    permissions::Permissions,
+    session::ending::{Cause, Ending},
 };
 
 /// How many credentials are checked at the same time.

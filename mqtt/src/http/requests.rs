@@ -14,10 +14,14 @@ use types::{AppId, Clock, Credential, Random};
 
 use self::clients::{Claim, Clients, ClientsError, named_application};
 use crate::{
-    authenticator::{Authenticator, Refusal},
-    connect::{CLIENT_ID_BYTES_MAX, credentials},
-    connect_limits::ConnectLimits,
-    permissions::{Permissions, split_share},
+    access::{
+        authenticator::{Authenticator, Refusal},
+        permissions::{Permissions, split_share},
+    },
+    connection::{
+        connect::{CLIENT_ID_BYTES_MAX, credentials},
+        connect_limits::ConnectLimits,
+    },
 };
 
 /// The group in which handlers share the downlinks of all applications.
