@@ -10,11 +10,11 @@ use tokio_util::sync::CancellationToken;
 use types::{DevEui, NetworkEvent, NetworkRefusal};
 
 use crate::{
-    backoff::Backoff,
     dedup::{Dedup, MessageKey},
     metrics,
     network::Receiver,
 };
+use link::backoff::Backoff;
 
 /// Maximum number of devices whose refusal is remembered, so that it is not logged again.
 const REFUSED_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
@@ -85,7 +85,7 @@ impl HandOver {
         dev_eui: DevEui,
         event: impl Fn() -> F,
     ) -> HandedOver {
-        let (mut backoff, mut attempts) = (Backoff::new(), 0_u32);
+        let (mut backoff, mut attempts) = (Backoff::default(), 0_u32);
         loop {
             let Some(event) = event().await else { return HandedOver::Withdrawn };
             match receiver.receive(event).await {

@@ -1,11 +1,9 @@
 #![doc = include_str!("../README.md")]
 
-mod backoff;
 pub mod broker;
 mod cayenne;
 pub mod chirpstack;
 mod dedup;
-mod delivery;
 mod environment;
 mod error;
 mod hand_over;
@@ -15,7 +13,6 @@ mod lanes;
 mod look_up;
 mod members;
 mod metrics;
-mod mqtt;
 mod network;
 mod observation;
 mod outcome;
@@ -23,10 +20,8 @@ mod output;
 mod prefix;
 mod radio;
 mod receive;
-mod redis;
 mod republish;
 mod script;
-mod secret_file;
 mod settings;
 mod state_dir;
 pub mod things_stack;
@@ -36,9 +31,8 @@ pub use self::{
     error::Error,
     http::webhook_router,
     into::StartedNetwork,
-    mqtt::MqttSettings,
     network::{Network, Receiver, Route},
     observation::{Observation, Verdict},
-    redis::StreamSettings,
     settings::{ApplicationSettings, NetworkSettings, Settings},
 };
+pub use link::{mqtt::MqttSettings, redis::StreamSettings};

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+pub(crate) use link::metrics::dropped;
 use metrics::{counter, describe_counter, describe_histogram, histogram};
 
 const UPLINKS: &str = "airlock_bridge_uplinks_total";
@@ -54,17 +55,8 @@ pub(crate) fn downlink(result: &'static str) {
     counter!(DOWNLINKS, "result" => result).increment(1);
 }
 
-pub(crate) fn dropped(reason: &'static str) {
-    counter!(DROPPED, "reason" => reason).increment(1);
-}
-
 pub(crate) fn retried() {
     counter!(RETRIED).increment(1);
-}
-
-/// Counts events that left a stream before they were read.
-pub(crate) fn lost(events: u64) {
-    counter!(DROPPED, "reason" => "history too short").increment(events);
 }
 
 pub(crate) fn api_failed(kind: types::Kind) {

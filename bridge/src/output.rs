@@ -8,8 +8,8 @@ use bytes::Bytes;
 use tokio::{sync::watch, time::Instant};
 
 use self::refusals::Refusals;
-use crate::{
-    metrics,
+use crate::metrics;
+use link::{
     mqtt::{Endpoint, PublishError, Publisher},
     redis::{StreamPublisher, StreamTarget},
 };

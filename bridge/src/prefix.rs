@@ -2,7 +2,7 @@
 
 use tokio::net::lookup_host;
 
-use crate::mqtt::Endpoint;
+use link::mqtt::Endpoint;
 
 /// What precedes topics that are published on the broker that the messages come from.
 const SAME_BROKER_PREFIX: &str = "airlock/";

@@ -6,9 +6,9 @@ use futures::future::BoxFuture;
 use server::telemetry::Health;
 use tokio::sync::watch;
 
-use crate::{
+use crate::lanes::Lanes;
+use link::{
     delivery::Delivery,
-    lanes::Lanes,
     mqtt::{Endpoint, Subscriber, Subscription},
 };
 

@@ -28,7 +28,7 @@ impl StateDir {
     pub(crate) fn open(path: PathBuf) -> Result<Self, Error> {
         let failed = |action, path: &Path| {
             let path = path.to_owned();
-            move |source| Error::File { action, path, source }
+            move |source| Error::file(action, path, source)
         };
         DirBuilder::new().recursive(true).mode(0o700).create(&path).map_err(failed("create", &path))?;
         let lock_path = path.join(LOCK);
@@ -46,12 +46,12 @@ impl StateDir {
         match fs::read_to_string(&path) {
             Ok(id) if !id.trim().is_empty() => return Ok(id.trim().to_owned()),
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                return Err(Error::File { action: "read", path, source });
+                return Err(Error::file("read", path, source));
             }
             _ => {}
         }
         let id = format!("airlock-{:016x}", u64::from_be_bytes(random.array()));
-        write_private(&path, id.as_bytes()).map_err(|source| Error::File { action: "write", path, source })?;
+        write_private(&path, id.as_bytes()).map_err(|source| Error::file("write", path, source))?;
         tracing::info!(
             client_id = id,
             directory = %self.path.display(),

@@ -9,11 +9,8 @@ use super::{
     subscription::{BrokerReceiver, BrokerSubscription},
     turns::Turns,
 };
-use crate::{
-    Error,
-    mqtt::{Endpoint, MqttSettings},
-    state_dir::StateDir,
-};
+use crate::{Error, state_dir::StateDir};
+use link::mqtt::{Endpoint, MqttSettings};
 
 /// Where the broker is, and who this process is there.
 pub struct BrokerConnection {

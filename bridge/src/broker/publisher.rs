@@ -16,12 +16,8 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-use crate::{
-    lanes::Lanes,
-    metrics,
-    mqtt::{Endpoint, PublishError, Publisher},
-    receive::report_connection,
-};
+use crate::{lanes::Lanes, metrics, receive::report_connection};
+use link::mqtt::{Endpoint, PublishError, Publisher};
 
 /// Maximum number of publications that are not confirmed yet.
 const PLACES: u32 = 4096;

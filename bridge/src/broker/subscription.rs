@@ -18,12 +18,14 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::turns::{Turn, Turns};
 use crate::{
-    backoff::Backoff,
-    delivery::Delivery,
     metrics,
-    mqtt::{Endpoint, Group, Membership, Subscriber, Subscription, end_session},
     receive::{receive, report_connection},
     state_dir::StateDir,
+};
+use link::{
+    backoff::Backoff,
+    delivery::Delivery,
+    mqtt::{Endpoint, Group, Membership, Subscriber, Subscription, end_session},
 };
 
 /// The processes that share what matches.
@@ -310,7 +312,7 @@ async fn deal_with(delivery: Delivery, receiver: &dyn BrokerReceiver, stopping: 
         tracing::debug!(topic, "a message was repeated that is dealt with");
         return ack.acknowledge().await;
     }
-    let (mut backoff, mut failures) = (Backoff::new(), 0);
+    let (mut backoff, mut failures) = (Backoff::default(), 0);
     loop {
         let is_last_attempt = failures + 1 == FAILURES_MAX;
         let message = ReceivedMessage { topic: topic.clone(), payload: payload.clone(), is_late, is_last_attempt };

@@ -10,11 +10,8 @@ use super::{
     directory::{Codecs, Directory, DirectoryLimits},
     settings::{ChirpStackSettings, GrpcSettings},
 };
-use crate::{
-    Environment, Error,
-    secret_file::{read, read_secret},
-    state_dir::StateDir,
-};
+use crate::{Environment, Error, state_dir::StateDir};
+use link::secret_file::{read, read_secret};
 
 pub(super) fn directory(
     settings: &ChirpStackSettings,

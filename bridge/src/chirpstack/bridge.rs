@@ -21,14 +21,16 @@ use super::{
 };
 use crate::{
     Environment, Error,
-    backoff::Backoff,
     dedup::Dedup,
     metrics,
-    mqtt::{Endpoint, Group, Membership, Subscriber, end_session},
     output::Output,
     receive::{receive, report_connection},
     republish::Republisher,
     state_dir::StateDir,
+};
+use link::{
+    backoff::Backoff,
+    mqtt::{Endpoint, Group, Membership, Subscriber, end_session},
 };
 
 /// The bridges that share the messages of a broker.
@@ -60,7 +62,7 @@ impl ChirpStackBridge {
         bridge.ready().await;
         let (sessions, _state_dir) = bridge.stop_when_idle().await;
         for session in &sessions {
-            let mut backoff = Backoff::new();
+            let mut backoff = Backoff::default();
             while !end_session(session).await {
                 backoff.pause().await;
             }

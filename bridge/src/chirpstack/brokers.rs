@@ -1,10 +1,9 @@
 //! Which brokers and streams a bridge connects to.
 
 use super::{settings::ChirpStackSettings, stream::KEY, topic::Topic};
-use crate::{
-    Error,
+use crate::{Error, prefix::prefix};
+use link::{
     mqtt::{Endpoint, MqttSettings},
-    prefix::prefix,
     redis::{Node, StreamTarget, is_redis},
 };
 
@@ -104,7 +103,7 @@ pub(super) fn source(settings: &ChirpStackSettings, client_id: &str, role: &str)
         let reason = "is empty: give the broker's URL, such as mqtt://localhost:1883";
         return Err(Error::flag("bridge.chirpstack.mqtt.url", reason, "--mqtt"));
     }
-    Endpoint::new(&settings.mqtt, "bridge.chirpstack.mqtt", format!("{client_id}-{role}"))
+    Ok(Endpoint::new(&settings.mqtt, "bridge.chirpstack.mqtt", format!("{client_id}-{role}"))?)
 }
 
 /// Whether the bridge would receive what it publishes with this prefix, if that went to the broker of the events.

@@ -17,12 +17,12 @@ use super::{
 };
 use crate::{
     dedup::Dedup,
-    delivery::Delivery,
     members::Members,
     metrics,
     outcome::{CodecError, Input},
     output::Output,
 };
+use link::delivery::Delivery;
 
 /// Marks commands that a bridge has passed on. ChirpStack ignores members that it does not know.
 const MARK: &str = "airlockBridge";

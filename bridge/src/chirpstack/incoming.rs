@@ -2,11 +2,8 @@
 
 use futures::future::BoxFuture;
 
-use crate::{
-    delivery::{Ack, Delivery},
-    metrics,
-    output::Payload,
-};
+use crate::{metrics, output::Payload};
+use link::delivery::{Ack, Delivery};
 
 /// An event that came in.
 pub(super) struct Incoming {

@@ -13,12 +13,12 @@ use super::{
     topic::Topic,
 };
 use crate::{
-    delivery::Delivery,
     hand_over::{HandOver, HandedOver},
     look_up::LookUpError,
     metrics,
     network::Receiver,
 };
+use link::delivery::Delivery;
 
 /// Hands events over to the receivers of their applications.
 pub(super) struct Intake {

@@ -27,7 +27,6 @@ use super::{
 use crate::{
     Environment, Error, Network,
     dedup::Dedup,
-    delivery::Delivery,
     hand_over::HandOver,
     lanes::{Work, apart, work_of},
     look_up::Api,
@@ -37,6 +36,7 @@ use crate::{
     receive::report_connection,
     state_dir::StateDir,
 };
+use link::delivery::Delivery;
 
 /// The processes that share the events of a broker or a stream. Bridges that decode beside ChirpStack share others.
 const GROUP: &str = "airlock-serve";

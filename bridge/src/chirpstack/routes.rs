@@ -13,7 +13,8 @@ use lru::LruCache;
 use server::status::ErrorChain;
 use tokio::{sync::Mutex as AsyncMutex, time::Instant};
 
-use crate::{Error, backoff::Backoff, look_up::is_final, network::Route};
+use crate::{Error, look_up::is_final, network::Route};
+use link::backoff::Backoff;
 
 /// Maximum number of applications whose name is remembered.
 const NAMES_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
@@ -67,7 +68,7 @@ impl Routes {
             true => None,
             false => Some(self.turns[self.hasher.hash_one(id) as usize % TURNS].lock().await),
         };
-        let mut backoff = Backoff::new();
+        let mut backoff = Backoff::default();
         loop {
             match self.try_find(id, api).await {
                 Ok(route) => return route,

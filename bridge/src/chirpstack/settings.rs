@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{mqtt::MqttSettings, redis::StreamSettings};
+use link::{mqtt::MqttSettings, redis::StreamSettings};
 
 /// The bridge to ChirpStack 4.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

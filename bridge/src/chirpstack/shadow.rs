@@ -22,10 +22,8 @@ use super::{
     source::Events,
     topic::Topic,
 };
-use crate::{
-    Environment, Error, Observation, Verdict, delivery::Delivery, metrics, receive::report_connection,
-    state_dir::StateDir,
-};
+use crate::{Environment, Error, Observation, Verdict, metrics, receive::report_connection, state_dir::StateDir};
+use link::delivery::Delivery;
 
 /// A running comparison.
 pub struct ChirpStackShadow {

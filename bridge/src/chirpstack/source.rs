@@ -10,9 +10,9 @@ use super::{
     stream::{KEY, lanes},
     topic::{EVENTS, SHADOWED, device},
 };
-use crate::{
+use crate::receive::receive;
+use link::{
     mqtt::{Group, Membership, Subscriber, Subscription},
-    receive::receive,
     redis::{Node, StreamSubscriber, StreamSubscription, StreamWatcher},
 };
 

@@ -12,7 +12,8 @@ use super::{
     incoming::Incoming,
     topic::Topic,
 };
-use crate::{lanes::Lanes, metrics, output::Payload, redis::StreamEntry};
+use crate::{lanes::Lanes, metrics, output::Payload};
+use link::redis::StreamEntry;
 
 /// The stream of all devices, behind ChirpStack's `key_prefix`.
 pub(super) const KEY: &str = "device:stream:event";

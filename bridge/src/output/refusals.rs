@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use super::OutputTopic;
-use crate::mqtt::PublishError;
+use link::mqtt::PublishError;
 
 /// The pause before a message that the broker refused is published again.
 const PAUSE: Duration = Duration::from_secs(5);

@@ -6,7 +6,8 @@ use super::{
     settings::{ThingsStackApplication, ThingsStackSettings},
     topic::is_id,
 };
-use crate::{Error, secret_file::SecretFile};
+use crate::Error;
+use link::secret_file::SecretFile;
 
 /// An application of The Things Stack.
 pub(super) struct Application {

@@ -27,14 +27,16 @@ use super::{
 use crate::{
     Environment, Error,
     dedup::Dedup,
-    delivery::Delivery,
     lanes::{Work, work_of},
     metrics,
-    mqtt::{Endpoint, Subscriber, Subscription},
     output::Output,
     receive::{receive, report_connections},
     republish::Republisher,
     state_dir::StateDir,
+};
+use link::{
+    delivery::Delivery,
+    mqtt::{Endpoint, Subscriber, Subscription},
 };
 
 /// A running bridge to The Things Stack.

@@ -3,10 +3,9 @@
 use client::Trust;
 
 use super::{application::Application, settings::ThingsStackSettings, topic::Topic};
-use crate::{
-    Error,
+use crate::{Error, prefix::prefix};
+use link::{
     mqtt::{Endpoint, MqttSettings},
-    prefix::prefix,
     secret_file::read,
 };
 
@@ -50,12 +49,8 @@ pub(super) fn source(
     client_id: &str,
 ) -> Result<Endpoint, Error> {
     let login = (application.uid.as_str(), application.key.clone());
-    Endpoint::with_login(
-        &server(settings),
-        "bridge.things_stack.mqtt",
-        format!("{client_id}-{}", application.uid),
-        login,
-    )
+    let client_id = format!("{client_id}-{}", application.uid);
+    Ok(Endpoint::with_login(&server(settings), "bridge.things_stack.mqtt", client_id, login)?)
 }
 
 /// The MQTT server, which has the host of the API unless it is set.

@@ -10,11 +10,8 @@ use tokio::sync::Semaphore;
 use types::{Kind, Kinded, Timestamp};
 
 use super::{application::Application, topic::Topic};
-use crate::{
-    delivery::{Ack, Delivery},
-    look_up::is_final,
-    metrics,
-};
+use crate::{look_up::is_final, metrics};
+use link::delivery::{Ack, Delivery};
 
 /// How many uplinks are asked for at once.
 const PAGE_ITEMS: u32 = 200;
@@ -183,7 +180,7 @@ mod tests {
     use types::Secret;
 
     use super::*;
-    use crate::secret_file::SecretFile;
+    use link::secret_file::SecretFile;
 
     #[tokio::test]
     async fn what_was_delivered_before_a_failure_is_not_asked_for_again() {

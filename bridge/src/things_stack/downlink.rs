@@ -16,15 +16,14 @@ use super::{
     webhook_ids::WebhookIds,
 };
 use crate::{
-    backoff::Backoff,
     dedup::Dedup,
-    delivery::Delivery,
     look_up::is_final,
     members::Members,
     metrics,
     outcome::{CodecError, Input},
     output::Output,
 };
+use link::{backoff::Backoff, delivery::Delivery};
 
 /// The port of a downlink that has none, and whose encoder chooses none, as in The Things Stack.
 const DEFAULT_PORT: u8 = 1;
@@ -134,7 +133,7 @@ impl Downlinks {
     /// Gives the downlinks to The Things Stack, however long it is away.
     async fn queue(&self, topic: Topic<'_>, operation: QueueOperation, request: Request) -> Result<(), CodecError> {
         let application = self.directory.application(topic.application)?;
-        let (mut backoff, mut is_failing, mut unanswered) = (Backoff::new(), false, 0);
+        let (mut backoff, mut is_failing, mut unanswered) = (Backoff::default(), false, 0);
         loop {
             let webhook = self.webhooks.get(application);
             let target = (application.id(), webhook.as_deref(), topic.device);

@@ -16,9 +16,9 @@ use super::{
     position::{Positions, latest},
     topic::device,
 };
-use crate::{
+use crate::lanes::{Lanes, Work};
+use link::{
     delivery::Delivery,
-    lanes::{Lanes, Work},
     mqtt::{Endpoint, Subscriber, Subscription},
 };
 

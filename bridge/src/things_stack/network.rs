@@ -36,7 +36,6 @@ use super::{
 use crate::{
     Environment, Error, Network,
     dedup::Dedup,
-    delivery::Delivery,
     hand_over::HandOver,
     lanes::{Work, apart, work_of},
     metrics,
@@ -44,6 +43,7 @@ use crate::{
     receive::report_connections,
     state_dir::StateDir,
 };
+use link::delivery::Delivery;
 
 /// The Things Stack: a connection to its MQTT server for each application, or a receiver of its webhooks, and its API,
 /// to which downlinks go.

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::Secret;
 
-use crate::mqtt::MqttSettings;
+use link::mqtt::MqttSettings;
 
 /// The bridge to The Things Stack 3.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

@@ -18,13 +18,11 @@ use super::{
     uplink_message::UplinkMessage,
 };
 use crate::{
-    Environment, Error, Observation, Verdict,
-    delivery::Delivery,
-    metrics,
-    mqtt::Subscriber,
+    Environment, Error, Observation, Verdict, metrics,
     receive::{receive, report_connections},
     state_dir::StateDir,
 };
+use link::{delivery::Delivery, mqtt::Subscriber};
 
 /// A running comparison.
 pub struct ThingsStackShadow {

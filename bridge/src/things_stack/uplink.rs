@@ -9,7 +9,8 @@ use super::{
     decoded::Decoded, decoder::Decoder, downlink_event::DownlinkEvent, report::Report, topic::Topic,
     uplink_message::UplinkMessage,
 };
-use crate::{dedup::MessageKey, delivery::Delivery, metrics, outcome::CodecError, republish::Republisher};
+use crate::{dedup::MessageKey, metrics, outcome::CodecError, republish::Republisher};
+use link::delivery::Delivery;
 
 /// Publishes messages, uplinks with the payload that their formatter makes of them.
 pub(super) struct Uplinks {

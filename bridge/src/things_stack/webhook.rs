@@ -21,10 +21,10 @@ use super::{
     webhook_ids::WebhookIds,
 };
 use crate::{
-    delivery::{Ack, Delivery},
     lanes::{Lanes, Work},
     members::Members,
 };
+use link::delivery::{Ack, Delivery};
 
 /// The kinds of messages, by the member that a message has, with their topics.
 const KINDS: [(&str, &str); 11] = [

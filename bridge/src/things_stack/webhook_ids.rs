@@ -68,7 +68,7 @@ mod tests {
     use types::Secret;
 
     use super::*;
-    use crate::secret_file::SecretFile;
+    use link::secret_file::SecretFile;
 
     #[test]
     fn only_the_address_of_the_api_is_accepted() {

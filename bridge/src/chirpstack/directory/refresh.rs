@@ -15,7 +15,8 @@ use super::{
     Device, Directory, Profile, cache_file,
     records::{Changed, changed},
 };
-use crate::{chirpstack::codec::Codec, look_up::is_final, secret_file::read_secret};
+use crate::{chirpstack::codec::Codec, look_up::is_final};
+use link::secret_file::read_secret;
 
 /// How long a changed script may take to load before it is used.
 const LOAD_WAIT: Duration = Duration::from_secs(10);

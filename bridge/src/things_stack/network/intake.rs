@@ -15,7 +15,8 @@ use super::{
     devices::Devices,
     event::{Said, read},
 };
-use crate::{delivery::Delivery, hand_over::HandOver, look_up::LookUpError, metrics, network::Receiver};
+use crate::{hand_over::HandOver, look_up::LookUpError, metrics, network::Receiver};
+use link::delivery::Delivery;
 
 /// Hands messages over to the receivers of their applications.
 pub(super) struct Intake {

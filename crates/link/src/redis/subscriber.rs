@@ -32,14 +32,17 @@ const ACKS_MAX: usize = 4096;
 const FAILURES_MAX: u32 = 3;
 
 /// An entry that was received.
-pub(crate) struct StreamEntry {
-    pub(crate) name: String,
-    pub(crate) value: Bytes,
-    pub(crate) ack: Ack,
+pub struct StreamEntry {
+    /// The name of its field, such as `up`.
+    pub name: String,
+    /// Its content.
+    pub value: Bytes,
+    /// Acknowledges it.
+    pub ack: Ack,
 }
 
 /// A consumer that connects again by itself.
-pub(crate) struct StreamSubscriber {
+pub struct StreamSubscriber {
     subscribed: watch::Receiver<bool>,
     in_flight: Arc<Semaphore>,
     in_flight_max: u16,
@@ -49,10 +52,7 @@ pub(crate) struct StreamSubscriber {
 
 impl StreamSubscriber {
     /// Connects in the background; `receive` must not block.
-    pub(crate) fn start(
-        subscription: StreamSubscription,
-        receive: impl Fn(StreamEntry) + Send + Sync + 'static,
-    ) -> Self {
+    pub fn start(subscription: StreamSubscription, receive: impl Fn(StreamEntry) + Send + Sync + 'static) -> Self {
         let in_flight_max = subscription.in_flight_max.max(1);
         let in_flight = Arc::new(Semaphore::new(in_flight_max.into()));
         let (subscribed_sender, subscribed) = watch::channel(false);
@@ -77,12 +77,12 @@ impl StreamSubscriber {
     }
 
     /// Whether the stream is being read, now and as it changes.
-    pub(crate) fn subscribed(&self) -> watch::Receiver<bool> {
+    pub fn subscribed(&self) -> watch::Receiver<bool> {
         self.subscribed.clone()
     }
 
     /// Reads no more, and waits until what is in progress is acknowledged or given up.
-    pub(crate) async fn drain(self) {
+    pub async fn drain(self) {
         self.draining.cancel();
         // It fails only for a closed semaphore, which this one never is.
         drop(self.in_flight.acquire_many(self.in_flight_max.into()).await);

@@ -18,7 +18,7 @@ const CONFIRMATION_WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// Why a message was not published.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum PublishError {
+pub enum PublishError {
     /// The broker said no.
     #[error("the broker refused it ({0}): let this user publish the topic in its access control")]
     Refused(String),

@@ -21,23 +21,23 @@ const CLAIM_AFTER_MS_MIN: u64 = 1000;
 
 /// A server, or one node of a cluster, and how to log in there.
 #[derive(Clone)]
-pub(crate) struct Node {
+pub struct Node {
     info: ConnectionInfo,
     password: Option<SecretFile>,
     /// None without TLS.
     certificates: Option<TlsCertificates>,
     /// Without a password.
-    pub(crate) url: String,
+    pub url: String,
 }
 
 /// Whether a URL leads to Redis.
-pub(crate) fn is_redis(url: &str) -> bool {
+pub fn is_redis(url: &str) -> bool {
     url.starts_with("redis://") || url.starts_with(TLS)
 }
 
 impl Node {
     /// The server of a stream to read; `table` is where the settings are, for messages.
-    pub(crate) fn of_stream(settings: &StreamSettings, table: &str) -> Result<Self, Error> {
+    pub fn of_stream(settings: &StreamSettings, table: &str) -> Result<Self, Error> {
         if settings.claim_after_ms < CLAIM_AFTER_MS_MIN {
             let reason = "must be at least 1000, or bridges take over what others work on";
             return Err(Error::setting(format!("{table}.claim_after_ms"), reason));
@@ -46,7 +46,7 @@ impl Node {
     }
 
     /// A server, in settings that may name a broker as well; `table` is where they are, for messages.
-    pub(crate) fn new(server: &MqttSettings, table: &str) -> Result<Self, Error> {
+    pub fn new(server: &MqttSettings, table: &str) -> Result<Self, Error> {
         let refused = |name: &str, reason: &str| Error::setting(format!("{table}.{name}"), reason);
         let url = server.url.trim_end_matches('/');
         if url.contains('@') {
@@ -92,7 +92,7 @@ impl Node {
     }
 
     /// Whether both have the same address, as far as their URLs tell.
-    pub(crate) fn is_same_server(&self, other: &Self) -> bool {
+    pub fn is_same_server(&self, other: &Self) -> bool {
         let address = |node: &Self| match node.info.addr() {
             ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
                 let host = if ["127.0.0.1", "::1"].contains(&host.as_str()) { "localhost" } else { host };

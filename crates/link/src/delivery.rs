@@ -10,18 +10,21 @@ use futures::future::BoxFuture;
 use tokio::sync::OwnedSemaphorePermit;
 
 /// A message that was received.
-pub(crate) struct Delivery {
-    pub(crate) topic: String,
-    pub(crate) payload: Bytes,
+pub struct Delivery {
+    /// The topic to which it was published, or the stream.
+    pub topic: String,
+    /// Its content.
+    pub payload: Bytes,
     /// Whether the source sent it before.
-    pub(crate) is_repeated: bool,
+    pub is_repeated: bool,
     /// Whether the source may have kept it for some time, while others received what was published later.
-    pub(crate) is_late: bool,
-    pub(crate) ack: Ack,
+    pub is_late: bool,
+    /// Acknowledges it.
+    pub ack: Ack,
 }
 
 /// Acknowledges a message. If it is dropped instead, the source sends the message again later.
-pub(crate) struct Ack {
+pub struct Ack {
     acknowledge: BoxFuture<'static, ()>,
     /// Set when the message is dealt with. None where a repetition cannot be told.
     is_settled: Option<Arc<AtomicBool>>,
@@ -30,12 +33,13 @@ pub(crate) struct Ack {
 }
 
 impl Ack {
-    pub(crate) fn new(acknowledge: impl Future<Output = ()> + Send + 'static, permit: OwnedSemaphorePermit) -> Self {
+    /// An acknowledgement that `acknowledge` sends, and a place that it gives up.
+    pub fn new(acknowledge: impl Future<Output = ()> + Send + 'static, permit: OwnedSemaphorePermit) -> Self {
         Self { acknowledge: Box::pin(acknowledge), is_settled: None, _permit: permit }
     }
 
     /// Does something more behind the acknowledgement.
-    pub(crate) fn then(self, after: impl FnOnce() + Send + 'static) -> Self {
+    pub fn then(self, after: impl FnOnce() + Send + 'static) -> Self {
         let Self { acknowledge, is_settled, _permit } = self;
         let acknowledge = async move {
             acknowledge.await;
@@ -45,16 +49,17 @@ impl Ack {
     }
 
     /// Notes the acknowledgement there.
-    pub(crate) fn settling(self, is_settled: Arc<AtomicBool>) -> Self {
+    pub fn settling(self, is_settled: Arc<AtomicBool>) -> Self {
         Self { is_settled: Some(is_settled), ..self }
     }
 
     /// Whether the message came before, on a connection that was lost, and was dealt with.
-    pub(crate) fn is_settled(&self) -> bool {
+    pub fn is_settled(&self) -> bool {
         self.is_settled.as_ref().is_some_and(|is_settled| is_settled.load(Ordering::Acquire))
     }
 
-    pub(crate) async fn acknowledge(self) {
+    /// Tells the source that the message is dealt with.
+    pub async fn acknowledge(self) {
         if let Some(is_settled) = &self.is_settled {
             is_settled.store(true, Ordering::Release);
         }

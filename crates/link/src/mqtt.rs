@@ -18,7 +18,7 @@ mod suspects;
 mod url;
 
 pub use self::settings::MqttSettings;
-pub(crate) use self::{
+pub use self::{
     endpoint::Endpoint,
     outbox::PublishError,
     publisher::Publisher,

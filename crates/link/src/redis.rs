@@ -17,7 +17,7 @@ mod subscription;
 mod watcher;
 
 pub use self::settings::StreamSettings;
-pub(crate) use self::{
+pub use self::{
     node::{Node, is_redis},
     publisher::{StreamPublisher, StreamTarget},
     subscriber::{StreamEntry, StreamSubscriber},

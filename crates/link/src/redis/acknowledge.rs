@@ -60,7 +60,7 @@ impl Acknowledger {
     /// Acknowledges entries, however long the server is away.
     async fn acknowledge(&mut self, held: &[Held]) {
         let ids: Vec<String> = held.iter().map(|held| held.id().to_owned()).collect();
-        let mut backoff = Backoff::new();
+        let mut backoff = Backoff::default();
         while let Err(error) = self.try_acknowledge(&ids).await {
             tracing::debug!(%error, "cannot acknowledge entries");
             self.stream = None;

@@ -21,7 +21,7 @@ pub(super) trait Reading: Send {
 
 /// Reads until it is told to end, and connects again after each failure.
 pub(super) async fn read(mut reading: impl Reading, end: CancellationToken) {
-    let (mut backoff, mut is_failing) = (Backoff::new(), false);
+    let (mut backoff, mut is_failing) = (Backoff::default(), false);
     loop {
         let failed = tokio::select! {
             failed = reading.serve() => failed,

@@ -3,12 +3,15 @@
 use super::{node::Node, settings::StreamSettings};
 
 /// What to read.
-pub(crate) struct StreamSubscription {
-    pub(crate) node: Node,
-    pub(crate) settings: StreamSettings,
-    pub(crate) key: String,
+pub struct StreamSubscription {
+    /// The server.
+    pub node: Node,
+    /// The settings of its connection.
+    pub settings: StreamSettings,
+    /// The key of the stream.
+    pub key: String,
     /// The name of this process in the group: what it left unfinished, it continues with after a restart.
-    pub(crate) consumer: String,
+    pub consumer: String,
     /// Maximum number of entries that are not acknowledged yet.
-    pub(crate) in_flight_max: u16,
+    pub in_flight_max: u16,
 }

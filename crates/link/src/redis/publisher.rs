@@ -21,15 +21,17 @@ const QUEUE_MAX: usize = 4096;
 const IDLE: Duration = Duration::from_secs(5);
 
 /// A stream to write.
-pub(crate) struct StreamTarget {
-    pub(crate) node: Node,
-    pub(crate) key: String,
+pub struct StreamTarget {
+    /// The server.
+    pub node: Node,
+    /// The key of the stream.
+    pub key: String,
     /// About how many entries the stream keeps.
-    pub(crate) length_max: u64,
+    pub length_max: u64,
 }
 
 /// A connection for adding entries that is made again when it is lost. While it is down, entries wait.
-pub(crate) struct StreamPublisher {
+pub struct StreamPublisher {
     queue: mpsc::Sender<Addition>,
     connected: watch::Receiver<bool>,
     _task: AbortOnDropHandle<()>,
@@ -43,7 +45,7 @@ struct Addition {
 
 impl StreamPublisher {
     /// Connects in the background.
-    pub(crate) fn start(target: StreamTarget) -> Self {
+    pub fn start(target: StreamTarget) -> Self {
         let (queue, additions) = mpsc::channel(QUEUE_MAX);
         let (sender, connected) = watch::channel(false);
         let task = Task { target, additions, unconfirmed: Vec::new(), connected: sender };
@@ -51,13 +53,13 @@ impl StreamPublisher {
     }
 
     /// Whether the server is connected, now and as it changes.
-    pub(crate) fn connected(&self) -> watch::Receiver<bool> {
+    pub fn connected(&self) -> watch::Receiver<bool> {
         self.connected.clone()
     }
 
     /// Adds an entry with one field, and waits until the server has confirmed it, however long it is away; false if the
     /// bridge stops before.
-    pub(crate) async fn publish(&self, name: String, value: Bytes) -> bool {
+    pub async fn publish(&self, name: String, value: Bytes) -> bool {
         let (done, confirmed) = oneshot::channel();
         self.queue.send(Addition { name, value, done }).await.is_ok() && confirmed.await.is_ok()
     }
@@ -73,7 +75,7 @@ struct Task {
 
 impl Task {
     async fn run(mut self) {
-        let (mut backoff, mut is_failing) = (Backoff::new(), false);
+        let (mut backoff, mut is_failing) = (Backoff::default(), false);
         while let Err(error) = self.serve().await {
             if self.connected.send_replace(false) {
                 backoff.reset();

@@ -24,7 +24,7 @@ use crate::backoff::Backoff;
 const FRUITLESS_PAUSE_MAX: Duration = Duration::from_millis(200);
 
 /// A connection for publishing that reconnects by itself. While it is down, messages wait.
-pub(crate) struct Publisher {
+pub struct Publisher {
     queue: mpsc::Sender<Publication>,
     connected: watch::Receiver<bool>,
     _task: AbortOnDropHandle<()>,
@@ -33,7 +33,7 @@ pub(crate) struct Publisher {
 impl Publisher {
     /// Connects in the background. A message at which the broker may close connections waits up to `wait_max` for one
     /// that confirms nothing.
-    pub(crate) fn start(endpoint: Endpoint, wait_max: Duration) -> Self {
+    pub fn start(endpoint: Endpoint, wait_max: Duration) -> Self {
         let (queue, publications) = mpsc::channel(IN_FLIGHT_MAX.into());
         let (sender, connected) = watch::channel(false);
         let task = Task { endpoint, publications, connected: sender, outbox: Outbox::new(wait_max) };
@@ -41,13 +41,13 @@ impl Publisher {
     }
 
     /// Whether the broker is connected, now and as it changes.
-    pub(crate) fn connected(&self) -> watch::Receiver<bool> {
+    pub fn connected(&self) -> watch::Receiver<bool> {
         self.connected.clone()
     }
 
     /// Publishes a message, and waits until the broker has confirmed it, however long it is away. `kind` is what the
     /// broker's access control treats alike.
-    pub(crate) async fn publish(&self, topic: String, kind: String, payload: Bytes) -> Result<(), PublishError> {
+    pub async fn publish(&self, topic: String, kind: String, payload: Bytes) -> Result<(), PublishError> {
         let (done, confirmed) = oneshot::channel();
         self.queue.send(Publication { topic, kind, payload, done }).await.map_err(|_| PublishError::Stopped)?;
         confirmed.await.unwrap_or(Err(PublishError::Stopped))
@@ -63,8 +63,8 @@ struct Task {
 
 impl Task {
     async fn run(mut self) {
-        let (mut backoff, mut choice, mut is_failing) = (Backoff::new(), ProtocolChoice::default(), false);
-        let mut fruitless = Backoff::new();
+        let (mut backoff, mut choice, mut is_failing) = (Backoff::default(), ProtocolChoice::default(), false);
+        let mut fruitless = Backoff::default();
         loop {
             let lost = match Connection::open(&self.endpoint, choice.next(), Role::Publisher).await {
                 Ok(mut connection) => match self.serve(&mut connection).await {

@@ -19,7 +19,7 @@ use crate::delivery::Ack;
 const BATCH: usize = 256;
 
 /// A view of a stream that connects again by itself.
-pub(crate) struct StreamWatcher {
+pub struct StreamWatcher {
     subscribed: watch::Receiver<bool>,
     in_flight: Arc<Semaphore>,
     in_flight_max: u16,
@@ -29,10 +29,7 @@ pub(crate) struct StreamWatcher {
 
 impl StreamWatcher {
     /// Connects in the background; `receive` must not block.
-    pub(crate) fn start(
-        subscription: StreamSubscription,
-        receive: impl Fn(StreamEntry) + Send + Sync + 'static,
-    ) -> Self {
+    pub fn start(subscription: StreamSubscription, receive: impl Fn(StreamEntry) + Send + Sync + 'static) -> Self {
         let in_flight_max = subscription.in_flight_max.max(1);
         let in_flight = Arc::new(Semaphore::new(in_flight_max.into()));
         let (sender, subscribed) = watch::channel(false);
@@ -43,12 +40,12 @@ impl StreamWatcher {
     }
 
     /// Whether the stream is being read, now and as it changes.
-    pub(crate) fn subscribed(&self) -> watch::Receiver<bool> {
+    pub fn subscribed(&self) -> watch::Receiver<bool> {
         self.subscribed.clone()
     }
 
     /// Reads no more, and waits until what is in progress is dealt with.
-    pub(crate) async fn drain(self) {
+    pub async fn drain(self) {
         self.draining.cancel();
         // It fails only for a closed semaphore, which this one never is.
         drop(self.in_flight.acquire_many(self.in_flight_max.into()).await);

@@ -10,13 +10,14 @@ const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(15);
 
 /// Pauses that double with each failure in a row.
-pub(crate) struct Backoff {
+pub struct Backoff {
     builder: ExponentialBuilder,
     pauses: ExponentialBackoff,
 }
 
-impl Backoff {
-    pub(crate) fn new() -> Self {
+impl Default for Backoff {
+    /// Begins with the shortest pause.
+    fn default() -> Self {
         let builder = ExponentialBuilder::new()
             .with_min_delay(PAUSE_MIN)
             .with_max_delay(PAUSE_MAX)
@@ -24,17 +25,21 @@ impl Backoff {
             .with_jitter();
         Self { builder, pauses: builder.build() }
     }
+}
 
+impl Backoff {
     /// Starts again with the shortest pause.
-    pub(crate) fn reset(&mut self) {
+    pub fn reset(&mut self) {
         self.pauses = self.builder.build();
     }
 
-    pub(crate) async fn pause(&mut self) {
+    /// Waits, and doubles the next pause.
+    pub async fn pause(&mut self) {
         self.pause_at_most(Duration::MAX).await;
     }
 
-    pub(crate) async fn pause_at_most(&mut self, pause_max: Duration) {
+    /// The same, for no longer than this.
+    pub async fn pause_at_most(&mut self, pause_max: Duration) {
         sleep(self.pauses.next().unwrap_or(PAUSE_MAX).min(pause_max)).await;
     }
 }

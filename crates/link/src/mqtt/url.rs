@@ -7,17 +7,17 @@ const TLS_PORT: u16 = 8883;
 
 /// Where a broker is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct BrokerUrl {
+pub struct BrokerUrl {
     /// A name or an address, an IPv6 one without its brackets.
-    pub(crate) host: String,
-    pub(crate) port: u16,
-    pub(crate) is_tls: bool,
+    pub host: String,
+    pub port: u16,
+    pub is_tls: bool,
 }
 
 impl BrokerUrl {
     /// Parses `mqtt://host(:port)` or `mqtts://host(:port)`, and the same with the schemes of ChirpStack, `tcp` and
     /// `ssl`. The error says what is wrong, without repeating the URL, which may hold a password.
-    pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
         let (scheme, rest) = text.split_once("://").ok_or("must be like mqtt://host:1883")?;
         let is_tls = match scheme {
             "mqtt" | "tcp" => false,

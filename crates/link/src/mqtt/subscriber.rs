@@ -35,34 +35,36 @@ const IDLE_TIME: Duration = Duration::from_secs(1);
 const LATE_TIME: Duration = Duration::from_secs(10);
 
 /// What to receive.
-pub(crate) struct Subscription {
+pub struct Subscription {
     /// The filters.
-    pub(crate) filters: Vec<String>,
+    pub filters: Vec<String>,
     /// The processes that may share the messages. None: this one gets them all.
-    pub(crate) group: Option<Group>,
+    pub group: Option<Group>,
     /// Maximum number of messages that are not acknowledged yet.
-    pub(crate) in_flight_max: u16,
+    pub in_flight_max: u16,
     /// Whether the broker keeps what arrives while there is no connection.
-    pub(crate) keeps_session: bool,
+    pub keeps_session: bool,
     /// Whether MQTT 5 is tried before 3.1.1.
-    pub(crate) tries_mqtt5: bool,
+    pub tries_mqtt5: bool,
     /// Whether retained messages are dropped: they say what was wanted at some time, and would come on each connection.
-    pub(crate) drops_retained: bool,
+    pub drops_retained: bool,
     /// Is called whenever the broker has granted the subscription, before its first message comes. Where it is set, no
     /// message is dropped when there are too many: what the broker has dropped meanwhile can be had in another way.
-    pub(crate) on_granted: Option<Box<dyn Fn() + Send + Sync>>,
+    pub on_granted: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
 /// Processes that may share messages.
 #[derive(Clone, Copy)]
-pub(crate) struct Group {
-    pub(crate) name: &'static str,
-    pub(crate) membership: Membership,
+pub struct Group {
+    /// The name in `$share/NAME/…`.
+    pub name: &'static str,
+    /// What this process gets.
+    pub membership: Membership,
 }
 
 /// What a process gets of a group's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Membership {
+pub enum Membership {
     /// A share, where the broker can.
     Shared,
     /// A share, and nothing where the broker cannot.
@@ -74,7 +76,7 @@ pub(crate) enum Membership {
 }
 
 /// A subscription that reconnects by itself.
-pub(crate) struct Subscriber {
+pub struct Subscriber {
     subscribed: watch::Receiver<bool>,
     /// Cancelled when the broker cannot share, but has to.
     cannot_share: CancellationToken,
@@ -92,7 +94,7 @@ pub(crate) struct Subscriber {
 
 impl Subscriber {
     /// Connects in the background; `receive` must not block.
-    pub(crate) fn start(
+    pub fn start(
         endpoint: Endpoint,
         subscription: Subscription,
         receive: impl Fn(Delivery) + Send + Sync + 'static,
@@ -126,18 +128,18 @@ impl Subscriber {
     }
 
     /// Whether the broker has granted the subscription, now and as it changes.
-    pub(crate) fn subscribed(&self) -> watch::Receiver<bool> {
+    pub fn subscribed(&self) -> watch::Receiver<bool> {
         self.subscribed.clone()
     }
 
     /// Waits until the broker says that it cannot share messages. Only where nothing else will do.
-    pub(crate) async fn cannot_share(&self) {
+    pub async fn cannot_share(&self) {
         self.cannot_share.cancelled().await;
     }
 
     /// Waits until a subscriber that is [`Membership::Leaving`] has everything that the broker kept, and nothing in
     /// progress.
-    pub(crate) async fn idle(&self) {
+    pub async fn idle(&self) {
         loop {
             let before = self.received.load(Ordering::Relaxed);
             let is_same = || self.received.load(Ordering::Relaxed) == before;
@@ -159,7 +161,7 @@ impl Subscriber {
     }
 
     /// Accepts no more messages, waits until those in progress are acknowledged or given up, and disconnects.
-    pub(crate) async fn drain(self) {
+    pub async fn drain(self) {
         self.draining.cancel();
         // It fails only for a closed semaphore, which this one never is.
         drop(self.in_flight.acquire_many(self.in_flight_max.into()).await);
@@ -192,7 +194,7 @@ impl<F: Fn(Delivery)> Task<F> {
     async fn run(mut self) {
         let Subscription { in_flight_max, keeps_session, tries_mqtt5, .. } = self.subscription;
         let mut choice = ProtocolChoice { is_fixed: !tries_mqtt5, ..ProtocolChoice::default() };
-        let (mut backoff, mut is_failing) = (Backoff::new(), false);
+        let (mut backoff, mut is_failing) = (Backoff::default(), false);
         let role = Role::Subscriber { in_flight_max, keeps_session };
         loop {
             let opened = tokio::select! {
@@ -381,7 +383,7 @@ impl<F: Fn(Delivery)> Task<F> {
 }
 
 /// Ends the session that a broker keeps, and drops what is in it; false if the broker cannot be reached.
-pub(crate) async fn end_session(endpoint: &Endpoint) -> bool {
+pub async fn end_session(endpoint: &Endpoint) -> bool {
     let role = Role::Subscriber { in_flight_max: 1, keeps_session: false };
     for protocol in [Protocol::V5, Protocol::V4] {
         if let Ok(connection) = Connection::open(endpoint, protocol, role).await {

@@ -14,9 +14,11 @@ use crate::{
 
 /// A broker, and how to log in there.
 #[derive(Clone)]
-pub(crate) struct Endpoint {
-    pub(crate) url: BrokerUrl,
-    pub(crate) client_id: String,
+pub struct Endpoint {
+    /// Where it is.
+    pub url: BrokerUrl,
+    /// The id of this client, under which the broker keeps a session.
+    pub client_id: String,
     login: Option<Login>,
     /// None for a connection without TLS.
     pub(super) tls: Option<Arc<ClientConfig>>,
@@ -30,7 +32,7 @@ struct Login {
 
 impl Endpoint {
     /// Reads the files that the settings name; `table` is where the settings are, for messages.
-    pub(crate) fn new(settings: &MqttSettings, table: &str, client_id: String) -> Result<Self, Error> {
+    pub fn new(settings: &MqttSettings, table: &str, client_id: String) -> Result<Self, Error> {
         let setting = |name: &str, reason: &str| Error::setting(format!("{table}.{name}"), reason);
         let url = BrokerUrl::parse(&settings.url).map_err(|reason| setting("url", reason))?;
         if !url.is_tls && (settings.ca_certificate.is_some() || settings.certificate.is_some()) {
@@ -41,7 +43,7 @@ impl Endpoint {
     }
 
     /// The same for a user and password that do not come from these settings, which must not have any.
-    pub(crate) fn with_login(
+    pub fn with_login(
         settings: &MqttSettings,
         table: &str,
         client_id: String,
@@ -56,7 +58,7 @@ impl Endpoint {
     }
 
     /// The same under another client id.
-    pub(crate) fn with_client_id(&self, client_id: String) -> Self {
+    pub fn with_client_id(&self, client_id: String) -> Self {
         Self { client_id, ..self.clone() }
     }
 

@@ -1,0 +1,63 @@
+//! Why a connection cannot be set up.
+
+use std::{io, path::PathBuf};
+
+use server::secret_file::SecretFileError;
+use types::{Kind, Kinded};
+
+/// Why a connection cannot be set up. Once it is, failures are repaired, logged and counted.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A setting is missing or its value is not valid.
+    #[error("setting `{name}` not valid: {reason}{}", with(*flag))]
+    Setting {
+        /// The name of the setting.
+        name: String,
+        /// What is wrong, and what to do.
+        reason: String,
+        /// The flag of a command that sets it, too.
+        flag: Option<&'static str>,
+    },
+    /// A file cannot be read or written.
+    #[error("cannot {action} `{}`: check that it exists and who may use it", path.display())]
+    File {
+        /// `read`, `write` or `lock`.
+        action: &'static str,
+        /// The path of the file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A file has no secret.
+    #[error(transparent)]
+    Secret(#[from] SecretFileError),
+    /// A certificate or an address is not valid.
+    #[error(transparent)]
+    Client(#[from] client::Error),
+}
+
+impl Kinded for Error {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Setting { .. } | Self::Secret(SecretFileError::Empty { .. }) => Kind::Invalid,
+            Self::File { .. } | Self::Secret(SecretFileError::Unreadable { .. }) => Kind::Unavailable,
+            Self::Client(source) => source.kind(),
+        }
+    }
+}
+
+impl Error {
+    /// A setting with a value that is not valid.
+    pub fn setting(name: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Setting { name: name.into(), reason: reason.into(), flag: None }
+    }
+
+    /// The same for a setting that a command has a flag for, whose name ends the message.
+    pub fn flag(name: impl Into<String>, reason: impl Into<String>, flag: &'static str) -> Self {
+        Self::Setting { name: name.into(), reason: reason.into(), flag: Some(flag) }
+    }
+}
+
+fn with(flag: Option<&'static str>) -> String {
+    flag.map(|flag| format!(", with {flag}")).unwrap_or_default()
+}

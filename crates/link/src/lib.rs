@@ -1,0 +1,11 @@
+#![doc = include_str!("../README.md")]
+
+pub mod backoff;
+pub mod delivery;
+mod error;
+pub mod metrics;
+pub mod mqtt;
+pub mod redis;
+pub mod secret_file;
+
+pub use error::Error;
