@@ -1,5 +1,7 @@
 //! What a bridge takes from its process.
 
+pub(crate) mod state_dir;
+
 use std::{path::PathBuf, sync::Arc};
 
 use runtime::Pool;

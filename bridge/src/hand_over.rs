@@ -1,20 +1,22 @@
 //! Hands events over to a receiver, once each, and again and again while they may be accepted later.
 
+pub(crate) mod network;
+
 use std::{
     num::NonZeroUsize,
     sync::{Mutex, PoisonError},
 };
 
+use link::backoff::Backoff;
 use lru::LruCache;
 use tokio_util::sync::CancellationToken;
 use types::{DevEui, NetworkEvent, NetworkRefusal};
 
+use self::network::Receiver;
 use crate::{
-    dedup::{Dedup, MessageKey},
     metrics,
-    network::Receiver,
+    receive::dedup::{Dedup, MessageKey},
 };
-use link::backoff::Backoff;
 
 /// Maximum number of devices whose refusal is remembered, so that it is not logged again.
 const REFUSED_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);

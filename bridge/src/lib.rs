@@ -1,38 +1,25 @@
 #![doc = include_str!("../README.md")]
 
 pub mod broker;
-mod cayenne;
 pub mod chirpstack;
-mod dedup;
+mod codec;
 mod environment;
 mod error;
 mod hand_over;
 mod http;
-mod into;
-mod lanes;
-mod look_up;
-mod members;
+mod message;
 mod metrics;
-mod network;
-mod observation;
-mod outcome;
-mod output;
-mod prefix;
-mod radio;
+mod publish;
 mod receive;
-mod republish;
-mod script;
 mod settings;
-mod state_dir;
 pub mod things_stack;
 
 pub use self::{
+    codec::observation::{Observation, Verdict},
     environment::Environment,
     error::Error,
+    hand_over::network::{Network, Receiver, Route},
     http::webhook_router,
-    into::StartedNetwork,
-    network::{Network, Receiver, Route},
-    observation::{Observation, Verdict},
-    settings::{ApplicationSettings, NetworkSettings, Settings},
+    settings::{ApplicationSettings, NetworkSettings, Settings, into::StartedNetwork},
 };
 pub use link::{mqtt::MqttSettings, redis::StreamSettings};

@@ -1,16 +1,19 @@
 //! Subscriptions whose messages are worked on device by device, and their health.
 
+pub(crate) mod dedup;
+pub(crate) mod lanes;
+
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use server::telemetry::Health;
-use tokio::sync::watch;
-
-use crate::lanes::Lanes;
 use link::{
     delivery::Delivery,
     mqtt::{Endpoint, Subscriber, Subscription},
 };
+use server::telemetry::Health;
+use tokio::sync::watch;
+
+use self::lanes::Lanes;
 
 /// Receives messages, and works on those of one device one after the other. `device` finds it in a topic.
 pub(crate) fn receive(

@@ -1,5 +1,7 @@
 //! The settings of the bridges: one table for each network, and a list of those that lead into this process.
 
+pub(crate) mod into;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::{AppId, DeviceIds};

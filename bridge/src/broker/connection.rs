@@ -2,6 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use link::mqtt::{Endpoint, MqttSettings};
 use types::Random;
 
 use super::{
@@ -9,8 +10,7 @@ use super::{
     subscription::{BrokerReceiver, BrokerSubscription},
     turns::Turns,
 };
-use crate::{Error, state_dir::StateDir};
-use link::mqtt::{Endpoint, MqttSettings};
+use crate::{Error, environment::state_dir::StateDir};
 
 /// Where the broker is, and who this process is there.
 pub struct BrokerConnection {

@@ -9,6 +9,7 @@ use std::{
 
 use bytes::Bytes;
 use futures::future::join_all;
+use link::mqtt::{Endpoint, PublishError, Publisher};
 use lru::LruCache;
 use server::telemetry::Health;
 use tokio::{
@@ -16,8 +17,10 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-use crate::{lanes::Lanes, metrics, receive::report_connection};
-use link::mqtt::{Endpoint, PublishError, Publisher};
+use crate::{
+    metrics,
+    receive::{lanes::Lanes, report_connection},
+};
 
 /// Maximum number of publications that are not confirmed yet.
 const PLACES: u32 = 4096;

@@ -9,6 +9,11 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
+use link::{
+    backoff::Backoff,
+    delivery::Delivery,
+    mqtt::{Endpoint, Group, Membership, Subscriber, Subscription, end_session},
+};
 use server::telemetry::Health;
 use tokio::{
     sync::watch,
@@ -18,14 +23,9 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::turns::{Turn, Turns};
 use crate::{
+    environment::state_dir::StateDir,
     metrics,
     receive::{receive, report_connection},
-    state_dir::StateDir,
-};
-use link::{
-    backoff::Backoff,
-    delivery::Delivery,
-    mqtt::{Endpoint, Group, Membership, Subscriber, Subscription, end_session},
 };
 
 /// The processes that share what matches.

@@ -3,6 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use client::{Trust, chirpstack::ChirpStackClient};
+use link::secret_file::{read, read_secret};
 use server::status::ErrorChain;
 use types::{Kind, Kinded};
 
@@ -10,8 +11,7 @@ use super::{
     directory::{Codecs, Directory, DirectoryLimits},
     settings::{ChirpStackSettings, GrpcSettings},
 };
-use crate::{Environment, Error, state_dir::StateDir};
-use link::secret_file::{read, read_secret};
+use crate::{Environment, Error, environment::state_dir::StateDir};
 
 pub(super) fn directory(
     settings: &ChirpStackSettings,

@@ -2,6 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
+use link::{
+    backoff::Backoff,
+    mqtt::{Endpoint, Group, Membership, Subscriber, end_session},
+};
 use server::telemetry::Health;
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
@@ -21,16 +25,10 @@ use super::{
 };
 use crate::{
     Environment, Error,
-    dedup::Dedup,
+    environment::state_dir::StateDir,
     metrics,
-    output::Output,
-    receive::{receive, report_connection},
-    republish::Republisher,
-    state_dir::StateDir,
-};
-use link::{
-    backoff::Backoff,
-    mqtt::{Endpoint, Group, Membership, Subscriber, end_session},
+    publish::{output::Output, republish::Republisher},
+    receive::{dedup::Dedup, receive, report_connection},
 };
 
 /// The bridges that share the messages of a broker.

@@ -1,11 +1,12 @@
 //! Which brokers and streams a bridge connects to.
 
-use super::{settings::ChirpStackSettings, stream::KEY, topic::Topic};
-use crate::{Error, prefix::prefix};
 use link::{
     mqtt::{Endpoint, MqttSettings},
     redis::{Node, StreamTarget, is_redis},
 };
+
+use super::{settings::ChirpStackSettings, stream::KEY, topic::Topic};
+use crate::{Error, publish::prefix::prefix};
 
 /// What precedes the key of the stream on the server that the events come from.
 const SAME_SERVER_PREFIX: &str = "airlock:";

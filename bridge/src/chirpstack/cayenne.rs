@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, value::RawValue};
 
-use crate::cayenne::{DATA_TYPES, Reading, read};
+use crate::codec::cayenne::{DATA_TYPES, Reading, read};
 
 /// Decodes a payload; the error says what is wrong with it.
 pub(super) fn decode(payload: &[u8]) -> Result<Box<RawValue>, String> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{cayenne, javascript};
-use crate::{
+use crate::codec::{
     outcome::{CodecError, Decoded, Encoded, Input},
     script::Script,
 };

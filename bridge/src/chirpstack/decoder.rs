@@ -8,7 +8,7 @@ use std::{
 use types::Clock;
 
 use super::{directory::Directory, event::UplinkEvent, topic::Topic};
-use crate::outcome::{CodecError, Decoded, Input};
+use crate::codec::outcome::{CodecError, Decoded, Input};
 
 /// Decodes uplinks with the codecs of their device profiles.
 pub(super) struct Decoder {

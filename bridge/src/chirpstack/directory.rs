@@ -19,7 +19,7 @@ use client::chirpstack::ChirpStackClient;
 use lru::LruCache;
 
 pub(super) use self::records::{Codecs, Device, Profile};
-use crate::look_up::{Api, LookUpError, LookUpLimits, LookUps, Object};
+use crate::codec::look_up::{Api, LookUpError, LookUpLimits, LookUps, Object};
 
 pub(super) const API: Api = Api { network: "ChirpStack", key_advice: "use a key of its tenant, or a global one" };
 

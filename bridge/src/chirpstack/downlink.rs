@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use link::delivery::Delivery;
 use serde::Serialize;
 use serde_json::{
     Value,
@@ -16,13 +17,12 @@ use super::{
     topic::Topic,
 };
 use crate::{
-    dedup::Dedup,
-    members::Members,
+    codec::outcome::{CodecError, Input},
+    message::members::Members,
     metrics,
-    outcome::{CodecError, Input},
-    output::Output,
+    publish::output::Output,
+    receive::dedup::Dedup,
 };
-use link::delivery::Delivery;
 
 /// Marks commands that a bridge has passed on. ChirpStack ignores members that it does not know.
 const MARK: &str = "airlockBridge";

@@ -10,8 +10,8 @@ use types::Timestamp;
 
 use super::forms::{self, DeviceHead, UplinkHead, device_info, entry, json_with_object, with_object};
 use crate::{
-    members::Members,
-    output::{Entry, Payload},
+    message::members::Members,
+    publish::output::{Entry, Payload},
 };
 
 /// An `up` event of ChirpStack.

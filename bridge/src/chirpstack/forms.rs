@@ -16,7 +16,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
 use super::{object::to_struct, topic::Topic};
-use crate::{members::Members, output::Entry};
+use crate::{message::members::Members, publish::output::Entry};
 
 /// The name of uplinks in a stream.
 pub(super) const UP: &str = "up";

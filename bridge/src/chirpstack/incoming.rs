@@ -1,9 +1,9 @@
 //! An event as it came in: JSON from a broker, a protocol buffer from a stream.
 
 use futures::future::BoxFuture;
-
-use crate::{metrics, output::Payload};
 use link::delivery::{Ack, Delivery};
+
+use crate::{metrics, publish::output::Payload};
 
 /// An event that came in.
 pub(super) struct Incoming {

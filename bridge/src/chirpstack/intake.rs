@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use link::delivery::Delivery;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 use types::NetworkEvent;
@@ -13,12 +14,10 @@ use super::{
     topic::Topic,
 };
 use crate::{
-    hand_over::{HandOver, HandedOver},
-    look_up::LookUpError,
+    codec::look_up::LookUpError,
+    hand_over::{HandOver, HandedOver, network::Receiver},
     metrics,
-    network::Receiver,
 };
-use link::delivery::Delivery;
 
 /// Hands events over to the receivers of their applications.
 pub(super) struct Intake {

@@ -6,7 +6,7 @@ use runtime::{Call, CallOutcome, EntryPoint, Failure, Function, Pool, Slot, Sour
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::{
+use crate::codec::{
     outcome::{CodecError, Decoded, Encoded, Input},
     script::Script,
 };

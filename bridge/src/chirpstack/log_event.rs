@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use types::Timestamp;
 
-use crate::outcome::CodecError;
+use crate::codec::outcome::CodecError;
 
 /// A `log` event, in ChirpStack's own form.
 #[derive(Serialize)]

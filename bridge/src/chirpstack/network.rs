@@ -8,6 +8,7 @@ use std::{
 use api::chirpstack::DeviceQueueItem;
 use client::chirpstack::ChirpStackClient;
 use futures::future::BoxFuture;
+use link::delivery::Delivery;
 use server::{status::ErrorChain, telemetry::Health};
 use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
@@ -26,17 +27,20 @@ use super::{
 };
 use crate::{
     Environment, Error, Network,
-    dedup::Dedup,
-    hand_over::HandOver,
-    lanes::{Work, apart, work_of},
-    look_up::Api,
+    codec::look_up::Api,
+    environment::state_dir::StateDir,
+    hand_over::{
+        HandOver,
+        network::{Route, not_sent, refusal},
+    },
     metrics,
-    network::{Route, not_sent, refusal},
-    prefix::is_same_broker,
-    receive::report_connection,
-    state_dir::StateDir,
+    publish::prefix::is_same_broker,
+    receive::{
+        dedup::Dedup,
+        lanes::{Work, apart, work_of},
+        report_connection,
+    },
 };
-use link::delivery::Delivery;
 
 /// The processes that share the events of a broker or a stream. Bridges that decode beside ChirpStack share others.
 const GROUP: &str = "airlock-serve";

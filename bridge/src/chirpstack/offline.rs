@@ -13,7 +13,7 @@ use super::{
     event::UplinkEvent,
     topic::Topic,
 };
-use crate::{Error, outcome::Decoded};
+use crate::{Error, codec::outcome::Decoded};
 
 /// Nobody is asked, because everything is known.
 const API: &str = "http://localhost:1";

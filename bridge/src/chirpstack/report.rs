@@ -13,7 +13,7 @@ use types::{
 };
 
 use self::radio::{RxInfo, TxInfo};
-use crate::radio::{lenient, lenient_list};
+use crate::message::radio::{lenient, lenient_list};
 
 /// Codes of `log` events that report a downlink that will not be sent.
 const DOWNLINK_CODES: [&str; 5] =

@@ -9,12 +9,12 @@ use std::{
 };
 
 use client::chirpstack::ChirpStackClient;
+use link::backoff::Backoff;
 use lru::LruCache;
 use server::status::ErrorChain;
 use tokio::{sync::Mutex as AsyncMutex, time::Instant};
 
-use crate::{Error, look_up::is_final, network::Route};
-use link::backoff::Backoff;
+use crate::{Error, codec::look_up::is_final, hand_over::network::Route};
 
 /// Maximum number of applications whose name is remembered.
 const NAMES_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
@@ -141,7 +141,7 @@ mod tests {
     use types::{NetworkEvent, NetworkRefusal, Secret};
 
     use super::*;
-    use crate::network::Receiver;
+    use crate::hand_over::network::Receiver;
 
     struct Nobody;
 

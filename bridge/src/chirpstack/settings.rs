@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
+use link::{mqtt::MqttSettings, redis::StreamSettings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use link::{mqtt::MqttSettings, redis::StreamSettings};
 
 /// The bridge to ChirpStack 4.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

@@ -4,6 +4,7 @@ mod failures;
 
 use std::{sync::Arc, time::Duration};
 
+use link::delivery::Delivery;
 use serde::Deserialize;
 use server::telemetry::Health;
 use tokio::sync::watch;
@@ -22,8 +23,9 @@ use super::{
     source::Events,
     topic::Topic,
 };
-use crate::{Environment, Error, Observation, Verdict, metrics, receive::report_connection, state_dir::StateDir};
-use link::delivery::Delivery;
+use crate::{
+    Environment, Error, Observation, Verdict, environment::state_dir::StateDir, metrics, receive::report_connection,
+};
 
 /// A running comparison.
 pub struct ChirpStackShadow {

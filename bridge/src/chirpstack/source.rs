@@ -1,6 +1,10 @@
 //! Events from ChirpStack, over MQTT or from its Redis stream.
 
 use futures::future::BoxFuture;
+use link::{
+    mqtt::{Group, Membership, Subscriber, Subscription},
+    redis::{Node, StreamSubscriber, StreamSubscription, StreamWatcher},
+};
 use tokio::sync::watch;
 
 use super::{
@@ -11,10 +15,6 @@ use super::{
     topic::{EVENTS, SHADOWED, device},
 };
 use crate::receive::receive;
-use link::{
-    mqtt::{Group, Membership, Subscriber, Subscription},
-    redis::{Node, StreamSubscriber, StreamSubscription, StreamWatcher},
-};
 
 /// Receives the events of all devices.
 pub(super) enum Events {

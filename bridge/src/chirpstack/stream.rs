@@ -6,14 +6,14 @@ use std::{
 };
 
 use futures::future::BoxFuture;
+use link::redis::StreamEntry;
 
 use super::{
     forms::{UP, entry, topic},
     incoming::Incoming,
     topic::Topic,
 };
-use crate::{lanes::Lanes, metrics, output::Payload};
-use link::redis::StreamEntry;
+use crate::{metrics, publish::output::Payload, receive::lanes::Lanes};
 
 /// The stream of all devices, behind ChirpStack's `key_prefix`.
 pub(super) const KEY: &str = "device:stream:event";

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::output::OutputTopic;
+use crate::publish::output::OutputTopic;
 
 /// Filters of all events, of those that shadow mode needs, and of all downlink commands.
 pub(super) const EVENTS: &str = "application/+/device/+/event/+";

@@ -12,11 +12,10 @@ use super::{
     topic::Topic,
 };
 use crate::{
-    dedup::MessageKey,
+    codec::outcome::{CodecError, Decoded},
     metrics,
-    outcome::{CodecError, Decoded},
-    output::Payload,
-    republish::Republisher,
+    publish::{output::Payload, republish::Republisher},
+    receive::dedup::MessageKey,
 };
 
 /// Publishes events, uplinks with the object that their codec makes of them.

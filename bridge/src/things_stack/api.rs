@@ -12,7 +12,7 @@ use super::{
     directory::{API, Directory, DirectoryLimits, Loader},
     settings::ThingsStackSettings,
 };
-use crate::{Environment, Error, state_dir::StateDir};
+use crate::{Environment, Error, environment::state_dir::StateDir};
 
 /// A client of the API that the settings name.
 pub(super) fn client(settings: &ThingsStackSettings) -> Result<ThingsStackClient, Error> {

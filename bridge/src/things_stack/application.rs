@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use link::secret_file::SecretFile;
+
 use super::{
     settings::{ThingsStackApplication, ThingsStackSettings},
     topic::is_id,
 };
 use crate::Error;
-use link::secret_file::SecretFile;
 
 /// An application of The Things Stack.
 pub(super) struct Application {

@@ -3,6 +3,10 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use futures::future::join_all;
+use link::{
+    delivery::Delivery,
+    mqtt::{Endpoint, Subscriber, Subscription},
+};
 use server::telemetry::Health;
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
@@ -26,17 +30,14 @@ use super::{
 };
 use crate::{
     Environment, Error,
-    dedup::Dedup,
-    lanes::{Work, work_of},
+    environment::state_dir::StateDir,
     metrics,
-    output::Output,
-    receive::{receive, report_connections},
-    republish::Republisher,
-    state_dir::StateDir,
-};
-use link::{
-    delivery::Delivery,
-    mqtt::{Endpoint, Subscriber, Subscription},
+    publish::{output::Output, republish::Republisher},
+    receive::{
+        dedup::Dedup,
+        lanes::{Work, work_of},
+        receive, report_connections,
+    },
 };
 
 /// A running bridge to The Things Stack.

@@ -1,13 +1,13 @@
 //! Which brokers a bridge connects to.
 
 use client::Trust;
-
-use super::{application::Application, settings::ThingsStackSettings, topic::Topic};
-use crate::{Error, prefix::prefix};
 use link::{
     mqtt::{Endpoint, MqttSettings},
     secret_file::read,
 };
+
+use super::{application::Application, settings::ThingsStackSettings, topic::Topic};
+use crate::{Error, publish::prefix::prefix};
 
 /// Where decoded messages go, and where downlinks come from.
 pub(super) struct Output {

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use client::things_stack::{StoredQuery, ThingsStackClient};
+use link::delivery::{Ack, Delivery};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use server::status::ErrorChain;
@@ -10,8 +11,7 @@ use tokio::sync::Semaphore;
 use types::{Kind, Kinded, Timestamp};
 
 use super::{application::Application, topic::Topic};
-use crate::{look_up::is_final, metrics};
-use link::delivery::{Ack, Delivery};
+use crate::{codec::look_up::is_final, metrics};
 
 /// How many uplinks are asked for at once.
 const PAGE_ITEMS: u32 = 200;

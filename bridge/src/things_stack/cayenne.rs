@@ -7,7 +7,7 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-use crate::cayenne::{DATA_TYPES, read};
+use crate::codec::cayenne::{DATA_TYPES, read};
 
 /// Decodes a payload; the error says what is wrong with it.
 pub(super) fn decode(payload: &[u8]) -> Result<Box<RawValue>, String> {

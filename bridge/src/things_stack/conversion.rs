@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::outcome::Encoded;
+use crate::codec::outcome::Encoded;
 
 /// The bytes and the port in the JSON of `{bytes, fPort}`, or of a list of bytes; nothing if it has errors or no bytes.
 pub(super) fn encoded(json: &str) -> Option<Encoded> {

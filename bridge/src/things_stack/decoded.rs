@@ -1,7 +1,7 @@
 //! What a formatter makes of an uplink.
 
 use super::measurements::Measurements;
-use crate::outcome;
+use crate::codec::outcome;
 
 /// A decoded uplink.
 #[derive(Debug, Default)]

@@ -11,7 +11,7 @@ use super::{
     decoded::Decoded, directory::Directory, downlink_event::DownlinkEvent, formatter::Formatter, topic::Topic,
     uplink_message::UplinkMessage,
 };
-use crate::outcome::{self, CodecError, Input};
+use crate::codec::outcome::{self, CodecError, Input};
 
 /// Decodes payloads.
 pub(super) struct Decoder {

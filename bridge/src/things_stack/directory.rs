@@ -27,7 +27,7 @@ use super::{
     formatter::{Formatter, Source},
     topic::device_key,
 };
-use crate::{
+use crate::codec::{
     look_up::{Api, LookUpError, LookUpLimits, LookUps, Object},
     outcome::CodecError,
 };

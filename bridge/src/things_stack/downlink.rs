@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use client::things_stack::{QueueOperation, VersionIds};
+use link::{backoff::Backoff, delivery::Delivery};
 use serde_json::value::{RawValue, to_raw_value};
 use server::status::ErrorChain;
 use types::Clock;
@@ -16,14 +17,15 @@ use super::{
     webhook_ids::WebhookIds,
 };
 use crate::{
-    dedup::Dedup,
-    look_up::is_final,
-    members::Members,
+    codec::{
+        look_up::is_final,
+        outcome::{CodecError, Input},
+    },
+    message::members::Members,
     metrics,
-    outcome::{CodecError, Input},
-    output::Output,
+    publish::output::Output,
+    receive::dedup::Dedup,
 };
-use link::{backoff::Backoff, delivery::Delivery};
 
 /// The port of a downlink that has none, and whose encoder chooses none, as in The Things Stack.
 const DEFAULT_PORT: u8 = 1;

@@ -3,7 +3,7 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::value::to_raw_value;
 
-use crate::{members::Members, outcome::Decoded};
+use crate::{codec::outcome::Decoded, message::members::Members};
 
 /// An `ApplicationUp` about a downlink.
 pub(super) struct DownlinkEvent<'a> {

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use types::Timestamp;
 
 use super::{report::DeviceIds, topic::Topic};
-use crate::outcome::CodecError;
+use crate::codec::outcome::CodecError;
 
 /// Maximum number of downlinks in a request. Of more, none is reported, because each takes a message of its own.
 pub(super) const DOWNLINKS_MAX: usize = 100;

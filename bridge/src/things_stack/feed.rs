@@ -3,6 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use link::{
+    delivery::Delivery,
+    mqtt::{Endpoint, Subscriber, Subscription},
+};
 use serde::Deserialize;
 use tokio::{
     sync::{mpsc, watch},
@@ -16,11 +20,7 @@ use super::{
     position::{Positions, latest},
     topic::device,
 };
-use crate::lanes::{Lanes, Work};
-use link::{
-    delivery::Delivery,
-    mqtt::{Endpoint, Subscriber, Subscription},
-};
+use crate::receive::lanes::{Lanes, Work};
 
 /// How long after a connection the storage integration is asked again: the last uplinks before may not have been
 /// stored at once.

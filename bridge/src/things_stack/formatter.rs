@@ -10,7 +10,7 @@ use super::{
     decoded::Decoded,
     javascript::{JavaScript, Role},
 };
-use crate::outcome::{self, CodecError, Encoded, Input};
+use crate::codec::outcome::{self, CodecError, Encoded, Input};
 
 /// A formatter as The Things Stack stores it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

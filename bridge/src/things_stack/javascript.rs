@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::{conversion, decoded::Decoded, measurements::Measurements};
-use crate::{
+use crate::codec::{
     outcome::{self, CodecError, Encoded, Input},
     script::Script,
 };

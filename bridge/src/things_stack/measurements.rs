@@ -5,7 +5,7 @@
 use serde_json::value::{RawValue, to_raw_value};
 use types::Timestamp;
 
-use crate::members::Members;
+use crate::message::members::Members;
 
 /// Measurements as they are published.
 #[derive(Debug, Default)]

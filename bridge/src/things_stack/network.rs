@@ -14,6 +14,7 @@ use std::{
 
 use client::things_stack::{QueueOperation, ThingsStackClient};
 use futures::future::{BoxFuture, join_all};
+use link::delivery::Delivery;
 use server::telemetry::Health;
 use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
@@ -35,15 +36,18 @@ use super::{
 };
 use crate::{
     Environment, Error, Network,
-    dedup::Dedup,
-    hand_over::HandOver,
-    lanes::{Work, apart, work_of},
+    environment::state_dir::StateDir,
+    hand_over::{
+        HandOver,
+        network::{Receiver, Route, not_sent, refusal},
+    },
     metrics,
-    network::{Receiver, Route, not_sent, refusal},
-    receive::report_connections,
-    state_dir::StateDir,
+    receive::{
+        dedup::Dedup,
+        lanes::{Work, apart, work_of},
+        report_connections,
+    },
 };
-use link::delivery::Delivery;
 
 /// The Things Stack: a connection to its MQTT server for each application, or a receiver of its webhooks, and its API,
 /// to which downlinks go.

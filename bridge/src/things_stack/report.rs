@@ -9,7 +9,7 @@ use serde::Serialize;
 use types::Timestamp;
 
 use super::topic::Topic;
-use crate::outcome::CodecError;
+use crate::codec::outcome::CodecError;
 
 /// The name of the service that reports.
 const SERVICE: &str = "airlock";

@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
+use link::mqtt::MqttSettings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::Secret;
-
-use link::mqtt::MqttSettings;
 
 /// The bridge to The Things Stack 3.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

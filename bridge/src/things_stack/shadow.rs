@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use link::{delivery::Delivery, mqtt::Subscriber};
 use server::telemetry::Health;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -18,11 +19,11 @@ use super::{
     uplink_message::UplinkMessage,
 };
 use crate::{
-    Environment, Error, Observation, Verdict, metrics,
+    Environment, Error, Observation, Verdict,
+    environment::state_dir::StateDir,
+    metrics,
     receive::{receive, report_connections},
-    state_dir::StateDir,
 };
-use link::{delivery::Delivery, mqtt::Subscriber};
 
 /// A running comparison.
 pub struct ThingsStackShadow {

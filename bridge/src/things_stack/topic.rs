@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::output::OutputTopic;
+use crate::publish::output::OutputTopic;
 
 /// Maximum length of an id.
 const ID_BYTES_MAX: usize = 36;

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use link::delivery::Delivery;
 use types::Clock;
 
 use super::{
     decoded::Decoded, decoder::Decoder, downlink_event::DownlinkEvent, report::Report, topic::Topic,
     uplink_message::UplinkMessage,
 };
-use crate::{dedup::MessageKey, metrics, outcome::CodecError, republish::Republisher};
-use link::delivery::Delivery;
+use crate::{codec::outcome::CodecError, metrics, publish::republish::Republisher, receive::dedup::MessageKey};
 
 /// Publishes messages, uplinks with the payload that their formatter makes of them.
 pub(super) struct Uplinks {

@@ -7,7 +7,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use types::Timestamp;
 
 use super::{decoded::Decoded, measurements::Measurements};
-use crate::members::Members;
+use crate::message::members::Members;
 
 const DECODED: [&str; 4] =
     ["decoded_payload", "decoded_payload_warnings", "normalized_payload", "normalized_payload_warnings"];
@@ -117,7 +117,7 @@ fn member<T: DeserializeOwned + Default>(members: &Members<'_>, name: &'static s
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome;
+    use crate::codec::outcome;
 
     const MESSAGE: &str = r#"{"end_device_ids":{"device_id":"dev1"},"received_at":"2026-11-22T16:45:56Z","uplink_message":{"session_key_id":"AX==","f_port":2,"f_cnt":7,"frm_payload":"AQID","decoded_payload":{"old":1},"rx_metadata":[{"snr":7.50}],"received_at":"2026-11-22T16:45:55.231022372Z","version_ids":{"brand_id":"b","model_id":"m"}},"new":1e0}"#;
 

@@ -7,6 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use bytes::Bytes;
+use link::delivery::{Ack, Delivery};
 use serde::Deserialize;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, oneshot},
@@ -21,10 +22,9 @@ use super::{
     webhook_ids::WebhookIds,
 };
 use crate::{
-    lanes::{Lanes, Work},
-    members::Members,
+    message::members::Members,
+    receive::lanes::{Lanes, Work},
 };
-use link::delivery::{Ack, Delivery};
 
 /// The kinds of messages, by the member that a message has, with their topics.
 const KINDS: [(&str, &str); 11] = [

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     chirpstack::{codec::Codec, javascript},
-    script::Script,
+    codec::script::Script,
 };
 
 /// When an object was changed: seconds and nanoseconds since 1970.

@@ -7,6 +7,7 @@ use std::{
 };
 
 use client::chirpstack::PAGE_ITEMS;
+use link::secret_file::read_secret;
 use server::status::ErrorChain;
 use tokio::time::{Instant, sleep};
 use types::{Kind, Kinded};
@@ -15,8 +16,7 @@ use super::{
     Device, Directory, Profile, cache_file,
     records::{Changed, changed},
 };
-use crate::{chirpstack::codec::Codec, look_up::is_final};
-use link::secret_file::read_secret;
+use crate::{chirpstack::codec::Codec, codec::look_up::is_final};
 
 /// How long a changed script may take to load before it is used.
 const LOAD_WAIT: Duration = Duration::from_secs(10);

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use types::{DownlinkConfig, GatewayMetadata, Metadata, Timestamp};
 
-use crate::radio::{self, Location, lenient};
+use crate::message::radio::{self, Location, lenient};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

@@ -18,7 +18,7 @@ use super::{
     model_id,
     records::{Choice, Formatters},
 };
-use crate::{look_up::is_final, things_stack::formatter::Formatter};
+use crate::{codec::look_up::is_final, things_stack::formatter::Formatter};
 
 /// How long a changed script may take to load before it is used.
 const LOAD_WAIT: Duration = Duration::from_secs(10);

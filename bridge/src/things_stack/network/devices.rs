@@ -13,7 +13,7 @@ use tokio::sync::Mutex as AsyncMutex;
 use types::{AppEui, Clock, DevEui, Timestamp};
 
 use super::super::{application::Application, directory::API, settings::ThingsStackSettings, topic::device_key};
-use crate::look_up::{LookUpError, LookUpLimits, LookUps, Object};
+use crate::codec::look_up::{LookUpError, LookUpLimits, LookUps, Object};
 
 /// Maximum number of pages of devices that are read to find one.
 const PAGES_MAX: u32 = 1000;

@@ -15,7 +15,7 @@ use super::{
     radio::{self, RxMetadata, Settings},
     send::CORRELATION_PREFIX,
 };
-use crate::radio::{lenient, lenient_list};
+use crate::message::radio::{lenient, lenient_list};
 
 /// Why a message cannot be read.
 #[derive(Debug, thiserror::Error)]

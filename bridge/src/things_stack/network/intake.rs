@@ -8,6 +8,7 @@ use std::{
     },
 };
 
+use link::delivery::Delivery;
 use types::NetworkEvent;
 
 use super::{
@@ -15,8 +16,11 @@ use super::{
     devices::Devices,
     event::{Said, read},
 };
-use crate::{hand_over::HandOver, look_up::LookUpError, metrics, network::Receiver};
-use link::delivery::Delivery;
+use crate::{
+    codec::look_up::LookUpError,
+    hand_over::{HandOver, network::Receiver},
+    metrics,
+};
 
 /// Hands messages over to the receivers of their applications.
 pub(super) struct Intake {

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use types::{GatewayMetadata, Metadata, Timestamp};
 
-use crate::radio::{Location, Modulation, lenient};
+use crate::message::radio::{Location, Modulation, lenient};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -127,7 +127,7 @@ mod tests {
         #[derive(Default, Deserialize)]
         #[serde(default)]
         struct Uplink {
-            #[serde(deserialize_with = "crate::radio::lenient_list")]
+            #[serde(deserialize_with = "crate::message::radio::lenient_list")]
             rx_metadata: Vec<RxMetadata>,
             #[serde(deserialize_with = "lenient")]
             settings: Settings,

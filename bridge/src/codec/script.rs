@@ -10,7 +10,7 @@ use tokio::{
     time::{Instant, sleep, timeout_at},
 };
 
-use crate::outcome::CodecError;
+use crate::codec::outcome::CodecError;
 
 /// Maximum number of messages of one codec that are in the sandbox's queue. Others wait here, so that the queue has
 /// room for all codecs.

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use link::mqtt::PublishError;
 use lru::LruCache;
 use tokio::{
     sync::Semaphore,
@@ -17,7 +18,6 @@ use tokio::{
 };
 
 use super::OutputTopic;
-use link::mqtt::PublishError;
 
 /// The pause before a message that the broker refused is published again.
 const PAUSE: Duration = Duration::from_secs(5);

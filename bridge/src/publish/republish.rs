@@ -3,9 +3,9 @@
 use std::{fmt, sync::Arc};
 
 use crate::{
-    dedup::{Dedup, MessageKey},
     metrics,
-    output::{Output, OutputTopic, Payload},
+    publish::output::{Output, OutputTopic, Payload},
+    receive::dedup::{Dedup, MessageKey},
 };
 
 /// Publishes messages, and drops copies of those that were published a short time ago.

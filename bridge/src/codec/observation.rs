@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 
-use crate::outcome::{CodecError, Decoded};
+use crate::codec::outcome::{CodecError, Decoded};
 
 /// What became of an uplink, in the network and here.
 #[derive(Debug)]

@@ -1,8 +1,7 @@
 //! What precedes topics where decoded messages are published, and how loops are ruled out.
 
-use tokio::net::lookup_host;
-
 use link::mqtt::Endpoint;
+use tokio::net::lookup_host;
 
 /// What precedes topics that are published on the broker that the messages come from.
 const SAME_BROKER_PREFIX: &str = "airlock/";

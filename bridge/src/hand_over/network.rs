@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use server::{status::ErrorChain, telemetry::Health};
 use types::{AppId, DevEui, Kind, Kinded, NetworkDownlink, NetworkEvent, NetworkRefusal};
 
-use crate::{look_up::Api, metrics};
+use crate::{codec::look_up::Api, metrics};
 
 /// Takes what a network reports about the devices of an application.
 pub trait Receiver: Send + Sync {

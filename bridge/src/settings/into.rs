@@ -7,7 +7,7 @@ use aws_lc_rs::digest::{SHA256, digest};
 use crate::{
     Environment, Error, Network, NetworkSettings,
     chirpstack::{ChirpStackNetwork, ChirpStackSettings},
-    network::Route,
+    hand_over::network::Route,
     things_stack::{ThingsStackNetwork, ThingsStackSettings, WebhookListener},
 };
 

@@ -5,14 +5,14 @@ mod refusals;
 use std::{fmt, hash::Hash, time::Duration};
 
 use bytes::Bytes;
-use tokio::{sync::watch, time::Instant};
-
-use self::refusals::Refusals;
-use crate::metrics;
 use link::{
     mqtt::{Endpoint, PublishError, Publisher},
     redis::{StreamPublisher, StreamTarget},
 };
+use tokio::{sync::watch, time::Instant};
+
+use self::refusals::Refusals;
+use crate::metrics;
 
 /// A network's topic, without a prefix.
 pub(crate) trait OutputTopic: fmt::Display + Hash + Copy + Send + Sync {

@@ -16,7 +16,7 @@ use tokio::{
 };
 use types::{Kind, Kinded};
 
-use crate::outcome::CodecError;
+use crate::codec::outcome::CodecError;
 
 /// Maximum number of calls of the API at once for objects that are not known yet.
 const LOOKUPS_MAX: usize = 16;
