@@ -8,7 +8,7 @@ use server::status::ErrorChain;
 use types::{Kind, Kinded};
 
 use super::{
-    directory::{Codecs, Directory, DirectoryLimits},
+    codec::directory::{Codecs, Directory, DirectoryLimits},
     settings::{ChirpStackSettings, GrpcSettings},
 };
 use crate::{Environment, Error, environment::state_dir::StateDir};

@@ -13,14 +13,18 @@ use types::Clock;
 
 use super::{
     api::{check_api, directory},
-    brokers::{Brokers, Commands, Source, Target},
-    decoder::Decoder,
-    directory::Directory,
+    codec::{decoder::Decoder, directory::Directory},
     downlink::Downlinks,
-    forms::to_entry,
+    event::{
+        forms::to_entry,
+        topic::{COMMANDS, device},
+    },
     settings::ChirpStackSettings,
-    source::{Events, group, subscription},
-    topic::{COMMANDS, device},
+    source::{
+        Events,
+        brokers::{Brokers, Commands, Source, Target},
+        group, subscription,
+    },
     uplink::Uplinks,
 };
 use crate::{

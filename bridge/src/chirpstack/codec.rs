@@ -1,8 +1,13 @@
 //! A device profile's codec: none, Cayenne LPP, or a script.
 
+mod cayenne;
+pub(super) mod decoder;
+pub(super) mod directory;
+mod javascript;
+pub(super) mod object;
+
 use std::sync::Arc;
 
-use super::{cayenne, javascript};
 use crate::codec::{
     outcome::{CodecError, Decoded, Encoded, Input},
     script::Script,

@@ -12,9 +12,11 @@ use serde_json::{
 use types::Clock;
 
 use super::{
-    directory::{Device, Directory, Profile},
-    log_event::{Code, LogEvent},
-    topic::Topic,
+    codec::directory::{Device, Directory, Profile},
+    event::{
+        log_event::{Code, LogEvent},
+        topic::Topic,
+    },
 };
 use crate::{
     codec::outcome::{CodecError, Input},

@@ -1,5 +1,10 @@
 //! The `up` event: what its codec needs, and the same event with an object.
 
+pub(super) mod forms;
+pub(super) mod incoming;
+pub(super) mod log_event;
+pub(super) mod topic;
+
 use std::borrow::Cow;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -8,7 +13,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use types::Timestamp;
 
-use super::forms::{self, DeviceHead, UplinkHead, device_info, entry, json_with_object, with_object};
+use self::forms::{DeviceHead, UplinkHead, device_info, entry, json_with_object, with_object};
 use crate::{
     message::members::Members,
     publish::output::{Entry, Payload},

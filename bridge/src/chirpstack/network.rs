@@ -1,5 +1,8 @@
 //! ChirpStack as a network whose devices belong to applications of this process.
 
+mod intake;
+mod routes;
+
 use std::{
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -14,16 +17,17 @@ use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use types::{AppId, DevEui, Kind, Kinded, NetworkDownlink, NetworkRefusal};
 
+use self::{intake::Intake, routes::Routes};
 use super::{
     api::{check_api, directory},
-    brokers::{Source, network_source},
-    directory::{API, Directory},
-    incoming::in_json,
-    intake::Intake,
-    routes::Routes,
+    codec::directory::{API, Directory},
+    event::{incoming::in_json, topic::Topic},
     settings::{ChirpStackSettings, GrpcSettings},
-    source::{Events, group},
-    topic::Topic,
+    source::{
+        Events,
+        brokers::{Source, network_source},
+        group,
+    },
 };
 use crate::{
     Environment, Error, Network,

@@ -8,10 +8,11 @@ use runtime::Pool;
 use types::{Clock, Secret};
 
 use super::{
-    decoder::Decoder,
-    directory::{Codecs, Directory, DirectoryLimits},
-    event::UplinkEvent,
-    topic::Topic,
+    codec::{
+        decoder::Decoder,
+        directory::{Codecs, Directory, DirectoryLimits},
+    },
+    event::{UplinkEvent, topic::Topic},
 };
 use crate::{Error, codec::outcome::Decoded};
 

@@ -14,14 +14,10 @@ use self::failures::Failures;
 
 use super::{
     api::{check_api, directory},
-    brokers::network_source,
-    decoder::Decoder,
-    directory::Directory,
-    event::UplinkEvent,
-    incoming::in_json,
+    codec::{decoder::Decoder, directory::Directory},
+    event::{UplinkEvent, incoming::in_json, topic::Topic},
     settings::ChirpStackSettings,
-    source::Events,
-    topic::Topic,
+    source::{Events, brokers::network_source},
 };
 use crate::{
     Environment, Error, Observation, Verdict, environment::state_dir::StateDir, metrics, receive::report_connection,

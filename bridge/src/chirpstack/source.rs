@@ -1,5 +1,8 @@
 //! Events from ChirpStack, over MQTT or from its Redis stream.
 
+pub(super) mod brokers;
+mod stream;
+
 use futures::future::BoxFuture;
 use link::{
     mqtt::{Group, Membership, Subscriber, Subscription},
@@ -7,12 +10,16 @@ use link::{
 };
 use tokio::sync::watch;
 
-use super::{
+use self::{
     brokers::Source,
-    incoming::{Incoming, received},
-    settings::ChirpStackSettings,
     stream::{KEY, lanes},
-    topic::{EVENTS, SHADOWED, device},
+};
+use super::{
+    event::{
+        incoming::{Incoming, received},
+        topic::{EVENTS, SHADOWED, device},
+    },
+    settings::ChirpStackSettings,
 };
 use crate::receive::receive;
 

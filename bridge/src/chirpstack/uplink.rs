@@ -5,11 +5,13 @@ use std::sync::Arc;
 use types::Clock;
 
 use super::{
-    decoder::Decoder,
-    event::UplinkEvent,
-    incoming::Incoming,
-    log_event::{Code, LogEvent},
-    topic::Topic,
+    codec::decoder::Decoder,
+    event::{
+        UplinkEvent,
+        incoming::Incoming,
+        log_event::{Code, LogEvent},
+        topic::Topic,
+    },
 };
 use crate::{
     codec::outcome::{CodecError, Decoded},

@@ -8,8 +8,8 @@ use types::{Kind, Kinded};
 
 use super::{
     application::Application,
-    brokers::trust,
-    directory::{API, Directory, DirectoryLimits, Loader},
+    bridge::brokers::trust,
+    formatter::directory::{API, Directory, DirectoryLimits, Loader},
     settings::ThingsStackSettings,
 };
 use crate::{Environment, Error, environment::state_dir::StateDir};

@@ -1,13 +1,13 @@
 //! The applications whose messages are decoded, with their API keys.
 
+pub(super) mod topic;
+
 use std::sync::Arc;
 
 use link::secret_file::SecretFile;
 
-use super::{
-    settings::{ThingsStackApplication, ThingsStackSettings},
-    topic::is_id,
-};
+use self::topic::is_id;
+use super::settings::{ThingsStackApplication, ThingsStackSettings};
 use crate::Error;
 
 /// An application of The Things Stack.

@@ -1,5 +1,7 @@
 //! Starts and stops the parts of the bridge.
 
+pub(super) mod brokers;
+
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use futures::future::join_all;
@@ -12,21 +14,19 @@ use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 use types::Clock;
 
+use self::brokers::source;
 use super::{
     api::{check_api, directory},
-    application::Application,
-    brokers::{self, source},
-    catch_up::CatchUp,
-    decoder::Decoder,
-    directory::Directory,
+    application::{
+        Application,
+        topic::{device, downlinks_of, messages},
+    },
     downlink::Downlinks,
-    feed::{Feed, Intake},
-    position::Positions,
+    feed::{Feed, Intake, catch_up::CatchUp, position::Positions},
+    formatter::{decoder::Decoder, directory::Directory},
     settings::ThingsStackSettings,
-    topic::{device, downlinks_of, messages},
     uplink::Uplinks,
-    webhook::WebhookListener,
-    webhook_ids::WebhookIds,
+    webhook::{WebhookListener, ids::WebhookIds},
 };
 use crate::{
     Environment, Error,

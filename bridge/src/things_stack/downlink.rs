@@ -1,5 +1,8 @@
 //! Downlinks of applications in, encoded downlinks to The Things Stack.
 
+pub(super) mod event;
+mod failed;
+
 use std::sync::Arc;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -9,12 +12,11 @@ use serde_json::value::{RawValue, to_raw_value};
 use server::status::ErrorChain;
 use types::Clock;
 
+use self::failed::{DOWNLINKS_MAX, FailedDownlink};
 use super::{
-    directory::Directory,
-    failed_downlink::{DOWNLINKS_MAX, FailedDownlink},
-    formatter::no_formatter,
-    topic::Topic,
-    webhook_ids::WebhookIds,
+    application::topic::Topic,
+    formatter::{directory::Directory, no_formatter},
+    webhook::ids::WebhookIds,
 };
 use crate::{
     codec::{

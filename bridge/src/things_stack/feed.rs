@@ -1,5 +1,8 @@
 //! The messages of an application: those that it missed, and live ones, in this order.
 
+pub(super) mod catch_up;
+pub(super) mod position;
+
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
@@ -15,11 +18,11 @@ use tokio::{
 use tokio_util::task::AbortOnDropHandle;
 use types::{Clock, Timestamp};
 
-use super::{
+use self::{
     catch_up::{CatchUp, CaughtUp},
     position::{Positions, latest},
-    topic::device,
 };
+use super::application::topic::device;
 use crate::receive::lanes::{Lanes, Work};
 
 /// How long after a connection the storage integration is asked again: the last uplinks before may not have been

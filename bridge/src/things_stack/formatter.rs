@@ -1,12 +1,19 @@
 //! Payload formatters: none, Cayenne LPP, or a script.
 
+mod cayenne;
+mod conversion;
+pub(super) mod decoded;
+pub(super) mod decoder;
+pub(super) mod directory;
+mod javascript;
+pub(super) mod measurements;
+
 use std::{sync::Arc, time::Duration};
 
 use runtime::Pool;
 use tokio::time::Instant;
 
-use super::{
-    cayenne,
+use self::{
     decoded::Decoded,
     javascript::{JavaScript, Role},
 };

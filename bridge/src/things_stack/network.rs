@@ -23,16 +23,15 @@ use types::{AppId, DevEui, Kind, Kinded, NetworkDownlink, NetworkRefusal};
 use self::{devices::Devices, intake::Intake};
 use super::{
     api::client,
-    application::Application,
+    application::{
+        Application,
+        topic::{Topic, device_key, messages},
+    },
     bridge::{sources, subscription},
-    catch_up::CatchUp,
-    directory::API,
-    feed::{self, Feed},
-    position::Positions,
+    feed::{self, Feed, catch_up::CatchUp, position::Positions},
+    formatter::directory::API,
     settings::{ThingsStackApplication, ThingsStackSettings},
-    topic::{Topic, device_key, messages},
-    webhook::WebhookListener,
-    webhook_ids::WebhookIds,
+    webhook::{WebhookListener, ids::WebhookIds},
 };
 use crate::{
     Environment, Error, Network,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use types::Timestamp;
 
-use super::topic::Topic;
+use super::application::topic::Topic;
 use crate::codec::outcome::CodecError;
 
 /// The name of the service that reports.

@@ -8,15 +8,14 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     api::{check_api, directory},
-    application::Application,
-    bridge::subscription,
-    brokers::source,
-    decoder::Decoder,
-    directory::Directory,
+    application::{
+        Application,
+        topic::{Topic, device},
+    },
+    bridge::{brokers::source, subscription},
+    formatter::{decoder::Decoder, directory::Directory},
     settings::ThingsStackSettings,
-    topic::{Topic, device},
-    uplink::result,
-    uplink_message::UplinkMessage,
+    uplink::{message::UplinkMessage, result},
 };
 use crate::{
     Environment, Error, Observation, Verdict,

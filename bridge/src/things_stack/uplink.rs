@@ -1,14 +1,19 @@
 //! Messages in, decoded messages out.
 
+pub(super) mod message;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
 use link::delivery::Delivery;
 use types::Clock;
 
+use self::message::UplinkMessage;
 use super::{
-    decoded::Decoded, decoder::Decoder, downlink_event::DownlinkEvent, report::Report, topic::Topic,
-    uplink_message::UplinkMessage,
+    application::topic::Topic,
+    downlink::event::DownlinkEvent,
+    formatter::{decoded::Decoded, decoder::Decoder},
+    report::Report,
 };
 use crate::{codec::outcome::CodecError, metrics, publish::republish::Republisher, receive::dedup::MessageKey};
 

@@ -3,6 +3,8 @@
 //! A request is confirmed after what became of its message was published. Whoever does not bring the application's key
 //! is refused before the body is read.
 
+pub(super) mod ids;
+
 use std::{sync::Arc, time::Duration};
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
@@ -15,11 +17,13 @@ use tokio::{
 };
 use types::{Kind, Kinded};
 
+use self::ids::WebhookIds;
 use super::{
-    application::Application,
+    application::{
+        Application,
+        topic::{Topic, device_key, is_id},
+    },
     settings::ThingsStackSettings,
-    topic::{Topic, device_key, is_id},
-    webhook_ids::WebhookIds,
 };
 use crate::{
     message::members::Members,

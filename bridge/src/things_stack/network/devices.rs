@@ -12,7 +12,11 @@ use lru::LruCache;
 use tokio::sync::Mutex as AsyncMutex;
 use types::{AppEui, Clock, DevEui, Timestamp};
 
-use super::super::{application::Application, directory::API, settings::ThingsStackSettings, topic::device_key};
+use super::super::{
+    application::{Application, topic::device_key},
+    formatter::directory::API,
+    settings::ThingsStackSettings,
+};
 use crate::codec::look_up::{LookUpError, LookUpLimits, LookUps, Object};
 
 /// Maximum number of pages of devices that are read to find one.

@@ -11,7 +11,7 @@ use types::{
 };
 
 use super::{
-    super::topic::Topic,
+    super::application::topic::Topic,
     radio::{self, RxMetadata, Settings},
     send::CORRELATION_PREFIX,
 };

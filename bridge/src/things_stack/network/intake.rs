@@ -12,7 +12,7 @@ use link::delivery::Delivery;
 use types::NetworkEvent;
 
 use super::{
-    super::{application::Application, topic::Topic},
+    super::application::{Application, topic::Topic},
     devices::Devices,
     event::{Said, read},
 };
