@@ -1,6 +1,7 @@
 //! Views of a gateway: public, the gateway's own, and its firmware's.
 
 use serde_json::{Value, json};
+use types::ServiceName;
 
 use crate::{
     claims::part,
@@ -58,6 +59,27 @@ async fn who_lacks_rights_to_a_gateway_is_told_so() {
         assert!(!hers.is_empty());
         let answer = service.call("DELETE", "/api/v2/applications/my-app", &bob, Value::Null).await;
         assert_eq!(answer.status, 404, "an application of others is as one that does not exist");
+    }
+}
+
+#[tokio::test]
+async fn the_operators_components_see_whose_a_gateway_is() {
+    for service in Service::start_on_each_store().await {
+        let alice = service.user("alice").await;
+        service.gateway(&alice, "my-gw").await;
+        service.application(&alice, "my-app").await;
+        let ours = service.account.component_token(ServiceName::Handler, &"ours".parse().unwrap()).await.unwrap();
+        let ours = format!("Bearer {}", ours.expose());
+        let seen = service.get(GW, &ours).await.json();
+        assert_eq!(seen["owner"]["username"], "alice");
+        assert!(["key", "collaborators"].iter().all(|member| seen.get(*member).is_none()), "{seen}");
+        let theirs = service.handler(&alice, "her-handler").await;
+        let theirs = service.get("/api/v2/components/handlers/her-handler/token", &theirs).await.json();
+        let theirs = format!("Bearer {}", theirs["token"].as_str().unwrap());
+        let for_devices = service.restrict(&ours, &["apps:my-app"]).await;
+        for token in [&theirs, &for_devices] {
+            assert!(service.get(GW, token).await.json().get("owner").is_none());
+        }
     }
 }
 
