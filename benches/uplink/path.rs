@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use handler::{
-    application::{Application, Applications, JoinKeyChange},
+    application::{Application, Applications, JoinKeyChange, VersionOrigin},
     device::{Device, Devices, Lorawan},
     output::Output,
     payload::Payloads,
@@ -74,7 +74,7 @@ impl Case {
         let app_id = APP_ID.parse().unwrap();
         applications.register(&app_id).await.unwrap();
         let application = Application::with_functions(app_id.clone(), String::new(), self.sources());
-        applications.set(application, JoinKeyChange::Replace).await.unwrap();
+        applications.set(application, JoinKeyChange::Replace, VersionOrigin::default()).await.unwrap();
         for number in 0..devices {
             registered.set(device(&app_id, number)).await.unwrap();
         }

@@ -7,6 +7,7 @@ mod euis;
 mod functions;
 mod keys;
 mod select;
+mod versions;
 
 use anyhow::Context;
 use api::rest::account::{Application, NewApplication};
@@ -55,8 +56,21 @@ pub(crate) async fn run(command: Applications, network: &Network) -> anyhow::Res
         Applications::Keys { app_id, command } => keys::run(command, &network.application(app_id)?, network).await,
         Applications::Euis { app_id, command } => euis::run(command, &network.application(app_id)?, network).await,
         Applications::Collaborators { command } => collaborators::run(command, network).await,
-        Applications::Pf { command: None | Some(PayloadFunctions::Get) } => functions::get(network).await,
-        Applications::Pf { command: Some(PayloadFunctions::Set(set)) } => functions::set(network, set).await,
+        Applications::Pf { command } => {
+            let get = PayloadFunctions::Get { version: None };
+            functions(command.unwrap_or(get), network).await
+        }
+    }
+}
+
+async fn functions(command: PayloadFunctions, network: &Network) -> anyhow::Result<()> {
+    match command {
+        PayloadFunctions::Get { version } => functions::get(network, version).await,
+        PayloadFunctions::Set(set) => functions::set(network, set).await,
+        PayloadFunctions::Versions => versions::list(network).await,
+        PayloadFunctions::Diff { from, to } => versions::diff(network, from, to).await,
+        PayloadFunctions::Restore { version, label } => versions::restore(network, version, label).await,
+        PayloadFunctions::Label { version, label } => versions::label(network, version, label).await,
     }
 }
 

@@ -278,7 +278,8 @@ async fn operations(
     let payloads =
         Arc::new(Payloads::new(pool.clone(), &context.settings.handler)?.with_owners(context.owners.clone()));
     let sealer = context.sealer().await?;
-    let applications = Applications::new(context.store.clone(), sealer.clone());
+    let applications = Applications::new(context.store.clone(), sealer.clone())
+        .with_version_bounds(context.settings.handler.version_bounds);
     let devices = Devices::new(context.store.clone(), sealer, context.clock.clone());
     let access =
         Access::new(authenticator, RateLimiter::new(context.store.clone(), context.settings.handler.rate_limits));

@@ -30,6 +30,16 @@ pub enum Error {
         /// Its id.
         id: String,
     },
+    /// A version of an application's functions does not exist, or was dropped.
+    #[error("Version {number} of application {app_id} not found: {kept}")]
+    VersionNotFound {
+        /// The application.
+        app_id: AppId,
+        /// The number of the version; zero for the one that is live.
+        number: u32,
+        /// Which versions there are.
+        kept: String,
+    },
     /// The id is taken.
     #[error("{what} {id} already exists")]
     AlreadyExists {
@@ -225,7 +235,11 @@ impl Kinded for Error {
         match self {
             Self::Function(error) if error.failure.kind == runtime::FailureKind::Broken => Kind::Internal,
             Self::Invalid { .. } | Self::Id(_) | Self::Function(_) | Self::UplinkMic => Kind::Invalid,
-            Self::NotFound { .. } | Self::NoAppKey(_) | Self::NoSession(_) | Self::WrongMic => Kind::NotFound,
+            Self::NotFound { .. }
+            | Self::VersionNotFound { .. }
+            | Self::NoAppKey(_)
+            | Self::NoSession(_)
+            | Self::WrongMic => Kind::NotFound,
             Self::AlreadyExists { .. } => Kind::AlreadyExists,
             Self::Conflict(_) | Self::HandingOver(_) => Kind::Conflict,
             Self::Busy(_)

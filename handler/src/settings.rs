@@ -9,6 +9,7 @@ use types::{AppId, ComponentId};
 
 use crate::{
     access::RateLimits,
+    application::VersionBounds,
     device::{Prefix, Usage},
 };
 
@@ -35,6 +36,9 @@ pub struct Settings {
     pub network_brokers: Vec<ComponentId>,
     /// How many payload functions stay loaded.
     pub loading: Loading,
+    /// How many versions of its functions each application keeps.
+    #[serde(rename = "versions")]
+    pub version_bounds: VersionBounds,
     /// Overrides of `sandbox.limits` for the functions of single applications, by application id.
     #[schemars(with = "BTreeMap<String, LimitOverrides>")]
     #[serde(rename = "limits")]
@@ -80,6 +84,7 @@ impl Default for Settings {
             discovery_certificate_file: None,
             network_brokers: Vec::new(),
             loading: Loading::default(),
+            version_bounds: VersionBounds::default(),
             sandbox_limits: BTreeMap::new(),
             rate_limits: RateLimits::default(),
             prefixes: vec![Prefix { prefix, usage: Usage::ALL.to_vec() }],

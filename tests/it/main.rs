@@ -54,4 +54,5 @@ mod third_party_clients;
 mod three_processes;
 mod tls;
 mod uplinks;
+mod versions;
 mod webhooks;

@@ -31,6 +31,12 @@ const OPERATIONS: &[(&str, &str, &[ApplicationRight], u16)] = &[
     ("POST", "/devices/dev-1/downlinks", &[MessagesDownWrite], 200),
     ("GET", "/devices/dev-1/downlinks", &[Devices, MessagesDownWrite], 200),
     ("DELETE", "/devices/dev-1/downlinks", &[MessagesDownWrite], 200),
+    ("GET", "/versions", &[Settings], 200),
+    ("POST", "/versions", &[Settings], 200),
+    ("GET", "/versions/1", &[Settings], 200),
+    ("PUT", "/versions/1", &[Settings], 200),
+    ("GET", "/versions/1/diff", &[Settings], 200),
+    ("POST", "/versions/1/restore", &[Settings], 200),
     // These two need a second right, which none of the keys has beside the first one.
     ("PUT", "/webhooks/my-hook", &[], 200),
     ("GET", "/webhooks", &[Settings], 200),
@@ -81,6 +87,8 @@ async fn ask(network: &Network, owner: &Owner, method: &str, path: &str, caller:
         "/devices/dev-1/downlinks" => json!({"payload_raw": "AQ=="}),
         "/webhooks/my-hook" => json!({"url": "https://example.com/{event}"}),
         "/webhooks/my-hook/dead-letters/resend" => json!({}),
+        "/versions" => json!({"payload_format": "cayennelpp"}),
+        "/versions/1" | "/versions/1/restore" => json!({"note": "tested"}),
         "/dry-downlink" => json!({"app": {}, "payload": "AQ=="}),
         _ => json!({"app": {}, "payload": "AQ==", "port": 1}),
     };

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum, builder::RangedI64ValueParser, value_parser};
 use client::HexBytes;
 use types::{AppEui, AppId, ApplicationRight, Username};
 
@@ -179,14 +179,66 @@ pub(crate) enum ApplicationCollaborators {
 #[derive(Debug, Subcommand)]
 pub(crate) enum PayloadFunctions {
     /// Print the payload functions
-    #[command(after_help = "Example:\n  airlock applications pf get")]
-    Get,
+    #[command(after_help = "Examples:\n  airlock applications pf get\n  airlock applications pf get --version 3")]
+    Get {
+        /// Number of an older version [default: the functions that are live]
+        #[arg(long, value_name = "N", value_parser = version())]
+        version: Option<u32>,
+    },
     /// Set a payload function or the payload format
     #[command(visible_alias = "update")]
     #[command(
         after_help = "Examples:\n  airlock applications pf set decoder decoder.js --payload 095C\n  airlock applications pf set encoder encoder.js --fields '{\"led\": true}'\n  airlock applications pf set cayennelpp"
     )]
     Set(SetFunction),
+    /// List the versions of the payload functions that are kept, the newest first
+    #[command(after_help = "Example:\n  airlock applications pf versions")]
+    Versions,
+    /// Show what changed between two versions
+    #[command(after_help = "Examples:\n  airlock applications pf diff 3\n  airlock applications pf diff 3 5")]
+    Diff {
+        /// Number of the older version
+        #[arg(value_parser = version())]
+        from: u32,
+        /// Number of the newer version [default: the one that is live]
+        #[arg(value_parser = version())]
+        to: Option<u32>,
+    },
+    /// Make an older version live again, as a new version
+    #[command(after_help = "Example:\n  airlock applications pf restore 3 --note \"The new sensors are late\"")]
+    Restore {
+        /// Number of the version
+        #[arg(value_parser = version())]
+        version: u32,
+        #[command(flatten)]
+        label: LabelOptions,
+    },
+    /// Replace the note and the link of a version
+    #[command(
+        after_help = "Example:\n  airlock applications pf label 3 --note \"Supports firmware 2\" --link https://example.com/changes/3"
+    )]
+    Label {
+        /// Number of the version
+        #[arg(value_parser = version())]
+        version: u32,
+        #[command(flatten)]
+        label: LabelOptions,
+    },
+}
+
+/// What to say about a version.
+#[derive(Debug, Args)]
+pub(crate) struct LabelOptions {
+    /// Note about the version, on one line
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) note: Option<String>,
+    /// Link to more about the version, which begins with https
+    #[arg(long, value_name = "URL")]
+    pub(crate) link: Option<String>,
+}
+
+fn version() -> RangedI64ValueParser<u32> {
+    value_parser!(u32).range(1..)
 }
 
 #[derive(Debug, Args)]
@@ -210,6 +262,8 @@ pub(crate) struct SetFunction {
     /// Port of the test
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) port: u32,
+    #[command(flatten)]
+    pub(crate) label: LabelOptions,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

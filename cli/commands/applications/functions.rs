@@ -14,6 +14,7 @@ use workbench::is_stdin;
 use super::{
     args::{FunctionOrFormat, SetFunction},
     dry_run::{self, TestMessage},
+    versions,
 };
 use crate::{
     json_object::JsonObject,
@@ -23,10 +24,14 @@ use crate::{
     terminal::{can_ask, lines, sanitize, say},
 };
 
-/// Prints the functions as one script, or as a record for programs.
-pub(super) async fn get(network: &Network) -> anyhow::Result<()> {
+/// Prints the functions, of a version or those that are live, as one script, or as a record for programs.
+pub(super) async fn get(network: &Network, version: Option<u32>) -> anyhow::Result<()> {
     let app_id = network.application(None)?;
-    let application = network.handler_for(&app_id).await?.get_application(&app_id).await?;
+    let handler = network.handler_for(&app_id).await?;
+    let application = match version {
+        Some(number) => handler.get_version(&app_id, number).await?.functions.unwrap_or_default(),
+        None => handler.get_application(&app_id).await?,
+    };
     if network.output.is_table() { print_script(&application) } else { network.output.record(record(application)) }
 }
 
@@ -65,7 +70,7 @@ fn print_script(application: &Application) -> anyhow::Result<()> {
 /// Sets a function or the format, after a test with the given message, or with the one that somebody at the terminal
 /// enters.
 pub(super) async fn set(network: &Network, set: SetFunction) -> anyhow::Result<()> {
-    let SetFunction { what, file, skip_test, payload, fields, port } = set;
+    let SetFunction { what, file, skip_test, payload, fields, port, label } = set;
     let app_id = network.application(None)?;
     let is_encoder = what == FunctionOrFormat::Encoder;
     let message = match (payload, fields) {
@@ -85,6 +90,9 @@ pub(super) async fn set(network: &Network, set: SetFunction) -> anyhow::Result<(
     let message = if is_offered { dry_run::offer(&network.output, is_encoder)? } else { message };
     if let Some(message) = message {
         dry_run::run((&network.output, &handler), &application, message).await?;
+    }
+    if label.note.is_some() || label.link.is_some() {
+        return versions::create(network, &handler, application, label).await;
     }
     handler.set_application(application).await?;
     network.output.message(format_args!("Updated application {app_id}"))

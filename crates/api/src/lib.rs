@@ -41,6 +41,8 @@ generated! {
     protocol = "protocol";
     /// The trace of a message through the network.
     trace = "trace";
+    /// The versions of payload functions.
+    version = "version";
 }
 
 /// The events of ChirpStack 4: protocol buffers in its Redis stream, and JSON over MQTT.

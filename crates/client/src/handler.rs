@@ -2,6 +2,7 @@
 
 mod addresses;
 mod downlinks;
+mod versions;
 
 use api::{
     discovery::Announcement,

@@ -6,6 +6,7 @@ mod downlinks;
 mod error;
 mod joins;
 mod status;
+mod versions;
 
 use std::sync::Arc;
 
@@ -16,12 +17,13 @@ use api::{
         handler_server::HandlerServer,
     },
     lorawan::dev_addr_manager_server::DevAddrManagerServer,
+    version::version_manager_server::VersionManagerServer,
 };
 use tonic::service::RoutesBuilder;
 
 use super::operations::Operations;
 
-/// Serves the operations; each file here implements one of v2's services.
+/// Serves the operations; each file here implements one service.
 #[derive(Clone)]
 struct Service {
     operations: Arc<Operations>,
@@ -33,5 +35,6 @@ pub(super) fn add_services(routes: &mut RoutesBuilder, operations: Arc<Operation
     routes.add_service(DevAddrManagerServer::new(service.clone()));
     routes.add_service(DownlinkManagerServer::new(service.clone()));
     routes.add_service(HandlerManagerServer::new(service.clone()));
-    routes.add_service(HandlerServer::new(service));
+    routes.add_service(HandlerServer::new(service.clone()));
+    routes.add_service(VersionManagerServer::new(service));
 }

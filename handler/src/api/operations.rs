@@ -4,6 +4,7 @@
 
 mod network_devices;
 mod to_end;
+mod versions;
 mod webhooks;
 
 use std::{sync::Arc, time::Duration};
@@ -23,7 +24,7 @@ use crate::{
     Error,
     access::Access,
     announcement::Announcer,
-    application::{Application, Applications, Conversion, JoinKeyChange, SentApplication},
+    application::{Application, Applications, Conversion, JoinKeyChange, SentApplication, VersionOrigin},
     device::{Addresses, DEVICE_PAGE_MAX, Device, DevicePage, Devices},
     downlink::{Downlinks, Origin, Scheduled},
     join::{Activated, ActivationRequest, JoinRequest, Joins},
@@ -98,7 +99,7 @@ impl Operations {
         Ok(if may_see_key { application } else { application.with_join_key(None) })
     }
 
-    /// Replaces an application's settings. Functions that cannot be loaded change nothing.
+    /// Replaces an application's settings. Functions that cannot be loaded change nothing; others become a new version.
     pub(crate) async fn set_application(&self, caller: Caller, application: SentApplication) -> Result<(), Error> {
         let (app_id, usage) = (&application.app_id.clone(), caller.usage.clone());
         let claims = self.access.allow(caller, app_id, &[ApplicationRight::Settings], Purpose::Change).await?;
@@ -107,9 +108,7 @@ impl Operations {
         self.payloads.check(&application, &usage).await?;
         let may_see_key = claims.allows(app_id, ApplicationRight::Devices);
         let join_key = if may_see_key { JoinKeyChange::Replace } else { JoinKeyChange::Keep };
-        let object = format!("{app_id} {:?}", application.summary().functions_hash);
-        let change = self.audit.change("functions set", &actor(&claims), &object)?;
-        change.run(self.applications.set(application, join_key)).await
+        self.set_functions(&claims, application, join_key, VersionOrigin::default()).await.map(drop)
     }
 
     pub(crate) async fn delete_application(&self, caller: Caller, app_id: &AppId) -> Result<(), Error> {

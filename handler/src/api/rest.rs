@@ -3,6 +3,7 @@
 mod downlinks;
 mod dry_run;
 mod error;
+mod versions;
 mod webhooks;
 
 use std::sync::Arc;
@@ -100,7 +101,7 @@ pub(crate) fn router(operations: Arc<Operations>) -> Router {
     let about = About {
         title: "Airlock handler",
         description: "Applications, their payload functions and devices. Responses omit members with default \
-                      values. Except for downlinks, dry runs, simulated uplinks and webhooks, the paths are those of The Things Network v2.",
+                      values. Except for downlinks, dry runs, simulated uplinks, versions and webhooks, the paths are those of The Things Network v2.",
         tags: &[],
         credentials: vec![
             ("token", openapi::bearer("An access token of the account service.")),
@@ -115,6 +116,7 @@ pub(crate) fn router(operations: Arc<Operations>) -> Router {
             .merge(devices())
             .merge(downlinks::routes())
             .merge(dry_runs())
+            .merge(versions::routes())
             .merge(webhooks::routes())
     });
     router.route("/openapi.json", openapi::serve(&document)).with_state(operations)

@@ -6,6 +6,7 @@
 pub(crate) mod downlink;
 mod dry_run;
 mod join;
+pub(crate) mod version;
 
 use api::rest::handler::{Device as DeviceBody, HandlerApplication, LorawanDevice};
 use runtime::Sources;

@@ -10,13 +10,14 @@ use super::{
     eui_holder,
     model::{Application, ApplicationSummary},
     record, store_keys,
+    version::{FunctionsVersion, VersionBounds, VersionOrigin},
 };
 use crate::{Error, sealer::Sealer};
 
 const FORMAT_BYTES_MAX: usize = 64;
 const DELETE_RECORDS_MAX: usize = 256;
 /// How often a change is attempted while others change the same application.
-const SET_ATTEMPTS_MAX: usize = 8;
+pub(super) const SET_ATTEMPTS_MAX: usize = 8;
 
 /// What happens to the access key for registering on join when an application is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,15 +31,21 @@ pub enum JoinKeyChange {
 /// The applications that are registered on this handler.
 #[derive(Clone)]
 pub struct Applications {
-    store: Arc<dyn Store>,
-    sealer: Sealer,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) sealer: Sealer,
     interrupted: Arc<Interrupted>,
+    version_bounds: VersionBounds,
 }
 
 impl Applications {
     /// The applications in `store`, with their access keys sealed by `sealer`.
     pub fn new(store: Arc<dyn Store>, sealer: Sealer) -> Self {
-        Self { store, sealer, interrupted: Arc::default() }
+        Self { store, sealer, interrupted: Arc::default(), version_bounds: VersionBounds::default() }
+    }
+
+    /// The same applications, which keep this many versions of their functions.
+    pub fn with_version_bounds(self, version_bounds: VersionBounds) -> Self {
+        Self { version_bounds, ..self }
     }
 
     /// Registers an application; [`Error::AlreadyExists`] if it is registered.
@@ -46,7 +53,9 @@ impl Applications {
         // The new application must not inherit the devices of a deleted one.
         self.finish_deletion(app_id).await?;
         let batch = Batch::new().expect_absent(store_keys::summary(app_id)?);
-        match self.store.commit(self.put(batch, &Application::new(app_id.clone()))?.growing()).await? {
+        let application = Application::new(app_id.clone());
+        let batch = self.put(batch, &application, record::write_sources(&application)?)?;
+        match self.store.commit(batch.growing()).await? {
             Commit::Done => Ok(()),
             Commit::Conflict => Err(Error::already_exists("Application", app_id)),
         }
@@ -74,25 +83,41 @@ impl Applications {
     }
 
     /// Replaces the settings of a registered application; its access key only if `join_key` says so.
-    pub async fn set(&self, mut application: Application, join_key: JoinKeyChange) -> Result<(), Error> {
+    ///
+    /// Functions or a payload format that are not live yet become a new version, with this origin. Returns the version
+    /// that is live then; none if nothing has ever been set.
+    pub async fn set(
+        &self,
+        mut application: Application,
+        join_key: JoinKeyChange,
+        origin: VersionOrigin,
+    ) -> Result<Option<FunctionsVersion>, Error> {
         if application.summary().payload_format.len() > FORMAT_BYTES_MAX {
             return Err(Error::invalid("PayloadFormat", format_args!("at most {FORMAT_BYTES_MAX} bytes are allowed")));
         }
         if application.has_functions() {
             application = application.custom_by_default();
         }
-        let set = store::retry(SET_ATTEMPTS_MAX, || self.try_set(application.clone(), join_key)).await?;
+        let set =
+            store::retry(SET_ATTEMPTS_MAX, || self.try_set(application.clone(), join_key, origin.clone())).await?;
         set.ok_or_else(|| Error::Conflict(format!("application {}", application.summary().app_id)))
     }
 
-    async fn try_set(&self, mut application: Application, join_key: JoinKeyChange) -> Result<Option<()>, Error> {
-        let entry = self.entry(&application.summary().app_id).await?;
+    async fn try_set(
+        &self,
+        mut application: Application,
+        join_key: JoinKeyChange,
+        origin: VersionOrigin,
+    ) -> Result<Option<Option<FunctionsVersion>>, Error> {
+        let stored = self.stored(&application.summary().app_id).await?;
         if join_key == JoinKeyChange::Keep {
-            let current = record::read_summary(&self.sealer, &entry.value)?;
-            application = application.with_join_key(current.register_on_join_access_key);
+            application = application.with_join_key(stored.summary.register_on_join_access_key.clone());
         }
-        let batch = self.put(Batch::new().expect(entry.key, entry.version), &application)?.growing();
-        Ok((self.store.commit(batch).await? == Commit::Done).then_some(()))
+        let sources = record::write_sources(&application)?;
+        let new = (application.summary(), sources.len());
+        let (batch, version) = stored.add_version(stored.expect()?, new, origin, self.version_bounds)?;
+        let batch = self.put(batch, &application, sources)?.growing();
+        Ok((self.store.commit(batch).await? == Commit::Done).then_some(version))
     }
 
     /// Deletes an application with everything it owns; [`Error::NotFound`] if it is not registered.
@@ -183,11 +208,11 @@ impl Applications {
         }
     }
 
-    fn put(&self, batch: Batch, application: &Application) -> Result<Batch, Error> {
+    fn put(&self, batch: Batch, application: &Application, sources: Vec<u8>) -> Result<Batch, Error> {
         let summary = application.summary();
         Ok(batch
             .put(store_keys::summary(&summary.app_id)?, record::write_summary(&self.sealer, summary)?)
-            .put(store_keys::functions(&summary.app_id)?, record::write_sources(application)?))
+            .put(store_keys::functions(&summary.app_id)?, sources))
     }
 
     async fn entry(&self, app_id: &AppId) -> Result<Entry, Error> {

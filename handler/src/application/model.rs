@@ -113,6 +113,11 @@ impl Application {
 }
 
 impl ApplicationSummary {
+    /// Whether it has had functions or a payload format set: functions come with a format.
+    pub(super) fn is_set_up(&self) -> bool {
+        self.has_uplink_function || !self.payload_format.is_empty()
+    }
+
     pub(crate) fn conversion(&self) -> Conversion {
         Conversion::of(&self.payload_format)
     }

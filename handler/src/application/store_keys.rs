@@ -3,6 +3,7 @@
 //! All records of an application share its tag, so one commit can change several of them and one prefix finds them all.
 //! Only the holders of EUIs and the deletions that have begun have other tags.
 
+use runtime::SourcesHash;
 use store::{Key, Tag};
 use types::{AppEui, AppId, DevId};
 
@@ -20,6 +21,21 @@ pub(crate) fn summary(app_id: &AppId) -> Result<Key, Error> {
 
 pub(crate) fn functions(app_id: &AppId) -> Result<Key, Error> {
     key(app_id, "functions")
+}
+
+/// The list of the versions of an application's functions.
+pub(crate) fn versions(app_id: &AppId) -> Result<Key, Error> {
+    key(app_id, "versions")
+}
+
+/// The functions of older versions that have this hash.
+pub(crate) fn version_text(app_id: &AppId, hash: SourcesHash) -> Result<Key, Error> {
+    version_text_of(app_id, hash.as_bytes())
+}
+
+/// The same for the bytes of a hash.
+pub(crate) fn version_text_of(app_id: &AppId, hash: &[u8; 32]) -> Result<Key, Error> {
+    key(app_id, &format!("version/{}", hex::encode(hash)))
 }
 
 /// The prefix of an application's devices.

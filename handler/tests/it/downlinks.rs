@@ -7,7 +7,7 @@ use std::sync::{
 
 use handler::{
     Settings,
-    application::{Application, Applications, JoinKeyChange},
+    application::{Application, Applications, JoinKeyChange, VersionOrigin},
     device::Devices,
     downlink::{DownlinkReceiver, Downlinks, Outgoing},
     output::mqtt::MqttOutput,
@@ -74,7 +74,7 @@ impl Fixture {
     async fn save(&self, app_id: &str, format: &str, encoder: &str) {
         let sources = Sources { encoder: encoder.to_owned(), ..Sources::default() };
         let application = Application::with_functions(id(app_id), format.to_owned(), sources);
-        self.applications.set(application, JoinKeyChange::Replace).await.unwrap();
+        self.applications.set(application, JoinKeyChange::Replace, VersionOrigin::default()).await.unwrap();
     }
 
     /// A client that is subscribed to the events of an application.

@@ -13,3 +13,4 @@ mod output;
 mod recording_output;
 mod records;
 mod sealing;
+mod versions;

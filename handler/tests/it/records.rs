@@ -12,7 +12,7 @@ use std::{
 use futures::FutureExt;
 use handler::{
     Error, Loading, Settings,
-    application::{Application, Applications, JoinKeyChange},
+    application::{Application, Applications, JoinKeyChange, VersionOrigin},
     device::{Device, Devices, Lorawan},
     payload::{Payload, Payloads, Run},
     uplink::{Frame, Reader, Uplinks},
@@ -63,7 +63,10 @@ impl Fixture {
 
     /// Saves a decoder, which may be empty.
     async fn save(&self, app_id: &str, payload_format: &str, decoder: &str) {
-        self.applications.set(application(app_id, payload_format, decoder), JoinKeyChange::Replace).await.unwrap();
+        self.applications
+            .set(application(app_id, payload_format, decoder), JoinKeyChange::Replace, VersionOrigin::default())
+            .await
+            .unwrap();
     }
 
     /// The fields of one uplink, null for none.
@@ -179,7 +182,7 @@ async fn gets_what_was_set() {
     };
     let application = Application::with_functions(id("app-one"), "v2".to_owned(), sources)
         .with_join_key(Some("account.key".parse().unwrap()));
-    fixture.applications.set(application.clone(), JoinKeyChange::Replace).await.unwrap();
+    fixture.applications.set(application.clone(), JoinKeyChange::Replace, VersionOrigin::default()).await.unwrap();
     assert_eq!(fixture.applications.get(&id("app-one")).await.unwrap(), application);
     assert_eq!(fixture.applications.summary(&id("app-one")).await.unwrap(), *application.summary());
     assert_eq!(fixture.applications.get(&id("app-two")).await.unwrap(), Application::new(id("app-two")));
@@ -228,7 +231,7 @@ async fn uses_an_application_as_saved_between_two_reads() {
         // A decoder that is not loaded, so that its source has to be read.
         fixture.save("app-one", "custom", &decoder(number)).await;
         let (applications, new) = (fixture.applications.clone(), application("app-one", format, &text));
-        fixture.store.interrupt(async move { applications.set(new, JoinKeyChange::Replace).await.unwrap() }.boxed());
+        fixture.store.interrupt(async move { applications.set(new, JoinKeyChange::Replace, VersionOrigin::default()).await.map(drop).unwrap() }.boxed());
         assert_eq!(fixture.fields("app-one").await.unwrap(), expected, "{format} {text}");
     }
     fixture.save("app-one", "custom", &decoder(5)).await;
@@ -414,9 +417,12 @@ async fn keeps_a_join_key_that_is_set_concurrently() {
     let with_key =
         |format: &str, key: &str| application("app-one", format, "").with_join_key(Some(key.parse().unwrap()));
     let (applications, new) = (fixture.applications.clone(), with_key("custom", "ttn-account-v2.new"));
-    fixture.store.interrupt(async move { applications.set(new, JoinKeyChange::Replace).await.unwrap() }.boxed());
+    fixture.store.interrupt(
+        async move { applications.set(new, JoinKeyChange::Replace, VersionOrigin::default()).await.map(drop).unwrap() }
+            .boxed(),
+    );
     let old = with_key("cayennelpp", "ttn-account-v2.old");
-    fixture.applications.set(old, JoinKeyChange::Keep).await.unwrap();
+    fixture.applications.set(old, JoinKeyChange::Keep, VersionOrigin::default()).await.unwrap();
     let kept = fixture.applications.summary(&id("app-one")).await.unwrap();
     assert_eq!(
         (kept.payload_format.as_str(), kept.register_on_join_access_key),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use handler::{
-    application::{Application, Applications, JoinKeyChange},
+    application::{Application, Applications, JoinKeyChange, VersionOrigin},
     device::{Device, Devices, Lorawan},
     sealer::Sealer,
 };
@@ -55,7 +55,7 @@ async fn seals_every_key_in_the_store() {
     let applications = Applications::new(store.clone(), sealer.clone());
     let devices = Devices::new(store.clone(), sealer, ManualClock::new());
     applications.register(&id("app-one")).await.unwrap();
-    applications.set(with_key(), JoinKeyChange::Replace).await.unwrap();
+    applications.set(with_key(), JoinKeyChange::Replace, VersionOrigin::default()).await.unwrap();
     devices.set(with_keys()).await.unwrap();
     let entries = store.list(&key(""), None, 10).await.unwrap();
     assert_eq!(entries.len(), 4);
@@ -93,7 +93,7 @@ async fn reads_old_records_with_plain_keys_and_seals_them_on_the_next_write() {
     assert_eq!(devices.get(&id("app-one"), &dev_id).await.unwrap(), with_keys());
 
     devices.set(device("app-one")).await.unwrap();
-    applications.set(with_key(), JoinKeyChange::Replace).await.unwrap();
+    applications.set(with_key(), JoinKeyChange::Replace, VersionOrigin::default()).await.unwrap();
     for entry in store.list(&key(""), None, 10).await.unwrap() {
         let text = String::from_utf8_lossy(&entry.value);
         assert!(SECRETS.iter().all(|secret| !text.contains(secret)), "{text}");

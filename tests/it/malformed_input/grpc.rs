@@ -27,6 +27,12 @@ const HANDLER: &[&str] = &[
     "/handler.HandlerManager/GetStatus",
     "/lorawan.DevAddrManager/GetPrefixes",
     "/lorawan.DevAddrManager/GetDevAddr",
+    "/version.VersionManager/CompareVersions",
+    "/version.VersionManager/CreateVersion",
+    "/version.VersionManager/GetVersion",
+    "/version.VersionManager/GetVersions",
+    "/version.VersionManager/LabelVersion",
+    "/version.VersionManager/RestoreVersion",
 ];
 const DISCOVERY: &[&str] = &[
     "/discovery.Discovery/Announce",

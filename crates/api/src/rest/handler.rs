@@ -5,6 +5,7 @@
 
 mod downlink;
 mod dry_run;
+mod version;
 mod webhook;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ pub use self::{
         Cost, DryDownlink, DryDownlinkResult, DryUplink, DryUplinkResult, FunctionFailure, LogEntry,
         SimulatedUplinkResult, UplinkOutcome,
     },
+    version::{NewVersion, Version, VersionComparison, VersionFunctions, VersionLabel, VersionList},
     webhook::{DeadLetter, DeadLetterList, NewWebhook, Resend, Resent, Webhook, WebhookList},
 };
 

@@ -1,0 +1,112 @@
+//! `airlock applications pf versions`, `diff`, `restore` and `label`: the versions of the payload functions of the
+//! selected application.
+
+use std::io::{self, IsTerminal};
+
+use api::{
+    handler::Application,
+    version::{NewVersion, Version, VersionLabel},
+};
+use client::handler::HandlerClient;
+use serde_json::Value;
+use types::{AppId, Timestamp};
+
+use super::args::LabelOptions;
+use crate::{
+    network::Network,
+    output::{Cell, Table},
+    terminal::{lines, say},
+};
+
+/// Lists the versions, the newest first.
+pub(super) async fn list(network: &Network) -> anyhow::Result<()> {
+    let app_id = network.application(None)?;
+    let versions = network.handler_for(&app_id).await?.list_versions(&app_id).await?;
+    let columns = [
+        ("number", "Version"),
+        ("live", "Live"),
+        ("time", "Time"),
+        ("changed_by", "Changed by"),
+        ("payload_format", "Payload format"),
+        ("hash", "Hash"),
+        ("note", "Note"),
+        ("link", "Link"),
+    ];
+    let rows = versions.into_iter().map(|version| row(network, version));
+    network.output.table(Table::new(columns, rows), format_args!("Application {app_id} has no versions"))
+}
+
+fn row(network: &Network, version: Version) -> [Cell; 8] {
+    let Version { number, hash, time, changed_by, note, link, live, restores, functions } = version;
+    let unknown = || Cell::new("", Value::Null);
+    let time = if time == 0 { unknown() } else { network.output.time(Timestamp::from_nanos(time)) };
+    let short = hash.get(..16).unwrap_or(&hash).to_owned();
+    let note = match restores {
+        0 => note.into(),
+        restored if note.is_empty() => Cell::new(format!("restores version {restored}"), ""),
+        restored => Cell::new(format!("{note} (restores version {restored})"), note),
+    };
+    [
+        number.into(),
+        live.into(),
+        time,
+        changed_by.into(),
+        functions.unwrap_or_default().payload_format.into(),
+        Cell::new(short, hash),
+        note,
+        link.into(),
+    ]
+}
+
+/// Prints what changed between two versions.
+pub(super) async fn diff(network: &Network, from: u32, to: Option<u32>) -> anyhow::Result<()> {
+    let app_id = network.application(None)?;
+    let to = to.unwrap_or_default();
+    let diff = network.handler_for(&app_id).await?.compare_versions(&app_id, from, to).await?;
+    match network.output.is_table() {
+        true if diff.is_empty() => network.output.message("The versions are equal"),
+        // Another collaborator may have put terminal escapes into it.
+        true if io::stdout().is_terminal() => say(lines(&diff)),
+        true => say(diff.trim_end_matches('\n')),
+        false => network.output.value("diff", &diff),
+    }
+}
+
+pub(super) async fn restore(network: &Network, number: u32, label: LabelOptions) -> anyhow::Result<()> {
+    let app_id = network.application(None)?;
+    let restored = network.handler_for(&app_id).await?.restore_version(sent(&app_id, number, label)).await?;
+    match restored.restores {
+        restores if restores == number => network
+            .output
+            .message(format_args!("Restored version {number} of application {app_id} as version {}", restored.number)),
+        _ => network.output.message(format_args!(
+            "Version {number} of application {app_id} is equal to version {}, which is live: nothing was changed",
+            restored.number
+        )),
+    }
+}
+
+pub(super) async fn label(network: &Network, number: u32, label: LabelOptions) -> anyhow::Result<()> {
+    let app_id = network.application(None)?;
+    network.handler_for(&app_id).await?.label_version(sent(&app_id, number, label)).await?;
+    network.output.message(format_args!("Labelled version {number} of application {app_id}"))
+}
+
+/// Sets functions with a label, and says which version they are.
+pub(super) async fn create(
+    network: &Network,
+    handler: &HandlerClient,
+    functions: Application,
+    label: LabelOptions,
+) -> anyhow::Result<()> {
+    let (app_id, LabelOptions { note, link }) = (functions.app_id.clone(), label);
+    let (note, link) = (note.unwrap_or_default(), link.unwrap_or_default());
+    let version = handler.create_version(NewVersion { functions: Some(functions), note, link }).await?;
+    network.output.message(format_args!("Updated application {app_id}: version {} is live", version.number))
+}
+
+fn sent(app_id: &AppId, number: u32, label: LabelOptions) -> VersionLabel {
+    let LabelOptions { note, link } = label;
+    let (note, link) = (note.unwrap_or_default(), link.unwrap_or_default());
+    VersionLabel { app_id: app_id.to_string(), number, note, link }
+}

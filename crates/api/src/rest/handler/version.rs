@@ -1,0 +1,101 @@
+//! Bodies about the versions of payload functions, which v2 did not have.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use types::Timestamp;
+
+use super::super::json::{is_default, null_is_default};
+
+/// A version of the payload functions and the payload format of an application.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Version {
+    /// 1, 2 and so on for each application.
+    pub number: u32,
+    /// The SHA-256 of the functions and their dialect, in hexadecimal.
+    pub hash: String,
+    /// When it was made, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<Timestamp>,
+    /// Who made it, such as `user bob`, if that is known.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub changed_by: String,
+    /// A note for people.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub note: String,
+    /// A URL that begins with https.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub link: String,
+    /// Whether messages are processed with it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub live: bool,
+    /// The version of which this one is a copy, if it is one.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub restores: u32,
+    /// The payload format.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub payload_format: String,
+    /// The functions; lists leave them out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub functions: Option<VersionFunctions>,
+}
+
+/// The payload functions of a version, as JavaScript.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct VersionFunctions {
+    /// Turns bytes into an object.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub decoder: String,
+    /// Converts the values of that object.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub converter: String,
+    /// Decides whether the message is published.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub validator: String,
+    /// Turns an object into bytes.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
+    pub encoder: String,
+}
+
+/// The versions of an application that are kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct VersionList {
+    /// The versions, the newest first.
+    pub versions: Vec<Version>,
+}
+
+/// Functions to make live.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct NewVersion {
+    /// `custom`, `cayennelpp` or another format; `custom` if it is omitted.
+    #[serde(deserialize_with = "null_is_default")]
+    pub payload_format: String,
+    /// The functions.
+    #[serde(deserialize_with = "null_is_default")]
+    pub functions: VersionFunctions,
+    /// Its note and link.
+    #[serde(flatten)]
+    pub label: VersionLabel,
+}
+
+/// The note and the link of a version.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct VersionLabel {
+    /// A note for people, on one line.
+    #[serde(deserialize_with = "null_is_default")]
+    #[schemars(length(max = 500))]
+    pub note: String,
+    /// A URL that begins with https.
+    #[serde(deserialize_with = "null_is_default")]
+    #[schemars(length(max = 500))]
+    pub link: String,
+}
+
+/// What changed between two versions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct VersionComparison {
+    /// A unified diff of each function and of the payload format; empty if they are equal.
+    pub diff: String,
+}

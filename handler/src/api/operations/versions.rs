@@ -1,0 +1,124 @@
+//! The versions of an application's functions. They belong to its settings.
+
+use server::auth::{Caller, Purpose};
+use types::{AppId, ApplicationRight, Claims};
+
+use super::{Operations, actor};
+use crate::{
+    Error,
+    application::{
+        Application, FunctionsVersion, JoinKeyChange, SentApplication, StoredVersion, VersionLabel, VersionOrigin,
+    },
+};
+
+impl Operations {
+    /// Lists the versions that are kept, the newest first.
+    pub(crate) async fn list_versions(&self, caller: Caller, app_id: &AppId) -> Result<Vec<FunctionsVersion>, Error> {
+        let usage = caller.usage.clone();
+        self.access.allow(caller, app_id, &[ApplicationRight::Settings], Purpose::Read).await?;
+        let versions = self.applications.versions(app_id).await?;
+        usage.add_entries(versions.len());
+        Ok(versions)
+    }
+
+    /// Gets a version; without a number the one that is live.
+    pub(crate) async fn get_version(
+        &self,
+        caller: Caller,
+        app_id: &AppId,
+        number: Option<u32>,
+    ) -> Result<StoredVersion, Error> {
+        self.access.allow(caller, app_id, &[ApplicationRight::Settings], Purpose::Read).await?;
+        self.applications.version(app_id, number).await
+    }
+
+    /// Compares two versions; without a number, the one that is live.
+    pub(crate) async fn compare_versions(
+        &self,
+        caller: Caller,
+        app_id: &AppId,
+        (from, to): (Option<u32>, Option<u32>),
+    ) -> Result<String, Error> {
+        self.access.allow(caller, app_id, &[ApplicationRight::Settings], Purpose::Read).await?;
+        self.applications.compare_versions(app_id, from, to).await
+    }
+
+    /// Sets the functions of an application, and returns their version. The access key for registering on join stays.
+    pub(crate) async fn create_version(
+        &self,
+        caller: Caller,
+        application: SentApplication,
+        label: VersionLabel,
+    ) -> Result<StoredVersion, Error> {
+        let usage = caller.usage.clone();
+        let app_id = application.app_id.clone();
+        let claims = self.access.allow(caller, &app_id, &[ApplicationRight::Settings], Purpose::Change).await?;
+        self.applications.check_registered(&app_id).await?;
+        let application = application.into_application();
+        self.payloads.check(&application, &usage).await?;
+        let origin = VersionOrigin { label, ..VersionOrigin::default() };
+        self.make_live(&claims, application, origin).await
+    }
+
+    /// Makes the functions of an older version live again, as a new version. If they are live, nothing changes but a
+    /// label that is given.
+    pub(crate) async fn restore_version(
+        &self,
+        caller: Caller,
+        app_id: &AppId,
+        number: u32,
+        label: VersionLabel,
+    ) -> Result<StoredVersion, Error> {
+        let usage = caller.usage.clone();
+        let claims = self.access.allow(caller, app_id, &[ApplicationRight::Settings], Purpose::Change).await?;
+        let StoredVersion { application, .. } = self.applications.version(app_id, Some(number)).await?;
+        // Limits may have become lower since.
+        self.payloads.check(&application, &usage).await?;
+        let origin = VersionOrigin { restores: Some(number), label, ..VersionOrigin::default() };
+        self.make_live(&claims, application, origin).await
+    }
+
+    /// Replaces the note and the link of a version.
+    pub(crate) async fn label_version(
+        &self,
+        caller: Caller,
+        app_id: &AppId,
+        number: u32,
+        label: VersionLabel,
+    ) -> Result<(), Error> {
+        let claims = self.access.allow(caller, app_id, &[ApplicationRight::Settings], Purpose::Change).await?;
+        let object = format!("{app_id} version {number}");
+        let change = self.audit.change("version labelled", &actor(&claims), &object)?;
+        change.run(self.applications.label_version(app_id, number, label)).await
+    }
+
+    async fn make_live(
+        &self,
+        claims: &Claims,
+        application: Application,
+        origin: VersionOrigin,
+    ) -> Result<StoredVersion, Error> {
+        let set = self.set_functions(claims, application.clone(), JoinKeyChange::Keep, origin).await?;
+        let version = set.ok_or_else(|| Error::invalid("Version", "it needs a function or a payload format"))?;
+        Ok(StoredVersion { version, application, is_live: true })
+    }
+
+    /// Sets functions that were checked, in the name of a caller that may.
+    pub(super) async fn set_functions(
+        &self,
+        claims: &Claims,
+        application: Application,
+        join_key: JoinKeyChange,
+        origin: VersionOrigin,
+    ) -> Result<Option<FunctionsVersion>, Error> {
+        let (app_id, hash) = (&application.summary().app_id, application.summary().functions_hash);
+        let change = self.audit.change("functions set", &actor(claims), &format!("{app_id} {hash:?}"))?;
+        let origin = VersionOrigin { time: Some(self.clock.now()), changed_by: Some(author(claims)), ..origin };
+        change.run(self.applications.set(application, join_key, origin)).await
+    }
+}
+
+/// Who makes a version, by name if the token says it.
+fn author(claims: &Claims) -> String {
+    claims.username.as_ref().map_or_else(|| actor(claims), |username| format!("user {username}"))
+}

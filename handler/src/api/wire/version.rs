@@ -1,0 +1,91 @@
+//! Versions of functions on the wire.
+
+use api::{handler::Application as ApplicationMessage, rest::handler as body, version as message};
+use runtime::Sources;
+
+use crate::{
+    Error,
+    application::{FunctionsVersion, SentApplication, StoredVersion, VersionLabel},
+};
+
+pub(crate) fn label(label: body::VersionLabel) -> Result<VersionLabel, Error> {
+    VersionLabel::new(label.note, label.link)
+}
+
+/// The functions of a new version, and its label.
+pub(crate) fn new_version(app_id: &str, version: body::NewVersion) -> Result<(SentApplication, VersionLabel), Error> {
+    let body::NewVersion { payload_format, functions, label: sent } = version;
+    let body::VersionFunctions { decoder, converter, validator, encoder } = functions;
+    let application = SentApplication {
+        app_id: app_id.parse()?,
+        payload_format,
+        sources: Sources { decoder, converter, validator, encoder, ..Sources::default() },
+        register_on_join_access_key: None,
+    };
+    Ok((application, label(sent)?))
+}
+
+/// The same from its message.
+pub(crate) fn new_version_of(version: message::NewVersion) -> Result<(SentApplication, VersionLabel), Error> {
+    let message::NewVersion { functions, note, link } = version;
+    let functions = functions.ok_or_else(|| Error::invalid("Version", "functions are missing"))?;
+    let application = body::HandlerApplication::from(functions).try_into()?;
+    Ok((application, VersionLabel::new(note, link)?))
+}
+
+/// The versions of an application, the newest first, of which that one is live.
+pub(crate) fn list_body(versions: Vec<FunctionsVersion>) -> body::VersionList {
+    let versions = versions.into_iter().zip(0..).map(|(version, age)| version_body(version, age == 0));
+    body::VersionList { versions: versions.collect() }
+}
+
+/// The same as a message.
+pub(crate) fn list_message(versions: Vec<FunctionsVersion>) -> message::VersionList {
+    let shown = |version: body::Version| {
+        let format = version.payload_format.clone();
+        let functions = ApplicationMessage { payload_format: format, ..ApplicationMessage::default() };
+        version_message(version, functions)
+    };
+    message::VersionList { versions: list_body(versions).versions.into_iter().map(shown).collect() }
+}
+
+/// A version with its functions.
+pub(crate) fn stored_body(stored: StoredVersion) -> body::Version {
+    let StoredVersion { version, application, is_live } = stored;
+    let (_, Sources { decoder, converter, validator, encoder, .. }) = application.into_parts();
+    let functions = body::VersionFunctions { decoder, converter, validator, encoder };
+    body::Version { functions: Some(functions), ..version_body(version, is_live) }
+}
+
+/// The same as a message.
+pub(crate) fn stored_message(stored: StoredVersion) -> message::Version {
+    let StoredVersion { version, application, is_live } = stored;
+    version_message(version_body(version, is_live), body::HandlerApplication::from(application).into())
+}
+
+/// A number on the wire; zero stands for the version that is live.
+pub(crate) fn number(number: u32) -> Option<u32> {
+    Some(number).filter(|number| *number > 0)
+}
+
+fn version_body(version: FunctionsVersion, is_live: bool) -> body::Version {
+    let FunctionsVersion { number, hash, payload_format, origin, .. } = version;
+    body::Version {
+        number,
+        hash: hex::encode(hash.as_bytes()),
+        time: origin.time,
+        changed_by: origin.changed_by.unwrap_or_default(),
+        note: origin.label.note().to_owned(),
+        link: origin.label.link().to_owned(),
+        live: is_live,
+        restores: origin.restores.unwrap_or_default(),
+        payload_format,
+        functions: None,
+    }
+}
+
+fn version_message(version: body::Version, functions: ApplicationMessage) -> message::Version {
+    let body::Version { number, hash, time, changed_by, note, link, live, restores, .. } = version;
+    let time = time.map(types::Timestamp::as_nanos).unwrap_or_default();
+    message::Version { number, hash, time, changed_by, note, link, live, restores, functions: Some(functions) }
+}

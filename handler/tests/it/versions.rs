@@ -1,0 +1,201 @@
+//! The versions of an application's functions in the store.
+
+use std::sync::Arc;
+
+use futures::FutureExt;
+use handler::{
+    Error,
+    application::{
+        Application, Applications, FunctionsVersion, JoinKeyChange, VersionBounds, VersionLabel, VersionOrigin,
+    },
+};
+use runtime::Sources;
+use store::{Batch, Commit, Key, Store, StoreClock, Tag};
+use testing::RecordingStore;
+use types::{Kind, Kinded};
+
+use crate::{harness::sealer, records::id};
+
+/// Applications over a store that a test can interrupt, of which one is registered.
+struct Fixture {
+    store: Arc<RecordingStore>,
+    applications: Applications,
+}
+
+impl Fixture {
+    async fn new() -> Self {
+        Self::with(VersionBounds::default()).await
+    }
+
+    async fn with(bounds: VersionBounds) -> Self {
+        let store = Arc::new(RecordingStore::new(StoreClock::new(|| 0)));
+        let sealer = sealer(store.as_ref()).await;
+        let applications = Applications::new(store.clone(), sealer).with_version_bounds(bounds);
+        applications.register(&id("my-app")).await.unwrap();
+        Self { store, applications }
+    }
+
+    async fn set(&self, decoder: &str) -> u32 {
+        self.set_with(decoder, VersionOrigin::default()).await
+    }
+
+    async fn set_with(&self, decoder: &str, origin: VersionOrigin) -> u32 {
+        let set = self.applications.set(application(decoder), JoinKeyChange::Keep, origin).await;
+        set.unwrap().unwrap().number
+    }
+
+    /// The numbers of the versions that are kept, the newest first.
+    async fn numbers(&self) -> Vec<u32> {
+        self.versions().await.iter().map(|version| version.number).collect()
+    }
+
+    async fn versions(&self) -> Vec<FunctionsVersion> {
+        self.applications.versions(&id("my-app")).await.unwrap()
+    }
+
+    async fn version(&self, number: u32) -> Result<Application, Error> {
+        Ok(self.applications.version(&id("my-app"), Some(number)).await?.application)
+    }
+
+    /// The paths of the records about versions.
+    async fn records(&self) -> Vec<String> {
+        let all = self.store.list(&key("handler/version"), None, 1000).await.unwrap();
+        all.iter().map(|entry| entry.key.path().to_owned()).collect()
+    }
+}
+
+fn key(path: &str) -> Key {
+    Key::new(&Tag::application("my-app").unwrap(), path).unwrap()
+}
+
+fn application(decoder: &str) -> Application {
+    let sources = Sources { decoder: decoder.to_owned(), ..Sources::default() };
+    Application::with_functions(id("my-app"), "custom".to_owned(), sources)
+}
+
+fn labelled(note: &str) -> VersionOrigin {
+    let label = VersionLabel::new(note.to_owned(), String::new()).unwrap();
+    VersionOrigin { label, ..VersionOrigin::default() }
+}
+
+#[tokio::test]
+async fn every_change_is_a_version_and_no_other_set_is() {
+    let fixture = Fixture::new().await;
+    assert_eq!(fixture.numbers().await, [0; 0], "an application that is registered has no functions yet");
+    assert_eq!((fixture.set("a").await, fixture.set("b").await, fixture.set("b").await), (1, 2, 2));
+    let format = Application::with_functions(
+        id("my-app"),
+        "v2".to_owned(),
+        Sources { decoder: "b".to_owned(), ..Sources::default() },
+    );
+    let dialect = fixture.applications.set(format.clone(), JoinKeyChange::Keep, VersionOrigin::default()).await;
+    assert_eq!(dialect.unwrap().unwrap().number, 3);
+    assert_eq!(fixture.set("a").await, 4);
+    assert_eq!(fixture.numbers().await, [4, 3, 2, 1]);
+    for (number, expected) in [(1, application("a")), (2, application("b")), (3, format), (4, application("a"))] {
+        assert_eq!(fixture.version(number).await.unwrap(), expected, "{number}");
+    }
+    let live = fixture.applications.version(&id("my-app"), None).await.unwrap();
+    assert_eq!((live.version.number, live.is_live), (4, true));
+    // The live text is stored where it always was, and equal ones are stored once.
+    assert_eq!(fixture.records().await.len(), 3, "{:?}", fixture.records().await);
+}
+
+#[tokio::test]
+async fn a_label_is_set_with_a_change_or_later() {
+    let fixture = Fixture::new().await;
+    fixture.set_with("a", labelled("first")).await;
+    fixture.set("b").await;
+    assert_eq!(fixture.set_with("b", labelled("second")).await, 2, "the label of what is live already");
+    let label = labelled("the first").label;
+    fixture.applications.label_version(&id("my-app"), 1, label.clone()).await.unwrap();
+    let labels: Vec<_> = fixture.versions().await.into_iter().map(|version| version.origin.label).collect();
+    assert_eq!(labels, [labelled("second").label, label.clone()]);
+    let error = fixture.applications.label_version(&id("my-app"), 3, label).await.unwrap_err();
+    let expected = "Version 3 of application my-app not found: versions 1 to 2 are kept";
+    assert_eq!((error.kind(), error.to_string().as_str()), (Kind::NotFound, expected));
+}
+
+#[tokio::test]
+async fn the_oldest_are_dropped_with_their_texts() {
+    let fixture = Fixture::with(VersionBounds { count_max: 3, ..VersionBounds::default() }).await;
+    for decoder in ["a", "b", "a", "c", "d"] {
+        fixture.set(decoder).await;
+    }
+    assert_eq!((fixture.numbers().await, fixture.records().await.len()), (vec![5, 4, 3], 3));
+    assert_eq!(fixture.version(3).await.unwrap(), application("a"), "a dropped version had the same text");
+    let error = fixture.version(2).await.unwrap_err();
+    let expected = "Version 2 of application my-app not found: versions 3 to 5 are kept";
+    assert_eq!((error.kind(), error.to_string().as_str()), (Kind::NotFound, expected));
+}
+
+#[tokio::test]
+async fn large_functions_leave_fewer_versions() {
+    let fixture = Fixture::new().await;
+    let decoder = |number: u32| format!("// {number}\n{}", "a".repeat(100_000));
+    for number in 1..=100 {
+        assert_eq!(fixture.set(&decoder(number)).await, number);
+    }
+    let numbers = fixture.numbers().await;
+    // 2 MiB of older ones, and the one that is live.
+    assert_eq!((numbers.len(), numbers[0]), (21, 100));
+    assert_eq!(fixture.version(80).await.unwrap(), application(&decoder(80)));
+    let larger = "a".repeat(3 << 20);
+    fixture.set(&larger).await;
+    fixture.set("b").await;
+    assert_eq!(fixture.numbers().await, [102], "what is larger than all may be is not kept");
+    assert_eq!(fixture.records().await, ["handler/versions"]);
+}
+
+#[tokio::test]
+async fn functions_from_before_there_were_versions_are_the_first() {
+    let fixture = Fixture::new().await;
+    fixture.set("a").await;
+    let forgotten = fixture.store.commit(Batch::new().delete(key("handler/versions"))).await.unwrap();
+    assert_eq!(forgotten, Commit::Done);
+    let versions = fixture.versions().await;
+    assert_eq!((versions[0].number, &versions[0].origin), (1, &VersionOrigin::default()));
+    assert_eq!(fixture.version(1).await.unwrap(), application("a"));
+    assert_eq!(fixture.set("b").await, 2);
+    assert_eq!(fixture.version(1).await.unwrap(), application("a"));
+}
+
+#[tokio::test]
+async fn concurrent_changes_are_two_versions() {
+    let fixture = Fixture::new().await;
+    fixture.set("a").await;
+    let applications = fixture.applications.clone();
+    let other = async move {
+        applications.set(application("b"), JoinKeyChange::Keep, VersionOrigin::default()).await.unwrap();
+    };
+    fixture.store.interrupt(other.boxed());
+    assert_eq!(fixture.set("c").await, 3);
+    for (number, decoder) in [(1, "a"), (2, "b"), (3, "c")] {
+        assert_eq!(fixture.version(number).await.unwrap(), application(decoder));
+    }
+}
+
+#[tokio::test]
+async fn functions_that_are_missing_can_be_set_again() {
+    let fixture = Fixture::new().await;
+    fixture.set("a").await;
+    fixture.set("b").await;
+    let lost = fixture.store.commit(Batch::new().delete(key("handler/functions"))).await.unwrap();
+    assert_eq!(lost, Commit::Done);
+    assert!(fixture.version(1).await.is_ok());
+    assert_eq!(fixture.set("c").await, 2);
+    assert_eq!(fixture.version(2).await.unwrap(), application("c"));
+    assert_eq!(fixture.version(1).await.unwrap(), application("a"));
+}
+
+#[tokio::test]
+async fn they_are_deleted_with_their_application() {
+    let fixture = Fixture::new().await;
+    for decoder in ["a", "b", "c"] {
+        fixture.set(decoder).await;
+    }
+    fixture.applications.delete(&id("my-app")).await.unwrap();
+    assert_eq!(fixture.store.list(&key(""), None, 10).await.unwrap(), []);
+    fixture.applications.register(&id("my-app")).await.unwrap();
+    assert_eq!(fixture.numbers().await, [0; 0]);
+}
