@@ -107,8 +107,8 @@ mod tests {
         let diff = diff(&old, &new);
         assert!(diff.contains("\n-var a=1;\n+var a=2;\n") && diff.len() < 200, "{diff}");
         let old = format!("☂{}", "☃".repeat(1000));
-        assert!(super::pieces(&old).iter().all(|piece| piece.len() <= LINE_BYTES_MAX));
-        assert_eq!(super::pieces(&old).concat(), old);
+        assert!(pieces(&old).iter().all(|piece| piece.len() <= LINE_BYTES_MAX));
+        assert_eq!(pieces(&old).concat(), old);
     }
 
     #[test]
