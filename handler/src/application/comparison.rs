@@ -94,7 +94,10 @@ mod tests {
     fn a_diff_has_the_changed_lines_with_those_around_them() {
         let old: String = (1..=9).map(|number| format!("line {number}\n")).collect();
         let new = old.replace("line 5", "line five");
-        let expected = "--- a\n+++ b\n@@ -2,7 +2,7 @@\n line 2\n line 3\n line 4\n-line 5\n+line five\n line 6\n line 7\n line 8\n";
+        let expected = concat!(
+            "--- a\n+++ b\n@@ -2,7 +2,7 @@\n line 2\n line 3\n line 4\n",
+            "-line 5\n+line five\n line 6\n line 7\n line 8\n",
+        );
         assert_eq!(diff(&old, &new), expected);
         assert_eq!(diff("", "new"), "--- a\n+++ b\n@@ -0,0 +1 @@\n+new\n");
         assert_eq!(diff("same\r\n", "same\n"), "--- a\n+++ b\n\\ Only ends of lines differ\n");

@@ -11,8 +11,8 @@ use crate::Error;
 
 const NOTE_BYTES_MAX: usize = 500;
 const LINK_BYTES_MAX: usize = 500;
-/// Maximum of [`VersionBounds::count_max`]. Each of these versions may have a text of its own, and one commit, which has
-/// room for 1024 changes, may have to delete them all.
+/// Maximum of [`VersionBounds::count_max`]. Each of these versions may have functions of its own, and one commit, which
+/// may make 1024 changes, may have to delete them all.
 const VERSIONS_MAX: usize = 500;
 
 /// How many versions of its functions an application keeps. The oldest are dropped first; the one that is live stays.

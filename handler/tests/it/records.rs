@@ -231,7 +231,10 @@ async fn uses_an_application_as_saved_between_two_reads() {
         // A decoder that is not loaded, so that its source has to be read.
         fixture.save("app-one", "custom", &decoder(number)).await;
         let (applications, new) = (fixture.applications.clone(), application("app-one", format, &text));
-        fixture.store.interrupt(async move { applications.set(new, JoinKeyChange::Replace, VersionOrigin::default()).await.map(drop).unwrap() }.boxed());
+        let set = async move {
+            applications.set(new, JoinKeyChange::Replace, VersionOrigin::default()).await.unwrap();
+        };
+        fixture.store.interrupt(set.boxed());
         assert_eq!(fixture.fields("app-one").await.unwrap(), expected, "{format} {text}");
     }
     fixture.save("app-one", "custom", &decoder(5)).await;
@@ -267,7 +270,8 @@ async fn deletes_everything_with_an_application() {
     let fixture = Fixture::new().await;
     fixture.save("app-one", "custom", &decoder(1)).await;
     let everything = Key::new(&tag("app-one"), "").unwrap();
-    assert_eq!(fixture.store.list(&everything, None, 10).await.unwrap().len(), 4);
+    // The application, its functions and their versions, and the device with its EUIs.
+    assert_eq!(fixture.store.list(&everything, None, 10).await.unwrap().len(), 5);
     fixture.applications.delete(&id("app-one")).await.unwrap();
     assert_eq!(fixture.store.list(&everything, None, 10).await.unwrap(), []);
     assert_eq!(fixture.fields("app-one").await.unwrap_err().kind(), Kind::NotFound);
@@ -417,10 +421,10 @@ async fn keeps_a_join_key_that_is_set_concurrently() {
     let with_key =
         |format: &str, key: &str| application("app-one", format, "").with_join_key(Some(key.parse().unwrap()));
     let (applications, new) = (fixture.applications.clone(), with_key("custom", "ttn-account-v2.new"));
-    fixture.store.interrupt(
-        async move { applications.set(new, JoinKeyChange::Replace, VersionOrigin::default()).await.map(drop).unwrap() }
-            .boxed(),
-    );
+    let set = async move {
+        applications.set(new, JoinKeyChange::Replace, VersionOrigin::default()).await.unwrap();
+    };
+    fixture.store.interrupt(set.boxed());
     let old = with_key("cayennelpp", "ttn-account-v2.old");
     fixture.applications.set(old, JoinKeyChange::Keep, VersionOrigin::default()).await.unwrap();
     let kept = fixture.applications.summary(&id("app-one")).await.unwrap();
