@@ -2,6 +2,7 @@
 
 mod adapt;
 mod around;
+mod buffer;
 mod built_ins;
 mod engine;
 pub(crate) mod entry;
@@ -9,6 +10,7 @@ pub(crate) mod finding;
 mod guard;
 mod local_time;
 mod names;
+mod regexp;
 pub(crate) mod report;
 mod result;
 pub(crate) mod rules;
@@ -27,10 +29,15 @@ use serde::Serialize;
 use self::{
     finding::{Finding, Rule},
     rules::Parsed,
+    sandbox::without_directives,
     target::Target,
     trial::{Native, Runner},
 };
 use crate::{codec::Codec, run::worker_pool};
+
+/// How the sandbox says that a text is read and not run.
+const NOT_INITIALIZED: &str = "is not initialized";
+const NO_IMPORT: &str = "only 'buffer' can be imported";
 
 /// On which networks a codec runs.
 #[derive(Clone, Debug, Serialize)]
@@ -91,6 +98,7 @@ fn judge(engine: &Arc<Engine>, sandbox: &mut Sandbox, codec: &Codec, targets: &[
     // The sandbox has bounds for nested texts, and the parser has none.
     if let Err((message, line)) = &native.functions
         && !is_of_own_rules(message)
+        && !runner.loads(&without_directives(&codec.script))
     {
         return unjudged(codec, targets, message, *line);
     }
@@ -107,7 +115,7 @@ fn verdict(runner: &mut Runner<'_>, codec: &Codec, native: &Native, parsed: &Par
         let has_errors = told.iter().any(Finding::is_error);
         match finding.rule {
             // The text says more than the sandbox, which knows only that it cannot be loaded.
-            Rule::CannotLoad => has_errors,
+            Rule::CannotLoad => has_errors || is_other_engine(parsed, target, &finding.message),
             _ => told.iter().any(|told| told.is_error() && finding.line.is_some() && told.line == finding.line),
         }
     };
@@ -121,7 +129,19 @@ fn verdict(runner: &mut Runner<'_>, codec: &Codec, native: &Native, parsed: &Par
 /// language, where a module may have a `let NaN` of its own, and a text that finds `module` may expect `require`, too.
 fn is_of_own_rules(message: &str) -> bool {
     let is_shared = |name: &&str| message.ends_with(&format!("redeclaration of '{name}'"));
-    message.ends_with("require is not defined") || ["NaN", "Infinity", "undefined"].iter().any(is_shared)
+    let is_later = ["require is not defined", NOT_INITIALIZED, NO_IMPORT].iter().any(|end| message.ends_with(end));
+    is_later || ["NaN", "Infinity", "undefined"].iter().any(is_shared)
+}
+
+/// Whether a text cannot be loaded in our engine, and in the target's: of a block with a function, only ours has that
+/// function outside of it, where a `let` of that name may follow; and there may be more modules.
+fn is_other_engine(parsed: &Parsed<'_>, target: Target, message: &str) -> bool {
+    let before = message.strip_suffix(NOT_INITIALIZED).map(str::trim_end);
+    let name = before.and_then(|before| before.rsplit(' ').next());
+    let is_block_function = name.is_some_and(|name| parsed.source(target).has_block_function(name));
+    let has_module = |name: &&str| message.contains(&format!("cannot import '{name}'"));
+    is_block_function && target.engine() != engine::Engine::QuickJs
+        || message.ends_with(NO_IMPORT) && target.modules().iter().any(has_module)
 }
 
 /// The report on a codec that runs nowhere, or made us fail.
