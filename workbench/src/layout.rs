@@ -2,6 +2,7 @@
 
 mod alone;
 mod bundle;
+mod code;
 mod device_repository;
 pub(crate) mod dir;
 mod driver;
