@@ -49,6 +49,9 @@ pub struct LintReport {
     pub file: Option<PathBuf>,
     /// How many examples it has.
     pub examples: usize,
+    /// How many of them fail with the text as it is, wherever it runs: they say nothing about networks.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub examples_failed: usize,
     /// For each target, in the order of the arguments.
     pub verdicts: Vec<Verdict>,
 }
@@ -71,6 +74,10 @@ impl LintReport {
     pub fn has_failed(&self) -> bool {
         self.verdicts.iter().any(|verdict| !verdict.runs)
     }
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Judges `codecs` for `targets` on `jobs` threads, and calls `report` for each in order, as early as possible.
@@ -105,7 +112,7 @@ fn judge(engine: &Arc<Engine>, sandbox: &mut Sandbox, codec: &Codec, targets: &[
     let allocator = Allocator::default();
     let parsed = Parsed::new(&allocator, &codec.script);
     let verdicts = targets.iter().map(|target| verdict(&mut runner, codec, &native, &parsed, *target));
-    report(codec, verdicts.collect())
+    LintReport { examples_failed: native.failed, ..report(codec, verdicts.collect()) }
 }
 
 fn verdict(runner: &mut Runner<'_>, codec: &Codec, native: &Native, parsed: &Parsed<'_>, target: Target) -> Verdict {
@@ -154,5 +161,5 @@ fn unjudged(codec: &Codec, targets: &[Target], message: &str, line: Option<u32>)
 
 fn report(codec: &Codec, verdicts: Vec<Verdict>) -> LintReport {
     let file = codec.script_file.clone();
-    LintReport { id: codec.id.clone(), file, examples: codec.examples.len(), verdicts }
+    LintReport { id: codec.id.clone(), file, examples: codec.examples.len(), examples_failed: 0, verdicts }
 }

@@ -40,6 +40,8 @@ pub(crate) struct Native {
     pub(crate) functions: Result<Functions, (String, Option<u32>)>,
     /// Whether each example returns what it states.
     passed: Vec<bool>,
+    /// How many examples fail.
+    pub(crate) failed: usize,
 }
 
 impl Native {
@@ -65,11 +67,12 @@ impl Runner<'_> {
     pub(crate) fn native(&mut self, codec: &Codec) -> Native {
         let functions = match self.load(&codec.sources()) {
             Ok(functions) => functions,
-            Err(failure) => return Native { functions: Err(failure), passed: Vec::new() },
+            Err(failure) => return Native { functions: Err(failure), passed: Vec::new(), failed: 0 },
         };
         let report = codec::run(self.engine, self.sandbox, codec, Rules::default());
         let passed = |example: &ExampleReport| matches!(example.outcome, Outcome::Passed | Outcome::Shown { .. });
-        Native { functions: Ok(functions), passed: report.examples.iter().map(passed).collect() }
+        let failed = report.examples.iter().filter(|example| example.has_failed()).count();
+        Native { functions: Ok(functions), passed: report.examples.iter().map(passed).collect(), failed }
     }
 
     /// The codec with what its own text returns in place of what its examples state. Examples that fail are left out.
