@@ -16,6 +16,7 @@ mod named;
 pub(crate) mod own;
 mod record;
 mod repeated;
+mod stdin;
 mod unknown_members;
 
 use std::{

@@ -21,6 +21,12 @@ fn is_codec_text(dir: &Dir<'_>, name: &str, text: &str) -> bool {
     }
 }
 
+/// Whether a text seems to be a script that a network could call.
+pub(super) fn is_script(text: &str) -> bool {
+    let own = code(text, &names());
+    has_entry(&own) && defines_entry("", &own)
+}
+
 /// Why a file that seems to be such a script cannot be read.
 pub(super) fn unreadable(dir: &Dir<'_>, name: &str) -> Option<BadInput> {
     let problem = may_be_codec(dir, name).then(|| dir.script(name).err()).flatten()?;

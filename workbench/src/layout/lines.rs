@@ -32,7 +32,10 @@ const BAD_LINES_MAX: usize = 100;
 /// directory.
 pub fn read(files: &[PathBuf], id: Option<&str>) -> Result<Vec<Codec>, BadInput> {
     let mut found = Found::new(id, MEMORY_BYTES_MAX);
-    files.iter().for_each(|file| read_file(file, &mut found));
+    files.iter().for_each(|file| match is_stdin(file) {
+        true => read_lines(file, io::stdin().lock(), &mut found),
+        false => read_file(file, &mut found),
+    });
     match found.problems.into_iter().next() {
         Some(problem) => Err(problem),
         None => Ok(found.codecs),
@@ -74,15 +77,15 @@ fn is_json(start: &str) -> bool {
 
 /// Reads a file of JSON lines.
 pub(super) fn read_file(path: &Path, found: &mut Found) {
-    let opened: io::Result<Box<dyn Read>> = match is_stdin(path) {
-        true => Ok(Box::new(io::stdin())),
-        false => open(path).map(|file| Box::new(file) as Box<dyn Read>),
-    };
-    let reader = match opened {
-        Ok(reader) => reader,
-        Err(source) => return found.problem(BadInput::File { file: path.display().to_string(), source }),
-    };
-    FileReader { file: path, dir: directory_of(path), found, bad_lines: 0 }.read(BufReader::new(reader));
+    match open(path) {
+        Ok(file) => read_lines(path, BufReader::new(file), found),
+        Err(source) => found.problem(BadInput::File { file: path.display().to_string(), source }),
+    }
+}
+
+/// Reads JSON lines, which `path` stands for in reports.
+pub(super) fn read_lines(path: &Path, reader: impl BufRead, found: &mut Found) {
+    FileReader { file: path, dir: directory_of(path), found, bad_lines: 0 }.read(reader);
 }
 
 /// Opens a file or pipe; a device may never end.
