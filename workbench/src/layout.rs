@@ -2,6 +2,7 @@
 
 mod alone;
 mod bundle;
+mod code;
 mod device_repository;
 pub(crate) mod dir;
 mod driver;
@@ -15,6 +16,7 @@ mod named;
 pub(crate) mod own;
 mod record;
 mod repeated;
+mod stdin;
 mod unknown_members;
 
 use std::{

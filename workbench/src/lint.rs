@@ -2,6 +2,7 @@
 
 mod adapt;
 mod around;
+mod buffer;
 mod built_ins;
 mod engine;
 pub(crate) mod entry;
@@ -9,6 +10,7 @@ pub(crate) mod finding;
 mod guard;
 mod local_time;
 mod names;
+mod regexp;
 pub(crate) mod report;
 mod result;
 pub(crate) mod rules;
@@ -27,10 +29,15 @@ use serde::Serialize;
 use self::{
     finding::{Finding, Rule},
     rules::Parsed,
+    sandbox::without_directives,
     target::Target,
     trial::{Native, Runner},
 };
 use crate::{codec::Codec, run::worker_pool};
+
+/// How the sandbox says that a text is read and not run.
+const NOT_INITIALIZED: &str = "is not initialized";
+const NO_IMPORT: &str = "only 'buffer' can be imported";
 
 /// On which networks a codec runs.
 #[derive(Clone, Debug, Serialize)]
@@ -42,6 +49,9 @@ pub struct LintReport {
     pub file: Option<PathBuf>,
     /// How many examples it has.
     pub examples: usize,
+    /// How many of them fail with the text as it is, wherever it runs: they say nothing about networks.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub examples_failed: usize,
     /// For each target, in the order of the arguments.
     pub verdicts: Vec<Verdict>,
 }
@@ -64,6 +74,10 @@ impl LintReport {
     pub fn has_failed(&self) -> bool {
         self.verdicts.iter().any(|verdict| !verdict.runs)
     }
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Judges `codecs` for `targets` on `jobs` threads, and calls `report` for each in order, as early as possible.
@@ -91,13 +105,14 @@ fn judge(engine: &Arc<Engine>, sandbox: &mut Sandbox, codec: &Codec, targets: &[
     // The sandbox has bounds for nested texts, and the parser has none.
     if let Err((message, line)) = &native.functions
         && !is_of_own_rules(message)
+        && !runner.loads(&without_directives(&codec.script))
     {
         return unjudged(codec, targets, message, *line);
     }
     let allocator = Allocator::default();
     let parsed = Parsed::new(&allocator, &codec.script);
     let verdicts = targets.iter().map(|target| verdict(&mut runner, codec, &native, &parsed, *target));
-    report(codec, verdicts.collect())
+    LintReport { examples_failed: native.failed, ..report(codec, verdicts.collect()) }
 }
 
 fn verdict(runner: &mut Runner<'_>, codec: &Codec, native: &Native, parsed: &Parsed<'_>, target: Target) -> Verdict {
@@ -107,7 +122,7 @@ fn verdict(runner: &mut Runner<'_>, codec: &Codec, native: &Native, parsed: &Par
         let has_errors = told.iter().any(Finding::is_error);
         match finding.rule {
             // The text says more than the sandbox, which knows only that it cannot be loaded.
-            Rule::CannotLoad => has_errors,
+            Rule::CannotLoad => has_errors || is_other_engine(parsed, target, &finding.message),
             _ => told.iter().any(|told| told.is_error() && finding.line.is_some() && told.line == finding.line),
         }
     };
@@ -121,7 +136,19 @@ fn verdict(runner: &mut Runner<'_>, codec: &Codec, native: &Native, parsed: &Par
 /// language, where a module may have a `let NaN` of its own, and a text that finds `module` may expect `require`, too.
 fn is_of_own_rules(message: &str) -> bool {
     let is_shared = |name: &&str| message.ends_with(&format!("redeclaration of '{name}'"));
-    message.ends_with("require is not defined") || ["NaN", "Infinity", "undefined"].iter().any(is_shared)
+    let is_later = ["require is not defined", NOT_INITIALIZED, NO_IMPORT].iter().any(|end| message.ends_with(end));
+    is_later || ["NaN", "Infinity", "undefined"].iter().any(is_shared)
+}
+
+/// Whether a text cannot be loaded in our engine, and in the target's: of a block with a function, only ours has that
+/// function outside of it, where a `let` of that name may follow; and there may be more modules.
+fn is_other_engine(parsed: &Parsed<'_>, target: Target, message: &str) -> bool {
+    let before = message.strip_suffix(NOT_INITIALIZED).map(str::trim_end);
+    let name = before.and_then(|before| before.rsplit(' ').next());
+    let is_block_function = name.is_some_and(|name| parsed.source(target).has_block_function(name));
+    let has_module = |name: &&str| message.contains(&format!("cannot import '{name}'"));
+    is_block_function && target.engine() != engine::Engine::QuickJs
+        || message.ends_with(NO_IMPORT) && target.modules().iter().any(has_module)
 }
 
 /// The report on a codec that runs nowhere, or made us fail.
@@ -134,5 +161,5 @@ fn unjudged(codec: &Codec, targets: &[Target], message: &str, line: Option<u32>)
 
 fn report(codec: &Codec, verdicts: Vec<Verdict>) -> LintReport {
     let file = codec.script_file.clone();
-    LintReport { id: codec.id.clone(), file, examples: codec.examples.len(), verdicts }
+    LintReport { id: codec.id.clone(), file, examples: codec.examples.len(), examples_failed: 0, verdicts }
 }

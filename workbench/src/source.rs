@@ -1,12 +1,17 @@
 //! A parsed text: where each thing in it stands, and which of it can run.
 
-use std::collections::BTreeMap;
+mod made;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use oxc::{
     allocator::Allocator,
     ast::{
         AstKind,
-        ast::{BindingPattern, Declaration, Expression, Program, Statement, VariableDeclaration, VariableDeclarator},
+        ast::{
+            BindingPattern, Declaration, Expression, FunctionType, IdentifierReference, Program, PropertyKey,
+            Statement, VariableDeclaration, VariableDeclarator,
+        },
     },
     diagnostics::LabeledSpan,
     parser::Parser,
@@ -21,6 +26,8 @@ pub(crate) struct Source<'a> {
     /// Where it is not valid, in order.
     pub(crate) errors: Vec<(u32, String)>,
     units: Vec<Unit<'a>>,
+    /// The globals that it makes by assigning members of the global object.
+    made: BTreeSet<&'a str>,
 }
 
 /// A statement at the top level.
@@ -45,7 +52,8 @@ impl<'a> Source<'a> {
             .collect();
         errors.sort();
         let units = program.body.iter().map(Unit::new).collect();
-        Self { program, semantic: built.semantic, errors, units }
+        let made = made::globals(&built.semantic);
+        Self { program, semantic: built.semantic, errors, units, made }
     }
 
     /// The line, from 1, at an offset in bytes.
@@ -57,6 +65,40 @@ impl<'a> Source<'a> {
     pub(crate) fn has_binding(&self, name: &str) -> bool {
         let scoping = self.semantic.scoping();
         scoping.iter_bindings_in(scoping.root_scope_id()).any(|symbol| scoping.symbol_name(symbol) == name)
+    }
+
+    /// Whether it makes a global of this name as a member of the global object, such as `globalThis.name = 1`.
+    pub(crate) fn makes_global(&self, name: &str) -> bool {
+        self.made.contains(name)
+    }
+
+    /// Whether a block declares a function of this name.
+    pub(crate) fn has_block_function(&self, name: &str) -> bool {
+        let nodes = self.semantic.nodes();
+        nodes.iter().any(|node| match (node.kind(), nodes.parent_kind(node.id())) {
+            (AstKind::Function(function), AstKind::BlockStatement(_) | AstKind::SwitchCase(_)) => {
+                let is_declared = function.r#type == FunctionType::FunctionDeclaration;
+                is_declared && function.id.as_ref().is_some_and(|id| id.name.as_str() == name)
+            }
+            _ => false,
+        })
+    }
+
+    /// The value of a variable that is declared with it, and that nothing assigns again.
+    pub(crate) fn initial(&self, name: &IdentifierReference<'_>) -> Option<&'a Expression<'a>> {
+        let scoping = self.semantic.scoping();
+        let symbol = scoping.get_reference(name.reference_id.get()?).symbol_id()?;
+        if scoping.symbol_is_mutated(symbol) || scoping.symbol_declarations(symbol).count() > 1 {
+            return None;
+        }
+        match self.semantic.nodes().kind(scoping.symbol_declaration(symbol)) {
+            AstKind::VariableDeclarator(VariableDeclarator {
+                id: BindingPattern::BindingIdentifier(_),
+                init: Some(value),
+                ..
+            }) => Some(value),
+            _ => None,
+        }
     }
 
     /// What of the text can run, if a network calls `entries`.
@@ -172,6 +214,15 @@ fn functions<'a>(variables: &VariableDeclaration<'a>) -> Vec<&'a str> {
         _ => None,
     };
     variables.declarations.iter().map(function).collect::<Option<_>>().unwrap_or_default()
+}
+
+/// The name of a member, if it is written down.
+pub(crate) fn key_name<'a>(key: &PropertyKey<'a>) -> Option<&'a str> {
+    match key {
+        PropertyKey::StaticIdentifier(name) => Some(name.name.as_str()),
+        PropertyKey::StringLiteral(name) => Some(name.value.as_str()),
+        _ => None,
+    }
 }
 
 /// What of a text can run.

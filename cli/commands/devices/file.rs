@@ -58,15 +58,18 @@ pub(super) fn read(path: &Path, format: Option<FileFormat>) -> anyhow::Result<Ve
     Ok(rows)
 }
 
-/// The same in UTF-8, if it is UTF-16, which spreadsheets and Windows write, with a mark at its start.
+/// The same in UTF-8, if it is UTF-16, which spreadsheets and Windows write, with a mark at its start or without one. All
+/// formats begin with ASCII, so zeros between the first characters tell it then.
 fn utf_8(bytes: Vec<u8>) -> anyhow::Result<Vec<u8>> {
-    let unit: fn([u8; 2]) -> u16 = match bytes.as_slice() {
-        [0xff, 0xfe, ..] => u16::from_le_bytes,
-        [0xfe, 0xff, ..] => u16::from_be_bytes,
+    let (unit, units): (fn([u8; 2]) -> u16, _) = match bytes.as_slice() {
+        [0xff, 0xfe, units @ ..] => (u16::from_le_bytes, units),
+        [0xfe, 0xff, units @ ..] => (u16::from_be_bytes, units),
+        units @ [1..=127, 0, 1..=127, 0, ..] => (u16::from_le_bytes, units),
+        units @ [0, 1..=127, 0, 1..=127, ..] => (u16::from_be_bytes, units),
         _ => return Ok(bytes),
     };
-    let (pairs, rest) = bytes.as_chunks::<2>();
-    let units: Vec<u16> = pairs.iter().skip(1).map(|pair| unit(*pair)).collect();
+    let (pairs, rest) = units.as_chunks::<2>();
+    let units: Vec<u16> = pairs.iter().map(|pair| unit(*pair)).collect();
     let text = String::from_utf16(&units).ok().filter(|_| rest.is_empty());
     Ok(text.context("it begins as UTF-16, but is not")?.into_bytes())
 }

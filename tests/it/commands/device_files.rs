@@ -78,10 +78,29 @@ async fn spreadsheets_may_leave_rows_of_separators_and_write_utf_16() {
         assert!(line.typed(&["devices", "import", name]).contains("1 created"), "{name}");
     }
     assert_eq!(line.exported("dev-3")["description"], "Größe");
+    let unmarked: Vec<u8> =
+        csv.replace("dev-3", "dev-4").replace("0A", "0B").encode_utf16().flat_map(u16::to_le_bytes).collect();
+    fs::write(line.network.dir.path().join("unmarked.csv"), unmarked).unwrap();
+    assert!(line.typed(&["devices", "import", "unmarked.csv"]).contains("1 created"));
+    assert_eq!(line.exported("dev-4")["description"], "Größe");
     // One without a byte of its last character.
     fs::write(line.network.dir.path().join("cut.csv"), b"\xff\xfed\0e").unwrap();
     let output = line.network.type_command(&["devices", "import", "cut.csv"], "");
     assert!(complaint(&output).contains("it begins as UTF-16, but is not"), "{output:?}");
+    line.network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn spreadsheets_may_name_the_separator_first() {
+    let line = CommandLine::start().await;
+    for (number, first) in ["sep=;", "sep=;;;;", "\"sep=;\"", "SEP=;\r"].into_iter().enumerate() {
+        line.write("rows.csv", &format!("{first}\ndev_id;dev_eui\ndev-{number};010203040506070{number}\n"));
+        assert!(line.typed(&["devices", "import", "rows.csv"]).contains("1 created"), "{first}");
+    }
+    line.write("rows.csv", "sep=;\ndev_id;dev_eui\ndev-9;01;02\n");
+    let reason = "the row has 3 cells, and the first row 2";
+    let bad = line.bad_rows(&["devices", "import", "rows.csv"]);
+    assert_eq!((bad[0][0].as_str(), bad[0][2].as_str()), ("3", reason));
     line.network.stack.stop().await;
 }
 

@@ -57,3 +57,22 @@ fn what_cannot_be_read_or_is_not_known_is_told() {
         assert!(complaint(&output).contains(part), "{}", complaint(&output));
     }
 }
+
+#[test]
+fn a_script_may_come_from_standard_input() {
+    let dir = dir();
+    let typed = |arguments: &[&str], text: &str| {
+        let mut command = airlock(dir.path());
+        run(command.current_dir(dir.path()).arg("functions").args(arguments), text)
+    };
+    let report = printed(&typed(&["lint", "-"], CODEC));
+    assert!(
+        report.contains("-  no examples: judged by its text") && report.contains("line 2: assigns `level`"),
+        "{report}"
+    );
+    assert!(typed(&["test", "-"], CODEC).status.success());
+    let neither = typed(&["lint", "-"], "start();\n");
+    assert!(complaint(&neither).contains("not a JSON object in one line"), "{}", complaint(&neither));
+    let refused = typed(&["bench", "level.js", "--save-baseline", "-"], "");
+    assert!(complaint(&refused).contains("name it, as in main"), "{}", complaint(&refused));
+}

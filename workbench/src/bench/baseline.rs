@@ -28,6 +28,10 @@ impl FromStr for BaselineName {
 
     fn from_str(name: &str) -> Result<Self, String> {
         let is_valid = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
+        if name == "-" {
+            let message = "a baseline is a file and not printed: name it, as in main, or print with --format json";
+            return Err(message.to_owned());
+        }
         match (1..=NAME_CHARS_MAX).contains(&name.len()) && name.chars().all(is_valid) && !name.starts_with('.') {
             true => Ok(Self(name.to_owned())),
             false => Err("a baseline's name has letters, digits, `-`, `_` and `.`, as in main".to_owned()),

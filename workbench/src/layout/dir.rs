@@ -97,7 +97,7 @@ impl Dir<'_> {
         BadInput::Orphan { file: self.path(name).display().to_string(), reason: sanitize(reason) }
     }
 
-    fn unreadable(&self, name: &str, source: io::Error) -> BadInput {
+    pub(super) fn unreadable(&self, name: &str, source: io::Error) -> BadInput {
         BadInput::File { file: self.path(name).display().to_string(), source }
     }
 

@@ -2,7 +2,7 @@
 
 use runtime::{Dialect, Slot};
 
-use super::{BadInput, dir::Dir};
+use super::{BadInput, code::code, dir::Dir};
 
 /// Tests of other tools, and what they are set up with.
 const TEST_ENDS: [&str; 3] = [".test", ".spec", ".config"];
@@ -15,16 +15,22 @@ pub(super) fn is_codec(dir: &Dir<'_>, name: &str) -> bool {
 
 /// The script may be in several files; `text` has all of them.
 fn is_codec_text(dir: &Dir<'_>, name: &str, text: &str) -> bool {
-    match dir.raw_text(name) {
+    match dir.raw_text(name).map(|own| code(&own, &names())) {
         Ok(own) if has_entry(&own) => defines_entry(name, &own),
-        _ => has_entry(text),
+        _ => has_entry(&code(text, &names())),
     }
+}
+
+/// Whether a text seems to be a script that a network could call.
+pub(super) fn is_script(text: &str) -> bool {
+    let own = code(text, &names());
+    has_entry(&own) && defines_entry("", &own)
 }
 
 /// Why a file that seems to be such a script cannot be read.
 pub(super) fn unreadable(dir: &Dir<'_>, name: &str) -> Option<BadInput> {
     let problem = may_be_codec(dir, name).then(|| dir.script(name).err()).flatten()?;
-    let is_codec = match dir.raw_text(name) {
+    let is_codec = match dir.raw_text(name).map(|own| code(&own, &names())) {
         Ok(text) => has_entry(&text) && defines_entry(name, &text),
         Err(_) => !is_text(name),
     };
@@ -53,6 +59,11 @@ fn is_text(name: &str) -> bool {
     name.to_ascii_lowercase().ends_with(".txt")
 }
 
+/// The names of the functions that networks call.
+fn names() -> Vec<&'static str> {
+    entries().map(|(_, name)| name).collect()
+}
+
 /// Whether a text seems to define a function that networks call, rather than to call or mention one. It is not parsed: it
 /// may be nested without bound, and may be meant to be JavaScript without being it.
 fn defines_entry(file: &str, text: &str) -> bool {
@@ -67,10 +78,22 @@ fn is_definition(file: &str, (text, at): (&str, usize), name: &str) -> bool {
     let (before, after) = (text[..at].trim_end(), text[at + name.len()..].trim_start());
     let has_body =
         after.starts_with('(') && after.split_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('{'));
-    let is_assigned = ["=", "']", "\"]"].iter().any(|next| after.starts_with(next)) && !after.starts_with("==");
-    let is_named = [":", ",", "}", ";", "'", "\""].iter().any(|next| after.starts_with(next)) && !before.ends_with('.');
+    let is_assigned = is_assignment(after);
+    let is_named = [":", ",", "}", ";"].iter().any(|next| after.starts_with(next)) && !before.ends_with('.');
     let is_function = before.ends_with("function");
-    has_body || is_assigned || !is_text(file) && (is_function || is_named)
+    has_body || is_assigned || is_member(line, after) || !is_text(file) && (is_function || is_named)
+}
+
+fn is_assignment(after: &str) -> bool {
+    after.starts_with('=') && !after.starts_with("==")
+}
+
+/// Whether a name in quotes is that of a member that gets a value: `exports["name"] = …`, `{ "name": … }` or
+/// `Object.defineProperty(exports, "name", …)`.
+fn is_member(line: &str, after: &str) -> bool {
+    let Some(behind) = after.strip_prefix(['\'', '"']).map(str::trim_start) else { return false };
+    let is_assigned = behind.strip_prefix(']').is_some_and(|behind| is_assignment(behind.trim_start()));
+    is_assigned || behind.starts_with(':') || behind.starts_with(',') && line.contains("defineProperty(")
 }
 
 /// The functions that networks call, each with its dialect.

@@ -9,6 +9,7 @@ use std::{
 };
 
 use runtime::sanitize;
+use serde::de::IgnoredAny;
 use serde_json::error::Category;
 
 use super::{BadInput, Found, MEMORY_BYTES_MAX, dir::Dir, record::CodecLine};
@@ -31,7 +32,10 @@ const BAD_LINES_MAX: usize = 100;
 /// directory.
 pub fn read(files: &[PathBuf], id: Option<&str>) -> Result<Vec<Codec>, BadInput> {
     let mut found = Found::new(id, MEMORY_BYTES_MAX);
-    files.iter().for_each(|file| read_file(file, &mut found));
+    files.iter().for_each(|file| match is_stdin(file) {
+        true => read_lines(file, io::stdin().lock(), &mut found),
+        false => read_file(file, &mut found),
+    });
     match found.problems.into_iter().next() {
         Some(problem) => Err(problem),
         None => Ok(found.codecs),
@@ -43,26 +47,45 @@ pub(super) fn read_dir(dir: &Dir<'_>, found: &mut Found) {
     for name in dir.names.iter().filter(|name| name.ends_with(".jsonl")) {
         let is_ours =
             |start: &str| ["\"script\"", "\"script_file\"", "\"examples\""].iter().any(|member| start.contains(member));
-        if dir.start(name).is_ok_and(|start| is_ours(&start))
-            && let Ok(file) = open_within(dir.root, &dir.below.join(name))
-        {
-            let path = dir.path(name);
-            FileReader { file: &path, dir: directory_of(&path), found, bad_lines: 0 }.read(BufReader::new(file));
+        let start = match dir.start(name) {
+            Ok(start) if is_ours(&start) => open_within(dir.root, &dir.below.join(name)).map(Some),
+            Ok(start) if is_json(&start) => Ok(None),
+            Ok(_) => {
+                let reason = "it has no JSON lines: give it another name, if it has no codecs either";
+                found.problem(dir.bad(name, 1, reason));
+                Ok(None)
+            }
+            Err(source) => Err(source),
+        };
+        match start {
+            Ok(Some(file)) => {
+                let path = dir.path(name);
+                FileReader { file: &path, dir: directory_of(&path), found, bad_lines: 0 }.read(BufReader::new(file));
+            }
+            Ok(None) => {}
+            Err(source) => found.problem(dir.unreadable(name, source)),
         }
     }
 }
 
+/// Whether a file that begins like this may be another program's. The start may end within a line.
+fn is_json(start: &str) -> bool {
+    let line = start.trim_start().lines().next().unwrap_or_default();
+    let is_container = line.starts_with(['{', '[']) && !start.contains(['\0', char::REPLACEMENT_CHARACTER]);
+    line.is_empty() || is_container || serde_json::from_str::<IgnoredAny>(line).is_ok()
+}
+
 /// Reads a file of JSON lines.
 pub(super) fn read_file(path: &Path, found: &mut Found) {
-    let opened: io::Result<Box<dyn Read>> = match is_stdin(path) {
-        true => Ok(Box::new(io::stdin())),
-        false => open(path).map(|file| Box::new(file) as Box<dyn Read>),
-    };
-    let reader = match opened {
-        Ok(reader) => reader,
-        Err(source) => return found.problem(BadInput::File { file: path.display().to_string(), source }),
-    };
-    FileReader { file: path, dir: directory_of(path), found, bad_lines: 0 }.read(BufReader::new(reader));
+    match open(path) {
+        Ok(file) => read_lines(path, BufReader::new(file), found),
+        Err(source) => found.problem(BadInput::File { file: path.display().to_string(), source }),
+    }
+}
+
+/// Reads JSON lines, which `path` stands for in reports.
+pub(super) fn read_lines(path: &Path, reader: impl BufRead, found: &mut Found) {
+    FileReader { file: path, dir: directory_of(path), found, bad_lines: 0 }.read(reader);
 }
 
 /// Opens a file or pipe; a device may never end.

@@ -7,7 +7,7 @@ use runtime::Engine;
 use super::{
     BadInput, Found,
     dir::{self, Dir},
-    entry, is_descriptor, lines, listed, read_dir,
+    entry, is_descriptor, lines, listed, read_dir, stdin,
 };
 use crate::{
     codec::Codec,
@@ -18,7 +18,10 @@ use crate::{
 pub(super) fn read(path: &Path, engine: &Arc<Engine>, found: &mut Found) {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let is_script = is_script(path, name);
-    if is_stdin(path) || !is_script && (!is_descriptor(name) || name.ends_with(".jsonl")) {
+    if is_stdin(path) {
+        return stdin::read(path, std::io::stdin().lock(), found);
+    }
+    if !is_script && (!is_descriptor(name) || name.ends_with(".jsonl")) {
         return lines::read_file(path, found);
     }
     if let Err(source) = fs::metadata(path) {

@@ -3,14 +3,14 @@
 use oxc::{
     ast::{
         AstKind,
-        ast::{AssignmentTarget, Expression, FunctionType, Statement, StaticMemberExpression, VariableDeclarationKind},
+        ast::{FunctionType, Statement, VariableDeclarationKind},
     },
     semantic::{NodeId, ReferenceId, SymbolId},
     span::{GetSpan as _, Span},
 };
 
 use super::{
-    engine::Syntax,
+    engine::{Engine, Syntax},
     finding::{Finding, Rule},
     text::Text,
 };
@@ -47,66 +47,6 @@ fn initialized(text: &Text<'_, '_>, symbol: SymbolId) -> Option<NodeId> {
     }
 }
 
-/// Assignments to members that have no setter, in a function that takes the place of what the network imports.
-pub(super) fn without_setter(text: &Text<'_, '_>) -> Vec<Finding> {
-    let scoping = text.source.semantic.scoping();
-    let nodes = text.source.semantic.nodes();
-    let is_function = |name: &&&str| {
-        let mut own = scoping.iter_bindings_in(scoping.root_scope_id());
-        own.any(|symbol| scoping.symbol_name(symbol) == **name && scoping.symbol_flags(symbol).is_function())
-    };
-    let mut found = Vec::new();
-    for class in text.target.imports().iter().filter(is_function) {
-        let assigned = nodes.iter().filter_map(|node| match node.kind() {
-            AstKind::AssignmentExpression(assignment) => match &assignment.left {
-                AssignmentTarget::StaticMemberExpression(member) => Some((node.id(), member)),
-                _ => None,
-            },
-            _ => None,
-        });
-        let mut refused = assigned.filter(|(node, member)| {
-            let name = member.property.name.as_str();
-            let is_getter = text.target.getters().contains(&name);
-            is_getter && is_of_class(text, *node, member, class) && text.runs(*node) && !text.source.is_tried(*node)
-        });
-        if let Some((node, member)) = refused.next() {
-            let (name, line) = (member.property.name.as_str(), text.source.line(text.start(node)));
-            let title = text.target.title();
-            let message = format!("assigns `{name}` of `{class}`, which {title} imports: no setter for property");
-            found.push(Finding::about(Rule::ReadOnly, line, class, message));
-        }
-    }
-    found
-}
-
-/// Whether a member is one of the prototype of `class`, or of `this` in the class or in a method of it.
-fn is_of_class(text: &Text<'_, '_>, node: NodeId, member: &StaticMemberExpression<'_>, class: &str) -> bool {
-    let nodes = text.source.semantic.nodes();
-    let is_prototype = |object: &Expression<'_>| match object {
-        Expression::StaticMemberExpression(inner) => {
-            inner.property.name.as_str() == "prototype" && inner.object.is_specific_id(class)
-        }
-        _ => false,
-    };
-    if !matches!(member.object, Expression::ThisExpression(_)) {
-        return is_prototype(&member.object);
-    }
-    let mut functions = nodes.ancestors(node).filter(|ancestor| matches!(ancestor.kind(), AstKind::Function(_)));
-    let Some(function) = functions.next() else { return false };
-    let is_class = match function.kind() {
-        AstKind::Function(own) => own.id.as_ref().is_some_and(|id| id.name.as_str() == class),
-        _ => false,
-    };
-    let is_method = match nodes.parent_kind(function.id()) {
-        AstKind::AssignmentExpression(assignment) => match &assignment.left {
-            AssignmentTarget::StaticMemberExpression(method) => is_prototype(&method.object),
-            _ => false,
-        },
-        _ => false,
-    };
-    is_class || is_method
-}
-
 /// A `const`, `let` or `class` at the top level with a name that the network declares, too.
 pub(super) fn declared_twice(text: &Text<'_, '_>) -> Option<Finding> {
     let name = text.target.declares()?;
@@ -125,6 +65,21 @@ pub(super) fn declared_twice(text: &Text<'_, '_>) -> Option<Finding> {
     })?;
     let message = format!("declares `{name}`, which {} declares, too", text.target.title());
     Some(Finding::at(Rule::SyntaxError, text.source.line(at), message))
+}
+
+/// A `const`, `let` or `class` at the top level of a script with the name of a global that cannot be declared again.
+pub(super) fn reserved(text: &Text<'_, '_>) -> Option<Finding> {
+    if text.target.is_module() || !matches!(text.target.engine(), Engine::QuickJs | Engine::Goja) {
+        return None;
+    }
+    let scoping = text.source.semantic.scoping();
+    let symbol = scoping.iter_bindings_in(scoping.root_scope_id()).find(|symbol| {
+        let is_fixed = ["undefined", "NaN", "Infinity"].contains(&scoping.symbol_name(*symbol));
+        is_fixed && !scoping.symbol_flags(*symbol).is_function_scoped_declaration()
+    })?;
+    let line = text.source.line(text.start(scoping.symbol_declaration(symbol)));
+    let message = format!("declares `{}`, which scripts have already", scoping.symbol_name(symbol));
+    Some(Finding::at(Rule::SyntaxError, line, message))
 }
 
 /// What a text does with a function of the name that the network declares behind it: it replaces that function, or its

@@ -34,8 +34,6 @@ pub(crate) enum Syntax {
     NamedGroup,
     /// `(?=x)`, `(?<=x)` and `\1`.
     LookAround,
-    /// The flag `s` of regular expressions.
-    DotAll,
     /// Functions in blocks that are seen outside of them.
     BlockFunction,
     /// `<!--` and `-->`.
@@ -57,6 +55,23 @@ impl Engine {
 
     pub(crate) const fn is_known(self) -> bool {
         matches!(self, Self::QuickJs | Self::Goja | Self::Otto)
+    }
+
+    /// The flags of regular expressions that it knows.
+    pub(crate) const fn regexp_flags(self) -> &'static str {
+        match self {
+            Self::QuickJs | Self::Unknown => "dgimsuvy",
+            Self::Goja => "gimuy",
+            Self::Otto | Self::UnknownEs5 => "gim",
+        }
+    }
+
+    /// How many digits `toFixed` writes at most, if that is fewer than in the language.
+    pub(crate) const fn fixed_digits_max(self) -> Option<u32> {
+        match self {
+            Self::Otto => Some(20),
+            _ => None,
+        }
     }
 
     /// Built-ins that it lacks: globals, and members by their path.

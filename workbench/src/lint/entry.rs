@@ -80,7 +80,7 @@ fn asynchronous(source: &Source<'_>, entry: &Entry) -> Option<Finding> {
 
 /// Whether a function with this name is declared, or assigned to a variable that nothing declares.
 pub(crate) fn is_defined(source: &Source<'_>, name: &str) -> bool {
-    source.has_binding(name) || is_assigned(source, name)
+    source.has_binding(name) || source.makes_global(name) || is_assigned(source, name)
 }
 
 fn is_assigned(source: &Source<'_>, name: &str) -> bool {

@@ -9,7 +9,7 @@ use oxc::{
     span::{GetSpan as _, Span},
 };
 
-use super::target::Target;
+use super::{built_ins::ES_NAMES, target::Target};
 use crate::source::Source;
 
 /// How far around a use, and how deep in a condition, a question is looked for: texts may be nested without bound.
@@ -75,8 +75,18 @@ impl Guards<'_, '_> {
                     _ => None,
                 }
             }
+            Expression::BinaryExpression(binary) if binary.operator.as_str() == "in" => {
+                let Expression::StringLiteral(name) = binary.left.get_inner_expression() else { return None };
+                (is_global_object(&binary.right) && self.lacks_global(name.value.as_str())).then_some(false)
+            }
             Expression::BinaryExpression(binary) => self.compared(binary, question),
-            _ => None,
+            Expression::Identifier(name) => {
+                self.source.initial(name).and_then(|value| self.answer(value, question, depth_max))
+            }
+            other => {
+                let name = global_member(other)?;
+                self.lacks_global(name).then_some(false)
+            }
         }
     }
 
@@ -96,13 +106,30 @@ impl Guards<'_, '_> {
         let text = text.value.as_str();
         match (question, other) {
             (_, Expression::UnaryExpression(unary)) if unary.operator.as_str() == "typeof" => {
-                let Expression::Identifier(name) = unary.argument.get_inner_expression() else { return None };
-                let is_global = self.source.semantic.is_reference_to_global_variable(name);
-                (is_global && self.lacks_global(name.name.as_str())).then_some((text == "undefined") == when_equal)
+                let is_undefined = self.is_undefined(&unary.argument)?;
+                // Of what exists it is not said here whether it is a function or an object.
+                (is_undefined || text == "undefined").then_some((is_undefined && text == "undefined") == when_equal)
             }
             (Question::IsMadeBy, _) => self.lacks_global(text).then_some(!when_equal),
             _ => None,
         }
+    }
+
+    /// Whether a global, or a member of the global object, is undefined on the target; none if that is not known.
+    fn is_undefined(&self, value: &Expression<'_>) -> Option<bool> {
+        let value = value.get_inner_expression();
+        let Expression::Identifier(global) = value else {
+            return self.lacks_global(global_member(value)?).then_some(true);
+        };
+        let name = global.name.as_str();
+        if !self.source.semantic.is_reference_to_global_variable(global) {
+            return None;
+        }
+        let is_newer = self.target.newer_globals().iter().any(|(newer, _)| *newer == name);
+        // Others, such as `fields`, are there in calls of some functions only.
+        let is_always = ES_NAMES.contains(&name) && name != "undefined" || ["Buffer", "console"].contains(&name);
+        let has = self.target.has_global(name) == Some(true) && is_always && !is_newer;
+        if has { Some(false) } else { self.lacks_global(name).then_some(true) }
     }
 
     /// Whether a global does not exist on the target, nor is made by the text.
@@ -110,8 +137,19 @@ impl Guards<'_, '_> {
         let scoping = self.source.semantic.scoping();
         let references = scoping.root_unresolved_references().iter().filter(|(own, _)| own.as_str() == name);
         let is_made = references.flat_map(|(_, ids)| ids.iter()).any(|id| scoping.get_reference(*id).is_write());
-        self.target.has_global(name) == Some(false) && !is_made && !self.source.has_binding(name)
+        let is_made = is_made || self.source.makes_global(name) || self.source.has_binding(name);
+        self.target.has_global(name) == Some(false) && !is_made
     }
+}
+
+/// The name in `globalThis.name`.
+fn global_member<'a>(value: &Expression<'a>) -> Option<&'a str> {
+    let member = value.as_member_expression().filter(|member| is_global_object(member.object()))?;
+    member.static_property_name()
+}
+
+fn is_global_object(value: &Expression<'_>) -> bool {
+    value.is_specific_id("globalThis")
 }
 
 /// Whether a value is `list["@@iterator"]`, for which translations to ES5 ask besides `list[Symbol.iterator]`: it is

@@ -42,7 +42,7 @@ pub(super) fn uses(text: &Text<'_, '_>) -> Vec<Finding> {
 /// What a node uses that works in local time, and where that stands.
 fn local<'a>(text: &Text<'_, 'a>, node: &AstNode<'a>) -> Option<(&'a str, u32)> {
     match node.kind() {
-        AstKind::StaticMemberExpression(member) if is_called(text, node.id(), member) => {
+        AstKind::StaticMemberExpression(member) if is_called(text, node.id()) => {
             let name = member.property.name.as_str();
             let is_own = text.members.contains(name);
             (METHODS.contains(&name) && !is_own).then_some((name, member.property.span.start))

@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 
 use oxc::{
-    ast::{
-        AstKind,
-        ast::{Expression, StaticMemberExpression},
-    },
+    ast::{AstKind, ast::Expression},
     semantic::{NodeId, ReferenceId},
+    span::GetSpan as _,
 };
 
 use super::{
@@ -48,7 +46,8 @@ pub(super) fn globals(text: &Text<'_, '_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for (name, references) in unresolved(text) {
         let nodes: Vec<NodeId> = references.iter().map(|id| scoping.get_reference(*id).node_id()).collect();
-        let is_made = references.iter().any(|id| scoping.get_reference(*id).is_write());
+        let is_written = references.iter().any(|id| scoping.get_reference(*id).is_write());
+        let is_made = is_written || text.source.makes_global(name);
         // A text that asks whether it exists does without it.
         let is_asked = nodes.iter().any(|node| is_typeof(text, *node));
         if let Some((_, since)) = text.target.newer_globals().iter().find(|(own, _)| *own == name)
@@ -78,8 +77,14 @@ pub(super) fn globals(text: &Text<'_, '_>) -> Vec<Finding> {
             finding.level = Level::Warning;
         }
         if !FOREIGN_NAMES.contains(&name) && !ES_NAMES.contains(&name) {
-            finding.message = format!("uses `{name}`, which nothing defines");
-            finding.level = Level::Warning;
+            let is_in_block = text.target.enforces_strict() && text.source.has_block_function(name);
+            finding.message = match is_in_block {
+                true => {
+                    format!("uses `{name}` outside of the block that declares it, where strict code has no `{name}`")
+                }
+                false => format!("uses `{name}`, which nothing defines"),
+            };
+            finding.level = if is_in_block { finding.level } else { Level::Warning };
         }
         found.push(finding);
     }
@@ -102,7 +107,7 @@ fn read_too_early(text: &Text<'_, '_>, name: &str, references: &[ReferenceId]) -
     let is_first = |node: &NodeId| {
         let (function, at) = (text.source.function(*node), text.start(*node));
         let is_later = |(other, assigned): &(Option<NodeId>, u32)| *other == function && at < *assigned;
-        text.runs(*node) && text.source.is_sure(*node) && writes.iter().all(is_later)
+        text.runs(*node) && text.source.is_sure(*node) && !writes.is_empty() && writes.iter().all(is_later)
     };
     let line = reads.iter().filter(|node| is_first(node)).map(|node| node_line(text, *node)).min()?;
     let message = format!("reads `{name}` before it assigns it, and {} has none", text.target.title());
@@ -114,15 +119,14 @@ pub(super) fn built_ins(text: &Text<'_, '_>) -> Vec<Finding> {
     let engine = text.target.engine();
     let mut found: BTreeMap<&str, Finding> = BTreeMap::new();
     for node in text.source.semantic.nodes().iter() {
-        let AstKind::StaticMemberExpression(member) = node.kind() else { continue };
-        let name = member.property.name.as_str();
+        let Some((object, name, at)) = member(node.kind()) else { continue };
         if text.members.contains(name) || !text.runs(node.id()) || text.source.is_tried(node.id()) {
             continue;
         }
-        if let Some(path) = lacking(text, member, is_called(text, node.id(), member))
+        if let Some(path) = lacking(text, (object, name), is_called(text, node.id()))
             && found.get(path).is_none_or(|told| !told.is_error())
         {
-            let line = text.source.line(member.property.span.start);
+            let line = text.source.line(at);
             let message = format!("uses `{path}`, which {} lacks", engine.name());
             let is_ruled_out = text.is_ruled_out(node.id(), Question::IsMadeBy);
             let level = if is_ruled_out { Level::Warning } else { text.level() };
@@ -136,17 +140,55 @@ pub(super) fn built_ins(text: &Text<'_, '_>) -> Vec<Finding> {
     in_order(found.into_values().collect())
 }
 
-/// The path of a built-in that the engine lacks, if `member` is likely to be one.
-fn lacking(text: &Text<'_, '_>, member: &StaticMemberExpression<'_>, is_called: bool) -> Option<&'static str> {
-    let name = member.property.name.as_str();
+/// The object, the name and the place of a member whose name is written down.
+fn member<'a>(kind: AstKind<'a>) -> Option<(&'a Expression<'a>, &'a str, u32)> {
+    match kind {
+        AstKind::StaticMemberExpression(member) => {
+            Some((&member.object, member.property.name.as_str(), member.property.span.start))
+        }
+        AstKind::ComputedMemberExpression(member) => match &member.expression {
+            Expression::StringLiteral(name) => Some((&member.object, name.value.as_str(), name.span.start)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Calls of `toFixed` with more digits than the engine has.
+pub(super) fn digits(text: &Text<'_, '_>) -> Vec<Finding> {
+    let engine = text.target.engine();
+    let Some(max) = engine.fixed_digits_max() else { return Vec::new() };
+    let found = text.source.semantic.nodes().iter().filter_map(|node| {
+        let AstKind::CallExpression(call) = node.kind() else { return None };
+        let is_fixed = call.callee.get_member_expr()?.static_property_name() == Some("toFixed");
+        let digits = call.arguments.first()?.as_expression().map(|digits| value(text, digits))?;
+        let Expression::NumericLiteral(digits) = digits else { return None };
+        let is_more = is_fixed && digits.value > f64::from(max);
+        let fails = is_more && text.runs(node.id()) && !text.source.is_tried(node.id());
+        let message = format!("calls `toFixed` for {} digits, and {} has {max} at most", digits.value, engine.name());
+        let line = text.source.line(call.span.start);
+        fails.then(|| Finding::about(Rule::MissingBuiltIn, line, "Number.prototype.toFixed", message))
+    });
+    in_order(found.take(1).collect())
+}
+
+/// A value, also where it has been put into a variable.
+fn value<'t>(text: &'t Text<'_, '_>, value: &'t Expression<'t>) -> &'t Expression<'t> {
+    match value.get_inner_expression() {
+        Expression::Identifier(name) => text.source.initial(name).unwrap_or(value),
+        inner => inner,
+    }
+}
+
+/// The path of a built-in that the engine lacks, if a member is likely to be one.
+fn lacking(text: &Text<'_, '_>, (object, name): (&Expression<'_>, &str), is_called: bool) -> Option<&'static str> {
     let lacks = text.target.engine().lacks();
-    match &member.object {
+    match object {
         Expression::Identifier(object) if text.source.semantic.is_reference_to_global_variable(object) => {
             let path = format!("{}.{name}", object.name);
             lacks.iter().copied().find(|lacking| *lacking == path)
         }
-        // Many objects have methods of these names, and those of arrays are hardly used.
-        _ if !is_called || ["at", "entries", "keys", "values"].contains(&name) => None,
+        _ if !is_called => None,
         _ => lacks
             .iter()
             .copied()
@@ -155,11 +197,10 @@ fn lacking(text: &Text<'_, '_>, member: &StaticMemberExpression<'_>, is_called: 
 }
 
 /// Whether a member of an object is called.
-pub(super) fn is_called(text: &Text<'_, '_>, node: NodeId, member: &StaticMemberExpression<'_>) -> bool {
-    match text.source.semantic.nodes().parent_kind(node) {
-        AstKind::CallExpression(call) => call.callee.get_member_expr().is_some_and(|callee| {
-            matches!(callee, oxc::ast::ast::MemberExpression::StaticMemberExpression(own) if own.span == member.span)
-        }),
+pub(super) fn is_called(text: &Text<'_, '_>, node: NodeId) -> bool {
+    let nodes = text.source.semantic.nodes();
+    match nodes.parent_kind(node) {
+        AstKind::CallExpression(call) => call.callee.span() == nodes.kind(node).span(),
         _ => false,
     }
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::{
     engine::Engine,
+    sandbox::FUNCTION,
     target::{Shape, Target},
 };
 use crate::{compare::truncate, report::ExampleReport};
@@ -15,16 +16,17 @@ pub(super) const NO_FIELDS: &str = "fields";
 pub(super) const NOTHING: &str = "nothing";
 /// Numbers with which a network publishes nothing at all.
 pub(super) const NUMBERS: &str = "numbers";
+/// The same for functions.
+pub(super) const FUNCTIONS: &str = "functions";
+
+/// How deep fields may be nested in each other.
+const DEPTH_MAX: usize = 32;
 
 /// Why a network would refuse what a decoder returns, and what it takes.
 pub(super) fn wrong_result(
-    report: &ExampleReport,
     (text, value): (&str, &Value),
     (target, dialect): (Target, Option<Dialect>),
 ) -> Option<(String, &'static str)> {
-    if let Some(lost) = refused_number(report, target) {
-        return Some((format!("{lost}, so {} publishes nothing", target.title()), NUMBERS));
-    }
     let (taken, is_taken) = match (target.shape(), target.dialect()) {
         (Shape::Measurements, _) => ("a list of objects with `field` and `value`", is_measurements(value)),
         (Shape::TypedFields, _) => return wrong_type((text, value), dialect),
@@ -48,6 +50,9 @@ fn wrong_type((text, value): (&str, &Value), dialect: Option<Dialect>) -> Option
     if fields.is_some_and(is_scalar) {
         return Some((format!("returns {}, and The Things Stack takes an object as fields", truncate(text)), "scalar"));
     }
+    if fields.is_some_and(|fields| has_function(fields, DEPTH_MAX)) {
+        return Some(("returns a function as a field, so The Things Stack publishes nothing".to_owned(), FUNCTIONS));
+    }
     if dialect != Some(Dialect::Ts013) {
         return None;
     }
@@ -62,13 +67,24 @@ fn wrong_type((text, value): (&str, &Value), dialect: Option<Dialect>) -> Option
 }
 
 /// A number of a result that has no form in what the target publishes. ChirpStack 4 writes `NaN` as null.
-fn refused_number(report: &ExampleReport, target: Target) -> Option<&str> {
+pub(super) fn refused_number(report: &ExampleReport, target: Target) -> Option<&str> {
     let lost = report.warnings.iter().filter_map(|warning| warning.strip_suffix(", which JSON writes as null"));
     let is_refused = |lost: &&str| match target.engine() {
         Engine::QuickJs => lost.ends_with("Infinity"),
         engine => engine.is_known(),
     };
     lost.into_iter().find(is_refused)
+}
+
+/// Whether a value, or a part of it, was a function.
+fn has_function(value: &Value, depth_max: usize) -> bool {
+    let is_one = |value: &Value| depth_max > 0 && has_function(value, depth_max - 1);
+    match value {
+        Value::String(text) => text == FUNCTION,
+        Value::Array(list) => list.iter().any(is_one),
+        Value::Object(members) => members.values().any(is_one),
+        _ => false,
+    }
 }
 
 fn has_data(value: &Value) -> bool {

@@ -6,18 +6,18 @@ use oxc::{
     allocator::Allocator,
     ast::{
         AstKind,
-        ast::{Argument, AssignmentTarget, CallExpression, PropertyKey},
+        ast::{Argument, CallExpression, MemberExpression},
     },
 };
 
 use super::{
-    around, entry,
+    around, buffer, entry,
     finding::{Finding, Rule},
-    local_time, names, syntax,
+    local_time, names, regexp, syntax,
     target::{ENTRIES, Target},
     text::Text,
 };
-use crate::source::Source;
+use crate::source::{Source, key_name};
 
 /// A text that can be judged for several targets.
 pub(crate) struct Parsed<'a> {
@@ -70,16 +70,19 @@ impl<'a> Parsed<'a> {
         found.extend(entry::missing(&text));
         found.extend(syntax::parse(&text));
         found.extend(around::declared_twice(&text).or_else(|| around::declared_behind(&text)));
+        found.extend(around::reserved(&text));
         if found.iter().any(|finding| finding.rule == Rule::SyntaxError) {
             return found;
         }
         found.extend(syntax::newer(&text));
+        found.extend(regexp::unknown(&text));
         found.extend(names::undeclared(&text));
         found.extend(around::read_only(&text));
-        found.extend(around::without_setter(&text));
+        found.extend(buffer::without_setter(&text));
         found.extend(around::block_functions(&text));
         found.extend(names::globals(&text));
         found.extend(names::built_ins(&text));
+        found.extend(names::digits(&text));
         found.extend(local_time::uses(&text));
         found
     }
@@ -87,20 +90,15 @@ impl<'a> Parsed<'a> {
 
 /// The names of members that a text defines or assigns.
 fn members<'a>(source: &Source<'a>) -> BTreeSet<&'a str> {
-    let key = |key: &PropertyKey<'a>| match key {
-        PropertyKey::StaticIdentifier(name) => Some(name.name.as_str()),
-        _ => None,
-    };
     let nodes = source.semantic.nodes().iter();
     nodes
         .filter_map(|node| match node.kind() {
-            AstKind::ObjectProperty(property) => key(&property.key),
-            AstKind::MethodDefinition(method) => key(&method.key),
+            AstKind::ObjectProperty(property) => key_name(&property.key),
+            AstKind::MethodDefinition(method) => key_name(&method.key),
             AstKind::CallExpression(call) => defined_property(call),
-            AstKind::AssignmentExpression(assignment) => match &assignment.left {
-                AssignmentTarget::StaticMemberExpression(member) => Some(member.property.name.as_str()),
-                _ => None,
-            },
+            AstKind::AssignmentExpression(assignment) => {
+                assignment.left.as_member_expression().and_then(MemberExpression::static_property_name)
+            }
             _ => None,
         })
         .collect()

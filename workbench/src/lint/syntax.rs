@@ -2,7 +2,7 @@
 
 use oxc::ast::{
     AstKind,
-    ast::{Statement, VariableDeclarationKind},
+    ast::{ImportDeclaration, ImportDeclarationSpecifier, Statement, VariableDeclarationKind},
 };
 
 use super::{
@@ -40,7 +40,11 @@ fn module_syntax(text: &Text<'_, '_>) -> Vec<Finding> {
     let refused = |statement: &Statement<'_>| {
         let message = match statement {
             Statement::ImportDeclaration(import) if is_module => match import.source.value.as_str() {
-                "buffer" => format!("{title} imports `Buffer` itself, and refuses a second import"),
+                "buffer" if binds(import, "Buffer") => {
+                    format!("{title} imports `Buffer` itself, and refuses a second import of that name")
+                }
+                "buffer" if takes_default(import) => format!("{title} has a module `buffer` without a default export"),
+                name if text.target.modules().contains(&name) => return None,
                 other => format!("{title} has no module `{other}`"),
             },
             Statement::ExportDefaultDeclaration(_) if is_module => {
@@ -62,9 +66,28 @@ fn module_syntax(text: &Text<'_, '_>) -> Vec<Finding> {
     };
     // Of packages for Datacake and Actility it is not known how they are evaluated.
     match text.target.engine().is_known() {
-        true => text.module.program.body.iter().filter_map(refused).chain(top_level_await(text)).take(1).collect(),
+        true => text
+            .module
+            .program
+            .body
+            .iter()
+            .filter_map(refused)
+            .chain(top_level_await(text))
+            .chain(import_meta(text))
+            .take(1)
+            .collect(),
         false => Vec::new(),
     }
+}
+
+/// Whether an import makes a variable of this name.
+fn binds(import: &ImportDeclaration<'_>, name: &str) -> bool {
+    import.specifiers.iter().flatten().any(|specifier| specifier.local().name.as_str() == name)
+}
+
+fn takes_default(import: &ImportDeclaration<'_>) -> bool {
+    let mut specifiers = import.specifiers.iter().flatten();
+    specifiers.any(|specifier| matches!(specifier, ImportDeclarationSpecifier::ImportDefaultSpecifier(_)))
 }
 
 /// `await` outside of functions, which only modules have.
@@ -86,22 +109,34 @@ fn top_level_await(text: &Text<'_, '_>) -> Option<Finding> {
     Some(Finding::at(Rule::ModuleSyntax, text.module.line(found.kind().span().start), message))
 }
 
+/// `import.meta`, which only modules have.
+fn import_meta(text: &Text<'_, '_>) -> Option<Finding> {
+    let mut nodes = text.module.semantic.nodes().iter().filter(|_| !text.target.is_module());
+    let found = nodes.find(|node| matches!(node.kind(), AstKind::ImportMeta(_)))?;
+    let message = format!("{} runs scripts, which have no `import.meta`", text.target.title());
+    Some(Finding::at(Rule::ModuleSyntax, text.module.line(found.kind().span().start), message))
+}
+
 /// Syntax that is newer than the engine. A text with any of it is refused as a whole, so it counts also where it does
 /// not run.
 pub(super) fn newer(text: &Text<'_, '_>) -> Vec<Finding> {
     let engine = text.target.engine();
     let (mut found, mut seen) = (Vec::new(), Vec::new());
     for node in text.source.semantic.nodes().iter() {
-        let Some((syntax, name)) = syntax(node.kind()).filter(|(syntax, _)| !engine.has(*syntax)) else { continue };
+        let Some((_, name)) = syntax(node.kind()).filter(|(syntax, _)| !engine.has(*syntax)) else { continue };
         if seen.contains(&name) || found.len() >= NEWER_MAX {
             continue;
         }
         seen.push(name);
-        let rule = if syntax == Syntax::LookAround { Rule::UnsupportedRegexp } else { Rule::NewerSyntax };
         let line = text.source.line(node.kind().span().start);
-        found.push(Finding::at(rule, line, format!("{} has no {name}", engine.name())));
+        found.push(Finding::at(Rule::NewerSyntax, line, format!("{} has no {name}", engine.name())));
     }
     found.extend(html_comment(text).filter(|_| !engine.has(Syntax::HtmlComment)));
+    // The engine may know it, but what is around the text comes before.
+    if text.source.program.hashbang.is_some() && engine.is_known() {
+        let message = format!("begins with `#!`, where {} has lines of its own before", text.target.title());
+        found.push(Finding::at(Rule::NewerSyntax, 1, message));
+    }
     found.iter_mut().for_each(|finding| finding.level = text.level());
     found.sort_by_key(|finding| finding.line);
     found
@@ -160,7 +195,6 @@ fn syntax(kind: AstKind<'_>) -> Option<(Syntax, &'static str)> {
         AstKind::AssignmentExpression(assignment) if assignment.operator.as_str() == "**=" => es2015("`**=`"),
         AstKind::LogicalExpression(logical) if logical.operator.as_str() == "??" => es2015("`??`"),
         AstKind::NumericLiteral(number) => literal(number.raw.as_ref()?.as_str()),
-        AstKind::RegExpLiteral(regexp) => pattern(regexp.regex.pattern.text.as_str(), &regexp.regex.flags.to_string()),
         _ => None,
     }
 }
@@ -171,23 +205,5 @@ fn literal(text: &str) -> Option<(Syntax, &'static str)> {
         [b'0', b'o' | b'O', ..] => Some((Syntax::Es2015, "numbers that begin with `0o`")),
         bytes if bytes.contains(&b'_') => Some((Syntax::NumericSeparator, "`_` in numbers")),
         _ => None,
-    }
-}
-
-fn pattern(text: &str, flags: &str) -> Option<(Syntax, &'static str)> {
-    let is_reference = |two: &[u8]| two[0] == b'\\' && matches!(two[1], b'1'..=b'9');
-    if text.contains("(?<") && !text.contains("(?<=") && !text.contains("(?<!") {
-        return Some((Syntax::NamedGroup, "named groups"));
-    }
-    if ["(?=", "(?!", "(?<"].iter().any(|start| text.contains(start)) {
-        return Some((Syntax::LookAround, "`(?=`, `(?!` and `(?<` in regular expressions"));
-    }
-    if text.as_bytes().windows(2).any(is_reference) {
-        return Some((Syntax::LookAround, "`\\1` in regular expressions"));
-    }
-    match flags.bytes().find(|flag| b"dsuvy".contains(flag))? {
-        b'd' | b'v' => Some((Syntax::NamedGroup, "the flags `d` and `v`")),
-        b's' => Some((Syntax::DotAll, "the flag `s`")),
-        _ => Some((Syntax::Es2015, "the flags `u` and `y`")),
     }
 }

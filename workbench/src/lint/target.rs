@@ -192,6 +192,14 @@ impl Target {
         }
     }
 
+    /// The modules that a text can import.
+    pub(crate) const fn modules(self) -> &'static [&'static str] {
+        match self {
+            Self::ChirpStackModule => &["buffer", "base64-js", "ieee754"],
+            _ => &[],
+        }
+    }
+
     /// Members of what it imports that have no setter. A function of the same name takes the place of the import, and the
     /// module adds them to its prototype.
     pub(crate) const fn getters(self) -> &'static [&'static str] {

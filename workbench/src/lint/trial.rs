@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::{
     finding::{Finding, Level, Rule},
-    result::{NO_FIELDS, NOTHING, NUMBERS, wrong_result},
-    sandbox::under_rules,
+    result::{FUNCTIONS, NO_FIELDS, NOTHING, NUMBERS, refused_number, wrong_result},
+    sandbox::{FUNCTION, under_rules},
     target::{Entry, Shape, Target},
 };
 use crate::{
@@ -40,6 +40,8 @@ pub(crate) struct Native {
     pub(crate) functions: Result<Functions, (String, Option<u32>)>,
     /// Whether each example returns what it states.
     passed: Vec<bool>,
+    /// How many examples fail.
+    pub(crate) failed: usize,
 }
 
 impl Native {
@@ -65,11 +67,12 @@ impl Runner<'_> {
     pub(crate) fn native(&mut self, codec: &Codec) -> Native {
         let functions = match self.load(&codec.sources()) {
             Ok(functions) => functions,
-            Err(failure) => return Native { functions: Err(failure), passed: Vec::new() },
+            Err(failure) => return Native { functions: Err(failure), passed: Vec::new(), failed: 0 },
         };
         let report = codec::run(self.engine, self.sandbox, codec, Rules::default());
         let passed = |example: &ExampleReport| matches!(example.outcome, Outcome::Passed | Outcome::Shown { .. });
-        Native { functions: Ok(functions), passed: report.examples.iter().map(passed).collect() }
+        let failed = report.examples.iter().filter(|example| example.has_failed()).count();
+        Native { functions: Ok(functions), passed: report.examples.iter().map(passed).collect(), failed }
     }
 
     /// The codec with what its own text returns in place of what its examples state. Examples that fail are left out.
@@ -145,6 +148,11 @@ impl Runner<'_> {
         (own, decoder_dialect(&functions))
     }
 
+    /// Whether a text can be loaded.
+    pub(crate) fn loads(&self, script: &str) -> bool {
+        self.load(&Sources::single_file(script)).is_ok()
+    }
+
     fn load(&self, sources: &Sources) -> Result<Functions, (String, Option<u32>)> {
         let loaded = self.engine.load(sources, self.engine.limits());
         loaded.map_err(|failure| (sanitize(&failure.message), failure.line))
@@ -172,14 +180,21 @@ impl Judged {
     fn add(&mut self, example: &Example, report: &ExampleReport, target: Target) {
         let result = result(example, report);
         self.results += usize::from(result.is_some());
-        let wrong =
-            || result.as_ref().and_then(|(text, value)| wrong_result(report, (text, value), (target, self.dialect)));
+        let lost = refused_number(report, target).filter(|_| example.function == Function::Decoder);
+        let wrong = || match lost {
+            Some(lost) => Some((format!("{lost}, so {} publishes nothing", target.title()), NUMBERS)),
+            None => {
+                let (text, value) = result.as_ref()?;
+                wrong_result((text, value), (target, self.dialect))
+            }
+        };
         // Differing values are as many as examples; the first says where to look.
         let (rule, line, message, key) = match &report.outcome {
             Outcome::Failed(mismatch) => match &mismatch.failure {
                 Some(failure) => (Rule::ExampleFails, report.line, first_line(failure), ""),
                 None if has_only_additions(example, mismatch) => return,
-                None => match wrong().filter(|_| self.is_other_dialect) {
+                None if has_only_functions(mismatch) && wrong().is_none_or(|(_, key)| key != FUNCTIONS) => return,
+                None => match wrong().filter(|(_, key)| self.is_other_dialect || *key == FUNCTIONS) {
                     Some((message, taken)) => (Rule::WrongResult, None, message, taken),
                     None => (Rule::ExampleDiffers, None, difference(mismatch), ""),
                 },
@@ -210,7 +225,7 @@ impl Judged {
             let level = match finding.rule {
                 Rule::WrongResult => match (key, target.shape()) {
                     (NO_FIELDS, _) => Level::Warning,
-                    (NUMBERS, _) => Level::Error,
+                    (NUMBERS | FUNCTIONS, _) => Level::Error,
                     (NOTHING, _) | (_, Shape::Fields | Shape::Measurements) if is_right_elsewhere => Level::Warning,
                     _ => Level::Error,
                 },
@@ -236,6 +251,13 @@ fn has_only_additions(example: &Example, mismatch: &Mismatch) -> bool {
     is_adapted
         && !mismatch.differences.is_empty()
         && mismatch.differences.iter().all(|difference| difference.expected.is_none() && is_addition(&difference.path))
+}
+
+/// Whether a result has nothing but functions besides what is expected, and those where the network does not look.
+fn has_only_functions(mismatch: &Mismatch) -> bool {
+    let is_function = |got: &String| got.trim_matches('"') == FUNCTION;
+    let mut differences = mismatch.differences.iter();
+    !mismatch.differences.is_empty() && differences.all(|own| own.got.as_ref().is_some_and(is_function))
 }
 
 fn difference(mismatch: &Mismatch) -> String {

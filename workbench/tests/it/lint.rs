@@ -243,6 +243,25 @@ fn examples_that_fail_here_too_say_nothing_about_a_target() {
     let report = lint(&[("codec.js", EVERYWHERE), ("codec.test.yaml", &wrong)]);
     let verdict = &report.verdicts[0];
     assert_eq!((verdict.runs, verdict.examples, report.examples), (true, 1, 2));
+    assert_eq!(report.examples_failed, 1);
+    let texts = |report: &LintReport, format: LintFormat| {
+        let mut reporter = format.reporter();
+        reporter.codec(report) + &reporter.end(&LintTotals::default(), &[])
+    };
+    assert!(
+        texts(&report, LintFormat::Human).contains("2 examples, of which 1 says nothing, because it fails here, too")
+    );
+    let only = "examples: [{ port: 1, bytes: '05', output: { data: { level: 99 } } }]";
+    let report = lint(&[("codec.js", EVERYWHERE), ("codec.test.yaml", only)]);
+    for (format, words) in [
+        (LintFormat::Human, "1 example, which fails here, too: judged by its text (`airlock functions test` says why)"),
+        (LintFormat::Json, "\"examples_failed\":1"),
+        (LintFormat::Markdown, "1 of 1 examples fail everywhere"),
+        (LintFormat::Github, "1 of 1 examples fail everywhere"),
+    ] {
+        let text = texts(&report, format);
+        assert!(text.contains(words), "{} lacks {words}: {text}", format.name());
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use runtime::Engine;
 
 /// What a network does with a text.
 #[derive(Clone, Copy, Debug)]
-enum Right {
+pub enum Right {
     /// It runs, and nothing is said.
     Yes,
     /// It runs, with a warning that has these words.
@@ -18,16 +18,16 @@ enum Right {
     /// It does not run, for a reason that has these words.
     No(&'static str),
 }
-use Right::{No, Warned, Yes};
+pub use Right::{No, Warned, Yes};
 
 use crate::support::{Dir, engine};
 
-const CHIRPSTACK: &[Target] = &[Target::ChirpStackModule];
-const STACK: &[Target] = &[Target::ThingsStack, Target::ThingsStackBefore335];
-const SCRIPTS: &[Target] = &[Target::ChirpStackScript, Target::ThingsStack, Target::ThingsStackBefore335];
-const OTTO: &[Target] = &[Target::TtnV2, Target::ChirpStack3];
+pub const CHIRPSTACK: &[Target] = &[Target::ChirpStackModule];
+pub const STACK: &[Target] = &[Target::ThingsStack, Target::ThingsStackBefore335];
+pub const SCRIPTS: &[Target] = &[Target::ChirpStackScript, Target::ThingsStack, Target::ThingsStackBefore335];
+pub const OTTO: &[Target] = &[Target::TtnV2, Target::ChirpStack3];
 /// Those whose engines are known.
-const KNOWN: &[Target] = &[
+pub const KNOWN: &[Target] = &[
     Target::ChirpStackScript,
     Target::ChirpStackModule,
     Target::ThingsStack,
@@ -43,13 +43,13 @@ const UMD: &str =
 
 static ENGINE: LazyLock<Arc<Engine>> = LazyLock::new(engine);
 
-/// The verdicts on a script, by the examples in a YAML file.
-fn verdicts(script: &str, examples: &str) -> Vec<Verdict> {
+/// The verdicts on a script for some networks, by the examples in a YAML file.
+fn verdicts(targets: &[Target], script: &str, examples: &str) -> Vec<Verdict> {
     let dir = Dir::new(&[("codec.js", script), ("codec.test.yaml", examples)]);
     let found = workbench::find(&[dir.path()], None, &ENGINE);
     assert!(found.problems.is_empty(), "{:?}", found.problems);
     let mut verdicts = Vec::new();
-    let Ok(()) = workbench::lint(&ENGINE, &found.codecs, &Target::ALL, 1, |report| {
+    let Ok(()) = workbench::lint(&ENGINE, &found.codecs, targets, 1, |report| {
         verdicts.extend(report.verdicts.clone());
         Ok::<(), Infallible>(())
     });
@@ -57,7 +57,7 @@ fn verdicts(script: &str, examples: &str) -> Vec<Verdict> {
 }
 
 /// A codec for all networks, with `lines` in its decoder.
-fn everywhere(before: &str, lines: &str) -> String {
+pub fn everywhere(before: &str, lines: &str) -> String {
     format!(
         "{before}\nfunction decodeUplink(input) {{ return {{ data: Decoder(input.bytes, input.fPort) }}; }}
 function Decode(fPort, bytes) {{ return Decoder(bytes, fPort); }}
@@ -66,7 +66,7 @@ function Decoder(bytes, port) {{\n{lines}\n  return {{ level: bytes[0] }};\n}}\n
 }
 
 /// A decoder of TS013 that returns this.
-fn returning(result: &str) -> String {
+pub fn returning(result: &str) -> String {
     format!("function decodeUplink(input) {{ return {result}; }}")
 }
 
@@ -74,9 +74,8 @@ fn has(verdict: &Verdict, level: Level, words: &str) -> bool {
     verdict.findings.iter().any(|finding| finding.level == level && finding.message.contains(words))
 }
 
-fn check(targets: &[Target], script: &str, examples: &str, right: Right) {
-    let verdicts = verdicts(script, examples);
-    for verdict in verdicts.iter().filter(|verdict| targets.contains(&verdict.target)) {
+pub fn check(targets: &[Target], script: &str, examples: &str, right: Right) {
+    for verdict in &verdicts(targets, script, examples) {
         let is_right = match right {
             Yes => verdict.runs && verdict.findings.is_empty(),
             Warned(words) => verdict.runs && has(verdict, Level::Warning, words),

@@ -8,6 +8,7 @@ mod files;
 mod fuzz;
 mod lint;
 mod lint_cases;
+mod lint_kinds;
 mod port;
 mod reports;
 mod support;

@@ -19,7 +19,9 @@ const KEYS: [&str; 3] = ["nwk_s_key", "app_s_key", "app_key"];
 
 pub(super) fn read(bytes: &[u8]) -> anyhow::Result<Vec<Row>> {
     let mut builder = csv::ReaderBuilder::new();
-    let mut reader = builder.delimiter(delimiter(bytes)).trim(csv::Trim::All).flexible(true).from_reader(bytes);
+    let (delimiter, skipped) = separator(bytes).unwrap_or_else(|| (delimiter(bytes), 0));
+    let bytes = &bytes[skipped..];
+    let mut reader = builder.delimiter(delimiter).trim(csv::Trim::All).flexible(true).from_reader(bytes);
     let header = reader.headers()?;
     let (columns, length) = (columns(header), header.len());
     ensure!(
@@ -42,7 +44,7 @@ pub(super) fn read(bytes: &[u8]) -> anyhow::Result<Vec<Row>> {
             Err(error) if matches!(error.kind(), csv::ErrorKind::Utf8 { .. }) => bad("the row is not UTF-8".to_owned()),
             Err(_) => bad("the row cannot be read".to_owned()),
         };
-        Row { number: number + 2, cells }
+        Row { number: number + 2 + usize::from(skipped > 0), cells }
     };
     Ok(records.into_iter().enumerate().map(row).collect())
 }
@@ -63,6 +65,18 @@ pub(crate) fn write<'a>(
         writer.write_record(names.iter().map(|name| get(device, lorawan, name)))?;
     }
     writer.flush().context("cannot write")
+}
+
+/// What spreadsheets may write before the names of the columns: the separator, as in `sep=;`, with more of it where they
+/// give all rows the same number of cells. Also says where the next row begins.
+fn separator(bytes: &[u8]) -> Option<(u8, usize)> {
+    let (row, behind) = bytes.split_at(bytes.iter().position(|byte| *byte == b'\n')? + 1);
+    let text: Vec<u8> = row.iter().copied().filter(|byte| !b"\"\r\n".contains(byte)).collect();
+    let (name, rest) = text.split_at_checked(4)?;
+    let (separator, more) = rest.split_first()?;
+    let is_separator = separator.is_ascii() && !separator.is_ascii_alphanumeric() && *separator != b'\\';
+    let is_row = name.eq_ignore_ascii_case(b"sep=") && is_separator && more.iter().all(|byte| byte == separator);
+    (is_row && !behind.is_empty()).then_some((*separator, row.len()))
 }
 
 /// What is most frequent in the first line.

@@ -15,7 +15,14 @@ impl LintReporter for Github {
             let title = format!("{}, {}: {}", report.id, names(&targets), finding.rule.name());
             annotation_of(level(finding), &title, &finding.message, site(report, finding))
         });
-        annotations.collect()
+        let failed = (report.examples_failed > 0).then(|| {
+            let counts = (report.examples_failed, report.examples);
+            let message =
+                format!("{} of {} examples fail everywhere, and say nothing about networks", counts.0, counts.1);
+            let file = report.file.as_ref().map(|file| (file.display().to_string(), 1));
+            annotation_of("warning", &report.id, &message, file)
+        });
+        annotations.chain(failed).collect()
     }
 
     fn end(&mut self, totals: &LintTotals, problems: &[BadInput]) -> String {

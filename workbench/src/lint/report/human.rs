@@ -15,7 +15,7 @@ pub(super) struct Human;
 
 impl LintReporter for Human {
     fn codec(&mut self, report: &LintReport) -> String {
-        let mut text = format!("{}  {}\n", sanitize(&report.id), evidence(report.examples));
+        let mut text = format!("{}  {}\n", sanitize(&report.id), evidence(report));
         report.verdicts.iter().for_each(|verdict| push(&mut text, report, verdict));
         text
     }
@@ -37,11 +37,17 @@ impl LintReporter for Human {
     }
 }
 
-fn evidence(examples: usize) -> String {
-    match examples {
-        0 => "no examples: judged by its text".to_owned(),
-        count => counted(count, "example"),
-    }
+fn evidence(report: &LintReport) -> String {
+    let examples = counted(report.examples, "example");
+    let failed = match (report.examples, report.examples_failed) {
+        (0, _) => return "no examples: judged by its text".to_owned(),
+        (_, 0) => return examples,
+        (1, _) => "which fails here, too: judged by its text".to_owned(),
+        (all, failed) if all == failed => "which fail here, too: judged by its text".to_owned(),
+        (_, 1) => "of which 1 says nothing, because it fails here, too".to_owned(),
+        (_, failed) => format!("of which {failed} say nothing, because they fail here, too"),
+    };
+    format!("{examples}, {failed} (`airlock functions test` says why)")
 }
 
 fn push(text: &mut String, report: &LintReport, verdict: &Verdict) {

@@ -23,7 +23,11 @@ impl LintReporter for Markdown {
         }
         let verdicts: Vec<&str> =
             report.verdicts.iter().map(|verdict| if verdict.runs { "yes" } else { "**no**" }).collect();
-        let note = if report.examples == 0 { " (no examples)" } else { "" };
+        let note = match (report.examples, report.examples_failed) {
+            (0, _) => " (no examples)".to_owned(),
+            (_, 0) => String::new(),
+            (all, failed) => format!(" ({failed} of {all} examples fail everywhere)"),
+        };
         if self.rows.len() < BYTES_MAX {
             _ = writeln!(self.rows, "| {}{note} | {} |", cell(&report.id), verdicts.join(" | "));
         }

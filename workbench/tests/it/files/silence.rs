@@ -192,3 +192,42 @@ fn what_only_names_a_function_is_no_codec() {
         assert_eq!(find(&[(name, text)], &[""]), (Vec::new(), 1), "{name}");
     }
 }
+
+#[test]
+fn a_file_of_json_lines_that_is_none_is_told_of() {
+    let files = [("door.js", SCRIPT), ("door.test.yaml", GOOD)];
+    for bytes in ["\u{1}\u{7f}\0\u{2}", "version https://example.com/pointer\n", "{\0\0"] {
+        let (problems, codecs) = find(&[&files[..], &[("more.jsonl", bytes)]].concat(), &[""]);
+        let [problem] = &problems[..] else { panic!("{problems:?}") };
+        assert!(problem.contains("more.jsonl, line 1: it has no JSON lines"), "{problem}");
+        assert_eq!(codecs, 1);
+    }
+    for text in ["", "\n", "{\"unrelated\": 1}\n", "[1]\n", "1\n2\n"] {
+        assert_eq!(find(&[&files[..], &[("more.jsonl", text)]].concat(), &[""]), (Vec::new(), 1), "{text:?}");
+    }
+}
+
+#[test]
+fn a_function_that_is_only_mentioned_makes_no_codec() {
+    for text in [
+        "start(); // decodeUplink = later",
+        "/*\nfunction decodeUplink(input) {}\n*/ start();",
+        "log('function decodeUplink() { }'); start();",
+        "log(\"decodeUplink\"); start('decodeUplink', 1);",
+        "log(`\nfunction Decoder(bytes) {\n}`);",
+        "const names = ['decodeUplink', 'encodeDownlink'];",
+    ] {
+        let files = [("door.js", SCRIPT), ("door.test.yaml", GOOD), ("other.js", text)];
+        assert_eq!(find(&files, &[""]), (Vec::new(), 1), "{text}");
+    }
+    for text in [
+        "const quote = /['\"`]/; function decodeUplink() { return {}; }",
+        "exports['decodeUplink'] = () => ({});",
+        "module.exports = { 'decodeUplink': () => ({}) };",
+        "Object.defineProperty(exports, 'decodeUplink', { value: () => ({}) });",
+        "// it's here\nthis.decodeUplink = function () { return {}; };",
+    ] {
+        let files = [("door.js", SCRIPT), ("door.test.yaml", GOOD), ("other.js", text)];
+        assert_eq!(find(&files, &[""]), (Vec::new(), 2), "{text}");
+    }
+}
