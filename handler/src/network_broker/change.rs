@@ -98,8 +98,11 @@ impl NetworkBrokers {
     ) -> Result<(), Error> {
         for id in &self.ids {
             let Some(client) = self.client(id).await.map_err(|error| failed(id, error))? else { continue };
-            told.push(Told { id, is_device: true });
-            self.delete_at(id, &client, token, device).await?;
+            let deleted = self.delete_at(id, &client, token, device).await;
+            if !deleted.as_ref().is_err_and(is_refusal) {
+                told.push(Told { id, is_device: true });
+            }
+            deleted?;
         }
         Ok(())
     }
@@ -145,7 +148,7 @@ impl NetworkBrokers {
 
 /// Whether a network server has refused a call, and surely changed nothing. A call beyond a rate limit may have been
 /// repeated after one that did.
-fn is_refusal(error: &client::Error) -> bool {
+fn is_refusal(error: &impl Kinded) -> bool {
     matches!(
         error.kind(),
         Kind::Invalid | Kind::Unauthenticated | Kind::Denied | Kind::AlreadyExists | Kind::Unsupported

@@ -160,7 +160,8 @@ impl Reconciler {
         }
     }
 
-    /// Asks about a device, and brings it if it is not there. Nobody else in this process changes it meanwhile.
+    /// Asks about a device, and brings it if it is not there. Nobody else in this process sets it meanwhile, but it may
+    /// join.
     async fn check(
         &self,
         client: &NetworkBrokerClient,
@@ -188,9 +189,13 @@ impl Reconciler {
             Err(error) => return Err(failed(&self.id, error)),
         }
         client.set_device(token, &message).await.map_err(|error| failed(&self.id, error))?;
-        // Another handler may have deleted it or given it other EUIs before it was brought.
+        // Before it was brought, it may have joined, and another handler may have deleted it or given it other EUIs.
         match self.reconciliation.devices.get(app_id, dev_id).await {
-            Ok(now) if now.euis() == device.euis() => Ok(Found::Missing),
+            Ok(now) if now.euis() == device.euis() => match has_session(&message, &self::message(&now)) {
+                true => Ok(Found::Missing),
+                // This is tried again.
+                false => Err(Error::Conflict(format!("device {dev_id}"))),
+            },
             Ok(_) | Err(Error::NotFound { .. }) => {
                 self.brokers.delete_at(&self.id, client, token, &device).await?;
                 Ok(Found::Gone)
@@ -269,7 +274,8 @@ impl Counts {
     }
 }
 
-/// Whether a network server has the device as the handler has it, but for the frames that it counts itself.
+/// Whether a network server has a device with the session and the rules for counters that the handler has. The frames it
+/// counts itself.
 fn is_current(found: &Device, kept: &Device) -> bool {
     let settings = |device: &Device| (device.disable_f_cnt_check, device.uses32_bit_f_cnt);
     found.dev_id == kept.dev_id && has_session(found, kept) && settings(found) == settings(kept)
