@@ -1,6 +1,6 @@
 //! What changed between two versions, as a unified diff.
 
-use std::fmt::Write;
+use std::{fmt::Write, time::Duration};
 
 use similar::TextDiff;
 
@@ -8,9 +8,10 @@ use super::version::StoredVersion;
 
 /// Lines longer than this are compared in pieces, in bytes: minified functions are one line.
 const LINE_BYTES_MAX: usize = 240;
-/// Maximum number of lines that are compared, without those that both texts have at their start and end. The time
-/// grows with their square.
-const LINES_MAX: usize = 2000;
+/// Maximum number of lines that are compared, without those that both texts have at their start and end.
+const LINES_MAX: usize = 20_000;
+/// After this time, the rest is shown as replaced.
+const TIME_MAX: Duration = Duration::from_millis(200);
 /// Maximum size of a diff, in bytes.
 const DIFF_BYTES_MAX: usize = 256 << 10;
 
@@ -55,7 +56,8 @@ fn compare_texts(old: &str, new: &str, (from, to): (&str, &str)) -> String {
     }
     let mut diff = String::new();
     // Writing to a string cannot fail.
-    let _ = write!(diff, "{}", TextDiff::from_slices(&old, &new).unified_diff().header(from, to));
+    let compared = TextDiff::configure().timeout(TIME_MAX).diff_slices(&old, &new);
+    let _ = write!(diff, "{}", compared.unified_diff().header(from, to));
     diff
 }
 
@@ -116,8 +118,11 @@ mod tests {
 
     #[test]
     fn too_many_changes_are_not_compared() {
-        let lines = |word: &str| (0..1001).map(|number| format!("{word}{number}\n")).collect::<String>();
-        let diff = diff(&lines("a"), &lines("b"));
-        assert!(diff.contains("1001 lines became 1001") && diff.len() < 200, "{diff}");
+        let lines = |word: &str| (0..10_001).map(|number| format!("{word}{number}\n")).collect::<String>();
+        let too_many = diff(&lines("a"), &lines("b"));
+        assert!(too_many.contains("10001 lines became 10001") && too_many.len() < 200, "{too_many}");
+        let old = lines("a");
+        let distant = diff(&old, &old.replace("a0\n", "b0\n").replace("a9000\n", "b9000\n"));
+        assert!(distant.contains("+b0\n") && distant.contains("+b9000\n") && distant.len() < 400, "{distant}");
     }
 }
