@@ -213,7 +213,7 @@ pub(crate) enum PayloadFunctions {
         #[command(flatten)]
         label: LabelOptions,
     },
-    /// Replace the note and the link of a version
+    /// Change the note or the link of a version
     #[command(
         after_help = "Example:\n  airlock applications pf label 3 --note \"Supports firmware 2\" --link https://example.com/changes/3"
     )]

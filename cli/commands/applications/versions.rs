@@ -74,21 +74,24 @@ pub(super) async fn diff(network: &Network, from: u32, to: Option<u32>) -> anyho
 
 pub(super) async fn restore(network: &Network, number: u32, label: LabelOptions) -> anyhow::Result<()> {
     let app_id = network.application(None)?;
-    let restored = network.handler_for(&app_id).await?.restore_version(sent(&app_id, number, label)).await?;
-    match restored.restores {
-        restores if restores == number => network
-            .output
-            .message(format_args!("Restored version {number} of application {app_id} as version {}", restored.number)),
-        _ => network.output.message(format_args!(
-            "Version {number} of application {app_id} is equal to version {}, which is live: nothing was changed",
-            restored.number
-        )),
-    }
+    let handler = network.handler_for(&app_id).await?;
+    let before = handler.get_version(&app_id, 0).await?.number;
+    let has_label = label.note.is_some() || label.link.is_some();
+    let live = handler.restore_version(sent(&app_id, number, label)).await?.number;
+    network.output.message(match (live == before, has_label) {
+        (false, _) => format!("Restored version {number} of application {app_id} as version {live}"),
+        (true, true) => format!("Version {number} of application {app_id} is live already: labelled version {live}"),
+        (true, false) => format!("Version {number} of application {app_id} is live already: nothing was changed"),
+    })
 }
 
+/// Changes the parts of a label that are given.
 pub(super) async fn label(network: &Network, number: u32, label: LabelOptions) -> anyhow::Result<()> {
     let app_id = network.application(None)?;
-    network.handler_for(&app_id).await?.label_version(sent(&app_id, number, label)).await?;
+    let handler = network.handler_for(&app_id).await?;
+    let Version { note, link, .. } = handler.get_version(&app_id, number).await?;
+    let label = LabelOptions { note: label.note.or(Some(note)), link: label.link.or(Some(link)) };
+    handler.label_version(sent(&app_id, number, label)).await?;
     network.output.message(format_args!("Labelled version {number} of application {app_id}"))
 }
 
