@@ -93,6 +93,9 @@ async fn errors(network: &Network, owner: &Owner) {
         ("PUT", "/1", json!({"note": "a".repeat(501)}), 400, "at most 500 bytes"),
         ("POST", "", json!({"functions": {"decoder": "function Decoder( {"}}), 400, "payload function not valid"),
         ("POST", "", json!({"payload_format": "x".repeat(65)}), 400, "at most 64 bytes"),
+        // Neither clears the functions that are live.
+        ("POST", "", json!({"decoder": NEW}), 400, "unknown field `decoder`"),
+        ("POST", "", json!({"note": "Nothing"}), 400, "it needs a function or a payload format"),
     ] {
         let (found, response) = call(network, owner, method, path, body).await;
         let error = response["error"].as_str().unwrap_or_default();

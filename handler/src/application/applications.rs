@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use store::{Batch, Commit, Entry, Key, Store};
-use types::AppId;
+use types::{AppId, Kind, Kinded};
 
 use super::{
     deletion::Interrupted,
@@ -98,13 +98,30 @@ impl Applications {
         if application.has_functions() {
             application = application.custom_by_default();
         }
-        let set =
-            store::retry(SET_ATTEMPTS_MAX, || self.try_set(application.clone(), join_key, origin.clone())).await?;
+        let set = match self.set_within(self.version_bounds, &application, join_key, &origin).await {
+            // Without older versions, functions can be mended also where there is no room for more.
+            Err(error) if error.kind() == Kind::Full => {
+                let bounds = VersionBounds { count_max: 1, ..self.version_bounds };
+                self.set_within(bounds, &application, join_key, &origin).await?
+            }
+            set => set?,
+        };
         set.ok_or_else(|| Error::Conflict(format!("application {}", application.summary().app_id)))
+    }
+
+    async fn set_within(
+        &self,
+        bounds: VersionBounds,
+        application: &Application,
+        join_key: JoinKeyChange,
+        origin: &VersionOrigin,
+    ) -> Result<Option<Option<FunctionsVersion>>, Error> {
+        store::retry(SET_ATTEMPTS_MAX, || self.try_set(bounds, application.clone(), join_key, origin.clone())).await
     }
 
     async fn try_set(
         &self,
+        bounds: VersionBounds,
         mut application: Application,
         join_key: JoinKeyChange,
         origin: VersionOrigin,
@@ -115,7 +132,7 @@ impl Applications {
         }
         let sources = record::write_sources(&application)?;
         let new = (application.summary(), sources.len());
-        let (batch, version) = stored.add_version(stored.expect()?, new, origin, self.version_bounds)?;
+        let (batch, version) = stored.add_version(stored.expect()?, new, origin, bounds)?;
         let batch = self.put(batch, &application, sources)?.growing();
         Ok((self.store.commit(batch).await? == Commit::Done).then_some(version))
     }

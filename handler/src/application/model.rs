@@ -114,7 +114,7 @@ impl Application {
 
 impl ApplicationSummary {
     /// Whether it has had functions or a payload format set: functions come with a format.
-    pub(super) fn is_set_up(&self) -> bool {
+    pub(crate) fn is_set_up(&self) -> bool {
         self.has_uplink_function || !self.payload_format.is_empty()
     }
 

@@ -94,6 +94,12 @@ impl VersionLabel {
         Ok(Self { note, link })
     }
 
+    /// The same label, with what is not said in it from another.
+    pub(super) fn or(self, other: &Self) -> Self {
+        let or = |own: String, other: &String| if own.is_empty() { other.clone() } else { own };
+        Self { note: or(self.note, &other.note), link: or(self.link, &other.link) }
+    }
+
     /// Whether nothing is said.
     pub fn is_empty(&self) -> bool {
         self.note.is_empty() && self.link.is_empty()

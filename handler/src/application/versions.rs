@@ -5,7 +5,10 @@
 //! changes them together with the application, so a process that is killed leaves either everything or nothing of a
 //! change.
 
+use std::{future::pending, panic::resume_unwind};
+
 use store::{Batch, Commit, Entry};
+use tokio::task::spawn_blocking;
 use types::AppId;
 
 use super::{
@@ -64,7 +67,15 @@ impl Applications {
     /// Compares two versions: a unified diff of each function and of the payload format.
     pub async fn compare_versions(&self, app_id: &AppId, from: Option<u32>, to: Option<u32>) -> Result<String, Error> {
         let (from, to) = (self.version(app_id, from).await?, self.version(app_id, to).await?);
-        Ok(comparison::compare(&from, &to))
+        // It may take longer than other tasks should wait.
+        match spawn_blocking(move || comparison::compare(&from, &to)).await {
+            Ok(diff) => Ok(diff),
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => resume_unwind(panic),
+                // The process ends, and nobody waits any more.
+                Err(_) => pending().await,
+            },
+        }
     }
 
     /// Replaces the note and the link of a version.
@@ -115,9 +126,9 @@ impl Stored {
         let mut list = self.list()?;
         let before = list.texts();
         let is_live = |live: &FunctionsVersion| live.is_of(new);
-        match list.live().filter(|live| is_live(live)).map(|live| live.number) {
-            Some(_) if origin.label.is_empty() => return Ok((batch, list.live().cloned())),
-            Some(number) => _ = list.label(number, origin.label),
+        match list.live().filter(|live| is_live(live)).cloned() {
+            Some(live) if origin.label.is_empty() => return Ok((batch, Some(live))),
+            Some(live) => _ = list.label(live.number, origin.label.or(&live.origin.label)),
             None if self.is_empty() && !new.is_set_up() => return Ok((batch, None)),
             None => list.add(new, bytes, origin, bounds),
         }

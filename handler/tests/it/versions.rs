@@ -10,8 +10,9 @@ use handler::{
     },
 };
 use runtime::Sources;
-use store::{Batch, Commit, Key, Store, StoreClock, Tag};
-use testing::RecordingStore;
+use server::ledger::{BudgetSettings, BudgetedStore, Ledger, Owners};
+use store::{Batch, Commit, Embedded, Key, Store, StoreClock, Tag};
+use testing::{ManualClock, RecordingStore};
 use types::{Kind, Kinded};
 
 use crate::{harness::sealer, records::id};
@@ -111,6 +112,10 @@ async fn a_label_is_set_with_a_change_or_later() {
     fixture.applications.label_version(&id("my-app"), 1, label.clone()).await.unwrap();
     let labels: Vec<_> = fixture.versions().await.into_iter().map(|version| version.origin.label).collect();
     assert_eq!(labels, [labelled("second").label, label.clone()]);
+    let link = VersionLabel::new(String::new(), "https://example.com/2".to_owned()).unwrap();
+    fixture.set_with("b", VersionOrigin { label: link, ..VersionOrigin::default() }).await;
+    let both = VersionLabel::new("second".to_owned(), "https://example.com/2".to_owned()).unwrap();
+    assert_eq!(fixture.versions().await[0].origin.label, both, "what is not given stays");
     let error = fixture.applications.label_version(&id("my-app"), 3, label).await.unwrap_err();
     let expected = "Version 3 of application my-app not found: versions 1 to 2 are kept";
     assert_eq!((error.kind(), error.to_string().as_str()), (Kind::NotFound, expected));
@@ -127,6 +132,24 @@ async fn the_oldest_are_dropped_with_their_texts() {
     let error = fixture.version(2).await.unwrap_err();
     let expected = "Version 2 of application my-app not found: versions 3 to 5 are kept";
     assert_eq!((error.kind(), error.to_string().as_str()), (Kind::NotFound, expected));
+}
+
+#[tokio::test]
+async fn functions_are_mended_where_there_is_no_room_for_more() {
+    const BYTES: u64 = 1 << 20;
+    let settings = BudgetSettings { stored_bytes_per_owner_max: BYTES, ..BudgetSettings::default() };
+    let (ledger, owners) = (Ledger::new(&settings), Arc::new(Owners::unknown(ManualClock::new())));
+    let store: Arc<dyn Store> = Arc::new(Embedded::in_memory(StoreClock::new(|| 0)).unwrap());
+    let store = BudgetedStore::open(store, None, (ledger.stored.clone(), &owners)).await;
+    let applications = Applications::new(store.clone(), sealer(store.as_ref()).await);
+    applications.register(&id("my-app")).await.unwrap();
+    for number in 1..=8 {
+        let decoder = application(&format!("// {number}\n{}", "a".repeat(BYTES as usize / 4)));
+        let set = applications.set(decoder, JoinKeyChange::Keep, VersionOrigin::default()).await;
+        assert_eq!(set.unwrap().unwrap().number, number);
+    }
+    let kept = applications.versions(&id("my-app")).await.unwrap();
+    assert!(kept[0].number == 8 && kept.len() < 4, "{kept:?}");
 }
 
 #[tokio::test]

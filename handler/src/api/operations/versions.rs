@@ -55,6 +55,9 @@ impl Operations {
         let claims = self.access.allow(caller, &app_id, &[ApplicationRight::Settings], Purpose::Change).await?;
         self.applications.check_registered(&app_id).await?;
         let application = application.into_application();
+        if !application.summary().is_set_up() {
+            return Err(Error::invalid("Version", "it needs a function or a payload format"));
+        }
         self.payloads.check(&application, &usage).await?;
         let origin = VersionOrigin { label, ..VersionOrigin::default() };
         self.make_live(&claims, application, origin).await
@@ -98,9 +101,9 @@ impl Operations {
         application: Application,
         origin: VersionOrigin,
     ) -> Result<StoredVersion, Error> {
-        let set = self.set_functions(claims, application.clone(), JoinKeyChange::Keep, origin).await?;
-        let version = set.ok_or_else(|| Error::invalid("Version", "it needs a function or a payload format"))?;
-        Ok(StoredVersion { version, application, is_live: true })
+        let app_id = application.summary().app_id.clone();
+        let set = self.set_functions(claims, application, JoinKeyChange::Keep, origin).await?;
+        self.applications.version(&app_id, set.map(|version| version.number)).await
     }
 
     /// Sets functions that were checked, in the name of a caller that may.
@@ -112,7 +115,11 @@ impl Operations {
         origin: VersionOrigin,
     ) -> Result<Option<FunctionsVersion>, Error> {
         let (app_id, hash) = (&application.summary().app_id, application.summary().functions_hash);
-        let change = self.audit.change("functions set", &actor(claims), &format!("{app_id} {hash:?}"))?;
+        let (event, object) = match origin.restores {
+            Some(number) => ("functions restored", format!("{app_id} {hash:?}, version {number}")),
+            None => ("functions set", format!("{app_id} {hash:?}")),
+        };
+        let change = self.audit.change(event, &actor(claims), &object)?;
         let origin = VersionOrigin { time: Some(self.clock.now()), changed_by: Some(author(claims)), ..origin };
         change.run(self.applications.set(application, join_key, origin)).await
     }

@@ -14,7 +14,7 @@ pub(crate) fn label(label: body::VersionLabel) -> Result<VersionLabel, Error> {
 
 /// The functions of a new version, and its label.
 pub(crate) fn new_version(app_id: &str, version: body::NewVersion) -> Result<(SentApplication, VersionLabel), Error> {
-    let body::NewVersion { payload_format, functions, label: sent } = version;
+    let body::NewVersion { payload_format, functions, note, link } = version;
     let body::VersionFunctions { decoder, converter, validator, encoder } = functions;
     let application = SentApplication {
         app_id: app_id.parse()?,
@@ -22,7 +22,7 @@ pub(crate) fn new_version(app_id: &str, version: body::NewVersion) -> Result<(Se
         sources: Sources { decoder, converter, validator, encoder, ..Sources::default() },
         register_on_join_access_key: None,
     };
-    Ok((application, label(sent)?))
+    Ok((application, VersionLabel::new(note, link)?))
 }
 
 /// The same from its message.

@@ -41,7 +41,7 @@ pub struct Version {
 
 /// The payload functions of a version, as JavaScript.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct VersionFunctions {
     /// Turns bytes into an object.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "null_is_default")]
@@ -64,19 +64,24 @@ pub struct VersionList {
     pub versions: Vec<Version>,
 }
 
-/// Functions to make live.
+/// Functions to make live. Those that are omitted are cleared, but one, or a payload format, is needed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct NewVersion {
-    /// `custom`, `cayennelpp` or another format; `custom` if it is omitted.
+    /// `custom`, `cayennelpp` or another format; with functions, `custom` if it is omitted.
     #[serde(deserialize_with = "null_is_default")]
     pub payload_format: String,
     /// The functions.
     #[serde(deserialize_with = "null_is_default")]
     pub functions: VersionFunctions,
-    /// Its note and link.
-    #[serde(flatten)]
-    pub label: VersionLabel,
+    /// A note for people, on one line.
+    #[serde(deserialize_with = "null_is_default")]
+    #[schemars(length(max = 500))]
+    pub note: String,
+    /// A URL that begins with https.
+    #[serde(deserialize_with = "null_is_default")]
+    #[schemars(length(max = 500))]
+    pub link: String,
 }
 
 /// The note and the link of a version.
