@@ -291,7 +291,14 @@ impl Shared {
         if !refusal.is_empty() {
             return Err(Status::permission_denied(refusal));
         }
-        self.told.send(note(request.into_inner())).await.unwrap();
+        let told = note(request.into_inner());
+        // First, because a test may replace them as soon as it hears of this.
+        match &told {
+            Told::Application(_) => {}
+            Told::Set(device) => _ = self.devices.lock().await.insert(device.dev_eui.clone(), (**device).clone()),
+            Told::Deleted(dev_eui) => _ = self.devices.lock().await.remove(dev_eui),
+        }
+        self.told.send(told).await.unwrap();
         Ok(Response::new(()))
     }
 }
@@ -316,9 +323,9 @@ impl DeviceManager for Shared {
     async fn get_device(&self, request: Request<DeviceIdentifier>) -> Result<Response<Device>, Status> {
         let token = request.metadata().get("token").and_then(|token| token.to_str().ok()).unwrap_or_default();
         let rights = rights_of(token);
+        let found = self.devices.lock().await.get(&request.into_inner().dev_eui).cloned();
         // Most tests do not look at them.
         _ = self.asked.try_send(());
-        let found = self.devices.lock().await.get(&request.into_inner().dev_eui).cloned();
         let device = found.ok_or_else(|| Status::not_found("Device not found"))?;
         if rights[&device.app_id].as_array().is_none_or(|rights| !rights.contains(&json!("devices"))) {
             return Err(Status::permission_denied(format!("No \"devices\" rights to Application {}", device.app_id)));
@@ -327,17 +334,11 @@ impl DeviceManager for Shared {
     }
 
     async fn set_device(&self, request: Request<Device>) -> Result<Response<()>, Status> {
-        let device = request.get_ref().clone();
-        let noted = self.note(request, |device| Told::Set(Box::new(device))).await?;
-        self.devices.lock().await.insert(device.dev_eui.clone(), device);
-        Ok(noted)
+        self.note(request, |device| Told::Set(Box::new(device))).await
     }
 
     async fn delete_device(&self, request: Request<DeviceIdentifier>) -> Result<Response<()>, Status> {
-        let dev_eui = request.get_ref().dev_eui.clone();
-        let noted = self.note(request, |device| Told::Deleted(device.dev_eui)).await?;
-        self.devices.lock().await.remove(&dev_eui);
-        Ok(noted)
+        self.note(request, |device| Told::Deleted(device.dev_eui)).await
     }
 }
 
