@@ -109,6 +109,7 @@ impl BudgetedStore {
                     let mut tags = self.tags();
                     for (tag, bytes) in some.iter().zip(bytes) {
                         tags.set(tag, bytes, &self.budget, &self.owners);
+                        tags.forget_user(tag, &self.budget);
                     }
                 }
                 Err(error) => {
@@ -202,8 +203,8 @@ async fn count_again(store: Weak<BudgetedStore>) {
     }
 }
 
-/// Asks for the owners of some applications and gateways whose users are not known, after those that it could not learn before. An
-/// answer may take seconds, and does not keep the store open.
+/// Asks for the owners of some applications and gateways whose users are not known, after those that it could not learn
+/// before. An answer may take seconds, and does not keep the store open.
 async fn ask_owners(store: &Weak<BudgetedStore>, skipped: &mut usize) {
     let Some((unknown, owners)) = store.upgrade().and_then(|store| {
         let owners = store.owners.upgrade()?;

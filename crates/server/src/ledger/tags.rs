@@ -148,6 +148,14 @@ impl Tags {
         }
     }
 
+    /// Has the user of a gateway asked for again, since a change of it may have been a transfer. Nobody else says when
+    /// that happens, as callers' tokens do of applications.
+    pub(super) fn forget_user(&mut self, tag: &Tag, budget: &Budget) {
+        if let Some(Entity::Gateway(gateway_id)) = entity(tag.as_str()) {
+            self.charge_to(tag.as_str(), Owner::Gateway(gateway_id.as_str().into()), budget);
+        }
+    }
+
     fn charge_to(&mut self, tag: &str, owner: Owner, budget: &Budget) {
         let Some(counted) = self.counted.get_mut(tag).filter(|counted| counted.owner != owner) else { return };
         let bytes = counted.bytes;

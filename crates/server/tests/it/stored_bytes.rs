@@ -1,7 +1,10 @@
 //! What owners may store: their share of all, and what the disk has beside its reserve.
 
 use std::{
-    sync::{Arc, atomic::AtomicU64},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -122,6 +125,43 @@ async fn applications_of_one_user_share_a_budget_also_after_a_restart() {
     eventually(async || second.put(key("alice-6", "b"), MIB).await.is_err()).await;
 }
 
+/// Everything belongs to the first user, until it is handed over to the second.
+#[derive(Default)]
+struct Transfer(AtomicBool);
+
+#[async_trait]
+impl OwnerSource for Transfer {
+    async fn owner_of(&self, _: &AppId) -> Option<UserId> {
+        None
+    }
+
+    async fn owner_of_gateway(&self, _: &GatewayId) -> Option<UserId> {
+        Some(UserId::from_bytes([if self.0.load(Ordering::SeqCst) { 2 } else { 1 }; 12]))
+    }
+}
+
+#[tokio::test]
+async fn a_gateway_that_is_transferred_is_charged_to_its_new_owner() {
+    let ledger = Ledger::new(&BudgetSettings::default());
+    let source = Arc::new(Transfer::default());
+    let owners = Arc::new(Owners::new(source.clone(), ManualClock::new()));
+    let store = BudgetedStore::open(memory(), None, (ledger.stored.clone(), &owners)).await;
+    let put = async || {
+        let key = Key::new(&Tag::gateway("gw").unwrap(), "entity").unwrap();
+        assert_eq!(store.commit(Batch::new().put(key, vec![b'x'; MIB]).growing()).await.unwrap(), Commit::Done);
+    };
+    let is_charged = |user: u8| {
+        let user = UserId::from_bytes([user; 12]);
+        let owners = ledger.usage(None).remove(0).owners;
+        owners.iter().any(|owner| owner.owner.to_string() == format!("user {user}") && owner.used >= MIB as u64)
+    };
+    put().await;
+    eventually(async || is_charged(1)).await;
+    source.0.store(true, Ordering::SeqCst);
+    put().await;
+    eventually(async || is_charged(2) && !is_charged(1)).await;
+}
+
 #[tokio::test]
 async fn gateways_share_the_budget_of_their_user() {
     let fixture = Fixture::of(memory(), None).await;
@@ -161,7 +201,7 @@ async fn the_reserve_of_the_disk_is_for_the_service() {
     disk.fill();
     let number = AtomicU64::new(0);
     let refused = async || {
-        let next = number.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let next = number.fetch_add(1, Ordering::Relaxed);
         fixture.put(key("app", &format!("{next}")), 1000).await.err()
     };
     eventually(async || refused().await.is_some()).await;
