@@ -71,10 +71,7 @@ fn defines_entry(file: &str, text: &str) -> bool {
 }
 
 fn is_definition(file: &str, (text, at): (&str, usize), name: &str) -> bool {
-    let line = text[..at].rsplit('\n').next().unwrap_or_default().trim_start();
-    if ["//", "/*", "*"].iter().any(|comment| line.starts_with(comment)) {
-        return false;
-    }
+    let line = text[..at].rsplit('\n').next().unwrap_or_default();
     let (before, after) = (text[..at].trim_end(), text[at + name.len()..].trim_start());
     let has_body =
         after.starts_with('(') && after.split_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('{'));
