@@ -8,7 +8,6 @@ use metrics::{counter, describe_counter, describe_histogram, histogram};
 const UPLINKS: &str = "airlock_bridge_uplinks_total";
 const EVENTS: &str = "airlock_bridge_events_total";
 const DOWNLINKS: &str = "airlock_bridge_downlinks_total";
-const DROPPED: &str = "airlock_bridge_dropped_total";
 const RETRIED: &str = "airlock_bridge_retried_total";
 const API_FAILURES: &str = "airlock_bridge_api_failures_total";
 const SANDBOX: &str = "airlock_bridge_sandbox_seconds";
@@ -28,7 +27,7 @@ pub(crate) fn describe() {
         DOWNLINKS,
         "Downlinks from applications by result: encoded, forwarded, refused, duplicate, or own (it came back)"
     );
-    describe_counter!(DROPPED, "Messages that were not published, by reason");
+    link::metrics::describe();
     describe_counter!(RETRIED, "Attempts to hand an event over to the handler that failed, and are repeated");
     describe_counter!(API_FAILURES, "Calls of the network's API that failed, by kind");
     describe_counter!(CATCH_UPS, "Queries of a storage integration by result: complete, refused or failed");

@@ -1,8 +1,13 @@
 //! The metrics of connections. No label names a device or an application.
 
-use metrics::counter;
+use metrics::{counter, describe_counter};
 
 const DROPPED: &str = "airlock_bridge_dropped_total";
+
+/// Describes them.
+pub fn describe() {
+    describe_counter!(DROPPED, "Messages that were not published, by reason");
+}
 
 /// Counts a message that was not published, for this reason.
 pub fn dropped(reason: &'static str) {
