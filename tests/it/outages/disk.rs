@@ -52,6 +52,8 @@ async fn a_full_disk_refuses_what_owners_store_and_ends_nothing() {
 
     let settings = network.stack.settings().clone();
     network.stack.stop().await;
+    // Closing the store has made some room.
+    disk.fill();
     let stack = Stack::start(settings, None, environment()).await.unwrap();
     assert_eq!(health(&stack, "/readyz").await.0, 200, "it starts on a full disk");
     disk.empty();
