@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum, builder::RangedI64ValueParser, value_parser};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum, builder::RangedI64ValueParser, value_parser};
 use client::HexBytes;
 use types::{AppEui, AppId, ApplicationRight, Username};
 
@@ -215,6 +215,7 @@ pub(crate) enum PayloadFunctions {
     },
     /// Change the note or the link of a version
     #[command(
+        group = ArgGroup::new("text").args(["note", "link"]).required(true).multiple(true),
         after_help = "Example:\n  airlock applications pf label 3 --note \"Supports firmware 2\" --link https://example.com/changes/3"
     )]
     Label {

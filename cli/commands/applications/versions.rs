@@ -26,10 +26,10 @@ pub(super) async fn list(network: &Network) -> anyhow::Result<()> {
         ("number", "Version"),
         ("live", "Live"),
         ("time", "Time"),
-        ("changed_by", "Changed by"),
-        ("payload_format", "Payload format"),
-        ("hash", "Hash"),
         ("note", "Note"),
+        ("payload_format", "Format"),
+        ("changed_by", "By"),
+        ("hash", "Hash"),
         ("link", "Link"),
     ];
     let rows = versions.into_iter().map(|version| row(network, version));
@@ -50,10 +50,10 @@ fn row(network: &Network, version: Version) -> [Cell; 8] {
         number.into(),
         live.into(),
         time,
-        changed_by.into(),
-        functions.unwrap_or_default().payload_format.into(),
-        Cell::new(short, hash),
         note,
+        functions.unwrap_or_default().payload_format.into(),
+        changed_by.into(),
+        Cell::new(short, hash),
         link.into(),
     ]
 }
@@ -102,14 +102,18 @@ pub(super) async fn create(
     functions: Application,
     label: LabelOptions,
 ) -> anyhow::Result<()> {
-    let (app_id, LabelOptions { note, link }) = (functions.app_id.clone(), label);
-    let (note, link) = (note.unwrap_or_default(), link.unwrap_or_default());
+    let app_id = functions.app_id.clone();
+    let (note, link) = texts(label);
     let version = handler.create_version(NewVersion { functions: Some(functions), note, link }).await?;
     network.output.message(format_args!("Updated application {app_id}: version {} is live", version.number))
 }
 
 fn sent(app_id: &AppId, number: u32, label: LabelOptions) -> VersionLabel {
-    let LabelOptions { note, link } = label;
-    let (note, link) = (note.unwrap_or_default(), link.unwrap_or_default());
+    let (note, link) = texts(label);
     VersionLabel { app_id: app_id.to_string(), number, note, link }
+}
+
+/// The note and the link; empty if they are not given.
+fn texts(LabelOptions { note, link }: LabelOptions) -> (String, String) {
+    (note.unwrap_or_default(), link.unwrap_or_default())
 }
