@@ -86,7 +86,7 @@ async fn errors(network: &Network, owner: &Owner) {
         ("POST", "/9/restore", json!({}), 404, "versions 1 to 4 are kept"),
         ("PUT", "/9", json!({}), 404, "versions 1 to 4 are kept"),
         ("GET", "/1/diff?to=9", Value::Null, 404, "versions 1 to 4 are kept"),
-        ("GET", "/1/diff?to=one", Value::Null, 400, "To not valid"),
+        ("GET", "/1/diff?to=one", Value::Null, 400, "Version to compare with not valid"),
         ("GET", "/0", Value::Null, 400, "from 1 up"),
         ("GET", "/4294967296", Value::Null, 400, "from 1 up"),
         ("PUT", "/1", json!({"link": "http://example.com"}), 400, "Link not valid"),

@@ -83,7 +83,7 @@ impl VersionList {
         texts
     }
 
-    /// What is kept, for who asks for something else.
+    /// Names the versions that are kept, for the error about one that is not.
     pub(super) fn describe(&self) -> String {
         match (self.0.first(), self.0.last()) {
             (Some(first), Some(last)) if first.number < last.number => {

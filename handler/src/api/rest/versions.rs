@@ -135,7 +135,7 @@ async fn diff(
 ) -> HttpResult<Json<body::VersionComparison>> {
     let (app_id, from) = path.ids()?;
     let Query(DiffQuery { to }) =
-        query.map_err(|_| Error::invalid("To", "it must be the number of a version, or 0 for the live one"))?;
+        query.map_err(|_| Error::invalid("Version to compare with", "it must be a number, or 0 for the live one"))?;
     let diff = operations.compare_versions(caller?, &app_id, (Some(from), version::number(to))).await?;
     Ok(Json(body::VersionComparison { diff }))
 }
