@@ -30,6 +30,32 @@ pub(crate) struct BadRows(pub(crate) usize);
 #[error("{0}")]
 pub(crate) struct NotLoggedIn(pub(crate) String);
 
+/// What a command refuses itself, of the kind that decides its exit code.
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
+pub(crate) struct CommandError {
+    kind: Kind,
+    text: String,
+}
+
+impl CommandError {
+    /// An argument or an input that is not valid.
+    pub(crate) fn invalid(text: impl Into<String>) -> Self {
+        Self { kind: Kind::Invalid, text: text.into() }
+    }
+
+    /// Something that does not exist.
+    pub(crate) fn not_found(text: impl Into<String>) -> Self {
+        Self { kind: Kind::NotFound, text: text.into() }
+    }
+}
+
+impl Kinded for CommandError {
+    fn kind(&self) -> Kind {
+        self.kind
+    }
+}
+
 /// The text of an error, without control characters; `None` when the reader of our output is gone.
 pub(crate) fn text(error: &anyhow::Error) -> Option<String> {
     (!is_broken_pipe(error)).then(|| lines(&chain(error).join(": ")))
@@ -74,7 +100,7 @@ fn kind(cause: &(dyn std::error::Error + 'static)) -> Option<Kind> {
     let of_store = |cause: &(dyn std::error::Error + 'static)| {
         matches!(cause.downcast_ref(), Some(store::Error::Invalid { .. })).then_some(Kind::Invalid)
     };
-    [of::<client::Error>, of::<account::Error>, of::<server::Error>, of::<bridge::Error>, of_store]
+    [of::<CommandError>, of::<client::Error>, of::<account::Error>, of::<server::Error>, of::<bridge::Error>, of_store]
         .into_iter()
         .find_map(|of| of(cause))
 }

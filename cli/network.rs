@@ -8,7 +8,7 @@ use client::{Trust, account::AccountClient, discovery::DiscoveryClient, handler:
 use types::{AccessKey, AppEui, AppId, ApplicationRight, Clock, Credential, Kind, Kinded, Random, Scope, ServiceName};
 
 use crate::{
-    exit::NotLoggedIn,
+    exit::{CommandError, NotLoggedIn},
     output::{Output, OutputOptions},
     session::{Login, SessionFiles},
     settings::{ClientSettings, Settings},
@@ -55,8 +55,9 @@ impl Network {
             Some(name) => key.name == name,
             None => key.rights.contains(&right),
         });
-        found.and_then(|key| key.key).with_context(|| {
-            format!("{app_id} has no such access key that you may see: `airlock applications info` shows its keys")
+        found.and_then(|key| key.key).ok_or_else(|| {
+            let hint = "`airlock applications info` shows its keys";
+            CommandError::not_found(format!("{app_id} has no such access key that you may see: {hint}")).into()
         })
     }
 
@@ -125,7 +126,7 @@ impl Network {
         let selected = selection.and_then(|selection| selection.app_eui);
         match named.or(selected) {
             Some(eui) if application.euis.contains(&eui) => Ok(eui),
-            Some(eui) => bail!("application {} has no EUI {eui}", application.id),
+            Some(eui) => bail!(CommandError::not_found(format!("application {} has no EUI {eui}", application.id))),
             None => Ok(application.euis.first().copied().unwrap_or_default()),
         }
     }

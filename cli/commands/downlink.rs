@@ -1,13 +1,14 @@
 //! `airlock downlink`: sends a message to a device.
 
-use anyhow::{Error, ensure};
+use anyhow::ensure;
 use api::downlink::Downlink as Message;
 use clap::{Args, ValueEnum};
-use client::HexBytes;
+use client::{HexBytes, HexBytesError};
 use types::{AppId, ApplicationRight, DevId};
 
 use crate::{
     completion,
+    exit::CommandError,
     json_object::JsonObject,
     network::Network,
     output::{OutputOptions, Record},
@@ -102,10 +103,10 @@ impl Schedule {
 /// Bytes, or the text of fields for the encoder.
 fn content(payload: &str, json: bool) -> anyhow::Result<(Vec<u8>, String)> {
     if json {
-        let JsonObject(fields) = payload.parse().map_err(Error::msg)?;
+        let JsonObject(fields) = payload.parse().map_err(CommandError::invalid)?;
         return Ok((Vec::new(), fields.get().to_owned()));
     }
-    let HexBytes(bytes) = payload.parse()?;
-    ensure!(!bytes.is_empty(), "the payload is empty");
+    let HexBytes(bytes) = payload.parse().map_err(|error: HexBytesError| CommandError::invalid(error.to_string()))?;
+    ensure!(!bytes.is_empty(), CommandError::invalid("the payload is empty"));
     Ok((bytes, String::new()))
 }

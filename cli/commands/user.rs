@@ -11,6 +11,7 @@ use types::Username;
 
 use self::args::{LoginBy, User};
 use crate::{
+    exit::CommandError,
     network::Network,
     output::Record,
     session::Login,
@@ -25,7 +26,7 @@ pub(crate) async fn run(command: Option<User>, network: &Network) -> anyhow::Res
             login::with_password(network, username, password).await
         }
         Some(User::Login { password: PasswordSource { password_stdin: true }, .. }) => {
-            bail!("--password-stdin needs a username: logging in with a code takes no password")
+            bail!(CommandError::invalid("--password-stdin needs a username: logging in with a code takes no password"))
         }
         Some(User::Login { by: Some(LoginBy::Code(code)), .. }) => login::with_code(network, code).await,
         Some(User::Login { by: None, no_browser, .. }) => login::with_browser(network, no_browser).await,

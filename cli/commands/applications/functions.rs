@@ -17,6 +17,7 @@ use super::{
     versions,
 };
 use crate::{
+    exit::CommandError,
     json_object::JsonObject,
     network::Network,
     output::Record,
@@ -74,7 +75,9 @@ pub(super) async fn set(network: &Network, set: SetFunction) -> anyhow::Result<(
     let app_id = network.application(None)?;
     let is_encoder = what == FunctionOrFormat::Encoder;
     let message = match (payload, fields) {
-        (Some(_), _) if is_encoder => bail!("an encoder is tested with --fields, and not with --payload"),
+        (Some(_), _) if is_encoder => {
+            bail!(CommandError::invalid("an encoder is tested with --fields, and not with --payload"))
+        }
         (Some(HexBytes(payload)), _) => Some((TestMessage::Payload(payload), port)),
         (None, Some(JsonObject(fields))) => Some((TestMessage::Fields(fields), port)),
         (None, None) => None,
@@ -133,6 +136,6 @@ fn read_function(network: &Network, file: &Path) -> anyhow::Result<String> {
     }
     let source = script::read(file)?;
     let hint = "standard input is empty, so nothing was changed: to remove a function, give an empty file";
-    ensure!(!is_stdin(file) || !source.trim().is_empty(), "{hint}");
+    ensure!(!is_stdin(file) || !source.trim().is_empty(), CommandError::invalid(hint));
     Ok(source)
 }

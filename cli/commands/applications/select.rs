@@ -5,6 +5,7 @@ use api::rest::account::Application;
 use types::{AppEui, AppId};
 
 use crate::{
+    exit::CommandError,
     network::Network,
     session::Selection,
     terminal::{ask, sanitize, warn},
@@ -20,7 +21,10 @@ pub(super) async fn run(network: &Network, app_id: Option<AppId>, app_eui: Optio
         None => choose(network.account()?.applications(&network.credential().await?).await?)?,
     };
     if let Some(eui) = app_eui.filter(|eui| !application.euis.contains(eui)) {
-        bail!("application {} has no EUI {eui}: `airlock applications info` shows its EUIs", application.id);
+        let id = &application.id;
+        bail!(CommandError::not_found(format!(
+            "application {id} has no EUI {eui}: `airlock applications info` shows its EUIs"
+        )));
     }
     remember(network, application.id, app_eui)
 }

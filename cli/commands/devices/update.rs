@@ -6,7 +6,7 @@ use client::handler::HandlerClient;
 use types::{AppId, DevId};
 
 use super::{args::DeviceChange, read};
-use crate::commands::flag;
+use crate::{commands::flag, exit::CommandError};
 
 pub(super) async fn run(
     handler: &HandlerClient,
@@ -14,11 +14,13 @@ pub(super) async fn run(
     dev_id: &DevId,
     change: DeviceChange,
 ) -> anyhow::Result<()> {
-    ensure!(change.changes_something(), "nothing to change: see `airlock devices set --help`");
+    ensure!(change.changes_something(), CommandError::invalid("nothing to change: see `airlock devices set --help`"));
     let is_breaking = change.app_eui.is_some() || change.dev_eui.is_some() || change.dev_addr.is_some();
     ensure!(
         !is_breaking || change.is_override,
-        "a running device keeps its EUIs and address, so this would break its connection: use --override if it has the new ones"
+        CommandError::invalid(
+            "a running device keeps its EUIs and address, so this would break its connection: use --override if it has the new ones"
+        )
     );
     let (mut device, mut lorawan) = read(handler, app_id, dev_id).await?;
     apply_to_lorawan(&change, &mut lorawan);

@@ -6,7 +6,7 @@ use anyhow::ensure;
 use api::rest::account::{GatewayUpdate, Location, Named};
 
 use super::args::GatewayChange;
-use crate::commands::flag;
+use crate::{commands::flag, exit::CommandError};
 
 /// An error when no option is given.
 pub(super) fn update(change: GatewayChange) -> anyhow::Result<GatewayUpdate> {
@@ -31,7 +31,10 @@ pub(super) fn update(change: GatewayChange) -> anyhow::Result<GatewayUpdate> {
         owner: change.owner.map(Named::Id),
         ..GatewayUpdate::default()
     };
-    ensure!(update != GatewayUpdate::default(), "nothing to change: see `airlock gateways edit --help`");
+    ensure!(
+        update != GatewayUpdate::default(),
+        CommandError::invalid("nothing to change: see `airlock gateways edit --help`")
+    );
     Ok(update)
 }
 

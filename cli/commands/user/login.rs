@@ -16,6 +16,7 @@ use types::{Credential, Kind, Kinded, Secret, Username};
 
 use super::{args::LoginBy, loopback::Loopback};
 use crate::{
+    exit::CommandError,
     network::Network,
     session::{Client, Login, PendingLogin},
     terminal::{PasswordSource, ask, ask_password, can_ask, sanitize, say},
@@ -83,7 +84,7 @@ async fn with_page(network: &Network) -> anyhow::Result<()> {
         _ if answer.is_empty() => {
             bail!("not logged in yet: open the URL above, then run `airlock user login <code>` with the code")
         }
-        _ => bail!("this is not an access code: the page shows one with 38 characters"),
+        _ => bail!(CommandError::invalid("this is not an access code: the page shows one with 38 characters")),
     }
 }
 
