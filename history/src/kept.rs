@@ -1,0 +1,84 @@
+//! Whether a record was kept, and how many were not.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::RecordId;
+
+/// What became of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// It is on disk.
+    Yes(RecordId),
+    /// It is not on disk, or not yet.
+    No(Loss),
+}
+
+/// Why a record is not on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Loss {
+    /// The settings keep nothing of this application.
+    Off,
+    /// The disk is full.
+    Full,
+    /// The disk is slow: the record was in the queue for longer than it may, and will be kept if the disk recovers.
+    Slow,
+    /// Too many records wait for the disk.
+    Queue,
+    /// It is longer than [`RECORD_BYTES_MAX`](crate::RECORD_BYTES_MAX).
+    TooLarge,
+    /// The disk failed; the log says how.
+    Failed,
+    /// History was closed before.
+    Closed,
+}
+
+impl Loss {
+    /// All reasons.
+    pub const ALL: [Self; 7] =
+        [Self::Off, Self::Full, Self::Slow, Self::Queue, Self::TooLarge, Self::Failed, Self::Closed];
+
+    /// A word for metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Full => "full",
+            Self::Slow => "slow",
+            Self::Queue => "queue",
+            Self::TooLarge => "too_large",
+            Self::Failed => "failed",
+            Self::Closed => "closed",
+        }
+    }
+}
+
+/// How many records were not kept since the start, by reason.
+///
+/// Those that are off are not counted, and those of [`Loss::Slow`] may have been kept later.
+#[derive(Debug, Default)]
+pub struct Losses([AtomicU64; Loss::ALL.len()]);
+
+impl Losses {
+    /// How many records were not kept for this reason.
+    pub fn count(&self, loss: Loss) -> u64 {
+        self.counter(loss).load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn add(&self, loss: Loss, records: u64) {
+        if loss != Loss::Off {
+            self.counter(loss).fetch_add(records, Ordering::Relaxed);
+        }
+    }
+
+    fn counter(&self, loss: Loss) -> &AtomicU64 {
+        let [off, full, slow, queue, too_large, failed, closed] = &self.0;
+        match loss {
+            Loss::Off => off,
+            Loss::Full => full,
+            Loss::Slow => slow,
+            Loss::Queue => queue,
+            Loss::TooLarge => too_large,
+            Loss::Failed => failed,
+            Loss::Closed => closed,
+        }
+    }
+}

@@ -1,0 +1,24 @@
+#![doc = include_str!("../README.md")]
+
+mod bounds;
+mod error;
+mod history;
+mod kept;
+mod moment;
+mod query;
+mod reader;
+mod record;
+mod settings;
+mod tail;
+mod turns;
+mod usage;
+
+pub use self::{
+    error::Error,
+    history::History,
+    kept::{Kept, Loss, Losses},
+    query::{FieldFilter, FieldFilterError, LIMIT_MAX, Page, Query, Skipped},
+    record::{Kind, NewRecord, Outcome, RECORD_BYTES_MAX, Record, RecordId, RecordIdError},
+    settings::{ApplicationSettings, Settings},
+    usage::Usage,
+};

@@ -1,0 +1,94 @@
+//! What is asked of history.
+
+mod best;
+mod field_filter;
+mod filter;
+mod json_path;
+
+use std::path::PathBuf;
+
+use types::{AppId, DevId, Timestamp};
+
+pub use self::field_filter::{FieldFilter, FieldFilterError};
+pub(crate) use self::{best::Best, filter::Filter};
+use crate::{Kind, Record, RecordId};
+
+/// Maximum number of records of a page.
+pub const LIMIT_MAX: usize = 1000;
+/// How many records a page has if nothing else is asked for.
+const LIMIT: usize = 50;
+
+/// Which records are wanted, of one application. What is none does not matter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Query {
+    /// The application.
+    pub app_id: AppId,
+    /// The device.
+    pub dev_id: Option<DevId>,
+    /// Recorded at this time or later.
+    pub since: Option<Timestamp>,
+    /// Recorded before this time.
+    pub until: Option<Timestamp>,
+    /// The LoRaWAN port.
+    pub port: Option<u8>,
+    /// The kind of message.
+    pub kind: Option<Kind>,
+    /// Only those whose functions failed, or returned what is not valid.
+    pub failed_only: bool,
+    /// A text in the result, the failure, the logs or the warnings, as JSON has it; upper and lower case differ.
+    pub text: Option<String>,
+    /// The value of a field.
+    pub field: Option<FieldFilter>,
+    /// The number of the version of the functions that ran.
+    pub version: Option<u32>,
+    /// How many records a page has, at most [`LIMIT_MAX`].
+    pub limit: usize,
+    /// Only records with lower ids: the `next` of the page before, when newest come first.
+    pub before: Option<RecordId>,
+    /// Only records with higher ids: the `next` of the page before, when oldest come first.
+    pub after: Option<RecordId>,
+    /// Oldest first rather than newest first.
+    pub oldest_first: bool,
+}
+
+/// Records, in the order that was asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    /// The records.
+    pub records: Vec<Record>,
+    /// Where the next page begins; none if this is the last.
+    pub next: Option<RecordId>,
+    /// Files that could not be read.
+    pub skipped: Vec<Skipped>,
+}
+
+/// A file that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Skipped {
+    /// The file.
+    pub path: PathBuf,
+    /// Why.
+    pub reason: String,
+}
+
+impl Query {
+    /// All records of an application, newest first.
+    pub fn of(app_id: AppId) -> Self {
+        Self {
+            app_id,
+            dev_id: None,
+            since: None,
+            until: None,
+            port: None,
+            kind: None,
+            failed_only: false,
+            text: None,
+            field: None,
+            version: None,
+            limit: LIMIT,
+            before: None,
+            after: None,
+            oldest_first: false,
+        }
+    }
+}

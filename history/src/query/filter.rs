@@ -1,0 +1,72 @@
+//! Whether a record is one of those that are wanted.
+
+use std::ops::RangeInclusive;
+
+use memchr::memmem::Finder;
+
+use crate::{Query, RecordId, moment, record::View, tail::segment};
+
+/// A query, prepared to be compared with many records.
+#[derive(Debug)]
+pub(crate) struct Filter {
+    pub(crate) query: Query,
+    /// Ids that are wanted.
+    pub(crate) ids: RangeInclusive<RecordId>,
+    text: Option<Finder<'static>>,
+    /// The hash of the device, if one is asked for.
+    owner: Option<u32>,
+}
+
+impl Filter {
+    pub(crate) fn new(query: Query) -> Self {
+        let text = query.text.as_deref().map(|text| Finder::new(text).into_owned());
+        let owner = query.dev_id.as_ref().map(|dev_id| segment::owner(query.app_id.as_str(), dev_id.as_str()));
+        Self { ids: ids(&query), text, owner, query }
+    }
+
+    /// Whether there can be wanted records with ids from `first` to `last`.
+    pub(crate) fn overlaps(&self, first: RecordId, last: RecordId) -> bool {
+        first <= *self.ids.end() && last >= *self.ids.start()
+    }
+
+    /// Whether a block can have wanted records.
+    pub(crate) fn may_be_in(&self, place: &segment::BlockPlace) -> bool {
+        self.overlaps(place.first, place.last) && self.owner.is_none_or(|owner| place.may_have(owner))
+    }
+
+    /// Whether it is of the application and device, and has one of the ids.
+    pub(crate) fn accepts_head(&self, id: RecordId, app_id: &str, dev_id: &str) -> bool {
+        let query = &self.query;
+        self.ids.contains(&id)
+            && app_id == query.app_id.as_str()
+            && query.dev_id.as_ref().is_none_or(|wanted| wanted.as_str() == dev_id)
+    }
+
+    /// Whether the rest of it is wanted, too.
+    pub(crate) fn accepts_rest(&self, view: &View<'_>) -> bool {
+        let query = &self.query;
+        query.port.is_none_or(|port| port == view.port)
+            && query.kind.as_ref().is_none_or(|kind| kind.as_str() == view.kind)
+            && query.version.is_none_or(|version| Some(version) == view.version)
+            && (!query.failed_only || view.is_failure())
+            && self.accepts_text(view)
+            && query.field.as_ref().is_none_or(|field| field.matches(view.result))
+    }
+
+    fn accepts_text(&self, view: &View<'_>) -> bool {
+        let texts = [view.result, view.normalized, view.failure.unwrap_or_default(), view.logs, view.warnings];
+        self.text.as_ref().is_none_or(|finder| texts.iter().any(|text| finder.find(text.as_bytes()).is_some()))
+    }
+}
+
+/// The ids that a query wants.
+fn ids(query: &Query) -> RangeInclusive<RecordId> {
+    let since = query.since.map_or(RecordId::first(0), |since| RecordId::first(moment::millis_up(since)));
+    let until = query.until.map_or(RecordId::last(u64::MAX), |until| {
+        let until = moment::millis_up(until);
+        until.checked_sub(1).map_or(RecordId::first(0), RecordId::last)
+    });
+    let after = query.after.map_or(since, |after| after.next().max(since));
+    let before = query.before.map_or(until, |before| before.previous().min(until));
+    after..=before
+}

@@ -1,0 +1,201 @@
+//! One message and what came of it.
+
+mod id;
+mod view;
+
+use std::fmt;
+
+use types::{AppId, DevId, Timestamp};
+
+pub use self::id::{RecordId, RecordIdError};
+pub(crate) use self::view::View;
+
+/// Maximum size of a record, in bytes.
+pub const RECORD_BYTES_MAX: usize = 2 << 20;
+
+/// What kind of message it is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// From a device.
+    Uplink,
+    /// To a device.
+    Downlink,
+    /// An event, by its name, such as `down/sent`.
+    Event(String),
+}
+
+/// What the functions made of a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// They returned a result, or it was encoded.
+    Decoded,
+    /// They failed.
+    Failed,
+    /// They returned a result that is not valid, and the message was not published.
+    Invalid,
+    /// There are none, or it is nothing that they convert.
+    #[default]
+    NotConverted,
+}
+
+/// A message to be recorded. All texts are JSON unless said otherwise.
+#[derive(Clone, Copy, Debug)]
+pub struct NewRecord<'a> {
+    /// When it was received.
+    pub received: Timestamp,
+    /// Its application.
+    pub app_id: &'a AppId,
+    /// Its device.
+    pub dev_id: &'a DevId,
+    /// What kind of message it is.
+    pub kind: &'a Kind,
+    /// The LoRaWAN port.
+    pub port: u8,
+    /// The frame counter.
+    pub counter: u32,
+    /// Whether it is to be acknowledged.
+    pub confirmed: bool,
+    /// Whether the device sent this counter before.
+    pub is_retry: bool,
+    /// The payload.
+    pub payload: &'a [u8],
+    /// When and how it was received or sent, an object; empty for none.
+    pub metadata: &'a str,
+    /// Further members of the decoder's input, an object; empty for none.
+    pub extra: &'a str,
+    /// The seed of the functions; none for the one that is derived from application, device and counter.
+    pub seed: Option<u64>,
+    /// The hash of the functions, if any ran.
+    pub functions: Option<[u8; 32]>,
+    /// The number of their version.
+    pub version: Option<u32>,
+    /// The first bytes of the hash of their limits.
+    pub limits: Option<u64>,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// The result of the functions; empty for none.
+    pub result: &'a str,
+    /// What their `normalizeUplink` made of it; empty for none.
+    pub normalized: &'a str,
+    /// Why they failed, a plain text.
+    pub failure: Option<&'a str>,
+    /// What they wrote to the console, an array; empty for nothing.
+    pub logs: &'a str,
+    /// What they warned of, an array of strings; empty for nothing.
+    pub warnings: &'a str,
+    /// How much fuel they used.
+    pub fuel: u64,
+    /// How often it was decoded again before: zero for what was live.
+    pub revision: u32,
+    /// The record that this one corrects.
+    pub corrects: Option<RecordId>,
+}
+
+impl<'a> NewRecord<'a> {
+    /// A record with nothing but these.
+    pub fn new(app_id: &'a AppId, dev_id: &'a DevId, kind: &'a Kind, received: Timestamp) -> Self {
+        Self {
+            received,
+            app_id,
+            dev_id,
+            kind,
+            port: 0,
+            counter: 0,
+            confirmed: false,
+            is_retry: false,
+            payload: &[],
+            metadata: "",
+            extra: "",
+            seed: None,
+            functions: None,
+            version: None,
+            limits: None,
+            outcome: Outcome::NotConverted,
+            result: "",
+            normalized: "",
+            failure: None,
+            logs: "",
+            warnings: "",
+            fuel: 0,
+            revision: 0,
+            corrects: None,
+        }
+    }
+}
+
+/// A message that was recorded, with members like those of [`NewRecord`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "they are documented in `NewRecord`")]
+pub struct Record {
+    /// Its id, which has the time when it was recorded.
+    pub id: RecordId,
+    pub received: Timestamp,
+    pub app_id: AppId,
+    pub dev_id: DevId,
+    pub kind: Kind,
+    pub port: u8,
+    pub counter: u32,
+    pub confirmed: bool,
+    pub is_retry: bool,
+    pub payload: Vec<u8>,
+    pub metadata: String,
+    pub extra: String,
+    pub seed: Option<u64>,
+    pub functions: Option<[u8; 32]>,
+    pub version: Option<u32>,
+    pub limits: Option<u64>,
+    pub outcome: Outcome,
+    pub result: String,
+    pub normalized: String,
+    pub failure: Option<String>,
+    pub logs: String,
+    pub warnings: String,
+    pub fuel: u64,
+    pub revision: u32,
+    pub corrects: Option<RecordId>,
+}
+
+impl Kind {
+    /// A word for it: `up`, `down`, or the name of the event.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Uplink => "up",
+            Self::Downlink => "down",
+            Self::Event(name) => name,
+        }
+    }
+}
+
+impl From<&str> for Kind {
+    fn from(text: &str) -> Self {
+        match text {
+            "up" => Self::Uplink,
+            "down" => Self::Downlink,
+            name => Self::Event(name.to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.as_str())
+    }
+}
+
+impl Outcome {
+    pub(crate) const ALL: [Self; 4] = [Self::Decoded, Self::Failed, Self::Invalid, Self::NotConverted];
+
+    /// A word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Decoded => "decoded",
+            Self::Failed => "failed",
+            Self::Invalid => "invalid",
+            Self::NotConverted => "not_converted",
+        }
+    }
+
+    pub(crate) fn from_name(name: &[u8]) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.as_str().as_bytes() == name)
+    }
+}

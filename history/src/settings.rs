@@ -1,0 +1,60 @@
+//! The settings of history.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use types::AppId;
+
+/// What is kept of messages, and for how long.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Maximum size of the history of all applications on disk, in bytes. If there is more, the oldest is deleted; zero
+    /// switches history off.
+    pub bytes_max: u64,
+    /// Maximum size of the history of one application on disk, in bytes. Defaults to a quarter of `bytes_max`.
+    pub application_bytes_max: Option<u64>,
+    /// How long messages are kept, in days.
+    pub days_max: u32,
+    /// How long a live message waits to be on disk before it goes on, in milliseconds.
+    pub wait_ms_max: u64,
+    /// Maximum size of messages in memory that wait to be written, in bytes. If there are more, further ones are not
+    /// kept.
+    pub queue_bytes_max: usize,
+    /// How large the file of new messages becomes, in bytes, before they move to Parquet files.
+    pub segment_bytes_max: u64,
+    /// How long new messages stay out of Parquet files, in minutes.
+    pub seal_after_minutes: u32,
+    /// How many queries read at the same time. Others wait, and one application reads with one at a time.
+    pub scans_max: usize,
+    /// Other bounds for single applications, by application id.
+    #[schemars(with = "BTreeMap<String, ApplicationSettings>")]
+    pub applications: BTreeMap<AppId, ApplicationSettings>,
+}
+
+/// What is kept of the messages of one application, where it differs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ApplicationSettings {
+    /// Maximum size of its history on disk, in bytes; zero keeps nothing.
+    pub bytes_max: Option<u64>,
+    /// How long its messages are kept, in days.
+    pub days_max: Option<u32>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            bytes_max: 1_000_000_000,
+            application_bytes_max: None,
+            days_max: 7,
+            wait_ms_max: 1000,
+            queue_bytes_max: 32 << 20,
+            segment_bytes_max: 32 << 20,
+            seal_after_minutes: 60,
+            scans_max: 2,
+            applications: BTreeMap::new(),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Records that are on disk, but not yet in Parquet files.
+
+pub(crate) mod block;
+pub(crate) mod codec;
+pub(crate) mod group;
+mod numbers;
+pub(crate) mod owner;
+pub(crate) mod search;
+pub(crate) mod segment;
+mod varint;
+
+use std::{
+    io::Write,
+    mem,
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+};
+
+use self::{
+    group::RawBlock,
+    owner::OwnDir,
+    segment::{EXTENSION, Segment},
+};
+use crate::{Error, Loss};
+
+/// How many full segments may wait to be sealed before no more is kept.
+const FULL_SEGMENTS_MAX: usize = 8;
+
+/// The segments of this process.
+#[derive(Debug)]
+pub(crate) struct Tail {
+    writer: u32,
+    segment_bytes_max: u64,
+    dirs: Vec<OwnDir>,
+    /// Oldest first.
+    segments: RwLock<Vec<Arc<Segment>>>,
+    active: Mutex<Active>,
+}
+
+/// What the thread that writes needs.
+#[derive(Debug, Default)]
+struct Active {
+    /// The segment that grows; none before there is something for it.
+    segment: Option<Arc<Segment>>,
+    /// How many segments were begun.
+    begun: u32,
+    /// Whether the last attempt failed, so that this is logged once.
+    is_failing: bool,
+    /// What is written, kept for its room.
+    buffer: Vec<u8>,
+}
+
+impl Tail {
+    /// Opens the segments in `dir` that no running process has. `writer` is a random number.
+    pub(crate) fn open(dir: &Path, writer: u32, segment_bytes_max: u64) -> Result<Self, Error> {
+        let dirs = OwnDir::take_all(dir, &format!("{writer:08x}"))?;
+        let mut segments = Vec::new();
+        for dir in &dirs {
+            let paths = owner::list(&dir.path)?.into_iter();
+            for path in paths.filter(|path| path.extension().is_some_and(|extension| extension == EXTENSION)) {
+                segments.push(Arc::new(Segment::recover(path)?));
+            }
+        }
+        segments.sort_by_key(|segment| segment.index(segment::Index::first));
+        // The newest goes on, so that restarts do not make many small files.
+        let last = segments.last().filter(|last| last.index(|index| index.bytes < segment_bytes_max));
+        let active = Active { segment: last.cloned(), ..Active::default() };
+        Ok(Self { writer, segment_bytes_max, dirs, segments: RwLock::new(segments), active: Mutex::new(active) })
+    }
+
+    /// Writes a group with one write and one sync.
+    pub(crate) fn write(&self, blocks: &[RawBlock]) -> Result<(), Loss> {
+        let mut active = self.active();
+        let result = self.write_to(&mut active, blocks);
+        let was_failing = mem::replace(&mut active.is_failing, result.is_err());
+        result.map_err(|error| {
+            if !was_failing {
+                tracing::error!(error = &error as &dyn std::error::Error, "messages are not kept in history");
+            }
+            if error.is_full() { Loss::Full } else { Loss::Failed }
+        })
+    }
+
+    fn write_to(&self, active: &mut Active, blocks: &[RawBlock]) -> Result<(), Error> {
+        let segment = self.active_segment(active)?;
+        active.buffer.clear();
+        let mut lengths = Vec::with_capacity(blocks.len());
+        for block in blocks {
+            let before = active.buffer.len();
+            block::encode(self.writer, block.records, &block.bytes, &mut active.buffer);
+            lengths.push(active.buffer.len() - before);
+        }
+        let written = (&segment.file).write_all(&active.buffer).and_then(|()| segment.file.sync_data());
+        if let Err(source) = written {
+            self.take_back(active, &segment);
+            return Err(Error::file("write", &segment.path)(source));
+        }
+        segment.extend(|index| {
+            blocks.iter().zip(lengths).for_each(|(block, length)| index.add(self.writer, length, &block.bytes));
+        });
+        if segment.index(|index| index.bytes) >= self.segment_bytes_max {
+            active.segment = None;
+        }
+        Ok(())
+    }
+
+    /// Removes what was written in part. If that fails, the segment does not go on: it would hide what follows.
+    fn take_back(&self, active: &mut Active, segment: &Segment) {
+        if segment.file.set_len(segment.index(|index| index.bytes)).is_err() {
+            active.segment = None;
+        }
+    }
+
+    fn active_segment(&self, active: &mut Active) -> Result<Arc<Segment>, Error> {
+        if let Some(segment) = &active.segment {
+            return Ok(Arc::clone(segment));
+        }
+        let Some(dir) = self.dirs.first() else { return Err(no_room(&self.dirs)) };
+        if self.segments().len() >= FULL_SEGMENTS_MAX + self.dirs.len() {
+            return Err(no_room(&self.dirs));
+        }
+        let segment = Arc::new(Segment::create(&dir.path, format!("{:08x}{:04x}", self.writer, active.begun))?);
+        active.begun = active.begun.saturating_add(1);
+        active.segment = Some(Arc::clone(&segment));
+        self.segments.write().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&segment));
+        Ok(segment)
+    }
+
+    /// All segments, oldest first.
+    pub(crate) fn segments(&self) -> Vec<Arc<Segment>> {
+        self.segments.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn active(&self) -> MutexGuard<'_, Active> {
+        self.active.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Nothing more can be kept until segments are sealed.
+fn no_room(dirs: &[OwnDir]) -> Error {
+    let path = dirs.first().map(|dir| dir.path.clone()).unwrap_or_default();
+    let source = std::io::Error::new(std::io::ErrorKind::StorageFull, "too many segments wait to become Parquet files");
+    Error::File { what: "begin a segment in", path, source }
+}

@@ -1,0 +1,150 @@
+//! A file of the tail, and what is known of its blocks.
+
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
+    sync::{PoisonError, RwLock},
+};
+
+use bytes::Bytes;
+
+use crate::{
+    Error, RecordId,
+    tail::{
+        block::{self, Block},
+        codec,
+    },
+};
+
+/// A file of the tail. It can be read while it grows, and after it was deleted.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    /// Its name without the extension, unique among all processes.
+    pub(crate) name: String,
+    pub(crate) path: PathBuf,
+    pub(crate) file: File,
+    index: RwLock<Index>,
+}
+
+/// What is known of the blocks of a segment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Index {
+    pub(crate) blocks: Vec<BlockPlace>,
+    /// Bytes of each application.
+    pub(crate) applications: BTreeMap<String, u64>,
+    /// The length of all blocks.
+    pub(crate) bytes: u64,
+    pub(crate) records: u64,
+}
+
+/// Where a block is, and what it has.
+#[derive(Clone, Debug)]
+pub(crate) struct BlockPlace {
+    offset: u64,
+    length: usize,
+    /// The lowest id in it.
+    pub(crate) first: RecordId,
+    /// The highest id in it.
+    pub(crate) last: RecordId,
+    /// Hashes of the devices, in order.
+    owners: Box<[u32]>,
+}
+
+/// A short hash of a device, to leave out blocks without it.
+pub(crate) fn owner(app_id: &str, dev_id: &str) -> u32 {
+    crc32fast::hash(app_id.as_bytes()).rotate_left(7) ^ crc32fast::hash(dev_id.as_bytes())
+}
+
+impl BlockPlace {
+    pub(crate) fn may_have(&self, owner: u32) -> bool {
+        self.owners.binary_search(&owner).is_ok()
+    }
+}
+
+impl Index {
+    /// Adds a block that follows the others in the file: its length there, and its records.
+    pub(crate) fn add(&mut self, writer: u32, length: usize, records: &[u8]) {
+        let mut owners = Vec::new();
+        let (mut first, mut last) = (RecordId::last(u64::MAX), RecordId::first(0));
+        for record in codec::records(records) {
+            let Some(head) = codec::decode_head(writer, record) else { continue };
+            owners.push(owner(head.app_id, head.dev_id));
+            first = first.min(head.id);
+            last = last.max(head.id);
+            self.charge(head.app_id, (record.len() * length / records.len().max(1)) as u64);
+        }
+        self.records += owners.len() as u64;
+        owners.sort_unstable();
+        owners.dedup();
+        self.blocks.push(BlockPlace { offset: self.bytes, length, first, last, owners: owners.into() });
+        self.bytes += length as u64;
+    }
+
+    fn charge(&mut self, app_id: &str, bytes: u64) {
+        match self.applications.get_mut(app_id) {
+            Some(charged) => *charged += bytes,
+            None => _ = self.applications.insert(app_id.to_owned(), bytes),
+        }
+    }
+
+    /// The lowest id of all blocks.
+    pub(crate) fn first(&self) -> Option<RecordId> {
+        self.blocks.iter().map(|block| block.first).min()
+    }
+
+    /// The highest id of all blocks.
+    pub(crate) fn last(&self) -> Option<RecordId> {
+        self.blocks.iter().map(|block| block.last).max()
+    }
+}
+
+impl Segment {
+    /// A segment that is new and empty, in a file that does not exist.
+    pub(crate) fn create(dir: &Path, name: String) -> Result<Self, Error> {
+        let path = dir.join(&name).with_extension(EXTENSION);
+        let file = File::options().read(true).append(true).create_new(true).open(&path);
+        let file = file.map_err(Error::file("create", &path))?;
+        File::open(dir).and_then(|dir| dir.sync_all()).map_err(Error::file("sync", dir))?;
+        Ok(Self { name, path, file, index: RwLock::default() })
+    }
+
+    /// Reads a segment that was written before, and cuts off what is not whole.
+    pub(crate) fn recover(path: PathBuf) -> Result<Self, Error> {
+        let file = File::options().read(true).append(true).open(&path).map_err(Error::file("open", &path))?;
+        let bytes: Bytes = std::fs::read(&path).map_err(Error::file("read", &path))?.into();
+        let mut index = Index::default();
+        while let Some(block) = block::decode(&bytes.slice(index.bytes as usize..)) {
+            index.add(block.writer, block.length, &block.records);
+        }
+        let lost = bytes.len() as u64 - index.bytes;
+        if lost > 0 {
+            tracing::warn!(path = %path.display(), bytes = lost, "the end of history was not written before the stop");
+            file.set_len(index.bytes).map_err(Error::file("shorten", &path))?;
+        }
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Self { name, path, file, index: RwLock::new(index) })
+    }
+
+    /// What is known of its blocks now.
+    pub(crate) fn index<T>(&self, read: impl FnOnce(&Index) -> T) -> T {
+        read(&self.index.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Adds blocks that were written to the file.
+    pub(crate) fn extend(&self, add: impl FnOnce(&mut Index)) {
+        add(&mut self.index.write().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Reads one of its blocks.
+    pub(crate) fn read(&self, place: &BlockPlace) -> Result<Block, Error> {
+        let mut bytes = vec![0; place.length];
+        self.file.read_exact_at(&mut bytes, place.offset).map_err(Error::file("read", &self.path))?;
+        let damaged = || Error::Damaged { path: self.path.clone(), source: "a block has changed".into() };
+        block::decode(&bytes.into()).ok_or_else(damaged)
+    }
+}
+
+/// What the names of segments end with.
+pub(crate) const EXTENSION: &str = "tail";

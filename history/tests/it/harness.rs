@@ -1,0 +1,87 @@
+//! A history in a directory of its own, and records for it.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use futures::TryStreamExt;
+use history::{History, Kept, Kind, NewRecord, Outcome, Query, Record, RecordId, Settings};
+use tempfile::TempDir;
+use testing::{CountingRandom, ManualClock};
+use types::{AppId, Clock, DevId};
+
+pub(crate) struct Harness {
+    pub(crate) dir: TempDir,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) random: CountingRandom,
+    pub(crate) settings: Settings,
+}
+
+impl Harness {
+    pub(crate) fn new() -> Self {
+        Self::with(Settings::default())
+    }
+
+    pub(crate) fn with(settings: Settings) -> Self {
+        let settings = Settings { wait_ms_max: 60_000, ..settings };
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+            clock: ManualClock::new(),
+            random: CountingRandom::default(),
+            settings,
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub(crate) fn open(&self) -> Arc<History> {
+        let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
+        History::open(self.path(), self.settings.clone(), clock, &self.random).unwrap()
+    }
+
+    /// Appends an uplink of this device with this counter, a second after the one before.
+    pub(crate) async fn uplink(&self, history: &History, dev_id: &str, counter: u32) -> RecordId {
+        self.clock.advance(Duration::from_secs(1));
+        let (app_id, dev_id) = (app(), dev(dev_id));
+        let result = format!(r#"{{"level":{counter},"name":"{dev_id}"}}"#);
+        let new = NewRecord {
+            counter,
+            port: (counter % 3) as u8,
+            payload: &counter.to_le_bytes(),
+            outcome: Outcome::Decoded,
+            result: &result,
+            ..NewRecord::new(&app_id, &dev_id, &Kind::Uplink, self.clock.now())
+        };
+        kept(history.append(&new).await)
+    }
+}
+
+pub(crate) fn app() -> AppId {
+    "my-app".parse().unwrap()
+}
+
+pub(crate) fn dev(id: &str) -> DevId {
+    id.parse().unwrap()
+}
+
+pub(crate) fn kept(kept: Kept) -> RecordId {
+    match kept {
+        Kept::Yes(id) => id,
+        Kept::No(loss) => panic!("not kept: {}", loss.name()),
+    }
+}
+
+/// Everything of the application, newest first.
+pub(crate) fn everything() -> Query {
+    Query::of(app())
+}
+
+/// All records that are wanted.
+pub(crate) async fn all(history: &History, query: Query) -> Vec<Record> {
+    history.scan(query).try_collect().await.unwrap()
+}
+
+/// The counters of all records that are wanted.
+pub(crate) async fn counters(history: &History, query: Query) -> Vec<u32> {
+    all(history, query).await.iter().map(|record| record.counter).collect()
+}

@@ -1,0 +1,116 @@
+//! What is asked for is found, in order and in pages.
+
+use history::{Kind, NewRecord, Outcome, Query};
+use types::{Clock, Timestamp};
+
+use crate::harness::{Harness, all, app, counters, dev, everything, kept};
+
+#[tokio::test]
+async fn a_record_is_found_as_it_was_appended() {
+    let harness = Harness::new();
+    let history = harness.open();
+    let (app_id, dev_id) = (app(), dev("full"));
+    let kind = Kind::Event("down/sent".to_owned());
+    let received = Timestamp::from_nanos(1_790_000_000_123_456_789);
+    let new = NewRecord {
+        port: 7,
+        counter: u32::MAX,
+        confirmed: true,
+        is_retry: true,
+        payload: b"\x00\xff",
+        metadata: r#"{"time":"now"}"#,
+        extra: r#"{"variables":{}}"#,
+        seed: Some(u64::MAX),
+        functions: Some([9; 32]),
+        version: Some(3),
+        limits: Some(5),
+        outcome: Outcome::Failed,
+        result: r#"{"a":"ä"}"#,
+        normalized: "[]",
+        failure: Some("boom"),
+        logs: r#"[{"level":"info"}]"#,
+        warnings: r#"["low"]"#,
+        fuel: 12_345,
+        revision: 1,
+        corrects: None,
+        ..NewRecord::new(&app_id, &dev_id, &kind, received)
+    };
+    let id = kept(history.append(&new).await);
+    let record = history.get(&app_id, id).await.unwrap().unwrap();
+    assert_eq!((record.id, record.received, &record.kind, record.port), (id, received, &kind, 7));
+    assert_eq!((record.counter, record.confirmed, record.is_retry), (u32::MAX, true, true));
+    assert_eq!((&record.payload[..], record.seed, record.functions), (new.payload, new.seed, new.functions));
+    assert_eq!((record.version, record.limits, record.fuel), (new.version, new.limits, new.fuel));
+    assert_eq!((&record.metadata[..], &record.extra[..]), (new.metadata, new.extra));
+    assert_eq!((&record.result[..], &record.normalized[..]), (new.result, new.normalized));
+    assert_eq!((record.failure.as_deref(), &record.logs[..]), (new.failure, new.logs));
+    assert_eq!((&record.warnings[..], record.outcome, record.revision), (new.warnings, Outcome::Failed, 1));
+    assert_eq!(history.get(&"other".parse().unwrap(), id).await.unwrap(), None);
+    history.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn pages_follow_each_other_without_gaps_while_more_arrives() {
+    let harness = Harness::new();
+    let history = harness.open();
+    for counter in 0..10 {
+        harness.uplink(&history, "a1", counter).await;
+    }
+    let first = history.query(Query { limit: 4, ..everything() }).await.unwrap();
+    harness.uplink(&history, "a1", 10).await;
+    let second = history.query(Query { limit: 6, before: first.next, ..everything() }).await.unwrap();
+    let shown: Vec<_> = first.records.iter().chain(&second.records).map(|record| record.counter).collect();
+    assert_eq!(shown, [9, 8, 7, 6, 5, 4, 3, 2, 1, 0]);
+    assert_eq!(second.next, None);
+    let oldest = history.query(Query { limit: 2, oldest_first: true, ..everything() }).await.unwrap();
+    let rest = Query { after: oldest.next, oldest_first: true, ..everything() };
+    assert_eq!(counters(&history, rest).await, [2, 3, 4, 5, 6, 7, 8, 9, 10]);
+}
+
+#[tokio::test]
+async fn every_filter_leaves_out_what_is_not_asked_for() {
+    let harness = Harness::new();
+    let history = harness.open();
+    for counter in 0..4 {
+        harness.uplink(&history, "a1", counter).await;
+        harness.uplink(&history, "b1", counter).await;
+    }
+    let times: Vec<_> = all(&history, everything()).await.iter().rev().map(|record| record.received).collect();
+    check_filters(&history, &times).await;
+}
+
+async fn check_filters(history: &history::History, times: &[Timestamp]) {
+    for (query, expected) in [
+        (Query { dev_id: Some(dev("a1")), ..everything() }, vec![3, 2, 1, 0]),
+        (Query { dev_id: Some(dev("c1")), ..everything() }, vec![]),
+        (Query { since: Some(times[6]), ..everything() }, vec![3, 3]),
+        (Query { until: Some(times[2]), ..everything() }, vec![0, 0]),
+        (Query { port: Some(2), ..everything() }, vec![2, 2]),
+        (Query { kind: Some(Kind::Uplink), port: Some(1), ..everything() }, vec![1, 1]),
+        (Query { kind: Some(Kind::Downlink), ..everything() }, vec![]),
+        (Query { failed_only: true, ..everything() }, vec![]),
+        (Query { text: Some("\"b1\"".to_owned()), ..everything() }, vec![3, 2, 1, 0]),
+        (Query { field: Some("fields.level >= 2".parse().unwrap()), ..everything() }, vec![3, 3, 2, 2]),
+        (Query { field: Some("fields.name = \"a1\"".parse().unwrap()), ..everything() }, vec![3, 2, 1, 0]),
+        (Query { version: Some(1), ..everything() }, vec![]),
+        (Query::of("other-app".parse().unwrap()), vec![]),
+    ] {
+        assert_eq!(counters(history, query.clone()).await, expected, "{query:?}");
+    }
+}
+
+#[tokio::test]
+async fn only_failures_and_one_version_are_shown_where_asked_for() {
+    let harness = Harness::new();
+    let history = harness.open();
+    let (app_id, dev_id) = (app(), dev("a1"));
+    for (counter, outcome) in
+        [Outcome::Decoded, Outcome::Failed, Outcome::Invalid, Outcome::NotConverted].iter().enumerate()
+    {
+        let counter = counter as u32;
+        let plain = NewRecord::new(&app_id, &dev_id, &Kind::Uplink, harness.clock.now());
+        kept(history.append(&NewRecord { counter, outcome: *outcome, version: Some(counter), ..plain }).await);
+    }
+    assert_eq!(counters(&history, Query { failed_only: true, ..everything() }).await, [2, 1]);
+    assert_eq!(counters(&history, Query { version: Some(3), ..everything() }).await, [3]);
+}

@@ -1,0 +1,120 @@
+//! What was acknowledged survives, and what cannot be kept is said and counted.
+
+use std::{fs, path::PathBuf};
+
+use futures::future::join_all;
+use history::{Kept, Kind, Loss, NewRecord, Query, Settings};
+use types::Clock;
+
+use crate::harness::{Harness, app, counters, dev, everything};
+
+/// The only segment of the tail.
+fn segment(harness: &Harness) -> PathBuf {
+    let owners = fs::read_dir(harness.path().join("tail")).unwrap();
+    let mut files = owners.flat_map(|owner| fs::read_dir(owner.unwrap().path()).unwrap());
+    files.find_map(|file| file.ok().map(|file| file.path()).filter(|path| path.extension().is_some())).unwrap()
+}
+
+#[tokio::test]
+async fn what_was_acknowledged_is_there_after_a_kill_and_goes_on() {
+    let harness = Harness::new();
+    // A history that is leaked keeps its lock, as a process does until it is killed.
+    let history = harness.open();
+    for counter in 0..3 {
+        harness.uplink(&history, "a1", counter).await;
+    }
+    history.close().await.unwrap();
+    drop(history);
+    for restart in 3..6 {
+        let history = harness.open();
+        harness.uplink(&history, "a1", restart).await;
+        assert_eq!(counters(&history, everything()).await, (0..=restart).rev().collect::<Vec<_>>());
+        history.close().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_block_that_was_written_in_part_is_cut_off_and_the_rest_counts() {
+    let harness = Harness::new();
+    let history = harness.open();
+    harness.uplink(&history, "a1", 0).await;
+    let whole = fs::metadata(segment(&harness)).unwrap().len();
+    harness.uplink(&history, "a1", 1).await;
+    history.close().await.unwrap();
+    drop(history);
+    let path = segment(&harness);
+    let bytes = fs::read(&path).unwrap();
+    for length in [bytes.len() - 1, whole as usize + 1, whole as usize] {
+        fs::write(&path, &bytes[..length]).unwrap();
+        let history = harness.open();
+        assert_eq!(counters(&history, everything()).await, [0], "{length} of {} bytes", bytes.len());
+        harness.uplink(&history, "a1", 2).await;
+        assert_eq!(counters(&history, everything()).await, [2, 0]);
+        history.close().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn two_processes_write_into_one_directory() {
+    let harness = Harness::new();
+    let (one, other) = (harness.open(), harness.open());
+    harness.uplink(&one, "a1", 1).await;
+    harness.uplink(&other, "a1", 2).await;
+    assert_eq!(counters(&one, everything()).await, [1]);
+    assert_eq!(counters(&other, everything()).await, [2]);
+    for history in [&one, &other] {
+        history.close().await.unwrap();
+    }
+    drop((one, other));
+    // Whoever comes next finds what both have left.
+    assert_eq!(counters(&harness.open(), everything()).await, [2, 1]);
+}
+
+#[tokio::test]
+async fn many_records_at_once_are_all_kept_in_order() {
+    let harness = Harness::new();
+    let history = harness.open();
+    let (app_id, dev_id) = (app(), dev("a1"));
+    let new = |counter| NewRecord { counter, ..NewRecord::new(&app_id, &dev_id, &Kind::Uplink, harness.clock.now()) };
+    let pending: Vec<_> = (0..2500).map(|counter| history.append(&new(counter))).collect();
+    let kept = join_all(pending).await;
+    assert!(kept.iter().all(|kept| matches!(kept, Kept::Yes(_))));
+    assert_eq!(counters(&history, Query { oldest_first: true, ..everything() }).await, (0..2500).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn ids_do_not_repeat_when_the_clock_is_set_back() {
+    let harness = Harness::new();
+    let history = harness.open();
+    harness.uplink(&history, "a1", 1).await;
+    harness.clock.set_back(std::time::Duration::from_secs(1));
+    harness.uplink(&history, "a1", 2).await;
+    let mut found = counters(&history, everything()).await;
+    found.sort_unstable();
+    assert_eq!(found, [1, 2]);
+}
+
+#[tokio::test]
+async fn what_is_not_kept_is_said_and_counted() {
+    let off = Settings {
+        applications: [(app(), serde_json::from_str(r#"{"bytes_max":0}"#).unwrap())].into(),
+        ..Settings::default()
+    };
+    for (settings, payload, loss) in [
+        (off, 1, Loss::Off),
+        (Settings { bytes_max: 0, ..Settings::default() }, 1, Loss::Off),
+        (Settings::default(), 3 << 20, Loss::TooLarge),
+    ] {
+        let harness = Harness::with(settings);
+        let history = harness.open();
+        let (app_id, dev_id, payload) = (app(), dev("a1"), vec![0; payload]);
+        let plain = NewRecord::new(&app_id, &dev_id, &Kind::Uplink, harness.clock.now());
+        let new = NewRecord { payload: &payload, ..plain };
+        assert_eq!(history.append(&new).await, Kept::No(loss));
+        assert_eq!(history.losses().count(loss), u64::from(loss != Loss::Off));
+        history.close().await.unwrap();
+        if loss != Loss::Off {
+            assert_eq!(history.append(&plain).await, Kept::No(Loss::Closed));
+        }
+    }
+}
