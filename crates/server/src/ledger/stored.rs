@@ -21,7 +21,7 @@ use super::{Budget, Owners, Resource, metrics::refused, owners::Entity, tags::Ta
 use crate::status::ErrorChain;
 
 /// How often the tags that have changed are counted again.
-const INTERVAL: Duration = Duration::from_secs(20);
+const INTERVAL: Duration = Duration::from_secs(1);
 /// All tags are counted again when this many times what that takes has passed.
 const PAUSE_FACTOR: u32 = 50;
 /// How long the start waits until everything is counted.
