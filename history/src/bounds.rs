@@ -27,6 +27,25 @@ impl Bounds {
         self.is_on() && self.settings.applications.get(app_id).is_none_or(|own| own.bytes_max != Some(0))
     }
 
+    pub(crate) fn bytes_max(&self) -> u64 {
+        self.settings.bytes_max
+    }
+
+    pub(crate) fn application_bytes_max(&self, app_id: &AppId) -> u64 {
+        let own = self.settings.applications.get(app_id).and_then(|own| own.bytes_max);
+        own.or(self.settings.application_bytes_max).unwrap_or(self.settings.bytes_max / 4)
+    }
+
+    pub(crate) fn days_max(&self, app_id: &AppId) -> u32 {
+        let own = self.settings.applications.get(app_id).and_then(|own| own.days_max);
+        own.unwrap_or(self.settings.days_max)
+    }
+
+    /// How long records stay in the tail, in milliseconds.
+    pub(crate) fn seal_after_ms(&self) -> u64 {
+        u64::from(self.settings.seal_after_minutes) * 60_000
+    }
+
     pub(crate) fn wait(&self) -> Duration {
         Duration::from_millis(self.settings.wait_ms_max)
     }

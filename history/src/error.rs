@@ -46,6 +46,11 @@ impl Error {
         move |source| Self::File { what, path, source }
     }
 
+    /// What is wrong with a file of history.
+    pub(crate) fn damaged(path: &Path, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Damaged { path: path.to_owned(), source: source.into() }
+    }
+
     /// Whether the disk has no room for more.
     pub(crate) fn is_full(&self) -> bool {
         let Self::File { source, .. } = self else { return false };

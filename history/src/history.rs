@@ -1,6 +1,7 @@
 //! History as its users see it.
 
 use std::{
+    mem,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
     thread::{self, JoinHandle},
@@ -12,6 +13,8 @@ use types::{AppId, Clock, DevId, Random};
 use crate::{
     Error, Kept, Loss, Losses, NewRecord, Page, Query, Record, RecordId, Settings, Usage,
     bounds::Bounds,
+    disk::Disk,
+    keeper::Keeper,
     reader::Reader,
     tail::{Tail, group::Queue},
 };
@@ -20,6 +23,8 @@ use crate::{
 pub struct History {
     bounds: Bounds,
     queue: Arc<Queue>,
+    disk: Arc<Disk>,
+    keeper: Arc<Keeper>,
     reader: Arc<Reader>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -35,21 +40,35 @@ impl History {
         clock: Arc<dyn Clock>,
         random: &dyn Random,
     ) -> Result<Arc<Self>, Error> {
-        let dir = dir.into();
-        let bounds = Bounds::new(settings);
+        let (root, bounds) = (dir.into(), Bounds::new(settings));
         let writer = u64::from_be_bytes(random.array()) as u32;
         let tail = match bounds.is_on() {
-            true => Some(Arc::new(Tail::open(&dir.join(TAIL), writer, bounds.segment_bytes_max())?)),
+            true => Some(Arc::new(Tail::open(&Disk::tail_dir(&root), writer, bounds.segment_bytes_max())?)),
             false => None,
         };
-        let queue = Arc::new(Queue::new(clock, writer, bounds.queue_bytes_max(), bounds.wait()));
-        let mut threads = Vec::new();
-        if let Some(tail) = &tail {
-            let (queue, tail) = (Arc::clone(&queue), Arc::clone(tail));
-            threads.push(spawn("history-write", move || write(&queue, &tail))?);
+        let queue = Arc::new(Queue::new(Arc::clone(&clock), writer, bounds.queue_bytes_max(), bounds.wait()));
+        let disk = Arc::new(Disk::new(root, tail));
+        let losses = Arc::clone(&queue.losses);
+        let keeper = Arc::new(Keeper::new(Arc::clone(&disk), bounds.clone(), clock, losses, writer));
+        let reader = Arc::new(Reader::new(Arc::clone(&disk), bounds.scans_max()));
+        let history = Arc::new(Self { bounds, queue, disk, keeper, reader, threads: Mutex::default() });
+        history.start()?;
+        Ok(history)
+    }
+
+    /// Starts the threads that write and that keep order.
+    fn start(&self) -> Result<(), Error> {
+        let Some(tail) = self.disk.tail.clone() else { return Ok(()) };
+        let tail_waits = tail.ended_count() > 0;
+        let (queue, keeper) = (Arc::clone(&self.queue), Arc::clone(&self.keeper));
+        let writing = spawn("history-write", move || write(&queue, &tail, &keeper))?;
+        let keeper = Arc::clone(&self.keeper);
+        if tail_waits {
+            keeper.wake();
         }
-        let reader = Arc::new(Reader::new(dir, tail, bounds.scans_max()));
-        Ok(Arc::new(Self { bounds, queue, reader, threads: Mutex::new(threads) }))
+        let keeping = spawn("history-keep", move || keeper.run())?;
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner).extend([writing, keeping]);
+        Ok(())
     }
 
     /// Puts a record into the group that is written next, at once and without waiting.
@@ -76,8 +95,8 @@ impl History {
 
     /// The record with this id. None if the application has none.
     pub async fn get(&self, app_id: &AppId, id: RecordId) -> Result<Option<Record>, Error> {
-        let bounds = (Some(id.previous()).filter(|_| id > RecordId::first(0)), Some(id.next()));
-        let query = Query { after: bounds.0, before: bounds.1, limit: 1, ..Query::of(app_id.clone()) };
+        let after = Some(id.previous()).filter(|_| id > RecordId::first(0));
+        let query = Query { after, before: Some(id.next()), limit: 1, ..Query::of(app_id.clone()) };
         let page = self.reader.page(query).await?;
         Ok(page.records.into_iter().next().filter(|record| record.id == id))
     }
@@ -89,17 +108,37 @@ impl History {
 
     /// Deletes what is recorded of an application so far.
     pub async fn remove_application(&self, app_id: &AppId) -> Result<(), Error> {
-        self.reader.remove(app_id, None).await
+        let app_id = app_id.clone();
+        self.keep(move |keeper| keeper.remove(&app_id, None)).await
     }
 
     /// Deletes what is recorded of a device so far.
     pub async fn remove_device(&self, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
-        self.reader.remove(app_id, Some(dev_id)).await
+        let (app_id, dev_id) = (app_id.clone(), dev_id.clone());
+        self.keep(move |keeper| keeper.remove(&app_id, Some(&dev_id))).await
+    }
+
+    /// Moves what is due to Parquet files, and deletes what is too old or too much, as happens each minute anyway.
+    pub async fn maintain(&self) -> Result<(), Error> {
+        self.keep(Keeper::pass).await
+    }
+
+    /// Moves everything to Parquet files now.
+    pub async fn seal(&self) -> Result<(), Error> {
+        self.keep(Keeper::seal_now).await
+    }
+
+    async fn keep(&self, work: impl FnOnce(&Keeper) -> Result<(), Error> + Send + 'static) -> Result<(), Error> {
+        let keeper = Arc::clone(&self.keeper);
+        let done = tokio::task::spawn_blocking(move || work(&keeper)).await;
+        done.map_err(|error| Error::Task(error.into()))?
     }
 
     /// How much is kept of each application.
     pub async fn usage(&self) -> Result<Usage, Error> {
-        self.reader.usage().await
+        let disk = Arc::clone(&self.disk);
+        let usage = tokio::task::spawn_blocking(move || Usage::of(&disk)).await;
+        usage.map_err(|error| Error::Task(error.into()))?
     }
 
     /// How many records were not kept.
@@ -109,28 +148,36 @@ impl History {
 
     /// Writes what waits, and ends the threads. Later records are not kept.
     pub async fn close(&self) -> Result<(), Error> {
-        self.queue.close();
-        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        self.end();
+        let threads = mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         let joined = tokio::task::spawn_blocking(move || threads.into_iter().try_for_each(JoinHandle::join)).await;
         let panicked = |_| Error::Task("a thread of history panicked".into());
         joined.map_err(|error| Error::Task(error.into()))?.map_err(panicked)
+    }
+
+    fn end(&self) {
+        self.queue.close();
+        self.keeper.close();
     }
 }
 
 impl Drop for History {
     fn drop(&mut self) {
-        self.queue.close();
+        self.end();
     }
 }
 
-/// The directory of the tails of all processes.
-const TAIL: &str = "tail";
-
 /// Writes groups until the queue is closed.
-fn write(queue: &Queue, tail: &Tail) {
+fn write(queue: &Queue, tail: &Tail, keeper: &Keeper) {
+    let mut ended = 0;
     while let Some(group) = queue.take() {
         let result = tail.write(&group.blocks);
         queue.done(&group, result);
+        let before = mem::replace(&mut ended, tail.ended_count());
+        // Only for each new one: if they cannot be sealed now, that is tried again each minute.
+        if ended > before {
+            keeper.wake();
+        }
     }
 }
 

@@ -1,13 +1,17 @@
 #![doc = include_str!("../README.md")]
 
 mod bounds;
+mod disk;
 mod error;
 mod history;
+mod keeper;
 mod kept;
 mod moment;
 mod query;
 mod reader;
 mod record;
+mod removed;
+mod sealed;
 mod settings;
 mod tail;
 mod turns;

@@ -3,7 +3,7 @@
 use types::Timestamp;
 
 /// Milliseconds of a day.
-const DAY_MS: u64 = 24 * 3600 * 1000;
+pub(crate) const DAY_MS: u64 = 24 * 3600 * 1000;
 
 /// Milliseconds since 1970; zero for earlier times.
 pub(crate) fn millis(time: Timestamp) -> u64 {

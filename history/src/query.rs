@@ -2,15 +2,17 @@
 
 mod best;
 mod field_filter;
+mod field_scan;
 mod filter;
 mod json_path;
+mod shared;
 
 use std::path::PathBuf;
 
 use types::{AppId, DevId, Timestamp};
 
 pub use self::field_filter::{FieldFilter, FieldFilterError};
-pub(crate) use self::{best::Best, filter::Filter};
+pub(crate) use self::{best::Best, filter::Filter, shared::Shared};
 use crate::{Kind, Record, RecordId};
 
 /// Maximum number of records of a page.

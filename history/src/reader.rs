@@ -1,28 +1,47 @@
-//! Reads pages of records from all sources.
+//! Reads pages of records from the tail and from files.
+
+mod sources;
 
 use std::{
-    path::PathBuf,
+    collections::HashSet,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
     sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
+    thread,
 };
 
 use futures::{Stream, StreamExt, TryStreamExt, stream};
-use types::{AppId, DevId};
 
+use self::sources::{Source, Sources};
 use crate::{
-    Error, LIMIT_MAX, Page, Query, Record, Usage,
-    query::{Best, Filter},
-    tail::{Tail, search},
+    Error, LIMIT_MAX, Page, Query, Record, Skipped,
+    disk::Disk,
+    query::{Best, Filter, Shared},
+    sealed::{file::SealedFile, search as search_file},
+    tail::search as search_tail,
     turns::Turns,
 };
 
-/// Reads pages of records from all sources.
+/// How many records a scan reads at once, and a page at most.
+const SCAN_RECORDS: usize = 1 << 15;
+/// How many bytes of records a page has at most, unless it is one record.
+const PAGE_BYTES_MAX: usize = 32 << 20;
+/// How many threads a query has.
+const THREADS: usize = 2;
+/// How often sources are listed again because a file was deleted meanwhile.
+const ATTEMPTS_MAX: usize = 5;
+/// How many files are remembered so that the log names each once.
+const REPORTED_MAX: usize = 1000;
+
+/// Reads pages of records from the tail and from files.
 pub(crate) struct Reader {
-    _dir: PathBuf,
-    tail: Option<Arc<Tail>>,
+    disk: Arc<Disk>,
     turns: Turns,
+    /// Files that the log has named.
+    reported: Mutex<HashSet<std::path::PathBuf>>,
 }
 
 /// Set when nobody waits for a page any more.
@@ -36,64 +55,124 @@ impl Drop for Stop {
 }
 
 impl Reader {
-    pub(crate) fn new(dir: PathBuf, tail: Option<Arc<Tail>>, scans_max: usize) -> Self {
-        Self { _dir: dir, tail, turns: Turns::new(scans_max) }
+    pub(crate) fn new(disk: Arc<Disk>, scans_max: usize) -> Self {
+        Self { disk, turns: Turns::new(scans_max), reported: Mutex::default() }
     }
 
     /// One page, when it is the application's turn.
     pub(crate) async fn page(self: &Arc<Self>, query: Query) -> Result<Page, Error> {
-        let _turn = self.turns.take(&query.app_id).await?;
-        let stop = Stop::default();
-        let (reader, is_stopped) = (Arc::clone(self), Arc::clone(&stop.0));
-        let check = move || if is_stopped.load(Ordering::Relaxed) { Err(Error::Stopped) } else { Ok(()) };
-        let page = tokio::task::spawn_blocking(move || reader.read(query, &check));
-        page.await.map_err(|error| Error::Task(error.into()))?
+        let limit = query.limit.clamp(1, LIMIT_MAX);
+        self.part(query, limit).await
     }
 
     /// All records that are wanted.
-    pub(crate) fn scan(self: &Arc<Self>, mut query: Query) -> impl Stream<Item = Result<Record, Error>> + Send + use<> {
-        query.limit = LIMIT_MAX;
-        let pages = stream::try_unfold((Arc::clone(self), Some(query)), async |(reader, query)| {
+    pub(crate) fn scan(self: &Arc<Self>, query: Query) -> impl Stream<Item = Result<Record, Error>> + Send + use<> {
+        let parts = stream::try_unfold((Arc::clone(self), Some(query)), async |(reader, query)| {
             let Some(mut query) = query else { return Ok(None) };
-            let page = reader.page(query.clone()).await?;
+            let page = reader.part(query.clone(), SCAN_RECORDS).await?;
             let bound = if query.oldest_first { &mut query.after } else { &mut query.before };
             *bound = page.next;
             let next = page.next.is_some().then_some(query);
             Ok(Some((stream::iter(page.records).map(Ok), (reader, next))))
         });
-        pages.try_flatten()
+        parts.try_flatten()
     }
 
-    /// How much is kept of each application.
-    pub(crate) async fn usage(&self) -> Result<Usage, Error> {
-        let mut usage = Usage::default();
-        for segment in self.tail.iter().flat_map(|tail| tail.segments()) {
-            segment.index(|index| {
-                for (app_id, bytes) in &index.applications {
-                    app_id.parse().into_iter().for_each(|id| *usage.applications.entry(id).or_default() += bytes);
-                }
-            });
+    async fn part(self: &Arc<Self>, query: Query, limit: usize) -> Result<Page, Error> {
+        let _turn = self.turns.take(&query.app_id).await?;
+        let stop = Stop::default();
+        let (reader, is_stopped) = (Arc::clone(self), Arc::clone(&stop.0));
+        let page = tokio::task::spawn_blocking(move || reader.read(&query, limit, &is_stopped));
+        page.await.map_err(|error| Error::Task(error.into()))?
+    }
+
+    fn read(&self, query: &Query, limit: usize, is_stopped: &AtomicBool) -> Result<Page, Error> {
+        let mut attempts = 1;
+        loop {
+            match self.attempt(query, limit, is_stopped) {
+                // The records of a file that was merged are in another one now.
+                Err(error) if error.is_gone() && attempts < ATTEMPTS_MAX => attempts += 1,
+                result => return result,
+            }
         }
-        Ok(usage)
     }
 
-    /// Deletes what is recorded so far.
-    pub(crate) async fn remove(&self, _app_id: &AppId, _dev_id: Option<&DevId>) -> Result<(), Error> {
-        Err(Error::Stopped)
-    }
-
-    fn read(&self, query: Query, check: &dyn Fn() -> Result<(), Error>) -> Result<Page, Error> {
-        let limit = query.limit.min(LIMIT_MAX);
+    fn attempt(&self, query: &Query, limit: usize, is_stopped: &AtomicBool) -> Result<Page, Error> {
+        let filter = Filter::new(query.clone(), self.disk.removals()?);
+        let Sources { sources, foreign } = Sources::list(&self.disk, &filter)?;
         // One more says whether there is another page.
-        let mut best = Best::new(limit + 1, query.oldest_first);
-        let filter = Filter::new(query);
-        for segment in self.tail.iter().flat_map(|tail| tail.segments()) {
-            search::search(&segment, &filter, &mut best, check)?;
-        }
-        let mut records = best.into_records();
-        let has_more = records.len() > limit;
+        let best = Best::new(limit + 1, PAGE_BYTES_MAX, query.oldest_first);
+        let best = Shared::new(best, query.oldest_first, is_stopped);
+        let skipped = Mutex::new(foreign);
+        search_all(&sources, &filter, &best, &|damaged| {
+            skipped.lock().unwrap_or_else(PoisonError::into_inner).push(damaged);
+        })?;
+        let mut skipped = skipped.into_inner().unwrap_or_else(PoisonError::into_inner);
+        skipped.sort();
+        self.report(&skipped);
+        let (mut records, is_cut) = best.into_records();
+        let has_more = records.len() > limit || is_cut;
         records.truncate(limit);
         let next = records.last().map(|record| record.id).filter(|_| has_more);
-        Ok(Page { records, next, skipped: Vec::new() })
+        Ok(Page { records, next, skipped })
     }
+
+    /// Names files that could not be read in the log, each once.
+    fn report(&self, skipped: &[Skipped]) {
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        for Skipped { path, reason } in skipped {
+            if reported.len() < REPORTED_MAX && reported.insert(path.clone()) {
+                tracing::warn!(path = %path.display(), reason, "a file in the directory of history is not read");
+            }
+        }
+    }
+}
+
+/// Searches sources in their order, with few threads, as long as a source can have one of the best.
+fn search_all(
+    sources: &[Source],
+    filter: &Filter,
+    best: &Shared<'_>,
+    skip: &(dyn Fn(Skipped) + Sync),
+) -> Result<(), Error> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some(source) = sources.get(next.fetch_add(1, Ordering::Relaxed)) {
+            best.check()?;
+            if best.admits_any(source.first(), source.last()) {
+                search(source, filter, best, skip)?;
+            }
+        }
+        Ok(())
+    };
+    thread::scope(|scope| {
+        let helpers: Vec<_> = (1..THREADS.min(sources.len())).map(|_| scope.spawn(work)).collect();
+        let own = work();
+        let panicked = |_| Error::Task("a thread of a query panicked".into());
+        helpers.into_iter().try_for_each(|helper| helper.join().map_err(panicked)?)?;
+        own
+    })
+}
+
+fn search(source: &Source, filter: &Filter, best: &Shared<'_>, skip: &dyn Fn(Skipped)) -> Result<(), Error> {
+    let result = match source {
+        Source::Segment(segment, ..) => search_tail::search(segment, filter, best),
+        Source::File(file) => read_file(&file.path, |open| search_file::search(open, filter, best)),
+    };
+    match result {
+        Err(Error::Damaged { path, source }) => {
+            skip(Skipped { path, reason: source.to_string() });
+            Ok(())
+        }
+        result => result,
+    }
+}
+
+/// Reads a file which may have anything in it: its reader may even panic.
+fn read_file(
+    path: &Path,
+    read: impl FnOnce(&SealedFile) -> Result<parquet::errors::Result<()>, Error>,
+) -> Result<(), Error> {
+    let read = || SealedFile::open(path).and_then(|file| read(&file)?.map_err(|source| Error::damaged(path, source)));
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(Error::damaged(path, "its reader panicked")))
 }

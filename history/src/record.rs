@@ -195,6 +195,11 @@ impl Outcome {
         }
     }
 
+    /// Whether the functions failed, or what they returned was not published.
+    pub fn is_failure(self) -> bool {
+        matches!(self, Self::Failed | Self::Invalid)
+    }
+
     pub(crate) fn from_name(name: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|outcome| outcome.as_str().as_bytes() == name)
     }

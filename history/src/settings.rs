@@ -51,7 +51,7 @@ impl Default for Settings {
             days_max: 7,
             wait_ms_max: 1000,
             queue_bytes_max: 32 << 20,
-            segment_bytes_max: 32 << 20,
+            segment_bytes_max: 16 << 20,
             seal_after_minutes: 60,
             scans_max: 2,
             applications: BTreeMap::new(),

@@ -19,12 +19,15 @@ use std::{
 use self::{
     group::RawBlock,
     owner::OwnDir,
-    segment::{EXTENSION, Segment},
+    segment::{Index, Segment, is_segment},
 };
-use crate::{Error, Loss};
+use crate::{Error, Loss, RecordId};
 
 /// How many full segments may wait to be sealed before no more is kept.
 const FULL_SEGMENTS_MAX: usize = 8;
+
+/// How many records a segment has at most: they are in memory while they are sealed.
+const SEGMENT_RECORDS_MAX: u64 = 1 << 16;
 
 /// The segments of this process.
 #[derive(Debug)]
@@ -57,13 +60,17 @@ impl Tail {
         let mut segments = Vec::new();
         for dir in &dirs {
             let paths = owner::list(&dir.path)?.into_iter();
-            for path in paths.filter(|path| path.extension().is_some_and(|extension| extension == EXTENSION)) {
+            for path in paths.filter(|path| is_segment(path)) {
                 segments.push(Arc::new(Segment::recover(path)?));
             }
         }
-        segments.sort_by_key(|segment| segment.index(segment::Index::first));
+        // What others have left is deleted once it is empty; the first directory stays, for what is written.
+        dirs.iter().skip(1).for_each(OwnDir::delete_if_empty);
+        segments.sort_by_key(|segment| segment.index(Index::first));
         // The newest goes on, so that restarts do not make many small files.
-        let last = segments.last().filter(|last| last.index(|index| index.bytes < segment_bytes_max));
+        let may_grow =
+            |last: &&Arc<Segment>| !last.is_sealing() && !last.index(|index| is_full(index, segment_bytes_max));
+        let last = segments.last().filter(may_grow);
         let active = Active { segment: last.cloned(), ..Active::default() };
         Ok(Self { writer, segment_bytes_max, dirs, segments: RwLock::new(segments), active: Mutex::new(active) })
     }
@@ -93,12 +100,12 @@ impl Tail {
         let written = (&segment.file).write_all(&active.buffer).and_then(|()| segment.file.sync_data());
         if let Err(source) = written {
             self.take_back(active, &segment);
-            return Err(Error::file("write", &segment.path)(source));
+            return Err(Error::file("write", segment.path())(source));
         }
         segment.extend(|index| {
             blocks.iter().zip(lengths).for_each(|(block, length)| index.add(self.writer, length, &block.bytes));
         });
-        if segment.index(|index| index.bytes) >= self.segment_bytes_max {
+        if segment.index(|index| is_full(index, self.segment_bytes_max)) {
             active.segment = None;
         }
         Ok(())
@@ -126,6 +133,47 @@ impl Tail {
         Ok(segment)
     }
 
+    /// Ends the segment that grows if its first record is from this millisecond or before.
+    pub(crate) fn end_old(&self, millis: u64) {
+        let mut active = self.active();
+        let is_old = |segment: &Arc<Segment>| segment.index(Index::first).is_some_and(|first| first.millis <= millis);
+        if active.segment.as_ref().is_some_and(is_old) {
+            active.segment = None;
+        }
+    }
+
+    /// Segments that do not grow any more.
+    pub(crate) fn ended(&self) -> Vec<Arc<Segment>> {
+        let active = self.active();
+        let mut segments = self.segments();
+        segments.retain(|segment| active.segment.as_ref().is_none_or(|active| !Arc::ptr_eq(active, segment)));
+        segments
+    }
+
+    /// Leaves out a segment, whose records are elsewhere.
+    pub(crate) fn forget(&self, segment: &Segment) {
+        let mut segments = self.segments.write().unwrap_or_else(PoisonError::into_inner);
+        segments.retain(|kept| kept.name != segment.name);
+    }
+
+    /// Bytes of an application.
+    pub(crate) fn bytes_of(&self, app_id: &str) -> u64 {
+        let bytes =
+            |segment: &Arc<Segment>| segment.index(|index| index.applications.get(app_id).copied().unwrap_or(0));
+        self.segments().iter().map(bytes).sum()
+    }
+
+    /// The highest id of all records.
+    pub(crate) fn last(&self) -> Option<RecordId> {
+        self.segments().iter().filter_map(|segment| segment.index(Index::last)).max()
+    }
+
+    /// How many segments do not grow any more.
+    pub(crate) fn ended_count(&self) -> usize {
+        let active = usize::from(self.active().segment.is_some());
+        self.segments.read().unwrap_or_else(PoisonError::into_inner).len().saturating_sub(active)
+    }
+
     /// All segments, oldest first.
     pub(crate) fn segments(&self) -> Vec<Arc<Segment>> {
         self.segments.read().unwrap_or_else(PoisonError::into_inner).clone()
@@ -134,6 +182,11 @@ impl Tail {
     fn active(&self) -> MutexGuard<'_, Active> {
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether a segment should not grow any more.
+fn is_full(index: &Index, bytes_max: u64) -> bool {
+    index.bytes >= bytes_max || index.records >= SEGMENT_RECORDS_MAX
 }
 
 /// Nothing more can be kept until segments are sealed.

@@ -4,59 +4,83 @@ use std::collections::BTreeMap;
 
 use crate::{Record, RecordId};
 
-/// The first records in the order of a query, at most so many. A record that is in two sources is there once.
+/// The first records in the order of a query: at most so many, and of at most so many bytes, but at least one. A record
+/// that is in two sources is there once.
 #[derive(Debug)]
 pub(crate) struct Best {
     limit: usize,
     oldest_first: bool,
+    bytes: usize,
+    bytes_max: usize,
+    /// Whether some were left out for their bytes.
+    is_cut: bool,
     records: BTreeMap<RecordId, Record>,
 }
 
-impl Best {
-    pub(crate) fn new(limit: usize, oldest_first: bool) -> Self {
-        Self { limit, oldest_first, records: BTreeMap::new() }
-    }
+/// The id that a record must come before to be among the best. None while there is room.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bound {
+    id: Option<RecordId>,
+    oldest_first: bool,
+}
 
-    /// The id that a record must come before to be among them. None while there is room.
-    fn bound(&self) -> Option<RecordId> {
-        if self.records.len() < self.limit {
-            return None;
-        }
-        let bound = if self.oldest_first { self.records.last_key_value() } else { self.records.first_key_value() };
-        bound.map(|(id, _)| *id)
-    }
-
-    /// Whether a record with this id would be among them.
-    pub(crate) fn admits(&self, id: RecordId) -> bool {
-        match self.bound() {
-            None => self.limit > 0,
+impl Bound {
+    /// Whether a record with this id would be among the best.
+    pub(crate) fn admits(self, id: RecordId) -> bool {
+        match self.id {
+            None => true,
             Some(bound) if self.oldest_first => id < bound,
             Some(bound) => id > bound,
         }
     }
 
     /// Whether one of the ids from `first` to `last` would be.
-    pub(crate) fn admits_any(&self, first: RecordId, last: RecordId) -> bool {
+    pub(crate) fn admits_any(self, first: RecordId, last: RecordId) -> bool {
         self.admits(if self.oldest_first { first } else { last })
     }
+}
 
-    /// Adds a record that it admits.
+impl Best {
+    pub(crate) fn new(limit: usize, bytes_max: usize, oldest_first: bool) -> Self {
+        Self { limit: limit.max(1), oldest_first, bytes: 0, bytes_max, is_cut: false, records: BTreeMap::new() }
+    }
+
+    pub(crate) fn bound(&self) -> Bound {
+        let has_room = self.records.len() < self.limit && !self.is_cut;
+        let worst = if self.oldest_first { self.records.last_key_value() } else { self.records.first_key_value() };
+        Bound { id: worst.map(|(id, _)| *id).filter(|_| !has_room), oldest_first: self.oldest_first }
+    }
+
+    /// How many records there can be.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Adds a record that the bound admits.
     pub(crate) fn insert(&mut self, record: Record) {
-        self.records.insert(record.id, record);
-        if self.records.len() > self.limit {
-            if self.oldest_first {
-                self.records.pop_last()
-            } else {
-                self.records.pop_first()
-            };
+        self.bytes += bytes(&record);
+        if let Some(same) = self.records.insert(record.id, record) {
+            self.bytes -= bytes(&same);
+        }
+        while self.records.len() > self.limit || (self.bytes > self.bytes_max && self.records.len() > 1) {
+            self.is_cut |= self.records.len() <= self.limit;
+            let worst = if self.oldest_first { self.records.pop_last() } else { self.records.pop_first() };
+            self.bytes -= worst.map_or(0, |(_, worst)| bytes(&worst));
         }
     }
 
-    /// The records in the order of the query.
-    pub(crate) fn into_records(self) -> Vec<Record> {
+    /// The records in the order of the query, and whether some were left out for their bytes.
+    pub(crate) fn into_records(self) -> (Vec<Record>, bool) {
         let records = self.records.into_values();
-        if self.oldest_first { records.collect() } else { records.rev().collect() }
+        (if self.oldest_first { records.collect() } else { records.rev().collect() }, self.is_cut)
     }
+}
+
+/// How much memory a record takes, about.
+fn bytes(record: &Record) -> usize {
+    let texts = [&record.metadata, &record.extra, &record.result, &record.normalized, &record.logs, &record.warnings];
+    let texts: usize = texts.iter().map(|text| text.len()).sum();
+    size_of::<Record>() + texts + record.payload.len() + record.failure.as_ref().map_or(0, String::len)
 }
 
 #[cfg(test)]
@@ -70,19 +94,28 @@ mod tests {
         View::of_new(RecordId::new(millis, 0, 0), &new).to_record().unwrap()
     }
 
-    fn gathered(oldest_first: bool) -> Vec<u64> {
-        let mut best = Best::new(3, oldest_first);
+    fn gathered(limit: usize, bytes_max: usize, oldest_first: bool) -> (Vec<u64>, bool) {
+        let mut best = Best::new(limit, bytes_max, oldest_first);
         for millis in [5, 1, 4, 4, 2, 3, 5] {
-            if best.admits(RecordId::new(millis, 0, 0)) {
+            if best.bound().admits(RecordId::new(millis, 0, 0)) {
                 best.insert(record(millis));
             }
         }
-        best.into_records().iter().map(|record| record.id.millis).collect()
+        let (records, is_cut) = best.into_records();
+        (records.iter().map(|record| record.id.millis).collect(), is_cut)
     }
 
     #[test]
     fn the_first_in_order_remain_and_each_is_there_once() {
-        assert_eq!(gathered(false), [5, 4, 3]);
-        assert_eq!(gathered(true), [1, 2, 3]);
+        assert_eq!(gathered(3, usize::MAX, false), (vec![5, 4, 3], false));
+        assert_eq!(gathered(3, usize::MAX, true), (vec![1, 2, 3], false));
+        assert_eq!(gathered(9, usize::MAX, true), (vec![1, 2, 3, 4, 5], false));
+    }
+
+    #[test]
+    fn fewer_remain_when_they_are_large_but_one_always() {
+        let size = bytes(&record(1));
+        assert_eq!(gathered(9, 2 * size, false), (vec![5, 4], true));
+        assert_eq!(gathered(9, 0, true), (vec![1], true));
     }
 }

@@ -4,7 +4,9 @@ use std::ops::RangeInclusive;
 
 use memchr::memmem::Finder;
 
-use crate::{Query, RecordId, moment, record::View, tail::segment};
+use crate::{
+    FieldFilter, Query, RecordId, moment, query::field_scan::FieldScan, record::View, removed::Removals, tail::segment,
+};
 
 /// A query, prepared to be compared with many records.
 #[derive(Debug)]
@@ -13,20 +15,39 @@ pub(crate) struct Filter {
     /// Ids that are wanted.
     pub(crate) ids: RangeInclusive<RecordId>,
     text: Option<Finder<'static>>,
+    field: Option<FieldScan>,
+    removals: Removals,
     /// The hash of the device, if one is asked for.
     owner: Option<u32>,
 }
 
 impl Filter {
-    pub(crate) fn new(query: Query) -> Self {
+    /// What was removed is not wanted.
+    pub(crate) fn new(query: Query, removals: Removals) -> Self {
         let text = query.text.as_deref().map(|text| Finder::new(text).into_owned());
         let owner = query.dev_id.as_ref().map(|dev_id| segment::owner(query.app_id.as_str(), dev_id.as_str()));
-        Self { ids: ids(&query), text, owner, query }
+        let field = query.field.as_ref().map(FieldScan::new);
+        Self { ids: ids(&query), text, field, removals, owner, query }
     }
 
     /// Whether there can be wanted records with ids from `first` to `last`.
     pub(crate) fn overlaps(&self, first: RecordId, last: RecordId) -> bool {
         first <= *self.ids.end() && last >= *self.ids.start()
+    }
+
+    /// Whether all ids from `first` to `last` are wanted.
+    pub(crate) fn covers(&self, first: RecordId, last: RecordId) -> bool {
+        self.ids.contains(&first) && self.ids.contains(&last)
+    }
+
+    /// The text that is wanted, if one is asked for.
+    pub(crate) fn text(&self) -> Option<&Finder<'static>> {
+        self.text.as_ref()
+    }
+
+    /// False only if the result cannot have a wanted field.
+    pub(crate) fn may_have_field(&self, field: &FieldFilter, result: &[u8]) -> bool {
+        self.field.as_ref().is_none_or(|scan| scan.may_match(field, result))
     }
 
     /// Whether a block can have wanted records.
@@ -40,6 +61,7 @@ impl Filter {
         self.ids.contains(&id)
             && app_id == query.app_id.as_str()
             && query.dev_id.as_ref().is_none_or(|wanted| wanted.as_str() == dev_id)
+            && !self.removals.has(id, app_id, dev_id)
     }
 
     /// Whether the rest of it is wanted, too.
@@ -48,7 +70,7 @@ impl Filter {
         query.port.is_none_or(|port| port == view.port)
             && query.kind.as_ref().is_none_or(|kind| kind.as_str() == view.kind)
             && query.version.is_none_or(|version| Some(version) == view.version)
-            && (!query.failed_only || view.is_failure())
+            && (!query.failed_only || view.outcome.is_failure())
             && self.accepts_text(view)
             && query.field.as_ref().is_none_or(|field| field.matches(view.result))
     }

@@ -75,11 +75,6 @@ impl<'a> View<'a> {
         })
     }
 
-    /// Whether the result counts as a failure: the functions failed, or what they returned was not published.
-    pub(crate) fn is_failure(&self) -> bool {
-        matches!(self.outcome, Outcome::Failed | Outcome::Invalid)
-    }
-
     /// A copy of it. None if its ids are not valid, which the caller reports.
     pub(crate) fn to_record(self) -> Option<Record> {
         Some(Record {

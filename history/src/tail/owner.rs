@@ -45,7 +45,7 @@ impl OwnDir {
     }
 
     /// Deletes the directory if it has nothing but the lock.
-    pub(crate) fn delete_if_empty(self) {
+    pub(crate) fn delete_if_empty(&self) {
         let is_empty = list(&self.path).is_ok_and(|paths| paths.iter().all(|path| path.ends_with(LOCK)));
         if is_empty {
             // It is taken and tried again at the next start if that fails.

@@ -2,29 +2,22 @@
 
 use crate::{
     Error,
-    query::{Best, Filter},
+    query::{Filter, Shared},
     tail::{
         codec,
-        segment::{BlockPlace, Segment},
+        segment::{BlockPlace, Index, Segment},
     },
 };
 
-/// Adds what a query wants of a segment, as far as it is among the best. `check` says when to stop.
-pub(crate) fn search(
-    segment: &Segment,
-    filter: &Filter,
-    best: &mut Best,
-    check: &dyn Fn() -> Result<(), Error>,
-) -> Result<(), Error> {
-    let places = |index: &super::segment::Index| -> Vec<BlockPlace> {
-        index.blocks.iter().filter(|place| filter.may_be_in(place)).cloned().collect()
-    };
-    let mut places = segment.index(places);
+/// Adds what a query wants of a segment, as far as it is among the best.
+pub(crate) fn search(segment: &Segment, filter: &Filter, best: &Shared<'_>) -> Result<(), Error> {
+    let places = |index: &Index| index.blocks.iter().filter(|place| filter.may_be_in(place)).cloned().collect();
+    let mut places: Vec<BlockPlace> = segment.index(places);
     if !filter.query.oldest_first {
         places.reverse();
     }
     for place in places {
-        check()?;
+        best.check()?;
         if best.admits_any(place.first, place.last) {
             search_block(segment, &place, filter, best)?;
         }
@@ -32,15 +25,17 @@ pub(crate) fn search(
     Ok(())
 }
 
-fn search_block(segment: &Segment, place: &BlockPlace, filter: &Filter, best: &mut Best) -> Result<(), Error> {
+fn search_block(segment: &Segment, place: &BlockPlace, filter: &Filter, best: &Shared<'_>) -> Result<(), Error> {
     let block = segment.read(place)?;
+    let bound = best.bound();
     for record in codec::records(&block.records) {
         let head = codec::decode_head(block.writer, record);
         let is_wanted =
-            head.is_some_and(|head| best.admits(head.id) && filter.accepts_head(head.id, head.app_id, head.dev_id));
-        let view = if is_wanted { codec::decode(block.writer, record) } else { None };
-        let view = view.filter(|view| filter.accepts_rest(view));
-        view.and_then(crate::record::View::to_record).into_iter().for_each(|record| best.insert(record));
+            |head: codec::Head<'_>| bound.admits(head.id) && filter.accepts_head(head.id, head.app_id, head.dev_id);
+        let view = if head.is_some_and(is_wanted) { codec::decode(block.writer, record) } else { None };
+        if let Some(view) = view.filter(|view| filter.accepts_rest(view)) {
+            best.offer(view.id, || view.to_record());
+        }
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs::File,
+    fs::{self, File},
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
     sync::{PoisonError, RwLock},
@@ -12,6 +12,7 @@ use bytes::Bytes;
 
 use crate::{
     Error, RecordId,
+    sealed::{replaced::remove, write::sync_dir},
     tail::{
         block::{self, Block},
         codec,
@@ -23,7 +24,7 @@ use crate::{
 pub(crate) struct Segment {
     /// Its name without the extension, unique among all processes.
     pub(crate) name: String,
-    pub(crate) path: PathBuf,
+    path: PathBuf,
     pub(crate) file: File,
     index: RwLock<Index>,
 }
@@ -106,14 +107,14 @@ impl Segment {
         let path = dir.join(&name).with_extension(EXTENSION);
         let file = File::options().read(true).append(true).create_new(true).open(&path);
         let file = file.map_err(Error::file("create", &path))?;
-        File::open(dir).and_then(|dir| dir.sync_all()).map_err(Error::file("sync", dir))?;
+        sync_dir(dir)?;
         Ok(Self { name, path, file, index: RwLock::default() })
     }
 
     /// Reads a segment that was written before, and cuts off what is not whole.
     pub(crate) fn recover(path: PathBuf) -> Result<Self, Error> {
         let file = File::options().read(true).append(true).open(&path).map_err(Error::file("open", &path))?;
-        let bytes: Bytes = std::fs::read(&path).map_err(Error::file("read", &path))?.into();
+        let bytes: Bytes = fs::read(&path).map_err(Error::file("read", &path))?.into();
         let mut index = Index::default();
         while let Some(block) = block::decode(&bytes.slice(index.bytes as usize..)) {
             index.add(block.writer, block.length, &block.records);
@@ -125,6 +126,42 @@ impl Segment {
         }
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Ok(Self { name, path, file, index: RwLock::new(index) })
+    }
+
+    /// Marks it as one that does not grow any more, also after a restart: the names of its Parquet files follow from what
+    /// is in it.
+    pub(crate) fn begin_seal(&self) -> Result<(), Error> {
+        let sealing = self.sealing();
+        if sealing.exists() {
+            return Ok(());
+        }
+        fs::rename(&self.path, &sealing).map_err(Error::file("rename", &self.path))?;
+        self.path.parent().map_or(Ok(()), sync_dir)
+    }
+
+    /// Whether it does not grow any more because sealing has begun.
+    pub(crate) fn is_sealing(&self) -> bool {
+        self.sealing().exists()
+    }
+
+    /// Deletes it once its records are elsewhere.
+    pub(crate) fn delete(&self) -> Result<(), Error> {
+        remove(&self.sealing())
+    }
+
+    fn sealing(&self) -> PathBuf {
+        self.path.with_extension(SEALING)
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads all of its blocks.
+    pub(crate) fn read_all(&self) -> Result<Vec<Block>, Error> {
+        let places = self.index(|index| index.blocks.clone());
+        places.iter().map(|place| self.read(place)).collect()
     }
 
     /// What is known of its blocks now.
@@ -147,4 +184,11 @@ impl Segment {
 }
 
 /// What the names of segments end with.
-pub(crate) const EXTENSION: &str = "tail";
+const EXTENSION: &str = "tail";
+/// What the names of segments end with while they are sealed.
+const SEALING: &str = "sealing";
+
+/// Whether a file is a segment, by its name.
+pub(crate) fn is_segment(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == EXTENSION || extension == SEALING)
+}

@@ -1,6 +1,11 @@
 //! A history in a directory of its own, and records for it.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use futures::TryStreamExt;
 use history::{History, Kept, Kind, NewRecord, Outcome, Query, Record, RecordId, Settings};
@@ -84,4 +89,21 @@ pub(crate) async fn all(history: &History, query: Query) -> Vec<Record> {
 /// The counters of all records that are wanted.
 pub(crate) async fn counters(history: &History, query: Query) -> Vec<u32> {
     all(history, query).await.iter().map(|record| record.counter).collect()
+}
+
+/// The Parquet files of the application, in order.
+pub(crate) fn files(harness: &Harness) -> Vec<PathBuf> {
+    let Ok(days) = fs::read_dir(harness.path().join("app=my-app")) else { return Vec::new() };
+    let files = days.flat_map(|day| fs::read_dir(day.unwrap().path()).unwrap());
+    let mut paths: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "parquet"));
+    paths.sort();
+    paths
+}
+
+/// The segments of the tail.
+pub(crate) fn segments(harness: &Harness) -> Vec<PathBuf> {
+    let owners = fs::read_dir(harness.path().join("tail")).unwrap();
+    let files = owners.flat_map(|owner| fs::read_dir(owner.unwrap().path()).unwrap());
+    files.map(|file| file.unwrap().path()).filter(|path| path.extension().is_some()).collect()
 }

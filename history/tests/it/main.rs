@@ -2,6 +2,11 @@
 
 extern crate airlock_history as history;
 
+mod damage;
 mod harness;
+mod kills;
 mod queries;
+mod removal;
+mod retention;
+mod sealed;
 mod tail;

@@ -1,6 +1,6 @@
 //! What is asked for is found, in order and in pages.
 
-use history::{Kind, NewRecord, Outcome, Query};
+use history::{Kind, NewRecord, Outcome, Query, Record, RecordId};
 use types::{Clock, Timestamp};
 
 use crate::harness::{Harness, all, app, counters, dev, everything, kept};
@@ -32,12 +32,21 @@ async fn a_record_is_found_as_it_was_appended() {
         warnings: r#"["low"]"#,
         fuel: 12_345,
         revision: 1,
-        corrects: None,
+        corrects: Some("0".repeat(28).parse().unwrap()),
         ..NewRecord::new(&app_id, &dev_id, &kind, received)
     };
     let id = kept(history.append(&new).await);
     let record = history.get(&app_id, id).await.unwrap().unwrap();
-    assert_eq!((record.id, record.received, &record.kind, record.port), (id, received, &kind, 7));
+    check(&record, id, &new);
+    history.seal().await.unwrap();
+    check(&history.get(&app_id, id).await.unwrap().unwrap(), id, &new);
+    assert_eq!(history.get(&"other".parse().unwrap(), id).await.unwrap(), None);
+    history.close().await.unwrap();
+}
+
+fn check(record: &Record, id: RecordId, new: &NewRecord<'_>) {
+    let (received, kind) = (new.received, new.kind);
+    assert_eq!((record.id, record.received, &record.kind, record.port), (id, received, kind, 7));
     assert_eq!((record.counter, record.confirmed, record.is_retry), (u32::MAX, true, true));
     assert_eq!((&record.payload[..], record.seed, record.functions), (new.payload, new.seed, new.functions));
     assert_eq!((record.version, record.limits, record.fuel), (new.version, new.limits, new.fuel));
@@ -45,8 +54,7 @@ async fn a_record_is_found_as_it_was_appended() {
     assert_eq!((&record.result[..], &record.normalized[..]), (new.result, new.normalized));
     assert_eq!((record.failure.as_deref(), &record.logs[..]), (new.failure, new.logs));
     assert_eq!((&record.warnings[..], record.outcome, record.revision), (new.warnings, Outcome::Failed, 1));
-    assert_eq!(history.get(&"other".parse().unwrap(), id).await.unwrap(), None);
-    history.close().await.unwrap();
+    assert_eq!(record.corrects, new.corrects);
 }
 
 #[tokio::test]
@@ -76,6 +84,8 @@ async fn every_filter_leaves_out_what_is_not_asked_for() {
         harness.uplink(&history, "b1", counter).await;
     }
     let times: Vec<_> = all(&history, everything()).await.iter().rev().map(|record| record.received).collect();
+    check_filters(&history, &times).await;
+    history.seal().await.unwrap();
     check_filters(&history, &times).await;
 }
 
@@ -111,6 +121,7 @@ async fn only_failures_and_one_version_are_shown_where_asked_for() {
         let plain = NewRecord::new(&app_id, &dev_id, &Kind::Uplink, harness.clock.now());
         kept(history.append(&NewRecord { counter, outcome: *outcome, version: Some(counter), ..plain }).await);
     }
+    history.seal().await.unwrap();
     assert_eq!(counters(&history, Query { failed_only: true, ..everything() }).await, [2, 1]);
     assert_eq!(counters(&history, Query { version: Some(3), ..everything() }).await, [3]);
 }

@@ -1,19 +1,12 @@
 //! What was acknowledged survives, and what cannot be kept is said and counted.
 
-use std::{fs, path::PathBuf};
+use std::fs;
 
 use futures::future::join_all;
 use history::{Kept, Kind, Loss, NewRecord, Query, Settings};
 use types::Clock;
 
-use crate::harness::{Harness, app, counters, dev, everything};
-
-/// The only segment of the tail.
-fn segment(harness: &Harness) -> PathBuf {
-    let owners = fs::read_dir(harness.path().join("tail")).unwrap();
-    let mut files = owners.flat_map(|owner| fs::read_dir(owner.unwrap().path()).unwrap());
-    files.find_map(|file| file.ok().map(|file| file.path()).filter(|path| path.extension().is_some())).unwrap()
-}
+use crate::harness::{Harness, app, counters, dev, everything, segments};
 
 #[tokio::test]
 async fn what_was_acknowledged_is_there_after_a_kill_and_goes_on() {
@@ -38,11 +31,11 @@ async fn a_block_that_was_written_in_part_is_cut_off_and_the_rest_counts() {
     let harness = Harness::new();
     let history = harness.open();
     harness.uplink(&history, "a1", 0).await;
-    let whole = fs::metadata(segment(&harness)).unwrap().len();
+    let whole = fs::metadata(&segments(&harness)[0]).unwrap().len();
     harness.uplink(&history, "a1", 1).await;
     history.close().await.unwrap();
     drop(history);
-    let path = segment(&harness);
+    let path = segments(&harness)[0].clone();
     let bytes = fs::read(&path).unwrap();
     for length in [bytes.len() - 1, whole as usize + 1, whole as usize] {
         fs::write(&path, &bytes[..length]).unwrap();

@@ -1,0 +1,160 @@
+//! Moves records from the tail to Parquet files, merges small files, and deletes what is too old or too much.
+
+mod compact;
+mod remove;
+mod retain;
+mod seal;
+mod steady;
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use types::{AppId, Clock, DevId};
+
+use self::steady::Steadiness;
+use crate::{Error, Loss, RecordId, bounds::Bounds, disk::Disk, kept::Losses, moment, removed};
+
+/// How often it looks whether something is to be done.
+const INTERVAL: Duration = Duration::from_secs(60);
+/// In how many of these intervals it looks at all files although none is new.
+const LOOKS: u32 = 60;
+
+/// Keeps the directory in order.
+pub(crate) struct Keeper {
+    disk: Arc<Disk>,
+    bounds: Bounds,
+    clock: Arc<dyn Clock>,
+    losses: Arc<Losses>,
+    /// Which start of which process this is.
+    writer: u32,
+    work: Mutex<Work>,
+    signal: Mutex<Signal>,
+    changed: Condvar,
+}
+
+/// What one pass leaves to the next.
+#[derive(Default)]
+struct Work {
+    steadiness: Steadiness,
+    /// Passes until all files are looked at.
+    passes: u32,
+    /// Files that were merged so far.
+    merged: u32,
+    /// Losses that the log has.
+    logged: [u64; Loss::ALL.len()],
+}
+
+#[derive(Default)]
+struct Signal {
+    is_wanted: bool,
+    is_closed: bool,
+}
+
+impl Keeper {
+    pub(crate) fn new(
+        disk: Arc<Disk>,
+        bounds: Bounds,
+        clock: Arc<dyn Clock>,
+        losses: Arc<Losses>,
+        writer: u32,
+    ) -> Self {
+        let (work, signal) = (Mutex::default(), Mutex::default());
+        Self { disk, bounds, clock, losses, writer, work, signal, changed: Condvar::new() }
+    }
+
+    /// Works until it is closed.
+    pub(crate) fn run(&self) {
+        let mut was_failing = false;
+        while self.wait() {
+            let result = self.pass();
+            if let Err(error) = &result
+                && !was_failing
+            {
+                tracing::error!(error = error as &dyn std::error::Error, "history cannot be put in order");
+            }
+            was_failing = result.is_err();
+        }
+    }
+
+    /// Has it work soon.
+    pub(crate) fn wake(&self) {
+        self.signal().is_wanted = true;
+        self.changed.notify_all();
+    }
+
+    pub(crate) fn close(&self) {
+        self.signal().is_closed = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits for work. False once it is closed.
+    fn wait(&self) -> bool {
+        let is_idle = |signal: &mut Signal| !signal.is_wanted && !signal.is_closed;
+        let waited = self.changed.wait_timeout_while(self.signal(), INTERVAL, is_idle);
+        let (mut signal, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        signal.is_wanted = false;
+        !signal.is_closed
+    }
+
+    /// Does what is due: seals segments, merges files, deletes what is too old or too much.
+    pub(crate) fn pass(&self) -> Result<(), Error> {
+        let mut work = self.work();
+        let now = self.now();
+        work.steadiness.look(now);
+        self.log_losses(&mut work);
+        let sealed = self.seal_due(now);
+        if sealed.as_ref().is_ok_and(|sealed| *sealed) || work.passes == 0 {
+            work.passes = LOOKS;
+            let _change = self.disk.change()?;
+            self.compact(&mut work, now)?;
+            self.retain(&work, now)?;
+            self.disk.removals()?.forget_old(now)?;
+        }
+        work.passes -= 1;
+        sealed.map(drop)
+    }
+
+    /// Deletes what is recorded so far.
+    pub(crate) fn remove(&self, app_id: &AppId, dev_id: Option<&DevId>) -> Result<(), Error> {
+        let _work = self.work();
+        let newest = self.disk.tail.iter().filter_map(|tail| tail.last()).max();
+        let last = RecordId::last(self.now()).max(newest.unwrap_or(RecordId::first(0)));
+        removed::write(&self.disk.removed_dir(), app_id, dev_id, last)?;
+        {
+            let _change = self.disk.change()?;
+            self.remove_files(app_id, dev_id)?;
+        }
+        self.seal_all()
+    }
+
+    /// Says how many records were not kept, at most once in each interval.
+    fn log_losses(&self, work: &mut Work) {
+        for (loss, logged) in Loss::ALL.into_iter().zip(&mut work.logged) {
+            let count = self.losses.count(loss);
+            if count > *logged {
+                tracing::warn!(reason = loss.name(), records = count - *logged, "messages were not kept in history");
+            }
+            *logged = count;
+        }
+    }
+
+    /// The name of a file while it is written.
+    fn unfinished(path: &std::path::Path) -> PathBuf {
+        path.with_extension(crate::sealed::write::UNFINISHED)
+    }
+
+    fn now(&self) -> u64 {
+        moment::millis(self.clock.now())
+    }
+
+    fn work(&self) -> MutexGuard<'_, Work> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn signal(&self) -> MutexGuard<'_, Signal> {
+        self.signal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

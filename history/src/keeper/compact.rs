@@ -1,0 +1,98 @@
+//! Merges the small files of an application and day into one.
+
+use std::path::PathBuf;
+
+use super::{Keeper, Work, seal::ids};
+use crate::{
+    Error, Record,
+    record::View,
+    sealed::{
+        name::{self, DayDir, FileName},
+        replaced,
+        rows::read_all,
+        write::{finish, sort, sync_dir, write_file},
+    },
+    tail::owner::list,
+};
+
+/// A file is small below this, in bytes.
+const SMALL_BYTES: u64 = 2 << 20;
+/// How many small files a day has before they are merged.
+const SMALL_FILES_MAX: usize = 8;
+/// How many bytes of files are merged at once.
+const MERGED_BYTES_MAX: u64 = 8 << 20;
+/// How long after its end a day is merged whatever it has, in milliseconds: what came late is sealed by then.
+const SETTLED_MS: u64 = 2 * 3600 * 1000;
+
+impl Keeper {
+    /// Merges small files of all applications, and ends what a killed process has begun.
+    pub(super) fn compact(&self, work: &mut Work, now: u64) -> Result<(), Error> {
+        for app_id in name::applications(self.disk.root())? {
+            for day in name::days(self.disk.root(), &app_id)? {
+                self.compact_day(&day, work, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn compact_day(&self, day: &DayDir, work: &mut Work, now: u64) -> Result<(), Error> {
+        replaced::settle_all(&name::if_there(list(&day.path))?)?;
+        let files = day.files()?;
+        // Nobody else writes now: these are from processes that were killed.
+        files.unfinished.iter().try_for_each(|path| replaced::remove(path))?;
+        let mut small: Vec<_> = files.files.into_iter().map(|file| (file.bytes(), file)).collect();
+        small.retain(|(bytes, _)| *bytes < SMALL_BYTES);
+        let is_over = now > day.end.saturating_add(SETTLED_MS);
+        while small.len() >= if is_over { 2 } else { SMALL_FILES_MAX } {
+            let batch = batch(&mut small);
+            if batch.len() < 2 {
+                break;
+            }
+            work.merged = work.merged.saturating_add(1);
+            self.merge(day, &batch, &format!("{:08x}m{:04x}", self.writer, work.merged))?;
+        }
+        Ok(())
+    }
+
+    /// Merges files into one. Those that are damaged stay as they are.
+    fn merge(&self, day: &DayDir, files: &[FileName], origin: &str) -> Result<(), Error> {
+        let mut records: Vec<Record> = Vec::new();
+        let mut merged: Vec<PathBuf> = Vec::new();
+        for file in files {
+            match read_all(&file.path) {
+                Ok(read) => {
+                    records.extend(read);
+                    merged.push(file.path.clone());
+                }
+                Err(Error::Damaged { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        records.sort_by_key(|record| record.id);
+        records.dedup_by_key(|record| record.id);
+        let mut rows: Vec<View<'_>> = records.iter().map(Record::view).collect();
+        sort(&mut rows);
+        let Some((first, last)) = ids(&rows).filter(|_| merged.len() > 1) else { return Ok(()) };
+        let path = FileName::new(&day.path, first, last, origin).path;
+        let unfinished = Self::unfinished(&path);
+        write_file(&unfinished, &rows)?;
+        replaced::write(&path, &merged)?;
+        {
+            let _moving = self.disk.moving();
+            finish(&unfinished, &path)?;
+        }
+        sync_dir(&day.path)?;
+        replaced::delete(&path)
+    }
+}
+
+/// Takes files until they are large enough together.
+fn batch(small: &mut Vec<(u64, FileName)>) -> Vec<FileName> {
+    let mut bytes = 0;
+    let count = small.iter().take_while(|(size, _)| {
+        bytes += size;
+        bytes <= MERGED_BYTES_MAX
+    });
+    let count = count.count().max(1);
+    small.drain(..count).map(|(_, file)| file).collect()
+}

@@ -1,0 +1,94 @@
+//! Deletes what is too old, and then the oldest of what is too much.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use types::AppId;
+
+use super::{Keeper, Work};
+use crate::{
+    Error, moment,
+    sealed::{
+        name::{self, FileName},
+        replaced::remove,
+    },
+};
+
+/// The files of an application, oldest first, and what it has in all.
+struct Held {
+    files: Vec<(u64, FileName)>,
+    bytes: u64,
+}
+
+impl Keeper {
+    pub(super) fn retain(&self, work: &Work, now: u64) -> Result<(), Error> {
+        let mut all = BTreeMap::new();
+        for app_id in name::applications(self.disk.root())? {
+            let held = self.retain_application(&app_id, work, now)?;
+            all.insert(app_id, held);
+        }
+        self.retain_total(&mut all)?;
+        all.keys().try_for_each(|app_id| self.delete_empty(app_id))
+    }
+
+    fn retain_application(&self, app_id: &AppId, work: &Work, now: u64) -> Result<Held, Error> {
+        let mut files = Vec::new();
+        for day in name::days(self.disk.root(), app_id)? {
+            files.extend(day.files()?.files.into_iter().map(|file| (file.bytes(), file)));
+        }
+        files.sort_by_key(|(_, file)| (file.last, file.first));
+        let bytes = files.iter().map(|(bytes, _)| bytes).sum::<u64>();
+        let mut held = Held { files, bytes: bytes + self.tail_bytes(app_id) };
+        let oldest = moment::days_before(now, self.bounds.days_max(app_id));
+        let bytes_max = self.bounds.application_bytes_max(app_id);
+        held.delete_while(|held, file| (work.steadiness.is_steady() && file.last < oldest) || held > bytes_max)?;
+        Ok(held)
+    }
+
+    /// Deletes the oldest of all applications while there is too much.
+    fn retain_total(&self, all: &mut BTreeMap<AppId, Held>) -> Result<(), Error> {
+        let mut total: u64 = all.values().map(|held| held.bytes).sum();
+        while total > self.bounds.bytes_max() {
+            let oldest = all
+                .values_mut()
+                .filter_map(|held| Some((held.files.first()?.1.last, held)))
+                .min_by_key(|oldest| oldest.0);
+            let Some((_, held)) = oldest else { return Ok(()) };
+            total -= held.delete_first()?;
+        }
+        Ok(())
+    }
+
+    fn tail_bytes(&self, app_id: &AppId) -> u64 {
+        self.disk.tail.iter().map(|tail| tail.bytes_of(app_id.as_str())).sum()
+    }
+
+    /// Deletes directories that are empty; others stay.
+    pub(super) fn delete_empty(&self, app_id: &AppId) -> Result<(), Error> {
+        for day in name::days(self.disk.root(), app_id)? {
+            _ = fs::remove_dir(&day.path);
+        }
+        let dir: &Path = &name::application_dir(self.disk.root(), app_id.as_str());
+        _ = fs::remove_dir(dir);
+        Ok(())
+    }
+}
+
+impl Held {
+    /// Deletes the oldest files as long as they are to go: `is_wanted` gets the bytes that are left.
+    fn delete_while(&mut self, is_unwanted: impl Fn(u64, &FileName) -> bool) -> Result<(), Error> {
+        while self.files.first().is_some_and(|(_, file)| is_unwanted(self.bytes, file)) {
+            self.delete_first()?;
+        }
+        Ok(())
+    }
+
+    fn delete_first(&mut self) -> Result<u64, Error> {
+        if self.files.is_empty() {
+            return Ok(0);
+        }
+        let (bytes, file) = self.files.remove(0);
+        remove(&file.path)?;
+        self.bytes = self.bytes.saturating_sub(bytes);
+        Ok(bytes)
+    }
+}

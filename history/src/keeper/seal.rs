@@ -1,0 +1,130 @@
+//! Moves the records of a segment to Parquet files: one for each application and day. The names of the files follow from
+//! the segment, so that it can be done again after a kill at any step.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use super::Keeper;
+use crate::{
+    Error, RecordId, moment,
+    record::View,
+    sealed::{
+        name::{FileName, day_dir},
+        replaced::remove,
+        write::{finish, sort, sync_dir, write_file},
+    },
+    tail::{Tail, block::Block, codec, segment::Segment},
+};
+
+/// A file that is written, but does not have its name yet.
+struct Written {
+    unfinished: PathBuf,
+    path: PathBuf,
+}
+
+impl Keeper {
+    /// Seals segments that are full or old, and says whether there were any.
+    pub(super) fn seal_due(&self, now: u64) -> Result<bool, Error> {
+        let Some(tail) = &self.disk.tail else { return Ok(false) };
+        tail.end_old(now.saturating_sub(self.bounds.seal_after_ms()));
+        self.seal_ended(tail)
+    }
+
+    /// Seals everything.
+    pub(crate) fn seal_now(&self) -> Result<(), Error> {
+        let _work = self.work();
+        self.seal_all()
+    }
+
+    pub(super) fn seal_all(&self) -> Result<(), Error> {
+        let Some(tail) = &self.disk.tail else { return Ok(()) };
+        tail.end_old(u64::MAX);
+        self.seal_ended(tail).map(drop)
+    }
+
+    fn seal_ended(&self, tail: &Tail) -> Result<bool, Error> {
+        let segments = tail.ended();
+        segments.iter().try_for_each(|segment| self.seal(tail, segment))?;
+        Ok(!segments.is_empty())
+    }
+
+    fn seal(&self, tail: &Tail, segment: &Segment) -> Result<(), Error> {
+        let _change = self.disk.change()?;
+        segment.begin_seal()?;
+        let written = self.write(segment)?;
+        {
+            let _moving = self.disk.moving();
+            written.iter().try_for_each(|file| finish(&file.unfinished, &file.path))?;
+            tail.forget(segment);
+        }
+        // The names must last before the only other copy goes.
+        let dirs: std::collections::BTreeSet<_> = written.iter().filter_map(|file| file.path.parent()).collect();
+        dirs.into_iter().try_for_each(sync_dir)?;
+        segment.delete()
+    }
+
+    /// Writes the files of a segment, except those that are there already.
+    fn write(&self, segment: &Segment) -> Result<Vec<Written>, Error> {
+        let removals = self.disk.removals()?;
+        let blocks = segment.read_all()?;
+        let mut files: BTreeMap<(&str, u64), Vec<View<'_>>> = BTreeMap::new();
+        for view in blocks.iter().flat_map(views) {
+            if !removals.has(view.id, view.app_id, view.dev_id) {
+                files.entry((view.app_id, view.id.millis / moment::DAY_MS)).or_default().push(view);
+            }
+        }
+        let mut written = Vec::new();
+        for ((app_id, _), mut rows) in files {
+            sort(&mut rows);
+            let result = self.write_day(app_id, &segment.name, &rows, &mut written);
+            if let Err(error) = result {
+                written.iter().for_each(|file| _ = remove(&file.unfinished));
+                return Err(error);
+            }
+        }
+        Ok(written)
+    }
+
+    fn write_day(
+        &self,
+        app_id: &str,
+        origin: &str,
+        rows: &[View<'_>],
+        written: &mut Vec<Written>,
+    ) -> Result<(), Error> {
+        let Some((first, last)) = ids(rows) else { return Ok(()) };
+        let dir = day_dir(self.disk.root(), app_id, first.millis);
+        create_dir(self.disk.root(), &dir)?;
+        let path = FileName::new(&dir, first, last, origin).path;
+        if path.exists() {
+            return Ok(());
+        }
+        let unfinished = Self::unfinished(&path);
+        written.push(Written { unfinished: unfinished.clone(), path });
+        write_file(&unfinished, rows).map(drop)
+    }
+}
+
+/// The records of a block.
+fn views(block: &Block) -> impl Iterator<Item = View<'_>> {
+    codec::records(&block.records).filter_map(|record| codec::decode(block.writer, record))
+}
+
+/// The lowest and the highest id of some rows.
+pub(super) fn ids(rows: &[View<'_>]) -> Option<(RecordId, RecordId)> {
+    let ids = rows.iter().map(|row| row.id);
+    Some((ids.clone().min()?, ids.max()?))
+}
+
+/// Creates the directory of a day, so that it lasts.
+fn create_dir(root: &Path, dir: &Path) -> Result<(), Error> {
+    if dir.exists() {
+        return Ok(());
+    }
+    fs::create_dir_all(dir).map_err(Error::file("create", dir))?;
+    dir.parent().map_or(Ok(()), sync_dir)?;
+    sync_dir(root)
+}

@@ -1,0 +1,77 @@
+//! The best records while several threads look for them.
+
+use std::sync::{
+    Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
+
+use crate::{
+    Error, Record, RecordId,
+    query::best::{Best, Bound},
+};
+
+/// The best records while several threads look for them.
+pub(crate) struct Shared<'a> {
+    best: Mutex<Best>,
+    oldest_first: bool,
+    is_stopped: &'a AtomicBool,
+}
+
+impl<'a> Shared<'a> {
+    pub(crate) fn new(best: Best, oldest_first: bool, is_stopped: &'a AtomicBool) -> Self {
+        Self { best: Mutex::new(best), oldest_first, is_stopped }
+    }
+
+    /// [`Error::Stopped`] once nobody waits for the result.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.is_stopped.load(Ordering::Relaxed) { Err(Error::Stopped) } else { Ok(()) }
+    }
+
+    pub(crate) fn bound(&self) -> Bound {
+        self.best().bound()
+    }
+
+    /// Whether one of the ids from `first` to `last` would be among the best.
+    pub(crate) fn admits_any(&self, first: RecordId, last: RecordId) -> bool {
+        self.bound().admits_any(first, last)
+    }
+
+    /// Whether any id would be.
+    pub(crate) fn has_room(&self) -> bool {
+        self.admits_any(RecordId::last(u64::MAX), RecordId::first(0))
+    }
+
+    /// Keeps the first in order, as many as there can be.
+    pub(crate) fn truncate<T>(&self, ids: &mut Vec<(RecordId, T)>) {
+        let limit = self.best().limit();
+        if ids.len() > limit {
+            ids.sort_unstable_by_key(|(id, _)| *id);
+            if !self.oldest_first {
+                ids.reverse();
+            }
+            ids.truncate(limit);
+        }
+    }
+
+    /// Adds a record if it is among the best.
+    pub(crate) fn offer(&self, id: RecordId, record: impl FnOnce() -> Option<Record>) {
+        if !self.bound().admits(id) {
+            return;
+        }
+        if let Some(record) = record() {
+            let mut best = self.best();
+            if best.bound().admits(id) {
+                best.insert(record);
+            }
+        }
+    }
+
+    /// The records in order, and whether some were left out for their bytes.
+    pub(crate) fn into_records(self) -> (Vec<Record>, bool) {
+        self.best.into_inner().unwrap_or_else(PoisonError::into_inner).into_records()
+    }
+
+    fn best(&self) -> MutexGuard<'_, Best> {
+        self.best.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

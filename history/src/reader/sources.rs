@@ -1,0 +1,76 @@
+//! What a query reads: segments and files that can have what it wants, best first.
+
+use std::{cmp::Reverse, sync::Arc};
+
+use crate::{
+    Error, RecordId, Skipped,
+    disk::Disk,
+    query::Filter,
+    sealed::name::{self, FileName},
+    tail::segment::{Index, Segment},
+};
+
+/// Where records are.
+#[derive(Debug)]
+pub(super) enum Source {
+    /// A segment, with the first and the last id in it.
+    Segment(Arc<Segment>, RecordId, RecordId),
+    File(FileName),
+}
+
+/// What a query reads.
+#[derive(Debug, Default)]
+pub(super) struct Sources {
+    /// Best first.
+    pub(super) sources: Vec<Source>,
+    /// Files that are not ours.
+    pub(super) foreign: Vec<Skipped>,
+}
+
+impl Source {
+    pub(super) fn first(&self) -> RecordId {
+        match self {
+            Self::Segment(_, first, _) => *first,
+            Self::File(file) => file.first_id(),
+        }
+    }
+
+    pub(super) fn last(&self) -> RecordId {
+        match self {
+            Self::Segment(_, _, last) => *last,
+            Self::File(file) => file.last_id(),
+        }
+    }
+}
+
+impl Sources {
+    /// Lists them while no records move between them.
+    pub(super) fn list(disk: &Disk, filter: &Filter) -> Result<Self, Error> {
+        let _still = disk.still();
+        let mut list = Self::default();
+        for segment in disk.tail.iter().flat_map(|tail| tail.segments()) {
+            let ends = segment.index(|index| Some((Index::first(index)?, Index::last(index)?)));
+            list.sources.extend(ends.map(|(first, last)| Source::Segment(segment, first, last)));
+        }
+        for day in name::days(disk.root(), &filter.query.app_id)? {
+            if filter.overlaps(RecordId::first(day.start), RecordId::last(day.end)) {
+                list.add_day(&day)?;
+            }
+        }
+        list.sources.retain(|source| filter.overlaps(source.first(), source.last()));
+        if filter.query.oldest_first {
+            list.sources.sort_by_key(Source::first);
+        } else {
+            list.sources.sort_by_key(|source| Reverse(source.last()));
+        }
+        Ok(list)
+    }
+
+    fn add_day(&mut self, day: &name::DayDir) -> Result<(), Error> {
+        let files = day.files()?;
+        self.sources.extend(files.files.into_iter().map(Source::File));
+        let foreign = |path| Skipped { path, reason: "its name is not that of a file of history".to_owned() };
+        self.foreign.extend(files.foreign.into_iter().map(foreign));
+        Ok(())
+    }
+}

@@ -1,0 +1,156 @@
+//! Opens files, and reads columns of them.
+
+use std::{fs::File, ops::Range, path::Path, sync::Arc};
+
+use parquet::{
+    basic::Type,
+    bloom_filter::Sbbf,
+    column::reader::{ColumnReaderImpl, get_column_reader, get_typed_column_reader},
+    data_type::DataType,
+    errors::{ParquetError, Result as ParquetResult},
+    file::{
+        metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData},
+        page_index::{
+            column_index::ColumnIndexMetaData,
+            index_reader::{decode_column_index, decode_offset_index},
+            offset_index::PageLocation,
+        },
+        reader::ChunkReader,
+        serialized_reader::SerializedPageReader,
+        statistics::Statistics,
+    },
+};
+
+use crate::{
+    Error,
+    sealed::{
+        chunk::Chunks,
+        schema::{self, Column},
+        selection::Selection,
+    },
+};
+
+/// A file that is open.
+pub(crate) struct SealedFile {
+    chunks: Arc<Chunks>,
+    metadata: ParquetMetaData,
+}
+
+/// One row group of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Group<'a> {
+    chunks: &'a Arc<Chunks>,
+    metadata: &'a RowGroupMetaData,
+    pub(crate) rows: usize,
+}
+
+/// A column of a row group, read from first to last.
+pub(crate) struct ColumnRows<T: DataType> {
+    reader: ColumnReaderImpl<T>,
+    position: usize,
+    /// The values that were read last; those that are null are not among them.
+    pub(crate) values: Vec<T::T>,
+    /// One for each row that has a value, zero for each that has none; empty if all have.
+    pub(crate) levels: Vec<i16>,
+}
+
+impl SealedFile {
+    /// Opens a file that this crate wrote. [`Error::Damaged`] if it is another or not whole.
+    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+        let file = File::open(path).map_err(Error::file("open", path))?;
+        let chunks = Chunks::new(file).map_err(Error::file("read", path))?;
+        let metadata = ParquetMetaDataReader::new().parse_and_finish(&chunks);
+        let metadata = metadata.map_err(|source| Error::damaged(path, source))?;
+        if !schema::is_ours(metadata.file_metadata().schema_descr()) {
+            return Err(Error::damaged(path, "it has other columns"));
+        }
+        Ok(Self { chunks: Arc::new(chunks), metadata })
+    }
+
+    /// Its row groups.
+    pub(crate) fn groups(&self) -> impl DoubleEndedIterator<Item = Group<'_>> {
+        self.metadata.row_groups().iter().map(|metadata| Group {
+            chunks: &self.chunks,
+            metadata,
+            rows: metadata.num_rows().try_into().unwrap_or(0),
+        })
+    }
+}
+
+impl Group<'_> {
+    fn column(&self, column: Column) -> &ColumnChunkMetaData {
+        self.metadata.column(column as usize)
+    }
+
+    /// The first and the last millisecond in which a row was recorded. None if the file does not say.
+    pub(crate) fn recorded(&self) -> Option<(u64, u64)> {
+        let Some(Statistics::Int64(statistics)) = self.column(Column::Recorded).statistics() else { return None };
+        Some(((*statistics.min_opt()?).try_into().ok()?, (*statistics.max_opt()?).try_into().ok()?))
+    }
+
+    /// The rows among which those of a device are.
+    pub(crate) fn device(&self, dev_id: &str) -> ParquetResult<Selection> {
+        let column = self.column(Column::DevId);
+        let filter = Sbbf::read_from_column_chunk(column, &**self.chunks)?;
+        if filter.is_some_and(|filter| !filter.check(dev_id)) {
+            return Ok(Selection::default());
+        }
+        let (Some(pages), Some(locations)) = (self.device_pages()?, self.locations(column)?) else {
+            return Ok(Selection::all(self.rows));
+        };
+        let ColumnIndexMetaData::BYTE_ARRAY(pages) = pages else { return Ok(Selection::all(self.rows)) };
+        let mut rows = Selection::default();
+        for (page, location) in locations.iter().enumerate() {
+            let bounds = (pages.min_value(page), pages.max_value(page));
+            let may_have = bounds.0.is_none_or(|min| min <= dev_id.as_bytes())
+                && bounds.1.is_none_or(|max| max >= dev_id.as_bytes());
+            let start = usize::try_from(location.first_row_index).unwrap_or(0);
+            let next = locations.get(page + 1).and_then(|next| next.first_row_index.try_into().ok());
+            rows.push_range(if may_have { start..next.unwrap_or(self.rows).min(self.rows) } else { 0..0 });
+        }
+        Ok(rows)
+    }
+
+    fn device_pages(&self) -> ParquetResult<Option<ColumnIndexMetaData>> {
+        let range = self.column(Column::DevId).column_index_range();
+        range.map(|range| decode_column_index(&self.part(range)?, Type::BYTE_ARRAY)).transpose()
+    }
+
+    fn locations(&self, column: &ColumnChunkMetaData) -> ParquetResult<Option<Vec<PageLocation>>> {
+        let Some(range) = column.offset_index_range() else { return Ok(None) };
+        Ok(Some(decode_offset_index(&self.part(range)?)?.page_locations().clone()))
+    }
+
+    fn part(&self, range: Range<u64>) -> ParquetResult<bytes::Bytes> {
+        let length = range.end.saturating_sub(range.start);
+        self.chunks.get_bytes(range.start, length.try_into().unwrap_or(usize::MAX))
+    }
+
+    /// Begins to read a column.
+    pub(crate) fn read<T: DataType>(&self, column: Column) -> ParquetResult<ColumnRows<T>> {
+        let metadata = self.column(column);
+        let locations = self.locations(metadata)?;
+        let pages = SerializedPageReader::new(Arc::clone(self.chunks), metadata, self.rows, locations)?;
+        let reader = get_column_reader(metadata.column_descr_ptr(), Box::new(pages));
+        let reader = get_typed_column_reader(reader);
+        Ok(ColumnRows { reader, position: 0, values: Vec::new(), levels: Vec::new() })
+    }
+}
+
+impl<T: DataType> ColumnRows<T> {
+    /// Reads the values of these rows, which follow those that were read before.
+    pub(crate) fn take(&mut self, rows: &Selection) -> ParquetResult<()> {
+        self.values.clear();
+        self.levels.clear();
+        rows.ranges().iter().try_for_each(|range| self.take_range(range))
+    }
+
+    fn take_range(&mut self, range: &Range<usize>) -> ParquetResult<()> {
+        let gap = range.start.saturating_sub(self.position);
+        let skipped = if gap > 0 { self.reader.skip_records(gap)? } else { 0 };
+        let (taken, ..) = self.reader.read_records(range.len(), Some(&mut self.levels), None, &mut self.values)?;
+        self.position = range.end;
+        let is_whole = skipped == gap && taken == range.len();
+        if is_whole { Ok(()) } else { Err(ParquetError::General("a column has too few rows".to_owned())) }
+    }
+}

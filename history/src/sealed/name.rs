@@ -1,0 +1,153 @@
+//! Names of files and directories: they say what is inside, so that most files need not be opened.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use types::AppId;
+
+use crate::{
+    Error, RecordId, moment,
+    sealed::{replaced, write::UNFINISHED},
+    tail::owner::list,
+};
+
+/// What the names of files end with.
+pub(crate) const EXTENSION: &str = "parquet";
+
+/// A file, by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FileName {
+    pub(crate) path: PathBuf,
+    /// The millisecond of its first record.
+    pub(crate) first: u64,
+    /// The millisecond of its last record.
+    pub(crate) last: u64,
+}
+
+/// The files of a day of an application.
+#[derive(Clone, Debug)]
+pub(crate) struct DayDir {
+    pub(crate) path: PathBuf,
+    /// When the day begins, in milliseconds since 1970.
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+}
+
+/// What there is in the directory of a day.
+#[derive(Debug, Default)]
+pub(crate) struct Files {
+    /// Oldest first.
+    pub(crate) files: Vec<FileName>,
+    /// Parquet files that others have put there.
+    pub(crate) foreign: Vec<PathBuf>,
+    /// What a process that was killed has left.
+    pub(crate) unfinished: Vec<PathBuf>,
+}
+
+impl FileName {
+    /// The name of a file in the directory of its day. `origin` is unique to the records.
+    pub(crate) fn new(dir: &Path, first: RecordId, last: RecordId, origin: &str) -> Self {
+        let (first, last) = (first.millis, last.millis);
+        Self { path: dir.join(format!("{first}-{last}-{origin}.{EXTENSION}")), first, last }
+    }
+
+    /// What the name of a file says. None if it is not one of ours.
+    fn parse(path: &Path) -> Option<Self> {
+        let mut parts = path.file_stem()?.to_str()?.splitn(3, '-');
+        let (first, last) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        parts.next().filter(|_| first <= last).map(|_| Self { path: path.to_owned(), first, last })
+    }
+
+    /// The lowest id that a record in it can have.
+    pub(crate) fn first_id(&self) -> RecordId {
+        RecordId::first(self.first)
+    }
+
+    /// The highest id that a record in it can have.
+    pub(crate) fn last_id(&self) -> RecordId {
+        RecordId::last(self.last)
+    }
+
+    /// Its length in bytes; zero if it is not there any more.
+    pub(crate) fn bytes(&self) -> u64 {
+        fs::metadata(&self.path).map_or(0, |metadata| metadata.len())
+    }
+}
+
+/// The directory of an application.
+pub(crate) fn application_dir(root: &Path, app_id: &str) -> PathBuf {
+    root.join(format!("app={app_id}"))
+}
+
+/// The directory of a day of it.
+pub(crate) fn day_dir(root: &Path, app_id: &str, millis: u64) -> PathBuf {
+    application_dir(root, app_id).join(format!("day={}", moment::day(millis)))
+}
+
+/// All applications that have files.
+pub(crate) fn applications(root: &Path) -> Result<Vec<AppId>, Error> {
+    let ids = list(root)?.into_iter().filter_map(|path| {
+        let name = path.file_name()?.to_str()?;
+        name.strip_prefix("app=")?.parse().ok()
+    });
+    Ok(ids.collect())
+}
+
+/// The days of an application that have files, oldest first.
+pub(crate) fn days(root: &Path, app_id: &AppId) -> Result<Vec<DayDir>, Error> {
+    let dir = application_dir(root, app_id.as_str());
+    let paths = if_there(list(&dir))?;
+    let day = |path: PathBuf| {
+        let name = path.file_name()?.to_str()?.strip_prefix("day=")?;
+        let (start, end) = (moment::day_start(name)?, moment::day_end(name)?);
+        Some(DayDir { path, start, end })
+    };
+    Ok(paths.into_iter().filter_map(day).collect())
+}
+
+impl DayDir {
+    /// What there is in it, without files that others have replaced.
+    pub(crate) fn files(&self) -> Result<Files, Error> {
+        let paths = if_there(list(&self.path))?;
+        let mut files = Files::default();
+        for path in &paths {
+            match path.extension().and_then(|extension| extension.to_str()) {
+                Some(EXTENSION) => match FileName::parse(path) {
+                    Some(file) => files.files.push(file),
+                    None => files.foreign.push(path.clone()),
+                },
+                Some(UNFINISHED) => files.unfinished.push(path.clone()),
+                _ => {}
+            }
+        }
+        let gone = replaced::hidden(&paths);
+        files.files.retain(|file| !gone.contains(&file.path));
+        files.files.sort_by_key(|file| (file.first, file.last));
+        Ok(files)
+    }
+}
+
+/// What is not there has nothing in it.
+pub(crate) fn if_there<T: Default>(result: Result<T, Error>) -> Result<T, Error> {
+    match result {
+        Err(error) if error.is_gone() => Ok(T::default()),
+        result => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_what_is_inside() {
+        let file = FileName::new(Path::new("d"), RecordId::first(5), RecordId::last(17), "0a-b");
+        assert_eq!(file.path, Path::new("d/5-17-0a-b.parquet"));
+        assert_eq!(FileName::parse(&file.path), Some(file));
+        for name in ["", "5-17.parquet", "x-17-a.parquet", "17-5-a.parquet", "5.parquet", "other.parquet"] {
+            assert_eq!(FileName::parse(Path::new(name)), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Files that were merged into another: a list beside the new file, written before it has its name, hides them until
+//! they are deleted, also if the process is killed in between.
+
+use std::{
+    collections::HashSet,
+    fs::{self, File},
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use crate::Error;
+
+/// What the names of lists end with.
+const EXTENSION: &str = "replaces";
+
+/// The list of what a file replaces.
+fn list_of(path: &Path) -> PathBuf {
+    path.with_extension(EXTENSION)
+}
+
+/// Writes which files in the same directory a new file replaces.
+pub(crate) fn write(path: &Path, replaced: &[PathBuf]) -> Result<(), Error> {
+    let names = replaced.iter().filter_map(|path| path.file_name()?.to_str());
+    let text = names.collect::<Vec<_>>().join("\n");
+    let list = list_of(path);
+    let write = |mut file: File| file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    File::create(&list).and_then(write).map_err(Error::file("write", &list))
+}
+
+/// Which of the paths in a directory are replaced by others of them.
+pub(crate) fn hidden(paths: &[PathBuf]) -> HashSet<PathBuf> {
+    let lists = paths.iter().filter(|path| path.extension().is_some_and(|extension| extension == EXTENSION));
+    lists.filter(|list| file_of(list).exists()).flat_map(|list| read(list)).collect()
+}
+
+/// Deletes files that were replaced, and then the list.
+pub(crate) fn delete(path: &Path) -> Result<(), Error> {
+    settle(&list_of(path))
+}
+
+/// Ends what a killed process has begun: deletes what was replaced, or forgets it if the new file never had its name.
+pub(crate) fn settle_all(paths: &[PathBuf]) -> Result<(), Error> {
+    let mut lists = paths.iter().filter(|path| path.extension().is_some_and(|extension| extension == EXTENSION));
+    lists.try_for_each(|list| settle(list))
+}
+
+fn settle(list: &Path) -> Result<(), Error> {
+    if file_of(list).exists() {
+        read(list).iter().try_for_each(|path| remove(path))?;
+    }
+    remove(list)
+}
+
+/// Deletes a file, which others may have deleted.
+pub(crate) fn remove(path: &Path) -> Result<(), Error> {
+    super::name::if_there(fs::remove_file(path).map_err(Error::file("delete", path)))
+}
+
+fn file_of(list: &Path) -> PathBuf {
+    list.with_extension(super::name::EXTENSION)
+}
+
+fn read(list: &Path) -> Vec<PathBuf> {
+    let dir = list.parent().unwrap_or(Path::new(""));
+    let names = fs::read_to_string(list).unwrap_or_default();
+    // Only names: no list reaches outside its directory.
+    names.lines().filter(|name| !name.contains('/')).map(|name| dir.join(name)).collect()
+}

@@ -1,0 +1,263 @@
+//! Reads all columns of some rows.
+
+use std::{path::Path, str::Utf8Error};
+
+use parquet::{
+    data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type},
+    errors::{ParquetError, Result as ParquetResult},
+};
+use types::Timestamp;
+
+use crate::{
+    Error, Outcome, Record, RecordId,
+    record::View,
+    sealed::{
+        file::{ColumnRows, Group, SealedFile},
+        schema::{Column, PAGE_ROWS},
+        selection::Selection,
+    },
+};
+
+/// Reads all columns of some rows of a row group, from first to last.
+pub(crate) struct Rows {
+    columns: Vec<AnyColumn>,
+    rows: usize,
+}
+
+enum AnyColumn {
+    Long(ColumnRows<Int64Type>),
+    Int(ColumnRows<Int32Type>),
+    Bool(ColumnRows<BoolType>),
+    Bytes(ColumnRows<ByteArrayType>),
+}
+
+/// Where each column is, while rows are read one after the other.
+pub(crate) struct Cursor<'a> {
+    columns: &'a [AnyColumn],
+    row: usize,
+    /// How many values of each column were passed.
+    passed: Vec<usize>,
+}
+
+/// The columns in the order of the file.
+const COLUMNS: [Column; 28] = [
+    Column::Recorded,
+    Column::Writer,
+    Column::Number,
+    Column::Received,
+    Column::ReceivedNanos,
+    Column::AppId,
+    Column::DevId,
+    Column::Kind,
+    Column::Port,
+    Column::Counter,
+    Column::Confirmed,
+    Column::IsRetry,
+    Column::Payload,
+    Column::Metadata,
+    Column::Extra,
+    Column::Seed,
+    Column::Functions,
+    Column::Version,
+    Column::Limits,
+    Column::Outcome,
+    Column::Result,
+    Column::Normalized,
+    Column::Failure,
+    Column::Logs,
+    Column::Warnings,
+    Column::Fuel,
+    Column::Revision,
+    Column::Corrects,
+];
+
+impl AnyColumn {
+    fn open(group: Group<'_>, column: Column) -> ParquetResult<Self> {
+        Ok(match column {
+            Column::Recorded | Column::Received | Column::Seed | Column::Limits | Column::Fuel => {
+                Self::Long(group.read(column)?)
+            }
+            Column::Writer
+            | Column::Number
+            | Column::ReceivedNanos
+            | Column::Port
+            | Column::Counter
+            | Column::Version
+            | Column::Revision => Self::Int(group.read(column)?),
+            Column::Confirmed | Column::IsRetry => Self::Bool(group.read(column)?),
+            _ => Self::Bytes(group.read(column)?),
+        })
+    }
+
+    fn take(&mut self, rows: &Selection) -> ParquetResult<()> {
+        match self {
+            Self::Long(column) => column.take(rows),
+            Self::Int(column) => column.take(rows),
+            Self::Bool(column) => column.take(rows),
+            Self::Bytes(column) => column.take(rows),
+        }
+    }
+
+    fn levels(&self) -> &[i16] {
+        match self {
+            Self::Long(column) => &column.levels,
+            Self::Int(column) => &column.levels,
+            Self::Bool(column) => &column.levels,
+            Self::Bytes(column) => &column.levels,
+        }
+    }
+}
+
+impl Rows {
+    pub(crate) fn open(group: Group<'_>) -> ParquetResult<Self> {
+        let columns = COLUMNS.into_iter().map(|column| AnyColumn::open(group, column)).collect::<ParquetResult<_>>()?;
+        Ok(Self { columns, rows: 0 })
+    }
+
+    /// Reads these rows, which follow those that were read before, and shows each.
+    pub(crate) fn take(
+        &mut self,
+        rows: &Selection,
+        mut show: impl FnMut(View<'_>) -> ParquetResult<()>,
+    ) -> ParquetResult<()> {
+        self.rows = rows.len();
+        self.columns.iter_mut().try_for_each(|column| column.take(rows))?;
+        let mut cursor = Cursor { columns: &self.columns, row: 0, passed: vec![0; self.columns.len()] };
+        for row in 0..self.rows {
+            cursor.row = row;
+            show(cursor.view()?)?;
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Cursor<'a> {
+    /// The next row.
+    fn view(&mut self) -> ParquetResult<View<'a>> {
+        let id =
+            RecordId::new(self.long(Column::Recorded)? as u64, self.int(Column::Writer)?, self.int(Column::Number)?);
+        let received = self.long(Column::Received)?.saturating_mul(1_000_000);
+        let nanos = self.optional_int(Column::ReceivedNanos).unwrap_or(0);
+        let functions = self.optional_bytes(Column::Functions).map(TryInto::try_into).transpose();
+        let outcome = Outcome::from_name(self.text(Column::Outcome)?.as_bytes());
+        let corrects = self.text(Column::Corrects)?;
+        Ok(View {
+            id,
+            received: Timestamp::from_nanos(received.saturating_add(nanos.into())),
+            app_id: self.text(Column::AppId)?,
+            dev_id: self.text(Column::DevId)?,
+            kind: self.text(Column::Kind)?,
+            port: self.int(Column::Port)?.try_into().map_err(|_| damaged("a port"))?,
+            counter: self.int(Column::Counter)?,
+            confirmed: self.bool(Column::Confirmed)?,
+            is_retry: self.bool(Column::IsRetry)?,
+            payload: self.optional_bytes(Column::Payload).unwrap_or_default(),
+            metadata: self.text(Column::Metadata)?,
+            extra: self.text(Column::Extra)?,
+            seed: self.optional_long(Column::Seed).map(|seed| seed as u64),
+            functions: functions.map_err(|_| damaged("a hash of functions"))?,
+            version: self.optional_int(Column::Version),
+            limits: self.optional_long(Column::Limits).map(|limits| limits as u64),
+            outcome: outcome.ok_or_else(|| damaged("an outcome"))?,
+            result: self.text(Column::Result)?,
+            normalized: self.text(Column::Normalized)?,
+            failure: self.optional_text(Column::Failure)?,
+            logs: self.text(Column::Logs)?,
+            warnings: self.text(Column::Warnings)?,
+            fuel: self.long(Column::Fuel)? as u64,
+            revision: self.int(Column::Revision)?,
+            corrects: if corrects.is_empty() { None } else { Some(corrects.parse().map_err(|_| damaged("an id"))?) },
+        })
+    }
+
+    /// Which value of the column this row has.
+    fn index(&mut self, column: Column) -> Option<usize> {
+        let levels = self.columns.get(column as usize)?.levels();
+        if levels.is_empty() {
+            return Some(self.row);
+        }
+        let passed = self.passed.get_mut(column as usize)?;
+        let index = *passed;
+        let is_there = *levels.get(self.row)? > 0;
+        *passed += usize::from(is_there);
+        is_there.then_some(index)
+    }
+
+    fn optional_long(&mut self, column: Column) -> Option<i64> {
+        let index = self.index(column)?;
+        let AnyColumn::Long(values) = self.columns.get(column as usize)? else { return None };
+        values.values.get(index).copied()
+    }
+
+    fn optional_int(&mut self, column: Column) -> Option<u32> {
+        let index = self.index(column)?;
+        let AnyColumn::Int(values) = self.columns.get(column as usize)? else { return None };
+        values.values.get(index).map(|value| *value as u32)
+    }
+
+    fn optional_bytes(&mut self, column: Column) -> Option<&'a [u8]> {
+        let index = self.index(column)?;
+        let AnyColumn::Bytes(values) = self.columns.get(column as usize)? else { return None };
+        values.values.get(index).map(ByteArray::data)
+    }
+
+    fn long(&mut self, column: Column) -> ParquetResult<i64> {
+        self.optional_long(column).ok_or_else(|| damaged("a number"))
+    }
+
+    fn int(&mut self, column: Column) -> ParquetResult<u32> {
+        self.optional_int(column).ok_or_else(|| damaged("a number"))
+    }
+
+    fn bool(&mut self, column: Column) -> ParquetResult<bool> {
+        let AnyColumn::Bool(values) = self.columns.get(column as usize).ok_or_else(|| damaged("a flag"))? else {
+            return Err(damaged("a flag"));
+        };
+        values.values.get(self.row).copied().ok_or_else(|| damaged("a flag"))
+    }
+
+    /// Empty if there is none.
+    fn text(&mut self, column: Column) -> ParquetResult<&'a str> {
+        self.optional_text(column).map(Option::unwrap_or_default)
+    }
+
+    fn optional_text(&mut self, column: Column) -> ParquetResult<Option<&'a str>> {
+        let text = self.optional_bytes(column).map(str::from_utf8).transpose();
+        text.map_err(|error: Utf8Error| ParquetError::External(Box::new(error)))
+    }
+}
+
+/// Reads all records of a file.
+pub(crate) fn read_all(path: &Path) -> Result<Vec<Record>, Error> {
+    let file = SealedFile::open(path)?;
+    let mut records = Vec::new();
+    for group in file.groups() {
+        read_group(group, &mut records).map_err(|source| Error::damaged(path, source))?;
+    }
+    Ok(records)
+}
+
+fn read_group(group: Group<'_>, records: &mut Vec<Record>) -> ParquetResult<()> {
+    let mut rows = Rows::open(group)?;
+    for part in Selection::all(group.rows).parts(PAGE_ROWS) {
+        rows.take(&part, |view| {
+            records.push(view.to_record().ok_or_else(|| damaged("an id"))?);
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+fn damaged(what: &str) -> ParquetError {
+    ParquetError::General(format!("{what} is not valid"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_listed_in_their_order() {
+        assert!(COLUMNS.iter().enumerate().all(|(place, column)| *column as usize == place));
+    }
+}

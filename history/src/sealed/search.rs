@@ -1,0 +1,188 @@
+//! Searches a file: leaves out what statistics and the filter of devices exclude, then reads one column after the other,
+//! each only for the rows that are left.
+
+use parquet::{
+    data_type::{ByteArrayType, Int32Type, Int64Type},
+    errors::Result as ParquetResult,
+};
+
+use crate::{
+    Error, Outcome, RecordId,
+    query::{Filter, Shared},
+    sealed::{
+        file::{Group, SealedFile},
+        rows::Rows,
+        schema::{Column, PAGE_ROWS},
+        selection::Selection,
+    },
+};
+
+/// Adds what a query wants of a file, as far as it is among the best. The file may be damaged.
+pub(crate) fn search(file: &SealedFile, filter: &Filter, best: &Shared<'_>) -> Result<ParquetResult<()>, Error> {
+    let mut groups: Vec<_> = file.groups().collect();
+    if !filter.query.oldest_first {
+        groups.reverse();
+    }
+    for group in groups {
+        best.check()?;
+        if let Err(damaged) = search_group(group, filter, best) {
+            return Ok(Err(damaged));
+        }
+    }
+    Ok(Ok(()))
+}
+
+fn search_group(group: Group<'_>, filter: &Filter, best: &Shared<'_>) -> ParquetResult<()> {
+    let recorded = group.recorded().map(|(first, last)| (RecordId::first(first), RecordId::last(last)));
+    if recorded.is_some_and(|(first, last)| !filter.overlaps(first, last) || !best.admits_any(first, last)) {
+        return Ok(());
+    }
+    let rows = select(group, filter)?;
+    // Ids are read first where they exclude rows, because the text of a row costs more.
+    let all_ids = recorded.is_some_and(|(first, last)| filter.covers(first, last) && best.has_room());
+    let rows =
+        if all_ids { rows } else { Selection::of(ids(group, &rows, filter, best)?.into_iter().map(|(_, row)| row)) };
+    let rows = select_by_text(group, rows, filter)?;
+    let mut ids = ids(group, &rows, filter, best)?;
+    best.truncate(&mut ids);
+    ids.sort_unstable_by_key(|(_, row)| *row);
+    insert(group, &Selection::of(ids.into_iter().map(|(_, row)| row)), filter, best)
+}
+
+/// The rows of the device with the port, the kind, the outcome and the version.
+fn select(group: Group<'_>, filter: &Filter) -> ParquetResult<Selection> {
+    let query = &filter.query;
+    let mut rows = Selection::all(group.rows);
+    if let Some(dev_id) = &query.dev_id {
+        let near = group.device(dev_id.as_str())?;
+        rows = select_bytes(group, near, Column::DevId, |found| found == dev_id.as_str().as_bytes())?;
+    }
+    if let Some(port) = query.port {
+        rows = select_int(group, rows, Column::Port, port.into())?;
+    }
+    if let Some(kind) = &query.kind {
+        rows = select_bytes(group, rows, Column::Kind, |found| found == kind.as_str().as_bytes())?;
+    }
+    if query.failed_only {
+        rows = select_bytes(group, rows, Column::Outcome, |found| {
+            Outcome::from_name(found).is_some_and(Outcome::is_failure)
+        })?;
+    }
+    if let Some(version) = query.version {
+        rows = select_int(group, rows, Column::Version, version)?;
+    }
+    Ok(rows)
+}
+
+fn select_int(group: Group<'_>, rows: Selection, column: Column, wanted: u32) -> ParquetResult<Selection> {
+    if rows.is_empty() {
+        return Ok(rows);
+    }
+    let mut column = group.read::<Int32Type>(column)?;
+    column.take(&rows)?;
+    Ok(rows.filter(
+        present(&column.values, &column.levels).map(|value| value.is_some_and(|value| *value as u32 == wanted)),
+    ))
+}
+
+fn select_bytes(
+    group: Group<'_>,
+    rows: Selection,
+    column: Column,
+    wanted: impl Fn(&[u8]) -> bool,
+) -> ParquetResult<Selection> {
+    if rows.is_empty() {
+        return Ok(rows);
+    }
+    let mut column = group.read::<ByteArrayType>(column)?;
+    let mut selected = Selection::default();
+    for part in rows.parts(PAGE_ROWS) {
+        column.take(&part)?;
+        let matches =
+            present(&column.values, &column.levels).map(|value| value.is_some_and(|value| wanted(value.data())));
+        part.rows()
+            .zip(matches)
+            .filter(|(_, is_wanted)| *is_wanted)
+            .for_each(|(row, _)| selected.push_range(row..row + 1));
+    }
+    Ok(selected)
+}
+
+/// The value of each row: null where its level is zero.
+fn present<'a, T>(values: &'a [T], levels: &'a [i16]) -> impl Iterator<Item = Option<&'a T>> {
+    let mut rest = values.iter();
+    let count = if levels.is_empty() { values.len() } else { levels.len() };
+    (0..count).map(move |row| if levels.get(row) == Some(&0) { None } else { rest.next() })
+}
+
+/// The rows whose field has the value, and which have the text.
+fn select_by_text(group: Group<'_>, rows: Selection, filter: &Filter) -> ParquetResult<Selection> {
+    let mut rows = rows;
+    if let Some(field) = &filter.query.field {
+        let may_match = |result: &[u8]| filter.may_have_field(field, result);
+        rows = select_bytes(group, rows, Column::Result, may_match)?;
+    }
+    if let Some(text) = filter.text() {
+        let mut any: Vec<usize> = Vec::new();
+        for column in [Column::Result, Column::Normalized, Column::Failure, Column::Logs, Column::Warnings] {
+            any.extend(select_bytes(group, rows.clone(), column, |found| text.find(found).is_some())?.rows());
+        }
+        any.sort_unstable();
+        any.dedup();
+        rows = Selection::of(any);
+    }
+    Ok(rows)
+}
+
+/// The ids of these rows that are wanted, each with its row.
+fn ids(
+    group: Group<'_>,
+    rows: &Selection,
+    filter: &Filter,
+    best: &Shared<'_>,
+) -> ParquetResult<Vec<(RecordId, usize)>> {
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (mut recorded, mut writer, mut number) = (
+        group.read::<Int64Type>(Column::Recorded)?,
+        group.read::<Int32Type>(Column::Writer)?,
+        group.read::<Int32Type>(Column::Number)?,
+    );
+    recorded.take(rows)?;
+    writer.take(rows)?;
+    number.take(rows)?;
+    let parts = recorded.values.iter().zip(&writer.values).zip(&number.values);
+    let ids = parts.map(|((millis, writer), number)| RecordId::new(*millis as u64, *writer as u32, *number as u32));
+    let bound = best.bound();
+    Ok(ids.zip(rows.rows()).filter(|(id, _)| filter.ids.contains(id) && bound.admits(*id)).collect())
+}
+
+/// Reads these rows, and adds them.
+fn insert(group: Group<'_>, rows: &Selection, filter: &Filter, best: &Shared<'_>) -> ParquetResult<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let mut all = Rows::open(group)?;
+    for part in rows.parts(PAGE_ROWS) {
+        all.take(&part, |view: crate::record::View<'_>| {
+            if filter.accepts_head(view.id, view.app_id, view.dev_id) && filter.accepts_rest(&view) {
+                best.offer(view.id, || view.to_record());
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_where_their_levels_say() {
+        let rows: Vec<_> = present(&[7, 8], &[0, 1, 0, 1]).map(|value: Option<&i32>| value.copied()).collect();
+        assert_eq!(rows, [None, Some(7), None, Some(8)]);
+        assert_eq!(present(&[7, 8], &[]).flatten().count(), 2);
+    }
+}

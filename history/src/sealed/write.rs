@@ -1,0 +1,105 @@
+//! Writes files.
+
+use std::{
+    fs::{self, File},
+    io::{BufWriter, Write},
+    path::Path,
+    sync::Arc,
+};
+
+use parquet::{errors::Result as ParquetResult, file::writer::SerializedFileWriter};
+
+use crate::{
+    Error,
+    record::View,
+    sealed::{
+        column::Columns,
+        schema::{properties, schema},
+    },
+};
+
+/// How many rows are sorted and written together. More would need more memory, fewer more reading for each device.
+const GROUP_ROWS: usize = 1 << 17;
+/// What the names of unfinished files end with.
+pub(crate) const UNFINISHED: &str = "unfinished";
+
+/// Writes a file of rows, so that it is whole and on disk, and returns its length. The rows are in the order of
+/// [`sort`].
+pub(crate) fn write_file(path: &Path, rows: &[View<'_>]) -> Result<u64, Error> {
+    let file = File::create(path).map_err(Error::file("create", path))?;
+    let buffered = BufWriter::with_capacity(1 << 18, file);
+    let failed = |source: parquet::errors::ParquetError| Error::file("write", path)(into_io(source));
+    let buffered = write_rows(buffered, rows).map_err(failed)?;
+    let file = buffered.into_inner().map_err(|error| Error::file("write", path)(error.into_error()))?;
+    file.sync_all().and_then(|()| file.metadata()).map(|metadata| metadata.len()).map_err(Error::file("sync", path))
+}
+
+/// Puts rows into the order in which files have them: by device, then by time.
+pub(crate) fn sort(rows: &mut [View<'_>]) {
+    rows.sort_unstable_by(|left, right| left.dev_id.cmp(right.dev_id).then(left.id.cmp(&right.id)));
+}
+
+/// Writes rows in the format of a file.
+pub(crate) fn write_rows<W: Write + Send>(out: W, rows: &[View<'_>]) -> ParquetResult<W> {
+    let devices = rows.chunk_by(|left, right| left.dev_id == right.dev_id).count();
+    let mut writer = SerializedFileWriter::new(out, schema()?, Arc::new(properties(devices as u64)))?;
+    for rows in rows.chunks(GROUP_ROWS) {
+        let mut group = writer.next_row_group()?;
+        write_group(&mut Columns::new(&mut group, rows))?;
+        group.close()?;
+    }
+    writer.into_inner()
+}
+
+fn write_group<W: Write + Send>(columns: &mut Columns<'_, '_, '_, W>) -> ParquetResult<()> {
+    columns.longs(|row| row.id.millis as i64)?;
+    columns.ints(|row| row.id.writer)?;
+    columns.ints(|row| row.id.number)?;
+    columns.longs(|row| row.received.as_nanos().div_euclid(1_000_000))?;
+    columns
+        .optional_ints(|row| Some(row.received.as_nanos().rem_euclid(1_000_000) as u32).filter(|nanos| *nanos > 0))?;
+    columns.bytes(|row| row.app_id.as_bytes())?;
+    columns.bytes(|row| row.dev_id.as_bytes())?;
+    columns.bytes(|row| row.kind.as_bytes())?;
+    columns.ints(|row| row.port.into())?;
+    columns.ints(|row| row.counter)?;
+    columns.bools(|row| row.confirmed)?;
+    columns.bools(|row| row.is_retry)?;
+    columns.bytes(|row| row.payload)?;
+    columns.optional_text(|row| row.metadata)?;
+    columns.optional_text(|row| row.extra)?;
+    columns.optional_longs(|row| row.seed.map(|seed| seed as i64))?;
+    columns.optional_bytes(|row| row.functions.map(<[u8; 32]>::as_slice))?;
+    columns.optional_ints(|row| row.version)?;
+    columns.optional_longs(|row| row.limits.map(|limits| limits as i64))?;
+    columns.bytes(|row| row.outcome.as_str().as_bytes())?;
+    columns.optional_text(|row| row.result)?;
+    columns.optional_text(|row| row.normalized)?;
+    columns.optional_bytes(|row| row.failure.map(str::as_bytes))?;
+    columns.optional_text(|row| row.logs)?;
+    columns.optional_text(|row| row.warnings)?;
+    columns.longs(|row| row.fuel as i64)?;
+    columns.ints(|row| row.revision)?;
+    columns.corrects()
+}
+
+/// Gives an unfinished file its name.
+pub(crate) fn finish(unfinished: &Path, path: &Path) -> Result<(), Error> {
+    fs::rename(unfinished, path).map_err(Error::file("rename", unfinished))
+}
+
+/// Makes names in a directory last.
+pub(crate) fn sync_dir(dir: &Path) -> Result<(), Error> {
+    File::open(dir).and_then(|dir| dir.sync_all()).map_err(Error::file("sync", dir))
+}
+
+/// The system's error, such as a full disk, as far as it is one.
+fn into_io(error: parquet::errors::ParquetError) -> std::io::Error {
+    match error {
+        parquet::errors::ParquetError::External(source) => match source.downcast::<std::io::Error>() {
+            Ok(error) => *error,
+            Err(source) => std::io::Error::other(source),
+        },
+        error => std::io::Error::other(error),
+    }
+}

@@ -1,0 +1,53 @@
+//! Files that are damaged or not ours are left out, named, and never deleted.
+
+use std::fs;
+
+use crate::harness::{Harness, counters, everything, files};
+
+#[tokio::test]
+async fn damaged_and_foreign_files_are_named_and_stay() {
+    let harness = Harness::new();
+    let history = harness.open();
+    harness.uplink(&history, "a1", 1).await;
+    history.seal().await.unwrap();
+    let whole = files(&harness).remove(0);
+    let bytes = fs::read(&whole).unwrap();
+    let long = "9".repeat(200);
+    for (name, bytes) in [
+        ("1790000000000-1790000009000-cut.parquet", &bytes[..bytes.len() / 2]),
+        ("1790000000000-1790000009000-empty.parquet", &[]),
+        ("1790000000000-1790000009000-text.parquet", b"not a Parquet file"),
+        ("foreign.parquet", &bytes[..]),
+        (&format!("1-{long}-0.parquet"), &bytes[..]),
+    ] {
+        fs::write(whole.with_file_name(name), bytes).unwrap();
+    }
+    let page = history.query(everything()).await.unwrap();
+    assert_eq!(page.records.len(), 1);
+    assert_eq!(page.skipped.len(), 5, "{:?}", page.skipped);
+    assert!(page.skipped.iter().all(|skipped| !skipped.reason.is_empty()));
+    history.maintain().await.unwrap();
+    history.remove_device(&"my-app".parse().unwrap(), &"b1".parse().unwrap()).await.unwrap();
+    assert_eq!(files(&harness).len(), 6);
+}
+
+#[tokio::test]
+async fn no_changed_byte_stops_a_query() {
+    let harness = Harness::new();
+    let history = harness.open();
+    for counter in 0..50 {
+        harness.uplink(&history, ["a1", "b1"][counter as usize % 2], counter).await;
+    }
+    history.seal().await.unwrap();
+    let path = files(&harness).remove(0);
+    let bytes = fs::read(&path).unwrap();
+    for position in (0..bytes.len()).step_by(7) {
+        let mut changed = bytes.clone();
+        changed[position] ^= 0x55;
+        fs::write(&path, &changed).unwrap();
+        // Parquet has no checksums everywhere: what is read may differ, but it is read or named.
+        history.query(everything()).await.unwrap();
+    }
+    fs::write(&path, &bytes).unwrap();
+    assert_eq!(counters(&history, everything()).await.len(), 50);
+}

@@ -1,0 +1,82 @@
+//! A process that is killed between two steps leaves neither gaps nor duplicates.
+
+use std::fs;
+
+use crate::harness::{Harness, counters, everything, files, segments};
+
+#[tokio::test]
+async fn a_segment_that_was_sealed_but_not_deleted_is_not_there_twice() {
+    for extension in ["tail", "sealing"] {
+        let harness = Harness::new();
+        let history = harness.open();
+        for counter in 0..5 {
+            harness.uplink(&history, "a1", counter).await;
+        }
+        let segment = segments(&harness).remove(0);
+        let bytes = fs::read(&segment).unwrap();
+        history.seal().await.unwrap();
+        history.close().await.unwrap();
+        drop(history);
+        fs::write(segment.with_extension(extension), bytes).unwrap();
+        let history = harness.open();
+        assert_eq!(counters(&history, everything()).await, [4, 3, 2, 1, 0]);
+        history.seal().await.unwrap();
+        assert_eq!(counters(&history, everything()).await, [4, 3, 2, 1, 0]);
+        assert_eq!((files(&harness).len(), segments(&harness).len()), (1, 0));
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_has_no_name_yet_is_written_again() {
+    let harness = Harness::new();
+    let history = harness.open();
+    harness.uplink(&history, "a1", 1).await;
+    history.seal().await.unwrap();
+    let file = files(&harness).remove(0);
+    let unfinished = file.with_file_name("1-2-0.unfinished");
+    fs::write(&unfinished, "PAR1").unwrap();
+    assert_eq!(counters(&history, everything()).await, [1]);
+    history.maintain().await.unwrap();
+    assert!(!unfinished.exists());
+    assert_eq!(counters(&history, everything()).await, [1]);
+}
+
+#[tokio::test]
+async fn files_that_were_merged_but_not_deleted_are_not_there_twice() {
+    let harness = Harness::new();
+    let history = harness.open();
+    for counter in 0..9 {
+        harness.uplink(&history, "a1", counter).await;
+        history.seal().await.unwrap();
+    }
+    let before: Vec<_> = files(&harness).into_iter().map(|path| (path.clone(), fs::read(path).unwrap())).collect();
+    history.maintain().await.unwrap();
+    let merged = files(&harness).remove(0);
+    // The list was there before the merged file had its name, and is deleted last.
+    let names: Vec<_> = before.iter().map(|(path, _)| path.file_name().unwrap().to_str().unwrap()).collect();
+    fs::write(merged.with_extension("replaces"), names.join("\n")).unwrap();
+    before.iter().for_each(|(path, bytes)| fs::write(path, bytes).unwrap());
+    assert_eq!(counters(&history, everything()).await, (0..9).rev().collect::<Vec<_>>());
+    history.close().await.unwrap();
+    drop(history);
+    let history = harness.open();
+    history.maintain().await.unwrap();
+    assert_eq!(files(&harness), [merged.clone()]);
+    assert!(!merged.with_extension("replaces").exists());
+    assert_eq!(counters(&history, everything()).await, (0..9).rev().collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn files_are_not_replaced_by_one_that_never_had_its_name() {
+    let harness = Harness::new();
+    let history = harness.open();
+    harness.uplink(&history, "a1", 1).await;
+    history.seal().await.unwrap();
+    let file = files(&harness).remove(0);
+    let list = file.with_file_name("1-2-0m1.replaces");
+    fs::write(&list, file.file_name().unwrap().to_str().unwrap()).unwrap();
+    assert_eq!(counters(&history, everything()).await, [1]);
+    history.maintain().await.unwrap();
+    assert!(!list.exists());
+    assert_eq!(counters(&history, everything()).await, [1]);
+}

@@ -1,0 +1,51 @@
+//! What belongs to a deleted application or device is deleted, wherever it is.
+
+use history::Query;
+
+use crate::harness::{Harness, app, counters, dev, everything, files, segments};
+
+#[tokio::test]
+async fn records_of_a_device_are_deleted_and_others_stay() {
+    let harness = Harness::new();
+    let history = harness.open();
+    for counter in 0..6 {
+        harness.uplink(&history, ["a1", "b1"][counter as usize % 2], counter).await;
+        if counter == 3 {
+            history.seal().await.unwrap();
+        }
+    }
+    history.remove_device(&app(), &dev("a1")).await.unwrap();
+    assert_eq!(counters(&history, everything()).await, [5, 3, 1]);
+    // A device that gets the same id again is another one.
+    harness.uplink(&history, "a1", 6).await;
+    assert_eq!(counters(&history, everything()).await, [6, 5, 3, 1]);
+    history.seal().await.unwrap();
+    let device = Query { dev_id: Some(dev("a1")), ..everything() };
+    assert_eq!(counters(&history, device).await, [6]);
+    let bytes: Vec<_> = files(&harness).into_iter().flat_map(|path| std::fs::read(path).unwrap()).collect();
+    assert!(!bytes.windows(20).any(|bytes| bytes == br#"{"level":2,"name":"a"#), "the result is still on disk");
+}
+
+#[tokio::test]
+async fn records_of_an_application_are_deleted() {
+    let harness = Harness::new();
+    let history = harness.open();
+    harness.uplink(&history, "a1", 1).await;
+    history.seal().await.unwrap();
+    harness.uplink(&history, "a1", 2).await;
+    history.remove_application(&app()).await.unwrap();
+    assert_eq!(counters(&history, everything()).await, [0; 0]);
+    assert_eq!((files(&harness).len(), segments(&harness).len()), (0, 0));
+}
+
+#[tokio::test]
+async fn what_another_process_has_in_its_tail_is_deleted_when_it_is_sealed() {
+    let harness = Harness::new();
+    let (one, other) = (harness.open(), harness.open());
+    harness.uplink(&other, "a1", 1).await;
+    harness.uplink(&other, "b1", 2).await;
+    one.remove_device(&app(), &dev("a1")).await.unwrap();
+    assert_eq!(counters(&other, everything()).await, [2]);
+    other.seal().await.unwrap();
+    assert_eq!(counters(&one, everything()).await, [2]);
+}
