@@ -110,6 +110,8 @@ pub struct Settings {
     pub discovery: discovery::Settings,
     /// The handler.
     pub handler: handler::Settings,
+    /// What is kept of messages.
+    pub history: history::Settings,
     /// The embedded MQTT broker.
     pub broker: BrokerSettings,
     /// A broker that others run, in which several handlers publish the same.
@@ -259,6 +261,7 @@ impl Default for Settings {
             account: account::Settings::default(),
             discovery: discovery::Settings::default(),
             handler: handler::Settings::default(),
+            history: history::Settings::default(),
             broker: BrokerSettings::default(),
             external_broker: ExternalBrokerSettings::default(),
             output: OutputSettings::default(),
