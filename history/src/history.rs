@@ -120,7 +120,7 @@ impl History {
 
     /// Moves what is due to Parquet files, and deletes what is too old or too much, as happens each minute anyway.
     pub async fn maintain(&self) -> Result<(), Error> {
-        self.keep(Keeper::pass).await
+        self.keep(Keeper::full_pass).await
     }
 
     /// Moves everything to Parquet files now.

@@ -39,7 +39,7 @@ pub(crate) struct Keeper {
 #[derive(Default)]
 struct Work {
     steadiness: Steadiness,
-    /// Passes until all files are looked at.
+    /// Passes until all files are looked at; zero also when there are new ones.
     passes: u32,
     /// Files that were merged so far.
     merged: u32,
@@ -105,8 +105,8 @@ impl Keeper {
         let now = self.now();
         work.steadiness.look(now);
         self.log_losses(&mut work);
-        let sealed = self.seal_due(now);
-        if sealed.as_ref().is_ok_and(|sealed| *sealed) || work.passes == 0 {
+        let sealed = self.seal_due(&mut work, now);
+        if work.passes == 0 {
             work.passes = LOOKS;
             let _change = self.disk.change()?;
             self.compact(&mut work, now)?;
@@ -114,12 +114,18 @@ impl Keeper {
             self.disk.removals()?.forget_old(now)?;
         }
         work.passes -= 1;
-        sealed.map(drop)
+        sealed
+    }
+
+    /// The same, and looks at all files.
+    pub(crate) fn full_pass(&self) -> Result<(), Error> {
+        self.work().passes = 0;
+        self.pass()
     }
 
     /// Deletes what is recorded so far.
     pub(crate) fn remove(&self, app_id: &AppId, dev_id: Option<&DevId>) -> Result<(), Error> {
-        let _work = self.work();
+        let mut work = self.work();
         let newest = self.disk.tail.iter().filter_map(|tail| tail.last()).max();
         let last = RecordId::last(self.now()).max(newest.unwrap_or(RecordId::first(0)));
         removed::write(&self.disk.removed_dir(), app_id, dev_id, last)?;
@@ -127,7 +133,7 @@ impl Keeper {
             let _change = self.disk.change()?;
             self.remove_files(app_id, dev_id)?;
         }
-        self.seal_all()
+        self.seal_all(&mut work)
     }
 
     /// Says how many records were not kept, at most once in each interval.

@@ -17,6 +17,8 @@ mod tail;
 mod turns;
 mod usage;
 
+#[doc(hidden)]
+pub use self::sealed::file::column_bytes;
 pub use self::{
     error::Error,
     history::History,

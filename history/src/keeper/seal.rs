@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::Keeper;
+use super::{Keeper, Work};
 use crate::{
     Error, RecordId, moment,
     record::View,
@@ -26,29 +26,30 @@ struct Written {
 }
 
 impl Keeper {
-    /// Seals segments that are full or old, and says whether there were any.
-    pub(super) fn seal_due(&self, now: u64) -> Result<bool, Error> {
-        let Some(tail) = &self.disk.tail else { return Ok(false) };
+    /// Seals segments that are full or old.
+    pub(super) fn seal_due(&self, work: &mut Work, now: u64) -> Result<(), Error> {
+        let Some(tail) = &self.disk.tail else { return Ok(()) };
         tail.end_old(now.saturating_sub(self.bounds.seal_after_ms()));
-        self.seal_ended(tail)
+        self.seal_ended(work, tail)
     }
 
     /// Seals everything.
     pub(crate) fn seal_now(&self) -> Result<(), Error> {
-        let _work = self.work();
-        self.seal_all()
+        self.seal_all(&mut self.work())
     }
 
-    pub(super) fn seal_all(&self) -> Result<(), Error> {
+    pub(super) fn seal_all(&self, work: &mut Work) -> Result<(), Error> {
         let Some(tail) = &self.disk.tail else { return Ok(()) };
         tail.end_old(u64::MAX);
-        self.seal_ended(tail).map(drop)
+        self.seal_ended(work, tail)
     }
 
-    fn seal_ended(&self, tail: &Tail) -> Result<bool, Error> {
-        let segments = tail.ended();
-        segments.iter().try_for_each(|segment| self.seal(tail, segment))?;
-        Ok(!segments.is_empty())
+    fn seal_ended(&self, work: &mut Work, tail: &Tail) -> Result<(), Error> {
+        for segment in tail.ended() {
+            self.seal(tail, &segment)?;
+            work.passes = 0;
+        }
+        Ok(())
     }
 
     fn seal(&self, tail: &Tail, segment: &Segment) -> Result<(), Error> {

@@ -154,3 +154,11 @@ impl<T: DataType> ColumnRows<T> {
         if is_whole { Ok(()) } else { Err(ParquetError::General("a column has too few rows".to_owned())) }
     }
 }
+
+/// How many bytes each column of a file has, for whoever measures it.
+pub fn column_bytes(path: &Path) -> Result<Vec<(String, u64)>, Error> {
+    let file = SealedFile::open(path)?;
+    let columns = file.metadata.row_groups().iter().flat_map(RowGroupMetaData::columns);
+    let bytes = |column: &ColumnChunkMetaData| u64::try_from(column.compressed_size()).unwrap_or(0);
+    Ok(columns.map(|column| (column.column_descr().name().to_owned(), bytes(column))).collect())
+}

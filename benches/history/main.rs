@@ -1,0 +1,177 @@
+//! What history costs: processor time and bytes of each uplink, and how long a person waits for an answer from ten
+//! million of them.
+//!
+//! `AIRLOCK_HISTORY_UPLINKS` is how many there are, in millions.
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
+
+mod input;
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use airlock_history as history;
+use futures::{StreamExt, future::join_all};
+use history::{History, Kept, Query, Settings};
+use input::{BenchClock, Input, SeededRandom};
+
+/// How many uplinks wait at once.
+const GROUP: u32 = 500;
+/// How many devices there are.
+pub(crate) const DEVICES: u32 = 10_000;
+
+#[tokio::main]
+async fn main() {
+    let uplinks = env::var("AIRLOCK_HISTORY_UPLINKS").map_or(10.0, |text| text.parse::<f64>().unwrap());
+    let uplinks = (uplinks * 1e6) as u32;
+    println!("| figure | value | goal |\n|---|--:|--:|");
+    append(uplinks / 10, true).await;
+    let dir = append(uplinks, false).await;
+    queries(dir.path(), uplinks).await;
+}
+
+fn row(what: &str, value: String, goal: &str) {
+    println!("| {what} | {value} | {goal} |");
+}
+
+fn open(dir: &Path, clock: &Arc<BenchClock>) -> Arc<History> {
+    let bytes_max = 1 << 40;
+    let settings = Settings {
+        bytes_max,
+        application_bytes_max: Some(bytes_max),
+        days_max: 36_500,
+        wait_ms_max: 60_000,
+        ..Settings::default()
+    };
+    History::open(dir, settings, Arc::clone(clock) as Arc<dyn types::Clock>, &SeededRandom).unwrap()
+}
+
+/// Appends uplinks and seals them, and says what each cost.
+async fn append(uplinks: u32, has_gateway: bool) -> tempfile::TempDir {
+    let dir =
+        tempfile::tempdir_in(env::var_os("AIRLOCK_HISTORY_DIR").unwrap_or_else(|| env::temp_dir().into())).unwrap();
+    let clock = Arc::new(BenchClock::default());
+    let history = open(dir.path(), &clock);
+    let mut input = Input::new(has_gateway);
+    let (mut making, mut appending, mut sealing, mut all) =
+        (Duration::ZERO, Duration::ZERO, Duration::ZERO, Duration::ZERO);
+    for group in 0..uplinks / GROUP {
+        let start = process_time();
+        let records = input.records(group, &clock);
+        let made = process_time();
+        let pending: Vec<_> = records
+            .iter()
+            .map(|record| {
+                clock.set(record.received);
+                history.append(&record.new())
+            })
+            .collect();
+        let kept = join_all(pending).await;
+        let appended = process_time();
+        assert!(kept.iter().all(|kept| matches!(kept, Kept::Yes(_))), "{:?}", kept.first());
+        // In turns with appending, so that each can be measured.
+        if group % 64 == 63 {
+            history.maintain().await.unwrap();
+        }
+        making += made - start;
+        appending += appended - made;
+        sealing += process_time() - appended;
+        all += process_time() - start;
+    }
+    let start = process_time();
+    history.seal().await.unwrap();
+    sealing += process_time() - start;
+    history.close().await.unwrap();
+    let each = |time: Duration| format!("{:.2} µs", time.as_secs_f64() * 1e6 / f64::from(uplinks));
+    let kind = if has_gateway { "with the metadata of a gateway" } else { "without metadata" };
+    row(&format!("append, {kind}"), each(appending), "");
+    row(&format!("seal, {kind}"), each(sealing), "");
+    row(&format!("append and seal, {kind}"), each(appending + sealing), "≤ 3 µs");
+    sizes(dir.path(), uplinks, kind);
+    dir
+}
+
+/// How many bytes an uplink has on disk.
+fn sizes(dir: &Path, uplinks: u32, kind: &str) {
+    let (mut bytes, mut results) = (0, 0);
+    let mut columns = std::collections::BTreeMap::new();
+    for path in files(dir) {
+        bytes += fs::metadata(&path).unwrap().len();
+        for (column, size) in history::column_bytes(&path).unwrap() {
+            results += if column == "result" { size } else { 0 };
+            *columns.entry(column).or_insert(0) += size;
+        }
+    }
+    let each = |bytes: u64| format!("{:.1}", bytes as f64 / f64::from(uplinks));
+    row(&format!("bytes of each, {kind}"), each(bytes), "");
+    row(&format!("… beside the result, {kind}"), each(bytes - results), "≤ 40");
+    if env::var_os("AIRLOCK_HISTORY_COLUMNS").is_some() {
+        columns.iter().for_each(|(column, size)| row(&format!("  {column}"), each(*size), ""));
+    }
+}
+
+async fn queries(dir: &Path, uplinks: u32) {
+    let clock = Arc::new(BenchClock::default());
+    let mut times = Vec::new();
+    for number in 0..20 {
+        cool(dir);
+        let history = open(dir, &clock);
+        let query =
+            Query { dev_id: Some(input::device(number * 487 % DEVICES)), limit: 50, ..Query::of(input::application()) };
+        let start = Instant::now();
+        let page = history.query(query).await.unwrap();
+        times.push(start.elapsed().as_secs_f64() * 1e3);
+        assert_eq!(page.records.len(), 50.min(uplinks as usize / DEVICES as usize));
+        history.close().await.unwrap();
+    }
+    times.sort_by(f64::total_cmp);
+    row("newest 50 of a device, cold: median", format!("{:.1} ms", times[10]), "≤ 50 ms");
+    row("newest 50 of a device, cold: worst", format!("{:.1} ms", times[19]), "");
+    let history = open(dir, &clock);
+    for (what, field) in [("no", "fields.temperature > 1000"), ("few", "fields.temperature > 44.999")] {
+        let query = Query { field: Some(field.parse().unwrap()), limit: 1000, ..Query::of(input::application()) };
+        let start = Instant::now();
+        let page = history.query(query).await.unwrap();
+        let took = start.elapsed().as_secs_f64();
+        row(
+            &format!("field filter over all, {what} matches ({})", page.records.len()),
+            format!("{took:.2} s"),
+            "≤ 1 s",
+        );
+    }
+    let start = Instant::now();
+    let count = history
+        .scan(Query { oldest_first: true, ..Query::of(input::application()) })
+        .take(1_000_000)
+        .map(Result::unwrap)
+        .count()
+        .await;
+    row("scan, records each second", format!("{:.0}", count as f64 / start.elapsed().as_secs_f64()), "");
+    history.close().await.unwrap();
+}
+
+/// All Parquet files below a directory.
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] })
+        .filter(|path| path.extension().is_some_and(|extension| extension == "parquet"))
+        .collect()
+}
+
+/// Has the system forget what it has read.
+fn cool(dir: &Path) {
+    for path in files(dir) {
+        let file = fs::File::open(path).unwrap();
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+    }
+}
+
+/// Processor time of the process so far.
+fn process_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
