@@ -7,13 +7,15 @@ use std::{
     thread::{self, JoinHandle},
 };
 
+use bytes::Bytes;
 use futures::Stream;
 use types::{AppId, Clock, DevId, Random};
 
 use crate::{
-    Error, Kept, Loss, Losses, NewRecord, Page, Query, Record, RecordId, Settings, Usage,
+    Error, Format, Kept, Loss, Losses, NewRecord, Page, Query, Record, RecordId, Settings, Usage,
     bounds::Bounds,
     disk::Disk,
+    export,
     keeper::Keeper,
     reader::Reader,
     tail::{Tail, group::Queue},
@@ -106,6 +108,11 @@ impl History {
         self.reader.scan(query)
     }
 
+    /// All records that are wanted as a file in parts, whatever the limit of the query.
+    pub fn export(&self, query: Query, format: Format) -> impl Stream<Item = Result<Bytes, Error>> + Send + use<> {
+        export::export(self.reader.batches(query), format)
+    }
+
     /// Deletes what is recorded of an application so far.
     pub async fn remove_application(&self, app_id: &AppId) -> Result<(), Error> {
         let app_id = app_id.clone();
@@ -172,7 +179,7 @@ fn write(queue: &Queue, tail: &Tail, keeper: &Keeper) {
     let mut ended = 0;
     while let Some(group) = queue.take() {
         let result = tail.write(&group.blocks);
-        queue.done(&group, result);
+        queue.done(group, result);
         let before = mem::replace(&mut ended, tail.ended_count());
         // Only for each new one: if they cannot be sealed now, that is tried again each minute.
         if ended > before {

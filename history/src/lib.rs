@@ -3,6 +3,7 @@
 mod bounds;
 mod disk;
 mod error;
+mod export;
 mod history;
 mod keeper;
 mod kept;
@@ -21,6 +22,7 @@ mod usage;
 pub use self::sealed::file::column_bytes;
 pub use self::{
     error::Error,
+    export::{Format, FormatError},
     history::History,
     kept::{Kept, Loss, Losses},
     query::{FieldFilter, FieldFilterError, LIMIT_MAX, Page, Query, Skipped},

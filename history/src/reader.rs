@@ -65,15 +65,22 @@ impl Reader {
 
     /// All records that are wanted.
     pub(crate) fn scan(self: &Arc<Self>, query: Query) -> impl Stream<Item = Result<Record, Error>> + Send + use<> {
-        let parts = stream::try_unfold((Arc::clone(self), Some(query)), async |(reader, query)| {
+        self.batches(query).map_ok(|records| stream::iter(records).map(Ok)).try_flatten()
+    }
+
+    /// The same, many at once.
+    pub(crate) fn batches(
+        self: &Arc<Self>,
+        query: Query,
+    ) -> impl Stream<Item = Result<Vec<Record>, Error>> + Send + use<> {
+        stream::try_unfold((Arc::clone(self), Some(query)), async |(reader, query)| {
             let Some(mut query) = query else { return Ok(None) };
             let page = reader.part(query.clone(), SCAN_RECORDS).await?;
             let bound = if query.oldest_first { &mut query.after } else { &mut query.before };
             *bound = page.next;
             let next = page.next.is_some().then_some(query);
-            Ok(Some((stream::iter(page.records).map(Ok), (reader, next))))
-        });
-        parts.try_flatten()
+            Ok(Some((page.records, (reader, next))))
+        })
     }
 
     async fn part(self: &Arc<Self>, query: Query, limit: usize) -> Result<Page, Error> {

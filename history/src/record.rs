@@ -1,6 +1,7 @@
 //! One message and what came of it.
 
 mod id;
+mod json;
 mod view;
 
 use std::fmt;

@@ -37,11 +37,11 @@ impl Removals {
     }
 
     /// Whether a record was removed.
-    pub(crate) fn has(&self, id: RecordId, app_id: &str, dev_id: &str) -> bool {
+    pub(crate) fn has(&self, id: RecordId, app_id: &[u8], dev_id: &[u8]) -> bool {
         self.0.iter().any(|removal| {
             id <= removal.last
-                && removal.app_id == app_id
-                && removal.dev_id.as_ref().is_none_or(|removed| removed == dev_id)
+                && removal.app_id.as_bytes() == app_id
+                && removal.dev_id.as_ref().is_none_or(|removed| removed.as_bytes() == dev_id)
         })
     }
 

@@ -51,6 +51,7 @@ struct Active {
     is_failing: bool,
     /// What is written, kept for its room.
     buffer: Vec<u8>,
+    scratch: Vec<u8>,
 }
 
 impl Tail {
@@ -90,12 +91,13 @@ impl Tail {
 
     fn write_to(&self, active: &mut Active, blocks: &[RawBlock]) -> Result<(), Error> {
         let segment = self.active_segment(active)?;
-        active.buffer.clear();
+        let Active { buffer, scratch, .. } = active;
+        buffer.clear();
         let mut lengths = Vec::with_capacity(blocks.len());
         for block in blocks {
-            let before = active.buffer.len();
-            block::encode(self.writer, block.records, &block.bytes, &mut active.buffer);
-            lengths.push(active.buffer.len() - before);
+            let before = buffer.len();
+            block::encode(self.writer, block.records, &block.bytes, scratch, buffer);
+            lengths.push(buffer.len() - before);
         }
         let written = (&segment.file).write_all(&active.buffer).and_then(|()| segment.file.sync_data());
         if let Err(source) = written {

@@ -70,8 +70,7 @@ impl Keeper {
         }
         records.sort_by_key(|record| record.id);
         records.dedup_by_key(|record| record.id);
-        let mut rows: Vec<View<'_>> = records.iter().map(Record::view).collect();
-        sort(&mut rows);
+        let rows = sort(&records.iter().map(Record::view).collect::<Vec<View<'_>>>());
         let Some((first, last)) = ids(&rows).filter(|_| merged.len() > 1) else { return Ok(()) };
         let path = FileName::new(&day.path, first, last, origin).path;
         let unfinished = Self::unfinished(&path);

@@ -37,14 +37,12 @@ impl Keeper {
             Ok(true) => read_all(&file.path)?,
             Err(error) => return Err(error),
         };
-        let mut rows: Vec<View<'_>> =
-            records.iter().filter(|record| record.dev_id != *dev_id).map(Record::view).collect();
+        let rows: Vec<View<'_>> = records.iter().filter(|record| record.dev_id != *dev_id).map(Record::view).collect();
         if rows.is_empty() {
             return remove(&file.path);
         }
-        sort(&mut rows);
         let unfinished = Self::unfinished(&file.path);
-        write_file(&unfinished, &rows)?;
+        write_file(&unfinished, &sort(&rows))?;
         // The name stays: it says between which times the records are, and that is still so.
         finish(&unfinished, &file.path)
     }

@@ -3,7 +3,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
+    fs, mem,
     path::{Path, PathBuf},
 };
 
@@ -71,16 +71,11 @@ impl Keeper {
     fn write(&self, segment: &Segment) -> Result<Vec<Written>, Error> {
         let removals = self.disk.removals()?;
         let blocks = segment.read_all()?;
-        let mut files: BTreeMap<(&str, u64), Vec<View<'_>>> = BTreeMap::new();
-        for view in blocks.iter().flat_map(views) {
-            if !removals.has(view.id, view.app_id, view.dev_id) {
-                files.entry((view.app_id, view.id.millis / moment::DAY_MS)).or_default().push(view);
-            }
-        }
+        let is_kept = |view: &View<'_>| !removals.has(view.id, view.app_id.as_bytes(), view.dev_id.as_bytes());
+        let files = by_day(blocks.iter().flat_map(views).filter(is_kept));
         let mut written = Vec::new();
-        for ((app_id, _), mut rows) in files {
-            sort(&mut rows);
-            let result = self.write_day(app_id, &segment.name, &rows, &mut written);
+        for ((app_id, _), rows) in files {
+            let result = self.write_day(app_id, &segment.name, &sort(&rows), &mut written);
             if let Err(error) = result {
                 written.iter().for_each(|file| _ = remove(&file.unfinished));
                 return Err(error);
@@ -107,6 +102,24 @@ impl Keeper {
         written.push(Written { unfinished: unfinished.clone(), path });
         write_file(&unfinished, rows).map(drop)
     }
+}
+
+/// The records of each application and day.
+fn by_day<'a>(views: impl Iterator<Item = View<'a>>) -> BTreeMap<(&'a str, u64), Vec<View<'a>>> {
+    let mut files = BTreeMap::new();
+    let mut run = (("", 0), Vec::new());
+    for view in views {
+        let key = (view.app_id, view.id.millis / moment::DAY_MS);
+        // Most follow one of the same application: only others are looked up.
+        if run.0 != key {
+            let rows = files.remove(&key).unwrap_or_default();
+            let (key, rows) = mem::replace(&mut run, (key, rows));
+            files.insert(key, rows);
+        }
+        run.1.push(view);
+    }
+    files.insert(run.0, run.1);
+    files
 }
 
 /// The records of a block.

@@ -25,7 +25,10 @@ impl Filter {
     /// What was removed is not wanted.
     pub(crate) fn new(query: Query, removals: Removals) -> Self {
         let text = query.text.as_deref().map(|text| Finder::new(text).into_owned());
-        let owner = query.dev_id.as_ref().map(|dev_id| segment::owner(query.app_id.as_str(), dev_id.as_str()));
+        let owner = query
+            .dev_id
+            .as_ref()
+            .map(|dev_id| segment::owner(query.app_id.as_str().as_bytes(), dev_id.as_str().as_bytes()));
         let field = query.field.as_ref().map(FieldScan::new);
         Self { ids: ids(&query), text, field, removals, owner, query }
     }
@@ -56,11 +59,11 @@ impl Filter {
     }
 
     /// Whether it is of the application and device, and has one of the ids.
-    pub(crate) fn accepts_head(&self, id: RecordId, app_id: &str, dev_id: &str) -> bool {
+    pub(crate) fn accepts_head(&self, id: RecordId, app_id: &[u8], dev_id: &[u8]) -> bool {
         let query = &self.query;
         self.ids.contains(&id)
-            && app_id == query.app_id.as_str()
-            && query.dev_id.as_ref().is_none_or(|wanted| wanted.as_str() == dev_id)
+            && app_id == query.app_id.as_str().as_bytes()
+            && query.dev_id.as_ref().is_none_or(|wanted| wanted.as_str().as_bytes() == dev_id)
             && !self.removals.has(id, app_id, dev_id)
     }
 

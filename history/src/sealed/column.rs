@@ -75,6 +75,13 @@ impl<'a, 'b, 'c, W: std::io::Write + Send> Columns<'a, 'b, 'c, W> {
         self.texts(|row| Some(value(row)).filter(|text| !text.is_empty()).map(str::as_bytes), true)
     }
 
+    /// Texts of which there are few, known beforehand.
+    pub(crate) fn words(&mut self, value: impl Fn(&View<'c>) -> &'static str) -> Result<()> {
+        let values: Vec<_> =
+            self.rows.iter().map(|row| ByteArray::from(Bytes::from_static(value(row).as_bytes()))).collect();
+        self.write::<ByteArrayType>(&values, false)
+    }
+
     /// The ids of records that were corrected.
     pub(crate) fn corrects(&mut self) -> Result<()> {
         let values = self.optional(|row| row.corrects.map(|id| ByteArray::from(id.to_string().as_str())));

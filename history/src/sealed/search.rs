@@ -166,7 +166,9 @@ fn insert(group: Group<'_>, rows: &Selection, filter: &Filter, best: &Shared<'_>
     let mut all = Rows::open(group)?;
     for part in rows.parts(PAGE_ROWS) {
         all.take(&part, |view: crate::record::View<'_>| {
-            if filter.accepts_head(view.id, view.app_id, view.dev_id) && filter.accepts_rest(&view) {
+            if filter.accepts_head(view.id, view.app_id.as_bytes(), view.dev_id.as_bytes())
+                && filter.accepts_rest(&view)
+            {
                 best.offer(view.id, || view.to_record());
             }
             Ok(())

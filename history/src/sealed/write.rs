@@ -1,6 +1,7 @@
 //! Writes files.
 
 use std::{
+    collections::HashMap,
     fs::{self, File},
     io::{BufWriter, Write},
     path::Path,
@@ -10,7 +11,7 @@ use std::{
 use parquet::{errors::Result as ParquetResult, file::writer::SerializedFileWriter};
 
 use crate::{
-    Error,
+    Error, RecordId,
     record::View,
     sealed::{
         column::Columns,
@@ -35,20 +36,45 @@ pub(crate) fn write_file(path: &Path, rows: &[View<'_>]) -> Result<u64, Error> {
 }
 
 /// Puts rows into the order in which files have them: by device, then by time.
-pub(crate) fn sort(rows: &mut [View<'_>]) {
-    rows.sort_unstable_by(|left, right| left.dev_id.cmp(right.dev_id).then(left.id.cmp(&right.id)));
+pub(crate) fn sort<'a>(rows: &[View<'a>]) -> Vec<View<'a>> {
+    let mut devices: HashMap<&str, Vec<(RecordId, usize)>> = HashMap::new();
+    for (place, row) in rows.iter().enumerate() {
+        devices.entry(row.dev_id).or_default().push((row.id, place));
+    }
+    let mut devices: Vec<_> = devices.into_iter().collect();
+    devices.sort_unstable_by_key(|(dev_id, _)| *dev_id);
+    let sorted = devices.into_iter().flat_map(|(_, mut places)| {
+        places.sort_unstable();
+        places
+    });
+    // Each row moves once: they are long.
+    sorted.filter_map(|(_, place)| rows.get(place).copied()).collect()
 }
 
 /// Writes rows in the format of a file.
-pub(crate) fn write_rows<W: Write + Send>(out: W, rows: &[View<'_>]) -> ParquetResult<W> {
+fn write_rows<W: Write + Send>(out: W, rows: &[View<'_>]) -> ParquetResult<W> {
     let devices = rows.chunk_by(|left, right| left.dev_id == right.dev_id).count();
-    let mut writer = SerializedFileWriter::new(out, schema()?, Arc::new(properties(devices as u64)))?;
+    let mut writer = new_writer(out, devices as u64)?;
+    write_groups(&mut writer, rows)?;
+    writer.into_inner()
+}
+
+/// Begins a file: `devices` is how many the filter for them has room for.
+pub(crate) fn new_writer<W: Write + Send>(out: W, devices: u64) -> ParquetResult<SerializedFileWriter<W>> {
+    SerializedFileWriter::new(out, schema()?, Arc::new(properties(devices)))
+}
+
+/// Adds rows to a file.
+pub(crate) fn write_groups<W: Write + Send>(
+    writer: &mut SerializedFileWriter<W>,
+    rows: &[View<'_>],
+) -> ParquetResult<()> {
     for rows in rows.chunks(GROUP_ROWS) {
         let mut group = writer.next_row_group()?;
         write_group(&mut Columns::new(&mut group, rows))?;
         group.close()?;
     }
-    writer.into_inner()
+    Ok(())
 }
 
 fn write_group<W: Write + Send>(columns: &mut Columns<'_, '_, '_, W>) -> ParquetResult<()> {
@@ -72,7 +98,7 @@ fn write_group<W: Write + Send>(columns: &mut Columns<'_, '_, '_, W>) -> Parquet
     columns.optional_bytes(|row| row.functions.map(<[u8; 32]>::as_slice))?;
     columns.optional_ints(|row| row.version)?;
     columns.optional_longs(|row| row.limits.map(|limits| limits as i64))?;
-    columns.bytes(|row| row.outcome.as_str().as_bytes())?;
+    columns.words(|row| row.outcome.as_str())?;
     columns.optional_text(|row| row.result)?;
     columns.optional_text(|row| row.normalized)?;
     columns.optional_bytes(|row| row.failure.map(str::as_bytes))?;
@@ -94,7 +120,7 @@ pub(crate) fn sync_dir(dir: &Path) -> Result<(), Error> {
 }
 
 /// The system's error, such as a full disk, as far as it is one.
-fn into_io(error: parquet::errors::ParquetError) -> std::io::Error {
+pub(crate) fn into_io(error: parquet::errors::ParquetError) -> std::io::Error {
     match error {
         parquet::errors::ParquetError::External(source) => match source.downcast::<std::io::Error>() {
             Ok(error) => *error,

@@ -12,6 +12,8 @@ const MAGIC: [u8; 4] = *b"AHB1";
 pub(crate) const HEADER_BYTES: usize = 24;
 /// Below this, compression saves less than it costs.
 const COMPRESSED_BYTES_MIN: usize = 4096;
+/// So does it when the records are shorter on average: a tail is short, and the files are compressed anyway.
+const RECORD_BYTES_MIN: usize = 512;
 /// How long the records of one block are at most; a longer one is damaged.
 const RECORDS_BYTES_MAX: usize = 16 << 20;
 
@@ -26,11 +28,12 @@ pub(crate) struct Block {
     pub(crate) length: usize,
 }
 
-/// Appends a block with these records.
-pub(crate) fn encode(writer: u32, count: u32, records: &[u8], out: &mut Vec<u8>) {
+/// Appends a block with these records. `scratch` is kept for its room.
+pub(crate) fn encode(writer: u32, count: u32, records: &[u8], scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
     let start = out.len();
     out.extend_from_slice(&[0; HEADER_BYTES]);
-    let stored = compress(records, out);
+    let is_worth_it = records.len() >= COMPRESSED_BYTES_MIN.max(count as usize * RECORD_BYTES_MIN);
+    let stored = compress(records, is_worth_it, scratch, out);
     let header = [stored, records.len() as u32, count, writer].map(u32::to_le_bytes);
     if let Some(fields) = out.get_mut(start + 8..start + HEADER_BYTES) {
         fields.copy_from_slice(header.as_flattened());
@@ -42,17 +45,17 @@ pub(crate) fn encode(writer: u32, count: u32, records: &[u8], out: &mut Vec<u8>)
 }
 
 /// Appends the records, compressed if that is shorter, and returns the length.
-fn compress(records: &[u8], out: &mut Vec<u8>) -> u32 {
-    let start = out.len();
-    if records.len() >= COMPRESSED_BYTES_MIN {
-        out.resize(start + lz4_flex::block::get_maximum_output_size(records.len()), 0);
-        let room = out.get_mut(start..).unwrap_or_default();
-        let length = lz4_flex::block::compress_into(records, room).unwrap_or(usize::MAX);
-        if length < records.len() {
-            out.truncate(start + length);
+fn compress(records: &[u8], is_worth_it: bool, scratch: &mut Vec<u8>, out: &mut Vec<u8>) -> u32 {
+    if is_worth_it {
+        let length_max = lz4_flex::block::get_maximum_output_size(records.len());
+        if scratch.len() < length_max {
+            scratch.resize(length_max, 0);
+        }
+        let length = lz4_flex::block::compress_into(records, scratch).unwrap_or(usize::MAX);
+        if let Some(compressed) = scratch.get(..length).filter(|compressed| compressed.len() < records.len()) {
+            out.extend_from_slice(compressed);
             return length as u32;
         }
-        out.truncate(start);
     }
     out.extend_from_slice(records);
     records.len() as u32
@@ -86,7 +89,7 @@ mod tests {
     fn blocks_are_read_back_and_never_from_a_part() {
         for records in [Vec::new(), vec![7; 10], b"{\"temperature\":21}".repeat(1000)] {
             let mut bytes = Vec::new();
-            encode(9, 1, &records, &mut bytes);
+            encode(9, 1, &records, &mut Vec::new(), &mut bytes);
             let length = bytes.len();
             for part in (0..length.min(100)).chain([length - 1]) {
                 assert!(decode(&Bytes::copy_from_slice(&bytes[..part])).is_none(), "{part} of {length}");
@@ -100,7 +103,7 @@ mod tests {
     #[test]
     fn a_block_with_a_changed_bit_is_not_whole() {
         let mut bytes = Vec::new();
-        encode(9, 1, b"records", &mut bytes);
+        encode(9, 1, b"records", &mut Vec::new(), &mut bytes);
         for position in 0..bytes.len() {
             let mut changed = bytes.clone();
             changed[position] ^= 1;

@@ -3,7 +3,7 @@
 use types::Timestamp;
 
 use crate::{
-    Outcome, RecordId,
+    NewRecord, Outcome, RecordId,
     record::View,
     tail::varint::{Input, put_bytes, put_signed, put_unsigned},
 };
@@ -21,10 +21,10 @@ const CORRECTS: u8 = 1 << 7;
 const FIXED_BYTES_MAX: usize = 256;
 
 /// How many bytes a record takes at most.
-pub(crate) fn bytes_max(view: &View<'_>) -> usize {
-    let texts = [view.metadata, view.extra, view.result, view.normalized, view.logs, view.warnings, view.kind];
+pub(crate) fn bytes_max(new: &NewRecord<'_>) -> usize {
+    let texts = [new.metadata, new.extra, new.result, new.normalized, new.logs, new.warnings, new.kind.as_str()];
     let texts: usize = texts.iter().map(|text| text.len()).sum();
-    FIXED_BYTES_MAX + texts + view.payload.len() + view.failure.map_or(0, str::len)
+    FIXED_BYTES_MAX + texts + new.payload.len() + new.failure.map_or(0, str::len)
 }
 
 /// Appends a record, with its length before it. The writer's part of its id is that of its block.
@@ -83,8 +83,8 @@ fn flags(view: &View<'_>) -> u8 {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head<'a> {
     pub(crate) id: RecordId,
-    pub(crate) app_id: &'a str,
-    pub(crate) dev_id: &'a str,
+    pub(crate) app_id: &'a [u8],
+    pub(crate) dev_id: &'a [u8],
 }
 
 /// The records in the bytes of a block, from first to last. Ends early where they are damaged.
@@ -103,13 +103,14 @@ pub(crate) fn decode_head(writer: u32, record: &[u8]) -> Option<Head<'_>> {
 
 fn head<'a>(writer: u32, input: &mut Input<'a>) -> Option<Head<'a>> {
     let id = RecordId { millis: input.unsigned()?, writer, number: input.unsigned_32()? };
-    Some(Head { id, app_id: input.text()?, dev_id: input.text()? })
+    Some(Head { id, app_id: input.bytes()?, dev_id: input.bytes()? })
 }
 
 /// Reads a record. None if it is damaged.
 pub(crate) fn decode(writer: u32, record: &[u8]) -> Option<View<'_>> {
     let mut input = Input(record);
     let Head { id, app_id, dev_id } = head(writer, &mut input)?;
+    let (app_id, dev_id) = (str::from_utf8(app_id).ok()?, str::from_utf8(dev_id).ok()?);
     let [flags, outcome, port] = input.array()?;
     let has = |flag: u8| flags & flag != 0;
     let received = Timestamp::from_nanos(input.signed()?);
@@ -154,13 +155,13 @@ fn optional<T>(is_there: bool, read: impl FnOnce() -> Option<T>) -> Option<Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Kind, NewRecord};
+    use crate::Kind;
 
     fn check(new: &NewRecord<'_>) {
         let view = View::of_new(RecordId::new(7, 8, 9), new);
         let mut bytes = Vec::new();
         encode(&view, &mut bytes);
-        assert!(bytes.len() <= bytes_max(&view));
+        assert!(bytes.len() <= bytes_max(new));
         let encoded: Vec<_> = records(&bytes).collect();
         assert_eq!(encoded.len(), 1);
         assert_eq!(decode(8, encoded[0]).unwrap().to_record(), view.to_record());

@@ -27,19 +27,30 @@ const BLOCK_BYTES: usize = 256 << 10;
 pub(crate) struct Queue {
     clock: Arc<dyn Clock>,
     bytes_max: usize,
-    wait: Duration,
     pub(crate) losses: Arc<Losses>,
     state: Mutex<State>,
     changed: Condvar,
-    /// Whether a record has waited for too long, and none has been written since.
-    is_slow: Arc<AtomicBool>,
+    waiting: Arc<Waiting>,
 }
+
+/// What those that wait share.
+struct Waiting {
+    wait: Duration,
+    /// Whether a record has waited for too long, and none has been written since.
+    is_slow: AtomicBool,
+    losses: Arc<Losses>,
+}
+
+/// What became of a group; none while it waits.
+type Done = watch::Sender<Option<Result<(), Loss>>>;
 
 struct State {
     numbers: Numbers,
     next: Group,
     /// The bytes of the group that is being written.
     writing: usize,
+    /// Room for the records of a block, from one that was written.
+    spare: Vec<u8>,
     is_closed: bool,
 }
 
@@ -48,11 +59,10 @@ pub(crate) struct Group {
     pub(crate) blocks: Vec<RawBlock>,
     pub(crate) records: u64,
     bytes: usize,
-    done: watch::Sender<Option<Result<(), Loss>>>,
+    done: Arc<Done>,
 }
 
 /// The records of a block, as `codec` has them.
-#[derive(Default)]
 pub(crate) struct RawBlock {
     pub(crate) bytes: Vec<u8>,
     pub(crate) records: u32,
@@ -61,22 +71,20 @@ pub(crate) struct RawBlock {
 /// A record on its way to the disk.
 pub(crate) struct Pending {
     id: RecordId,
-    wait: Duration,
-    done: watch::Receiver<Option<Result<(), Loss>>>,
-    is_slow: Arc<AtomicBool>,
-    losses: Arc<Losses>,
+    done: Arc<Done>,
+    waiting: Arc<Waiting>,
 }
 
 impl Default for Group {
     fn default() -> Self {
-        Self { blocks: Vec::new(), records: 0, bytes: 0, done: watch::Sender::new(None) }
+        Self { blocks: Vec::new(), records: 0, bytes: 0, done: Arc::new(watch::Sender::new(None)) }
     }
 }
 
 impl Group {
-    fn push(&mut self, view: &View<'_>) {
+    fn push(&mut self, view: &View<'_>, spare: &mut Vec<u8>) {
         if self.blocks.last().is_none_or(|block| block.bytes.len() >= BLOCK_BYTES) {
-            self.blocks.push(RawBlock::default());
+            self.blocks.push(RawBlock { bytes: mem::take(spare), records: 0 });
         }
         let Some(block) = self.blocks.last_mut() else { return };
         let before = block.bytes.len();
@@ -89,21 +97,27 @@ impl Group {
 
 impl Queue {
     pub(crate) fn new(clock: Arc<dyn Clock>, writer: u32, bytes_max: usize, wait: Duration) -> Self {
-        let state = State { numbers: Numbers::new(writer), next: Group::default(), writing: 0, is_closed: false };
+        let state = State {
+            numbers: Numbers::new(writer),
+            next: Group::default(),
+            writing: 0,
+            spare: Vec::new(),
+            is_closed: false,
+        };
+        let losses = Arc::<Losses>::default();
         Self {
             clock,
             bytes_max,
-            wait,
-            losses: Arc::default(),
+            losses: Arc::clone(&losses),
             state: Mutex::new(state),
             changed: Condvar::new(),
-            is_slow: Arc::default(),
+            waiting: Arc::new(Waiting { wait, is_slow: AtomicBool::new(false), losses }),
         }
     }
 
     /// Adds a record to the group that is written next.
     pub(crate) fn push(&self, new: &NewRecord<'_>) -> Result<Pending, Loss> {
-        let bytes = codec::bytes_max(&View::of_new(RecordId::first(0), new));
+        let bytes = codec::bytes_max(new);
         if bytes > RECORD_BYTES_MAX {
             return Err(Loss::TooLarge);
         }
@@ -115,15 +129,15 @@ impl Queue {
             return Err(if state.is_closed { Loss::Closed } else { Loss::Queue });
         }
         let id = state.numbers.next(now);
-        state.next.push(&View::of_new(id, new));
-        let done = state.next.done.subscribe();
+        let State { next, spare, .. } = &mut *state;
+        next.push(&View::of_new(id, new), spare);
+        let done = Arc::clone(&state.next.done);
         let is_first = state.next.records == 1;
         drop(state);
         if is_first {
             self.changed.notify_one();
         }
-        let (is_slow, losses) = (Arc::clone(&self.is_slow), Arc::clone(&self.losses));
-        Ok(Pending { id, wait: self.wait, done, is_slow, losses })
+        Ok(Pending { id, done, waiting: Arc::clone(&self.waiting) })
     }
 
     /// Waits for records. None once the queue is closed and empty.
@@ -141,13 +155,23 @@ impl Queue {
     }
 
     /// Tells who waits for a group what became of it.
-    pub(crate) fn done(&self, group: &Group, result: Result<(), Loss>) {
-        self.state().writing = 0;
+    pub(crate) fn done(&self, mut group: Group, result: Result<(), Loss>) {
+        self.reuse(group.blocks.pop());
         if let Err(loss) = result {
             self.losses.add(loss, group.records);
         }
-        self.is_slow.store(false, Ordering::Relaxed);
+        self.waiting.is_slow.store(false, Ordering::Relaxed);
         group.done.send_replace(Some(result));
+    }
+
+    /// Keeps the room of a block that was written for one that comes.
+    fn reuse(&self, block: Option<RawBlock>) {
+        let mut state = self.state();
+        state.writing = 0;
+        if let Some(RawBlock { mut bytes, .. }) = block.filter(|block| block.bytes.capacity() <= 2 * BLOCK_BYTES) {
+            bytes.clear();
+            state.spare = bytes;
+        }
     }
 
     /// Takes no more records.
@@ -163,26 +187,81 @@ impl Queue {
 
 impl Pending {
     /// Waits until the record is on disk, but not for long.
-    pub(crate) async fn wait(mut self) -> Kept {
+    pub(crate) async fn wait(self) -> Kept {
+        let known = *self.done.borrow();
+        if let Some(result) = known {
+            return self.kept(result);
+        }
         // Once the disk is known to be slow, messages pass without each waiting for it.
-        let is_slow = self.is_slow.load(Ordering::Relaxed) && self.done.borrow().is_none();
-        if is_slow {
+        if self.waiting.is_slow.load(Ordering::Relaxed) {
             return self.slow();
         }
-        let done = tokio::time::timeout(self.wait, self.done.wait_for(Option::is_some)).await;
+        let mut done = self.done.subscribe();
+        let done = tokio::time::timeout(self.waiting.wait, done.wait_for(Option::is_some)).await;
         match done.map(|done| done.map(|done| *done)) {
-            Ok(Ok(Some(Ok(())))) => Kept::Yes(self.id),
-            Ok(Ok(Some(Err(loss)))) => Kept::No(loss),
+            Ok(Ok(Some(result))) => self.kept(result),
             Ok(Ok(None) | Err(_)) => Kept::No(Loss::Closed),
             Err(_) => {
-                self.is_slow.store(true, Ordering::Relaxed);
+                self.waiting.is_slow.store(true, Ordering::Relaxed);
                 self.slow()
             }
         }
     }
 
+    fn kept(&self, result: Result<(), Loss>) -> Kept {
+        result.map_or_else(Kept::No, |()| Kept::Yes(self.id))
+    }
+
     fn slow(&self) -> Kept {
-        self.losses.add(Loss::Slow, 1);
+        self.waiting.losses.add(Loss::Slow, 1);
         Kept::No(Loss::Slow)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use testing::ManualClock;
+
+    use super::*;
+    use crate::Kind;
+
+    fn push(queue: &Queue) -> Result<Pending, Loss> {
+        let (app_id, dev_id) = ("my-app".parse().unwrap(), "my-device".parse().unwrap());
+        queue.push(&NewRecord::new(&app_id, &dev_id, &Kind::Uplink, types::Timestamp::default()))
+    }
+
+    fn queue(bytes_max: usize) -> Queue {
+        Queue::new(ManualClock::new(), 7, bytes_max, Duration::from_secs(1))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_disk_holds_up_one_message_and_not_those_that_follow() {
+        let queue = queue(1 << 20);
+        let pending = push(&queue).ok().unwrap();
+        let start = tokio::time::Instant::now();
+        assert_eq!(pending.wait().await, Kept::No(Loss::Slow));
+        assert_eq!(start.elapsed().as_secs(), 1);
+        assert_eq!(push(&queue).ok().unwrap().wait().await, Kept::No(Loss::Slow));
+        assert_eq!(start.elapsed().as_secs(), 1);
+        // They are written when the disk recovers, and later ones wait again.
+        let group = queue.take().unwrap();
+        assert_eq!(group.records, 2);
+        queue.done(group, Ok(()));
+        let pending = push(&queue).ok().unwrap();
+        queue.done(queue.take().unwrap(), Ok(()));
+        assert!(matches!(pending.wait().await, Kept::Yes(_)));
+        assert_eq!(queue.losses.count(Loss::Slow), 2);
+    }
+
+    #[tokio::test]
+    async fn a_full_queue_takes_one_record_and_no_more() {
+        let queue = queue(1);
+        let first = push(&queue).ok().unwrap();
+        assert_eq!(push(&queue).err(), Some(Loss::Queue));
+        let group = queue.take().unwrap();
+        assert_eq!(push(&queue).err(), Some(Loss::Queue));
+        queue.done(group, Err(Loss::Failed));
+        assert_eq!(first.wait().await, Kept::No(Loss::Failed));
+        assert!(push(&queue).is_ok());
     }
 }

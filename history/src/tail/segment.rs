@@ -54,8 +54,8 @@ pub(crate) struct BlockPlace {
 }
 
 /// A short hash of a device, to leave out blocks without it.
-pub(crate) fn owner(app_id: &str, dev_id: &str) -> u32 {
-    crc32fast::hash(app_id.as_bytes()).rotate_left(7) ^ crc32fast::hash(dev_id.as_bytes())
+pub(crate) fn owner(app_id: &[u8], dev_id: &[u8]) -> u32 {
+    crc32fast::hash(app_id).rotate_left(7) ^ crc32fast::hash(dev_id)
 }
 
 impl BlockPlace {
@@ -68,14 +68,20 @@ impl Index {
     /// Adds a block that follows the others in the file: its length there, and its records.
     pub(crate) fn add(&mut self, writer: u32, length: usize, records: &[u8]) {
         let mut owners = Vec::new();
+        let mut run: (&[u8], usize) = (&[], 0);
         let (mut first, mut last) = (RecordId::last(u64::MAX), RecordId::first(0));
         for record in codec::records(records) {
             let Some(head) = codec::decode_head(writer, record) else { continue };
             owners.push(owner(head.app_id, head.dev_id));
             first = first.min(head.id);
             last = last.max(head.id);
-            self.charge(head.app_id, (record.len() * length / records.len().max(1)) as u64);
+            if run.0 != head.app_id {
+                self.charge(run.0, run.1);
+                run = (head.app_id, 0);
+            }
+            run.1 += record.len() * length / records.len().max(1);
         }
+        self.charge(run.0, run.1);
         self.records += owners.len() as u64;
         owners.sort_unstable();
         owners.dedup();
@@ -83,10 +89,12 @@ impl Index {
         self.bytes += length as u64;
     }
 
-    fn charge(&mut self, app_id: &str, bytes: u64) {
-        match self.applications.get_mut(app_id) {
+    fn charge(&mut self, app_id: &[u8], bytes: usize) {
+        let (app_id, bytes) = (String::from_utf8_lossy(app_id), bytes as u64);
+        match self.applications.get_mut(app_id.as_ref()) {
             Some(charged) => *charged += bytes,
-            None => _ = self.applications.insert(app_id.to_owned(), bytes),
+            None if app_id.is_empty() => {}
+            None => _ = self.applications.insert(app_id.into_owned(), bytes),
         }
     }
 

@@ -4,6 +4,8 @@
 extern crate airlock_history as history;
 
 mod damage;
+mod export;
+mod faults;
 mod harness;
 mod kills;
 mod queries;

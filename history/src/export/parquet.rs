@@ -1,0 +1,41 @@
+//! Records as one Parquet file, which need not be in memory as a whole.
+
+use std::{io, mem};
+
+use parquet::{errors::Result as ParquetResult, file::writer::SerializedFileWriter};
+
+use crate::{
+    Record,
+    record::View,
+    sealed::write::{into_io, new_writer, sort, write_groups},
+};
+
+/// A file that grows by row groups, of which those that were handed out are forgotten.
+pub(super) struct ParquetFile(SerializedFileWriter<Vec<u8>>);
+
+/// How many devices the filter of a row group has room for.
+const DEVICES: u64 = 10_000;
+
+impl ParquetFile {
+    pub(super) fn new() -> io::Result<Self> {
+        new_writer(Vec::new(), DEVICES).map(Self).map_err(into_io)
+    }
+
+    pub(super) fn write(&mut self, records: &[Record]) -> io::Result<Vec<u8>> {
+        let rows = sort(&records.iter().map(Record::view).collect::<Vec<View<'_>>>());
+        write_groups(&mut self.0, &rows).map_err(into_io)?;
+        self.taken()
+    }
+
+    pub(super) fn end(mut self) -> io::Result<Vec<u8>> {
+        let end: ParquetResult<_> = self.0.finish();
+        end.map_err(into_io)?;
+        self.taken()
+    }
+
+    /// What was written since the last time.
+    fn taken(&mut self) -> io::Result<Vec<u8>> {
+        self.0.flush()?;
+        Ok(mem::take(self.0.inner_mut()))
+    }
+}
