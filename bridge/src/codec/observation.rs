@@ -35,7 +35,8 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    pub(crate) fn of(decoded: Result<Decoded, CodecError>) -> Self {
+    /// The result of our run.
+    pub fn of(decoded: Result<Decoded, CodecError>) -> Self {
         match decoded {
             Ok(Decoded { object: Some(object), .. }) => Self::Object(object),
             Ok(Decoded { object: None, .. }) => Self::Nothing,

@@ -2,11 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use bridge::{
-    Environment, Error,
-    chirpstack::{ChirpStackBridge, ChirpStackSettings},
-    things_stack::ThingsStackBridge,
-};
+use bridge::{Environment, Error};
+use chirpstack::{ChirpStackBridge, ChirpStackSettings};
 use server::{
     audit::AuditLog,
     error_response::ErrorFormat,
@@ -15,6 +12,7 @@ use server::{
     system::{OsRandom, SystemClock},
     telemetry::{self, Health, Metrics},
 };
+use things_stack::{ThingsStackBridge, webhook_router};
 
 use super::{
     network::Network,
@@ -107,7 +105,7 @@ async fn serve_webhook(
     let stop = shutdown.requested.clone();
     let server = Server::new(settings.serve.clone(), Arc::new(OsRandom), stop);
     let listeners = Listeners::new().plain(&webhook.listen).await?;
-    let router = bridge::webhook_router(std::slice::from_ref(webhook));
+    let router = webhook_router(std::slice::from_ref(webhook));
     let serving = server.start(HttpService::new("webhook", router, ErrorFormat::Account), listeners);
     let address = serving.addresses().first().map_or_else(String::new, ToString::to_string);
     say(format_args!("Webhook: http://{address}/"))?;

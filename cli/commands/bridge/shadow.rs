@@ -8,12 +8,14 @@ use std::{
 };
 
 use anyhow::{Context, bail};
-use bridge::{Environment, Error, Observation, chirpstack::ChirpStackShadow, things_stack::ThingsStackShadow};
+use bridge::{Environment, Error, Observation};
+use chirpstack::ChirpStackShadow;
 use clap::Args;
 use server::{
     shutdown::Shutdown,
     telemetry::{Health, Metrics},
 };
+use things_stack::ThingsStackShadow;
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::Notify,

@@ -1,0 +1,71 @@
+//! Decodes uplinks, and the downlinks of reports, with the formatter that applies to their device.
+
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
+
+use bridge::codec::outcome::{self, CodecError, Input};
+use types::Clock;
+
+use super::{
+    application::topic::Topic,
+    formatter::{Formatter, decoded::Decoded, directory::Directory},
+    message::{downlink::DownlinkEvent, uplink::UplinkMessage},
+};
+
+/// Decodes payloads.
+pub(super) struct Decoder {
+    pub(super) directory: Arc<Directory>,
+    pub(super) clock: Arc<dyn Clock>,
+}
+
+impl Decoder {
+    /// The formatter of the device that a message on `topic` is from; none if it has none.
+    pub(super) async fn formatter(
+        &self,
+        message: &UplinkMessage<'_>,
+        topic: Topic<'_>,
+    ) -> Result<Option<Arc<Formatter>>, CodecError> {
+        let found = self.directory.formatters(topic.application, topic.device, message.version.as_ref()).await?;
+        found.map(|found| found.up().cloned()).transpose()
+    }
+
+    /// Decodes an uplink.
+    pub(super) async fn decode(
+        &self,
+        message: &UplinkMessage<'_>,
+        formatter: Option<&Formatter>,
+    ) -> Result<Decoded, CodecError> {
+        let Some(formatter) = formatter else { return Ok(Decoded::default()) };
+        let input = Input {
+            port: message.port,
+            time_ms: message.received_at.unwrap_or_else(|| self.clock.now()).as_millis(),
+            seed: seed(message),
+            variables: "",
+        };
+        formatter.decode(&message.payload, &input).await
+    }
+
+    /// Decodes the downlink that a message is about; without an object if it is encrypted, or nothing decodes it.
+    pub(super) async fn decode_downlink(
+        &self,
+        event: &DownlinkEvent<'_>,
+        topic: Topic<'_>,
+    ) -> Result<outcome::Decoded, CodecError> {
+        if self.directory.encrypts_payloads(topic.application, topic.device).await? {
+            return Ok(outcome::Decoded::default());
+        }
+        let found = self.directory.formatters(topic.application, topic.device, None).await?;
+        let Some(found) = found else { return Ok(outcome::Decoded::default()) };
+        let input = Input { port: event.port, time_ms: self.clock.now().as_millis(), seed: 0, variables: "" };
+        found.down_decoder()?.decode_downlink(&event.payload, &input).await
+    }
+}
+
+/// The same for copies of a message, on every machine.
+fn seed(message: &UplinkMessage<'_>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    message.identity.hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,130 @@
+//! Shadow mode: decodes what passes by, and compares it with what The Things Stack made of it. Publishes nothing.
+
+use std::{sync::Arc, time::Duration};
+
+use bridge::{
+    Environment, Error, Observation, StateDir, Verdict, metrics,
+    receive::{receive, report_connections},
+};
+use link::{delivery::Delivery, mqtt::Subscriber};
+use server::telemetry::Health;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{
+    api::{check_api, directory},
+    application::{
+        Application,
+        topic::{Topic, device},
+    },
+    bridge::{brokers::source, subscription},
+    decoder::Decoder,
+    formatter::directory::Directory,
+    message::uplink::UplinkMessage,
+    settings::ThingsStackSettings,
+    uplink::result,
+};
+
+/// A running comparison.
+pub struct ThingsStackShadow {
+    directory: Arc<Directory>,
+    messages: Vec<Subscriber>,
+    _refresh: AbortOnDropHandle<()>,
+    _state_dir: StateDir,
+}
+
+impl ThingsStackShadow {
+    /// Checks the settings and the API, and connects in the background. `observe` must not block.
+    pub async fn start(
+        settings: &ThingsStackSettings,
+        environment: Environment,
+        observe: impl Fn(Observation) + Send + Sync + 'static,
+    ) -> Result<Self, Error> {
+        metrics::describe();
+        let applications = Application::all(settings)?;
+        let state_dir = StateDir::open(environment.state_dir.clone())?;
+        let client_id = state_dir.client_id(environment.random.as_ref())?;
+        let sources = applications.iter().map(|application| source(settings, application, &client_id));
+        let sources = sources.collect::<Result<Vec<_>, _>>()?;
+        let directory = Arc::new(directory(settings, &applications, &environment, &state_dir)?);
+        check_api(&directory, &settings.api.url).await?;
+        let refresh = AbortOnDropHandle::new(tokio::spawn(directory.clone().run()));
+        let decoder = Decoder { directory: directory.clone(), clock: environment.clock };
+        let observer = Arc::new(Observer { decoder, observe: Box::new(observe) });
+        let receive = |(application, endpoint): (&Arc<Application>, _)| {
+            let observer = observer.clone();
+            let subscription = subscription(settings, format!("v3/{}/devices/+/up", application.uid));
+            receive(endpoint, subscription, device(String::new()), move |delivery| {
+                let observer = observer.clone();
+                Box::pin(async move { observer.handle(delivery).await })
+            })
+        };
+        let messages = applications.iter().zip(sources).map(receive).collect();
+        Ok(Self { directory, messages, _refresh: refresh, _state_dir: state_dir })
+    }
+
+    /// Waits until all applications are connected.
+    pub async fn ready(&self) {
+        for messages in &self.messages {
+            // It fails only when the connection's task has ended.
+            _ = messages.subscribed().wait_for(|subscribed| *subscribed).await;
+        }
+    }
+
+    /// Reports the connections as a health check.
+    pub fn report_to(&self, health: &Health) {
+        let connected = self.messages.iter().map(Subscriber::subscribed).collect();
+        report_connections(health, "messages from The Things Stack", connected);
+    }
+
+    /// Finishes the messages in progress, and stops.
+    pub async fn stop(self) {
+        futures::future::join_all(self.messages.into_iter().map(Subscriber::drain)).await;
+        self.directory.save().await;
+    }
+}
+
+struct Observer {
+    decoder: Decoder,
+    observe: Box<dyn Fn(Observation) + Send + Sync>,
+}
+
+impl Observer {
+    async fn handle(&self, Delivery { topic, payload, ack, .. }: Delivery) {
+        if let Some(topic) = Topic::parse(&topic, "") {
+            self.compare(topic, &payload).await;
+        }
+        ack.acknowledge().await;
+    }
+
+    async fn compare(&self, topic: Topic<'_>, payload: &[u8]) {
+        let message = match UplinkMessage::parse(payload) {
+            Ok(message) if message.is_decodable() => message,
+            Ok(_) => return metrics::uplink("unchanged"),
+            Err(error) => {
+                tracing::warn!(%topic, %error, "an uplink cannot be decoded");
+                return metrics::uplink("malformed");
+            }
+        };
+        let formatter = self.decoder.formatter(&message, topic).await;
+        let (id, name) = match &formatter {
+            Ok(Some(formatter)) => (formatter.id.clone(), formatter.name.clone()),
+            Ok(None) | Err(_) => (topic.application.to_owned(), topic.application.to_owned()),
+        };
+        let decoded = match formatter {
+            Ok(formatter) => self.decoder.decode(&message, formatter.as_deref()).await,
+            Err(error) => Err(error),
+        };
+        metrics::uplink(result(&decoded));
+        let (fuel, elapsed) =
+            decoded.as_ref().map_or((0, Duration::ZERO), |decoded| (decoded.uplink.fuel, decoded.uplink.elapsed));
+        (self.observe)(Observation {
+            profile_id: id,
+            profile_name: name,
+            // It does not say that a formatter failed: then there is no payload either.
+            theirs: message.decoded_payload().map_or(Verdict::Nothing, |object| Verdict::Object(object.to_owned())),
+            ours: Verdict::of(decoded.map(|decoded| decoded.uplink)),
+            fuel,
+            elapsed,
+        });
+    }
+}
