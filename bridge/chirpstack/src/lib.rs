@@ -7,7 +7,6 @@ mod downlink;
 mod event;
 mod network;
 mod offline;
-mod report;
 mod settings;
 mod shadow;
 mod source;

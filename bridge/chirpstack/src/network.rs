@@ -1,6 +1,7 @@
 //! ChirpStack as a network whose devices belong to applications of this process.
 
 mod intake;
+mod report;
 mod routes;
 
 use std::{

@@ -25,18 +25,19 @@ use types::Clock;
 
 use self::brokers::source;
 use super::{
-    api::{check_api, directory},
     application::{
         Application,
         topic::{device, downlinks_of, messages},
     },
-    decoder::Decoder,
     downlink::Downlinks,
     feed::{Feed, Intake, catch_up::CatchUp, position::Positions},
-    formatter::directory::Directory,
+    formatter::{
+        api::{check_api, directory},
+        directory::Directory,
+    },
+    http::webhook::{WebhookListener, ids::WebhookIds},
     settings::ThingsStackSettings,
-    uplink::Uplinks,
-    webhook::{WebhookListener, ids::WebhookIds},
+    uplink::{Uplinks, decoder::Decoder},
 };
 
 /// A running bridge to The Things Stack.

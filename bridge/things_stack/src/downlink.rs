@@ -25,7 +25,7 @@ use self::failed::{DOWNLINKS_MAX, FailedDownlink};
 use super::{
     application::topic::Topic,
     formatter::{directory::Directory, no_formatter},
-    webhook::ids::WebhookIds,
+    http::webhook::ids::WebhookIds,
 };
 
 /// The port of a downlink that has none, and whose encoder chooses none, as in The Things Stack.

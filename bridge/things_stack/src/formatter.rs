@@ -1,5 +1,6 @@
 //! Payload formatters: none, Cayenne LPP, or a script.
 
+pub(super) mod api;
 mod cayenne;
 mod conversion;
 pub(super) mod decoded;

@@ -1,5 +1,7 @@
 //! The requests of webhooks.
 
+pub(super) mod webhook;
+
 use std::sync::Arc;
 
 use axum::{
@@ -14,7 +16,7 @@ use bridge::metrics;
 use server::{status, usage::Usage};
 use types::Kinded;
 
-use super::webhook::{Admitted, Refusal, Webhook, WebhookListener};
+use self::webhook::{Admitted, Refusal, Webhook, WebhookListener};
 
 /// Maximum size of a message, in bytes: that of one over MQTT.
 const BODY_BYTES_MAX: usize = 1024 * 1024;

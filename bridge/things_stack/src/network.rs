@@ -35,16 +35,15 @@ use types::{AppId, DevEui, Kind, Kinded, NetworkDownlink, NetworkRefusal};
 
 use self::{devices::Devices, intake::Intake};
 use super::{
-    api::client,
     application::{
         Application,
         topic::{Topic, device_key, messages},
     },
     bridge::{sources, subscription},
     feed::{self, Feed, catch_up::CatchUp, position::Positions},
-    formatter::directory::API,
+    formatter::{api::client, directory::API},
+    http::webhook::{WebhookListener, ids::WebhookIds},
     settings::{ThingsStackApplication, ThingsStackSettings},
-    webhook::{WebhookListener, ids::WebhookIds},
 };
 
 /// The Things Stack: a connection to its MQTT server for each application, or a receiver of its webhooks, and its API,

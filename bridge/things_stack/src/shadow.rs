@@ -11,17 +11,18 @@ use server::telemetry::Health;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
-    api::{check_api, directory},
     application::{
         Application,
         topic::{Topic, device},
     },
     bridge::{brokers::source, subscription},
-    decoder::Decoder,
-    formatter::directory::Directory,
+    formatter::{
+        api::{check_api, directory},
+        directory::Directory,
+    },
     message::uplink::UplinkMessage,
     settings::ThingsStackSettings,
-    uplink::result,
+    uplink::{decoder::Decoder, result},
 };
 
 /// A running comparison.

@@ -1,5 +1,7 @@
 //! Messages in, decoded messages out.
 
+pub(super) mod decoder;
+
 use std::sync::Arc;
 
 use bridge::{codec::outcome::CodecError, metrics, publish::republish::Republisher, receive::dedup::MessageKey};
@@ -7,12 +9,11 @@ use bytes::Bytes;
 use link::delivery::Delivery;
 use types::Clock;
 
+use self::decoder::Decoder;
 use super::{
     application::topic::Topic,
-    decoder::Decoder,
     formatter::decoded::Decoded,
-    message::{downlink::DownlinkEvent, uplink::UplinkMessage},
-    report::Report,
+    message::{downlink::DownlinkEvent, report::Report, uplink::UplinkMessage},
 };
 
 /// Publishes messages, uplinks with the payload that their formatter makes of them.

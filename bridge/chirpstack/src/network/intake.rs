@@ -15,8 +15,7 @@ use types::NetworkEvent;
 use crate::{
     codec::directory::{Device, Directory},
     event::topic::Topic,
-    network::routes::Routes,
-    report::Report,
+    network::{report::Report, routes::Routes},
 };
 
 /// Hands events over to the receivers of their applications.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use types::Timestamp;
 
-use crate::{application::topic::Topic, report::DeviceIds};
+use crate::{application::topic::Topic, message::report::DeviceIds};
 
 /// Maximum number of downlinks in a request. Of more, none is reported, because each takes a message of its own.
 pub(crate) const DOWNLINKS_MAX: usize = 100;

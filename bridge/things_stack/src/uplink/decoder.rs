@@ -8,21 +8,21 @@ use std::{
 use bridge::codec::outcome::{self, CodecError, Input};
 use types::Clock;
 
-use super::{
+use crate::{
     application::topic::Topic,
     formatter::{Formatter, decoded::Decoded, directory::Directory},
     message::{downlink::DownlinkEvent, uplink::UplinkMessage},
 };
 
 /// Decodes payloads.
-pub(super) struct Decoder {
-    pub(super) directory: Arc<Directory>,
-    pub(super) clock: Arc<dyn Clock>,
+pub(crate) struct Decoder {
+    pub(crate) directory: Arc<Directory>,
+    pub(crate) clock: Arc<dyn Clock>,
 }
 
 impl Decoder {
     /// The formatter of the device that a message on `topic` is from; none if it has none.
-    pub(super) async fn formatter(
+    pub(crate) async fn formatter(
         &self,
         message: &UplinkMessage<'_>,
         topic: Topic<'_>,
@@ -32,7 +32,7 @@ impl Decoder {
     }
 
     /// Decodes an uplink.
-    pub(super) async fn decode(
+    pub(crate) async fn decode(
         &self,
         message: &UplinkMessage<'_>,
         formatter: Option<&Formatter>,
@@ -48,7 +48,7 @@ impl Decoder {
     }
 
     /// Decodes the downlink that a message is about; without an object if it is encrypted, or nothing decodes it.
-    pub(super) async fn decode_downlink(
+    pub(crate) async fn decode_downlink(
         &self,
         event: &DownlinkEvent<'_>,
         topic: Topic<'_>,

@@ -3,7 +3,7 @@
 //! A request is confirmed after what became of its message was published. Whoever does not bring the application's key
 //! is refused before the body is read.
 
-pub(super) mod ids;
+pub(crate) mod ids;
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,7 +22,7 @@ use tokio::{
 use types::{Kind, Kinded};
 
 use self::ids::WebhookIds;
-use super::{
+use crate::{
     application::{
         Application,
         topic::{Topic, device_key, is_id},
@@ -117,7 +117,7 @@ struct ApplicationIds {
 
 impl WebhookListener {
     /// None if messages come over MQTT.
-    pub(super) fn new(
+    pub(crate) fn new(
         settings: &ThingsStackSettings,
         applications: &[Arc<Application>],
         ids: Arc<WebhookIds>,

@@ -8,14 +8,11 @@ use link::secret_file::read;
 use server::status::ErrorChain;
 use types::{Kind, Kinded};
 
-use super::{
-    application::Application,
-    formatter::directory::{API, Directory, DirectoryLimits, Loader},
-    settings::ThingsStackSettings,
-};
+use super::directory::{API, Directory, DirectoryLimits, Loader};
+use crate::{application::Application, settings::ThingsStackSettings};
 
 /// A client of the API that the settings name.
-pub(super) fn client(settings: &ThingsStackSettings) -> Result<ThingsStackClient, Error> {
+pub(crate) fn client(settings: &ThingsStackSettings) -> Result<ThingsStackClient, Error> {
     if settings.api.url.is_empty() {
         let reason = "is empty: give the URL of The Things Stack, such as https://eu1.cloud.thethings.network";
         return Err(Error::flag("bridge.things_stack.api.url", reason, "--api"));
@@ -34,7 +31,7 @@ fn trust(settings: &ThingsStackSettings) -> Result<Trust, Error> {
     })
 }
 
-pub(super) fn directory(
+pub(crate) fn directory(
     settings: &ThingsStackSettings,
     applications: &[Arc<Application>],
     environment: &Environment,
@@ -55,7 +52,7 @@ pub(super) fn directory(
 }
 
 /// Fails if the API can never be used, or cannot be used now and nothing is known from before.
-pub(super) async fn check_api(directory: &Directory, url: &str) -> Result<(), Error> {
+pub(crate) async fn check_api(directory: &Directory, url: &str) -> Result<(), Error> {
     let Err(source) = directory.check().await else { return Ok(()) };
     let advice = match source.kind() {
         Kind::Unauthenticated | Kind::Denied if !directory.is_empty() => {

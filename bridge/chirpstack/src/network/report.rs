@@ -21,7 +21,7 @@ const DOWNLINK_CODES: [&str; 5] =
 
 /// Why an event cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Unreadable {
+pub(crate) enum Unreadable {
     #[error("it is not JSON ({0}): set `json=true` in ChirpStack's [integration.mqtt]")]
     NotJson(serde_json::Error),
     #[error("it is not an event of ChirpStack 4: {0}")]
@@ -77,16 +77,16 @@ struct DeviceInfo {
 }
 
 /// What an event says.
-pub(super) struct Report {
+pub(crate) struct Report {
     /// None if it says nothing that an application of v2 learns.
-    pub(super) event: Option<NetworkEvent>,
+    pub(crate) event: Option<NetworkEvent>,
     /// Equal in copies of the same event; empty if it has no such id.
-    pub(super) deduplication_id: String,
+    pub(crate) deduplication_id: String,
 }
 
 impl Report {
     /// Reads the event `name` of the device that the topic names.
-    pub(super) fn read(name: &str, dev_eui: &str, payload: &[u8]) -> Result<Self, Unreadable> {
+    pub(crate) fn read(name: &str, dev_eui: &str, payload: &[u8]) -> Result<Self, Unreadable> {
         if !["up", "join", "txack", "ack", "log"].contains(&name) {
             return Ok(Self { event: None, deduplication_id: String::new() });
         }

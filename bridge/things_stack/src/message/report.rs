@@ -9,7 +9,7 @@ use bridge::codec::outcome::CodecError;
 use serde::Serialize;
 use types::Timestamp;
 
-use super::application::topic::Topic;
+use crate::application::topic::Topic;
 
 /// The name of the service that reports.
 const SERVICE: &str = "airlock";
@@ -20,7 +20,7 @@ const DOWNLINK_DECODE_FAIL: &str = "as.down.data.decode.fail";
 
 /// An `ApplicationUp` with `service_data`.
 #[derive(Serialize)]
-pub(super) struct Report<'a> {
+pub(crate) struct Report<'a> {
     end_device_ids: DeviceIds<'a>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     correlation_ids: &'a [String],
@@ -29,7 +29,7 @@ pub(super) struct Report<'a> {
 }
 
 #[derive(Serialize)]
-pub(super) struct DeviceIds<'a> {
+pub(crate) struct DeviceIds<'a> {
     device_id: &'a str,
     application_ids: ApplicationIds<'a>,
 }
@@ -55,7 +55,7 @@ struct Failure {
 
 impl<'a> Report<'a> {
     /// The failure of an uplink formatter; `correlation_ids` are those of the message that it is about.
-    pub(super) fn of_uplink(
+    pub(crate) fn of_uplink(
         error: &CodecError,
         topic: Topic<'a>,
         correlation_ids: &'a [String],
@@ -65,7 +65,7 @@ impl<'a> Report<'a> {
     }
 
     /// The failure of a downlink formatter to decode.
-    pub(super) fn of_downlink(
+    pub(crate) fn of_downlink(
         error: &CodecError,
         topic: Topic<'a>,
         correlation_ids: &'a [String],
@@ -89,13 +89,13 @@ impl<'a> Report<'a> {
         }
     }
 
-    pub(super) fn to_json(&self) -> serde_json::Result<Vec<u8>> {
+    pub(crate) fn to_json(&self) -> serde_json::Result<Vec<u8>> {
         serde_json::to_vec(self)
     }
 }
 
 impl<'a> DeviceIds<'a> {
-    pub(super) fn of(topic: Topic<'a>) -> Self {
+    pub(crate) fn of(topic: Topic<'a>) -> Self {
         let application_id = topic.application.split_once('@').map_or(topic.application, |(id, _)| id);
         Self { device_id: topic.device, application_ids: ApplicationIds { application_id } }
     }

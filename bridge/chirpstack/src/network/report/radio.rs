@@ -6,7 +6,7 @@ use types::{DownlinkConfig, GatewayMetadata, Metadata, Timestamp};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct RxInfo {
+pub(crate) struct RxInfo {
     #[serde(deserialize_with = "lenient")]
     gateway_id: String,
     #[serde(deserialize_with = "lenient")]
@@ -27,7 +27,7 @@ pub(super) struct RxInfo {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct TxInfo {
+pub(crate) struct TxInfo {
     /// In Hz.
     #[serde(deserialize_with = "lenient")]
     frequency: u32,
@@ -68,7 +68,7 @@ struct Fsk {
 }
 
 /// How an uplink was received. Its time is elsewhere.
-pub(super) fn metadata(tx: &TxInfo, rx: &[RxInfo]) -> Metadata {
+pub(crate) fn metadata(tx: &TxInfo, rx: &[RxInfo]) -> Metadata {
     let radio::Modulation { name, data_rate, bit_rate } = modulation(&tx.modulation);
     let code_rate = tx.modulation.lora.as_ref().map(|lora| coding_rate(&lora.code_rate));
     Metadata {
@@ -83,7 +83,7 @@ pub(super) fn metadata(tx: &TxInfo, rx: &[RxInfo]) -> Metadata {
 }
 
 /// How a downlink was sent.
-pub(super) fn config(tx: &TxInfo) -> DownlinkConfig {
+pub(crate) fn config(tx: &TxInfo) -> DownlinkConfig {
     let radio::Modulation { name, data_rate, bit_rate } = modulation(&tx.modulation);
     DownlinkConfig {
         modulation: name,
@@ -96,7 +96,7 @@ pub(super) fn config(tx: &TxInfo) -> DownlinkConfig {
 }
 
 /// The id that v2 gives a gateway that has only an EUI.
-pub(super) fn gateway_id(eui: &str) -> String {
+pub(crate) fn gateway_id(eui: &str) -> String {
     if eui.is_empty() { String::new() } else { format!("eui-{eui}") }
 }
 
