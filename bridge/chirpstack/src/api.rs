@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use bridge::{Environment, Error, StateDir};
+use bridge::{Environment, Error, StateDir, codec::look_up::LookUpLimits};
 use client::{Trust, chirpstack::ChirpStackClient};
 use link::secret_file::{read, read_secret};
 use server::status::ErrorChain;
@@ -27,10 +27,7 @@ pub(super) fn directory(
     let limits = DirectoryLimits {
         profiles_max: settings.profiles_max,
         devices_max: settings.devices_max,
-        // A part of the messages in progress, so that the others go on.
-        waiting_max: usize::from(settings.in_flight_max / 4).max(1),
-        wait_max: Duration::from_millis(settings.api_wait_ms_max),
-        refresh_interval: Duration::from_millis(settings.refresh_interval_ms.max(1)),
+        look_ups: LookUpLimits::new(settings.in_flight_max, settings.api_wait_ms_max, settings.refresh_interval_ms),
     };
     Ok(Directory::open(api, codecs, &limits, state_dir.imported()))
 }

@@ -79,7 +79,9 @@ impl ChirpStackBridge {
         check_api(&directory, &settings.grpc).await?;
         let refresh = AbortOnDropHandle::new(tokio::spawn(directory.clone().run()));
         let applications = Arc::new(match out {
-            Target::Broker(endpoint) => output(endpoint, prefix.clone(), settings),
+            Target::Broker(endpoint) => {
+                Output::start(endpoint, prefix.clone(), settings.refused_wait_ms_max, settings.in_flight_max)
+            }
             Target::Stream(target) => Output::to_stream(*target, prefix.clone(), to_entry),
         });
         let sessions = match &events {
@@ -179,7 +181,8 @@ impl Parts<'_> {
 
     /// The subscription, and whether commands can be passed on.
     fn receive_commands(&self, commands: Commands) -> (Subscriber, watch::Receiver<bool>) {
-        let chirpstack = output(commands.passed_on, String::new(), self.settings);
+        let ChirpStackSettings { refused_wait_ms_max, in_flight_max, .. } = *self.settings;
+        let chirpstack = Output::start(commands.passed_on, String::new(), refused_wait_ms_max, in_flight_max);
         let connected = chirpstack.connected();
         let downlinks = Arc::new(Downlinks {
             directory: self.directory.clone(),
@@ -201,10 +204,4 @@ impl Parts<'_> {
         let window = Duration::from_millis(self.settings.duplicate_window_ms);
         Dedup::new(self.settings.duplicate_messages_max, window, self.clock.clone())
     }
-}
-
-/// A connection for publishing.
-fn output(endpoint: Endpoint, prefix: String, settings: &ChirpStackSettings) -> Output {
-    let refused_wait_max = Duration::from_millis(settings.refused_wait_ms_max);
-    Output::start(endpoint, prefix, refused_wait_max, settings.in_flight_max)
 }

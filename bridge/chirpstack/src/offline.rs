@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use api::chirpstack::{CodecRuntime, DeviceProfile, GetDeviceProfileResponse, GetDeviceResponse};
-use bridge::{Error, codec::outcome::Decoded};
+use bridge::{
+    Error,
+    codec::{look_up::LookUpLimits, outcome::Decoded},
+};
 use client::{Trust, chirpstack::ChirpStackClient};
 use runtime::Pool;
 use types::{Clock, Secret};
@@ -58,9 +61,7 @@ impl OfflineDecoder {
         let limits = DirectoryLimits {
             profiles_max: devices.len(),
             devices_max: devices.len(),
-            waiting_max: 1,
-            wait_max: WAIT_MAX,
-            refresh_interval: WAIT_MAX,
+            look_ups: LookUpLimits { waiting_max: 1, wait_max: WAIT_MAX, refused_for: WAIT_MAX },
         };
         let codecs = Codecs { pool, wait_max: WAIT_MAX, kept_scripts: true };
         let directory = Directory::open((api, PathBuf::new()), codecs, &limits, PathBuf::new());

@@ -2,7 +2,7 @@
 
 mod failures;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use bridge::{Environment, Error, Observation, StateDir, Verdict, metrics, receive::report_connection};
 use link::delivery::Delivery;
@@ -157,15 +157,9 @@ impl Observer {
     async fn run(&self, event: &UplinkEvent<'_>, topic: Topic<'_>) -> Observation {
         let decoded = self.decoder.decode(event, topic).await;
         metrics::uplink(if decoded.is_ok() { "decoded" } else { "failed" });
-        let (fuel, elapsed) = decoded.as_ref().map_or((0, Duration::ZERO), |decoded| (decoded.fuel, decoded.elapsed));
-        let profile = self.decoder.directory.profile(&event.device.device_profile_id).await;
-        Observation {
-            profile_id: event.device.device_profile_id.clone(),
-            profile_name: profile.map(|profile| profile.name().to_owned()).unwrap_or_default(),
-            theirs: Verdict::Nothing,
-            ours: Verdict::of(decoded),
-            fuel,
-            elapsed,
-        }
+        let id = event.device.device_profile_id.clone();
+        let profile = self.decoder.directory.profile(&id).await;
+        let name = profile.map(|profile| profile.name().to_owned()).unwrap_or_default();
+        Observation::new((id, name), Verdict::Nothing, decoded)
     }
 }

@@ -54,8 +54,8 @@ pub struct Object<'a> {
 
 /// Looks objects up.
 pub struct LookUps {
-    api: Api,
-    limits: LookUpLimits,
+    pub(super) api: Api,
+    pub(super) limits: LookUpLimits,
     answers: Mutex<Answers>,
     /// One look-up at a time for the same object.
     turns: [AsyncMutex<()>; LOOKUPS_MAX],
@@ -74,14 +74,26 @@ pub struct Api {
 }
 
 /// How many messages wait, and how long.
+#[derive(Clone, Copy, Debug)]
 pub struct LookUpLimits {
     /// Maximum number of messages that wait for an API that does not answer. For others, what is not known yet stays
     /// unknown then.
     pub waiting_max: usize,
     /// How long they wait.
     pub wait_max: Duration,
-    /// How long a refusal is remembered.
+    /// How long a refusal is remembered, and how often what is known is refreshed.
     pub refused_for: Duration,
+}
+
+impl LookUpLimits {
+    /// The limits of a bridge with these settings. A part of the messages in progress may wait, so that the others go on.
+    pub fn new(in_flight_max: u16, api_wait_ms_max: u64, refresh_interval_ms: u64) -> Self {
+        Self {
+            waiting_max: usize::from(in_flight_max / 4).max(1),
+            wait_max: Duration::from_millis(api_wait_ms_max),
+            refused_for: Duration::from_millis(refresh_interval_ms.max(1)),
+        }
+    }
 }
 
 /// The kind of an object, its id, and whose API key was refused.

@@ -1,6 +1,10 @@
 //! What a codec gets besides the payload, and what becomes of it.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hash, Hasher},
+    time::Duration,
+};
 
 use runtime::Failure;
 use serde_json::value::RawValue;
@@ -16,6 +20,13 @@ pub struct Input<'a> {
     pub seed: u64,
     /// The device's variables, a JSON object.
     pub variables: &'a str,
+}
+
+/// The seed of a message with this identity: the same for copies of it, on every machine.
+pub fn seed(identity: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    identity.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// A decoded uplink.

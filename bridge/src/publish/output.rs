@@ -57,9 +57,10 @@ enum Target {
 }
 
 impl Output {
-    /// Connects in the background. Messages that the broker refuses wait for `refused_wait_max`, and only a part of
+    /// Connects in the background. Messages that the broker refuses wait for `refused_wait_ms_max`, and only a part of
     /// `in_flight_max` at once.
-    pub fn start(endpoint: Endpoint, prefix: String, refused_wait_max: Duration, in_flight_max: u16) -> Self {
+    pub fn start(endpoint: Endpoint, prefix: String, refused_wait_ms_max: u64, in_flight_max: u16) -> Self {
+        let refused_wait_max = Duration::from_millis(refused_wait_ms_max);
         let publisher = Publisher::start(endpoint, refused_wait_max);
         let refusals = Refusals::new(refused_wait_max, in_flight_max);
         Self { target: Target::Broker { publisher, refusals }, prefix }

@@ -71,7 +71,12 @@ impl ThingsStackBridge {
             settings,
             clock: environment.clock,
             directory: directory.clone(),
-            applications: Arc::new(output(out, prefix.clone(), settings)),
+            applications: Arc::new(Output::start(
+                out,
+                prefix.clone(),
+                settings.refused_wait_ms_max,
+                settings.in_flight_max,
+            )),
             webhooks: Arc::new(WebhookIds::new(&settings.api.url)),
         };
         let work = parts.work();
@@ -203,11 +208,6 @@ pub(super) fn sources(
     }
     let source = |application: &Arc<Application>| Ok((application.clone(), source(settings, application, client_id)?));
     applications.iter().map(source).collect()
-}
-
-fn output(endpoint: Endpoint, prefix: String, settings: &ThingsStackSettings) -> Output {
-    let refused_wait_max = Duration::from_millis(settings.refused_wait_ms_max);
-    Output::start(endpoint, prefix, refused_wait_max, settings.in_flight_max)
 }
 
 /// A subscription of an application. The server keeps nothing while there is no connection.

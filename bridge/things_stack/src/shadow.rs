@@ -1,6 +1,6 @@
 //! Shadow mode: decodes what passes by, and compares it with what The Things Stack made of it. Publishes nothing.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use bridge::{
     Environment, Error, Observation, StateDir, Verdict, metrics,
@@ -107,7 +107,7 @@ impl Observer {
             }
         };
         let formatter = self.decoder.formatter(&message, topic).await;
-        let (id, name) = match &formatter {
+        let codec = match &formatter {
             Ok(Some(formatter)) => (formatter.id.clone(), formatter.name.clone()),
             Ok(None) | Err(_) => (topic.application.to_owned(), topic.application.to_owned()),
         };
@@ -116,16 +116,8 @@ impl Observer {
             Err(error) => Err(error),
         };
         metrics::uplink(result(&decoded));
-        let (fuel, elapsed) =
-            decoded.as_ref().map_or((0, Duration::ZERO), |decoded| (decoded.uplink.fuel, decoded.uplink.elapsed));
-        (self.observe)(Observation {
-            profile_id: id,
-            profile_name: name,
-            // It does not say that a formatter failed: then there is no payload either.
-            theirs: message.decoded_payload().map_or(Verdict::Nothing, |object| Verdict::Object(object.to_owned())),
-            ours: Verdict::of(decoded.map(|decoded| decoded.uplink)),
-            fuel,
-            elapsed,
-        });
+        // It does not say that a formatter failed: then there is no payload either.
+        let theirs = Verdict::of(message.decoded_payload().map(ToOwned::to_owned));
+        (self.observe)(Observation::new(codec, theirs, decoded.map(|decoded| decoded.uplink)));
     }
 }

@@ -1,11 +1,8 @@
 //! Decodes an uplink with the codec of its device profile.
 
-use std::{
-    hash::{DefaultHasher, Hash, Hasher},
-    sync::Arc,
-};
+use std::sync::Arc;
 
-use bridge::codec::outcome::{CodecError, Decoded, Input};
+use bridge::codec::outcome::{CodecError, Decoded, Input, seed};
 use types::Clock;
 
 use crate::{
@@ -36,16 +33,9 @@ impl Decoder {
         let input = Input {
             port: event.port,
             time_ms: event.time.unwrap_or_else(|| self.clock.now()).as_millis(),
-            seed: seed(event),
+            seed: seed(&event.deduplication_id),
             variables: device.variables.get(),
         };
         profile.codec.decode(&event.data, &input).await
     }
-}
-
-/// The same for copies of an event, on every machine.
-fn seed(event: &UplinkEvent<'_>) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    event.deduplication_id.hash(&mut hasher);
-    hasher.finish()
 }

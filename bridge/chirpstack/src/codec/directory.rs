@@ -7,15 +7,13 @@ mod cache_file;
 mod records;
 mod refresh;
 
-use std::{
-    num::NonZeroUsize,
-    path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{num::NonZeroUsize, path::PathBuf, sync::Arc};
 
 use api::chirpstack::{GetDeviceProfileResponse, GetDeviceResponse};
-use bridge::codec::look_up::{Api, LookUpError, LookUpLimits, LookUps, Object};
+use bridge::codec::{
+    imports::Imports,
+    look_up::{Api, LookUpError, LookUpLimits, LookUps, Object},
+};
 use client::chirpstack::ChirpStackClient;
 use lru::LruCache;
 
@@ -29,29 +27,19 @@ pub(crate) struct Directory {
     /// Read again and again, because keys are replaced.
     token_file: PathBuf,
     codecs: Codecs,
-    known: Mutex<Known>,
-    look_ups: LookUps,
-    refresh_interval: Duration,
-    file: PathBuf,
-    /// Held while the file is written, so that nobody replaces it with older contents.
-    writing: Mutex<()>,
+    imports: Arc<Imports<Known>>,
 }
 
 /// How much is kept, and how long to wait for it.
 pub(crate) struct DirectoryLimits {
     pub(crate) profiles_max: usize,
     pub(crate) devices_max: usize,
-    /// Maximum number of messages that wait for the API. For others, what is not known yet stays unknown.
-    pub(crate) waiting_max: usize,
-    pub(crate) wait_max: Duration,
-    pub(crate) refresh_interval: Duration,
+    pub(crate) look_ups: LookUpLimits,
 }
 
 struct Known {
     profiles: LruCache<Box<str>, Arc<Profile>>,
     devices: LruCache<Box<str>, Arc<Device>>,
-    /// Whether the file is out of date.
-    is_changed: bool,
 }
 
 impl Directory {
@@ -66,43 +54,32 @@ impl Directory {
         let mut known = Known {
             profiles: LruCache::new(capacity(limits.profiles_max)),
             devices: LruCache::new(capacity(limits.devices_max)),
-            is_changed: false,
         };
         cache_file::read(&file, &codecs, &mut known);
-        let DirectoryLimits { waiting_max, wait_max, refresh_interval, .. } = *limits;
-        let look_ups = LookUps::new(API, LookUpLimits { waiting_max, wait_max, refused_for: refresh_interval });
-        Self {
-            api,
-            token_file,
-            codecs,
-            known: Mutex::new(known),
-            look_ups,
-            refresh_interval,
-            file,
-            writing: Mutex::default(),
-        }
+        let imports = Arc::new(Imports::new(LookUps::new(API, limits.look_ups), known, file));
+        Self { api, token_file, codecs, imports }
     }
 
     /// Whether nothing was imported yet.
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().profiles.is_empty()
+        self.imports.lock().profiles.is_empty()
     }
 
     /// The device profile with this id.
     pub(crate) async fn profile(&self, id: &str) -> Result<Arc<Profile>, LookUpError> {
-        let known = || self.lock().profiles.get(id).cloned();
-        self.look_ups.look_up(object("device profile", id), known, || self.fetch_profile(id)).await
+        let known = || self.imports.lock().profiles.get(id).cloned();
+        self.imports.look_ups.look_up(object("device profile", id), known, || self.fetch_profile(id)).await
     }
 
     /// The device with this EUI.
     pub(crate) async fn device(&self, dev_eui: &str) -> Result<Arc<Device>, LookUpError> {
-        let known = || self.lock().devices.get(dev_eui).cloned();
-        self.look_ups.look_up(object("device", dev_eui), known, || self.fetch_device(dev_eui)).await
+        let known = || self.imports.lock().devices.get(dev_eui).cloned();
+        self.imports.look_ups.look_up(object("device", dev_eui), known, || self.fetch_device(dev_eui)).await
     }
 
     /// The same, as the API describes it now.
     pub(crate) async fn device_now(&self, dev_eui: &str) -> Result<Arc<Device>, LookUpError> {
-        self.look_ups.look_up(object("device", dev_eui), || None, || self.fetch_device(dev_eui)).await
+        self.imports.look_ups.look_up(object("device", dev_eui), || None, || self.fetch_device(dev_eui)).await
     }
 
     /// ChirpStack's API.
@@ -121,24 +98,19 @@ impl Directory {
     /// Adds a device profile as the API describes it.
     pub(crate) fn add_profile(&self, response: GetDeviceProfileResponse) -> Arc<Profile> {
         let profile = Arc::new(self.codecs.profile(response));
-        let mut known = self.lock();
+        let mut known = self.imports.lock();
         known.profiles.put(profile.record.id.as_str().into(), profile.clone());
-        known.is_changed = true;
+        self.imports.changed(true);
         profile
     }
 
     /// Adds a device as the API describes it.
     pub(crate) fn add_device(&self, response: GetDeviceResponse) -> Arc<Device> {
         let device = Arc::new(Device::from(response));
-        let mut known = self.lock();
+        let mut known = self.imports.lock();
         known.devices.put(device.dev_eui.clone(), device.clone());
-        known.is_changed = true;
+        self.imports.changed(true);
         device
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        // A panic elsewhere leaves the maps usable.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

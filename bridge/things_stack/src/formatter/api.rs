@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use bridge::{Environment, Error, StateDir};
+use bridge::{Environment, Error, StateDir, codec::look_up::LookUpLimits};
 use client::{Trust, things_stack::ThingsStackClient};
 use link::secret_file::read;
 use server::status::ErrorChain;
@@ -42,10 +42,7 @@ pub(crate) fn directory(
     let limits = DirectoryLimits {
         models_max: settings.models_max,
         devices_max: settings.devices_max,
-        // A part of the messages in progress, so that the others go on.
-        waiting_max: usize::from(settings.in_flight_max / 4).max(1),
-        wait_max: Duration::from_millis(settings.api_wait_ms_max),
-        refresh_interval: Duration::from_millis(settings.refresh_interval_ms.max(1)),
+        look_ups: LookUpLimits::new(settings.in_flight_max, settings.api_wait_ms_max, settings.refresh_interval_ms),
         refresh_devices_max: settings.refresh_devices_max.max(1),
     };
     Ok(Directory::open(api, applications, loader, &limits, state_dir.imported()))

@@ -7,15 +7,10 @@ mod cache_file;
 mod records;
 mod refresh;
 
-use std::{
-    collections::HashMap,
-    num::NonZeroUsize,
-    path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, num::NonZeroUsize, path::PathBuf, sync::Arc};
 
 use bridge::codec::{
+    imports::Imports,
     look_up::{Api, LookUpError, LookUpLimits, LookUps, Object},
     outcome::CodecError,
 };
@@ -41,22 +36,15 @@ pub(crate) struct Directory {
     pub(crate) api: ThingsStackClient,
     applications: HashMap<String, Arc<Application>>,
     loader: Loader,
-    known: Mutex<Known>,
-    look_ups: LookUps,
-    refresh_interval: Duration,
+    imports: Arc<Imports<Known>>,
     refresh_devices_max: usize,
-    file: PathBuf,
-    /// Held while the file is written, so that nobody replaces it with older contents.
-    writing: Mutex<()>,
 }
 
 /// How much is kept, and how long to wait for it.
 pub(crate) struct DirectoryLimits {
     pub(crate) models_max: usize,
     pub(crate) devices_max: usize,
-    pub(crate) waiting_max: usize,
-    pub(crate) wait_max: Duration,
-    pub(crate) refresh_interval: Duration,
+    pub(crate) look_ups: LookUpLimits,
     pub(crate) refresh_devices_max: usize,
 }
 
@@ -67,8 +55,6 @@ struct Known {
     devices: LruCache<Box<str>, Arc<Device>>,
     /// By [`model_id`].
     models: LruCache<Box<str>, Arc<Model>>,
-    /// Whether the file is out of date.
-    is_changed: bool,
 }
 
 impl Directory {
@@ -85,11 +71,9 @@ impl Directory {
             defaults: HashMap::new(),
             devices: LruCache::new(capacity(limits.devices_max)),
             models: LruCache::new(capacity(limits.models_max)),
-            is_changed: false,
         };
         cache_file::read(&file, &loader, &mut known);
-        let DirectoryLimits { waiting_max, wait_max, refresh_interval, refresh_devices_max, .. } = *limits;
-        let limits = LookUpLimits { waiting_max, wait_max, refused_for: refresh_interval };
+        let imports = Arc::new(Imports::new(LookUps::new(API, limits.look_ups), known, file));
         Self {
             api,
             applications: applications
@@ -97,18 +81,14 @@ impl Directory {
                 .map(|application| (application.uid.clone(), application.clone()))
                 .collect(),
             loader,
-            known: Mutex::new(known),
-            look_ups: LookUps::new(API, limits),
-            refresh_interval,
-            refresh_devices_max,
-            file,
-            writing: Mutex::default(),
+            imports,
+            refresh_devices_max: limits.refresh_devices_max,
         }
     }
 
     /// Whether nothing was imported yet.
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().defaults.is_empty()
+        self.imports.lock().defaults.is_empty()
     }
 
     /// An application of the settings.
@@ -161,23 +141,27 @@ impl Directory {
     }
 
     async fn defaults(&self, application: &Application) -> Result<Arc<Defaults>, LookUpError> {
-        let known = || self.lock().defaults.get(application.uid.as_str()).cloned();
+        let known = || self.imports.lock().defaults.get(application.uid.as_str()).cloned();
         let fetch = || self.fetch_defaults(application);
-        self.look_ups.look_up(application.object("application", &application.uid), known, fetch).await
+        self.imports.look_ups.look_up(application.object("application", &application.uid), known, fetch).await
     }
 
     async fn device(&self, application: &Application, device: &str) -> Result<Arc<Device>, LookUpError> {
         let key = device_key(&application.uid, device);
-        let known = || self.lock().devices.get(key.as_str()).cloned();
-        self.look_ups
+        let known = || self.imports.lock().devices.get(key.as_str()).cloned();
+        self.imports
+            .look_ups
             .look_up(application.object("device", &key), known, || self.fetch_device(application, device))
             .await
     }
 
     async fn model(&self, application: &Application, version: &VersionIds) -> Result<Arc<Model>, LookUpError> {
         let id = model_id(version);
-        let known = || self.lock().models.get(id.as_str()).cloned();
-        self.look_ups.look_up(application.object("model", &id), known, || self.fetch_model(application, version)).await
+        let known = || self.imports.lock().models.get(id.as_str()).cloned();
+        self.imports
+            .look_ups
+            .look_up(application.object("model", &id), known, || self.fetch_model(application, version))
+            .await
     }
 
     /// Fetches and keeps the defaults of an application, which has none if it was never linked.
@@ -192,9 +176,9 @@ impl Directory {
             formatters: found.default_formatters.map(formatters),
             is_encrypted: found.skip_payload_crypto.unwrap_or_default(),
         });
-        let mut known = self.lock();
+        let mut known = self.imports.lock();
         let old = known.defaults.insert(application.uid.as_str().into(), defaults.clone());
-        known.is_changed |= old.is_none_or(|old| !old.is_same(&defaults));
+        self.imports.changed(old.is_none_or(|old| !old.is_same(&defaults)));
         Ok(defaults)
     }
 
@@ -209,9 +193,9 @@ impl Directory {
         };
         let key = device_key(&application.uid, device);
         let device = Arc::new(self.loader.device(record, Some(Instant::now())));
-        let mut known = self.lock();
+        let mut known = self.imports.lock();
         let old = known.devices.put(key.into(), device.clone());
-        known.is_changed |= old.is_none_or(|old| old.record != device.record);
+        self.imports.changed(old.is_none_or(|old| old.record != device.record));
         Ok(device)
     }
 
@@ -231,15 +215,10 @@ impl Directory {
         let (application, version) = (application.uid.clone(), version.clone());
         let record = ModelRecord { application, version, sources, down_decoder };
         let model = Arc::new(self.loader.model(record, &id, Some(Instant::now())));
-        let mut known = self.lock();
+        let mut known = self.imports.lock();
         let old = known.models.put(id.into(), model.clone());
-        known.is_changed |= old.is_none_or(|old| old.record != model.record);
+        self.imports.changed(old.is_none_or(|old| old.record != model.record));
         Ok(model)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        // A panic elsewhere leaves the maps usable.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

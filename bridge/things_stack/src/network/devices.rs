@@ -54,12 +54,7 @@ const TWINS_MAX: usize = 16;
 
 impl Devices {
     pub(super) fn new(api: ThingsStackClient, settings: &ThingsStackSettings, clock: Arc<dyn Clock>) -> Self {
-        let limits = LookUpLimits {
-            // A part of the messages in progress, so that the others go on.
-            waiting_max: usize::from(settings.in_flight_max / 4).max(1),
-            wait_max: Duration::from_millis(settings.api_wait_ms_max),
-            refused_for: Duration::from_millis(settings.refresh_interval_ms.max(1)),
-        };
+        let limits = LookUpLimits::new(settings.in_flight_max, settings.api_wait_ms_max, settings.refresh_interval_ms);
         let capacity = NonZeroUsize::new(settings.devices_max).unwrap_or(NonZeroUsize::MIN);
         let known =
             Known { attributes: LruCache::new(capacity), ids: LruCache::new(capacity), euis: LruCache::new(capacity) };

@@ -1,9 +1,6 @@
 //! Decodes uplinks, and the downlinks of reports, with the formatter that applies to their device.
 
-use std::{
-    hash::{DefaultHasher, Hash, Hasher},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use bridge::codec::outcome::{self, CodecError, Input};
 use types::Clock;
@@ -41,7 +38,7 @@ impl Decoder {
         let input = Input {
             port: message.port,
             time_ms: message.received_at.unwrap_or_else(|| self.clock.now()).as_millis(),
-            seed: seed(message),
+            seed: outcome::seed(&message.identity),
             variables: "",
         };
         formatter.decode(&message.payload, &input).await
@@ -61,11 +58,4 @@ impl Decoder {
         let input = Input { port: event.port, time_ms: self.clock.now().as_millis(), seed: 0, variables: "" };
         found.down_decoder()?.decode_downlink(&event.payload, &input).await
     }
-}
-
-/// The same for copies of a message, on every machine.
-fn seed(message: &UplinkMessage<'_>) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    message.identity.hash(&mut hasher);
-    hasher.finish()
 }

@@ -2,25 +2,21 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    sync::{Arc, PoisonError},
-    time::Duration,
+    sync::Arc,
 };
 
-use bridge::codec::look_up::is_final;
+use bridge::codec::{imports::LOAD_WAIT, look_up::is_final};
 use client::chirpstack::PAGE_ITEMS;
 use link::secret_file::read_secret;
 use server::status::ErrorChain;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 use types::{Kind, Kinded};
 
 use super::{
-    Device, Directory, Profile, cache_file,
+    Device, Directory, Profile,
     records::{Changed, changed},
 };
 use crate::codec::Codec;
-
-/// How long a changed script may take to load before it is used.
-const LOAD_WAIT: Duration = Duration::from_secs(10);
 
 impl Directory {
     /// Checks that the API can be used.
@@ -30,24 +26,20 @@ impl Directory {
 
     /// Refreshes what is known, again and again, and keeps it on disk.
     pub(crate) async fn run(self: Arc<Self>) {
-        let mut is_failing = false;
-        loop {
-            sleep(self.refresh_interval).await;
-            self.read_token();
-            let refreshed = self.refresh().await;
-            match &refreshed {
-                Ok(()) if is_failing => tracing::info!("ChirpStack's API can be used again"),
-                Ok(()) => {}
-                Err(error) => {
-                    bridge::metrics::api_failed(error.kind());
-                    if !is_failing {
-                        tracing::warn!(error = %ErrorChain(error), "cannot refresh codecs from ChirpStack's API: using the last ones");
-                    }
-                }
-            }
-            is_failing = refreshed.is_err();
-            self.save().await;
-        }
+        self.imports.follow("codecs", || self.refresh()).await;
+    }
+
+    /// Writes what is known to disk, if it has changed.
+    pub(crate) async fn save(&self) {
+        self.imports.save().await;
+    }
+
+    /// Refreshes everything that can be; returns the first error.
+    async fn refresh(&self) -> client::Result<()> {
+        self.read_token();
+        let profiles = self.refresh_profiles().await;
+        let devices = self.refresh_devices().await;
+        profiles.and(devices)
     }
 
     /// Takes over a new API key. A file that is being replaced is read again next time.
@@ -58,47 +50,10 @@ impl Directory {
         }
     }
 
-    /// Writes what is known to disk, if it has changed.
-    pub(crate) async fn save(self: &Arc<Self>) {
-        let this = self.clone();
-        // Many devices take a while to write.
-        let saved = tokio::task::spawn_blocking(move || this.write_file()).await;
-        match saved {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(path = %self.file.display(), %error, "cannot write the cache"),
-            Err(error) => tracing::error!(%error, "writing the cache panicked"),
-        }
-    }
-
-    fn write_file(&self) -> std::io::Result<()> {
-        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let (profiles, devices): (Vec<_>, Vec<_>) = {
-            let mut known = self.lock();
-            if !std::mem::take(&mut known.is_changed) {
-                return Ok(());
-            }
-            // Least recently used first, so that reading restores the order.
-            let profiles = known.profiles.iter().rev().map(|(_, profile)| profile.clone()).collect();
-            let devices = known.devices.iter().rev().map(|(_, device)| device.clone()).collect();
-            (profiles, devices)
-        };
-        let written = cache_file::write(&self.file, &profiles, &devices);
-        if written.is_err() {
-            self.lock().is_changed = true;
-        }
-        written
-    }
-
-    /// Refreshes everything that can be; returns the first error.
-    async fn refresh(&self) -> client::Result<()> {
-        let profiles = self.refresh_profiles().await;
-        let devices = self.refresh_devices().await;
-        profiles.and(devices)
-    }
-
     async fn refresh_profiles(&self) -> client::Result<()> {
         let mut result = Ok(());
-        let profiles: Vec<Arc<Profile>> = self.lock().profiles.iter().map(|(_, profile)| profile.clone()).collect();
+        let profiles: Vec<Arc<Profile>> =
+            self.imports.lock().profiles.iter().map(|(_, profile)| profile.clone()).collect();
         let tenants: BTreeSet<&str> = profiles.iter().map(|profile| profile.tenant_id()).collect();
         let mut listed = HashMap::new();
         for tenant in tenants {
@@ -147,10 +102,10 @@ impl Directory {
         {
             tracing::warn!(id, name = new.name(), %failure, "the codec of a device profile cannot be loaded");
         }
-        let mut known = self.lock();
+        let mut known = self.imports.lock();
         if new.record != old.record && known.profiles.contains(id) {
             known.profiles.put(id.into(), Arc::new(new));
-            known.is_changed = true;
+            self.imports.changed(true);
             tracing::info!(id, "a device profile has changed");
         }
         Ok(())
@@ -159,7 +114,7 @@ impl Directory {
     async fn refresh_devices(&self) -> client::Result<()> {
         let mut result = Ok(());
         let applications: BTreeSet<Box<str>> =
-            self.lock().devices.iter().map(|(_, device)| device.application_id.clone()).collect();
+            self.imports.lock().devices.iter().map(|(_, device)| device.application_id.clone()).collect();
         for application in applications {
             let listed = match self.list_devices(&application).await {
                 Ok(listed) => listed,
@@ -192,7 +147,7 @@ impl Directory {
 
     /// The known devices of an application that the list does not have, or has with another time.
     fn outdated(&self, application_id: &str, listed: &HashMap<Box<str>, Changed>) -> Vec<Arc<Device>> {
-        let known = self.lock();
+        let known = self.imports.lock();
         let devices = known.devices.iter().map(|(_, device)| device);
         devices
             .filter(|device| &*device.application_id == application_id)
@@ -226,8 +181,8 @@ impl Directory {
         }
         if error.kind() == Kind::NotFound || is_unlisted {
             tracing::warn!(id, "a {what} was deleted");
-            let mut known = self.lock();
-            known.is_changed |= forget(&mut known);
+            let mut known = self.imports.lock();
+            self.imports.changed(forget(&mut known));
         } else {
             tracing::warn!(id, error = %ErrorChain(&error), "cannot refresh a {what}");
         }

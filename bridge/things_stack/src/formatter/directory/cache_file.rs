@@ -1,10 +1,10 @@
 //! The file that keeps what was imported. Each text of a script is in it once.
 
-use std::{collections::HashMap, fs, io, path::Path, sync::Arc};
+use std::{collections::HashMap, path::Path, sync::Arc};
 
+use bridge::codec::imports::{self, Export};
 use client::things_stack::VersionIds;
 use serde::{Deserialize, Serialize};
-use server::private_file::write_private;
 
 use super::{
     Known, Loader, model_id,
@@ -58,31 +58,9 @@ struct StoredSource {
     text: usize,
 }
 
-/// What is written.
-#[derive(Default)]
-pub(super) struct Contents {
-    pub(super) defaults: Vec<(Box<str>, Arc<Defaults>)>,
-    pub(super) devices: Vec<Arc<Device>>,
-    pub(super) models: Vec<Arc<Model>>,
-}
-
-/// Adds what the file has. A file that cannot be used is as good as none: everything is fetched again.
-pub(super) fn read(path: &Path, loader: &Loader, known: &mut Known) {
-    let file = match fs::read(path) {
-        Ok(bytes) => serde_json::from_slice::<File>(&bytes).map_err(io::Error::from),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return,
-        Err(error) => Err(error),
-    };
-    match file {
-        Ok(file) if file.version == VERSION => add(file, loader, known),
-        Ok(_) => tracing::info!(path = %path.display(), "the cache is of another version: importing again"),
-        Err(error) => {
-            tracing::warn!(path = %path.display(), %error, "cannot read the cache: importing again");
-        }
-    }
-}
-
-fn add(file: File, loader: &Loader, known: &mut Known) {
+/// Adds what the file has.
+pub(super) fn read(file: &Path, loader: &Loader, known: &mut Known) {
+    let Some(file) = imports::read(file, |file: &File| file.version == VERSION) else { return };
     let File { texts, applications, devices, models, .. } = file;
     let source = |StoredSource { formatter, text }: StoredSource| {
         let text = texts.get(text).cloned().unwrap_or_default();
@@ -107,27 +85,40 @@ fn add(file: File, loader: &Loader, known: &mut Known) {
     }
 }
 
-/// Writes the file in one step; only its owner may read it.
-pub(super) fn write(path: &Path, contents: &Contents) -> io::Result<()> {
+impl Export for Known {
+    fn export(&self) -> impl FnOnce() -> serde_json::Result<Vec<u8>> + use<> {
+        let defaults: Vec<_> = self.defaults.iter().map(|(id, found)| (id.clone(), found.clone())).collect();
+        // Least recently used first, so that reading restores the order.
+        let devices: Vec<_> = self.devices.iter().rev().map(|(_, device)| device.clone()).collect();
+        let models: Vec<_> = self.models.iter().rev().map(|(_, model)| model.clone()).collect();
+        move || to_json(&defaults, &devices, &models)
+    }
+}
+
+fn to_json(
+    defaults: &[(Box<str>, Arc<Defaults>)],
+    devices: &[Arc<Device>],
+    models: &[Arc<Model>],
+) -> serde_json::Result<Vec<u8>> {
     let mut texts = Texts::default();
     let mut file = File { version: VERSION, ..File::default() };
-    for (id, defaults) in &contents.defaults {
+    for (id, defaults) in defaults {
         let formatters = defaults.formatters.as_ref().map(|formatters| texts.sources(formatters.sources()));
         let is_encrypted = defaults.is_encrypted;
         file.applications.push(StoredApplication { id: id.clone(), formatters, is_encrypted });
     }
-    for device in &contents.devices {
+    for device in devices {
         let DeviceRecord { application, id, formatters, version, is_encrypted } = device.record.clone();
         let formatters = formatters.as_ref().map(|sources| texts.sources(sources));
         file.devices.push(StoredDevice { application, id, formatters, version, is_encrypted });
     }
-    for model in &contents.models {
+    for model in models {
         let ModelRecord { application, version, sources, down_decoder } = model.record.clone();
         let (formatters, down_decoder) = (texts.sources(&sources), Some(texts.source(&down_decoder)));
         file.models.push(StoredModel { application, version, formatters, down_decoder });
     }
     file.texts = texts.list;
-    write_private(path, &serde_json::to_vec(&file)?)
+    serde_json::to_vec(&file)
 }
 
 /// The texts of a file, each once.

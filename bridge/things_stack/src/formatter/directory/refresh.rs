@@ -2,27 +2,20 @@
 //!
 //! The API cannot say what has changed, so everything is asked for, devices in turns.
 
-use std::{
-    sync::{Arc, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use bridge::codec::look_up::is_final;
+use bridge::codec::{imports::LOAD_WAIT, look_up::is_final};
 use futures::{StreamExt, stream};
 use server::status::ErrorChain;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 use types::{Kind, Kinded};
 
 use super::{
-    Directory,
-    cache_file::{self, Contents},
-    model_id,
+    Directory, model_id,
     records::{Choice, Formatters},
 };
 use crate::formatter::Formatter;
 
-/// How long a changed script may take to load before it is used.
-const LOAD_WAIT: Duration = Duration::from_secs(10);
 /// How many calls of the API are made at once.
 const CALLS_MAX: usize = 8;
 /// How often a model is fetched again: the device repository changes with releases only.
@@ -39,56 +32,12 @@ impl Directory {
 
     /// Refreshes what is known, again and again, and keeps it on disk.
     pub(crate) async fn run(self: Arc<Self>) {
-        let mut is_failing = false;
-        loop {
-            sleep(self.refresh_interval).await;
-            let refreshed = self.refresh().await;
-            match &refreshed {
-                Ok(()) if is_failing => tracing::info!("The Things Stack's API can be used again"),
-                Ok(()) => {}
-                Err(error) => {
-                    bridge::metrics::api_failed(error.kind());
-                    if !is_failing {
-                        tracing::warn!(error = %ErrorChain(error), "cannot refresh formatters from The Things Stack's API: using the last ones");
-                    }
-                }
-            }
-            is_failing = refreshed.is_err();
-            self.loader.clean();
-            self.save().await;
-        }
+        self.imports.follow("formatters", || self.refresh()).await;
     }
 
     /// Writes what is known to disk, if it has changed.
-    pub(crate) async fn save(self: &Arc<Self>) {
-        let this = self.clone();
-        // Many devices take a while to write.
-        match tokio::task::spawn_blocking(move || this.write_file()).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(path = %self.file.display(), %error, "cannot write the cache"),
-            Err(error) => tracing::error!(%error, "writing the cache panicked"),
-        }
-    }
-
-    fn write_file(&self) -> std::io::Result<()> {
-        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let contents = {
-            let mut known = self.lock();
-            if !std::mem::take(&mut known.is_changed) {
-                return Ok(());
-            }
-            Contents {
-                defaults: known.defaults.iter().map(|(id, found)| (id.clone(), found.clone())).collect(),
-                // Least recently used first, so that reading restores the order.
-                devices: known.devices.iter().rev().map(|(_, device)| device.clone()).collect(),
-                models: known.models.iter().rev().map(|(_, model)| model.clone()).collect(),
-            }
-        };
-        let written = cache_file::write(&self.file, &contents);
-        if written.is_err() {
-            self.lock().is_changed = true;
-        }
-        written
+    pub(crate) async fn save(&self) {
+        self.imports.save().await;
     }
 
     /// Refreshes everything that can be; returns the first error.
@@ -102,23 +51,24 @@ impl Directory {
         let devices =
             first_error(self.oldest_devices().into_iter().map(|key| self.refresh_device(key)).collect()).await;
         let models = first_error(self.oldest_models().into_iter().map(|id| self.refresh_model(id)).collect()).await;
+        self.loader.clean();
         applications.and(devices).and(models)
     }
 
     /// The devices that were fetched longest ago.
     fn oldest_devices(&self) -> Vec<Box<str>> {
-        let known = self.lock();
+        let known = self.imports.lock();
         let mut devices: Vec<_> = known.devices.iter().map(|(key, device)| (device.fetched, key)).collect();
         devices.sort_unstable();
         devices.into_iter().take(self.refresh_devices_max).map(|(_, key)| key.clone()).collect()
     }
 
     async fn refresh_device(&self, key: Box<str>) -> client::Result<()> {
-        let Some(old) = self.lock().devices.peek(&key).cloned() else { return Ok(()) };
+        let Some(old) = self.imports.lock().devices.peek(&key).cloned() else { return Ok(()) };
         let Some(application) = self.applications.get(&*old.record.application) else {
             // Its application is no longer among the settings.
-            let mut known = self.lock();
-            known.is_changed |= known.devices.pop(&key).is_some();
+            let mut known = self.imports.lock();
+            self.imports.changed(known.devices.pop(&key).is_some());
             return Ok(());
         };
         match self.fetch_device(application, &old.record.id).await {
@@ -129,8 +79,8 @@ impl Directory {
             Ok(_) => {}
             Err(error) if error.kind() == Kind::NotFound => {
                 tracing::warn!(device = key, "a device was deleted");
-                let mut known = self.lock();
-                known.is_changed |= known.devices.pop(&key).is_some();
+                let mut known = self.imports.lock();
+                self.imports.changed(known.devices.pop(&key).is_some());
             }
             Err(error) if is_final(&error) => {
                 tracing::warn!(device = key, error = %ErrorChain(&error), "cannot refresh a device");
@@ -142,13 +92,13 @@ impl Directory {
 
     /// The models that are due.
     fn oldest_models(&self) -> Vec<Box<str>> {
-        let (known, now) = (self.lock(), Instant::now());
+        let (known, now) = (self.imports.lock(), Instant::now());
         let is_due = |fetched: Option<Instant>| fetched.is_none_or(|fetched| now - fetched >= MODEL_INTERVAL);
         known.models.iter().filter(|(_, model)| is_due(model.fetched)).map(|(id, _)| id.clone()).collect()
     }
 
     async fn refresh_model(&self, id: Box<str>) -> client::Result<()> {
-        let Some(old) = self.lock().models.peek(&id).cloned() else { return Ok(()) };
+        let Some(old) = self.imports.lock().models.peek(&id).cloned() else { return Ok(()) };
         let Some(application) = self.applications.get(&old.record.application) else { return Ok(()) };
         let new = self.fetch_model(application, &old.record.version).await?;
         if new.record != old.record {
