@@ -9,11 +9,13 @@ pub mod message;
 pub mod metrics;
 pub mod publish;
 pub mod receive;
+mod running;
 
 pub use self::{
     codec::observation::{Observation, Verdict},
     environment::{Environment, state_dir::StateDir},
     error::Error,
     hand_over::network::{Network, Receiver, Route},
+    running::{Connections, Running},
 };
 pub use link::{mqtt::MqttSettings, redis::StreamSettings};

@@ -3,15 +3,15 @@
 use std::{sync::Arc, time::Duration};
 
 use bridge::{
-    Environment, Error, StateDir, metrics,
+    Connections, Environment, Error, Running, StateDir, metrics,
     publish::{output::Output, republish::Republisher},
-    receive::{dedup::Dedup, receive, report_connection},
+    receive::{dedup::Dedup, receive},
 };
+use futures::future::BoxFuture;
 use link::{
     backoff::Backoff,
     mqtt::{Endpoint, Group, Membership, Subscriber, end_session},
 };
-use server::telemetry::Health;
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 use types::Clock;
@@ -43,7 +43,7 @@ pub struct ChirpStackBridge {
     commands: Option<Subscriber>,
     /// What brokers keep messages for.
     sessions: Vec<Endpoint>,
-    connected: Vec<(&'static str, watch::Receiver<bool>)>,
+    connections: Connections,
     prefix: String,
     _refresh: AbortOnDropHandle<()>,
     state_dir: StateDir,
@@ -92,14 +92,14 @@ impl ChirpStackBridge {
         let sessions = sessions.into_iter().chain(received).collect();
         let parts = Parts { settings, group, clock: environment.clock, directory: directory.clone(), applications };
         let events = parts.receive_events(events, &client_id);
-        let mut connected = vec![
-            ("events from ChirpStack", events.subscribed()),
-            ("events to applications", parts.applications.connected()),
+        let mut connections = vec![
+            ("events from ChirpStack", vec![events.subscribed()]),
+            ("events to applications", vec![parts.applications.connected()]),
         ];
         let commands = commands.map(|commands| {
             let (subscriber, passed_on) = parts.receive_commands(commands);
-            connected.push(("commands from applications", subscriber.subscribed()));
-            connected.push(("commands to ChirpStack", passed_on));
+            connections.push(("commands from applications", vec![subscriber.subscribed()]));
+            connections.push(("commands to ChirpStack", vec![passed_on]));
             subscriber
         });
         if commands.is_none() {
@@ -107,25 +107,12 @@ impl ChirpStackBridge {
                 "commands of applications are not taken: give ChirpStack's MQTT broker with --mqtt, and a broker with --to"
             );
         }
-        Ok(Self { directory, events, commands, sessions, connected, prefix, _refresh: refresh, state_dir })
+        Ok(Self { directory, events, commands, sessions, connections, prefix, _refresh: refresh, state_dir })
     }
 
     /// What precedes the topics of decoded events.
     pub fn prefix(&self) -> &str {
         &self.prefix
-    }
-
-    /// Waits until the brokers are connected.
-    pub async fn ready(&self) {
-        for (_, connected) in &self.connected {
-            // It fails only when the connection's task has ended.
-            _ = connected.clone().wait_for(|connected| *connected).await;
-        }
-    }
-
-    /// Reports each connection as a health check.
-    pub fn report_to(&self, health: &Health) {
-        self.connected.iter().for_each(|(name, connected)| report_connection(health, name, connected));
     }
 
     /// Stops when nothing comes any more; returns the sessions, and the directory with their client id.
@@ -142,6 +129,16 @@ impl ChirpStackBridge {
     /// Finishes the messages in progress, and stops. Those that are not finished come again on the next start.
     pub async fn stop(self) {
         drain(&self.directory, self.events, self.commands).await;
+    }
+}
+
+impl Running for ChirpStackBridge {
+    fn connections(&self) -> &Connections {
+        &self.connections
+    }
+
+    fn stop(self: Box<Self>) -> BoxFuture<'static, ()> {
+        Box::pin(Self::stop(*self))
     }
 }
 

@@ -4,11 +4,10 @@ mod failures;
 
 use std::sync::Arc;
 
-use bridge::{Environment, Error, Observation, StateDir, Verdict, metrics, receive::report_connection};
+use bridge::{Connections, Environment, Error, Observation, Running, StateDir, Verdict, metrics};
+use futures::future::BoxFuture;
 use link::delivery::Delivery;
 use serde::Deserialize;
-use server::telemetry::Health;
-use tokio::sync::watch;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use self::failures::Failures;
@@ -26,7 +25,7 @@ pub struct ChirpStackShadow {
     directory: Arc<Directory>,
     events: Events,
     comparisons: TaskTracker,
-    subscribed: watch::Receiver<bool>,
+    connections: Connections,
     _refresh: AbortOnDropHandle<()>,
     _state_dir: StateDir,
 }
@@ -61,19 +60,8 @@ impl ChirpStackShadow {
                 Box::pin(async move { observer.handle(delivery).await })
             }),
         );
-        let subscribed = events.subscribed();
-        Ok(Self { directory, events, comparisons, subscribed, _refresh: refresh, _state_dir: state_dir })
-    }
-
-    /// Waits until events can be seen.
-    pub async fn ready(&self) {
-        // It fails only when the connection's task has ended.
-        _ = self.subscribed.clone().wait_for(|subscribed| *subscribed).await;
-    }
-
-    /// Reports the connection as a health check.
-    pub fn report_to(&self, health: &Health) {
-        report_connection(health, "events from ChirpStack", &self.subscribed);
+        let connections = vec![("events from ChirpStack", vec![events.subscribed()])];
+        Ok(Self { directory, events, comparisons, connections, _refresh: refresh, _state_dir: state_dir })
     }
 
     /// Finishes the messages in progress, and stops.
@@ -82,6 +70,16 @@ impl ChirpStackShadow {
         self.comparisons.close();
         self.comparisons.wait().await;
         self.directory.save().await;
+    }
+}
+
+impl Running for ChirpStackShadow {
+    fn connections(&self) -> &Connections {
+        &self.connections
+    }
+
+    fn stop(self: Box<Self>) -> BoxFuture<'static, ()> {
+        Box::pin(Self::stop(*self))
     }
 }
 

@@ -5,21 +5,19 @@ pub(super) mod brokers;
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use bridge::{
-    Environment, Error, StateDir, metrics,
+    Connections, Environment, Error, Running, StateDir, metrics,
     publish::{output::Output, republish::Republisher},
     receive::{
         dedup::Dedup,
         lanes::{Work, work_of},
-        receive, report_connections,
+        receive,
     },
 };
-use futures::future::join_all;
+use futures::future::{BoxFuture, join_all};
 use link::{
     delivery::Delivery,
     mqtt::{Endpoint, Subscriber, Subscription},
 };
-use server::telemetry::Health;
-use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 use types::Clock;
 
@@ -47,7 +45,7 @@ pub struct ThingsStackBridge {
     feeds: Vec<Feed>,
     downlinks: Subscriber,
     webhook: Option<WebhookListener>,
-    connected: Vec<(&'static str, Vec<watch::Receiver<bool>>)>,
+    connections: Connections,
     prefix: String,
     _tasks: [AbortOnDropHandle<()>; 2],
     _state_dir: StateDir,
@@ -83,14 +81,14 @@ impl ThingsStackBridge {
         let feeds: Vec<_> = sources.into_iter().map(|source| parts.feed(source, &positions, work.clone())).collect();
         let webhook = WebhookListener::new(settings, &applications, parts.webhooks.clone(), work);
         let downlinks = parts.receive_downlinks(commands, &applications);
-        let connected = vec![
+        let connections = vec![
             ("messages from The Things Stack", feeds.iter().map(Feed::subscribed).collect()),
             ("messages to applications", vec![parts.applications.connected()]),
             ("downlinks from applications", vec![downlinks.subscribed()]),
         ];
         let _tasks = tasks.map(AbortOnDropHandle::new);
         let _state_dir = state_dir;
-        Ok(Self { directory, positions, feeds, downlinks, webhook, connected, prefix, _tasks, _state_dir })
+        Ok(Self { directory, positions, feeds, downlinks, webhook, connections, prefix, _tasks, _state_dir })
     }
 
     /// Where messages are received as a webhook; none if they come over MQTT.
@@ -103,19 +101,6 @@ impl ThingsStackBridge {
         &self.prefix
     }
 
-    /// Waits until everything is connected.
-    pub async fn ready(&self) {
-        for connected in self.connected.iter().flat_map(|(_, connected)| connected) {
-            // It fails only when the connection's task has ended.
-            _ = connected.clone().wait_for(|connected| *connected).await;
-        }
-    }
-
-    /// Reports connections as health checks.
-    pub fn report_to(&self, health: &Health) {
-        self.connected.iter().for_each(|(name, connected)| report_connections(health, name, connected.clone()));
-    }
-
     /// Finishes the messages in progress, and stops.
     pub async fn stop(self) {
         // First, because the messages may take longer than the process may.
@@ -124,6 +109,16 @@ impl ThingsStackBridge {
         tokio::join!(messages, self.downlinks.drain());
         self.directory.save().await;
         self.positions.save();
+    }
+}
+
+impl Running for ThingsStackBridge {
+    fn connections(&self) -> &Connections {
+        &self.connections
+    }
+
+    fn stop(self: Box<Self>) -> BoxFuture<'static, ()> {
+        Box::pin(Self::stop(*self))
     }
 }
 

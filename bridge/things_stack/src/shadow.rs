@@ -2,12 +2,9 @@
 
 use std::sync::Arc;
 
-use bridge::{
-    Environment, Error, Observation, StateDir, Verdict, metrics,
-    receive::{receive, report_connections},
-};
+use bridge::{Connections, Environment, Error, Observation, Running, StateDir, Verdict, metrics, receive::receive};
+use futures::future::{BoxFuture, join_all};
 use link::{delivery::Delivery, mqtt::Subscriber};
-use server::telemetry::Health;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
@@ -29,6 +26,7 @@ use super::{
 pub struct ThingsStackShadow {
     directory: Arc<Directory>,
     messages: Vec<Subscriber>,
+    connections: Connections,
     _refresh: AbortOnDropHandle<()>,
     _state_dir: StateDir,
 }
@@ -59,28 +57,26 @@ impl ThingsStackShadow {
                 Box::pin(async move { observer.handle(delivery).await })
             })
         };
-        let messages = applications.iter().zip(sources).map(receive).collect();
-        Ok(Self { directory, messages, _refresh: refresh, _state_dir: state_dir })
-    }
-
-    /// Waits until all applications are connected.
-    pub async fn ready(&self) {
-        for messages in &self.messages {
-            // It fails only when the connection's task has ended.
-            _ = messages.subscribed().wait_for(|subscribed| *subscribed).await;
-        }
-    }
-
-    /// Reports the connections as a health check.
-    pub fn report_to(&self, health: &Health) {
-        let connected = self.messages.iter().map(Subscriber::subscribed).collect();
-        report_connections(health, "messages from The Things Stack", connected);
+        let messages: Vec<_> = applications.iter().zip(sources).map(receive).collect();
+        let connected = messages.iter().map(Subscriber::subscribed).collect();
+        let connections = vec![("messages from The Things Stack", connected)];
+        Ok(Self { directory, messages, connections, _refresh: refresh, _state_dir: state_dir })
     }
 
     /// Finishes the messages in progress, and stops.
     pub async fn stop(self) {
-        futures::future::join_all(self.messages.into_iter().map(Subscriber::drain)).await;
+        join_all(self.messages.into_iter().map(Subscriber::drain)).await;
         self.directory.save().await;
+    }
+}
+
+impl Running for ThingsStackShadow {
+    fn connections(&self) -> &Connections {
+        &self.connections
+    }
+
+    fn stop(self: Box<Self>) -> BoxFuture<'static, ()> {
+        Box::pin(Self::stop(*self))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use api::chirpstack::CodecRuntime;
-use bridge::{Environment, Error};
+use bridge::{Environment, Error, Running};
 use chirpstack::{ChirpStackBridge, ChirpStackSettings};
 use serde_json::{Value, json};
 use tempfile::TempDir;

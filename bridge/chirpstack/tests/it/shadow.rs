@@ -1,6 +1,6 @@
 //! Shadow mode: what it sees, and that it publishes nothing.
 
-use bridge::{Observation, Verdict};
+use bridge::{Observation, Running, Verdict};
 use chirpstack::ChirpStackShadow;
 use serde_json::{Value, json};
 use testing::{RedisProcess, chirpstack_uplink, soon};

@@ -1,5 +1,6 @@
 //! Events from ChirpStack's Redis stream.
 
+use bridge::Running;
 use serde_json::{Value, json};
 use testing::{RedisProcess, chirpstack_uplink, soon};
 

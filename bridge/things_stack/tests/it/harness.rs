@@ -1,6 +1,6 @@
 //! The Things Stack's MQTT server and API, a broker for applications, and a bridge between them.
 
-use bridge::Error;
+use bridge::{Error, Running};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use testing::{

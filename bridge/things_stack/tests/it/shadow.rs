@@ -1,6 +1,6 @@
 //! Shadow mode compares with what The Things Stack decoded.
 
-use bridge::{Observation, Verdict};
+use bridge::{Observation, Running, Verdict};
 use serde_json::{Value, json};
 use testing::{soon, things_stack_uplink};
 use things_stack::ThingsStackShadow;
