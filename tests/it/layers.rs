@@ -14,7 +14,7 @@ use serde_json::Value;
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
 /// Each crate and the directory of its sources.
-const SOURCES: [(&str, &str); 19] = [
+const SOURCES: [(&str, &str); 20] = [
     ("types", "crates/types/src"),
     ("fair_queue", "crates/fair_queue/src"),
     ("api", "crates/api/src"),
@@ -29,6 +29,7 @@ const SOURCES: [(&str, &str); 19] = [
     ("things_stack", "bridge/things_stack/src"),
     ("codecs", "codecs/src"),
     ("outputs", "outputs/src"),
+    ("history", "history/src"),
     ("handler", "handler/src"),
     ("account", "account/src"),
     ("discovery", "discovery/src"),

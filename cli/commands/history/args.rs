@@ -49,6 +49,18 @@ pub(crate) enum Format {
     Jsonl,
     /// A line of names, then a line per record
     Csv,
+    /// Apache Parquet
+    Parquet,
+}
+
+impl Format {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Jsonl => "jsonl",
+            Self::Csv => "csv",
+            Self::Parquet => "parquet",
+        }
+    }
 }
 
 /// Which records are wanted.

@@ -1,6 +1,8 @@
 //! What was kept of an application's messages.
 
-use ::history::{Page, Query, Record, RecordId};
+use ::history::{Format, Page, Query, Record, RecordId};
+use bytes::Bytes;
+use futures::Stream;
 use server::auth::{Caller, Purpose};
 use types::{AppId, ApplicationRight};
 
@@ -15,6 +17,17 @@ impl Operations {
         let page = self.history.query(query).await?;
         usage.add_entries(page.records.len());
         Ok(page)
+    }
+
+    /// All records that are wanted, as a file in parts.
+    pub(crate) async fn export_records(
+        &self,
+        caller: Caller,
+        query: Query,
+        format: Format,
+    ) -> Result<impl Stream<Item = Result<Bytes, ::history::Error>> + Send + use<>, Error> {
+        self.allow_history(caller, &query.app_id).await?;
+        Ok(self.history.export(query, format))
     }
 
     pub(crate) async fn get_record(&self, caller: Caller, app_id: &AppId, id: RecordId) -> Result<Record, Error> {
