@@ -1,5 +1,6 @@
 //! One message and what came of it.
 
+mod device_hash;
 mod id;
 mod json;
 mod view;
@@ -9,7 +10,7 @@ use std::fmt;
 use types::{AppId, DevId, Timestamp};
 
 pub use self::id::{RecordId, RecordIdError};
-pub(crate) use self::view::View;
+pub(crate) use self::{device_hash::device_hash, view::View};
 
 /// Maximum size of a record, in bytes.
 pub const RECORD_BYTES_MAX: usize = 2 << 20;

@@ -5,7 +5,10 @@ use std::ops::RangeInclusive;
 use memchr::memmem::Finder;
 
 use crate::{
-    FieldFilter, Query, RecordId, moment, query::field_scan::FieldScan, record::View, removed::Removals, tail::segment,
+    FieldFilter, Query, RecordId, moment,
+    query::field_scan::FieldScan,
+    record::{View, device_hash},
+    removed::Removals,
 };
 
 /// A query, prepared to be compared with many records.
@@ -18,19 +21,17 @@ pub(crate) struct Filter {
     field: Option<FieldScan>,
     removals: Removals,
     /// The hash of the device, if one is asked for.
-    owner: Option<u32>,
+    device: Option<u32>,
 }
 
 impl Filter {
     /// What was removed is not wanted.
     pub(crate) fn new(query: Query, removals: Removals) -> Self {
         let text = query.text.as_deref().map(|text| Finder::new(text).into_owned());
-        let owner = query
-            .dev_id
-            .as_ref()
-            .map(|dev_id| segment::owner(query.app_id.as_str().as_bytes(), dev_id.as_str().as_bytes()));
+        let app_id = query.app_id.as_str().as_bytes();
+        let device = query.dev_id.as_ref().map(|dev_id| device_hash(app_id, dev_id.as_str().as_bytes()));
         let field = query.field.as_ref().map(FieldScan::new);
-        Self { ids: ids(&query), text, field, removals, owner, query }
+        Self { ids: ids(&query), text, field, removals, device, query }
     }
 
     /// Whether there can be wanted records with ids from `first` to `last`.
@@ -53,9 +54,9 @@ impl Filter {
         self.field.as_ref().is_none_or(|scan| scan.may_match(field, result))
     }
 
-    /// Whether a block can have wanted records.
-    pub(crate) fn may_be_in(&self, place: &segment::BlockPlace) -> bool {
-        self.overlaps(place.first, place.last) && self.owner.is_none_or(|owner| place.may_have(owner))
+    /// The hash of the device, if one is asked for.
+    pub(crate) fn device(&self) -> Option<u32> {
+        self.device
     }
 
     /// Whether it is of the application and device, and has one of the ids.

@@ -11,11 +11,11 @@ use crate::{
     Error, RecordId,
     directory::{if_there, list},
     moment,
-    sealed::{replaced, write::UNFINISHED},
+    sealed::{
+        replaced,
+        write::{FILE_EXTENSION, UNFINISHED},
+    },
 };
-
-/// What the names of files end with.
-pub(crate) const EXTENSION: &str = "parquet";
 
 /// A file, by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl FileName {
     /// The name of a file in the directory of its day. `origin` is unique to the records.
     pub(crate) fn new(dir: &Path, first: RecordId, last: RecordId, origin: &str) -> Self {
         let (first, last) = (first.millis, last.millis);
-        Self { path: dir.join(format!("{first}-{last}-{origin}.{EXTENSION}")), first, last }
+        Self { path: dir.join(format!("{first}-{last}-{origin}.{FILE_EXTENSION}")), first, last }
     }
 
     /// What the name of a file says. None if it is not one of ours.
@@ -115,7 +115,7 @@ impl DayDir {
         let mut files = Files::default();
         for path in &paths {
             match path.extension().and_then(|extension| extension.to_str()) {
-                Some(EXTENSION) => match FileName::parse(path) {
+                Some(FILE_EXTENSION) => match FileName::parse(path) {
                     Some(file) => files.files.push(file),
                     None => files.foreign.push(path.clone()),
                 },

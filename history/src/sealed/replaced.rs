@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{Error, directory::remove};
+use crate::{Error, directory::remove, sealed::write::FILE_EXTENSION};
 
 /// What the names of lists end with.
 const EXTENSION: &str = "replaces";
@@ -52,7 +52,7 @@ fn settle(list: &Path) -> Result<(), Error> {
 }
 
 fn file_of(list: &Path) -> PathBuf {
-    list.with_extension(super::name::EXTENSION)
+    list.with_extension(FILE_EXTENSION)
 }
 
 fn read(list: &Path) -> Vec<PathBuf> {

@@ -21,6 +21,8 @@ use crate::{
 
 /// How many rows are sorted and written together. More would need more memory, fewer more reading for each device.
 const GROUP_ROWS: usize = 1 << 17;
+/// What the names of files end with.
+pub(crate) const FILE_EXTENSION: &str = "parquet";
 /// What the names of unfinished files end with.
 pub(crate) const UNFINISHED: &str = "unfinished";
 

@@ -11,7 +11,7 @@ use crate::{
 
 /// Adds what a query wants of a segment, as far as it is among the best.
 pub(crate) fn search(segment: &Segment, filter: &Filter, best: &Shared<'_>) -> Result<(), Error> {
-    let places = |index: &Index| index.blocks.iter().filter(|place| filter.may_be_in(place)).cloned().collect();
+    let places = |index: &Index| index.blocks.iter().filter(|place| may_be_in(filter, place)).cloned().collect();
     let mut places: Vec<BlockPlace> = segment.index(places);
     if !filter.query.oldest_first {
         places.reverse();
@@ -38,4 +38,9 @@ fn search_block(segment: &Segment, place: &BlockPlace, filter: &Filter, best: &S
         }
     }
     Ok(())
+}
+
+/// Whether a block can have wanted records.
+fn may_be_in(filter: &Filter, place: &BlockPlace) -> bool {
+    filter.overlaps(place.first, place.last) && filter.device().is_none_or(|device| place.may_have(device))
 }

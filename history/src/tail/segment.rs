@@ -13,6 +13,7 @@ use bytes::Bytes;
 use crate::{
     Error, RecordId,
     directory::{remove, sync_dir},
+    record::device_hash,
     tail::{
         block::{self, Block},
         codec,
@@ -50,29 +51,24 @@ pub(crate) struct BlockPlace {
     /// The highest id in it.
     pub(crate) last: RecordId,
     /// Hashes of the devices, in order.
-    owners: Box<[u32]>,
-}
-
-/// A short hash of a device, to leave out blocks without it.
-pub(crate) fn owner(app_id: &[u8], dev_id: &[u8]) -> u32 {
-    crc32fast::hash(app_id).rotate_left(7) ^ crc32fast::hash(dev_id)
+    devices: Box<[u32]>,
 }
 
 impl BlockPlace {
-    pub(crate) fn may_have(&self, owner: u32) -> bool {
-        self.owners.binary_search(&owner).is_ok()
+    pub(crate) fn may_have(&self, device: u32) -> bool {
+        self.devices.binary_search(&device).is_ok()
     }
 }
 
 impl Index {
     /// Adds a block that follows the others in the file: its length there, and its records.
     pub(crate) fn add(&mut self, writer: u32, length: usize, records: &[u8]) {
-        let mut owners = Vec::new();
+        let mut devices = Vec::new();
         let mut run: (&[u8], usize) = (&[], 0);
         let (mut first, mut last) = (RecordId::last(u64::MAX), RecordId::first(0));
         for record in codec::records(records) {
             let Some(head) = codec::decode_head(writer, record) else { continue };
-            owners.push(owner(head.app_id, head.dev_id));
+            devices.push(device_hash(head.app_id, head.dev_id));
             first = first.min(head.id);
             last = last.max(head.id);
             if run.0 != head.app_id {
@@ -82,10 +78,10 @@ impl Index {
             run.1 += record.len() * length / records.len().max(1);
         }
         self.charge(run.0, run.1);
-        self.records += owners.len() as u64;
-        owners.sort_unstable();
-        owners.dedup();
-        self.blocks.push(BlockPlace { offset: self.bytes, length, first, last, owners: owners.into() });
+        self.records += devices.len() as u64;
+        devices.sort_unstable();
+        devices.dedup();
+        self.blocks.push(BlockPlace { offset: self.bytes, length, first, last, devices: devices.into() });
         self.bytes += length as u64;
     }
 
