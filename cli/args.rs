@@ -18,6 +18,7 @@ use crate::{
         functions::args::Functions,
         gateways::args::Gateways,
         handler::args::Handler,
+        history::args::History,
         load::Load,
         shell::{Completions, Man},
         subscribe::Subscribe,
@@ -97,6 +98,16 @@ pub(crate) enum Command {
         app_id: Option<AppId>,
         #[command(subcommand)]
         command: Webhooks,
+    },
+    /// Read what was kept of an application's messages
+    History {
+        #[command(flatten)]
+        output: OutputOptions,
+        /// Application [default: the selected one]
+        #[arg(long, global = true, value_name = "ID", add = completion::applications())]
+        app_id: Option<AppId>,
+        #[command(subcommand)]
+        command: Box<History>,
     },
     /// Manage gateways
     #[command(visible_alias = "gateway")]

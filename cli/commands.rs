@@ -10,6 +10,7 @@ pub(crate) mod downlink;
 pub(crate) mod functions;
 pub(crate) mod gateways;
 pub(crate) mod handler;
+pub(crate) mod history;
 pub(crate) mod load;
 pub(crate) mod shell;
 pub(crate) mod subscribe;

@@ -87,6 +87,9 @@ async fn run_command(command: Command, global: &GlobalOptions) -> anyhow::Result
         Command::Webhooks { output, app_id, command } => {
             commands::webhooks::run(command, app_id, &network(output)?).await
         }
+        Command::History { output, app_id, command } => {
+            commands::history::run(*command, app_id, &network(output)?).await
+        }
         Command::Gateways { output, command } => commands::gateways::run(command, &network(output)?).await,
         Command::Downlink(downlink) => commands::downlink::run(&network(downlink.output)?, downlink).await,
         Command::Subscribe(subscribe) => commands::subscribe::run(&network(subscribe.output)?, subscribe).await,

@@ -10,6 +10,7 @@ mod delivery_threads;
 mod downlink_turns;
 mod external_broker;
 mod handler_service;
+mod history;
 mod networks;
 mod operator;
 mod operator_socket;

@@ -2,6 +2,7 @@
 
 mod check;
 mod follow;
+mod networks;
 
 use std::{
     env,
@@ -9,6 +10,7 @@ use std::{
 };
 
 use anyhow::Context;
+use bridge::MqttSettings;
 use clap::Args;
 use etcetera::{BaseStrategy, choose_base_strategy};
 use handler::output::OutputSettings;
@@ -19,6 +21,7 @@ use serde_json::json;
 use server::{auth::AuthSettings, ledger::BudgetSettings, serve, settings::Layers, telemetry};
 use types::{AccessKey, AppId, ComponentId};
 
+pub use self::networks::{ApplicationSettings, BridgeSettings, NetworkSettings};
 use crate::{output::Output, profile::ProfileName, terminal::say};
 
 /// Options that every command takes; each is also a setting.
@@ -110,6 +113,8 @@ pub struct Settings {
     pub discovery: discovery::Settings,
     /// The handler.
     pub handler: handler::Settings,
+    /// What is kept of messages.
+    pub history: history::Settings,
     /// The embedded MQTT broker.
     pub broker: BrokerSettings,
     /// A broker that others run, in which several handlers publish the same.
@@ -117,7 +122,7 @@ pub struct Settings {
     /// What is published, and where.
     pub output: OutputSettings,
     /// The bridges to existing networks.
-    pub bridge: bridge::Settings,
+    pub bridge: BridgeSettings,
     /// The codec service, `POST /codecs/{name}`.
     pub codecs: codecs::Settings,
     /// The sandbox that runs payload functions.
@@ -186,7 +191,7 @@ pub struct StoreSettings {
 #[serde(default, deny_unknown_fields)]
 pub struct ExternalBrokerSettings {
     /// The connection. None while the URL is empty.
-    pub mqtt: bridge::MqttSettings,
+    pub mqtt: MqttSettings,
     /// Address at which applications reach the broker, which the handler announces. If unset, that of the connection.
     pub announced_address: Option<String>,
     /// Whether this handler receives downlinks from the broker, a share of them or in turns with other handlers.
@@ -259,10 +264,11 @@ impl Default for Settings {
             account: account::Settings::default(),
             discovery: discovery::Settings::default(),
             handler: handler::Settings::default(),
+            history: history::Settings::default(),
             broker: BrokerSettings::default(),
             external_broker: ExternalBrokerSettings::default(),
             output: OutputSettings::default(),
-            bridge: bridge::Settings::default(),
+            bridge: BridgeSettings::default(),
             codecs: codecs::Settings::default(),
             sandbox: runtime::Settings::default(),
         }
@@ -272,7 +278,7 @@ impl Default for Settings {
 impl Default for ExternalBrokerSettings {
     fn default() -> Self {
         Self {
-            mqtt: bridge::MqttSettings::default(),
+            mqtt: MqttSettings::default(),
             announced_address: None,
             receives_downlinks: true,
             access_listen: String::new(),

@@ -125,7 +125,7 @@ fn gateway(time: Timestamp, random: u64) -> String {
 }
 
 impl Uplink {
-    pub(crate) fn new(&self) -> NewRecord<'_> {
+    pub(crate) fn record(&self) -> NewRecord<'_> {
         NewRecord {
             port: 2,
             counter: self.counter,

@@ -2,7 +2,14 @@
 //! million of them.
 //!
 //! `AIRLOCK_HISTORY_UPLINKS` is how many there are, in millions.
-#![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    clippy::needless_pass_by_value
+)]
 
 mod input;
 
@@ -71,7 +78,7 @@ async fn append(uplinks: u32, has_gateway: bool) -> tempfile::TempDir {
             .iter()
             .map(|record| {
                 clock.set(record.received);
-                history.append(&record.new())
+                history.append(&record.record())
             })
             .collect();
         let mut kept = Vec::with_capacity(pending.len());

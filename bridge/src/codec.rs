@@ -1,7 +1,8 @@
 //! Finds the codec of a message, runs it, and tells what became of it.
 
-pub(crate) mod cayenne;
-pub(crate) mod look_up;
-pub(crate) mod observation;
-pub(crate) mod outcome;
-pub(crate) mod script;
+pub mod cayenne;
+pub mod imports;
+pub mod look_up;
+pub mod observation;
+pub mod outcome;
+pub mod script;

@@ -43,21 +43,23 @@ impl Kinded for Error {
 }
 
 impl Error {
-    pub(crate) fn setting(name: impl Into<String>, reason: impl Into<String>) -> Self {
+    /// A setting that is not valid.
+    pub fn setting(name: impl Into<String>, reason: impl Into<String>) -> Self {
         link::Error::setting(name, reason).into()
     }
 
-    pub(crate) fn flag(name: impl Into<String>, reason: impl Into<String>, flag: &'static str) -> Self {
+    /// The same for one that a flag of the command sets.
+    pub fn flag(name: impl Into<String>, reason: impl Into<String>, flag: &'static str) -> Self {
         link::Error::flag(name, reason, flag).into()
     }
 
     /// A file that cannot be used in this way.
-    pub(crate) fn file(action: &'static str, path: PathBuf, source: io::Error) -> Self {
+    pub fn file(action: &'static str, path: PathBuf, source: io::Error) -> Self {
         link::Error::File { action, path, source }.into()
     }
 
     /// The same for an entry of `[[bridge]]`, which has no flags, and settings below it.
-    pub(crate) fn in_entry(self) -> Self {
+    pub fn in_entry(self) -> Self {
         match self {
             Self::Link(link::Error::Setting { name, reason, .. }) => {
                 let name = name.strip_prefix("bridge.").map_or(name.clone(), |name| format!("[[bridge]] {name}"));

@@ -1,6 +1,6 @@
 //! Hands events over to a receiver, once each, and again and again while they may be accepted later.
 
-pub(crate) mod network;
+pub mod network;
 
 use std::{
     num::NonZeroUsize,
@@ -22,8 +22,9 @@ use crate::{
 const REFUSED_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
 
 /// Hands events over.
-pub(crate) struct HandOver {
-    pub(crate) dedup: Dedup,
+pub struct HandOver {
+    /// The events that were taken.
+    pub dedup: Dedup,
     refused: Mutex<LruCache<DevEui, String>>,
     /// Cancelled when the bridge stops: what was not taken by then comes again on its next start.
     stopping: CancellationToken,
@@ -31,7 +32,7 @@ pub(crate) struct HandOver {
 
 /// What became of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HandedOver {
+pub enum HandedOver {
     /// The receiver has it.
     Taken,
     /// It was dealt with before.
@@ -46,7 +47,7 @@ pub(crate) enum HandedOver {
 
 impl HandedOver {
     /// Counts it; whether its source may forget it.
-    pub(crate) fn count(self, count: impl Fn(&'static str)) -> bool {
+    pub fn count(self, count: impl Fn(&'static str)) -> bool {
         match self {
             Self::Taken => count("forwarded"),
             Self::Repeated => count("duplicate"),
@@ -59,12 +60,13 @@ impl HandedOver {
 }
 
 impl HandOver {
-    pub(crate) fn new(dedup: Dedup, stopping: CancellationToken) -> Self {
+    /// `stopping` ends the attempts to hand over what may be taken later.
+    pub fn new(dedup: Dedup, stopping: CancellationToken) -> Self {
         Self { dedup, refused: Mutex::new(LruCache::new(REFUSED_MAX)), stopping }
     }
 
     /// Hands an event over as `event` returns it, which may know more of it each time. `key` is that of all its copies.
-    pub(crate) async fn hand_over<F: Future<Output = Option<NetworkEvent>>>(
+    pub async fn hand_over<F: Future<Output = Option<NetworkEvent>>>(
         &self,
         receiver: &dyn Receiver,
         (dev_eui, key): (DevEui, MessageKey),

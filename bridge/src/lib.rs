@@ -1,25 +1,21 @@
 #![doc = include_str!("../README.md")]
 
 pub mod broker;
-pub mod chirpstack;
-mod codec;
+pub mod codec;
 mod environment;
 mod error;
-mod hand_over;
-mod http;
-mod message;
-mod metrics;
-mod publish;
-mod receive;
-mod settings;
-pub mod things_stack;
+pub mod hand_over;
+pub mod message;
+pub mod metrics;
+pub mod publish;
+pub mod receive;
+mod running;
 
 pub use self::{
     codec::observation::{Observation, Verdict},
-    environment::Environment,
+    environment::{Environment, state_dir::StateDir},
     error::Error,
     hand_over::network::{Network, Receiver, Route},
-    http::webhook_router,
-    settings::{ApplicationSettings, NetworkSettings, Settings, into::StartedNetwork},
+    running::{Connections, Running},
 };
 pub use link::{mqtt::MqttSettings, redis::StreamSettings};

@@ -1,4 +1,4 @@
 //! Parts of messages that networks have in common.
 
-pub(crate) mod members;
-pub(crate) mod radio;
+pub mod members;
+pub mod radio;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-pub(crate) use link::metrics::dropped;
+pub use link::metrics::dropped;
 use metrics::{counter, describe_counter, describe_histogram, histogram};
 
 const UPLINKS: &str = "airlock_bridge_uplinks_total";
@@ -17,7 +17,8 @@ const CATCH_UPS: &str = "airlock_bridge_catch_ups_total";
 const CAUGHT_UP_UPLINKS: &str = "airlock_bridge_caught_up_uplinks_total";
 const WEBHOOK_REFUSALS: &str = "airlock_bridge_webhook_refusals_total";
 
-pub(crate) fn describe() {
+/// Says what each metric counts.
+pub fn describe() {
     describe_counter!(
         UPLINKS,
         "Uplinks by result: decoded, failed, unchanged (no codec, or nothing to decode), duplicate or malformed"
@@ -37,42 +38,49 @@ pub(crate) fn describe() {
     describe_histogram!(FUEL, metrics::Unit::Count, "Fuel that a message used");
 }
 
-pub(crate) fn uplink(result: &'static str) {
+/// Counts an uplink.
+pub fn uplink(result: &'static str) {
     counter!(UPLINKS, "result" => result).increment(1);
 }
 
-pub(crate) fn event(result: &'static str) {
+/// Counts an event other than an uplink.
+pub fn event(result: &'static str) {
     counter!(EVENTS, "result" => result).increment(1);
 }
 
 /// An uplink, or another event.
-pub(crate) fn received(is_uplink: bool, result: &'static str) {
+pub fn received(is_uplink: bool, result: &'static str) {
     if is_uplink { uplink(result) } else { event(result) }
 }
 
-pub(crate) fn downlink(result: &'static str) {
+/// Counts a downlink of an application.
+pub fn downlink(result: &'static str) {
     counter!(DOWNLINKS, "result" => result).increment(1);
 }
 
-pub(crate) fn retried() {
+/// Counts an attempt to hand an event over that is repeated.
+pub fn retried() {
     counter!(RETRIED).increment(1);
 }
 
-pub(crate) fn api_failed(kind: types::Kind) {
+/// Counts a call of a network's API that failed.
+pub fn api_failed(kind: types::Kind) {
     counter!(API_FAILURES, "kind" => kind.to_string()).increment(1);
 }
 
 /// Counts a query of a storage integration, and the uplinks that it returned.
-pub(crate) fn caught_up(result: &'static str, uplinks: u64) {
+pub fn caught_up(result: &'static str, uplinks: u64) {
     counter!(CATCH_UPS, "result" => result).increment(1);
     counter!(CAUGHT_UP_UPLINKS).increment(uplinks);
 }
 
-pub(crate) fn webhook_refused(status: u16) {
+/// Counts a request of a webhook that was refused.
+pub fn webhook_refused(status: u16) {
     counter!(WEBHOOK_REFUSALS, "status" => status.to_string()).increment(1);
 }
 
-pub(crate) fn ran(fuel: u64, elapsed: Duration) {
+/// Records a run of a codec.
+pub fn ran(fuel: u64, elapsed: Duration) {
     histogram!(SANDBOX).record(elapsed.as_secs_f64());
     histogram!(FUEL).record(fuel as f64);
 }

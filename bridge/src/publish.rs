@@ -1,5 +1,5 @@
 //! Publishes what came from a network, where applications receive it.
 
-pub(crate) mod output;
-pub(crate) mod prefix;
-pub(crate) mod republish;
+pub mod output;
+pub mod prefix;
+pub mod republish;

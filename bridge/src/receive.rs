@@ -1,7 +1,7 @@
 //! Subscriptions whose messages are worked on device by device, and their health.
 
-pub(crate) mod dedup;
-pub(crate) mod lanes;
+pub mod dedup;
+pub mod lanes;
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use self::lanes::Lanes;
 
 /// Receives messages, and works on those of one device one after the other. `device` finds it in a topic.
-pub(crate) fn receive(
+pub fn receive(
     endpoint: Endpoint,
     subscription: Subscription,
     device: impl Fn(&str) -> String + Send + Sync + 'static,
@@ -29,12 +29,12 @@ pub(crate) fn receive(
 }
 
 /// Reports a connection as a health check.
-pub(crate) fn report_connection(health: &Health, name: &'static str, connected: &watch::Receiver<bool>) {
+pub fn report_connection(health: &Health, name: &'static str, connected: &watch::Receiver<bool>) {
     report_connections(health, name, vec![connected.clone()]);
 }
 
 /// Reports connections as one health check.
-pub(crate) fn report_connections(health: &Health, name: &'static str, connected: Vec<watch::Receiver<bool>>) {
+pub fn report_connections(health: &Health, name: &'static str, connected: Vec<watch::Receiver<bool>>) {
     health.add(name, move || {
         let count = connected.iter().filter(|connected| !*connected.borrow()).count();
         let of = connected.len();

@@ -15,11 +15,12 @@ use handler::{
     join::Joins,
     network::NetworkEvents,
     network_broker::{CallTurns, NetworkBrokers, Progress, Reconciliation, Subscriptions, UplinkReceiver},
-    output::{AllOutputs, Output, OutputSettings, mqtt::MqttOutput, queued::QueuedOutput},
+    output::{AllOutputs, Output, OutputSettings, RecordedOutput, mqtt::MqttOutput, queued::QueuedOutput},
     payload::Payloads,
     status::Component,
     uplink::Uplinks,
 };
+use history::History;
 use mqtt::{Broker, BrokerServices, Durable, Router, SessionMemory, Sharing};
 use outputs::{OperatorOutputs, OperatorSettings, Outputs};
 use runtime::Pool;
@@ -54,6 +55,7 @@ pub(super) struct HandlerService {
     network_brokers: Subscriptions,
     outgoing: Arc<Outgoing>,
     outputs: Arc<Outputs>,
+    history: Arc<History>,
     delivery_threads: DeliveryThreads,
     announcing: Option<JoinHandle<()>>,
     deletions: JoinHandle<()>,
@@ -83,14 +85,18 @@ impl HandlerService {
             Arc::new(QueuedOutput::new(outputs.clone(), clock.clone())),
         ];
         all.extend(external_broker.as_ref().map(ExternalBroker::output));
-        let output: Arc<dyn Output> = Arc::new(AllOutputs(all));
+        let plain: Arc<dyn Output> = Arc::new(AllOutputs(all));
+        let history = super::history::open(context)?;
+        let output: Arc<dyn Output> =
+            Arc::new(RecordedOutput { output: plain.clone(), history: history.clone(), clock: context.clock.clone() });
         let pool = Arc::new(pool::start("handler", &context.settings.sandbox).await?);
         let outgoing = Arc::new(Outgoing::new(context.store.clone(), output.clone(), context.clock.clone()));
         let leaving = (output.clone(), outgoing.clone(), outputs.clone());
+        let recorded = (plain, history.clone());
         let discovery = discovery_client(context)?;
         let network_brokers = Arc::new(network_brokers(context, discovery.clone(), &listeners)?);
         let callers = (authenticator.clone(), network_brokers.clone());
-        let mut operations = operations(context, &pool, callers, leaving).await?;
+        let mut operations = operations(context, &pool, callers, leaving, recorded).await?;
         let reconciliation = Arc::new(Reconciliation {
             devices: operations.devices.clone(),
             account: AccountClient::new(&settings.client.auth_server)?,
@@ -147,6 +153,7 @@ impl HandlerService {
             network_brokers,
             outgoing,
             outputs,
+            history,
             delivery_threads,
             announcing,
             deletions,
@@ -216,6 +223,9 @@ impl HandlerService {
             publishing.finished().await;
         }
         tokio::join!(self.broker.shutdown(), self.outputs.stop());
+        if let Err(error) = self.history.close().await {
+            tracing::warn!(error = %ErrorChain(&error), "cannot close the history: the next start reads more");
+        }
         self.delivery_threads
     }
 }
@@ -274,6 +284,7 @@ async fn operations(
     pool: &Arc<Pool>,
     (authenticator, network_brokers): (Arc<Authenticator>, Arc<NetworkBrokers>),
     (output, outgoing, outputs): (Arc<dyn Output>, Arc<Outgoing>, Arc<Outputs>),
+    (plain, history): (Arc<dyn Output>, Arc<History>),
 ) -> anyhow::Result<Operations> {
     let payloads =
         Arc::new(Payloads::new(pool.clone(), &context.settings.handler)?.with_owners(context.owners.clone()));
@@ -303,18 +314,21 @@ async fn operations(
         outgoing,
         clock: context.clock.clone(),
     });
+    let kept = (context.settings.history.bytes_max > 0).then(|| history.clone());
     Ok(Operations {
         access,
         applications: applications.clone(),
         devices: devices.clone(),
         payloads: payloads.clone(),
-        uplinks: Arc::new(Uplinks { applications, devices, payloads, output }),
+        uplinks: Arc::new(Uplinks { applications, devices, payloads, output: plain, history: kept }),
         downlinks,
         joins,
         network_brokers,
         announcer: None,
         addresses: Addresses::new(context.settings.handler.prefixes.clone(), context.random.clone()),
         component,
+        output,
+        history,
         webhooks: outputs.webhooks(),
         audit: context.audit.clone(),
         clock: context.clock.clone(),

@@ -1,5 +1,7 @@
 //! Networks whose devices belong to applications of this handler: `[[bridge]]` in the settings.
 
+mod entry;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::SocketAddr,
@@ -7,10 +9,7 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use bridge::{
-    ApplicationSettings, Environment, Network, NetworkSettings, Receiver, Route, StartedNetwork,
-    things_stack::WebhookListener,
-};
+use bridge::{Environment, Network, Receiver, Route};
 use futures::future::{BoxFuture, join_all};
 use handler::{
     Error, downlink,
@@ -22,9 +21,12 @@ use server::{
     serve::{HttpService, Listeners, Server, ServerHandle},
     status::ErrorChain,
 };
+use things_stack::{WebhookListener, webhook_router};
 use types::{AppId, DevEui, Kinded, NetworkDownlink, NetworkEvent, NetworkRefusal};
 
+use self::entry::StartedNetwork;
 use super::context::Context;
+use crate::settings::{ApplicationSettings, NetworkSettings};
 
 /// The networks.
 pub(super) struct Networks {
@@ -102,7 +104,7 @@ async fn serve_webhooks(listeners: Vec<WebhookListener>, server: &Server) -> any
     for (address, listeners) in by_address {
         let unusable = || format!("cannot listen at `things_stack.webhook.listen` {address} of `bridge`");
         let listening = Listeners::new().plain(&address).await.with_context(unusable)?;
-        let service = HttpService::new("webhook", bridge::webhook_router(&listeners), ErrorFormat::Account);
+        let service = HttpService::new("webhook", webhook_router(&listeners), ErrorFormat::Account);
         serving.push(server.start(service, listening));
     }
     Ok(serving)

@@ -158,6 +158,9 @@ pub enum Error {
     /// A secret in the store cannot be sealed or opened.
     #[error(transparent)]
     Seal(#[from] server::seal::SealError),
+    /// History cannot be read.
+    #[error(transparent)]
+    History(#[from] history::Error),
     /// The store failed.
     #[error("{}", .0.summary())]
     Store(#[from] store::Error),
@@ -252,6 +255,7 @@ impl Kinded for Error {
             Self::Auth(error) => error.kind(),
             Self::Output(error) => error.kind(),
             Self::Audit(error) => error.kind(),
+            Self::History(error) => error.kind(),
             Self::NetworkBroker { reason, .. } | Self::DeviceToken(reason) => reason.kind(),
             Self::NetworkBrokerAway(_) => Kind::NotFound,
             Self::HandlerToken => Kind::Unavailable,

@@ -2,6 +2,7 @@
 
 pub mod mqtt;
 pub mod queued;
+mod recorded;
 mod settings;
 
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use futures::future::BoxFuture;
 use serde::Serialize;
 use types::{Activation, AppId, DevId, DeviceEvent, DownlinkEvent, DownlinkSentEvent, ErrorEvent, Uplink};
 
-pub use self::settings::OutputSettings;
+pub use self::{recorded::RecordedOutput, settings::OutputSettings};
 use crate::Error;
 
 /// A message for the subscribers of an application.

@@ -3,18 +3,21 @@
 mod frame;
 mod message;
 mod outcome;
+mod record;
 
 use std::sync::Arc;
 
+use history::History;
 use runtime::Priority;
 use server::usage::Usage;
 use types::{ErrorEvent, Kinded};
 
-use self::message::message;
+pub(crate) use self::frame::seed;
 pub use self::{
     frame::Frame,
     outcome::{Handled, Outcome, Reader},
 };
+use self::{message::message, record::record};
 use crate::{
     Error,
     application::{ApplicationSummary, Applications},
@@ -35,6 +38,8 @@ pub struct Uplinks {
     pub payloads: Arc<Payloads>,
     /// Where messages and events go.
     pub output: Arc<dyn Output>,
+    /// Keeps what was decoded; none keeps nothing.
+    pub history: Option<Arc<History>>,
 }
 
 impl Uplinks {
@@ -55,12 +60,19 @@ impl Uplinks {
     async fn process(&self, frame: Frame, usage: &Usage, reader: Reader) -> Result<Handled, Error> {
         let (application, device) = self.look_up(&frame).await?;
         let payload = frame.into_payload(&device);
-        let decoded = self.decode(&application, &payload, Run { priority: Priority::Live, usage }).await?;
+        let (application, decoded) =
+            self.decode(application, &payload, Run { priority: Priority::Live, usage }).await?;
+        let record = |history| record(history, &self.payloads, (&application, &device), &payload, &decoded);
+        let recorded = self.history.as_deref().map(record);
         let mut outcome = (reader == Reader::Caller).then(|| Outcome::of(&decoded, &payload));
         let cost = decoded.cost;
         let is_valid = decoded.validity != Validity::Invalid;
         for kept in self.publish(&device, payload, decoded) {
             kept.wait().await?;
+        }
+        if let Some(recorded) = recorded {
+            // What could not be kept was published nevertheless. It is counted.
+            _ = recorded.await;
         }
         if !is_valid {
             return Err(validator_returned_false());
@@ -76,20 +88,21 @@ impl Uplinks {
         self.devices.get_with_summary(&frame.app_id, &frame.dev_id).await
     }
 
-    /// Decodes, converts and validates. The function sources are read only if the functions are not loaded: reading
-    /// them can take longer than running them.
+    /// Decodes, converts and validates; returns also the application as it was then. The function sources are read only
+    /// if the functions are not loaded: reading them can take longer than running them.
     async fn decode(
         &self,
-        application: &ApplicationSummary,
+        application: ApplicationSummary,
         payload: &Payload,
         run: Run<'_>,
-    ) -> Result<Decoded, Error> {
-        if let Some(decoded) = self.payloads.decode_if_loaded(application, payload, run).await? {
-            return Ok(decoded);
+    ) -> Result<(ApplicationSummary, Decoded), Error> {
+        if let Some(decoded) = self.payloads.decode_if_loaded(&application, payload, run).await? {
+            return Ok((application, decoded));
         }
         // This reads the summary again too, because the application may have changed since.
         let application = self.applications.get(&application.app_id).await?;
-        self.payloads.decode(&application, payload, run).await
+        let decoded = self.payloads.decode(&application, payload, run).await?;
+        Ok((application.into_parts().0, decoded))
     }
 
     /// Publishes the message, and then one event with everything that went wrong.

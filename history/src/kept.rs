@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use metrics::{counter, describe_counter};
+
 use crate::RecordId;
 
 /// What became of a record.
@@ -51,6 +53,8 @@ impl Loss {
     }
 }
 
+const LOST: &str = "airlock_history_lost_records_total";
+
 /// How many records were not kept since the start, by reason.
 ///
 /// Those that are off are not counted, and those of [`Loss::Slow`] may have been kept later.
@@ -58,6 +62,11 @@ impl Loss {
 pub struct Losses([AtomicU64; Loss::ALL.len()]);
 
 impl Losses {
+    pub(crate) fn new() -> Self {
+        describe_counter!(LOST, "Records of messages that history did not keep");
+        Self::default()
+    }
+
     /// How many records were not kept for this reason.
     pub fn count(&self, loss: Loss) -> u64 {
         self.counter(loss).load(Ordering::Relaxed)
@@ -66,6 +75,7 @@ impl Losses {
     pub(crate) fn add(&self, loss: Loss, records: u64) {
         if loss != Loss::Off {
             self.counter(loss).fetch_add(records, Ordering::Relaxed);
+            counter!(LOST, "reason" => loss.name()).increment(records);
         }
     }
 

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod bounds;
+mod directory;
 mod disk;
 mod error;
 mod export;

@@ -19,6 +19,8 @@ use crate::{Kind, Record, RecordId};
 pub const LIMIT_MAX: usize = 1000;
 /// How many records a page has if nothing else is asked for.
 const LIMIT: usize = 50;
+/// How many bytes of records a page has if nothing else is asked for.
+const PAGE_BYTES_MAX: usize = 32 << 20;
 
 /// Which records are wanted, of one application. What is none does not matter.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +47,8 @@ pub struct Query {
     pub version: Option<u32>,
     /// How many records a page has, at most [`LIMIT_MAX`].
     pub limit: usize,
+    /// How many bytes of records a page has at most, unless it is one record.
+    pub bytes_max: usize,
     /// Only records with lower ids: the `next` of the page before, when newest come first.
     pub before: Option<RecordId>,
     /// Only records with higher ids: the `next` of the page before, when oldest come first.
@@ -88,6 +92,7 @@ impl Query {
             field: None,
             version: None,
             limit: LIMIT,
+            bytes_max: PAGE_BYTES_MAX,
             before: None,
             after: None,
             oldest_first: false,

@@ -27,8 +27,6 @@ use crate::{
 
 /// How many records a scan reads at once, and a page at most.
 const SCAN_RECORDS: usize = 1 << 15;
-/// How many bytes of records a page has at most, unless it is one record.
-const PAGE_BYTES_MAX: usize = 32 << 20;
 /// How many threads a query has.
 const THREADS: usize = 2;
 /// How often sources are listed again because a file was deleted meanwhile.
@@ -108,7 +106,7 @@ impl Reader {
         let filter = Filter::new(query.clone(), self.disk.removals()?);
         let Sources { sources, foreign } = Sources::list(&self.disk, &filter)?;
         // One more says whether there is another page.
-        let best = Best::new(limit + 1, PAGE_BYTES_MAX, query.oldest_first);
+        let best = Best::new(limit + 1, query.bytes_max, query.oldest_first);
         let best = Shared::new(best, query.oldest_first, is_stopped);
         let skipped = Mutex::new(foreign);
         search_all(&sources, &filter, &best, &|damaged| {

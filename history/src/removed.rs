@@ -8,9 +8,9 @@ use std::{
 use types::{AppId, DevId};
 
 use crate::{
-    Error, RecordId, moment,
-    sealed::{name::if_there, replaced::remove, write::sync_dir},
-    tail::owner::list,
+    Error, RecordId,
+    directory::{if_there, list, remove, sync_dir},
+    moment,
 };
 
 /// How long it is remembered that something was removed, in days: by then, no tail has it.

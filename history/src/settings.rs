@@ -1,6 +1,6 @@
 //! The settings of history.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,6 +10,9 @@ use types::AppId;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
+    /// Where history is. Handlers that share a directory see what the others have moved to Parquet files. By default,
+    /// `history` in the data directory.
+    pub dir: Option<PathBuf>,
     /// Maximum size of the history of all applications on disk, in bytes. If there is more, the oldest is deleted; zero
     /// switches history off.
     pub bytes_max: u64,
@@ -46,6 +49,7 @@ pub struct ApplicationSettings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            dir: None,
             bytes_max: 1_000_000_000,
             application_bytes_max: None,
             days_max: 7,

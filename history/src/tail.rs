@@ -21,7 +21,7 @@ use self::{
     owner::OwnDir,
     segment::{Index, Segment, is_segment},
 };
-use crate::{Error, Loss, RecordId};
+use crate::{Error, Loss, RecordId, directory::list};
 
 /// How many full segments may wait to be sealed before no more is kept.
 const FULL_SEGMENTS_MAX: usize = 8;
@@ -60,7 +60,7 @@ impl Tail {
         let dirs = OwnDir::take_all(dir, &format!("{writer:08x}"))?;
         let mut segments = Vec::new();
         for dir in &dirs {
-            let paths = owner::list(&dir.path)?.into_iter();
+            let paths = list(&dir.path)?.into_iter();
             for path in paths.filter(|path| is_segment(path)) {
                 segments.push(Arc::new(Segment::recover(path)?));
             }

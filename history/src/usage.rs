@@ -6,8 +6,9 @@ use types::AppId;
 
 use crate::{
     Error,
+    directory::if_there,
     disk::Disk,
-    sealed::name::{FileName, applications, days, if_there},
+    sealed::name::{FileName, applications, days},
 };
 
 /// How much is kept.

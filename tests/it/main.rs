@@ -26,6 +26,7 @@ mod footprint;
 mod functions;
 mod handler_status;
 mod harness;
+mod history;
 mod hostile_functions;
 mod instances;
 mod invalid_requests;

@@ -31,6 +31,8 @@ const OPERATIONS: &[(&str, &str, &[ApplicationRight], u16)] = &[
     ("POST", "/devices/dev-1/downlinks", &[MessagesDownWrite], 200),
     ("GET", "/devices/dev-1/downlinks", &[Devices, MessagesDownWrite], 200),
     ("DELETE", "/devices/dev-1/downlinks", &[MessagesDownWrite], 200),
+    ("GET", "/history", &[MessagesUpRead], 200),
+    ("GET", "/history/0000000000000000000000000001", &[MessagesUpRead], 404),
     ("GET", "/versions", &[Settings], 200),
     ("POST", "/versions", &[Settings], 200),
     ("GET", "/versions/1", &[Settings], 200),

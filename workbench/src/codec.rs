@@ -1,11 +1,15 @@
 //! Codecs, their examples, and what each example expects.
 
+pub(crate) mod call;
+pub(crate) mod compare;
+pub(crate) mod memory_size;
+
 use std::{collections::BTreeSet, path::PathBuf};
 
 use runtime::{Dialect, Function, Sources};
 use serde_json::{Map, Value};
 
-use crate::place::Place;
+use crate::text::place::Place;
 
 /// The current time that functions see unless an example sets it: the start of 2026, in milliseconds since 1970.
 pub(crate) const DEFAULT_TIME_MS: i64 = 1_767_225_600_000;

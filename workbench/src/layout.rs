@@ -1,23 +1,16 @@
 //! Reads codecs and their examples from the layouts in which they are written.
 
-mod alone;
-mod bundle;
-mod code;
 mod device_repository;
 pub(crate) mod dir;
-mod driver;
-mod entry;
+mod example;
 pub(crate) mod lines;
 mod listed;
-mod literal;
-mod message;
 mod milesight;
 mod named;
 pub(crate) mod own;
-mod record;
 mod repeated;
-mod stdin;
-mod unknown_members;
+mod script;
+pub(crate) mod template;
 
 use std::{
     collections::BTreeSet,
@@ -30,9 +23,8 @@ use runtime::Engine;
 
 use self::{dir::Dir, repeated::Seen};
 use crate::{
-    codec::{Codec, EXAMPLES_MAX, Example},
-    memory_size::memory_bytes,
-    script::{directory_of, is_stdin, normal, read_script},
+    codec::{Codec, EXAMPLES_MAX, Example, memory_size::memory_bytes},
+    file::{directory_of, is_stdin, normal, read_script},
 };
 
 /// Maximum number of problems that are told one by one.
@@ -188,7 +180,7 @@ pub struct Found {
 pub fn read_function(path: &Path) -> io::Result<String> {
     let text = read_script(path)?;
     match path.file_name().filter(|_| !is_stdin(path)) {
-        Some(name) => bundle::bundle(directory_of(path), Path::new(name), text).map_err(io::Error::other),
+        Some(name) => script::bundle::bundle(directory_of(path), Path::new(name), text).map_err(io::Error::other),
         None => Ok(text),
     }
 }
@@ -280,7 +272,7 @@ fn read_dir_of_tree(dir: &Dir<'_>, found: &mut Found) {
 
 /// The same for its scripts without examples.
 fn read_alone(dir: &Dir<'_>, found: &mut Found) {
-    alone::read(dir, found);
+    script::alone::read(dir, found);
     found.homes.resize(found.problems.len(), dir.root.join(&dir.below));
 }
 

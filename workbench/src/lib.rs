@@ -1,31 +1,16 @@
 #![doc = include_str!("../README.md")]
 
 mod bench;
-mod call;
 mod codec;
-mod compare;
-mod cost;
-mod fault;
+mod file;
 mod fuzz;
-mod json_problem;
 mod layout;
 mod lint;
-mod memory_size;
-mod pending_file;
-mod place;
 mod port;
-mod profile;
 mod report;
 mod run;
-mod script;
-mod source;
-mod span;
-mod surrogates;
-mod template;
-mod update;
+mod text;
 mod watch;
-mod yaml;
-mod yaml_text;
 
 pub use bench::{
     baseline::{BaselineName, Compared, Threshold},
@@ -35,13 +20,18 @@ pub use bench::{
     report::BenchFormat,
     statistics::Summary,
 };
-pub use codec::{Codec, Example, Excluded, Expected, Input, Tolerance};
-pub use compare::{Difference, Rules, differences, truncate};
-pub use cost::Cost;
-pub use fault::FaultKind;
+pub use codec::{
+    Codec, Example, Excluded, Expected, Input, Tolerance,
+    compare::{Difference, Rules, differences, truncate},
+};
+pub use file::{is_stdin, pending_file::PendingFile, read_script};
 pub use fuzz::{FuzzFinding, FuzzPlan, FuzzReport, Saved, Unread, fuzz, save};
-pub use json_problem::json_problem;
-pub use layout::{BadInput, Found, find, lines::read, read_function};
+pub use layout::{
+    BadInput, Found, find,
+    lines::read,
+    read_function,
+    template::{CodecName, NewFile, write_new},
+};
 pub use lint::{
     LintReport, Verdict,
     finding::{Finding, Level, Rule},
@@ -49,25 +39,27 @@ pub use lint::{
     report::{LintFormat, LintReporter, LintTotals},
     target::Target,
 };
-pub use pending_file::PendingFile;
-pub use place::Place;
 pub use port::{Ported, port};
-pub use profile::{
-    FunctionProfile, LineProfile, Profile, SourceProfile,
-    coverage::{Coverage, Reached},
-};
 pub use report::{
-    CodecReport, ExampleReport, Loaded, Mismatch, Outcome, counted,
+    CodecReport, ExampleReport, Loaded, Mismatch, Outcome,
+    cost::Cost,
+    counted,
     coverage::{ScriptCoverage, TotalCoverage},
     describe,
-    format::Format,
+    format::{Format, text::Detail},
     log_line, microseconds,
+    profile::{
+        FunctionProfile, LineProfile, Profile, SourceProfile,
+        coverage::{Coverage, Reached},
+    },
     reporter::Reporter,
-    text::Detail,
     totals::Totals,
 };
-pub use run::{Engines, run, run_on};
-pub use script::{is_stdin, read_script};
-pub use template::{CodecName, NewFile, write_new};
-pub use update::{Updates, Written};
+pub use run::{
+    Engines,
+    fault::FaultKind,
+    run, run_on,
+    update::{Updates, Written},
+};
+pub use text::{json_problem::json_problem, place::Place};
 pub use watch::Watch;

@@ -1,23 +1,10 @@
 //! Judges on which networks a codec runs: from its text, and from running its examples by each network's rules.
 
-mod adapt;
-mod around;
-mod buffer;
-mod built_ins;
-mod engine;
-pub(crate) mod entry;
 pub(crate) mod finding;
-mod guard;
-mod local_time;
-mod names;
-mod regexp;
 pub(crate) mod report;
-mod result;
 pub(crate) mod rules;
-mod sandbox;
-mod syntax;
+pub(crate) mod source;
 pub(crate) mod target;
-mod text;
 pub(crate) mod trial;
 
 use std::{path::PathBuf, sync::Arc};
@@ -29,9 +16,8 @@ use serde::Serialize;
 use self::{
     finding::{Finding, Rule},
     rules::Parsed,
-    sandbox::without_directives,
     target::Target,
-    trial::{Native, Runner},
+    trial::{Native, Runner, sandbox::without_directives},
 };
 use crate::{codec::Codec, run::worker_pool};
 
@@ -147,7 +133,7 @@ fn is_other_engine(parsed: &Parsed<'_>, target: Target, message: &str) -> bool {
     let name = before.and_then(|before| before.rsplit(' ').next());
     let is_block_function = name.is_some_and(|name| parsed.source(target).has_block_function(name));
     let has_module = |name: &&str| message.contains(&format!("cannot import '{name}'"));
-    is_block_function && target.engine() != engine::Engine::QuickJs
+    is_block_function && target.engine() != target::engine::Engine::QuickJs
         || message.ends_with(NO_IMPORT) && target.modules().iter().any(has_module)
 }
 

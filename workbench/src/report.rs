@@ -1,16 +1,10 @@
 //! The report on a codec. It serializes to JSON for programs; `text` renders it for people.
 
+pub(crate) mod cost;
 pub(crate) mod coverage;
 pub(crate) mod format;
-pub(crate) mod github;
-pub(crate) mod html;
-pub(crate) mod json;
-mod junit;
-pub(crate) mod markdown;
+pub(crate) mod profile;
 pub(crate) mod reporter;
-pub(crate) mod sarif;
-mod tap;
-pub(crate) mod text;
 pub(crate) mod totals;
 
 use std::{path::PathBuf, time::Duration};
@@ -18,13 +12,17 @@ use std::{path::PathBuf, time::Duration};
 use runtime::{Failure, LogEntry, Sources, sanitize};
 use serde::Serialize;
 
-use crate::{
-    codec::{Codec, Example, Expected, Input, kind_name},
-    compare::{Difference, settled::Settled, to_short_json, truncate},
+use self::{
     cost::{Cost, Costs},
-    place::Place,
     profile::coverage::Reached,
-    surrogates::to_json,
+};
+use crate::{
+    codec::{
+        Codec, Example, Expected, Input,
+        compare::{Difference, settled::Settled, to_short_json, truncate},
+        kind_name,
+    },
+    text::{place::Place, surrogates::to_json},
 };
 
 /// The result of checking one codec.

@@ -2,6 +2,8 @@
 
 pub(crate) mod codec;
 mod coverage;
+pub(crate) mod fault;
+pub(crate) mod update;
 pub(crate) mod worker_pool;
 
 use std::sync::Arc;
@@ -10,8 +12,7 @@ use runtime::Engine;
 
 use self::coverage::Counter;
 use crate::{
-    codec::Codec,
-    compare::Rules,
+    codec::{Codec, compare::Rules},
     report::{
         CodecReport,
         totals::{Tally, Totals},
@@ -78,7 +79,7 @@ fn run_with<W: FnMut(&Codec) -> CodecReport, E>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::text::Detail;
+    use crate::report::format::text::Detail;
 
     fn codec(id: &str) -> Codec {
         Codec::new(id.to_owned(), String::new(), None)

@@ -16,9 +16,9 @@ use self::{
     snapshot::Snapshot,
 };
 use crate::{
+    file::normal,
     layout::{Found, find, find_in},
     report::CodecReport,
-    script::normal,
 };
 
 /// Files and directories that are watched, by looking at them again: that works on every file system, and whether an

@@ -4,11 +4,12 @@
 
 use serde_json::{Value, json};
 
-/// A type of value, with the names that networks give it.
-pub(crate) struct DataType {
-    pub(crate) id: u8,
-    pub(crate) chirpstack: &'static str,
-    pub(crate) things_stack: &'static str,
+/// A type of value.
+pub struct DataType {
+    /// The byte that stands for it.
+    pub id: u8,
+    /// Its name, such as `temperatureSensor`.
+    pub name: &'static str,
     /// The names of its values; none for a single one.
     axes: &'static [&'static str],
     bytes: usize,
@@ -20,42 +21,38 @@ pub(crate) struct DataType {
 const AXES: &[&str] = &["x", "y", "z"];
 const POSITION: &[&str] = &["latitude", "longitude", "altitude"];
 
-/// In the order in which ChirpStack encodes them.
-pub(crate) const DATA_TYPES: [DataType; 12] = [
-    plain(0, ["digitalInput", "digital_in"], 1, false, &[1.0]),
-    plain(1, ["digitalOutput", "digital_out"], 1, false, &[1.0]),
-    plain(2, ["analogInput", "analog_in"], 2, true, &[100.0]),
-    plain(3, ["analogOutput", "analog_out"], 2, true, &[100.0]),
-    plain(101, ["illuminanceSensor", "luminosity"], 2, false, &[1.0]),
-    plain(102, ["presenceSensor", "presence"], 1, false, &[1.0]),
-    plain(103, ["temperatureSensor", "temperature"], 2, true, &[10.0]),
-    plain(104, ["humiditySensor", "relative_humidity"], 1, false, &[2.0]),
-    DataType { axes: AXES, ..plain(113, ["accelerometer"; 2], 2, true, &[1000.0, 1000.0, 1000.0]) },
-    plain(115, ["barometer", "barometric_pressure"], 2, false, &[10.0]),
-    DataType { axes: AXES, ..plain(134, ["gyrometer"; 2], 2, true, &[100.0, 100.0, 100.0]) },
-    DataType { axes: POSITION, ..plain(136, ["gpsLocation", "gps"], 3, true, &[10_000.0, 10_000.0, 100.0]) },
+/// All types, by [`DataType::id`].
+pub const DATA_TYPES: [DataType; 12] = [
+    plain(0, "digitalInput", 1, false, &[1.0]),
+    plain(1, "digitalOutput", 1, false, &[1.0]),
+    plain(2, "analogInput", 2, true, &[100.0]),
+    plain(3, "analogOutput", 2, true, &[100.0]),
+    plain(101, "illuminanceSensor", 2, false, &[1.0]),
+    plain(102, "presenceSensor", 1, false, &[1.0]),
+    plain(103, "temperatureSensor", 2, true, &[10.0]),
+    plain(104, "humiditySensor", 1, false, &[2.0]),
+    DataType { axes: AXES, ..plain(113, "accelerometer", 2, true, &[1000.0, 1000.0, 1000.0]) },
+    plain(115, "barometer", 2, false, &[10.0]),
+    DataType { axes: AXES, ..plain(134, "gyrometer", 2, true, &[100.0, 100.0, 100.0]) },
+    DataType { axes: POSITION, ..plain(136, "gpsLocation", 3, true, &[10_000.0, 10_000.0, 100.0]) },
 ];
 
-const fn plain(
-    id: u8,
-    [chirpstack, things_stack]: [&'static str; 2],
-    bytes: usize,
-    is_signed: bool,
-    divisors: &'static [f64],
-) -> DataType {
-    DataType { id, chirpstack, things_stack, axes: &[], bytes, is_signed, divisors }
+const fn plain(id: u8, name: &'static str, bytes: usize, is_signed: bool, divisors: &'static [f64]) -> DataType {
+    DataType { id, name, axes: &[], bytes, is_signed, divisors }
 }
 
 /// A value of a payload.
-pub(crate) struct Reading {
+pub struct Reading {
     /// The place of its type in [`DATA_TYPES`].
-    pub(crate) place: usize,
-    pub(crate) channel: u8,
-    pub(crate) value: Value,
+    pub place: usize,
+    /// Which of several sensors it is from.
+    pub channel: u8,
+    /// A number, or an object of numbers.
+    pub value: Value,
 }
 
 /// Reads the values of a payload, and returns what is behind them: one byte at most. The error says what is wrong.
-pub(crate) fn read(payload: &[u8]) -> Result<(Vec<Reading>, &[u8]), String> {
+pub fn read(payload: &[u8]) -> Result<(Vec<Reading>, &[u8]), String> {
     let (mut readings, mut rest) = (Vec::new(), payload);
     while let [channel, id, tail @ ..] = rest {
         let (place, data_type) = DATA_TYPES
@@ -65,7 +62,7 @@ pub(crate) fn read(payload: &[u8]) -> Result<(Vec<Reading>, &[u8]), String> {
             .ok_or(format!("type {id} is unknown"))?;
         let length = data_type.bytes * data_type.divisors.len();
         let (bytes, tail) =
-            tail.split_at_checked(length).ok_or_else(|| format!("it ends within {}", data_type.chirpstack))?;
+            tail.split_at_checked(length).ok_or_else(|| format!("it ends within {}", data_type.name))?;
         readings.push(Reading { place, channel: *channel, value: data_type.read(bytes) });
         rest = tail;
     }
@@ -89,13 +86,13 @@ impl DataType {
     }
 
     /// Writes a value; the error says what is wrong with it.
-    pub(crate) fn write(&self, value: &Value, payload: &mut Vec<u8>) -> Result<(), String> {
+    pub fn write(&self, value: &Value, payload: &mut Vec<u8>) -> Result<(), String> {
         for (place, divisor) in self.divisors.iter().enumerate() {
             let (number, axis) = match self.axes.get(place) {
                 Some(axis) => (&value[axis], *axis),
                 None => (value, "value"),
             };
-            let number = number.as_f64().ok_or_else(|| format!("`{}`: {axis} must be a number", self.chirpstack))?;
+            let number = number.as_f64().ok_or_else(|| format!("`{}`: {axis} must be a number", self.name))?;
             payload.extend(&self.bounded(number * divisor).to_be_bytes()[4 - self.bytes..]);
         }
         Ok(())

@@ -29,10 +29,13 @@ const REFUSED_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
 
 /// Why an object is not known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum LookUpError {
+pub enum LookUpError {
     /// It may be known later.
     #[error("{network}'s API cannot be reached")]
-    Unreachable { network: &'static str },
+    Unreachable {
+        /// The name of the network.
+        network: &'static str,
+    },
     /// The network refused to return it, for this reason.
     #[error("{0}")]
     Refused(String),
@@ -40,17 +43,19 @@ pub(crate) enum LookUpError {
 
 /// What is looked up.
 #[derive(Clone, Copy)]
-pub(crate) struct Object<'a> {
-    pub(crate) what: &'static str,
-    pub(crate) id: &'a str,
+pub struct Object<'a> {
+    /// Its kind, such as `device`, for messages.
+    pub what: &'static str,
+    /// Its id in the network.
+    pub id: &'a str,
     /// The application whose API key reads it, if each has its own: what one may not read, another may.
-    pub(crate) application: &'a str,
+    pub application: &'a str,
 }
 
 /// Looks objects up.
-pub(crate) struct LookUps {
-    api: Api,
-    limits: LookUpLimits,
+pub struct LookUps {
+    pub(super) api: Api,
+    pub(super) limits: LookUpLimits,
     answers: Mutex<Answers>,
     /// One look-up at a time for the same object.
     turns: [AsyncMutex<()>; LOOKUPS_MAX],
@@ -61,22 +66,34 @@ pub(crate) struct LookUps {
 
 /// The API, for messages.
 #[derive(Clone, Copy)]
-pub(crate) struct Api {
+pub struct Api {
     /// The name of the network.
-    pub(crate) network: &'static str,
+    pub network: &'static str,
     /// What to do if the API key may not read something.
-    pub(crate) key_advice: &'static str,
+    pub key_advice: &'static str,
 }
 
 /// How many messages wait, and how long.
-pub(crate) struct LookUpLimits {
+#[derive(Clone, Copy, Debug)]
+pub struct LookUpLimits {
     /// Maximum number of messages that wait for an API that does not answer. For others, what is not known yet stays
     /// unknown then.
-    pub(crate) waiting_max: usize,
+    pub waiting_max: usize,
     /// How long they wait.
-    pub(crate) wait_max: Duration,
-    /// How long a refusal is remembered.
-    pub(crate) refused_for: Duration,
+    pub wait_max: Duration,
+    /// How long a refusal is remembered, and how often what is known is refreshed.
+    pub refused_for: Duration,
+}
+
+impl LookUpLimits {
+    /// The limits of a bridge with these settings. A part of the messages in progress may wait, so that the others go on.
+    pub fn new(in_flight_max: u16, api_wait_ms_max: u64, refresh_interval_ms: u64) -> Self {
+        Self {
+            waiting_max: usize::from(in_flight_max / 4).max(1),
+            wait_max: Duration::from_millis(api_wait_ms_max),
+            refused_for: Duration::from_millis(refresh_interval_ms.max(1)),
+        }
+    }
 }
 
 /// The kind of an object, its id, and whose API key was refused.
@@ -92,7 +109,8 @@ struct Answers {
 }
 
 impl LookUps {
-    pub(crate) fn new(api: Api, limits: LookUpLimits) -> Self {
+    /// Nothing is known of the API yet.
+    pub fn new(api: Api, limits: LookUpLimits) -> Self {
         Self {
             api,
             waiting: Semaphore::new(limits.waiting_max),
@@ -108,7 +126,7 @@ impl LookUps {
     }
 
     /// Returns what is known, or fetches it, and waits for an API that cannot be reached.
-    pub(crate) async fn look_up<T, F: Future<Output = client::Result<T>>>(
+    pub async fn look_up<T, F: Future<Output = client::Result<T>>>(
         &self,
         object: Object<'_>,
         known: impl Fn() -> Option<T>,
@@ -250,6 +268,6 @@ impl Api {
 }
 
 /// Whether asking again soon would have the same result. A busy database answers with an internal error.
-pub(crate) fn is_final(error: &client::Error) -> bool {
+pub fn is_final(error: &client::Error) -> bool {
     !matches!(error.kind(), Kind::Unavailable | Kind::Timeout | Kind::Internal | Kind::Exhausted | Kind::Conflict)
 }

@@ -34,12 +34,24 @@ pub enum Verdict {
     Nothing,
 }
 
+impl Observation {
+    /// What became of an uplink whose codec has this id and this name.
+    pub fn new(
+        (profile_id, profile_name): (String, String),
+        theirs: Verdict,
+        decoded: Result<Decoded, CodecError>,
+    ) -> Self {
+        let (ours, fuel, elapsed) = match decoded {
+            Ok(Decoded { object, fuel, elapsed, .. }) => (Verdict::of(object), fuel, elapsed),
+            Err(error) => (Verdict::Failed(error.to_string()), 0, Duration::ZERO),
+        };
+        Self { profile_id, profile_name, theirs, ours, fuel, elapsed }
+    }
+}
+
 impl Verdict {
-    pub(crate) fn of(decoded: Result<Decoded, CodecError>) -> Self {
-        match decoded {
-            Ok(Decoded { object: Some(object), .. }) => Self::Object(object),
-            Ok(Decoded { object: None, .. }) => Self::Nothing,
-            Err(error) => Self::Failed(error.to_string()),
-        }
+    /// That of a codec that did not fail.
+    pub fn of(object: Option<Box<RawValue>>) -> Self {
+        object.map_or(Self::Nothing, Self::Object)
     }
 }

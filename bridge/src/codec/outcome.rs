@@ -1,57 +1,96 @@
 //! What a codec gets besides the payload, and what becomes of it.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hash, Hasher},
+    time::Duration,
+};
 
 use runtime::Failure;
 use serde_json::value::RawValue;
 
 /// A message for a codec, besides its payload. Only scripts need it.
 #[derive(Default)]
-pub(crate) struct Input<'a> {
+pub struct Input<'a> {
     /// The port; zero for none.
-    pub(crate) port: u8,
+    pub port: u8,
     /// When the message was received, in milliseconds since 1970.
-    pub(crate) time_ms: i64,
+    pub time_ms: i64,
     /// The seed of `Math.random`: the same for the same message.
-    pub(crate) seed: u64,
+    pub seed: u64,
     /// The device's variables, a JSON object.
-    pub(crate) variables: &'a str,
+    pub variables: &'a str,
+}
+
+/// The seed of a message with this identity: the same for copies of it, on every machine.
+pub fn seed(identity: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    identity.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// A decoded uplink.
 #[derive(Debug, Default)]
-pub(crate) struct Decoded {
-    pub(crate) object: Option<Box<RawValue>>,
-    pub(crate) warnings: Vec<String>,
-    pub(crate) fuel: u64,
-    pub(crate) elapsed: Duration,
+pub struct Decoded {
+    /// A JSON object; none if there is no codec, or it decodes nothing.
+    pub object: Option<Box<RawValue>>,
+    /// What the codec warns of.
+    pub warnings: Vec<String>,
+    /// The fuel that it used.
+    pub fuel: u64,
+    /// Its time in the sandbox.
+    pub elapsed: Duration,
 }
 
 /// An encoded downlink.
 #[derive(Debug)]
-pub(crate) struct Encoded {
-    pub(crate) bytes: Vec<u8>,
+pub struct Encoded {
+    /// The payload.
+    pub bytes: Vec<u8>,
     /// The port that the encoder chose.
-    pub(crate) port: Option<u8>,
+    pub port: Option<u8>,
 }
 
 /// Why a codec has no result. Where ChirpStack has a text for it, this is the same.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum CodecError {
+pub enum CodecError {
+    /// The function did not return.
     #[error("{}", failed(function, failure))]
-    Failed { function: &'static str, failure: Failure },
+    Failed {
+        /// Its name.
+        function: &'static str,
+        /// What happened.
+        failure: Failure,
+    },
+    /// The function returned errors.
     #[error("{function} returned errors: {}", errors.join(", "))]
-    Errors { function: &'static str, errors: Vec<String> },
+    Errors {
+        /// Its name.
+        function: &'static str,
+        /// In its own words.
+        errors: Vec<String>,
+    },
+    /// What the function returned lacks a member.
     #[error("{function} did not return '{member}'")]
-    Missing { function: &'static str, member: &'static str },
+    Missing {
+        /// Its name.
+        function: &'static str,
+        /// The name of the member.
+        member: &'static str,
+    },
+    /// The payload is malformed.
     #[error("the payload is not Cayenne LPP: {0}")]
     CayenneLpp(String),
+    /// No sandbox was free in time.
     #[error("too many messages of this codec wait for a sandbox: it takes too long")]
     Busy,
+    /// The network does not tell it.
     #[error("the codec is not known: {0}")]
     Unknown(String),
+    /// The message names another device than its topic.
     #[error("the device is not that of the topic")]
     Foreign,
+    /// A downlink is wrong, or cannot be queued.
     #[error("{0}")]
     Command(String),
 }
@@ -63,17 +102,18 @@ fn failed(function: &str, failure: &Failure) -> String {
 }
 
 impl CodecError {
-    pub(crate) fn failed(function: &'static str, failure: Failure) -> Self {
+    /// A function that did not return.
+    pub fn failed(function: &'static str, failure: Failure) -> Self {
         Self::Failed { function, failure }
     }
 
     /// Whether the codec ran, or cannot run at all; otherwise nothing is known about the payload.
-    pub(crate) fn is_verdict(&self) -> bool {
+    pub fn is_verdict(&self) -> bool {
         !matches!(self, Self::Busy | Self::Unknown(_) | Self::Foreign)
     }
 
     /// Details for the context of a `log` event.
-    pub(crate) fn context(&self) -> BTreeMap<&'static str, String> {
+    pub fn context(&self) -> BTreeMap<&'static str, String> {
         let mut context = BTreeMap::new();
         match self {
             Self::Failed { function, failure } => {

@@ -20,7 +20,7 @@ const QUEUED_MAX: usize = 64;
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
 /// A script, loaded when its first message comes.
-pub(crate) struct Script {
+pub struct Script {
     sources: Sources,
     hash: SourcesHash,
     tenant: Tenant,
@@ -32,7 +32,7 @@ pub(crate) struct Script {
 
 impl Script {
     /// The script of the codec `id`, whose messages wait for a sandbox for `wait_max` at most.
-    pub(crate) fn new(sources: Sources, id: &str, pool: Arc<Pool>, wait_max: Duration) -> Self {
+    pub fn new(sources: Sources, id: &str, pool: Arc<Pool>, wait_max: Duration) -> Self {
         Self {
             hash: sources.hash(),
             sources,
@@ -45,7 +45,7 @@ impl Script {
     }
 
     /// Runs a message; `name` is the function that a failure to load is reported for.
-    pub(crate) async fn call(&self, name: &'static str, call: Call) -> Result<CallOutcome, CodecError> {
+    pub async fn call(&self, name: &'static str, call: Call) -> Result<CallOutcome, CodecError> {
         let deadline = Instant::now() + self.wait_max;
         let _slot = timeout_at(deadline, self.slots.acquire()).await.map_err(|_| CodecError::Busy)?;
         let functions = self.load(deadline).await?.map_err(|failure| CodecError::failed(name, failure))?;
@@ -65,7 +65,7 @@ impl Script {
     }
 
     /// The loaded functions, or why they cannot be loaded. A failure that may not happen again is not remembered.
-    pub(crate) async fn load(&self, deadline: Instant) -> Result<Result<Functions, Failure>, CodecError> {
+    pub async fn load(&self, deadline: Instant) -> Result<Result<Functions, Failure>, CodecError> {
         loop {
             let loaded = self.loaded.get_or_try_init(|| async {
                 let loaded = self.pool.load(&self.tenant, self.load_request()).await;

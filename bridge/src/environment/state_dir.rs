@@ -18,14 +18,14 @@ const IMPORTED: &str = "imported.json";
 const POSITIONS: &str = "positions.json";
 
 /// A directory that only its owner may read, and that one process has locked.
-pub(crate) struct StateDir {
+pub struct StateDir {
     path: PathBuf,
     _lock: File,
 }
 
 impl StateDir {
     /// Opens and locks the directory; creates it if it does not exist.
-    pub(crate) fn open(path: PathBuf) -> Result<Self, Error> {
+    pub fn open(path: PathBuf) -> Result<Self, Error> {
         let failed = |action, path: &Path| {
             let path = path.to_owned();
             move |source| Error::file(action, path, source)
@@ -41,7 +41,7 @@ impl StateDir {
     }
 
     /// The id under which brokers keep this bridge's session; made up on the first start.
-    pub(crate) fn client_id(&self, random: &dyn Random) -> Result<String, Error> {
+    pub fn client_id(&self, random: &dyn Random) -> Result<String, Error> {
         let path = self.path.join(CLIENT_ID);
         match fs::read_to_string(&path) {
             Ok(id) if !id.trim().is_empty() => return Ok(id.trim().to_owned()),
@@ -61,12 +61,12 @@ impl StateDir {
     }
 
     /// The file that says up to when messages have been published.
-    pub(crate) fn positions(&self) -> PathBuf {
+    pub fn positions(&self) -> PathBuf {
         self.path.join(POSITIONS)
     }
 
     /// The file of what was imported, which has secrets.
-    pub(crate) fn imported(&self) -> PathBuf {
+    pub fn imported(&self) -> PathBuf {
         self.path.join(IMPORTED)
     }
 }

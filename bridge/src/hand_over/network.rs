@@ -17,13 +17,13 @@ pub trait Receiver: Send + Sync {
 }
 
 /// Why a downlink cannot leave whose device the API does not tell: the API has not got the downlink yet.
-pub(crate) fn not_sent(api: Api, error: &client::Error) -> NetworkRefusal {
+pub fn not_sent(api: Api, error: &client::Error) -> NetworkRefusal {
     let refusal = refusal(api, error);
     if refusal.may_be_taken() { NetworkRefusal::new(Kind::Unavailable, refusal.reason()) } else { refusal }
 }
 
 /// Why an API does not take a downlink. One that the API key does not allow waits for another key.
-pub(crate) fn refusal(api: Api, error: &client::Error) -> NetworkRefusal {
+pub fn refusal(api: Api, error: &client::Error) -> NetworkRefusal {
     metrics::api_failed(error.kind());
     let Api { network, key_advice } = api;
     let reason = format!("{network} does not take the downlink: {}", ErrorChain(error));

@@ -12,21 +12,21 @@ use serde_json::value::RawValue;
 /// The members of a JSON object, in their order. Of several with the same name there is only the last, which is the one
 /// that most readers take.
 #[derive(Clone, Debug)]
-pub(crate) struct Members<'a>(Vec<(Cow<'a, str>, Cow<'a, RawValue>)>);
+pub struct Members<'a>(Vec<(Cow<'a, str>, Cow<'a, RawValue>)>);
 
 impl<'a> Members<'a> {
     /// Parses an object; an error for anything else.
-    pub(crate) fn parse(text: &'a [u8]) -> Result<Self, serde_json::Error> {
+    pub fn parse(text: &'a [u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(text)
     }
 
     /// The text of a member.
-    pub(crate) fn raw(&self, name: &str) -> Option<&RawValue> {
+    pub fn raw(&self, name: &str) -> Option<&RawValue> {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| &**value)
     }
 
     /// The same, for as long as the text lives that was parsed; none for a member that was changed.
-    pub(crate) fn parsed(&self, name: &str) -> Option<&'a RawValue> {
+    pub fn parsed(&self, name: &str) -> Option<&'a RawValue> {
         match self.0.iter().find(|(key, _)| key == name) {
             Some((_, Cow::Borrowed(value))) => Some(value),
             _ => None,
@@ -34,17 +34,17 @@ impl<'a> Members<'a> {
     }
 
     /// A member; none if it is missing or of another type.
-    pub(crate) fn get<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
+    pub fn get<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         self.raw(name).and_then(|value| serde_json::from_str(value.get()).ok())
     }
 
     /// Whether there is such a member, other than null.
-    pub(crate) fn has(&self, name: &str) -> bool {
+    pub fn has(&self, name: &str) -> bool {
         self.raw(name).is_some_and(|value| value.get() != "null")
     }
 
     /// Replaces a member, or adds it behind the member `after`, or else at the end.
-    pub(crate) fn set(&mut self, name: &'a str, value: Box<RawValue>, after: &str) {
+    pub fn set(&mut self, name: &'a str, value: Box<RawValue>, after: &str) {
         let value = Cow::Owned(value);
         if let Some((_, old)) = self.0.iter_mut().find(|(key, _)| key == name) {
             *old = value;
@@ -55,7 +55,7 @@ impl<'a> Members<'a> {
     }
 
     /// Replaces each member by what `replace` makes of it, or removes it.
-    pub(crate) fn replace_each(&mut self, mut replace: impl FnMut(&str, &RawValue) -> Option<Box<RawValue>>) {
+    pub fn replace_each(&mut self, mut replace: impl FnMut(&str, &RawValue) -> Option<Box<RawValue>>) {
         self.0.retain_mut(|(name, value)| match replace(name.as_ref(), &*value) {
             Some(new) => {
                 *value = Cow::Owned(new);
@@ -65,12 +65,13 @@ impl<'a> Members<'a> {
         });
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Removes a member if it is there.
-    pub(crate) fn remove(&mut self, name: &str) {
+    pub fn remove(&mut self, name: &str) {
         self.0.retain(|(key, _)| key != name);
     }
 }

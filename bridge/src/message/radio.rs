@@ -7,19 +7,19 @@ use types::GatewayMetadata;
 
 /// How a frame was modulated.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Modulation {
+pub struct Modulation {
     /// `LORA` or `FSK`; empty for others.
-    pub(crate) name: String,
+    pub name: String,
     /// Of LoRa, such as `SF7BW125`.
-    pub(crate) data_rate: String,
+    pub data_rate: String,
     /// Of FSK, in bit/s.
-    pub(crate) bit_rate: u32,
+    pub bit_rate: u32,
 }
 
 /// Where a gateway is.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Location {
+pub struct Location {
     #[serde(deserialize_with = "lenient")]
     latitude: f32,
     #[serde(deserialize_with = "lenient")]
@@ -30,27 +30,27 @@ pub(crate) struct Location {
 
 impl Modulation {
     /// LoRa with this spreading factor and bandwidth.
-    pub(crate) fn lora(spreading_factor: u32, bandwidth_hz: u32) -> Self {
+    pub fn lora(spreading_factor: u32, bandwidth_hz: u32) -> Self {
         let data_rate = format!("SF{spreading_factor}BW{}", bandwidth_hz / 1000);
         Self { name: "LORA".to_owned(), data_rate, bit_rate: 0 }
     }
 
     /// FSK with this bit rate.
-    pub(crate) fn fsk(bit_rate: u32) -> Self {
+    pub fn fsk(bit_rate: u32) -> Self {
         Self { name: "FSK".to_owned(), data_rate: String::new(), bit_rate }
     }
 }
 
 impl Location {
     /// What is known of a gateway, with its location.
-    pub(crate) fn of(&self, gateway: GatewayMetadata) -> GatewayMetadata {
+    pub fn of(&self, gateway: GatewayMetadata) -> GatewayMetadata {
         let Self { latitude, longitude, altitude } = *self;
         GatewayMetadata { latitude, longitude, altitude: altitude as i32, ..gateway }
     }
 }
 
 /// Reads a value, or takes the default in place of one that cannot be read.
-pub(crate) fn lenient<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+pub fn lenient<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where
     T: DeserializeOwned + Default,
     D: Deserializer<'de>,
@@ -60,7 +60,7 @@ where
 }
 
 /// Reads a list without the items that cannot be read.
-pub(crate) fn lenient_list<'de, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>
+pub fn lenient_list<'de, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     T: DeserializeOwned,
     D: Deserializer<'de>,

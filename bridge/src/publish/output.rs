@@ -15,35 +15,40 @@ use self::refusals::Refusals;
 use crate::metrics;
 
 /// A network's topic, without a prefix.
-pub(crate) trait OutputTopic: fmt::Display + Hash + Copy + Send + Sync {
+pub trait OutputTopic: fmt::Display + Hash + Copy + Send + Sync {
     /// What access control treats alike: the application, and the kind of message.
     fn kind(&self) -> String;
 }
 
 /// A message, in the form that it came in or in that of the output.
 #[derive(Clone)]
-pub(crate) enum Payload {
+pub enum Payload {
+    /// JSON.
     Json(Bytes),
+    /// The entry of a stream.
     Entry(Entry),
 }
 
 /// The entry of a stream.
 #[derive(Clone)]
-pub(crate) struct Entry {
-    pub(crate) name: String,
-    pub(crate) value: Bytes,
+pub struct Entry {
+    /// The name of its field.
+    pub name: String,
+    /// The value of the field.
+    pub value: Bytes,
     /// The JSON of a name and a value, or why there is none.
-    pub(crate) to_json: fn(&str, &[u8]) -> Result<Vec<u8>, String>,
+    pub to_json: fn(&str, &[u8]) -> Result<Vec<u8>, String>,
 }
 
 /// Makes the entry of a stream of a message, or says why there is none. It gets the topic without a prefix, and the
 /// JSON.
-pub(crate) type ToEntry = fn(&str, &[u8]) -> Result<Entry, String>;
+pub type ToEntry = fn(&str, &[u8]) -> Result<Entry, String>;
 
 /// A broker or a stream, and what precedes topics, or the name of the stream, there.
-pub(crate) struct Output {
+pub struct Output {
     target: Target,
-    pub(crate) prefix: String,
+    /// What precedes topics, or the name of the stream.
+    pub prefix: String,
 }
 
 enum Target {
@@ -52,21 +57,22 @@ enum Target {
 }
 
 impl Output {
-    /// Connects in the background. Messages that the broker refuses wait for `refused_wait_max`, and only a part of
+    /// Connects in the background. Messages that the broker refuses wait for `refused_wait_ms_max`, and only a part of
     /// `in_flight_max` at once.
-    pub(crate) fn start(endpoint: Endpoint, prefix: String, refused_wait_max: Duration, in_flight_max: u16) -> Self {
+    pub fn start(endpoint: Endpoint, prefix: String, refused_wait_ms_max: u64, in_flight_max: u16) -> Self {
+        let refused_wait_max = Duration::from_millis(refused_wait_ms_max);
         let publisher = Publisher::start(endpoint, refused_wait_max);
         let refusals = Refusals::new(refused_wait_max, in_flight_max);
         Self { target: Target::Broker { publisher, refusals }, prefix }
     }
 
     /// Connects in the background.
-    pub(crate) fn to_stream(target: StreamTarget, prefix: String, to_entry: ToEntry) -> Self {
+    pub fn to_stream(target: StreamTarget, prefix: String, to_entry: ToEntry) -> Self {
         Self { target: Target::Stream { publisher: StreamPublisher::start(target), to_entry }, prefix }
     }
 
     /// Whether the broker or server is connected, now and as it changes.
-    pub(crate) fn connected(&self) -> watch::Receiver<bool> {
+    pub fn connected(&self) -> watch::Receiver<bool> {
         match &self.target {
             Target::Broker { publisher, .. } => publisher.connected(),
             Target::Stream { publisher, .. } => publisher.connected(),
@@ -74,13 +80,13 @@ impl Output {
     }
 
     /// Whether messages become entries of a stream, and not JSON.
-    pub(crate) fn is_stream(&self) -> bool {
+    pub fn is_stream(&self) -> bool {
         matches!(self.target, Target::Stream { .. })
     }
 
     /// Publishes a message, or drops one that can never be published. It waits for a broker that is away, because
     /// nothing may be lost; false if the bridge stops before.
-    pub(crate) async fn publish(&self, topic: impl OutputTopic, payload: impl Into<Payload>) -> bool {
+    pub async fn publish(&self, topic: impl OutputTopic, payload: impl Into<Payload>) -> bool {
         let payload = payload.into();
         match &self.target {
             Target::Broker { publisher, refusals } => match payload.to_json() {
@@ -95,7 +101,7 @@ impl Output {
     }
 
     /// The same for a message that may not be writable; there is no point in receiving it again.
-    pub(crate) async fn publish_written<E: fmt::Display + Send>(
+    pub async fn publish_written<E: fmt::Display + Send>(
         &self,
         topic: impl OutputTopic,
         payload: Result<impl Into<Payload> + Send, E>,
@@ -138,13 +144,14 @@ impl Output {
 
 impl Payload {
     /// What came in, or goes out.
-    pub(crate) fn bytes(&self) -> &Bytes {
+    pub fn bytes(&self) -> &Bytes {
         match self {
             Self::Json(bytes) | Self::Entry(Entry { value: bytes, .. }) => bytes,
         }
     }
 
-    pub(crate) fn to_json(&self) -> Result<Bytes, String> {
+    /// The message as JSON, or why there is none.
+    pub fn to_json(&self) -> Result<Bytes, String> {
         match self {
             Self::Json(json) => Ok(json.clone()),
             Self::Entry(Entry { name, value, to_json }) => to_json(name, value).map(Bytes::from),

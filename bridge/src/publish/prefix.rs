@@ -8,7 +8,7 @@ const SAME_BROKER_PREFIX: &str = "airlock/";
 
 /// The prefix for the broker `out`: the one that is set, or a default. `own` is the broker that messages come from, and
 /// `is_received` says whether the bridge would receive from it what it publishes with a prefix. An error is a reason.
-pub(crate) async fn prefix(
+pub async fn prefix(
     setting: Option<&str>,
     own: Option<&Endpoint>,
     out: &Endpoint,
@@ -35,7 +35,7 @@ fn check(prefix: &str, is_loop: bool) -> Result<(), &'static str> {
 
 /// Whether two URLs lead to the same broker, as far as names and addresses tell. Where they do not, duplicates are
 /// still recognized, so that no message goes round twice.
-pub(crate) async fn is_same_broker(one: &Endpoint, other: &Endpoint) -> bool {
+pub async fn is_same_broker(one: &Endpoint, other: &Endpoint) -> bool {
     if one.url.port != other.url.port {
         return false;
     }

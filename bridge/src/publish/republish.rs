@@ -9,14 +9,16 @@ use crate::{
 };
 
 /// Publishes messages, and drops copies of those that were published a short time ago.
-pub(crate) struct Republisher {
-    pub(crate) output: Arc<Output>,
-    pub(crate) dedup: Dedup,
+pub struct Republisher {
+    /// Where they go.
+    pub output: Arc<Output>,
+    /// Those that were published.
+    pub dedup: Dedup,
 }
 
 impl Republisher {
     /// Publishes a message that has nothing to decode; whether it may be acknowledged.
-    pub(crate) async fn publish_unchanged(&self, topic: impl OutputTopic, payload: impl Into<Payload>) -> bool {
+    pub async fn publish_unchanged(&self, topic: impl OutputTopic, payload: impl Into<Payload>) -> bool {
         let payload = payload.into();
         let key = self.dedup.key(topic, payload.bytes());
         if self.dedup.contains(key) {
@@ -28,7 +30,7 @@ impl Republisher {
     }
 
     /// Publishes the last of the messages that one becomes, after which a copy of that one is a duplicate.
-    pub(crate) async fn publish_last<E: fmt::Display + Send>(
+    pub async fn publish_last<E: fmt::Display + Send>(
         &self,
         topic: impl OutputTopic,
         payload: Result<impl Into<Payload> + Send, E>,

@@ -11,7 +11,7 @@ use lru::LruCache;
 use types::{Clock, Timestamp};
 
 /// The messages of a window. Their hashes are keyed at random, so nobody can make two of them equal.
-pub(crate) struct Dedup {
+pub struct Dedup {
     seen: Mutex<LruCache<u64, Timestamp>>,
     hasher: RandomState,
     window: Duration,
@@ -20,33 +20,34 @@ pub(crate) struct Dedup {
 
 /// Identifies a message.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct MessageKey(u64);
+pub struct MessageKey(u64);
 
 impl Dedup {
-    pub(crate) fn new(messages_max: usize, window: Duration, clock: Arc<dyn Clock>) -> Self {
+    /// Remembers `messages_max` messages, each for as long as `window`.
+    pub fn new(messages_max: usize, window: Duration, clock: Arc<dyn Clock>) -> Self {
         let messages_max = NonZeroUsize::new(messages_max).unwrap_or(NonZeroUsize::MIN);
         Self { seen: Mutex::new(LruCache::new(messages_max)), hasher: RandomState::new(), window, clock }
     }
 
     /// The key of a message with this topic, and these bytes or this id.
-    pub(crate) fn key(&self, topic: impl Hash, content: impl Hash) -> MessageKey {
+    pub fn key(&self, topic: impl Hash, content: impl Hash) -> MessageKey {
         MessageKey(self.hasher.hash_one((topic, content)))
     }
 
     /// The key of a message that its source identifies by `id`, or by all its bytes if that is empty.
-    pub(crate) fn key_by_id(&self, topic: impl Hash, id: &str, payload: &[u8]) -> MessageKey {
+    pub fn key_by_id(&self, topic: impl Hash, id: &str, payload: &[u8]) -> MessageKey {
         if id.is_empty() { self.key(topic, payload) } else { self.key(topic, id) }
     }
 
     /// Whether the message was added within the window.
-    pub(crate) fn contains(&self, key: MessageKey) -> bool {
+    pub fn contains(&self, key: MessageKey) -> bool {
         let now = self.clock.now();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.get(&key.0).is_some_and(|added| now.since(*added) < self.window)
     }
 
     /// Adds a message that has been dealt with.
-    pub(crate) fn add(&self, key: MessageKey) {
+    pub fn add(&self, key: MessageKey) {
         let now = self.clock.now();
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).put(key.0, now);
     }

@@ -12,21 +12,22 @@ use futures::{
 };
 
 /// What is done with each message.
-pub(crate) type Work<T> = Arc<dyn Fn(T) -> BoxFuture<'static, ()> + Send + Sync>;
+pub type Work<T> = Arc<dyn Fn(T) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// The waiting messages of each device that has any. Whoever adds messages bounds their number.
-pub(crate) struct Lanes<T> {
+pub struct Lanes<T> {
     waiting: Arc<Mutex<HashMap<Box<str>, VecDeque<T>>>>,
     work: Work<T>,
 }
 
 impl<T: Send + 'static> Lanes<T> {
-    pub(crate) fn new(work: Work<T>) -> Self {
+    /// No messages yet.
+    pub fn new(work: Work<T>) -> Self {
         Self { waiting: Arc::default(), work }
     }
 
     /// Adds a message to the lane of `device`, and starts to work on the lane if nobody does.
-    pub(crate) fn add(&self, device: &str, message: T) {
+    pub fn add(&self, device: &str, message: T) {
         let mut waiting = lock(&self.waiting);
         if let Some(lane) = waiting.get_mut(device) {
             return lane.push_back(message);
@@ -38,7 +39,7 @@ impl<T: Send + 'static> Lanes<T> {
 }
 
 /// What `worker` does with each message.
-pub(crate) fn work_of<W, T, F>(worker: W, handle: impl Fn(Arc<W>, T) -> F + Send + Sync + 'static) -> Work<T>
+pub fn work_of<W, T, F>(worker: W, handle: impl Fn(Arc<W>, T) -> F + Send + Sync + 'static) -> Work<T>
 where
     W: Send + Sync + 'static,
     F: Future<Output = ()> + Send + 'static,
@@ -49,10 +50,7 @@ where
 
 /// Works on some messages in lanes of their own, so that the others of their device do not wait for them: those of which
 /// `lane` returns the device.
-pub(crate) fn apart<T: Send + 'static>(
-    work: Work<T>,
-    lane: impl Fn(&T) -> Option<String> + Send + Sync + 'static,
-) -> Work<T> {
+pub fn apart<T: Send + 'static>(work: Work<T>, lane: impl Fn(&T) -> Option<String> + Send + Sync + 'static) -> Work<T> {
     let lanes = Lanes::new(work.clone());
     Arc::new(move |message| match lane(&message) {
         Some(device) => {

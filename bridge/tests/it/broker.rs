@@ -249,7 +249,7 @@ async fn what_always_fails_is_given_up_and_stops_nobody_else() {
     }
     client.publish("a/devices/1/down", "2").await;
     let others = async { while numbers.recv().await.unwrap() != 2 {} };
-    crate::harness::soon("the downlink of another application", others).await;
+    testing::soon("the downlink of another application", others).await;
     subscription.stop().await;
     assert!(given_up.load(Ordering::Relaxed) >= 100 - 64, "the others had no places");
 }
@@ -468,7 +468,7 @@ async fn who_is_stopped_leaves_everything_to_the_others() {
     }
     let mut missing: std::collections::BTreeSet<_> = (first..published).collect();
     while !missing.is_empty() {
-        let next = tokio::time::timeout(crate::harness::PATIENCE, numbers.recv()).await;
+        let next = tokio::time::timeout(testing::PATIENCE, numbers.recv()).await;
         missing.remove(&next.unwrap_or_else(|_| panic!("{missing:?} went to who is away")).unwrap());
     }
     assert_eq!(left.load(Ordering::Relaxed), at_stop);

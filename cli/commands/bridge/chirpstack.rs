@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use bridge::chirpstack::ChirpStackSettings;
+use chirpstack::ChirpStackSettings;
 use clap::Args;
 
 use super::{

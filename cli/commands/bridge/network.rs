@@ -1,6 +1,7 @@
 //! The networks that bridges lead to.
 
-use bridge::{chirpstack::ChirpStackSettings, things_stack::ThingsStackSettings};
+use chirpstack::ChirpStackSettings;
+use things_stack::ThingsStackSettings;
 
 use crate::telemetry::Process;
 

@@ -2,19 +2,17 @@
 
 use std::{sync::Arc, time::Duration};
 
-use bridge::{
-    Environment, Error,
-    chirpstack::{ChirpStackBridge, ChirpStackSettings},
-    things_stack::ThingsStackBridge,
-};
+use bridge::{Environment, Error, Running};
+use chirpstack::{ChirpStackBridge, ChirpStackSettings};
 use server::{
     audit::AuditLog,
     error_response::ErrorFormat,
     serve::{HttpService, Listeners, Server, ServerHandle},
     shutdown::{Drained, Shutdown},
     system::{OsRandom, SystemClock},
-    telemetry::{self, Health, Metrics},
+    telemetry::{self, Metrics},
 };
+use things_stack::{ThingsStackBridge, WebhookListener, webhook_router};
 
 use super::{
     network::Network,
@@ -23,9 +21,12 @@ use super::{
 use crate::{pool, settings::Settings, telemetry as own_telemetry, terminal::say, version};
 
 /// A running bridge.
-enum Bridge {
-    ChirpStack(ChirpStackBridge),
-    ThingsStack(ThingsStackBridge),
+struct Bridge {
+    running: Box<dyn Running>,
+    /// What precedes the topics of decoded messages.
+    prefix: String,
+    /// Where messages are received as a webhook.
+    webhook: Option<WebhookListener>,
 }
 
 /// Publishes decoded messages, or compares them for a report.
@@ -70,14 +71,14 @@ async fn publish(
     shutdown: &Shutdown,
     metrics: Metrics,
 ) -> anyhow::Result<()> {
-    let started = tokio::select! {
+    let Bridge { running, prefix, webhook } = tokio::select! {
         started = Bridge::start(network, environment) => started?,
         () = shutdown.requested.cancelled() => return say("Stopped before it was ready"),
     };
-    own_telemetry::serve(settings, network.bridge(), metrics, shutdown, |health| started.report_to(health)).await?;
-    let webhook = serve_webhook(&started, settings, shutdown).await?;
+    own_telemetry::serve(settings, network.bridge(), metrics, shutdown, |health| running.report_to(health)).await?;
+    let webhook = serve_webhook(webhook, settings, shutdown).await?;
     tokio::select! {
-        () = started.ready() => say(network.ready_text(started.prefix()))?,
+        () = running.ready() => say(network.ready_text(&prefix))?,
         () = shutdown.requested.cancelled() => {}
     }
     shutdown.requested.cancelled().await;
@@ -86,7 +87,7 @@ async fn publish(
         if let Some(webhook) = webhook {
             webhook.finished().await;
         }
-        started.stop().await;
+        running.stop().await;
     };
     match shutdown.drain(stopped, drain).await {
         Drained::Finished => say("Stopped"),
@@ -98,16 +99,15 @@ async fn publish(
 
 /// Receives the requests of webhooks, if that is wanted, and says where.
 async fn serve_webhook(
-    started: &Bridge,
+    webhook: Option<WebhookListener>,
     settings: &Settings,
     shutdown: &Shutdown,
 ) -> anyhow::Result<Option<ServerHandle>> {
-    let Bridge::ThingsStack(started) = started else { return Ok(None) };
-    let Some(webhook) = started.webhook() else { return Ok(None) };
+    let Some(webhook) = webhook else { return Ok(None) };
     let stop = shutdown.requested.clone();
     let server = Server::new(settings.serve.clone(), Arc::new(OsRandom), stop);
     let listeners = Listeners::new().plain(&webhook.listen).await?;
-    let router = bridge::webhook_router(std::slice::from_ref(webhook));
+    let router = webhook_router(&[webhook]);
     let serving = server.start(HttpService::new("webhook", router, ErrorFormat::Account), listeners);
     let address = serving.addresses().first().map_or_else(String::new, ToString::to_string);
     say(format_args!("Webhook: http://{address}/"))?;
@@ -134,36 +134,15 @@ async fn environment(settings: &Settings, directory: &str) -> anyhow::Result<Env
 impl Bridge {
     async fn start(network: &Network, environment: Environment) -> Result<Self, Error> {
         Ok(match network {
-            Network::ChirpStack(settings) => Self::ChirpStack(ChirpStackBridge::start(settings, environment).await?),
-            Network::ThingsStack(settings) => Self::ThingsStack(ThingsStackBridge::start(settings, environment).await?),
+            Network::ChirpStack(settings) => {
+                let bridge = ChirpStackBridge::start(settings, environment).await?;
+                Self { prefix: bridge.prefix().to_owned(), webhook: None, running: Box::new(bridge) }
+            }
+            Network::ThingsStack(settings) => {
+                let bridge = ThingsStackBridge::start(settings, environment).await?;
+                let webhook = bridge.webhook().cloned();
+                Self { prefix: bridge.prefix().to_owned(), webhook, running: Box::new(bridge) }
+            }
         })
-    }
-
-    fn prefix(&self) -> &str {
-        match self {
-            Self::ChirpStack(bridge) => bridge.prefix(),
-            Self::ThingsStack(bridge) => bridge.prefix(),
-        }
-    }
-
-    async fn ready(&self) {
-        match self {
-            Self::ChirpStack(bridge) => bridge.ready().await,
-            Self::ThingsStack(bridge) => bridge.ready().await,
-        }
-    }
-
-    fn report_to(&self, health: &Health) {
-        match self {
-            Self::ChirpStack(bridge) => bridge.report_to(health),
-            Self::ThingsStack(bridge) => bridge.report_to(health),
-        }
-    }
-
-    async fn stop(self) {
-        match self {
-            Self::ChirpStack(bridge) => bridge.stop().await,
-            Self::ThingsStack(bridge) => bridge.stop().await,
-        }
     }
 }

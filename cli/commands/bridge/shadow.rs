@@ -8,12 +8,11 @@ use std::{
 };
 
 use anyhow::{Context, bail};
-use bridge::{Environment, Error, Observation, chirpstack::ChirpStackShadow, things_stack::ThingsStackShadow};
+use bridge::{Environment, Error, Observation, Running};
+use chirpstack::ChirpStackShadow;
 use clap::Args;
-use server::{
-    shutdown::Shutdown,
-    telemetry::{Health, Metrics},
-};
+use server::{shutdown::Shutdown, telemetry::Metrics};
+use things_stack::ThingsStackShadow;
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::Notify,
@@ -55,48 +54,15 @@ pub(super) struct Reporting {
     pub(super) count: Option<u64>,
 }
 
-/// A running comparison.
-enum Shadow {
-    ChirpStack(ChirpStackShadow),
-    ThingsStack(ThingsStackShadow),
-}
-
-impl Shadow {
-    async fn start(
-        network: &Network,
-        environment: Environment,
-        observe: impl Fn(Observation) + Send + Sync + 'static,
-    ) -> Result<Self, Error> {
-        Ok(match network {
-            Network::ChirpStack(settings) => {
-                Self::ChirpStack(ChirpStackShadow::start(settings, environment, observe).await?)
-            }
-            Network::ThingsStack(settings) => {
-                Self::ThingsStack(ThingsStackShadow::start(settings, environment, observe).await?)
-            }
-        })
-    }
-
-    async fn ready(&self) {
-        match self {
-            Self::ChirpStack(shadow) => shadow.ready().await,
-            Self::ThingsStack(shadow) => shadow.ready().await,
-        }
-    }
-
-    fn report_to(&self, health: &Health) {
-        match self {
-            Self::ChirpStack(shadow) => shadow.report_to(health),
-            Self::ThingsStack(shadow) => shadow.report_to(health),
-        }
-    }
-
-    async fn stop(self) {
-        match self {
-            Self::ChirpStack(shadow) => shadow.stop().await,
-            Self::ThingsStack(shadow) => shadow.stop().await,
-        }
-    }
+async fn start(
+    network: &Network,
+    environment: Environment,
+    observe: impl Fn(Observation) + Send + Sync + 'static,
+) -> Result<Box<dyn Running>, Error> {
+    Ok(match network {
+        Network::ChirpStack(settings) => Box::new(ChirpStackShadow::start(settings, environment, observe).await?),
+        Network::ThingsStack(settings) => Box::new(ThingsStackShadow::start(settings, environment, observe).await?),
+    })
 }
 
 /// Compares until a signal arrives, or enough uplinks have.
@@ -123,7 +89,7 @@ pub(super) async fn run(
             }
         }
     };
-    let shadow = Shadow::start(network, environment, observe).await?;
+    let shadow = start(network, environment, observe).await?;
     telemetry::serve(settings, network.shadow(), metrics, shutdown, |health| shadow.report_to(health)).await?;
     tokio::select! {
         () = shadow.ready() => say(format_args!(

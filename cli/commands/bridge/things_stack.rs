@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use bridge::things_stack::{ThingsStackApplication, ThingsStackSettings};
 use clap::Args;
+use things_stack::{ThingsStackApplication, ThingsStackSettings};
 
 use super::{network::Network, run::until_stopped, shadow::ShadowArgs};
 use crate::settings::Settings;

@@ -7,7 +7,7 @@ mod devices;
 use std::{sync::Arc, time::Duration};
 
 use anyhow::{Context as _, anyhow, bail};
-use bridge::chirpstack::{OfflineDecoder, OfflineDevice, OfflineUplink};
+use chirpstack::{OfflineDecoder, OfflineDevice, OfflineUplink};
 use serde_json::{Value, json};
 use server::system::SystemClock;
 use types::{Clock, Random, Timestamp};

@@ -33,6 +33,8 @@ generated! {
     gateway = "gateway";
     /// Applications, their payload functions and devices.
     handler = "handler";
+    /// The messages of an application that were kept.
+    history = "history";
     /// LoRaWAN frames, devices and addresses.
     lorawan = "lorawan";
     /// Messages between network brokers and network servers.

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod downlinks;
+mod history;
 mod versions;
 
 use api::{

@@ -2,6 +2,8 @@
 
 use std::{error::Error as _, fmt, sync::Arc, time::Duration};
 
+use api::discovery::Announcement;
+use bytes::Bytes;
 use reqwest::{
     Method, RequestBuilder, Response, StatusCode, Url,
     header::{ACCEPT, HeaderMap, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE},
@@ -22,6 +24,7 @@ pub const COMPONENT_HEADER: &str = "airlock-component";
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const RESPONSE_BYTES_MAX: usize = 4 << 20;
+const HANDLER: &str = "handler";
 /// What our services say of a path that they do not have.
 const PATH_NOT_FOUND: &str = "path not found";
 
@@ -70,6 +73,19 @@ impl Http {
         Ok(Self { client, base, service, identity: None })
     }
 
+    /// Prepares calls of an announced handler, trusting the announced certificate.
+    pub(crate) fn of_handler(announcement: &Announcement) -> Result<Self> {
+        let trust = Trust::announced(&announcement.certificate);
+        let scheme = if trust == Trust::Plaintext { "http" } else { "https" };
+        let address = format!("{scheme}://{}", announcement.net_address);
+        let base = Url::parse(&address).map_err(|error| Error::Unreachable {
+            service: HANDLER,
+            address: address.clone(),
+            source: error.into(),
+        })?;
+        Self::new(HANDLER, base, &trust)
+    }
+
     /// A request to the path of these segments, which are escaped.
     pub(crate) fn request(&self, method: Method, path: &[&str]) -> RequestBuilder {
         self.request_to(method, self.url(path))
@@ -109,6 +125,21 @@ impl Http {
         let body = self.send(request).await?;
         let values = serde_json::Deserializer::from_slice(&body).into_iter();
         values.collect::<std::result::Result<_, _>>().map_err(|error| self.unreadable(error))
+    }
+
+    /// Makes a call, and returns the response while its body still comes.
+    pub(crate) async fn open(&self, request: RequestBuilder) -> Result<Response> {
+        let response = request.send().await.map_err(|error| self.failed(error))?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        match status.is_success() {
+            true => Ok(response),
+            false => Err(self.refused(status, &headers, &self.read(response).await?)),
+        }
+    }
+
+    /// The next part of a body; none after the last one.
+    pub(crate) async fn next_part(&self, response: &mut Response) -> Result<Option<Bytes>> {
+        response.chunk().await.map_err(|error| self.failed(error))
     }
 
     /// Makes a call, with retries where that is safe, and returns the body of the response.

@@ -7,6 +7,7 @@ pub mod discovery;
 mod error;
 mod grpc;
 pub mod handler;
+pub mod history;
 mod http;
 pub mod network_broker;
 mod random;

@@ -4,12 +4,10 @@ use api::{
     discovery::Announcement,
     rest::handler::{DeadLetterList, NewWebhook, Resend, Resent, Webhook, WebhookList},
 };
-use reqwest::{Method, RequestBuilder, Url, header::AUTHORIZATION};
+use reqwest::{Method, RequestBuilder, header::AUTHORIZATION};
 use types::{AppId, Credential, WebhookId};
 
-use crate::{Error, Result, Trust, http::Http};
-
-const SERVICE: &str = "handler";
+use crate::{Result, http::Http};
 
 /// A client of the webhooks of one application. Limits and retries are those of `HandlerClient`.
 #[derive(Clone, Debug)]
@@ -22,15 +20,7 @@ pub struct WebhookClient {
 impl WebhookClient {
     /// Creates a client for an announced handler, trusting the announced certificate. The first call connects.
     pub fn connect(announcement: &Announcement, app_id: AppId, credential: Credential) -> Result<Self> {
-        let trust = Trust::announced(&announcement.certificate);
-        let scheme = if trust == Trust::Plaintext { "http" } else { "https" };
-        let address = format!("{scheme}://{}", announcement.net_address);
-        let base = Url::parse(&address).map_err(|error| Error::Unreachable {
-            service: SERVICE,
-            address: address.clone(),
-            source: error.into(),
-        })?;
-        Ok(Self { http: Http::new(SERVICE, base, &trust)?, app_id, credential })
+        Ok(Self { http: Http::of_handler(announcement)?, app_id, credential })
     }
 
     /// Lists the webhooks.

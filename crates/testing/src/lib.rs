@@ -11,6 +11,7 @@ pub mod load;
 mod mosquitto;
 mod mqtt_client;
 mod packages;
+mod patience;
 mod port;
 pub mod process;
 mod proxy;
@@ -36,6 +37,7 @@ pub use self::{
     mosquitto::Mosquitto,
     mqtt_client::{MqttClient, MqttMessage},
     packages::{Node, Python},
+    patience::{PATIENCE, soon},
     proxy::Proxy,
     rabbitmq::{RABBITMQ_MESSAGE_BYTES_MAX, RabbitMq},
     random::{CountingRandom, FixedRandom},

@@ -4,6 +4,7 @@ mod addresses;
 mod applications;
 mod downlinks;
 mod error;
+mod history;
 mod joins;
 mod status;
 mod versions;
@@ -16,6 +17,7 @@ use api::{
         application_manager_server::ApplicationManagerServer, handler_manager_server::HandlerManagerServer,
         handler_server::HandlerServer,
     },
+    history::history_manager_server::HistoryManagerServer,
     lorawan::dev_addr_manager_server::DevAddrManagerServer,
     version::version_manager_server::VersionManagerServer,
 };
@@ -36,5 +38,6 @@ pub(super) fn add_services(routes: &mut RoutesBuilder, operations: Arc<Operation
     routes.add_service(DownlinkManagerServer::new(service.clone()));
     routes.add_service(HandlerManagerServer::new(service.clone()));
     routes.add_service(HandlerServer::new(service.clone()));
+    routes.add_service(HistoryManagerServer::new(service.clone()));
     routes.add_service(VersionManagerServer::new(service));
 }

@@ -2,6 +2,7 @@
 //!
 //! Every operation first checks the caller's rights. Only device addresses are open to everybody.
 
+mod history;
 mod network_devices;
 mod to_end;
 mod versions;
@@ -9,6 +10,7 @@ mod webhooks;
 
 use std::{sync::Arc, time::Duration};
 
+use ::history::History;
 use api::handler::Status;
 use outputs::Webhooks;
 use runtime::Priority;
@@ -29,7 +31,7 @@ use crate::{
     downlink::{Downlinks, Origin, Scheduled},
     join::{Activated, ActivationRequest, JoinRequest, Joins},
     network_broker::NetworkBrokers,
-    output::{Event, Message},
+    output::{Event, Message, Output},
     payload::{Decoded, Encoded, Payload, Payloads, Run},
     status::Component,
     uplink::{Frame, Handled, Reader, Uplinks},
@@ -64,6 +66,10 @@ pub struct Operations {
     pub addresses: Addresses,
     /// The status of the handler.
     pub component: Component,
+    /// Where events go.
+    pub output: Arc<dyn Output>,
+    /// What was kept of messages.
+    pub history: Arc<History>,
     /// The webhooks of applications.
     pub webhooks: Arc<Webhooks>,
     /// Where changes of settings and webhooks are recorded, and exports.
@@ -155,6 +161,10 @@ impl Operations {
 
     /// Withdraws the announcement of a deleted application. If that fails now, it is tried again later.
     async fn withdraw(&self, caller: Option<Credential>, app_id: &AppId) {
+        if let Err(error) = self.history.remove_application(app_id).await {
+            tracing::warn!(%app_id, error = %ErrorChain(&error), "cannot delete the history of an application: trying again");
+            return;
+        }
         let is_withdrawn = match &self.announcer {
             Some(announcer) => announcer.remove_application(caller, app_id).await,
             None => true,
@@ -209,7 +219,7 @@ impl Operations {
 
     fn publish(&self, app_id: AppId, dev_id: DevId, event: Event) {
         // The change is made, and whoever asked for it is told so.
-        self.uplinks.output.publish(Message { app_id, dev_id, event }).forget();
+        self.output.publish(Message { app_id, dev_id, event }).forget();
     }
 
     /// Lists devices by id. A `limit` of zero means as many as one page may have. Keep the turn until the response has

@@ -3,6 +3,7 @@
 mod downlinks;
 mod dry_run;
 mod error;
+mod history;
 mod versions;
 mod webhooks;
 
@@ -101,8 +102,8 @@ pub(crate) fn router(operations: Arc<Operations>) -> Router {
     let about = About {
         title: "Airlock handler",
         description: "Applications, their payload functions and devices. Responses omit members with default \
-                      values. Except for downlinks, dry runs, simulated uplinks, versions and webhooks, the paths are \
-                      those of The Things Network v2.",
+                      values. Except for downlinks, dry runs, history, simulated uplinks, versions and webhooks, the \
+                      paths are those of The Things Network v2.",
         tags: &[],
         credentials: vec![
             ("token", openapi::bearer("An access token of the account service.")),
@@ -117,6 +118,7 @@ pub(crate) fn router(operations: Arc<Operations>) -> Router {
             .merge(devices())
             .merge(downlinks::routes())
             .merge(dry_runs())
+            .merge(history::routes())
             .merge(versions::routes())
             .merge(webhooks::routes())
     });

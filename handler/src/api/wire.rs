@@ -5,6 +5,7 @@
 
 pub(crate) mod downlink;
 mod dry_run;
+pub(crate) mod history;
 mod join;
 pub(crate) mod version;
 

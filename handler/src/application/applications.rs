@@ -133,6 +133,7 @@ impl Applications {
         let sources = record::write_sources(&application)?;
         let new = (application.summary(), sources.len());
         let (batch, version) = stored.add_version(stored.expect()?, new, origin, bounds)?;
+        let application = application.with_version(version.as_ref().map(|version| version.number));
         let batch = self.put(batch, &application, sources)?.growing();
         Ok((self.store.commit(batch).await? == Commit::Done).then_some(version))
     }

@@ -32,6 +32,9 @@ pub struct ApplicationSummary {
     pub has_uplink_function: bool,
     /// Identifies the sources, so that loaded functions are found without reading these.
     pub functions_hash: SourcesHash,
+    /// The number of the version of these functions, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
     /// The access key that registers devices when they join; absent from what an uplink reads. The account service
     /// decides what it may do.
     pub register_on_join_access_key: Option<AccessKey>,
@@ -68,6 +71,7 @@ impl Application {
             payload_format,
             has_uplink_function: [decoder, converter, validator].iter().any(|source| !source.is_empty()),
             functions_hash: sources.hash(),
+            version: None,
             register_on_join_access_key: None,
         };
         Self { summary, sources }
@@ -82,6 +86,12 @@ impl Application {
     /// The same application with this access key for devices that register when they join.
     pub fn with_join_key(mut self, key: Option<AccessKey>) -> Self {
         self.summary.register_on_join_access_key = key;
+        self
+    }
+
+    /// The same application, whose functions are this version.
+    pub(super) fn with_version(mut self, version: Option<u32>) -> Self {
+        self.summary.version = version;
         self
     }
 

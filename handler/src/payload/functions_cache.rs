@@ -138,6 +138,11 @@ impl FunctionsCache {
         Ok(loaded)
     }
 
+    /// The first bytes of the hash of an application's limits.
+    pub(super) fn limits_hash(&self, app_id: &AppId) -> u64 {
+        self.limits(app_id).hash.prefix()
+    }
+
     fn limits(&self, app_id: &AppId) -> &HashedLimits {
         self.limits.get(app_id).unwrap_or(&self.default_limits)
     }

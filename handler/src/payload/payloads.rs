@@ -56,6 +56,11 @@ impl Payloads {
         Self { owners: Some(owners), ..self }
     }
 
+    /// Identifies the limits within which an application's functions run.
+    pub(crate) fn limits_hash(&self, app_id: &AppId) -> u64 {
+        self.functions.limits_hash(app_id)
+    }
+
     /// Checks that an application's functions can be loaded, which is charged to `usage`; [`Error::Function`] says why
     /// not.
     pub(crate) async fn check(&self, application: &Application, usage: &Usage) -> Result<(), Error> {

@@ -96,7 +96,7 @@ impl Frame {
     }
 }
 
-fn seed(app_id: &AppId, dev_id: &DevId, counter: u32) -> u64 {
+pub(crate) fn seed(app_id: &AppId, dev_id: &DevId, counter: u32) -> u64 {
     let mut hash = Sha256::new();
     hash.update(app_id.as_str());
     hash.update([0]);

@@ -137,6 +137,7 @@ impl Fixture {
             devices: devices.clone(),
             payloads: payloads.clone(),
             output: output.clone(),
+            history: None,
         };
         let events = NetworkEvents {
             devices: devices.clone(),

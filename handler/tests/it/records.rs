@@ -57,7 +57,8 @@ impl Fixture {
         }
         let output = Arc::new(RecordingOutput::default());
         let payloads = Arc::new(Payloads::new(pool(), &settings).unwrap());
-        let uplinks = Uplinks { applications: applications.clone(), devices, payloads, output: output.clone() };
+        let uplinks =
+            Uplinks { applications: applications.clone(), devices, payloads, output: output.clone(), history: None };
         Self { store, applications, output, uplinks }
     }
 

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use super::{Keeper, Work, seal::ids};
 use crate::{
     Error, Record,
+    directory::{if_there, list, remove, sync_dir},
     record::View,
     sealed::{
         name::{self, DayDir, FileName},
         replaced,
         rows::read_all,
-        write::{finish, sort, sync_dir, write_file},
+        write::{finish, sort, write_file},
     },
-    tail::owner::list,
 };
 
 /// A file is small below this, in bytes.
@@ -36,10 +36,10 @@ impl Keeper {
     }
 
     fn compact_day(&self, day: &DayDir, work: &mut Work, now: u64) -> Result<(), Error> {
-        replaced::settle_all(&name::if_there(list(&day.path))?)?;
+        replaced::settle_all(&if_there(list(&day.path))?)?;
         let files = day.files()?;
         // Nobody else writes now: these are from processes that were killed.
-        files.unfinished.iter().try_for_each(|path| replaced::remove(path))?;
+        files.unfinished.iter().try_for_each(|path| remove(path))?;
         let mut small: Vec<_> = files.files.into_iter().map(|file| (file.bytes(), file)).collect();
         small.retain(|(bytes, _)| *bytes < SMALL_BYTES);
         let is_over = now > day.end.saturating_add(SETTLED_MS);

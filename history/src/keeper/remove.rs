@@ -5,13 +5,13 @@ use types::{AppId, DevId};
 use super::Keeper;
 use crate::{
     Error, Record,
+    directory::{remove, sync_dir},
     record::View,
     sealed::{
         file::SealedFile,
         name::{self, FileName},
-        replaced::remove,
         rows::read_all,
-        write::{finish, sort, sync_dir, write_file},
+        write::{finish, sort, write_file},
     },
 };
 

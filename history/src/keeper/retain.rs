@@ -6,11 +6,10 @@ use types::AppId;
 
 use super::{Keeper, Work};
 use crate::{
-    Error, moment,
-    sealed::{
-        name::{self, FileName},
-        replaced::remove,
-    },
+    Error,
+    directory::remove,
+    moment,
+    sealed::name::{self, FileName},
 };
 
 /// The files of an application, oldest first, and what it has in all.

@@ -9,12 +9,13 @@ use std::{
 
 use super::{Keeper, Work};
 use crate::{
-    Error, RecordId, moment,
+    Error, RecordId,
+    directory::{remove, sync_dir},
+    moment,
     record::View,
     sealed::{
         name::{FileName, day_dir},
-        replaced::remove,
-        write::{finish, sort, sync_dir, write_file},
+        write::{finish, sort, write_file},
     },
     tail::{Tail, block::Block, codec, segment::Segment},
 };

@@ -8,9 +8,10 @@ use std::{
 use types::AppId;
 
 use crate::{
-    Error, RecordId, moment,
+    Error, RecordId,
+    directory::{if_there, list},
+    moment,
     sealed::{replaced, write::UNFINISHED},
-    tail::owner::list,
 };
 
 /// What the names of files end with.
@@ -126,14 +127,6 @@ impl DayDir {
         files.files.retain(|file| !gone.contains(&file.path));
         files.files.sort_by_key(|file| (file.first, file.last));
         Ok(files)
-    }
-}
-
-/// What is not there has nothing in it.
-pub(crate) fn if_there<T: Default>(result: Result<T, Error>) -> Result<T, Error> {
-    match result {
-        Err(error) if error.is_gone() => Ok(T::default()),
-        result => result,
     }
 }
 

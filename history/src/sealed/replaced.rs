@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::Error;
+use crate::{Error, directory::remove};
 
 /// What the names of lists end with.
 const EXTENSION: &str = "replaces";
@@ -49,11 +49,6 @@ fn settle(list: &Path) -> Result<(), Error> {
         read(list).iter().try_for_each(|path| remove(path))?;
     }
     remove(list)
-}
-
-/// Deletes a file, which others may have deleted.
-pub(crate) fn remove(path: &Path) -> Result<(), Error> {
-    super::name::if_there(fs::remove_file(path).map_err(Error::file("delete", path)))
 }
 
 fn file_of(list: &Path) -> PathBuf {

@@ -114,11 +114,6 @@ pub(crate) fn finish(unfinished: &Path, path: &Path) -> Result<(), Error> {
     fs::rename(unfinished, path).map_err(Error::file("rename", unfinished))
 }
 
-/// Makes names in a directory last.
-pub(crate) fn sync_dir(dir: &Path) -> Result<(), Error> {
-    File::open(dir).and_then(|dir| dir.sync_all()).map_err(Error::file("sync", dir))
-}
-
 /// The system's error, such as a full disk, as far as it is one.
 pub(crate) fn into_io(error: parquet::errors::ParquetError) -> std::io::Error {
     match error {

@@ -104,7 +104,7 @@ impl Queue {
             spare: Vec::new(),
             is_closed: false,
         };
-        let losses = Arc::<Losses>::default();
+        let losses = Arc::new(Losses::new());
         Self {
             clock,
             bytes_max,

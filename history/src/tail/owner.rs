@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::Error;
+use crate::{Error, directory::list};
 
 /// The file that is locked.
 const LOCK: &str = "lock";
@@ -52,13 +52,4 @@ impl OwnDir {
             _ = fs::remove_file(self.path.join(LOCK)).and_then(|()| fs::remove_dir(&self.path));
         }
     }
-}
-
-/// The paths in a directory, in order.
-pub(crate) fn list(dir: &Path) -> Result<Vec<PathBuf>, Error> {
-    let entries = fs::read_dir(dir).map_err(Error::file("list", dir))?;
-    let paths: Result<Vec<_>, _> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
-    let mut paths = paths.map_err(Error::file("list", dir))?;
-    paths.sort();
-    Ok(paths)
 }

@@ -12,7 +12,7 @@ use bytes::Bytes;
 
 use crate::{
     Error, RecordId,
-    sealed::{replaced::remove, write::sync_dir},
+    directory::{remove, sync_dir},
     tail::{
         block::{self, Block},
         codec,

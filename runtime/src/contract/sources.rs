@@ -140,6 +140,11 @@ impl LimitsHash {
     pub fn of(limits: &Limits) -> Self {
         Self(Sha256::digest(format!("{limits:?}")).into())
     }
+
+    /// The first eight bytes as a number, to tell a few limits from each other.
+    pub fn prefix(&self) -> u64 {
+        self.0.iter().take(8).fold(0, |prefix, byte| prefix << 8 | u64::from(*byte))
+    }
 }
 
 impl From<&Limits> for GuestLimits {

@@ -12,7 +12,7 @@ use super::{
     figures::{Bench, Change, CodecBench, MessageBench},
     statistics::Summary,
 };
-use crate::{pending_file::PendingFile, script::read_file};
+use crate::file::{pending_file::PendingFile, read_file};
 
 /// Maximum size of a baseline, in bytes.
 const FILE_BYTES_MAX: u64 = 64 << 20;

@@ -10,11 +10,9 @@ use super::{
     statistics::{Histogram, Summary},
 };
 use crate::{
-    call::call,
-    codec::{Codec, Example, Expected, Input, kind_name},
-    profile::Profile,
-    report::{describe, microseconds},
-    surrogates::to_json,
+    codec::{Codec, Example, Expected, Input, call::call, kind_name},
+    report::{describe, microseconds, profile::Profile},
+    text::surrogates::to_json,
 };
 
 /// Messages before those that count: a sandbox gets its own memory after some, and caches fill.

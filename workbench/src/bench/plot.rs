@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::statistics::Histogram;
-use crate::report::html::escape::{escape, text};
+use crate::report::format::html::escape::{escape, text};
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 180.0;

@@ -9,10 +9,9 @@ use super::{
     target::targets, unread::unread,
 };
 use crate::{
-    call::call,
-    codec::{Codec, Expected},
-    fault::{Fault, FaultKind, caller::Caller, examiner::Examiner},
+    codec::{Codec, Expected, call::call},
     report::describe,
+    run::fault::{Fault, FaultKind, caller::Caller, examiner::Examiner},
 };
 
 /// Maximum number of findings of a codec. Who has so many needs no more of them.

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::{FuzzPlan, Unread};
 use crate::{
     codec::{Codec, kind_name},
-    fault::{Fault, FaultKind},
+    run::fault::{Fault, FaultKind},
 };
 
 /// Where a summary names one of several numbers.

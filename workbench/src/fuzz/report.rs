@@ -3,7 +3,7 @@
 use runtime::sanitize;
 
 use super::{FuzzFinding, FuzzReport, Unread};
-use crate::{codec::kind_name, compare::truncate};
+use crate::codec::{compare::truncate, kind_name};
 
 impl FuzzReport {
     /// The report as text: a line for a codec in order, and more for what is wrong.

@@ -14,9 +14,11 @@ use super::{FuzzFinding, FuzzPlan, FuzzReport};
 use crate::{
     codec::{Codec, DEFAULT_TIME_MS, EXAMPLES_MAX, kind_name, takes_bytes},
     layout::{BadInput, own::is_own},
-    surrogates::mark,
-    update::{FILE_BYTES_MAX, append::appended, replace},
-    yaml::{self, Node},
+    run::update::{FILE_BYTES_MAX, append::appended, replace},
+    text::{
+        surrogates::mark,
+        yaml::{self, Node},
+    },
 };
 
 /// What identifies an example, besides what it expects.

@@ -4,9 +4,8 @@ use runtime::{Call, EntryPoint, Function, Functions};
 
 use super::{FuzzPlan, random::Random};
 use crate::{
-    call::call,
-    codec::{Codec, DEFAULT_TIME_MS, Example, Input, takes_bytes},
-    fault::{Returned, caller::json, examiner::Examiner},
+    codec::{Codec, DEFAULT_TIME_MS, Example, Input, call::call, takes_bytes},
+    run::fault::{Returned, caller::json, examiner::Examiner},
 };
 
 /// The port where neither examples nor the plan name any.

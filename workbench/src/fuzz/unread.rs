@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{random::Random, target::Target};
 use crate::{
     codec::kind_name,
-    fault::{
+    run::fault::{
         Returned,
         caller::json,
         examiner::{Examiner, result},

@@ -3,11 +3,17 @@
 use runtime::Function;
 use serde_json::Value;
 
-use super::{BadInput, Found, dir::Dir, message, unknown_members::not_misspelt};
+use super::{
+    BadInput, Found,
+    dir::Dir,
+    example::{message, unknown_members::not_misspelt},
+};
 use crate::{
     codec::{Codec, Example, Tolerance},
-    place::{Expectation, Notation, Step},
-    yaml::{self, Node},
+    text::{
+        place::{Expectation, Notation, Step},
+        yaml::{self, Node},
+    },
 };
 
 const SECTIONS: [(&str, Function); 3] = [

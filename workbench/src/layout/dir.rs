@@ -10,8 +10,8 @@ use std::{
 use runtime::{Engine, sanitize};
 use serde_json::Value;
 
-use super::{BadInput, bundle, literal};
-use crate::{place::Place, script};
+use super::{BadInput, example::literal, script::bundle};
+use crate::{file, text::place::Place};
 
 /// Maximum size of a file with examples, in bytes.
 const EXAMPLES_BYTES_MAX: u64 = 4 << 20;
@@ -49,7 +49,7 @@ impl Dir<'_> {
 
     /// Reads a source. A name from a file may lead anywhere in the tree, but not out of it.
     pub(super) fn script(&self, name: &str) -> Result<String, BadInput> {
-        match script::read_script_within(self.root, &self.below.join(name)) {
+        match file::read_script_within(self.root, &self.below.join(name)) {
             Ok(text) => {
                 bundle::bundle(self.root, &self.below.join(name), text).map_err(|reason| self.bad(name, 1, &reason))
             }
@@ -62,22 +62,22 @@ impl Dir<'_> {
 
     /// Reads a file with examples.
     pub(super) fn text(&self, name: &str) -> Result<String, BadInput> {
-        let text = script::read_within(self.root, &self.below.join(name), EXAMPLES_BYTES_MAX);
+        let text = file::read_within(self.root, &self.below.join(name), EXAMPLES_BYTES_MAX);
         text.map_err(|source| self.unreadable(name, source))
     }
 
     /// The first bytes of a file, to tell what it is.
     pub(super) fn start(&self, name: &str) -> io::Result<String> {
-        let mut reader = BufReader::new(script::open_within(self.root, &self.below.join(name))?);
-        reader.fill_buf().map(script::decode_start)
+        let mut reader = BufReader::new(file::open_within(self.root, &self.below.join(name))?);
+        reader.fill_buf().map(file::decode_start)
     }
 
     /// The text of a script that cannot be read: it may be too long or in another encoding, of which ASCII is left.
     pub(super) fn raw_text(&self, name: &str) -> io::Result<String> {
         let mut bytes = Vec::new();
-        let file = script::open_within(self.root, &self.below.join(name))?;
-        file.take(script::SCRIPT_BYTES_MAX).read_to_end(&mut bytes)?;
-        Ok(script::decode_start(&bytes).replace('\0', ""))
+        let file = file::open_within(self.root, &self.below.join(name))?;
+        file.take(file::SCRIPT_BYTES_MAX).read_to_end(&mut bytes)?;
+        Ok(file::decode_start(&bytes).replace('\0', ""))
     }
 
     /// Reads a file with a value of JSON or JavaScript; also returns its text.
@@ -138,7 +138,7 @@ pub(super) fn walk<'a>(root: &'a Path, engine: &'a Arc<Engine>) -> (Vec<Dir<'a>>
 
 /// The directory that `file` is in, alone with its other files.
 pub(super) fn around<'a>(file: &'a Path, engine: &'a Arc<Engine>) -> (Vec<Dir<'a>>, Vec<BadInput>) {
-    let (mut dirs, problems) = one(script::directory_of(file), Path::new(""), engine);
+    let (mut dirs, problems) = one(file::directory_of(file), Path::new(""), engine);
     // A link that is named is meant.
     let name = file.file_name().and_then(|name| name.to_str()).filter(|_| file.is_file());
     if let (Some(name), Some(dir)) = (name, dirs.first_mut())

@@ -1,5 +1,8 @@
 //! Reads codecs from files with one JSON object per line. A bad line does not keep the others from being read.
 
+pub(super) mod record;
+pub(super) mod stdin;
+
 use std::{
     fs::File,
     io::{self, BufRead, BufReader, Read},
@@ -12,13 +15,16 @@ use runtime::sanitize;
 use serde::de::IgnoredAny;
 use serde_json::error::Category;
 
-use super::{BadInput, Found, MEMORY_BYTES_MAX, dir::Dir, record::CodecLine};
+use self::record::CodecLine;
+use super::{BadInput, Found, MEMORY_BYTES_MAX, dir::Dir};
 use crate::{
     codec::Codec,
-    json_problem::json_problem,
-    place::Place,
-    script::{self, BYTE_ORDER_MARK, directory_of, is_stdin, is_utf_16, open_within},
-    surrogates::{mark, to_text},
+    file::{self, BYTE_ORDER_MARK, directory_of, is_stdin, is_utf_16, open_within},
+    text::{
+        json_problem::json_problem,
+        place::Place,
+        surrogates::{mark, to_text},
+    },
 };
 
 /// Maximum length of a line, in bytes without the line break: enough for the largest script with a thousand examples.
@@ -168,12 +174,12 @@ impl FileReader<'_> {
         let script_file = codec.script_file.as_ref().map(|path| self.dir.join(path));
         let place = Place { file: Arc::new(self.file.to_owned()), line: line as usize, expectation: None };
         let codec = codec.into_codec(Codec { unknown_members, ..Codec::new(id, script, script_file) }, &place)?;
-        script::not_blank(&codec.script)?;
+        file::not_blank(&codec.script)?;
         Ok(codec)
     }
 
     fn script(&self, path: &Path) -> Result<String, String> {
-        script::read_script_within(self.dir, path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+        file::read_script_within(self.dir, path).map_err(|error| format!("cannot read {}: {error}", path.display()))
     }
 }
 

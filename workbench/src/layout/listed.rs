@@ -6,15 +6,20 @@ use serde_json::{Map, Value};
 use super::{
     Found,
     dir::Dir,
-    driver, entry,
-    message::{self, Stated},
-    unknown_members::not_misspelt,
+    example::{
+        driver,
+        message::{self, Stated},
+        unknown_members::not_misspelt,
+    },
+    script::entry,
 };
 use crate::{
     codec::{Codec, Example, Tolerance, kind},
-    place::{Expectation, Notation, Place, Step},
-    span,
-    surrogates::to_text,
+    text::{
+        place::{Expectation, Notation, Place, Step},
+        span,
+        surrogates::to_text,
+    },
 };
 
 /// ChirpStack writes `[{name, input, expected}]`.

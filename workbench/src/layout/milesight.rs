@@ -3,7 +3,7 @@
 use runtime::Function;
 use serde_json::Value;
 
-use super::{Found, dir::Dir, message};
+use super::{Found, dir::Dir, example::message};
 use crate::codec::{Example, Expected, Input};
 
 const END: &str = "-codec.json";

@@ -7,11 +7,14 @@ use runtime::Engine;
 use super::{
     BadInput, Found,
     dir::{self, Dir},
-    entry, is_descriptor, lines, listed, read_dir, stdin,
+    is_descriptor,
+    lines::{self, stdin},
+    listed, read_dir,
+    script::entry,
 };
 use crate::{
     codec::Codec,
-    script::{self, is_stdin},
+    file::{self, is_stdin},
 };
 
 /// Reads one file: examples in a layout that its name tells, a script with the examples beside it, or JSON lines.
@@ -39,7 +42,7 @@ pub(super) fn read(path: &Path, engine: &Arc<Engine>, found: &mut Found) {
 /// Whether a file is a script. Repositories have some as text, of which a file of JSON lines is told apart by its start.
 fn is_script(path: &Path, name: &str) -> bool {
     let is_text = || name.ends_with(".txt") && fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
-    let starts_with_object = || script::read_script(path).is_ok_and(|text| text.trim_start().starts_with('{'));
+    let starts_with_object = || file::read_script(path).is_ok_and(|text| text.trim_start().starts_with('{'));
     [".js", ".mjs", ".cjs"].iter().any(|end| name.ends_with(end)) || is_text() && !starts_with_object()
 }
 

@@ -3,11 +3,13 @@
 use runtime::{Dialect, Function};
 use serde_json::{Map, Value};
 
-use super::{Found, dir::Dir, message};
+use super::{Found, dir::Dir, example::message};
 use crate::{
     codec::{Codec, Example, Expected, Input, Tolerance, kind, takes_bytes},
-    place::{Expectation, Notation, Place, Step},
-    yaml::{self, Node},
+    text::{
+        place::{Expectation, Notation, Place, Step},
+        yaml::{self, Node},
+    },
 };
 
 const ENDS: [&str; 2] = [".test.yaml", ".test.yml"];

@@ -8,7 +8,7 @@ use std::{
 use runtime::Dialect;
 
 use super::{BadInput, Found};
-use crate::{codec::Codec, script::normal};
+use crate::{codec::Codec, file::normal};
 
 /// What was found through earlier paths.
 #[derive(Default)]

@@ -1,5 +1,15 @@
 //! Judges a text by all rules, without running it.
 
+mod around;
+mod buffer;
+pub(crate) mod entry;
+mod guard;
+mod local_time;
+mod names;
+mod regexp;
+mod syntax;
+mod text;
+
 use std::collections::BTreeSet;
 
 use oxc::{
@@ -10,14 +20,12 @@ use oxc::{
     },
 };
 
+use self::text::Text;
 use super::{
-    around, buffer, entry,
     finding::{Finding, Rule},
-    local_time, names, regexp, syntax,
+    source::{Source, key_name},
     target::{ENTRIES, Target},
-    text::Text,
 };
-use crate::source::{Source, key_name};
 
 /// A text that can be judged for several targets.
 pub(crate) struct Parsed<'a> {

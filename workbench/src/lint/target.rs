@@ -3,10 +3,13 @@
 //! The facts are from the networks' own sources and documentation. Where those are not public, as for Datacake and
 //! Actility, nothing is judged that they do not say.
 
+pub(crate) mod built_ins;
+pub(crate) mod engine;
+
 use runtime::{Dialect, Function};
 use serde::Serialize;
 
-use super::{built_ins::ES_NAMES, engine::Engine};
+use self::{built_ins::ES_NAMES, engine::Engine};
 
 /// A network, in a version range where that matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

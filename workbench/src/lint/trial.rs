@@ -1,23 +1,27 @@
 //! Runs a codec and its examples in our sandbox by the rules of a target.
 
+pub(super) mod adapt;
+pub(super) mod result;
+pub(super) mod sandbox;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use runtime::{Dialect, Engine, Function, Functions, Sandbox, Sources, sanitize};
 use serde_json::Value;
 
-use super::{
-    finding::{Finding, Level, Rule},
+use self::{
     result::{FUNCTIONS, NO_FIELDS, NOTHING, NUMBERS, refused_number, wrong_result},
     sandbox::{FUNCTION, under_rules},
+};
+use super::{
+    finding::{Finding, Level, Rule},
     target::{Entry, Shape, Target},
 };
 use crate::{
-    call::dialect,
-    codec::{Codec, Example, Expected, takes_bytes},
-    compare::Rules,
+    codec::{Codec, Example, Expected, call::dialect, compare::Rules, takes_bytes},
     report::{ExampleReport, Mismatch, Outcome},
     run::codec,
-    surrogates::mark,
+    text::surrogates::mark,
 };
 
 /// Maximum number of findings from examples.

@@ -10,13 +10,11 @@ use oxc::{
 };
 
 use super::edits::Edits;
-use crate::{
-    lint::{
-        finding::Rule,
-        rules::Parsed,
-        target::{ENTRIES, Target},
-    },
+use crate::lint::{
+    finding::Rule,
+    rules::Parsed,
     source::Source,
+    target::{ENTRIES, Target},
 };
 
 /// A text with what was changed.

@@ -3,8 +3,7 @@
 use runtime::{Dialect, Function};
 
 use crate::lint::{
-    entry::is_defined,
-    rules::Parsed,
+    rules::{Parsed, entry::is_defined},
     target::{ENTRIES, Entry, Target},
 };
 

@@ -5,8 +5,10 @@ use std::{collections::BTreeMap, fmt, path::PathBuf};
 use runtime::sanitize;
 use serde::Serialize;
 
-use super::{CodecReport, counted};
-use crate::profile::coverage::{Coverage, Reached, percent, shown};
+use super::{
+    CodecReport, counted,
+    profile::coverage::{Coverage, Reached, percent, shown},
+};
 
 /// How many lines, or ranges of lines, a report names.
 const RANGES_MAX: usize = 24;

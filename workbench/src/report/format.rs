@@ -1,11 +1,16 @@
 //! The formats of reports.
 
-use super::{
-    github, html, json, junit, markdown,
-    reporter::Reporter,
-    sarif, tap,
-    text::{self, Detail},
-};
+pub(crate) mod github;
+pub(crate) mod html;
+pub(crate) mod json;
+mod junit;
+pub(crate) mod markdown;
+pub(crate) mod sarif;
+mod tap;
+pub(crate) mod text;
+
+use self::text::Detail;
+use super::reporter::Reporter;
 
 /// A format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,11 +5,10 @@ use std::{collections::BTreeMap, fmt};
 use serde::Serialize;
 
 use super::{
-    CodecReport, Outcome, counted,
-    coverage::{ScriptCoverage, Scripts, TotalCoverage},
-};
-use crate::{
+    CodecReport, Outcome,
     cost::{Cost, Costs},
+    counted,
+    coverage::{ScriptCoverage, Scripts, TotalCoverage},
     profile::coverage::shown,
 };
 

@@ -5,13 +5,16 @@ use std::{sync::Arc, time::Instant};
 use runtime::{CallOutcome, Dialect, Engine, Failure, FailureKind, Function, Functions, Sandbox, Sources};
 use serde_json::{Map, Value};
 
+use super::fault::{Fault, examiner::Examiner};
 use crate::{
-    call::{call, dialect},
-    codec::{Codec, Example, Expected, Tolerance, takes_bytes},
-    compare::{Rules, compare, settled::Settled, truncate, unlisted},
-    fault::{Fault, examiner::Examiner},
+    codec::{
+        Codec, Example, Expected, Tolerance,
+        call::{call, dialect},
+        compare::{Rules, compare, settled::Settled, truncate, unlisted},
+        takes_bytes,
+    },
     report::{CodecReport, ExampleReport, Loaded, Mismatch, Outcome, describe, log_line, microseconds},
-    surrogates::mark,
+    text::surrogates::mark,
 };
 
 /// Loads a codec and runs its examples.

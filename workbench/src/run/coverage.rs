@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use runtime::{Engine, Recording, Sandbox, Slot};
 
-use crate::{call::call, codec::Codec, profile::coverage::Reached};
+use crate::{
+    codec::{Codec, call::call},
+    report::profile::coverage::Reached,
+};
 
 /// A sandbox of [`Engine::profiling`].
 pub(crate) struct Counter<'a> {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::parent;
-use crate::{codec::Codec, layout::BadInput, place::Place, report::CodecReport, script::normal};
+use crate::{codec::Codec, file::normal, layout::BadInput, report::CodecReport, text::place::Place};
 
 /// A codec that was read before.
 #[derive(Debug)]

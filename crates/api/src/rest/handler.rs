@@ -5,6 +5,7 @@
 
 mod downlink;
 mod dry_run;
+mod history;
 mod version;
 mod webhook;
 
@@ -23,6 +24,7 @@ pub use self::{
         Cost, DryDownlink, DryDownlinkResult, DryUplink, DryUplinkResult, FunctionFailure, LogEntry,
         SimulatedUplinkResult, UplinkOutcome,
     },
+    history::{Record, RecordList},
     version::{NewVersion, Version, VersionComparison, VersionFunctions, VersionLabel, VersionList},
     webhook::{DeadLetter, DeadLetterList, NewWebhook, Resend, Resent, Webhook, WebhookList},
 };

@@ -35,6 +35,9 @@ const UNKNOWN_AT_A_TIME: usize = 8;
 const FILE_FACTOR: u64 = 3;
 /// The reserve is at most this part of the disk, so that a small disk can be used, too.
 const RESERVE_PART: u64 = 20;
+/// The disk is measured again when owners have put this many bytes since: others may have filled it meanwhile, and the
+/// pages of the file need more than what was put. The store allocates more than that ahead.
+const MEASURED_EVERY_BYTES: u64 = 32 << 10;
 
 const ROOM: &str = "airlock_stored_room_bytes";
 
@@ -50,6 +53,8 @@ pub struct BudgetedStore {
     tags: Mutex<Tags>,
     /// How much more owners can store until the disk has only its reserve.
     room: AtomicU64,
+    /// What owners have put since that was measured, in bytes.
+    put_since: AtomicU64,
 }
 
 /// The disk of a store, and how much of it stays free for the service itself.
@@ -70,7 +75,8 @@ impl BudgetedStore {
         describe_gauge!(ROOM, "How many bytes owners can store until the disk of the store has only its reserve");
         let room = AtomicU64::new(u64::MAX);
         let owners = Arc::downgrade(owners);
-        let this = Arc::new(Self { store, budget, owners, disk, tags: Mutex::default(), room });
+        let this =
+            Arc::new(Self { store, budget, owners, disk, tags: Mutex::default(), room, put_since: AtomicU64::new(0) });
         this.measure_disk();
         if timeout(FIRST_COUNT_TIMEOUT, this.count_all()).await.is_err() {
             tracing::warn!("what is stored is still being counted: until then, owners may store more than they should");
@@ -122,6 +128,7 @@ impl BudgetedStore {
 
     fn measure_disk(&self) {
         let Some(ReservedDisk { disk, reserve_bytes }) = &self.disk else { return };
+        self.put_since.store(0, Ordering::Relaxed);
         match disk.space() {
             Ok(space) => {
                 let in_file = space.file_bytes.saturating_sub(self.tags().total().saturating_mul(FILE_FACTOR));
@@ -137,6 +144,9 @@ impl BudgetedStore {
     /// Charges the owner of a tag with what a batch puts. If that is too much, what it replaces is subtracted first.
     async fn charge(&self, tag: &str, batch: &Batch) -> Result<u64, Error> {
         let put = batch.put_bytes();
+        if self.put_since.fetch_add(put, Ordering::Relaxed).saturating_add(put) >= MEASURED_EVERY_BYTES {
+            self.measure_disk();
+        }
         if self.take(tag, put).is_ok() {
             return Ok(put);
         }

@@ -3,7 +3,7 @@
 //! What a device was before is read and replaced in one turn: otherwise, of two changes of its EUIs, each would replace
 //! the same ones, and those of one of them would stay in the network server.
 
-use server::usage::Usage;
+use server::{status::ErrorChain, usage::Usage};
 use types::{AppId, Credential, DevId, Secret};
 
 use super::Operations;
@@ -55,6 +55,10 @@ impl Operations {
             }
         }
         self.publish(app_id.clone(), dev_id.clone(), Event::Delete);
+        // The device is gone, whatever is left of its messages: those are deleted when they are too old.
+        if let Err(error) = self.history.remove_device(app_id, dev_id).await {
+            tracing::warn!(%app_id, %dev_id, error = %ErrorChain(&error), "cannot delete the history of a device");
+        }
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use crate::{
         plot,
         statistics::Histogram,
     },
-    report::html::{
+    report::format::html::{
         escape::{lines, text},
         page::{Page, share, table},
     },

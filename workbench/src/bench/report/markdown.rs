@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::rows::{describe, failed, messages, peer_failures};
-use crate::{bench::figures::CodecBench, report::markdown::cell};
+use crate::{bench::figures::CodecBench, report::format::markdown::cell};
 
 pub(super) fn markdown(codec: &CodecBench) -> String {
     let mut text = format!("### {}\n\n", cell(&codec.id));

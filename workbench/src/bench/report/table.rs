@@ -2,7 +2,7 @@
 
 use runtime::sanitize;
 
-use crate::report::markdown::cell;
+use crate::report::format::markdown::cell;
 
 /// Longer cells are cut in columns, so that rows stay rows.
 const CELL_CHARS_MAX: usize = 48;

@@ -4,7 +4,7 @@ use super::{LintReporter, LintTotals, by_finding, level, names, site};
 use crate::{
     layout::BadInput,
     lint::LintReport,
-    report::github::{annotation_of, bad_input},
+    report::format::github::{annotation_of, bad_input},
 };
 
 pub(super) struct Github;

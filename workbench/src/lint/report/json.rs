@@ -4,7 +4,7 @@ use super::{LintReporter, LintTotals};
 use crate::{
     layout::BadInput,
     lint::LintReport,
-    report::json::{end, escaped},
+    report::format::json::{end, escaped},
 };
 
 pub(super) struct Json;

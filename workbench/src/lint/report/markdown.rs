@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{LintReporter, LintTotals, by_finding, names};
-use crate::{layout::BadInput, lint::LintReport, report::markdown::cell};
+use crate::{layout::BadInput, lint::LintReport, report::format::markdown::cell};
 
 /// Maximum length of all rows, and of all reasons, in bytes: GitHub takes a summary of 1 MiB.
 const BYTES_MAX: usize = 400_000;

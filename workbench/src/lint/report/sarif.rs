@@ -4,7 +4,7 @@ use super::{LintReporter, LintTotals, by_finding, level, names, site};
 use crate::{
     layout::BadInput,
     lint::{LintReport, finding::Rule},
-    report::sarif,
+    report::format::sarif,
 };
 
 #[derive(Default)]

@@ -1,0 +1,75 @@
+//! ChirpStack's API at the start of a bridge.
+
+use std::{path::PathBuf, time::Duration};
+
+use bridge::{Environment, Error, StateDir, codec::look_up::LookUpLimits};
+use client::{Trust, chirpstack::ChirpStackClient};
+use link::secret_file::{read, read_secret};
+use server::status::ErrorChain;
+use types::{Kind, Kinded};
+
+use super::{
+    codec::directory::{Codecs, Directory, DirectoryLimits},
+    settings::{ChirpStackSettings, GrpcSettings},
+};
+
+pub(super) fn directory(
+    settings: &ChirpStackSettings,
+    environment: &Environment,
+    state_dir: &StateDir,
+) -> Result<Directory, Error> {
+    let api = client(&settings.grpc)?;
+    let codecs = Codecs {
+        pool: environment.pool.clone(),
+        wait_max: Duration::from_millis(settings.sandbox_wait_ms_max),
+        kept_scripts: settings.kept_scripts,
+    };
+    let limits = DirectoryLimits {
+        profiles_max: settings.profiles_max,
+        devices_max: settings.devices_max,
+        look_ups: LookUpLimits::new(settings.in_flight_max, settings.api_wait_ms_max, settings.refresh_interval_ms),
+    };
+    Ok(Directory::open(api, codecs, &limits, state_dir.imported()))
+}
+
+/// A client, and the file of its API key.
+fn client(settings: &GrpcSettings) -> Result<(ChirpStackClient, PathBuf), Error> {
+    if settings.url.is_empty() {
+        let reason = "is empty: give the URL of ChirpStack, such as http://localhost:8080";
+        return Err(Error::flag("bridge.chirpstack.grpc.url", reason, "--grpc"));
+    }
+    let token_file = settings.token_file.as_deref().ok_or_else(|| {
+        let reason = "is not set: create an API key in ChirpStack, and give its file";
+        Error::flag("bridge.chirpstack.grpc.token_file", reason, "--token-file")
+    })?;
+    let trust = match &settings.ca_certificate {
+        Some(path) => Trust::Certificate(read(path)?),
+        None => Trust::System,
+    };
+    let client = ChirpStackClient::connect(&settings.url, &trust, read_secret(token_file)?)?;
+    Ok((client, token_file.to_owned()))
+}
+
+/// Fails if the API can never be used, or cannot be used now and nothing is known from before.
+pub(super) async fn check_api(directory: &Directory, settings: &GrpcSettings) -> Result<(), Error> {
+    let Err(source) = directory.check().await else { return Ok(()) };
+    let (url, token_file) = (&settings.url, settings.token_file.as_deref().map(|path| path.display().to_string()));
+    let advice = match source.kind() {
+        Kind::Unauthenticated | Kind::Denied if !directory.is_empty() => {
+            let file = token_file.unwrap_or_default();
+            tracing::error!(file, "ChirpStack does not accept the API key: starting with the codecs on disk");
+            return Ok(());
+        }
+        Kind::Unauthenticated | Kind::Denied => {
+            let file = token_file.unwrap_or_default();
+            format!("it does not accept the API key in `{file}`; create one in ChirpStack under `API keys`")
+        }
+        Kind::Unsupported => format!("{url} is not a ChirpStack 4 server; its API has the port of its web site"),
+        _ if directory.is_empty() => format!("start ChirpStack, or correct its URL, {url}"),
+        _ => {
+            tracing::warn!(url, error = %ErrorChain(&source), "starting with the codecs on disk");
+            return Ok(());
+        }
+    };
+    Err(Error::Api { network: "ChirpStack", advice, source })
+}

@@ -1,0 +1,21 @@
+#![doc = include_str!("../README.md")]
+
+mod api;
+mod bridge;
+mod codec;
+mod downlink;
+mod event;
+mod network;
+mod offline;
+mod settings;
+mod shadow;
+mod source;
+mod uplink;
+
+pub use self::{
+    bridge::ChirpStackBridge,
+    network::ChirpStackNetwork,
+    offline::{OfflineDecoder, OfflineDevice, OfflineUplink},
+    settings::{ChirpStackSettings, GrpcSettings},
+    shadow::ChirpStackShadow,
+};

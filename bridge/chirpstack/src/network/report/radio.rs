@@ -1,0 +1,126 @@
+//! `rxInfo` and `txInfo`: how a frame was received or sent, in the words of v2.
+
+use bridge::message::radio::{self, Location, lenient};
+use serde::Deserialize;
+use types::{DownlinkConfig, GatewayMetadata, Metadata, Timestamp};
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct RxInfo {
+    #[serde(deserialize_with = "lenient")]
+    gateway_id: String,
+    #[serde(deserialize_with = "lenient")]
+    gw_time: Option<Timestamp>,
+    #[serde(deserialize_with = "lenient")]
+    ns_time: Option<Timestamp>,
+    #[serde(deserialize_with = "lenient")]
+    rssi: f32,
+    #[serde(deserialize_with = "lenient")]
+    snr: f32,
+    #[serde(deserialize_with = "lenient")]
+    channel: u32,
+    #[serde(deserialize_with = "lenient")]
+    rf_chain: u32,
+    #[serde(deserialize_with = "lenient")]
+    location: Location,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct TxInfo {
+    /// In Hz.
+    #[serde(deserialize_with = "lenient")]
+    frequency: u32,
+    #[serde(deserialize_with = "lenient")]
+    power: i32,
+    #[serde(deserialize_with = "lenient")]
+    modulation: Modulation,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Modulation {
+    #[serde(deserialize_with = "lenient")]
+    lora: Option<Lora>,
+    #[serde(deserialize_with = "lenient")]
+    fsk: Option<Fsk>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Lora {
+    /// In Hz.
+    #[serde(deserialize_with = "lenient")]
+    bandwidth: u32,
+    #[serde(deserialize_with = "lenient")]
+    spreading_factor: u32,
+    /// Such as `CR_4_5`.
+    #[serde(deserialize_with = "lenient")]
+    code_rate: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Fsk {
+    /// In bit/s.
+    #[serde(deserialize_with = "lenient")]
+    datarate: u32,
+}
+
+/// How an uplink was received. Its time is elsewhere.
+pub(crate) fn metadata(tx: &TxInfo, rx: &[RxInfo]) -> Metadata {
+    let radio::Modulation { name, data_rate, bit_rate } = modulation(&tx.modulation);
+    let code_rate = tx.modulation.lora.as_ref().map(|lora| coding_rate(&lora.code_rate));
+    Metadata {
+        frequency: (f64::from(tx.frequency) / 1e6) as f32,
+        modulation: name,
+        data_rate,
+        bit_rate,
+        coding_rate: code_rate.unwrap_or_default(),
+        gateways: rx.iter().map(gateway).collect(),
+        ..Metadata::default()
+    }
+}
+
+/// How a downlink was sent.
+pub(crate) fn config(tx: &TxInfo) -> DownlinkConfig {
+    let radio::Modulation { name, data_rate, bit_rate } = modulation(&tx.modulation);
+    DownlinkConfig {
+        modulation: name,
+        data_rate,
+        bit_rate,
+        frequency: tx.frequency.into(),
+        power: tx.power,
+        ..DownlinkConfig::default()
+    }
+}
+
+/// The id that v2 gives a gateway that has only an EUI.
+pub(crate) fn gateway_id(eui: &str) -> String {
+    if eui.is_empty() { String::new() } else { format!("eui-{eui}") }
+}
+
+fn gateway(rx: &RxInfo) -> GatewayMetadata {
+    rx.location.of(GatewayMetadata {
+        gtw_id: gateway_id(&rx.gateway_id),
+        time: rx.gw_time.or(rx.ns_time).map(Timestamp::to_rfc3339).unwrap_or_default(),
+        channel: rx.channel,
+        rssi: rx.rssi,
+        snr: rx.snr,
+        rf_chain: rx.rf_chain,
+        ..GatewayMetadata::default()
+    })
+}
+
+fn modulation(modulation: &Modulation) -> radio::Modulation {
+    match modulation {
+        Modulation { lora: Some(lora), .. } => radio::Modulation::lora(lora.spreading_factor, lora.bandwidth),
+        Modulation { fsk: Some(fsk), .. } => radio::Modulation::fsk(fsk.datarate),
+        _ => radio::Modulation::default(),
+    }
+}
+
+/// `CR_4_5` becomes `4/5`.
+fn coding_rate(name: &str) -> String {
+    name.trim_start_matches("CR_").replace('_', "/")
+}

@@ -1,0 +1,116 @@
+//! Events in, decoded events out.
+
+use std::sync::Arc;
+
+use bridge::{
+    codec::outcome::{CodecError, Decoded},
+    metrics,
+    publish::{output::Payload, republish::Republisher},
+    receive::dedup::MessageKey,
+};
+use types::Clock;
+
+use super::{
+    codec::decoder::Decoder,
+    event::{
+        UplinkEvent,
+        incoming::Incoming,
+        log_event::{Code, LogEvent},
+        topic::Topic,
+    },
+};
+
+/// Publishes events, uplinks with the object that their codec makes of them.
+pub(super) struct Uplinks {
+    pub(super) decoder: Decoder,
+    pub(super) republisher: Republisher,
+    pub(super) clock: Arc<dyn Clock>,
+}
+
+impl Uplinks {
+    /// Publishes an event, then acknowledges it.
+    pub(super) async fn handle(&self, Incoming { topic, payload, ack }: Incoming) {
+        let Some(topic) = Topic::parse(&topic, "") else {
+            // The filter lets no other topic through.
+            return ack.acknowledge().await;
+        };
+        let is_done = match topic.event() {
+            Some("up") => self.uplink(topic, payload).await,
+            _ => self.republisher.publish_unchanged(topic, payload).await,
+        };
+        if is_done {
+            ack.acknowledge().await;
+        }
+    }
+
+    async fn uplink(&self, topic: Topic<'_>, payload: Payload) -> bool {
+        let event = match UplinkEvent::read(&payload) {
+            Ok(event) => event,
+            Err(error) => {
+                metrics::uplink("malformed");
+                tracing::warn!(%topic, %error, "an uplink cannot be decoded: publishing it unchanged");
+                return self.republisher.publish_unchanged(topic, payload.clone()).await;
+            }
+        };
+        let key = match &event.deduplication_id {
+            Some(id) => self.republisher.dedup.key(topic, id),
+            None => self.republisher.dedup.key(topic, payload.bytes()),
+        };
+        if self.republisher.dedup.contains(key) {
+            metrics::uplink("duplicate");
+            return true;
+        }
+        if !event.is_decodable() {
+            metrics::uplink("unchanged");
+            return self.republisher.publish_last(topic, serde_json::Result::Ok(payload.clone()), key).await;
+        }
+        let decoded = self.decoder.decode(&event, topic).await;
+        self.publish(topic, (event, &payload), decoded, key).await
+    }
+
+    /// Publishes what the codec said, then the event: in this order, as ChirpStack does it.
+    async fn publish(
+        &self,
+        topic: Topic<'_>,
+        (event, payload): (UplinkEvent<'_>, &Payload),
+        decoded: Result<Decoded, CodecError>,
+        key: MessageKey,
+    ) -> bool {
+        let log = self.log_event(&event, &decoded);
+        let is_stream = self.republisher.output.is_stream();
+        let event = match decoded {
+            Ok(Decoded { object: Some(object), .. }) => event.into_payload(Some(object), is_stream),
+            Err(error) if error.is_verdict() => event.into_payload(None, is_stream),
+            // What ChirpStack may have decoded itself stays.
+            Ok(_) | Err(_) => Ok(payload.clone()),
+        };
+        if let Some(log) = log
+            && !self.republisher.output.publish_written(topic.with("event/log"), log).await
+        {
+            return false;
+        }
+        self.republisher.publish_last(topic, event, key).await
+    }
+
+    /// The event that reports a failure or warnings; none for a codec that has nothing to say.
+    fn log_event(
+        &self,
+        event: &UplinkEvent<'_>,
+        decoded: &Result<Decoded, CodecError>,
+    ) -> Option<serde_json::Result<Vec<u8>>> {
+        metrics::uplink(match decoded {
+            Err(_) => "failed",
+            Ok(Decoded { object: Some(_), .. }) => "decoded",
+            Ok(_) => "unchanged",
+        });
+        if decoded.as_ref().is_ok_and(|decoded| decoded.warnings.is_empty()) {
+            return None;
+        }
+        let (now, info) = (self.clock.now(), event.device_info());
+        let log = match decoded {
+            Err(error) => LogEvent::failure(error, Code::UplinkCodec, now, info.as_deref()),
+            Ok(decoded) => LogEvent::warnings(&decoded.warnings, now, info.as_deref()),
+        };
+        Some(log.about(event.deduplication_id.as_deref()).to_json())
+    }
+}

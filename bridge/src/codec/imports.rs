@@ -1,0 +1,123 @@
+//! What is imported from a network's API: refreshed, and kept on disk for a start without the API.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use serde::de::DeserializeOwned;
+use server::{private_file::write_private, status::ErrorChain};
+use tokio::time::sleep;
+use types::Kinded;
+
+use super::look_up::LookUps;
+use crate::metrics;
+
+/// How long a changed script may take to load before it is used.
+pub const LOAD_WAIT: Duration = Duration::from_secs(10);
+
+/// What was imported.
+pub struct Imports<K> {
+    /// Looks up what is not known yet.
+    pub look_ups: LookUps,
+    known: Mutex<K>,
+    file: PathBuf,
+    is_file_outdated: AtomicBool,
+    /// Held while the file is written, so that nobody replaces it with older contents.
+    writing: Mutex<()>,
+}
+
+/// What is known, which a file keeps.
+pub trait Export: Send + 'static {
+    /// Takes what the file is to have, and makes the file of it later, so that nobody waits for that.
+    fn export(&self) -> impl FnOnce() -> serde_json::Result<Vec<u8>> + use<Self>;
+}
+
+impl<K: Export> Imports<K> {
+    /// `known` is what `file` has.
+    pub fn new(look_ups: LookUps, known: K, file: PathBuf) -> Self {
+        let known = Mutex::new(known);
+        Self { look_ups, known, file, is_file_outdated: AtomicBool::new(false), writing: Mutex::default() }
+    }
+
+    /// What is known.
+    pub fn lock(&self) -> MutexGuard<'_, K> {
+        // A panic elsewhere leaves the maps usable.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes note whether what is known has changed. The caller holds its lock.
+    pub fn changed(&self, is_changed: bool) {
+        self.is_file_outdated.fetch_or(is_changed, Ordering::AcqRel);
+    }
+
+    /// Refreshes what is known, again and again, and keeps it on disk. For the log, `codecs` is what the network calls
+    /// codecs.
+    pub async fn follow<F: Future<Output = client::Result<()>>>(
+        self: &Arc<Self>,
+        codecs: &str,
+        refresh: impl Fn() -> F,
+    ) {
+        let (network, interval) = (self.look_ups.api.network, self.look_ups.limits.refused_for);
+        let mut is_failing = false;
+        loop {
+            sleep(interval).await;
+            let refreshed = refresh().await;
+            match &refreshed {
+                Ok(()) if is_failing => tracing::info!("{network}'s API can be used again"),
+                Ok(()) => {}
+                Err(error) => {
+                    metrics::api_failed(error.kind());
+                    if !is_failing {
+                        tracing::warn!(error = %ErrorChain(error), "cannot refresh {codecs} from {network}'s API: using the last ones");
+                    }
+                }
+            }
+            is_failing = refreshed.is_err();
+            self.save().await;
+        }
+    }
+
+    /// Writes what is known to disk, if it has changed.
+    pub async fn save(self: &Arc<Self>) {
+        let this = self.clone();
+        // Many devices take a while to write.
+        match tokio::task::spawn_blocking(move || this.write()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(path = %self.file.display(), %error, "cannot write the cache"),
+            Err(error) => tracing::error!(%error, "writing the cache panicked"),
+        }
+    }
+
+    /// Writes the file in one step; only its owner may read it.
+    fn write(&self) -> io::Result<()> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.is_file_outdated.swap(false, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let to_json = self.lock().export();
+        let written = to_json().map_err(io::Error::from).and_then(|json| write_private(&self.file, &json));
+        self.changed(written.is_err());
+        written
+    }
+}
+
+/// What a file of imports has. One that cannot be used is as good as none: everything is fetched again.
+pub fn read<T: DeserializeOwned>(file: &Path, is_readable: impl FnOnce(&T) -> bool) -> Option<T> {
+    let contents = match fs::read(file) {
+        Ok(bytes) => serde_json::from_slice(&bytes).map_err(io::Error::from),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+        Err(error) => Err(error),
+    };
+    match contents {
+        Ok(contents) if is_readable(&contents) => return Some(contents),
+        Ok(_) => tracing::info!(path = %file.display(), "the cache is of another version: importing again"),
+        Err(error) => tracing::warn!(path = %file.display(), %error, "cannot read the cache: importing again"),
+    }
+    None
+}

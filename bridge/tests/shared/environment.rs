@@ -1,0 +1,31 @@
+//! What the tests of each network give to a bridge.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+};
+
+use bridge::Environment;
+use runtime::{Engine, Pool};
+use server::system::{OsRandom, SystemClock};
+
+/// Compiling the sandbox takes seconds, so all tests share one.
+fn pool() -> Arc<Pool> {
+    static POOL: OnceLock<Arc<Pool>> = OnceLock::new();
+    let start = || {
+        let cache_dir = Some(PathBuf::from(env!("CARGO_TARGET_TMPDIR")));
+        let settings = runtime::Settings { cache_dir, workers: 2, ..runtime::Settings::default() };
+        Arc::new(Pool::start(Arc::new(Engine::new(&settings).unwrap())).unwrap())
+    };
+    POOL.get_or_init(start).clone()
+}
+
+/// What a bridge takes from its process.
+pub fn environment(dir: &Path, directory: &str) -> Environment {
+    Environment {
+        pool: pool(),
+        clock: Arc::new(SystemClock),
+        random: Arc::new(OsRandom),
+        state_dir: dir.join(directory),
+    }
+}

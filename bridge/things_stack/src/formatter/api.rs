@@ -1,0 +1,73 @@
+//! The Things Stack's API at the start of a bridge.
+
+use std::{sync::Arc, time::Duration};
+
+use bridge::{Environment, Error, StateDir, codec::look_up::LookUpLimits};
+use client::{Trust, things_stack::ThingsStackClient};
+use link::secret_file::read;
+use server::status::ErrorChain;
+use types::{Kind, Kinded};
+
+use super::directory::{API, Directory, DirectoryLimits, Loader};
+use crate::{application::Application, settings::ThingsStackSettings};
+
+/// A client of the API that the settings name.
+pub(crate) fn client(settings: &ThingsStackSettings) -> Result<ThingsStackClient, Error> {
+    if settings.api.url.is_empty() {
+        let reason = "is empty: give the URL of The Things Stack, such as https://eu1.cloud.thethings.network";
+        return Err(Error::flag("bridge.things_stack.api.url", reason, "--api"));
+    }
+    ThingsStackClient::new(&settings.api.url, &trust(settings)?).map_err(|error| match error {
+        client::Error::Address { .. } => Error::flag("bridge.things_stack.api.url", error.to_string(), "--api"),
+        other => other.into(),
+    })
+}
+
+/// What to trust of the API's server.
+fn trust(settings: &ThingsStackSettings) -> Result<Trust, Error> {
+    Ok(match &settings.api.ca_certificate {
+        Some(path) => Trust::Certificate(read(path)?),
+        None => Trust::System,
+    })
+}
+
+pub(crate) fn directory(
+    settings: &ThingsStackSettings,
+    applications: &[Arc<Application>],
+    environment: &Environment,
+    state_dir: &StateDir,
+) -> Result<Directory, Error> {
+    let api = client(settings)?;
+    let loader = Loader::new(environment.pool.clone(), Duration::from_millis(settings.sandbox_wait_ms_max));
+    let limits = DirectoryLimits {
+        models_max: settings.models_max,
+        devices_max: settings.devices_max,
+        look_ups: LookUpLimits::new(settings.in_flight_max, settings.api_wait_ms_max, settings.refresh_interval_ms),
+        refresh_devices_max: settings.refresh_devices_max.max(1),
+    };
+    Ok(Directory::open(api, applications, loader, &limits, state_dir.imported()))
+}
+
+/// Fails if the API can never be used, or cannot be used now and nothing is known from before.
+pub(crate) async fn check_api(directory: &Directory, url: &str) -> Result<(), Error> {
+    let Err(source) = directory.check().await else { return Ok(()) };
+    let advice = match source.kind() {
+        Kind::Unauthenticated | Kind::Denied if !directory.is_empty() => {
+            tracing::error!(error = %ErrorChain(&source), "The Things Stack does not accept an API key: starting with the formatters on disk");
+            return Ok(());
+        }
+        Kind::Unauthenticated | Kind::Denied => format!(
+            "it does not accept an API key ({source}); create one in the Console under `API keys` of the application, \
+             with the rights to view its settings and devices, and to read its traffic"
+        ),
+        Kind::Internal | Kind::Unsupported | Kind::Invalid => {
+            format!("{url} is not a cluster of The Things Stack 3, such as https://eu1.cloud.thethings.network")
+        }
+        _ if directory.is_empty() => format!("check that {url} is its address, and that it runs"),
+        _ => {
+            tracing::warn!(url, error = %ErrorChain(&source), "starting with the formatters on disk");
+            return Ok(());
+        }
+    };
+    Err(Error::Api { network: API.network, advice, source })
+}

@@ -1,0 +1,21 @@
+#![doc = include_str!("../README.md")]
+
+mod application;
+mod bridge;
+mod downlink;
+mod feed;
+mod formatter;
+mod http;
+mod message;
+mod network;
+mod settings;
+mod shadow;
+mod uplink;
+
+pub use self::{
+    bridge::ThingsStackBridge,
+    http::{webhook::WebhookListener, webhook_router},
+    network::ThingsStackNetwork,
+    settings::{ApiSettings, ThingsStackApplication, ThingsStackSettings, WebhookSettings},
+    shadow::ThingsStackShadow,
+};

@@ -1,0 +1,134 @@
+//! Messages in, decoded messages out.
+
+pub(super) mod decoder;
+
+use std::sync::Arc;
+
+use bridge::{codec::outcome::CodecError, metrics, publish::republish::Republisher, receive::dedup::MessageKey};
+use bytes::Bytes;
+use link::delivery::Delivery;
+use types::Clock;
+
+use self::decoder::Decoder;
+use super::{
+    application::topic::Topic,
+    formatter::decoded::Decoded,
+    message::{downlink::DownlinkEvent, report::Report, uplink::UplinkMessage},
+};
+
+/// Publishes messages, uplinks with the payload that their formatter makes of them.
+pub(super) struct Uplinks {
+    pub(super) decoder: Decoder,
+    pub(super) republisher: Republisher,
+    pub(super) clock: Arc<dyn Clock>,
+}
+
+impl Uplinks {
+    /// Publishes a message, then acknowledges it.
+    pub(super) async fn handle(&self, Delivery { topic, payload, ack, .. }: Delivery) {
+        let Some(topic) = Topic::parse(&topic, "") else {
+            // The filter lets no other topic through.
+            return ack.acknowledge().await;
+        };
+        let is_done = match topic.rest {
+            "up" => self.uplink(topic, payload).await,
+            // Published again, they would be taken for those of an application.
+            "down/push" | "down/replace" => {
+                metrics::event("ignored");
+                true
+            }
+            rest => match DownlinkEvent::kind(rest) {
+                Some(kind) => self.downlink(topic, kind, payload).await,
+                None => self.republisher.publish_unchanged(topic, payload).await,
+            },
+        };
+        if is_done {
+            ack.acknowledge().await;
+        }
+    }
+
+    async fn uplink(&self, topic: Topic<'_>, payload: Bytes) -> bool {
+        let message = match UplinkMessage::parse(&payload) {
+            Ok(message) => message,
+            Err(error) => {
+                metrics::uplink("malformed");
+                tracing::warn!(%topic, %error, "an uplink cannot be decoded: publishing it unchanged");
+                return self.republisher.publish_unchanged(topic, payload.clone()).await;
+            }
+        };
+        let key = self.republisher.dedup.key(topic, &message.identity);
+        if self.republisher.dedup.contains(key) {
+            metrics::uplink("duplicate");
+            return true;
+        }
+        if !message.is_decodable() {
+            metrics::uplink("unchanged");
+            return self.republisher.publish_last(topic, serde_json::Result::Ok(payload.clone()), key).await;
+        }
+        let decoded = match self.decoder.formatter(&message, topic).await {
+            Ok(formatter) => self.decoder.decode(&message, formatter.as_deref()).await,
+            Err(error) => Err(error),
+        };
+        self.publish(topic, (message, &payload), decoded, key).await
+    }
+
+    /// Publishes why a formatter failed, then the message, without a decoded payload.
+    async fn publish(
+        &self,
+        topic: Topic<'_>,
+        (message, payload): (UplinkMessage<'_>, &Bytes),
+        decoded: Result<Decoded, CodecError>,
+        key: MessageKey,
+    ) -> bool {
+        if let Err(error) = &decoded {
+            let ids = message.correlation_ids();
+            let report = Report::of_uplink(error, topic, &ids, self.clock.now());
+            if !self.republisher.output.publish_written(topic.with("service/data"), report.to_json()).await {
+                return false;
+            }
+        }
+        metrics::uplink(result(&decoded));
+        let json = match decoded {
+            Ok(decoded) if decoded.uplink.object.is_some() => message.into_json(Some(decoded)).map(Bytes::from),
+            Err(error) if error.is_verdict() => message.into_json(None).map(Bytes::from),
+            // What The Things Stack may have decoded itself stays.
+            Ok(_) | Err(_) => Ok(payload.clone()),
+        };
+        self.republisher.publish_last(topic, json, key).await
+    }
+
+    /// Publishes what became of a downlink, with its payload decoded.
+    async fn downlink(&self, topic: Topic<'_>, kind: &'static str, payload: Bytes) -> bool {
+        let Some(event) = DownlinkEvent::parse(kind, &payload) else {
+            return self.republisher.publish_unchanged(topic, payload.clone()).await;
+        };
+        let key = self.republisher.dedup.key(topic, &payload[..]);
+        if self.republisher.dedup.contains(key) {
+            metrics::event("duplicate");
+            return true;
+        }
+        let json = match self.decoder.decode_downlink(&event, topic).await {
+            Ok(decoded) if decoded.object.is_some() => event.into_json(decoded).map(Bytes::from),
+            Ok(_) => Ok(payload.clone()),
+            Err(error) => {
+                let ids = event.correlation_ids();
+                let report = Report::of_downlink(&error, topic, &ids, self.clock.now());
+                if !self.republisher.output.publish_written(topic.with("service/data"), report.to_json()).await {
+                    return false;
+                }
+                Ok(payload.clone())
+            }
+        };
+        metrics::event("forwarded");
+        self.republisher.publish_last(topic, json, key).await
+    }
+}
+
+/// What became of an uplink, for the metric.
+pub(super) fn result(decoded: &Result<Decoded, CodecError>) -> &'static str {
+    match decoded {
+        Ok(decoded) if decoded.uplink.object.is_some() => "decoded",
+        Ok(_) => "unchanged",
+        Err(_) => "failed",
+    }
+}

@@ -1,0 +1,128 @@
+//! `airlock history …`: what was kept of an application's messages.
+
+pub(crate) mod args;
+mod export;
+
+use api::history::Record as StoredRecord;
+use client::HexBytes;
+use types::{AppId, Timestamp};
+
+use self::args::{Filter, History};
+use crate::{
+    network::Network,
+    output::{Cell, Record, Table},
+    terminal::sanitize,
+};
+
+/// Maximum number of records of a page.
+const PAGE: usize = 1000;
+
+pub(crate) async fn run(command: History, app_id: Option<AppId>, network: &Network) -> anyhow::Result<()> {
+    let app_id = network.application(app_id)?;
+    match command {
+        History::List { filter, limit } => list(network, &app_id, filter, limit).await,
+        History::Show { id } => show(network, &app_id, &id).await,
+        History::Export { file, format, filter } => {
+            export::run(network, &app_id, filter, file.as_deref(), format).await
+        }
+    }
+}
+
+async fn list(network: &Network, app_id: &AppId, filter: Filter, limit: usize) -> anyhow::Result<()> {
+    let mut pages = Pages::new(network, app_id, filter).await?;
+    let mut records = Vec::new();
+    while records.len() < limit
+        && let Some(page) = pages.next(limit - records.len()).await?
+    {
+        records.extend(page);
+    }
+    let columns = [
+        ("time", "Time"),
+        ("dev_id", "DevID"),
+        ("kind", "Kind"),
+        ("port", "Port"),
+        ("counter", "Counter"),
+        ("payload", "Payload"),
+        ("outcome", "Outcome"),
+        ("version", "Version"),
+        ("result", "Result"),
+        ("id", "ID"),
+    ];
+    let table = Table::new(columns, records.into_iter().map(|record| row(network, record)));
+    network.output.table(table, format_args!("Application {app_id} has no such records"))
+}
+
+fn row(network: &Network, record: StoredRecord) -> [Cell; 10] {
+    let result = if record.failure.is_empty() { record.fields } else { record.failure };
+    [
+        network.output.time(Timestamp::from_nanos(record.time)),
+        record.dev_id.into(),
+        record.kind.into(),
+        record.port.into(),
+        record.counter.into(),
+        HexBytes(record.payload).to_string().into(),
+        record.outcome.into(),
+        Some(record.version).filter(|version| *version > 0).into(),
+        sanitize(&result).into(),
+        record.id.into(),
+    ]
+}
+
+async fn show(network: &Network, app_id: &AppId, id: &str) -> anyhow::Result<()> {
+    let record = network.handler_for(app_id).await?.get_record(app_id, id).await?;
+    let logs: Vec<_> = record.logs.iter().map(|log| format!("{}: {}", log.function, log.fields.join(" "))).collect();
+    network.output.record(Record::new([
+        (("id", "ID"), record.id.into()),
+        (("time", "Time"), network.output.time(Timestamp::from_nanos(record.time))),
+        (("dev_id", "DevID"), record.dev_id.into()),
+        (("kind", "Kind"), record.kind.into()),
+        (("port", "Port"), record.port.into()),
+        (("counter", "Counter"), record.counter.into()),
+        (("payload", "Payload"), HexBytes(record.payload).to_string().into()),
+        (("outcome", "Outcome"), record.outcome.into()),
+        (("fields", "Fields"), json(&record.fields)),
+        (("normalized", "Normalized"), json(&record.normalized)),
+        (("failure", "Failure"), record.failure.into()),
+        (("warnings", "Warnings"), Cell::list(&record.warnings, "; ")),
+        (("logs", "Logs"), Cell::list(&logs, "; ")),
+        (("metadata", "Metadata"), json(&record.metadata)),
+        (("fuel", "Fuel"), Cell::new(record.fuel.to_string(), record.fuel)),
+        (("version", "Version"), Some(record.version).filter(|version| *version > 0).into()),
+        (("functions", "Functions"), record.functions.into()),
+        (("corrects", "Corrects"), record.corrects.into()),
+    ]))
+}
+
+/// JSON as text for people, and as a value for programs.
+fn json(text: &str) -> Cell {
+    Cell::new(text, serde_json::from_str(text).unwrap_or(serde_json::Value::Null))
+}
+
+/// The pages of records that are wanted.
+struct Pages {
+    handler: client::handler::HandlerClient,
+    query: api::history::Query,
+    is_last: bool,
+}
+
+impl Pages {
+    async fn new(network: &Network, app_id: &AppId, filter: Filter) -> anyhow::Result<Self> {
+        let query = filter.query(app_id, network.clock.now());
+        Ok(Self { handler: network.handler_for(app_id).await?, query, is_last: false })
+    }
+
+    /// The next page, of at most `limit` records; none after the last one.
+    async fn next(&mut self, limit: usize) -> anyhow::Result<Option<Vec<StoredRecord>>> {
+        if self.is_last {
+            return Ok(None);
+        }
+        self.query.limit = limit.min(PAGE) as u32;
+        let page = self.handler.list_records(self.query.clone()).await?;
+        for file in page.unreadable {
+            crate::terminal::warn(format_args!("the handler cannot read {file}: its records are missing"))?;
+        }
+        self.is_last = page.next.is_empty();
+        self.query.before = page.next;
+        Ok(Some(page.records))
+    }
+}

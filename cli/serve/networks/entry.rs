@@ -1,0 +1,116 @@
+//! The network of an entry of `[[bridge]]`, whichever it is.
+
+use std::sync::Arc;
+
+use bridge::{Environment, Error, Network, Route};
+use chirpstack::{ChirpStackNetwork, ChirpStackSettings};
+use sha2::{Digest as _, Sha256};
+use things_stack::{ThingsStackNetwork, ThingsStackSettings, WebhookListener};
+
+use crate::settings::NetworkSettings;
+
+/// Maximum length of the part of a file's name that an address makes. File systems allow 255 bytes in all.
+const NAME_BYTES_MAX: usize = 128;
+/// How much of the hash of a longer one is in its name.
+const HASH_BYTES: usize = 8;
+
+/// A network that was started.
+pub(super) struct StartedNetwork {
+    /// Its connections.
+    pub(super) network: Arc<dyn Network>,
+    /// Where its messages are received, if it sends them itself.
+    pub(super) webhook: Option<WebhookListener>,
+}
+
+/// The network that an entry names.
+enum Named<'a> {
+    ChirpStack(&'a ChirpStackSettings),
+    ThingsStack(&'a ThingsStackSettings),
+}
+
+impl NetworkSettings {
+    /// Checks the settings, and connects in the background, however long the network is away.
+    pub(super) fn start(&self, routes: Vec<Route>, environment: &Environment) -> Result<StartedNetwork, Error> {
+        self.try_start(routes, environment).map_err(Error::in_entry)
+    }
+
+    fn try_start(&self, routes: Vec<Route>, environment: &Environment) -> Result<StartedNetwork, Error> {
+        Ok(match self.named()? {
+            Named::ChirpStack(settings) => {
+                let network = Arc::new(ChirpStackNetwork::start(settings, routes, environment)?);
+                StartedNetwork { network, webhook: None }
+            }
+            Named::ThingsStack(settings) => {
+                let network = Arc::new(ThingsStackNetwork::start(settings, routes, environment)?);
+                StartedNetwork { webhook: network.webhook().cloned(), network }
+            }
+        })
+    }
+
+    /// Whether two entries lead to the same events, as far as names and addresses tell.
+    pub(super) async fn is_same_source(&self, other: &Self) -> Result<bool, Error> {
+        Ok(match (self.named()?, other.named()?) {
+            (Named::ChirpStack(one), Named::ChirpStack(other)) => ChirpStackNetwork::is_same_source(one, other).await,
+            (Named::ThingsStack(one), Named::ThingsStack(other)) => origin(&one.api.url) == origin(&other.api.url),
+            _ => false,
+        })
+    }
+
+    /// Names what is kept of the network on disk: the same as long as its address is written in the same way.
+    pub(in crate::serve) fn name(&self) -> Result<String, Error> {
+        let (network, url, prefix) = match self.named()? {
+            Named::ChirpStack(ChirpStackSettings { mqtt, redis, .. }) if redis.url.is_empty() => {
+                ("chirpstack", mqtt.url.as_str(), "")
+            }
+            Named::ChirpStack(ChirpStackSettings { redis, .. }) => {
+                ("chirpstack", redis.url.as_str(), redis.key_prefix.as_str())
+            }
+            Named::ThingsStack(settings) => ("things-stack", settings.api.url.as_str(), ""),
+        };
+        // A URL with a password is refused later; by then the directory is there.
+        let url = url.rsplit_once('@').map_or(url, |(_, address)| address);
+        Ok(format!("{network}-{}", file_name(&format!("{url}{prefix}"))))
+    }
+
+    fn named(&self) -> Result<Named<'_>, Error> {
+        match (&self.chirpstack, &self.things_stack) {
+            (Some(settings), None) => Ok(Named::ChirpStack(settings)),
+            (None, Some(settings)) => Ok(Named::ThingsStack(settings)),
+            (None, None) => Err(Error::setting("bridge", "names no network: set `chirpstack` or `things_stack`")),
+            (Some(_), Some(_)) => {
+                Err(Error::setting("bridge", "names two networks: give each a `[[bridge]]` of its own"))
+            }
+        }
+    }
+}
+
+/// A text as a part of a file's name. The end of a long one is replaced by its hash.
+fn file_name(text: &str) -> String {
+    let safe = |letter: char| if letter.is_ascii_alphanumeric() || letter == '.' { letter } else { '-' };
+    let mut name: String = text.chars().map(safe).collect();
+    if name.len() > NAME_BYTES_MAX {
+        name.truncate(NAME_BYTES_MAX - 2 * HASH_BYTES);
+        name.push_str(&hex::encode(&Sha256::digest(text)[..HASH_BYTES]));
+    }
+    name
+}
+
+/// A URL as it is compared with others.
+fn origin(url: &str) -> String {
+    url.trim_end_matches('/').to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_fits_a_file_system_and_stays_what_it_was() {
+        assert_eq!(file_name("mqtt://broker.example:1883"), "mqtt---broker.example-1883");
+        let [one, other] = ["a", "b"].map(|end| format!("mqtt://{}{end}", "host.".repeat(60)));
+        let names = [&one, &other].map(|address| file_name(address));
+        assert_ne!(names[0], names[1]);
+        assert_eq!(names[0], file_name(&one));
+        assert!(names.iter().all(|name| name.len() == NAME_BYTES_MAX), "{names:?}");
+    }
+}

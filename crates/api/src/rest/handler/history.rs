@@ -1,0 +1,104 @@
+//! Bodies about the messages that were kept, which v2 did not have.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use types::Timestamp;
+
+use super::{
+    super::json::{Base64, bytes, is_default, text_number},
+    LogEntry,
+};
+
+/// An uplink, a downlink or an event, as it passed the handler.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Record {
+    /// Text without meaning.
+    pub id: String,
+    /// When it was received.
+    pub time: Timestamp,
+    /// `up`, or the name of an event such as `down/sent`.
+    pub kind: String,
+    /// The device.
+    pub dev_id: String,
+    /// The LoRaWAN port.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub port: u32,
+    /// The frame counter.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub counter: u32,
+    /// Whether an acknowledgement was asked for.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub confirmed: bool,
+    /// Whether the device had sent this counter before.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub is_retry: bool,
+    /// The payload, in base64.
+    #[serde(default, skip_serializing_if = "is_default", with = "bytes")]
+    #[schemars(with = "Base64")]
+    pub payload_raw: Vec<u8>,
+    /// What the functions made of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
+    pub payload_fields: Option<Box<RawValue>>,
+    /// What `normalizeUplink` made of the fields.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
+    pub normalized_payload: Option<Box<RawValue>>,
+    /// The body of an event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
+    pub event: Option<Box<RawValue>>,
+    /// How it was received.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
+    pub metadata: Option<Box<RawValue>>,
+    /// Further members of the decoder's input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
+    pub extra: Option<Box<RawValue>>,
+    /// `decoded`, `failed`, `invalid` or `not_converted`.
+    pub outcome: String,
+    /// Why there are no fields, if a function failed.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub failure: String,
+    /// What the functions wrote to the console.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub logs: Vec<LogEntry>,
+    /// What the application was told about it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub warnings: Vec<String>,
+    /// What the functions used, as a string.
+    #[serde(default, skip_serializing_if = "is_default", with = "text_number")]
+    #[schemars(with = "String")]
+    pub fuel: u64,
+    /// The SHA-256 of the functions and their dialect, in hexadecimal.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub functions: String,
+    /// The number of the version with these functions, unless it was dropped.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub version: u32,
+    /// The seed of `Math.random` in the functions, as a string.
+    #[serde(default, skip_serializing_if = "is_default", with = "text_number")]
+    #[schemars(with = "String")]
+    pub seed: u64,
+    /// How often it was decoded again before; omitted if it was live.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub revision: u32,
+    /// The id of the record that this one corrects.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub corrects: String,
+}
+
+/// A page of records.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct RecordList {
+    /// The records, the newest first.
+    pub records: Vec<Record>,
+    /// `before` of the next page; omitted on the last one.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub next: String,
+    /// The files that could not be read. Their records are missing.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unreadable: Vec<String>,
+}

@@ -1,0 +1,144 @@
+//! What was kept of messages, over HTTP, with paths of our own.
+
+use std::sync::Arc;
+
+use ::history::Format;
+use aide::{
+    OperationOutput,
+    axum::{ApiRouter, routing::get_with},
+    generate::GenContext,
+    openapi::{MediaType, Operation, Response as Description, StatusCode},
+};
+use api::rest::handler as body;
+use axum::{
+    body::Body,
+    extract::{Path, Query, State, rejection::QueryRejection},
+    response::{IntoResponse, Response},
+};
+use futures::TryStreamExt;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use server::{auth::Presented, json::Json, openapi::OperationExt, status::ErrorChain};
+use types::{AppId, Kind};
+
+use super::{ApplicationPath, HttpResult, Shared};
+use crate::{
+    Error,
+    api::{
+        operations::Operations,
+        wire::{
+            app_id,
+            history::{SentQuery, list_body, record_body, record_id},
+        },
+    },
+};
+
+/// A record, as its path names it.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+struct RecordPath {
+    /// The application.
+    #[schemars(with = "AppId")]
+    app_id: String,
+    /// The id of the record.
+    id: String,
+}
+
+/// A file of records, as its path names it.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+struct ExportPath {
+    /// The application.
+    #[schemars(with = "AppId")]
+    app_id: String,
+    /// `jsonl`, `csv` or `parquet`.
+    format: String,
+}
+
+/// A file of records, in parts.
+struct ExportResponse {
+    format: Format,
+    parts: Body,
+}
+
+pub(super) fn routes() -> ApiRouter<Arc<Operations>> {
+    let list = get_with(list, |op| {
+        op.doc("ListRecords", "List the uplinks and events of an application that were kept, the newest first")
+            .fails(&[Kind::NotFound])
+    });
+    let record =
+        get_with(get, |op| op.doc("GetRecord", "Get an uplink or event that was kept").fails(&[Kind::NotFound]));
+    let export = get_with(export, |op| {
+        op.doc(
+            "ExportRecords",
+            "Get the uplinks and events of an application that were kept as a file: `jsonl`, `csv` or `parquet`. \
+             `limit` does not matter",
+        )
+        .fails(&[Kind::NotFound])
+    });
+    ApiRouter::new()
+        .api_route("/applications/{app_id}/history", list)
+        .api_route("/applications/{app_id}/history/export/{format}", export)
+        .api_route("/applications/{app_id}/history/{id}", record)
+}
+
+async fn list(
+    State(operations): Shared,
+    Path(path): Path<ApplicationPath>,
+    query: Result<Query<SentQuery>, QueryRejection>,
+    Presented(caller): Presented,
+) -> HttpResult<Json<body::RecordList>> {
+    let app_id = app_id(&path.app_id)?;
+    let page = operations.list_records(caller?, sent(query)?.into_query(app_id)?).await?;
+    Ok(Json(list_body(page)))
+}
+
+async fn export(
+    State(operations): Shared,
+    Path(path): Path<ExportPath>,
+    query: Result<Query<SentQuery>, QueryRejection>,
+    Presented(caller): Presented,
+) -> HttpResult<ExportResponse> {
+    let app_id = app_id(&path.app_id)?;
+    let format: Format = path.format.parse().map_err(|error| Error::invalid("Export", error))?;
+    let query = sent(query)?.into_query(app_id)?;
+    let parts = operations.export_records(caller?, query, format).await?;
+    let parts = parts.map_err(|error| {
+        tracing::warn!(error = %ErrorChain(&error), "an export of history was cut off");
+        error
+    });
+    Ok(ExportResponse { format, parts: Body::from_stream(parts) })
+}
+
+async fn get(
+    State(operations): Shared,
+    Path(path): Path<RecordPath>,
+    Presented(caller): Presented,
+) -> HttpResult<Json<body::Record>> {
+    let (app_id, id) = (app_id(&path.app_id)?, record_id(&path.id)?);
+    Ok(Json(record_body(operations.get_record(caller?, &app_id, id).await?)))
+}
+
+fn sent(query: Result<Query<SentQuery>, QueryRejection>) -> Result<SentQuery, Error> {
+    query.map(|Query(query)| query).map_err(|error| Error::invalid("Query", error.body_text()))
+}
+
+impl IntoResponse for ExportResponse {
+    fn into_response(self) -> Response {
+        let Self { format, parts } = self;
+        let disposition = format!("attachment; filename=\"history.{}\"", format.extension());
+        ([("content-type", format.media_type()), ("content-disposition", &disposition)], parts).into_response()
+    }
+}
+
+impl OperationOutput for ExportResponse {
+    type Inner = Self;
+
+    fn inferred_responses(_: &mut GenContext, _: &mut Operation) -> Vec<(Option<StatusCode>, Description)> {
+        let formats = [Format::JsonLines, Format::Csv, Format::Parquet];
+        let content = formats.map(|format| (format.media_type().to_owned(), MediaType::default()));
+        let description = "The file".to_owned();
+        let response = Description { description, content: content.into_iter().collect(), ..Description::default() };
+        vec![(Some(StatusCode::Code(200)), response)]
+    }
+}

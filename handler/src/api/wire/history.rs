@@ -1,0 +1,185 @@
+//! Records of history on the wire.
+
+use ::history::{Kind, LIMIT_MAX, Page, Query, Record, RecordId, Skipped};
+use api::{handler::LogEntry as LogEntryMessage, history as message, rest::handler as body};
+use schemars::JsonSchema;
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::value::RawValue;
+use types::{AppId, DevId, Timestamp};
+
+use crate::{Error, uplink::seed};
+
+/// How many records a page has if nothing else is asked for.
+const LIMIT: usize = 50;
+/// How many bytes of records a page has at most, so that it fits into a response.
+const PAGE_BYTES_MAX: usize = 2 << 20;
+
+/// Which records of an application are wanted, as it was sent: everything that is empty or zero does not matter.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub(crate) struct SentQuery {
+    /// The device.
+    pub(crate) dev_id: String,
+    /// Recorded at this time or later.
+    pub(crate) since: Option<Timestamp>,
+    /// Recorded before this time.
+    pub(crate) until: Option<Timestamp>,
+    /// `up`, or the name of an event such as `down/sent`.
+    pub(crate) kind: String,
+    /// The LoRaWAN port.
+    #[schemars(range(max = 255))]
+    pub(crate) port: Option<u32>,
+    /// Only uplinks whose functions failed, or whose validator refused them.
+    pub(crate) failed: bool,
+    /// What the fields, the failure, the logs or the warnings contain, as JSON has it.
+    pub(crate) text: String,
+    /// A condition on a field, such as `fields.temperature > 30`.
+    pub(crate) field: String,
+    /// The number of the version of the functions that ran.
+    pub(crate) version: u32,
+    /// How many records to list at most: 1000, or 50 if it is omitted or 0.
+    pub(crate) limit: usize,
+    /// Where the page begins: `next` of the page before.
+    pub(crate) before: String,
+}
+
+impl SentQuery {
+    pub(crate) fn into_query(self, app_id: AppId) -> Result<Query, Error> {
+        let Self { dev_id, since, until, kind, port, failed, text, field, version, limit, before } = self;
+        let port = port.map(|port| u8::try_from(port).map_err(|_| Error::invalid("Port", "it must be at most 255")));
+        let field = unless_empty(&field).map(|field| field.parse().map_err(|error| Error::invalid("Field", error)));
+        if limit > LIMIT_MAX {
+            return Err(Error::invalid("Limit", format_args!("it must be at most {LIMIT_MAX}")));
+        }
+        Ok(Query {
+            dev_id: unless_empty(&dev_id).map(str::parse::<DevId>).transpose()?,
+            since,
+            until,
+            port: port.transpose()?,
+            kind: unless_empty(&kind).map(Kind::from),
+            failed_only: failed,
+            text: Some(text).filter(|text| !text.is_empty()),
+            field: field.transpose()?,
+            version: Some(version).filter(|version| *version > 0),
+            bytes_max: PAGE_BYTES_MAX,
+            limit: if limit == 0 { LIMIT } else { limit },
+            before: unless_empty(&before).map(record_id).transpose()?,
+            ..Query::of(app_id)
+        })
+    }
+}
+
+impl From<message::Query> for SentQuery {
+    fn from(query: message::Query) -> Self {
+        let message::Query { dev_id, since, until, kind, port, failed, text, field, version, limit, before, .. } =
+            query;
+        let time = |nanos: i64| (nanos != 0).then(|| Timestamp::from_nanos(nanos));
+        let (since, until, limit) = (time(since), time(until), limit as usize);
+        Self { dev_id, since, until, kind, port, failed, text, field, version, limit, before }
+    }
+}
+
+pub(crate) fn record_id(text: &str) -> Result<RecordId, Error> {
+    text.parse().map_err(|_| Error::invalid("Record", "its id has 28 hexadecimal digits"))
+}
+
+fn unless_empty(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
+/// A record as JSON.
+pub(crate) fn record_body(record: Record) -> body::Record {
+    let is_event = matches!(record.kind, Kind::Event(_));
+    let seed = record.seed.unwrap_or_else(|| seed(&record.app_id, &record.dev_id, record.counter));
+    let result = json::<Box<RawValue>>(&record.result);
+    let (event, payload_fields) = if is_event { (result, None) } else { (None, result) };
+    body::Record {
+        id: record.id.to_string(),
+        time: record.received,
+        kind: record.kind.to_string(),
+        dev_id: record.dev_id.to_string(),
+        port: record.port.into(),
+        counter: record.counter,
+        confirmed: record.confirmed,
+        is_retry: record.is_retry,
+        payload_raw: record.payload,
+        payload_fields,
+        normalized_payload: json(&record.normalized),
+        event,
+        metadata: json(&record.metadata),
+        extra: json(&record.extra),
+        outcome: record.outcome.as_str().to_owned(),
+        failure: record.failure.unwrap_or_default(),
+        logs: json(&record.logs).unwrap_or_default(),
+        warnings: json(&record.warnings).unwrap_or_default(),
+        fuel: record.fuel,
+        functions: record.functions.map(hex::encode).unwrap_or_default(),
+        version: record.version.unwrap_or_default(),
+        seed: if record.functions.is_some() { seed } else { 0 },
+        revision: record.revision,
+        corrects: record.corrects.map(|id| id.to_string()).unwrap_or_default(),
+    }
+}
+
+/// The same as a message.
+pub(crate) fn record_message(record: Record) -> message::Record {
+    let body = record_body(record);
+    let text = |json: Option<Box<RawValue>>| json.map(|json| json.get().to_owned()).unwrap_or_default();
+    let logs = body.logs.into_iter();
+    message::Record {
+        id: body.id,
+        time: body.time.as_nanos(),
+        kind: body.kind,
+        dev_id: body.dev_id,
+        port: body.port,
+        counter: body.counter,
+        confirmed: body.confirmed,
+        is_retry: body.is_retry,
+        payload: body.payload_raw,
+        fields: text(body.payload_fields.or(body.event)),
+        normalized: text(body.normalized_payload),
+        metadata: text(body.metadata),
+        extra: text(body.extra),
+        outcome: body.outcome,
+        failure: body.failure,
+        logs: logs.map(|body::LogEntry { function, fields }| LogEntryMessage { function, fields }).collect(),
+        warnings: body.warnings,
+        fuel: body.fuel,
+        functions: body.functions,
+        version: body.version,
+        seed: body.seed,
+        revision: body.revision,
+        corrects: body.corrects,
+    }
+}
+
+/// What was recorded as JSON; none if it is empty, or cannot be read any more.
+fn json<T: DeserializeOwned>(text: &str) -> Option<T> {
+    unless_empty(text).and_then(|text| serde_json::from_str(text).ok())
+}
+
+/// A page as JSON.
+pub(crate) fn list_body(page: Page) -> body::RecordList {
+    let Page { records, next, skipped } = page;
+    body::RecordList {
+        records: records.into_iter().map(record_body).collect(),
+        next: next.map(|id| id.to_string()).unwrap_or_default(),
+        unreadable: skipped.iter().map(file_name).collect(),
+    }
+}
+
+/// The same as a message.
+pub(crate) fn list_message(page: Page) -> message::RecordList {
+    let Page { records, next, skipped } = page;
+    message::RecordList {
+        records: records.into_iter().map(record_message).collect(),
+        next: next.map(|id| id.to_string()).unwrap_or_default(),
+        unreadable: skipped.iter().map(file_name).collect(),
+    }
+}
+
+/// Where the operator keeps a file is of no use to others.
+fn file_name(skipped: &Skipped) -> String {
+    skipped.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}

@@ -1,0 +1,41 @@
+//! Puts events into history when they are published. Uplinks are recorded where they are decoded, with more.
+
+use std::sync::Arc;
+
+use history::{History, Kind, NewRecord};
+use types::Clock;
+
+use super::{Kept, Message, Output};
+
+/// An output whose messages are recorded, too.
+pub struct RecordedOutput {
+    /// Publishes them.
+    pub output: Arc<dyn Output>,
+    /// Keeps them.
+    pub history: Arc<History>,
+    /// When they were published.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Output for RecordedOutput {
+    fn publish(&self, message: Message) -> Kept {
+        let recorded = self.record(&message);
+        let kept = self.output.publish(message);
+        // An event counts as published also if it could not be recorded.
+        kept.and(Kept::when(async {
+            _ = recorded.await;
+            Ok(())
+        }))
+    }
+}
+
+impl RecordedOutput {
+    fn record(&self, message: &Message) -> impl Future<Output = history::Kept> + Send + use<> {
+        let Message { app_id, dev_id, event } = message;
+        let kind = Kind::Event(event.name().to_owned());
+        // Events of the handler's own are always written.
+        let body = serde_json::to_string(event).unwrap_or_default();
+        let result = if body == "null" { "" } else { &body };
+        self.history.append(&NewRecord { result, ..NewRecord::new(app_id, dev_id, &kind, self.clock.now()) })
+    }
+}

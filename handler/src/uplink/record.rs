@@ -1,0 +1,80 @@
+//! What history keeps of an uplink: all that its functions saw, and what they made of it.
+
+use history::{History, Kept, Kind, NewRecord, Outcome};
+use runtime::LogEntry;
+use serde_json::{json, value::RawValue};
+use types::Metadata;
+
+use crate::{
+    application::ApplicationSummary,
+    device::Device,
+    payload::{Decoded, Payload, Payloads, Validity},
+};
+
+/// Puts an uplink into history. What this returns resolves when it is on disk, or was not kept.
+pub(super) fn record(
+    history: &History,
+    payloads: &Payloads,
+    (application, device): (&ApplicationSummary, &Device),
+    payload: &Payload,
+    decoded: &Decoded,
+) -> impl Future<Output = Kept> + use<> {
+    let ran = decoded.validity != Validity::NotConverted || decoded.error.is_some();
+    let functions = (ran && application.has_uplink_function).then(|| *application.functions_hash.as_bytes());
+    let warnings: Vec<&String> = payload.warnings.iter().chain(&decoded.warnings).collect();
+    let failure = decoded.error.as_ref().map(ToString::to_string);
+    history.append(&NewRecord {
+        port: payload.port,
+        counter: payload.counter,
+        confirmed: payload.confirmed,
+        is_retry: payload.retry,
+        payload: payload.bytes.as_deref().unwrap_or_default(),
+        metadata: &metadata(&payload.metadata),
+        extra: &payload.extra,
+        functions,
+        version: functions.and(application.version),
+        limits: functions.map(|_| payloads.limits_hash(&device.app_id)),
+        outcome: outcome(decoded),
+        result: text(decoded.fields.as_deref()),
+        normalized: text(decoded.normalized.as_deref()),
+        failure: failure.as_deref(),
+        logs: &logs(&decoded.logs),
+        warnings: &warnings_text(&warnings),
+        fuel: decoded.cost.fuel,
+        ..NewRecord::new(&device.app_id, &device.dev_id, &Kind::Uplink, payload.received)
+    })
+}
+
+fn outcome(decoded: &Decoded) -> Outcome {
+    match (&decoded.error, decoded.validity) {
+        (Some(_), _) => Outcome::Failed,
+        (None, Validity::Valid) => Outcome::Decoded,
+        (None, Validity::Invalid) => Outcome::Invalid,
+        (None, Validity::NotConverted) => Outcome::NotConverted,
+    }
+}
+
+fn text(json: Option<&RawValue>) -> &str {
+    json.map_or("", RawValue::get)
+}
+
+/// Empty if nothing is known, as of what is simulated.
+fn metadata(metadata: &Metadata) -> String {
+    if *metadata == Metadata::default() {
+        return String::new();
+    }
+    // Numbers and texts can always be written.
+    serde_json::to_string(metadata).unwrap_or_default()
+}
+
+fn warnings_text(warnings: &[&String]) -> String {
+    if warnings.is_empty() { String::new() } else { json!(warnings).to_string() }
+}
+
+fn logs(logs: &[LogEntry]) -> String {
+    if logs.is_empty() {
+        return String::new();
+    }
+    let entry = |entry: &LogEntry| json!({ "function": entry.slot.name(), "fields": entry.fields });
+    json!(logs.iter().map(entry).collect::<Vec<_>>()).to_string()
+}

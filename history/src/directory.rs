@@ -1,0 +1,35 @@
+//! Directories that several processes change: what is in them, and changes that last.
+
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+};
+
+use crate::Error;
+
+/// The paths in a directory, in order.
+pub(crate) fn list(dir: &Path) -> Result<Vec<PathBuf>, Error> {
+    let entries = fs::read_dir(dir).map_err(Error::file("list", dir))?;
+    let paths: Result<Vec<_>, _> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
+    let mut paths = paths.map_err(Error::file("list", dir))?;
+    paths.sort();
+    Ok(paths)
+}
+
+/// What is not there has nothing in it.
+pub(crate) fn if_there<T: Default>(result: Result<T, Error>) -> Result<T, Error> {
+    match result {
+        Err(error) if error.is_gone() => Ok(T::default()),
+        result => result,
+    }
+}
+
+/// Deletes a file, which others may have deleted.
+pub(crate) fn remove(path: &Path) -> Result<(), Error> {
+    if_there(fs::remove_file(path).map_err(Error::file("delete", path)))
+}
+
+/// Makes names in a directory last.
+pub(crate) fn sync_dir(dir: &Path) -> Result<(), Error> {
+    File::open(dir).and_then(|dir| dir.sync_all()).map_err(Error::file("sync", dir))
+}

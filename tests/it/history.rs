@@ -1,0 +1,131 @@
+//! What is kept of messages, over REST, gRPC and the command line.
+
+use std::path::PathBuf;
+
+use airlock::serve::Stack;
+use api::history::Query;
+use client::{Trust, handler::HandlerClient};
+use serde_json::{Value, json};
+use types::{Kind, Kinded};
+
+use crate::harness::{Network, Owner, environment};
+
+/// Fails on an empty payload, and refuses 0 degrees.
+const DECODER: &str = "function Decoder(bytes) {
+  console.log('bytes', bytes.length);
+  if (bytes.length === 0) throw new Error('no bytes');
+  return { celsius: bytes[0], room: { name: 'Büro' } };
+}";
+const VALIDATOR: &str = "function Validator(fields) { return fields.celsius !== 0; }";
+
+async fn get(network: &Network, owner: &Owner, path: &str) -> (u16, Value) {
+    let url = format!("{}/applications/{}/history{path}", network.handler_http(), owner.app_id);
+    let request = reqwest::Client::new().get(url).header("authorization", owner.token.to_header());
+    let response = request.send().await.unwrap();
+    (response.status().as_u16(), response.json().await.unwrap())
+}
+
+/// What the celsius of each record on a page is.
+fn celsius(page: &Value) -> Vec<Value> {
+    page["records"].as_array().unwrap().iter().map(|record| record["payload_fields"]["celsius"].clone()).collect()
+}
+
+/// An owner of a device whose uplinks with 21, nothing, 0 and 35 degrees were handled.
+async fn owner(network: &Network) -> Owner {
+    let owner = network.owner("archive").await;
+    owner.add_device("warm").await;
+    owner.add_device("cold").await;
+    owner.set_functions([DECODER, "", VALIDATOR]).await.unwrap();
+    owner.simulate("warm", &[21], 1).await.unwrap();
+    owner.simulate("warm", &[], 1).await.unwrap();
+    owner.simulate("cold", &[0], 2).await.unwrap_err();
+    owner.simulate("warm", &[35], 2).await.unwrap();
+    owner
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_handled_is_listed_with_all_that_came_of_it() {
+    let network = Network::start().await;
+    let owner = owner(&network).await;
+    let (status, page) = get(&network, &owner, "?kind=up").await;
+    let records = page["records"].as_array().unwrap();
+    assert_eq!((status, records.len()), (200, 4), "{page}");
+    let outcomes: Vec<_> = records.iter().map(|record| record["outcome"].as_str().unwrap()).collect();
+    assert_eq!(outcomes, ["decoded", "invalid", "failed", "decoded"], "the newest first");
+    let newest = &records[0];
+    assert_eq!(newest["payload_fields"], json!({"celsius": 35, "room": {"name": "Büro"}}));
+    assert_eq!((&newest["payload_raw"], &newest["port"], &newest["version"]), (&json!("Iw=="), &json!(2), &json!(1)));
+    assert_eq!(newest["logs"], json!([{"function": "decoder", "fields": ["\"bytes\"", "1"]}]));
+    assert_eq!(newest["functions"].as_str().unwrap().len(), 64);
+    assert!(newest["fuel"].as_str().unwrap().parse::<u64>().unwrap() > 0);
+    assert!(records[2]["failure"].as_str().unwrap().contains("no bytes"), "{page}");
+    let one = get(&network, &owner, &format!("/{}", newest["id"].as_str().unwrap())).await;
+    assert_eq!(one, (200, newest.clone()));
+    let (_, events) = get(&network, &owner, "?kind=create").await;
+    assert_eq!(events["records"].as_array().unwrap().len(), 2, "two devices were created: {events}");
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn filters_select_and_pages_continue() {
+    let network = Network::start().await;
+    let owner = owner(&network).await;
+    for (path, expected) in [
+        ("?kind=up&dev_id=warm", json!([35, null, 21])),
+        ("?kind=up&port=2", json!([35, 0])),
+        ("?failed=true&kind=up", json!([0, null])),
+        ("?field=fields.celsius+%3E+30", json!([35])),
+        ("?field=fields.room.name+%3D+%22B%C3%BCro%22", json!([35, 0, 21])),
+        ("?text=no+bytes&kind=up", json!([null])),
+        ("?kind=up&version=1", json!([35, 0, null, 21])),
+        ("?kind=up&version=2", json!([])),
+        ("?kind=up&since=2100-01-01T00:00:00Z", json!([])),
+        ("?kind=up&until=2000-01-01T00:00:00Z", json!([])),
+        ("?kind=up&limit=2", json!([35, 0])),
+    ] {
+        let (status, page) = get(&network, &owner, path).await;
+        assert_eq!((status, json!(celsius(&page))), (200, expected), "{path}: {page}");
+    }
+    let (_, first) = get(&network, &owner, "?kind=up&limit=3").await;
+    let next = first["next"].as_str().unwrap();
+    let (_, last) = get(&network, &owner, &format!("?kind=up&limit=3&before={next}")).await;
+    assert_eq!((celsius(&last), &last["next"]), (vec![json!(21)], &Value::Null));
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn records_outlive_a_restart_and_go_with_their_device_and_application() {
+    let network = Network::start().await;
+    let owner = owner(&network).await;
+    let settings = network.stack.settings().clone();
+    network.stack.stop().await;
+    let stack = Stack::start(settings, None, environment()).await.unwrap();
+    let address = stack.handler_http_address().unwrap().to_string();
+    let handler = HandlerClient::connect_to(&address, &Trust::Plaintext, owner.token.clone()).unwrap();
+    let uplinks = async |dev_id: &str| {
+        let (app_id, kind) = (owner.app_id.to_string(), "up".to_owned());
+        let query = Query { app_id, kind, dev_id: dev_id.to_owned(), ..Query::default() };
+        handler.list_records(query).await.map(|page| page.records.len())
+    };
+    assert_eq!(uplinks("").await.unwrap(), 4);
+    handler.delete_device(&owner.app_id, &"warm".parse().unwrap()).await.unwrap();
+    assert_eq!((uplinks("warm").await.unwrap(), uplinks("cold").await.unwrap()), (0, 1));
+    handler.delete_application(&owner.app_id).await.unwrap();
+    assert_eq!(uplinks("").await.unwrap_err().kind(), Kind::NotFound);
+    handler.register_application(&owner.app_id).await.unwrap();
+    assert_eq!(uplinks("").await.unwrap(), 0);
+    stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_kept_when_it_is_switched_off() {
+    let network = Network::with(|settings| settings.history.bytes_max = 0).await;
+    let owner = owner(&network).await;
+    assert_eq!(get(&network, &owner, "").await, (200, json!({"records": []})));
+    assert!(!history_dir(&network).exists(), "not even a directory");
+    network.stack.stop().await;
+}
+
+fn history_dir(network: &Network) -> PathBuf {
+    network.stack.settings().data_dir.join("history")
+}
