@@ -1,11 +1,12 @@
 //! What is kept of messages, over REST, gRPC and the command line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use airlock::serve::Stack;
 use api::history::Query;
 use client::{Trust, handler::HandlerClient};
 use serde_json::{Value, json};
+use testing::Python;
 use types::{Kind, Kinded};
 
 use crate::harness::{Network, Owner, environment};
@@ -115,6 +116,34 @@ async fn records_outlive_a_restart_and_go_with_their_device_and_application() {
     handler.register_application(&owner.app_id).await.unwrap();
     assert_eq!(uplinks("").await.unwrap(), 0);
     stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn duckdb_and_pandas_read_the_files() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("third_party_clients/parquet.py");
+    let packages = ["duckdb==2.0.1", "pandas==3.1.1", "pyarrow==26.0.1"];
+    let Some(python) = Python::install(&folder, &packages) else { return };
+    let network = Network::start().await;
+    let owner = owner(&network).await;
+    // Deleting a device moves everything to Parquet files.
+    owner.add_device("gone").await;
+    owner.handler.delete_device(&owner.app_id, &"gone".parse().unwrap()).await.unwrap();
+    let url = format!("{}/applications/{}/history/export/parquet", network.handler_http(), owner.app_id);
+    let request = reqwest::Client::new().get(url).header("authorization", owner.token.to_header());
+    let exported = network.dir.path().join("exported.parquet");
+    std::fs::write(&exported, request.send().await.unwrap().bytes().await.unwrap()).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/third_party_clients/parquet.py");
+    let output = python.command(&script).args([&history_dir(&network), &exported]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let seen: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let expected = json!([
+        ["warm", 1, "15", "decoded", 21],
+        ["warm", 1, "", "failed", null],
+        ["cold", 2, "00", "invalid", 0],
+        ["warm", 2, "23", "decoded", 35],
+    ]);
+    assert_eq!(seen, expected);
+    network.stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
