@@ -220,6 +220,7 @@ mod tests {
         ("gateways", &["create", "get", "list", "update", "delete"]),
         ("gateways collaborators", &["create", "update", "set", "delete"]),
         ("handler euis", &["get", "delete"]),
+        ("history", &["get", "list"]),
         ("user", &["create", "get"]),
         ("webhooks", &["create", "list", "update", "set", "delete"]),
     ];

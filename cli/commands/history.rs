@@ -21,7 +21,7 @@ pub(crate) async fn run(command: History, app_id: Option<AppId>, network: &Netwo
     let app_id = network.application(app_id)?;
     match command {
         History::List { filter, limit } => list(network, &app_id, filter, limit).await,
-        History::Show { id } => show(network, &app_id, &id).await,
+        History::Info { id } => info(network, &app_id, &id).await,
         History::Export { file, format, filter } => {
             export::run(network, &app_id, filter, file.as_deref(), format).await
         }
@@ -68,7 +68,7 @@ fn row(network: &Network, record: StoredRecord) -> [Cell; 10] {
     ]
 }
 
-async fn show(network: &Network, app_id: &AppId, id: &str) -> anyhow::Result<()> {
+async fn info(network: &Network, app_id: &AppId, id: &str) -> anyhow::Result<()> {
     let record = network.handler_for(app_id).await?.get_record(app_id, id).await?;
     let logs: Vec<_> = record.logs.iter().map(|log| format!("{}: {}", log.function, log.fields.join(" "))).collect();
     network.output.record(Record::new([

@@ -21,9 +21,10 @@ pub(crate) enum History {
         limit: usize,
     },
     /// Show one uplink or event with all that is known about it
-    #[command(after_help = "Example:\n  airlock history show 0196f3c2a1b40000002a00000001")]
-    Show {
-        /// Id of the record, as `history list` shows it
+    #[command(visible_alias = "get")]
+    #[command(after_help = "Example:\n  airlock history info 0196f3c2a1b40000002a00000001")]
+    Info {
+        /// Id of the record, as `history list` prints it
         id: String,
     },
     /// Write uplinks and events to a file, the newest first
