@@ -3,11 +3,13 @@
 pub(crate) mod args;
 mod export;
 
+use std::path::Path;
+
 use api::history::Record as StoredRecord;
 use client::HexBytes;
 use types::{AppId, Timestamp};
 
-use self::args::{Filter, History};
+use self::args::{Filter, Format, History};
 use crate::{
     network::Network,
     output::{Cell, Record, Table},
@@ -23,7 +25,8 @@ pub(crate) async fn run(command: History, app_id: Option<AppId>, network: &Netwo
         History::List { filter, limit } => list(network, &app_id, filter, limit).await,
         History::Info { id } => info(network, &app_id, &id).await,
         History::Export { file, format, filter } => {
-            export::run(network, &app_id, filter, file.as_deref(), format).await
+            let file = file.as_deref().filter(|file| *file != Path::new("-"));
+            export::run(network, &app_id, filter, file, format.unwrap_or_else(|| Format::of(file))).await
         }
     }
 }
@@ -37,6 +40,7 @@ async fn list(network: &Network, app_id: &AppId, filter: Filter, limit: usize) -
         records.extend(page);
     }
     let columns = [
+        ("id", "ID"),
         ("time", "Time"),
         ("dev_id", "DevID"),
         ("kind", "Kind"),
@@ -46,7 +50,6 @@ async fn list(network: &Network, app_id: &AppId, filter: Filter, limit: usize) -
         ("outcome", "Outcome"),
         ("version", "Version"),
         ("result", "Result"),
-        ("id", "ID"),
     ];
     let table = Table::new(columns, records.into_iter().map(|record| row(network, record)));
     network.output.table(table, format_args!("Application {app_id} has no such records"))
@@ -55,6 +58,7 @@ async fn list(network: &Network, app_id: &AppId, filter: Filter, limit: usize) -
 fn row(network: &Network, record: StoredRecord) -> [Cell; 10] {
     let result = if record.failure.is_empty() { record.fields } else { record.failure };
     [
+        record.id.into(),
         network.output.time(Timestamp::from_nanos(record.time)),
         record.dev_id.into(),
         record.kind.into(),
@@ -64,7 +68,6 @@ fn row(network: &Network, record: StoredRecord) -> [Cell; 10] {
         record.outcome.into(),
         Some(record.version).filter(|version| *version > 0).into(),
         sanitize(&result).into(),
-        record.id.into(),
     ]
 }
 

@@ -55,8 +55,15 @@ impl Bounds {
     }
 
     pub(crate) fn segment_bytes_max(&self) -> u64 {
-        // The tail counts, too: most of what may be kept should be in files that can be deleted one by one.
-        self.settings.segment_bytes_max.min(self.settings.bytes_max / 8).max(1)
+        self.settings.segment_bytes_max.min(self.file_bytes_max()).max(1)
+    }
+
+    /// How large a file may be: files are deleted whole, so each has to be a small part of what any application may
+    /// have.
+    pub(crate) fn file_bytes_max(&self) -> u64 {
+        let own = self.settings.applications.values().filter_map(|own| own.bytes_max);
+        let all = own.chain(self.settings.application_bytes_max).chain([self.settings.bytes_max]);
+        all.filter(|bytes| *bytes > 0).min().unwrap_or_default() / 8
     }
 
     pub(crate) fn scans_max(&self) -> usize {

@@ -107,11 +107,12 @@ impl Keeper {
         self.log_losses(&mut work);
         let sealed = self.seal_due(&mut work, now);
         if work.passes == 0 {
-            work.passes = LOOKS;
             let _change = self.disk.change()?;
-            self.compact(&mut work, now)?;
+            // What is too old or too much goes first, because merging needs room.
             self.retain(&work, now)?;
+            self.compact(&mut work, now)?;
             self.disk.removals()?.forget_old(now)?;
+            work.passes = LOOKS;
         }
         work.passes -= 1;
         sealed

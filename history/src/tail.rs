@@ -62,7 +62,12 @@ impl Tail {
         for dir in &dirs {
             let paths = list(&dir.path)?.into_iter();
             for path in paths.filter(|path| is_segment(path)) {
-                segments.push(Arc::new(Segment::recover(path)?));
+                match Segment::recover(path) {
+                    Err(Error::Damaged { path, .. }) => {
+                        tracing::warn!(path = %path.display(), "a file in the directory of history is not read");
+                    }
+                    segment => segments.push(Arc::new(segment?)),
+                }
             }
         }
         // What others have left is deleted once it is empty; the first directory stays, for what is written.

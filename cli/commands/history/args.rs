@@ -1,6 +1,9 @@
 //! The arguments of `airlock history …`.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use api::history::Query;
 use clap::{Args, Subcommand, ValueEnum};
@@ -27,26 +30,25 @@ pub(crate) enum History {
         /// Id of the record, as `history list` prints it
         id: String,
     },
-    /// Write uplinks and events to a file, the newest first
+    /// Write uplinks and events to a file, the newest first; Parquet by device
     #[command(
-        after_help = "Examples:\n  airlock history export messages.jsonl --since 7d\n  airlock history export --format csv --device my-device > messages.csv"
+        after_help = "Examples:\n  airlock history export messages.jsonl --since 7d\n  airlock history export messages.parquet --device my-device"
     )]
     Export {
-        /// File to write [default: standard output]
+        /// File to write; - is standard output, the default
         file: Option<PathBuf>,
-        /// Format of the file
-        #[arg(long, value_enum, default_value_t)]
-        format: Format,
+        /// Format of the file [default: as its name says, otherwise jsonl]
+        #[arg(long, value_enum)]
+        format: Option<Format>,
         #[command(flatten)]
         filter: Filter,
     },
 }
 
 /// How records are written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// An object per line
-    #[default]
     Jsonl,
     /// A line of names, then a line per record
     Csv,
@@ -55,6 +57,15 @@ pub(crate) enum Format {
 }
 
 impl Format {
+    /// The format that the name of a file stands for.
+    pub(super) fn of(file: Option<&Path>) -> Self {
+        match file.and_then(|file| file.extension()?.to_str()) {
+            Some("csv") => Self::Csv,
+            Some("parquet") => Self::Parquet,
+            _ => Self::Jsonl,
+        }
+    }
+
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Jsonl => "jsonl",

@@ -90,7 +90,7 @@ impl Application {
     }
 
     /// The same application, whose functions are this version.
-    pub(super) fn with_version(mut self, version: Option<u32>) -> Self {
+    pub fn with_version(mut self, version: Option<u32>) -> Self {
         self.summary.version = version;
         self
     }

@@ -184,6 +184,7 @@ async fn gets_what_was_set() {
     let application = Application::with_functions(id("app-one"), "v2".to_owned(), sources)
         .with_join_key(Some("account.key".parse().unwrap()));
     fixture.applications.set(application.clone(), JoinKeyChange::Replace, VersionOrigin::default()).await.unwrap();
+    let application = application.with_version(Some(1));
     assert_eq!(fixture.applications.get(&id("app-one")).await.unwrap(), application);
     assert_eq!(fixture.applications.summary(&id("app-one")).await.unwrap(), *application.summary());
     assert_eq!(fixture.applications.get(&id("app-two")).await.unwrap(), Application::new(id("app-two")));

@@ -44,7 +44,7 @@ impl Keeper {
         small.retain(|(bytes, _)| *bytes < SMALL_BYTES);
         let is_over = now > day.end.saturating_add(SETTLED_MS);
         while small.len() >= if is_over { 2 } else { SMALL_FILES_MAX } {
-            let batch = batch(&mut small);
+            let batch = batch(&mut small, MERGED_BYTES_MAX.min(self.bounds.file_bytes_max()));
             if batch.len() < 2 {
                 break;
             }
@@ -74,7 +74,11 @@ impl Keeper {
         let Some((first, last)) = ids(&rows).filter(|_| merged.len() > 1) else { return Ok(()) };
         let path = FileName::new(&day.path, first, last, origin).path;
         let unfinished = Self::unfinished(&path);
-        write_file(&unfinished, &rows)?;
+        if let Err(error) = write_file(&unfinished, &rows) {
+            // On a full disk it would keep the room that others need.
+            _ = remove(&unfinished);
+            return Err(error);
+        }
         replaced::write(&path, &merged)?;
         {
             let _moving = self.disk.moving();
@@ -86,11 +90,11 @@ impl Keeper {
 }
 
 /// Takes files until they are large enough together.
-fn batch(small: &mut Vec<(u64, FileName)>) -> Vec<FileName> {
+fn batch(small: &mut Vec<(u64, FileName)>, bytes_max: u64) -> Vec<FileName> {
     let mut bytes = 0;
     let count = small.iter().take_while(|(size, _)| {
         bytes += size;
-        bytes <= MERGED_BYTES_MAX
+        bytes <= bytes_max
     });
     let count = count.count().max(1);
     small.drain(..count).map(|(_, file)| file).collect()

@@ -46,11 +46,13 @@ impl Keeper {
     }
 
     fn seal_ended(&self, work: &mut Work, tail: &Tail) -> Result<(), Error> {
+        // One that cannot be sealed now does not hold up the others.
+        let mut result = Ok(());
         for segment in tail.ended() {
-            self.seal(tail, &segment)?;
+            result = result.and(self.seal(tail, &segment));
             work.passes = 0;
         }
-        Ok(())
+        result
     }
 
     fn seal(&self, tail: &Tail, segment: &Segment) -> Result<(), Error> {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use crate::tail::varint::Input;
 
 /// What a block begins with.
-const MAGIC: [u8; 4] = *b"AHB1";
+pub(crate) const MAGIC: [u8; 4] = *b"AHB1";
 /// The length of what precedes the records: magic, checksum of what follows it, length as stored, length as it was,
 /// number of records, writer.
 pub(crate) const HEADER_BYTES: usize = 24;

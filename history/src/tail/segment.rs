@@ -15,7 +15,7 @@ use crate::{
     directory::{remove, sync_dir},
     record::device_hash,
     tail::{
-        block::{self, Block},
+        block::{self, Block, MAGIC},
         codec,
     },
 };
@@ -115,12 +115,20 @@ impl Segment {
         Ok(Self { name, path, file, index: RwLock::default() })
     }
 
-    /// Reads a segment that was written before, and cuts off what is not whole.
+    /// Reads a segment that was written before, and cuts off what is not whole at its end. Blocks that have changed since
+    /// are left out; a file without any block is not one of ours.
     pub(crate) fn recover(path: PathBuf) -> Result<Self, Error> {
         let file = File::options().read(true).append(true).open(&path).map_err(Error::file("open", &path))?;
         let bytes: Bytes = fs::read(&path).map_err(Error::file("read", &path))?.into();
         let mut index = Index::default();
-        while let Some(block) = block::decode(&bytes.slice(index.bytes as usize..)) {
+        if !bytes.is_empty() && !bytes.starts_with(&MAGIC[..bytes.len().min(MAGIC.len())]) {
+            return Err(Error::Damaged { path, source: "it does not begin with a block".into() });
+        }
+        while let Some((gap, block)) = next_block(&bytes.slice(index.bytes as usize..)) {
+            if gap > 0 {
+                tracing::error!(path = %path.display(), bytes = gap, "records of history have changed and are lost");
+                index.bytes += gap as u64;
+            }
             index.add(block.writer, block.length, &block.records);
         }
         let lost = bytes.len() as u64 - index.bytes;
@@ -162,10 +170,17 @@ impl Segment {
         &self.path
     }
 
-    /// Reads all of its blocks.
+    /// Reads all of its blocks but those that have changed.
     pub(crate) fn read_all(&self) -> Result<Vec<Block>, Error> {
         let places = self.index(|index| index.blocks.clone());
-        places.iter().map(|place| self.read(place)).collect()
+        let unless_damaged = |read| match read {
+            Err(Error::Damaged { path, .. }) => {
+                tracing::error!(path = %path.display(), "records of history have changed and are lost");
+                None
+            }
+            read => Some(read),
+        };
+        places.iter().map(|place| self.read(place)).filter_map(unless_damaged).collect()
     }
 
     /// What is known of its blocks now.
@@ -185,6 +200,12 @@ impl Segment {
         let damaged = || Error::Damaged { path: self.path.clone(), source: "a block has changed".into() };
         block::decode(&bytes.into()).ok_or_else(damaged)
     }
+}
+
+/// The next block that is whole, and how many bytes are before it.
+fn next_block(bytes: &Bytes) -> Option<(usize, Block)> {
+    let places = memchr::memmem::find_iter(bytes, &MAGIC);
+    places.into_iter().find_map(|place| Some((place, block::decode(&bytes.slice(place..))?)))
 }
 
 /// What the names of segments end with.

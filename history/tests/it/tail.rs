@@ -48,6 +48,46 @@ async fn a_block_that_was_written_in_part_is_cut_off_and_the_rest_counts() {
 }
 
 #[tokio::test]
+async fn a_changed_block_takes_no_others_with_it_and_foreign_files_stay() {
+    let harness = Harness::new();
+    let history = harness.open();
+    harness.uplink(&history, "a1", 0).await;
+    let changed = fs::metadata(&segments(&harness)[0]).unwrap().len() as usize + 30;
+    for counter in 1..4 {
+        harness.uplink(&history, "a1", counter).await;
+    }
+    history.close().await.unwrap();
+    drop(history);
+    let path = segments(&harness)[0].clone();
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[changed] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let foreign = path.with_file_name("foreign.tail");
+    fs::write(&foreign, "not ours").unwrap();
+    let history = harness.open();
+    assert_eq!(counters(&history, everything()).await, [3, 2, 0]);
+    harness.uplink(&history, "a1", 4).await;
+    history.seal().await.unwrap();
+    assert_eq!(counters(&history, everything()).await, [4, 3, 2, 0]);
+    assert_eq!(fs::read_to_string(&foreign).unwrap(), "not ours");
+}
+
+#[tokio::test]
+async fn a_block_that_changes_while_it_runs_does_not_hold_up_sealing() {
+    let harness = Harness::new();
+    let history = harness.open();
+    harness.uplink(&history, "a1", 0).await;
+    let changed = fs::metadata(&segments(&harness)[0]).unwrap().len() as usize + 30;
+    harness.uplink(&history, "a1", 1).await;
+    let path = segments(&harness)[0].clone();
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[changed] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    history.seal().await.unwrap();
+    assert_eq!(counters(&history, everything()).await, [0]);
+}
+
+#[tokio::test]
 async fn two_processes_write_into_one_directory() {
     let harness = Harness::new();
     let (one, other) = (harness.open(), harness.open());
