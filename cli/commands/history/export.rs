@@ -1,14 +1,14 @@
 //! `airlock history export`: records as JSON lines, CSV or Parquet, as the handler writes them.
 
 use std::{
-    fs::File,
-    io::{self, BufWriter, Write},
+    io::{self, Write},
     path::Path,
 };
 
 use anyhow::Context;
 use client::history::Export;
 use types::AppId;
+use workbench::PendingFile;
 
 use super::args::{Filter, Format};
 use crate::network::Network;
@@ -25,19 +25,21 @@ pub(super) async fn run(
     let credential = network.credential_for(app_id).await?;
     let announcement = network.announcement().await?;
     let mut export = Export::start(&announcement, app_id, &credential, &query, format.name()).await?;
-    let out: Box<dyn Write> = match file {
-        Some(path) => Box::new(File::create(path).with_context(|| format!("cannot create {}", path.display()))?),
-        None => Box::new(io::stdout()),
-    };
-    let mut out = BufWriter::new(out);
+    let Some(path) = file else { return copy(&mut export, &mut io::stdout()).await.map(drop) };
+    // A file that is there stays until the new one is whole.
+    let mut file = PendingFile::create(path).with_context(|| format!("cannot create {}", path.display()))?;
+    let bytes = copy(&mut export, &mut file).await?;
+    file.finish().with_context(|| format!("cannot write {}", path.display()))?;
+    network.output.message(format_args!("Wrote {bytes} bytes to {}", path.display()))
+}
+
+/// Writes what comes, and returns how many bytes that was.
+async fn copy(export: &mut Export, out: &mut impl Write) -> anyhow::Result<usize> {
     let mut bytes = 0;
     while let Some(part) = export.next().await? {
         bytes += part.len();
         out.write_all(&part).context("cannot write")?;
     }
     out.flush().context("cannot write")?;
-    match file {
-        Some(path) => network.output.message(format_args!("Wrote {bytes} bytes to {}", path.display())),
-        None => Ok(()),
-    }
+    Ok(bytes)
 }
