@@ -117,7 +117,7 @@ enum Moment {
 impl Filter {
     /// The query for the first page of these records.
     pub(super) fn query(self, app_id: &AppId, now: Timestamp) -> Query {
-        let nanos = |moment: Option<Moment>| moment.map(|moment| moment.before(now).as_nanos()).unwrap_or_default();
+        let nanos = |moment: Option<Moment>| moment.map(|moment| moment.before(now).as_nanos());
         Query {
             app_id: app_id.to_string(),
             dev_id: self.device.map(|device| device.to_string()).unwrap_or_default(),

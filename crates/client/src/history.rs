@@ -46,7 +46,7 @@ impl Export {
 
 /// A query as the parameters of a URL.
 fn pairs(query: &Query) -> Vec<(&'static str, String)> {
-    let time = |nanos: i64| if nanos == 0 { String::new() } else { Timestamp::from_nanos(nanos).to_rfc3339() };
+    let time = |nanos: Option<i64>| nanos.map(|nanos| Timestamp::from_nanos(nanos).to_rfc3339()).unwrap_or_default();
     let number = |number: u32| if number == 0 { String::new() } else { number.to_string() };
     let all = [
         ("dev_id", query.dev_id.clone()),

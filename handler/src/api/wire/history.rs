@@ -74,8 +74,8 @@ impl From<message::Query> for SentQuery {
     fn from(query: message::Query) -> Self {
         let message::Query { dev_id, since, until, kind, port, failed, text, field, version, limit, before, .. } =
             query;
-        let time = |nanos: i64| (nanos != 0).then(|| Timestamp::from_nanos(nanos));
-        let (since, until, limit) = (time(since), time(until), limit as usize);
+        let (since, until) = (since.map(Timestamp::from_nanos), until.map(Timestamp::from_nanos));
+        let limit = limit as usize;
         Self { dev_id, since, until, kind, port, failed, text, field, version, limit, before }
     }
 }
