@@ -133,7 +133,7 @@ impl Uplink {
             metadata: &self.metadata,
             functions: Some([7; 32]),
             version: Some(3),
-            limits: Some(99),
+            limits: Some([99; 8]),
             outcome: Outcome::Decoded,
             result: &self.result,
             fuel: self.fuel,

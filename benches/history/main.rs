@@ -22,7 +22,7 @@ use std::{
 
 use airlock_history as history;
 use futures::StreamExt;
-use history::{History, Kept, Query, Settings};
+use history::{Environment, History, Kept, Query, Settings};
 use input::{BenchClock, Input, SeededRandom};
 
 #[global_allocator]
@@ -58,7 +58,9 @@ fn open(dir: &Path, clock: &Arc<BenchClock>) -> Arc<History> {
         wait_ms_max: 60_000,
         ..Settings::default()
     };
-    History::open(dir, settings, Arc::clone(clock) as Arc<dyn types::Clock>, &SeededRandom).unwrap()
+    let environment =
+        Environment { clock: clock.clone(), random: &SeededRandom, owner_of: Arc::new(ToString::to_string) };
+    History::open(dir, settings, environment).unwrap()
 }
 
 /// Appends uplinks and seals them, and says what each cost.

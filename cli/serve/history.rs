@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use history::History;
+use history::{Environment, History};
 
 use super::context::Context;
 
@@ -11,6 +11,12 @@ use super::context::Context;
 pub(super) fn open(context: &Context) -> anyhow::Result<Arc<History>> {
     let settings = context.settings.history.clone();
     let dir = settings.dir.clone().unwrap_or_else(|| context.settings.data_dir.join("history"));
-    let history = History::open(&dir, settings, context.clock.clone(), &*context.random);
+    let owners = context.owners.clone();
+    let environment = Environment {
+        clock: context.clock.clone(),
+        random: &*context.random,
+        owner_of: Arc::new(move |app_id| owners.last(app_id).to_string()),
+    };
+    let history = History::open(&dir, settings, environment);
     history.with_context(|| format!("cannot open the history in {}", dir.display()))
 }

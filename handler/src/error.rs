@@ -158,8 +158,8 @@ pub enum Error {
     /// A secret in the store cannot be sealed or opened.
     #[error(transparent)]
     Seal(#[from] server::seal::SealError),
-    /// History cannot be read.
-    #[error(transparent)]
+    /// History cannot be read. Where its files are is in the log only.
+    #[error("the history cannot be read now: try again later")]
     History(#[from] history::Error),
     /// The store failed.
     #[error("{}", .0.summary())]

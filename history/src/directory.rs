@@ -1,5 +1,7 @@
 //! Directories that several processes change: what is in them, and changes that last.
 
+pub(crate) mod removed;
+
 use std::{
     fs::{self, File},
     path::{Path, PathBuf},

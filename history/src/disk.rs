@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
-use crate::{Error, removed::Removals, tail::Tail};
+use crate::{Error, directory::removed::Removals, tail::Tail};
 
 /// The directory of history.
 #[derive(Debug)]

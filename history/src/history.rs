@@ -12,14 +12,27 @@ use futures::Stream;
 use types::{AppId, Clock, DevId, Random};
 
 use crate::{
-    Error, Format, Kept, Loss, Losses, NewRecord, Page, Query, Record, RecordId, Settings, Usage,
-    bounds::Bounds,
+    Error, Format, Kept, Loss, Losses, NewRecord, Page, Query, Record, RecordId, Settings,
     disk::Disk,
-    export,
     keeper::Keeper,
     reader::Reader,
+    reader::export,
+    settings::bounds::Bounds,
     tail::{Tail, group::Queue},
 };
+
+/// Names the owner of an application.
+pub type OwnerOf = Arc<dyn Fn(&AppId) -> String + Send + Sync>;
+
+/// What history is given.
+pub struct Environment<'a> {
+    /// The time at which records are recorded.
+    pub clock: Arc<dyn Clock>,
+    /// Where the number of this process comes from.
+    pub random: &'a dyn Random,
+    /// Whose each application is: when there is too much, whoever has the most loses the oldest.
+    pub owner_of: OwnerOf,
+}
 
 /// Keeps records, and finds them again.
 pub struct History {
@@ -36,13 +49,9 @@ impl History {
     ///
     /// Other processes may use the same directory: each writes files of its own, and sees what others have moved to
     /// Parquet files.
-    pub fn open(
-        dir: impl Into<PathBuf>,
-        settings: Settings,
-        clock: Arc<dyn Clock>,
-        random: &dyn Random,
-    ) -> Result<Arc<Self>, Error> {
+    pub fn open(dir: impl Into<PathBuf>, settings: Settings, environment: Environment<'_>) -> Result<Arc<Self>, Error> {
         let (root, bounds) = (dir.into(), Bounds::new(settings));
+        let Environment { clock, random, owner_of } = environment;
         let writer = u64::from_be_bytes(random.array()) as u32;
         let tail = match bounds.is_on() {
             true => Some(Arc::new(Tail::open(&Disk::tail_dir(&root), writer, bounds.segment_bytes_max())?)),
@@ -51,7 +60,7 @@ impl History {
         let queue = Arc::new(Queue::new(Arc::clone(&clock), writer, bounds.queue_bytes_max(), bounds.wait()));
         let disk = Arc::new(Disk::new(root, tail));
         let losses = Arc::clone(&queue.losses);
-        let keeper = Arc::new(Keeper::new(Arc::clone(&disk), bounds.clone(), clock, losses, writer));
+        let keeper = Arc::new(Keeper::new(Arc::clone(&disk), bounds.clone(), (clock, owner_of), losses, writer));
         let reader = Arc::new(Reader::new(Arc::clone(&disk), bounds.scans_max()));
         let history = Arc::new(Self { bounds, queue, disk, keeper, reader, threads: Mutex::default() });
         history.start()?;
@@ -139,13 +148,6 @@ impl History {
         let keeper = Arc::clone(&self.keeper);
         let done = tokio::task::spawn_blocking(move || work(&keeper)).await;
         done.map_err(|error| Error::Task(error.into()))?
-    }
-
-    /// How much is kept of each application.
-    pub async fn usage(&self) -> Result<Usage, Error> {
-        let disk = Arc::clone(&self.disk);
-        let usage = tokio::task::spawn_blocking(move || Usage::of(&disk)).await;
-        usage.map_err(|error| Error::Task(error.into()))?
     }
 
     /// How many records were not kept.

@@ -12,10 +12,14 @@ use std::{
     time::Duration,
 };
 
+use server::status::ErrorChain;
 use types::{AppId, Clock, DevId};
 
 use self::steady::Steadiness;
-use crate::{Error, Loss, RecordId, bounds::Bounds, disk::Disk, kept::Losses, moment, removed};
+use crate::{
+    Error, Loss, OwnerOf, RecordId, directory::removed, disk::Disk, record::kept::Losses, record::moment,
+    settings::bounds::Bounds,
+};
 
 /// How often it looks whether something is to be done.
 const INTERVAL: Duration = Duration::from_secs(60);
@@ -27,6 +31,7 @@ pub(crate) struct Keeper {
     disk: Arc<Disk>,
     bounds: Bounds,
     clock: Arc<dyn Clock>,
+    owner_of: OwnerOf,
     losses: Arc<Losses>,
     /// Which start of which process this is.
     writer: u32,
@@ -57,12 +62,12 @@ impl Keeper {
     pub(crate) fn new(
         disk: Arc<Disk>,
         bounds: Bounds,
-        clock: Arc<dyn Clock>,
+        (clock, owner_of): (Arc<dyn Clock>, OwnerOf),
         losses: Arc<Losses>,
         writer: u32,
     ) -> Self {
         let (work, signal) = (Mutex::default(), Mutex::default());
-        Self { disk, bounds, clock, losses, writer, work, signal, changed: Condvar::new() }
+        Self { disk, bounds, clock, owner_of, losses, writer, work, signal, changed: Condvar::new() }
     }
 
     /// Works until it is closed.
@@ -73,7 +78,7 @@ impl Keeper {
             if let Err(error) = &result
                 && !was_failing
             {
-                tracing::error!(error = error as &dyn std::error::Error, "history cannot be put in order");
+                tracing::error!(error = %ErrorChain(error), "history cannot be put in order");
             }
             was_failing = result.is_err();
         }

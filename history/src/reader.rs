@@ -1,6 +1,8 @@
 //! Reads pages of records from the tail and from files.
 
+pub(crate) mod export;
 mod sources;
+mod turns;
 
 use std::{
     collections::HashSet,
@@ -20,9 +22,9 @@ use crate::{
     Error, LIMIT_MAX, Page, Query, Record, Skipped,
     disk::Disk,
     query::{Best, Filter, Shared},
+    reader::turns::Turns,
     sealed::{file::SealedFile, search as search_file},
     tail::search as search_tail,
-    turns::Turns,
 };
 
 /// How many records a scan reads at once, and a page at most.

@@ -3,6 +3,8 @@
 mod device_hash;
 mod id;
 mod json;
+pub(crate) mod kept;
+pub(crate) mod moment;
 mod view;
 
 use std::fmt;
@@ -20,8 +22,6 @@ pub const RECORD_BYTES_MAX: usize = 2 << 20;
 pub enum Kind {
     /// From a device.
     Uplink,
-    /// To a device.
-    Downlink,
     /// An event, by its name, such as `down/sent`.
     Event(String),
 }
@@ -72,7 +72,7 @@ pub struct NewRecord<'a> {
     /// The number of their version.
     pub version: Option<u32>,
     /// The first bytes of the hash of their limits.
-    pub limits: Option<u64>,
+    pub limits: Option<[u8; 8]>,
     /// What became of it.
     pub outcome: Outcome,
     /// The result of the functions; empty for none.
@@ -145,7 +145,7 @@ pub struct Record {
     pub seed: Option<u64>,
     pub functions: Option<[u8; 32]>,
     pub version: Option<u32>,
-    pub limits: Option<u64>,
+    pub limits: Option<[u8; 8]>,
     pub outcome: Outcome,
     pub result: String,
     pub normalized: String,
@@ -162,7 +162,6 @@ impl Kind {
     pub fn as_str(&self) -> &str {
         match self {
             Self::Uplink => "up",
-            Self::Downlink => "down",
             Self::Event(name) => name,
         }
     }
@@ -172,7 +171,6 @@ impl From<&str> for Kind {
     fn from(text: &str) -> Self {
         match text {
             "up" => Self::Uplink,
-            "down" => Self::Downlink,
             name => Self::Event(name.to_owned()),
         }
     }

@@ -1,5 +1,7 @@
 //! The settings of history.
 
+pub(crate) mod bounds;
+
 use std::{collections::BTreeMap, path::PathBuf};
 
 use schemars::JsonSchema;

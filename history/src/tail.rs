@@ -16,6 +16,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 
+use server::status::ErrorChain;
+
 use self::{
     group::RawBlock,
     owner::OwnDir,
@@ -88,7 +90,7 @@ impl Tail {
         let was_failing = mem::replace(&mut active.is_failing, result.is_err());
         result.map_err(|error| {
             if !was_failing {
-                tracing::error!(error = &error as &dyn std::error::Error, "messages are not kept in history");
+                tracing::error!(error = %ErrorChain(&error), "messages are not kept in history");
             }
             if error.is_full() { Loss::Full } else { Loss::Failed }
         })

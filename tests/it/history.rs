@@ -45,10 +45,18 @@ async fn owner(network: &Network) -> Owner {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_handled_is_listed_with_all_that_came_of_it() {
+async fn what_was_handled_is_found_with_all_that_came_of_it() {
     let network = Network::start().await;
     let owner = owner(&network).await;
-    let (status, page) = get(&network, &owner, "?kind=up").await;
+    lists(&network, &owner).await;
+    filters(&network, &owner).await;
+    files(&network, &owner).await;
+    network.stack.stop().await;
+}
+
+/// Records have all that is known, one by one and in lists.
+async fn lists(network: &Network, owner: &Owner) {
+    let (status, page) = get(network, owner, "?kind=up").await;
     let records = page["records"].as_array().unwrap();
     assert_eq!((status, records.len()), (200, 4), "{page}");
     let outcomes: Vec<_> = records.iter().map(|record| record["outcome"].as_str().unwrap()).collect();
@@ -60,17 +68,14 @@ async fn what_was_handled_is_listed_with_all_that_came_of_it() {
     assert_eq!(newest["functions"].as_str().unwrap().len(), 64);
     assert!(newest["fuel"].as_str().unwrap().parse::<u64>().unwrap() > 0);
     assert!(records[2]["failure"].as_str().unwrap().contains("no bytes"), "{page}");
-    let one = get(&network, &owner, &format!("/{}", newest["id"].as_str().unwrap())).await;
+    let one = get(network, owner, &format!("/{}", newest["id"].as_str().unwrap())).await;
     assert_eq!(one, (200, newest.clone()));
-    let (_, events) = get(&network, &owner, "?kind=create").await;
+    let (_, events) = get(network, owner, "?kind=create").await;
     assert_eq!(events["records"].as_array().unwrap().len(), 2, "two devices were created: {events}");
-    network.stack.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn filters_select_and_pages_continue() {
-    let network = Network::start().await;
-    let owner = owner(&network).await;
+/// Filters select, and pages continue.
+async fn filters(network: &Network, owner: &Owner) {
     for (path, expected) in [
         ("?kind=up&dev_id=warm", json!([35, null, 21])),
         ("?kind=up&port=2", json!([35, 0])),
@@ -84,14 +89,38 @@ async fn filters_select_and_pages_continue() {
         ("?kind=up&until=2000-01-01T00:00:00Z", json!([])),
         ("?kind=up&limit=2", json!([35, 0])),
     ] {
-        let (status, page) = get(&network, &owner, path).await;
+        let (status, page) = get(network, owner, path).await;
         assert_eq!((status, json!(celsius(&page))), (200, expected), "{path}: {page}");
     }
-    let (_, first) = get(&network, &owner, "?kind=up&limit=3").await;
+    let (_, first) = get(network, owner, "?kind=up&limit=3").await;
     let next = first["next"].as_str().unwrap();
-    let (_, last) = get(&network, &owner, &format!("?kind=up&limit=3&before={next}")).await;
+    let (_, last) = get(network, owner, &format!("?kind=up&limit=3&before={next}")).await;
     assert_eq!((celsius(&last), &last["next"]), (vec![json!(21)], &Value::Null));
-    network.stack.stop().await;
+}
+
+/// DuckDB and pandas read what was sealed and what is exported.
+async fn files(network: &Network, owner: &Owner) {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("third_party_clients/parquet.py");
+    let packages = ["duckdb==2.0.1", "pandas==3.1.1", "pyarrow==26.0.1"];
+    let Some(python) = Python::install(&folder, &packages) else { return };
+    // Deleting a device moves everything to Parquet files.
+    owner.add_device("gone").await;
+    owner.handler.delete_device(&owner.app_id, &"gone".parse().unwrap()).await.unwrap();
+    let url = format!("{}/applications/{}/history/export/parquet", network.handler_http(), owner.app_id);
+    let request = reqwest::Client::new().get(url).header("authorization", owner.token.to_header());
+    let exported = network.dir.path().join("exported.parquet");
+    std::fs::write(&exported, request.send().await.unwrap().bytes().await.unwrap()).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/third_party_clients/parquet.py");
+    let output = python.command(&script).args([&history_dir(network), &exported]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let seen: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let expected = json!([
+        ["warm", 1, "15", "decoded", 21],
+        ["warm", 1, "", "failed", null],
+        ["cold", 2, "00", "invalid", 0],
+        ["warm", 2, "23", "decoded", 35],
+    ]);
+    assert_eq!(seen, expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -116,34 +145,6 @@ async fn records_outlive_a_restart_and_go_with_their_device_and_application() {
     handler.register_application(&owner.app_id).await.unwrap();
     assert_eq!(uplinks("").await.unwrap(), 0);
     stack.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn duckdb_and_pandas_read_the_files() {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("third_party_clients/parquet.py");
-    let packages = ["duckdb==2.0.1", "pandas==3.1.1", "pyarrow==26.0.1"];
-    let Some(python) = Python::install(&folder, &packages) else { return };
-    let network = Network::start().await;
-    let owner = owner(&network).await;
-    // Deleting a device moves everything to Parquet files.
-    owner.add_device("gone").await;
-    owner.handler.delete_device(&owner.app_id, &"gone".parse().unwrap()).await.unwrap();
-    let url = format!("{}/applications/{}/history/export/parquet", network.handler_http(), owner.app_id);
-    let request = reqwest::Client::new().get(url).header("authorization", owner.token.to_header());
-    let exported = network.dir.path().join("exported.parquet");
-    std::fs::write(&exported, request.send().await.unwrap().bytes().await.unwrap()).unwrap();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/third_party_clients/parquet.py");
-    let output = python.command(&script).args([&history_dir(&network), &exported]).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let seen: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let expected = json!([
-        ["warm", 1, "15", "decoded", 21],
-        ["warm", 1, "", "failed", null],
-        ["cold", 2, "00", "invalid", 0],
-        ["warm", 2, "23", "decoded", 35],
-    ]);
-    assert_eq!(seen, expected);
-    network.stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

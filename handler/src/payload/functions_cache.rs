@@ -139,7 +139,7 @@ impl FunctionsCache {
     }
 
     /// The first bytes of the hash of an application's limits.
-    pub(super) fn limits_hash(&self, app_id: &AppId) -> u64 {
+    pub(super) fn limits_hash(&self, app_id: &AppId) -> [u8; 8] {
         self.limits(app_id).hash.prefix()
     }
 

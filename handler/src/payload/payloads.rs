@@ -57,7 +57,7 @@ impl Payloads {
     }
 
     /// Identifies the limits within which an application's functions run.
-    pub(crate) fn limits_hash(&self, app_id: &AppId) -> u64 {
+    pub(crate) fn limits_hash(&self, app_id: &AppId) -> [u8; 8] {
         self.functions.limits_hash(app_id)
     }
 

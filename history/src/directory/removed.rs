@@ -10,7 +10,7 @@ use types::{AppId, DevId};
 use crate::{
     Error, RecordId,
     directory::{if_there, list, remove, sync_dir},
-    moment,
+    record::moment,
 };
 
 /// How long it is remembered that something was removed, in days: by then, no tail has it.

@@ -8,12 +8,13 @@ use super::{Keeper, Work};
 use crate::{
     Error,
     directory::remove,
-    moment,
+    record::moment,
     sealed::name::{self, FileName},
 };
 
 /// The files of an application, oldest first, and what it has in all.
 struct Held {
+    app_id: AppId,
     files: Vec<(u64, FileName)>,
     bytes: u64,
 }
@@ -25,7 +26,7 @@ impl Keeper {
             let held = self.retain_application(&app_id, work, now)?;
             all.insert(app_id, held);
         }
-        self.retain_total(&mut all)?;
+        self.retain_total(all.values_mut())?;
         all.keys().try_for_each(|app_id| self.delete_empty(app_id))
     }
 
@@ -36,21 +37,23 @@ impl Keeper {
         }
         files.sort_by_key(|(_, file)| (file.last, file.first));
         let bytes = files.iter().map(|(bytes, _)| bytes).sum::<u64>();
-        let mut held = Held { files, bytes: bytes + self.tail_bytes(app_id) };
+        let mut held = Held { app_id: app_id.clone(), files, bytes: bytes + self.tail_bytes(app_id) };
         let oldest = moment::days_before(now, self.bounds.days_max(app_id));
         let bytes_max = self.bounds.application_bytes_max(app_id);
         held.delete_while(|held, file| (work.steadiness.is_steady() && file.last < oldest) || held > bytes_max)?;
         Ok(held)
     }
 
-    /// Deletes the oldest of all applications while there is too much.
-    fn retain_total(&self, all: &mut BTreeMap<AppId, Held>) -> Result<(), Error> {
-        let mut total: u64 = all.values().map(|held| held.bytes).sum();
+    /// Deletes the oldest of whoever has the most, while there is too much in all: who has little keeps it.
+    fn retain_total<'a>(&self, all: impl Iterator<Item = &'a mut Held>) -> Result<(), Error> {
+        let mut owners: BTreeMap<String, Vec<&mut Held>> = BTreeMap::new();
+        all.for_each(|held| owners.entry((self.owner_of)(&held.app_id)).or_default().push(held));
+        let bytes = |held: &[&mut Held]| held.iter().map(|held| held.bytes).sum::<u64>();
+        let mut total: u64 = owners.values().map(|held| bytes(held)).sum();
         while total > self.bounds.bytes_max() {
-            let oldest = all
-                .values_mut()
-                .filter_map(|held| Some((held.files.first()?.1.last, held)))
-                .min_by_key(|oldest| oldest.0);
+            let deletable = owners.values_mut().filter(|held| held.iter().any(|held| held.oldest().is_some()));
+            let Some(most) = deletable.max_by_key(|held| bytes(held)) else { return Ok(()) };
+            let oldest = most.iter_mut().filter_map(|held| Some((held.oldest()?, held))).min_by_key(|oldest| oldest.0);
             let Some((_, held)) = oldest else { return Ok(()) };
             total -= held.delete_first()?;
         }
@@ -73,12 +76,17 @@ impl Keeper {
 }
 
 impl Held {
-    /// Deletes the oldest files as long as they are to go: `is_wanted` gets the bytes that are left.
+    /// Deletes the oldest files as long as they are unwanted: `is_unwanted` gets the bytes that are left.
     fn delete_while(&mut self, is_unwanted: impl Fn(u64, &FileName) -> bool) -> Result<(), Error> {
         while self.files.first().is_some_and(|(_, file)| is_unwanted(self.bytes, file)) {
             self.delete_first()?;
         }
         Ok(())
+    }
+
+    /// When the oldest file ends, in milliseconds since 1970.
+    fn oldest(&self) -> Option<u64> {
+        self.files.first().map(|(_, file)| file.last)
     }
 
     fn delete_first(&mut self) -> Result<u64, Error> {

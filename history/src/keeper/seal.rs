@@ -11,8 +11,8 @@ use super::{Keeper, Work};
 use crate::{
     Error, RecordId,
     directory::{remove, sync_dir},
-    moment,
     record::View,
+    record::moment,
     sealed::{
         name::{FileName, day_dir},
         write::{finish, sort, write_file},

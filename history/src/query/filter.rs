@@ -5,10 +5,11 @@ use std::ops::RangeInclusive;
 use memchr::memmem::Finder;
 
 use crate::{
-    FieldFilter, Query, RecordId, moment,
+    FieldFilter, Query, RecordId,
+    directory::removed::Removals,
     query::field_scan::FieldScan,
+    record::moment,
     record::{View, device_hash},
-    removed::Removals,
 };
 
 /// A query, prepared to be compared with many records.

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 use types::Timestamp;
 
-use crate::moment;
+use crate::record::moment;
 
 /// The id of a record, unique among all processes that write. Ids, and their texts, are in the order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

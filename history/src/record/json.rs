@@ -42,7 +42,7 @@ impl Record {
         self.seed.map_or(Ok(()), |seed| map.serialize_entry("seed", &seed.to_string()))?;
         self.functions.map_or(Ok(()), |hash| map.serialize_entry("functions", &hex::encode(hash)))?;
         self.version.map_or(Ok(()), |version| map.serialize_entry("version", &version))?;
-        self.limits.map_or(Ok(()), |limits| map.serialize_entry("limits", &format!("{limits:016x}")))
+        self.limits.map_or(Ok(()), |limits| map.serialize_entry("limits", &hex::encode(limits)))
     }
 }
 

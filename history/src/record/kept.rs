@@ -64,6 +64,9 @@ pub struct Losses([AtomicU64; Loss::ALL.len()]);
 impl Losses {
     pub(crate) fn new() -> Self {
         describe_counter!(LOST, "Records of messages that history did not keep");
+        let counted = Loss::ALL.into_iter().filter(|loss| *loss != Loss::Off);
+        // Rates need a zero before the first loss.
+        counted.for_each(|loss| counter!(LOST, "reason" => loss.name()).increment(0));
         Self::default()
     }
 

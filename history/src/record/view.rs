@@ -22,7 +22,7 @@ pub(crate) struct View<'a> {
     pub(crate) seed: Option<u64>,
     pub(crate) functions: Option<&'a [u8; 32]>,
     pub(crate) version: Option<u32>,
-    pub(crate) limits: Option<u64>,
+    pub(crate) limits: Option<&'a [u8; 8]>,
     pub(crate) outcome: Outcome,
     pub(crate) result: &'a str,
     pub(crate) normalized: &'a str,
@@ -36,7 +36,7 @@ pub(crate) struct View<'a> {
 
 /// Copies the members that have the same type on both sides.
 macro_rules! view {
-    ($id:expr, $record:expr, $functions:expr, { $($texts:tt)* }) => {
+    ($id:expr, $record:expr, ($functions:expr, $limits:expr), { $($texts:tt)* }) => {
         View {
             id: $id,
             received: $record.received,
@@ -50,7 +50,7 @@ macro_rules! view {
             seed: $record.seed,
             functions: $functions,
             version: $record.version,
-            limits: $record.limits,
+            limits: $limits,
             outcome: $record.outcome,
             fuel: $record.fuel,
             revision: $record.revision,
@@ -63,7 +63,7 @@ macro_rules! view {
 impl<'a> View<'a> {
     /// A new record with its id.
     pub(crate) fn of_new(id: RecordId, new: &'a NewRecord<'a>) -> Self {
-        view!(id, new, new.functions.as_ref(), {
+        view!(id, new, (new.functions.as_ref(), new.limits.as_ref()), {
             payload: new.payload,
             metadata: new.metadata,
             extra: new.extra,
@@ -93,7 +93,7 @@ impl<'a> View<'a> {
             seed: self.seed,
             functions: self.functions.copied(),
             version: self.version,
-            limits: self.limits,
+            limits: self.limits.copied(),
             outcome: self.outcome,
             result: self.result.to_owned(),
             normalized: self.normalized.to_owned(),
@@ -110,7 +110,7 @@ impl<'a> View<'a> {
 impl Record {
     /// The same record, borrowed.
     pub(crate) fn view(&self) -> View<'_> {
-        view!(self.id, self, self.functions.as_ref(), {
+        view!(self.id, self, (self.functions.as_ref(), self.limits.as_ref()), {
             payload: &self.payload,
             metadata: &self.metadata,
             extra: &self.extra,

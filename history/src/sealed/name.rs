@@ -10,7 +10,7 @@ use types::AppId;
 use crate::{
     Error, RecordId,
     directory::{if_there, list},
-    moment,
+    record::moment,
     sealed::{
         replaced,
         write::{FILE_EXTENSION, UNFINISHED},

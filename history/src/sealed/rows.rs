@@ -74,9 +74,7 @@ const COLUMNS: [Column; 28] = [
 impl AnyColumn {
     fn open(group: Group<'_>, column: Column) -> ParquetResult<Self> {
         Ok(match column {
-            Column::Recorded | Column::Received | Column::Seed | Column::Limits | Column::Fuel => {
-                Self::Long(group.read(column)?)
-            }
+            Column::Recorded | Column::Received | Column::Seed | Column::Fuel => Self::Long(group.read(column)?),
             Column::Writer
             | Column::Number
             | Column::ReceivedNanos
@@ -139,6 +137,7 @@ impl<'a> Cursor<'a> {
         let received = self.long(Column::Received)?.saturating_mul(1_000_000);
         let nanos = self.optional_int(Column::ReceivedNanos).unwrap_or(0);
         let functions = self.optional_bytes(Column::Functions).map(TryInto::try_into).transpose();
+        let limits = self.optional_bytes(Column::Limits).map(TryInto::try_into).transpose();
         let outcome = Outcome::from_name(self.text(Column::Outcome)?.as_bytes());
         let corrects = self.text(Column::Corrects)?;
         Ok(View {
@@ -157,7 +156,7 @@ impl<'a> Cursor<'a> {
             seed: self.optional_long(Column::Seed).map(|seed| seed as u64),
             functions: functions.map_err(|_| damaged("a hash of functions"))?,
             version: self.optional_int(Column::Version),
-            limits: self.optional_long(Column::Limits).map(|limits| limits as u64),
+            limits: limits.map_err(|_| damaged("a hash of limits"))?,
             outcome: outcome.ok_or_else(|| damaged("an outcome"))?,
             result: self.text(Column::Result)?,
             normalized: self.text(Column::Normalized)?,

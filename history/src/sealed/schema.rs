@@ -35,7 +35,7 @@ message history {
     OPTIONAL INT64 seed (INTEGER(64, false));
     OPTIONAL BYTE_ARRAY functions;
     OPTIONAL INT32 version (INTEGER(32, false));
-    OPTIONAL INT64 limits (INTEGER(64, false));
+    OPTIONAL BYTE_ARRAY limits;
     REQUIRED BYTE_ARRAY outcome (UTF8);
     OPTIONAL BYTE_ARRAY result (JSON);
     OPTIONAL BYTE_ARRAY normalized (JSON);

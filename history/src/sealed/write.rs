@@ -99,7 +99,7 @@ fn write_group<W: Write + Send>(columns: &mut Columns<'_, '_, '_, W>) -> Parquet
     columns.optional_longs(|row| row.seed.map(|seed| seed as i64))?;
     columns.optional_bytes(|row| row.functions.map(<[u8; 32]>::as_slice))?;
     columns.optional_ints(|row| row.version)?;
-    columns.optional_longs(|row| row.limits.map(|limits| limits as i64))?;
+    columns.optional_bytes(|row| row.limits.map(<[u8; 8]>::as_slice))?;
     columns.words(|row| row.outcome.as_str())?;
     columns.optional_text(|row| row.result)?;
     columns.optional_text(|row| row.normalized)?;

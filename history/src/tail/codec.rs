@@ -56,7 +56,7 @@ fn encode_options(view: &View<'_>, out: &mut Vec<u8>) {
     view.seed.inspect(|seed| out.extend_from_slice(&seed.to_le_bytes()));
     view.functions.inspect(|hash| out.extend_from_slice(*hash));
     view.version.inspect(|version| put_unsigned(out, u64::from(*version)));
-    view.limits.inspect(|limits| out.extend_from_slice(&limits.to_le_bytes()));
+    view.limits.inspect(|limits| out.extend_from_slice(*limits));
     view.failure.inspect(|failure| put_bytes(out, failure.as_bytes()));
     if let Some(id) = view.corrects {
         put_unsigned(out, id.millis);
@@ -134,7 +134,7 @@ pub(crate) fn decode(writer: u32, record: &[u8]) -> Option<View<'_>> {
         seed: optional(has(SEED), || input.array().map(u64::from_le_bytes))?,
         functions: optional(has(FUNCTIONS), || input.array_ref())?,
         version: optional(has(VERSION), || input.unsigned_32())?,
-        limits: optional(has(LIMITS), || input.array().map(u64::from_le_bytes))?,
+        limits: optional(has(LIMITS), || input.array_ref())?,
         outcome: Outcome::ALL.into_iter().find(|known| *known as u8 == outcome)?,
         result,
         normalized,
@@ -188,7 +188,7 @@ mod tests {
             seed: Some(u64::MAX),
             functions: Some([7; 32]),
             version: Some(u32::MAX),
-            limits: Some(1),
+            limits: Some([1; 8]),
             outcome: Outcome::Failed,
             result: "{\"ä\":1}",
             normalized: "[]",

@@ -14,9 +14,9 @@ use types::Clock;
 
 use crate::{
     Kept, Loss, NewRecord, RECORD_BYTES_MAX, RecordId,
-    kept::Losses,
-    moment,
     record::View,
+    record::kept::Losses,
+    record::moment,
     tail::{codec, numbers::Numbers},
 };
 

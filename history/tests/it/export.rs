@@ -30,7 +30,7 @@ async fn json_lines_have_what_is_known_of_each_message() {
         seed: Some(u64::MAX),
         functions: Some([9; 32]),
         version: Some(3),
-        limits: Some(5),
+        limits: Some([5; 8]),
         outcome: Outcome::Failed,
         result: r#"{"a":[1.50]}"#,
         failure: Some("boom"),

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use history::{History, Kept, Kind, Loss, NewRecord, Query, Settings};
+use history::{Environment, History, Kept, Kind, Loss, NewRecord, Query, Settings};
 use testing::{CountingRandom, ManualClock, SmallDisk};
 use types::Clock;
 
@@ -13,8 +13,12 @@ async fn a_full_disk_loses_what_it_says_and_nothing_else() {
     let Some(disk) = SmallDisk::mount() else { return };
     let clock = ManualClock::new();
     let settings = Settings { wait_ms_max: 60_000, ..Settings::default() };
-    let history =
-        History::open(disk.path(), settings, Arc::clone(&clock) as Arc<dyn Clock>, &CountingRandom::default()).unwrap();
+    let environment = Environment {
+        clock: clock.clone(),
+        random: &CountingRandom::default(),
+        owner_of: Arc::new(ToString::to_string),
+    };
+    let history = History::open(disk.path(), settings, environment).unwrap();
     let (app_id, dev_id) = (app(), dev("a1"));
     // Nothing that becomes short when it is compressed.
     let numbers = std::iter::successors(Some(1_u32), |number| Some(number.wrapping_mul(1_664_525).wrapping_add(1)));

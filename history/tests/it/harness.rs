@@ -8,7 +8,7 @@ use std::{
 };
 
 use futures::TryStreamExt;
-use history::{History, Kept, Kind, NewRecord, Outcome, Query, Record, RecordId, Settings};
+use history::{Environment, History, Kept, Kind, NewRecord, Outcome, Query, Record, RecordId, Settings};
 use tempfile::TempDir;
 use testing::{CountingRandom, ManualClock};
 use types::{AppId, Clock, DevId};
@@ -40,14 +40,24 @@ impl Harness {
     }
 
     pub(crate) fn open(&self) -> Arc<History> {
-        let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
-        History::open(self.path(), self.settings.clone(), clock, &self.random).unwrap()
+        let environment = Environment {
+            clock: self.clock.clone(),
+            random: &self.random,
+            // Those of `ann-1` and `ann-2` are the same.
+            owner_of: Arc::new(|app_id| app_id.as_str().split('-').next().unwrap().to_owned()),
+        };
+        History::open(self.path(), self.settings.clone(), environment).unwrap()
     }
 
     /// Appends an uplink of this device with this counter, a second after the one before.
     pub(crate) async fn uplink(&self, history: &History, dev_id: &str, counter: u32) -> RecordId {
+        self.uplink_of(history, &app(), dev_id, counter).await
+    }
+
+    /// The same for another application.
+    pub(crate) async fn uplink_of(&self, history: &History, app_id: &AppId, dev_id: &str, counter: u32) -> RecordId {
         self.clock.advance(Duration::from_secs(1));
-        let (app_id, dev_id) = (app(), dev(dev_id));
+        let dev_id = dev(dev_id);
         let result = format!(r#"{{"level":{counter},"name":"{dev_id}"}}"#);
         let new = NewRecord {
             counter,
@@ -55,7 +65,7 @@ impl Harness {
             payload: &counter.to_le_bytes(),
             outcome: Outcome::Decoded,
             result: &result,
-            ..NewRecord::new(&app_id, &dev_id, &Kind::Uplink, self.clock.now())
+            ..NewRecord::new(app_id, &dev_id, &Kind::Uplink, self.clock.now())
         };
         kept(history.append(&new).await)
     }
@@ -93,7 +103,12 @@ pub(crate) async fn counters(history: &History, query: Query) -> Vec<u32> {
 
 /// The Parquet files of the application, in order.
 pub(crate) fn files(harness: &Harness) -> Vec<PathBuf> {
-    let Ok(days) = fs::read_dir(harness.path().join("app=my-app")) else { return Vec::new() };
+    files_of(harness, &app())
+}
+
+/// The same of another application.
+pub(crate) fn files_of(harness: &Harness, app_id: &AppId) -> Vec<PathBuf> {
+    let Ok(days) = fs::read_dir(harness.path().join(format!("app={app_id}"))) else { return Vec::new() };
     let files = days.flat_map(|day| fs::read_dir(day.unwrap().path()).unwrap());
     let mut paths: Vec<_> = files.map(|file| file.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "parquet"));

@@ -2,9 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use history::{History, Settings};
+use history::{History, Query, Settings};
 
-use crate::harness::{Harness, counters, everything, files};
+use crate::harness::{Harness, counters, everything, files, files_of};
 
 /// Lets the clock run evenly while the history looks at it.
 async fn minutes(harness: &Harness, history: &Arc<History>, minutes: u32) {
@@ -38,7 +38,6 @@ async fn the_oldest_goes_when_an_application_has_too_much() {
         history.seal().await.unwrap();
     }
     let bytes: u64 = files(&harness).iter().map(|path| path.metadata().unwrap().len()).sum();
-    assert_eq!(history.usage().await.unwrap().applications["my-app"], bytes);
     history.close().await.unwrap();
     drop(history);
     for settings in [
@@ -52,6 +51,31 @@ async fn the_oldest_goes_when_an_application_has_too_much() {
         assert!([vec![3, 2], vec![3]].contains(&kept), "{kept:?}");
         history.close().await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn who_has_many_applications_takes_nothing_from_who_has_one() {
+    let harness = Harness::new();
+    let history = harness.open();
+    // What Ben has is the oldest.
+    let applications = ["ben-1", "ann-1", "ann-2", "ann-3", "ann-4", "ann-5"].map(|id| id.parse().unwrap());
+    for app_id in &applications {
+        harness.uplink_of(&history, app_id, "a1", 1).await;
+        history.seal().await.unwrap();
+    }
+    history.close().await.unwrap();
+    drop(history);
+    let all = applications.iter().flat_map(|app_id| files_of(&harness, app_id));
+    let bytes: u64 = all.map(|path| path.metadata().unwrap().len()).sum();
+    let settings = Settings { bytes_max: bytes / 2, application_bytes_max: Some(bytes), ..harness.settings.clone() };
+    let harness = Harness { settings, ..harness };
+    let history = harness.open();
+    history.maintain().await.unwrap();
+    let mut kept = Vec::new();
+    for app_id in &applications {
+        kept.push(history.query(Query::of(app_id.clone())).await.unwrap().records.len());
+    }
+    assert_eq!(kept, [1, 0, 0, 0, 1, 1]);
 }
 
 /// Another harness with a copy of the files.

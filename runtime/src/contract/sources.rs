@@ -141,9 +141,10 @@ impl LimitsHash {
         Self(Sha256::digest(format!("{limits:?}")).into())
     }
 
-    /// The first eight bytes as a number, to tell a few limits from each other.
-    pub fn prefix(&self) -> u64 {
-        self.0.iter().take(8).fold(0, |prefix, byte| prefix << 8 | u64::from(*byte))
+    /// The first bytes, to tell a few limits from each other.
+    pub fn prefix(&self) -> [u8; 8] {
+        let [a, b, c, d, e, f, g, h, ..] = self.0;
+        [a, b, c, d, e, f, g, h]
     }
 }
 

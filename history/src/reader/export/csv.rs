@@ -72,7 +72,7 @@ fn values(record: &Record) -> [String; COLUMNS.len()] {
         optional(record.seed),
         record.functions.map(hex::encode).unwrap_or_default(),
         optional(record.version.map(u64::from)),
-        record.limits.map(|limits| format!("{limits:016x}")).unwrap_or_default(),
+        record.limits.map(hex::encode).unwrap_or_default(),
         record.outcome.as_str().to_owned(),
         record.result.clone(),
         record.normalized.clone(),
