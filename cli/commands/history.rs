@@ -45,28 +45,28 @@ async fn list(network: &Network, app_id: &AppId, filter: Filter, limit: usize) -
         ("dev_id", "DevID"),
         ("kind", "Kind"),
         ("port", "Port"),
-        ("counter", "Counter"),
         ("payload", "Payload"),
-        ("outcome", "Outcome"),
-        ("version", "Version"),
         ("result", "Result"),
     ];
-    let table = Table::new(columns, records.into_iter().map(|record| row(network, record)));
+    let table = Table::new(columns, records.into_iter().map(row));
     network.output.table(table, format_args!("Application {app_id} has no such records"))
 }
 
-fn row(network: &Network, record: StoredRecord) -> [Cell; 10] {
-    let result = if record.failure.is_empty() { record.fields } else { record.failure };
+/// What fits on a line; `info` and `export` have the rest.
+fn row(record: StoredRecord) -> [Cell; 7] {
+    let time = Timestamp::from_nanos(record.time);
+    let result = match record.outcome.as_str() {
+        "failed" => record.failure,
+        "invalid" => format!("invalid: {}", record.fields),
+        _ => record.fields,
+    };
     [
         record.id.into(),
-        network.output.time(Timestamp::from_nanos(record.time)),
+        Cell::new(time.to_short(), time.to_rfc3339()),
         record.dev_id.into(),
         record.kind.into(),
         record.port.into(),
-        record.counter.into(),
         HexBytes(record.payload).to_string().into(),
-        record.outcome.into(),
-        Some(record.version).filter(|version| *version > 0).into(),
         sanitize(&result).into(),
     ]
 }
