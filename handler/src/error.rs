@@ -161,6 +161,9 @@ pub enum Error {
     /// History cannot be read. Where its files are is in the log only.
     #[error("the history cannot be read now: try again later")]
     History(#[from] history::Error),
+    /// A correction cannot be kept.
+    #[error("the correction of an uplink cannot be kept in history: {0}: try again later")]
+    CorrectionNotKept(&'static str),
     /// The store failed.
     #[error("{}", .0.summary())]
     Store(#[from] store::Error),
@@ -250,6 +253,7 @@ impl Kinded for Error {
             | Self::Unidentified { .. }
             | Self::NetworkBrokerGone
             | Self::NetworkBrokersBusy
+            | Self::CorrectionNotKept(_)
             | Self::Unpublished(_) => Kind::Unavailable,
             Self::RateLimited { .. } => Kind::Exhausted,
             Self::Auth(error) => error.kind(),

@@ -5,6 +5,7 @@ pub mod announcement;
 pub mod api;
 pub mod application;
 mod cost;
+mod decode_again;
 pub mod device;
 pub mod downlink;
 mod error;

@@ -1,9 +1,9 @@
 //! The path of an uplink: receive, look up, decode (which also converts and validates), publish.
 
 mod frame;
-mod message;
+pub(crate) mod message;
 mod outcome;
-mod record;
+pub(crate) mod record;
 
 use std::sync::Arc;
 
@@ -17,7 +17,10 @@ pub use self::{
     frame::Frame,
     outcome::{Handled, Outcome, Reader},
 };
-use self::{message::message, record::record};
+use self::{
+    message::message,
+    record::{Correction, record},
+};
 use crate::{
     Error,
     application::{ApplicationSummary, Applications},
@@ -62,7 +65,10 @@ impl Uplinks {
         let payload = frame.into_payload(&device);
         let (application, decoded) =
             self.decode(application, &payload, Run { priority: Priority::Live, usage }).await?;
-        let record = |history| record(history, &self.payloads, (&application, &device), &payload, &decoded);
+        let record = |history| {
+            let (ids, result) = ((&device.app_id, &device.dev_id), (&payload, &decoded));
+            record((history, &self.payloads), ids, &application, result, Correction::default())
+        };
         let recorded = self.history.as_deref().map(record);
         let mut outcome = (reader == Reader::Caller).then(|| Outcome::of(&decoded, &payload));
         let cost = decoded.cost;

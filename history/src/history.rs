@@ -112,9 +112,9 @@ impl History {
         Ok(page.records.into_iter().next().filter(|record| record.id == id))
     }
 
-    /// All records that are wanted, whatever the limit of the query.
-    pub fn scan(&self, query: Query) -> impl Stream<Item = Result<Record, Error>> + Send + use<> {
-        self.reader.scan(query)
+    /// All records that are wanted, many at once, whatever the limit of the query.
+    pub fn batches(&self, query: Query) -> impl Stream<Item = Result<Vec<Record>, Error>> + Send + use<> {
+        self.reader.batches(query)
     }
 
     /// All records that are wanted as a file in parts, whatever the limit of the query.

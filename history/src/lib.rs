@@ -17,7 +17,7 @@ pub use self::sealed::file::column_bytes;
 pub use self::{
     error::Error,
     history::{Environment, History, OwnerOf},
-    query::{FieldFilter, FieldFilterError, LIMIT_MAX, Page, Query, Skipped},
+    query::{FieldFilter, FieldFilterError, LIMIT_MAX, Page, Query, Revisions, Skipped},
     reader::export::{Format, FormatError},
     record::kept::{Kept, Loss, Losses},
     record::{Kind, NewRecord, Outcome, RECORD_BYTES_MAX, Record, RecordId, RecordIdError},

@@ -7,7 +7,7 @@ mod filter;
 mod json_path;
 mod shared;
 
-use std::path::PathBuf;
+use std::{ops::RangeInclusive, path::PathBuf};
 
 use types::{AppId, DevId, Timestamp};
 
@@ -45,6 +45,8 @@ pub struct Query {
     pub field: Option<FieldFilter>,
     /// The number of the version of the functions that ran.
     pub version: Option<u32>,
+    /// Originals, corrections or both.
+    pub revisions: Revisions,
     /// How many records a page has, at most [`LIMIT_MAX`].
     pub limit: usize,
     /// How many bytes of records a page has at most, unless it is one record.
@@ -55,6 +57,18 @@ pub struct Query {
     pub after: Option<RecordId>,
     /// Oldest first rather than newest first.
     pub oldest_first: bool,
+}
+
+/// Whether records that correct others are wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Revisions {
+    /// Originals and corrections.
+    #[default]
+    All,
+    /// Only what was recorded when it happened.
+    Originals,
+    /// Only corrections of the records with these ids.
+    CorrectionsOf(RangeInclusive<RecordId>),
 }
 
 /// Records, in the order that was asked for.
@@ -91,6 +105,7 @@ impl Query {
             text: None,
             field: None,
             version: None,
+            revisions: Revisions::All,
             limit: LIMIT,
             bytes_max: PAGE_BYTES_MAX,
             before: None,

@@ -15,7 +15,7 @@ use std::{
     thread,
 };
 
-use futures::{Stream, StreamExt, TryStreamExt, stream};
+use futures::{Stream, stream};
 
 use self::sources::{Source, Sources};
 use crate::{
@@ -65,12 +65,7 @@ impl Reader {
         self.part(query, limit).await
     }
 
-    /// All records that are wanted.
-    pub(crate) fn scan(self: &Arc<Self>, query: Query) -> impl Stream<Item = Result<Record, Error>> + Send + use<> {
-        self.batches(query).map_ok(|records| stream::iter(records).map(Ok)).try_flatten()
-    }
-
-    /// The same, many at once.
+    /// All records that are wanted, many at once.
     pub(crate) fn batches(
         self: &Arc<Self>,
         query: Query,

@@ -41,6 +41,12 @@ pub struct Uplink {
     /// The device's attributes; only if the payload functions ran.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attributes: BTreeMap<String, String>,
+    /// Which correction of an earlier message this is, from 1 on; 0 for a message that corrects none. Not in v2.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub revision: u32,
+    /// The id in history of the message that this one corrects; empty for none. Not in v2.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub corrects: String,
 }
 
 /// When and how a message was received.
@@ -222,6 +228,8 @@ mod tests {
             normalized_payload: None,
             metadata: Metadata { time: "2017-01-17T14:47:09.74Z".into(), ..Metadata::default() },
             attributes: BTreeMap::new(),
+            revision: 0,
+            corrects: String::new(),
         };
         let expected = r#"{"app_id":"my-app","dev_id":"dev-1","hardware_serial":"0102030405060708","port":1,"counter":0,"payload_raw":"AQI=","payload_fields":{"b":1,"a":2},"metadata":{"time":"2017-01-17T14:47:09.74Z"}}"#;
         assert_eq!(serde_json::to_string(&uplink).unwrap(), expected);

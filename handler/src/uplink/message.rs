@@ -7,7 +7,8 @@ use crate::{
     payload::{Decoded, Payload, Validity},
 };
 
-pub(super) fn message(device: &Device, mut payload: Payload, decoded: Decoded) -> Uplink {
+/// The message that an uplink becomes.
+pub(crate) fn message(device: &Device, mut payload: Payload, decoded: Decoded) -> Uplink {
     let metadata = metadata(device, &mut payload);
     let attributes = match decoded.validity {
         Validity::NotConverted => Default::default(),
@@ -26,6 +27,8 @@ pub(super) fn message(device: &Device, mut payload: Payload, decoded: Decoded) -
         normalized_payload: decoded.normalized,
         metadata,
         attributes,
+        revision: 0,
+        corrects: String::new(),
     }
 }
 

@@ -1,23 +1,29 @@
 //! What history keeps of an uplink: all that its functions saw, and what they made of it.
 
-use history::{History, Kept, Kind, NewRecord, Outcome};
+use history::{History, Kept, Kind, NewRecord, Outcome, RecordId};
 use runtime::LogEntry;
 use serde_json::{json, value::RawValue};
-use types::Metadata;
+use types::{AppId, DevId, Metadata};
 
 use crate::{
     application::ApplicationSummary,
-    device::Device,
     payload::{Decoded, Payload, Payloads, Validity},
 };
 
+/// Which correction of which record a record is; the default is one that corrects none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Correction {
+    pub(crate) revision: u32,
+    pub(crate) corrects: Option<RecordId>,
+}
+
 /// Puts an uplink into history. What this returns resolves when it is on disk, or was not kept.
-pub(super) fn record(
-    history: &History,
-    payloads: &Payloads,
-    (application, device): (&ApplicationSummary, &Device),
-    payload: &Payload,
-    decoded: &Decoded,
+pub(crate) fn record(
+    (history, payloads): (&History, &Payloads),
+    (app_id, dev_id): (&AppId, &DevId),
+    application: &ApplicationSummary,
+    (payload, decoded): (&Payload, &Decoded),
+    Correction { revision, corrects }: Correction,
 ) -> impl Future<Output = Kept> + use<> {
     let ran = decoded.validity != Validity::NotConverted || decoded.error.is_some();
     let functions = (ran && application.has_uplink_function).then(|| *application.functions_hash.as_bytes());
@@ -33,7 +39,7 @@ pub(super) fn record(
         extra: &payload.extra,
         functions,
         version: functions.and(application.version),
-        limits: functions.map(|_| payloads.limits_hash(&device.app_id)),
+        limits: functions.map(|_| payloads.limits_hash(app_id)),
         outcome: outcome(decoded),
         result: text(decoded.fields.as_deref()),
         normalized: text(decoded.normalized.as_deref()),
@@ -41,11 +47,14 @@ pub(super) fn record(
         logs: &logs(&decoded.logs),
         warnings: &warnings_text(&warnings),
         fuel: decoded.cost.fuel,
-        ..NewRecord::new(&device.app_id, &device.dev_id, &Kind::Uplink, payload.received)
+        revision,
+        corrects,
+        ..NewRecord::new(app_id, dev_id, &Kind::Uplink, payload.received)
     })
 }
 
-fn outcome(decoded: &Decoded) -> Outcome {
+/// How history names what became of an uplink.
+pub(crate) fn outcome(decoded: &Decoded) -> Outcome {
     match (&decoded.error, decoded.validity) {
         (Some(_), _) => Outcome::Failed,
         (None, Validity::Valid) => Outcome::Decoded,
@@ -67,11 +76,13 @@ fn metadata(metadata: &Metadata) -> String {
     serde_json::to_string(metadata).unwrap_or_default()
 }
 
-fn warnings_text(warnings: &[&String]) -> String {
+/// Warnings as history has them.
+pub(crate) fn warnings_text(warnings: &[&String]) -> String {
     if warnings.is_empty() { String::new() } else { json!(warnings).to_string() }
 }
 
-fn logs(logs: &[LogEntry]) -> String {
+/// Logs as history has them.
+pub(crate) fn logs(logs: &[LogEntry]) -> String {
     if logs.is_empty() {
         return String::new();
     }

@@ -124,6 +124,8 @@ pub fn uplink(app_id: &str, counter: u32, fields: Option<&str>) -> Message {
         normalized_payload: None,
         metadata: Default::default(),
         attributes: Default::default(),
+        revision: 0,
+        corrects: String::new(),
     };
     message(app_id, Event::Up(Box::new(uplink)))
 }

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use memchr::memmem::Finder;
 
 use crate::{
-    FieldFilter, Query, RecordId,
+    FieldFilter, Query, RecordId, Revisions,
     directory::removed::Removals,
     query::field_scan::FieldScan,
     record::moment,
@@ -75,6 +75,7 @@ impl Filter {
         query.port.is_none_or(|port| port == view.port)
             && query.kind.as_ref().is_none_or(|kind| kind.as_str() == view.kind)
             && query.version.is_none_or(|version| Some(version) == view.version)
+            && query.revisions.admits(view.corrects)
             && (!query.failed_only || view.outcome.is_failure())
             && self.accepts_text(view)
             && query.field.as_ref().is_none_or(|field| field.matches(view.result))
@@ -83,6 +84,17 @@ impl Filter {
     fn accepts_text(&self, view: &View<'_>) -> bool {
         let texts = [view.result, view.normalized, view.failure.unwrap_or_default(), view.logs, view.warnings];
         self.text.as_ref().is_none_or(|finder| texts.iter().any(|text| finder.find(text.as_bytes()).is_some()))
+    }
+}
+
+impl Revisions {
+    /// Whether they have a record that corrects this one.
+    pub(crate) fn admits(&self, corrects: Option<RecordId>) -> bool {
+        match self {
+            Self::All => true,
+            Self::Originals => corrects.is_none(),
+            Self::CorrectionsOf(ids) => corrects.is_some_and(|id| ids.contains(&id)),
+        }
     }
 }
 

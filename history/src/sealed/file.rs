@@ -1,6 +1,11 @@
 //! Opens files, and reads columns of them.
 
-use std::{fs::File, ops::Range, path::Path, sync::Arc};
+use std::{
+    fs::File,
+    ops::{Range, RangeInclusive},
+    path::Path,
+    sync::Arc,
+};
 
 use parquet::{
     basic::Type,
@@ -22,7 +27,7 @@ use parquet::{
 };
 
 use crate::{
-    Error,
+    Error, RecordId,
     sealed::{
         chunk::Chunks,
         schema::{self, Column},
@@ -86,6 +91,17 @@ impl Group<'_> {
     pub(crate) fn recorded(&self) -> Option<(u64, u64)> {
         let Some(Statistics::Int64(statistics)) = self.column(Column::Recorded).statistics() else { return None };
         Some(((*statistics.min_opt()?).try_into().ok()?, (*statistics.max_opt()?).try_into().ok()?))
+    }
+
+    /// False only if no row corrects a record with one of these ids.
+    pub(crate) fn may_correct(&self, ids: &RangeInclusive<RecordId>) -> bool {
+        let Some(Statistics::ByteArray(statistics)) = self.column(Column::Corrects).statistics() else { return true };
+        if statistics.null_count_opt().is_some_and(|nulls| nulls == self.rows as u64) {
+            return false;
+        }
+        let (first, last) = (ids.start().to_string(), ids.end().to_string());
+        statistics.min_opt().is_none_or(|min| min.data() <= last.as_bytes())
+            && statistics.max_opt().is_none_or(|max| max.data() >= first.as_bytes())
     }
 
     /// The rows among which those of a device are.

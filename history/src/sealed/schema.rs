@@ -118,6 +118,7 @@ pub(crate) fn properties(devices: u64) -> WriterProperties {
         .set_write_batch_size(PAGE_ROWS)
         .set_bloom_filter_for_dictionary_encoded_chunks(true)
         .set_column_statistics_enabled(path("recorded"), EnabledStatistics::Chunk)
+        .set_column_statistics_enabled(path("corrects"), EnabledStatistics::Chunk)
         .set_column_statistics_enabled(path("dev_id"), EnabledStatistics::Page)
         .set_column_bloom_filter_enabled(path("dev_id"), true)
         .set_column_bloom_filter_max_ndv(path("dev_id"), devices.max(1));

@@ -7,7 +7,7 @@ use parquet::{
 };
 
 use crate::{
-    Error, Outcome, RecordId,
+    Error, Outcome, RecordId, Revisions,
     query::{Filter, Shared},
     sealed::{
         file::{Group, SealedFile},
@@ -35,6 +35,11 @@ pub(crate) fn search(file: &SealedFile, filter: &Filter, best: &Shared<'_>) -> R
 fn search_group(group: Group<'_>, filter: &Filter, best: &Shared<'_>) -> ParquetResult<()> {
     let recorded = group.recorded().map(|(first, last)| (RecordId::first(first), RecordId::last(last)));
     if recorded.is_some_and(|(first, last)| !filter.overlaps(first, last) || !best.admits_any(first, last)) {
+        return Ok(());
+    }
+    if let Revisions::CorrectionsOf(ids) = &filter.query.revisions
+        && !group.may_correct(ids)
+    {
         return Ok(());
     }
     let rows = select(group, filter)?;
@@ -71,7 +76,21 @@ fn select(group: Group<'_>, filter: &Filter) -> ParquetResult<Selection> {
     if let Some(version) = query.version {
         rows = select_int(group, rows, Column::Version, version)?;
     }
-    Ok(rows)
+    select_revisions(group, rows, &query.revisions)
+}
+
+fn select_revisions(group: Group<'_>, rows: Selection, revisions: &Revisions) -> ParquetResult<Selection> {
+    match revisions {
+        Revisions::All => Ok(rows),
+        Revisions::Originals => select_int(group, rows, Column::Revision, 0),
+        Revisions::CorrectionsOf(_) => {
+            let is_wanted = |found: &[u8]| {
+                let id = std::str::from_utf8(found).ok().and_then(|id| id.parse().ok());
+                id.is_some_and(|id| revisions.admits(Some(id)))
+            };
+            select_bytes(group, rows, Column::Corrects, is_wanted)
+        }
+    }
 }
 
 fn select_int(group: Group<'_>, rows: Selection, column: Column, wanted: u32) -> ParquetResult<Selection> {

@@ -1,13 +1,21 @@
 //! What was kept of an application's messages.
 
+use std::sync::Arc;
+
 use ::history::{Format, Page, Query, Record, RecordId};
+use api::rest::handler::DecodeReport;
 use bytes::Bytes;
 use futures::Stream;
 use server::auth::{Caller, Purpose};
 use types::{AppId, ApplicationRight};
 
-use super::Operations;
-use crate::Error;
+use super::{Operations, actor};
+use crate::{
+    Error,
+    api::wire::decode_again::{SentDecodeAgain, SentFunctions},
+    application::Conversion,
+    decode_again::{DecodeAgain, Functions, Parts, decode_again},
+};
 
 impl Operations {
     /// Lists records, the newest first.
@@ -34,6 +42,53 @@ impl Operations {
         self.allow_history(caller, app_id).await?;
         let record = self.history.get(app_id, id).await?;
         record.ok_or_else(|| Error::not_found("Record", id))
+    }
+
+    /// Runs functions on stored uplinks again; see [`decode_again`].
+    pub(crate) async fn decode_again(
+        &self,
+        caller: Caller,
+        sent: SentDecodeAgain,
+    ) -> Result<impl Stream<Item = Result<DecodeReport, Error>> + Send + use<>, Error> {
+        let usage = caller.usage.clone();
+        self.allow_decoding(caller, &sent).await?;
+        let SentDecodeAgain { query, functions, compares_live, per_device, is_written, published_per_s } = sent;
+        let app_id = query.app_id.clone();
+        let functions = match functions {
+            SentFunctions::Recorded => Functions::Recorded,
+            SentFunctions::Sent(application) => Functions::Given(Arc::new(application.into_application())),
+            SentFunctions::Version(number) => {
+                let stored = self.applications.version(&app_id, number).await?;
+                Functions::Given(Arc::new(stored.application.with_version(Some(stored.version.number))))
+            }
+        };
+        if let Functions::Given(application) = &functions {
+            if application.summary().conversion() == Conversion::None {
+                return Err(Error::invalid("Functions", "the application has none, and no payload format"));
+            }
+            self.payloads.check(application, &usage).await?;
+        }
+        let compared = if compares_live { Some(Arc::new(self.applications.get(&app_id).await?)) } else { None };
+        let again = DecodeAgain { query, functions, compared, per_device, is_written, published_per_s };
+        let parts = Parts { uplinks: self.uplinks.clone(), history: self.history.clone(), usage };
+        Ok(decode_again(parts, again))
+    }
+
+    /// Reading takes one right, running functions another, and what is changed or published more.
+    async fn allow_decoding(&self, caller: Caller, sent: &SentDecodeAgain) -> Result<(), Error> {
+        let app_id = &sent.query.app_id;
+        self.allow_history(caller.clone(), app_id).await?;
+        let purpose = if sent.changes() { Purpose::Change } else { Purpose::Read };
+        let run = [ApplicationRight::Settings, ApplicationRight::Devices];
+        let rights = if sent.is_written { &run[..1] } else { &run };
+        let claims = self.access.allow(caller.clone(), app_id, rights, purpose).await?;
+        if sent.published_per_s.is_some() {
+            self.access.allow(caller, app_id, &[ApplicationRight::MessagesUpWrite], purpose).await?;
+        }
+        if sent.changes() {
+            self.audit.note("history corrected", &actor(&claims), app_id);
+        }
+        Ok(())
     }
 
     async fn allow_history(&self, caller: Caller, app_id: &AppId) -> Result<(), Error> {

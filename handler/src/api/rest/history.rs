@@ -5,9 +5,12 @@ use std::sync::Arc;
 use ::history::Format;
 use aide::{
     OperationOutput,
-    axum::{ApiRouter, routing::get_with},
+    axum::{
+        ApiRouter,
+        routing::{get_with, post_with},
+    },
     generate::GenContext,
-    openapi::{MediaType, Operation, Response as Description, StatusCode},
+    openapi::{MediaType, Operation, Response as Description, SchemaObject, StatusCode},
 };
 use api::rest::handler as body;
 use axum::{
@@ -15,10 +18,15 @@ use axum::{
     extract::{Path, Query, State, rejection::QueryRejection},
     response::{IntoResponse, Response},
 };
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use server::{auth::Presented, json::Json, openapi::OperationExt, status::ErrorChain};
+use server::{
+    auth::Presented,
+    json::{Json, JsonObject},
+    openapi::OperationExt,
+    status::ErrorChain,
+};
 use types::{AppId, Kind};
 
 use super::{ApplicationPath, HttpResult, Shared};
@@ -28,6 +36,7 @@ use crate::{
         operations::Operations,
         wire::{
             app_id,
+            decode_again::SentDecodeAgain,
             history::{SentQuery, list_body, record_body, record_id},
         },
     },
@@ -61,6 +70,9 @@ struct ExportResponse {
     parts: Body,
 }
 
+/// Reports of decoding again, a line each.
+struct ReportLines(Body);
+
 pub(super) fn routes() -> ApiRouter<Arc<Operations>> {
     let list = get_with(list, |op| {
         op.doc("ListRecords", "List the uplinks and events of an application that were kept, the newest first")
@@ -76,9 +88,20 @@ pub(super) fn routes() -> ApiRouter<Arc<Operations>> {
         )
         .fails(&[Kind::NotFound])
     });
+    let decode = post_with(decode_again, |op| {
+        op.doc(
+            "DecodeAgain",
+            "Run functions on stored uplinks again, and compare the results with those that are stored. The response \
+             is a report per line, each with what was found since the one before; the last one is `done`, or has an \
+             `error`. Nothing changes without `write`, and nothing is published without `publish`. Needs the right \
+             messages:up:r, and settings or devices; with `write` settings, with `publish` messages:up:w",
+        )
+        .fails(&[Kind::NotFound])
+    });
     ApiRouter::new()
         .api_route("/applications/{app_id}/history", list)
         .api_route("/applications/{app_id}/history/export/{format}", export)
+        .api_route("/applications/{app_id}/history/decode", decode)
         .api_route("/applications/{app_id}/history/{id}", record)
 }
 
@@ -119,8 +142,50 @@ async fn get(
     Ok(Json(record_body(operations.get_record(caller?, &app_id, id).await?)))
 }
 
+async fn decode_again(
+    State(operations): Shared,
+    Path(path): Path<ApplicationPath>,
+    Presented(caller): Presented,
+    JsonObject(body): JsonObject<body::DecodeAgain>,
+) -> HttpResult<ReportLines> {
+    let sent = SentDecodeAgain::parse(app_id(&path.app_id)?, body)?;
+    let reports = operations.decode_again(caller?, sent).await?;
+    let lines = reports.map(|report| {
+        let report = report.unwrap_or_else(|error| {
+            tracing::warn!(error = %ErrorChain(&error), "decoding again was cut off");
+            body::DecodeReport { error: error.to_string(), ..body::DecodeReport::default() }
+        });
+        let mut line = serde_json::to_vec(&report)?;
+        line.push(b'\n');
+        Ok::<_, serde_json::Error>(line)
+    });
+    Ok(ReportLines(Body::from_stream(lines)))
+}
+
 fn sent(query: Result<Query<SentQuery>, QueryRejection>) -> Result<SentQuery, Error> {
     query.map(|Query(query)| query).map_err(|error| Error::invalid("Query", error.body_text()))
+}
+
+impl IntoResponse for ReportLines {
+    fn into_response(self) -> Response {
+        ([("content-type", Format::JsonLines.media_type())], self.0).into_response()
+    }
+}
+
+impl OperationOutput for ReportLines {
+    type Inner = Self;
+
+    fn inferred_responses(
+        context: &mut GenContext,
+        _: &mut Operation,
+    ) -> Vec<(Option<StatusCode>, Description)> {
+        let schema = context.schema.subschema_for::<body::DecodeReport>();
+        let schema = Some(SchemaObject { json_schema: schema, example: None, external_docs: None });
+        let line = MediaType { schema, ..MediaType::default() };
+        let content = [(Format::JsonLines.media_type().to_owned(), line)].into_iter().collect();
+        let description = "A report per line".to_owned();
+        vec![(Some(StatusCode::Code(200)), Description { description, content, ..Description::default() })]
+    }
 }
 
 impl IntoResponse for ExportResponse {

@@ -1,0 +1,160 @@
+//! Bodies about stored uplinks that are decoded again, which v2 did not have.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use types::{DevId, Timestamp};
+
+use super::{super::json::is_default, HandlerApplication};
+
+/// Which stored uplinks to decode again, with which functions, and what to do with what comes out.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DecodeAgain {
+    /// The device; all if it is omitted.
+    #[serde(skip_serializing_if = "is_default")]
+    #[schemars(with = "Option<DevId>")]
+    pub dev_id: String,
+    /// Recorded at this time or later.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// Recorded before this time; now if it is omitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// The LoRaWAN port.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<u8>,
+    /// Only those whose functions failed, or whose validator refused them.
+    #[serde(skip_serializing_if = "is_default")]
+    pub failed: bool,
+    /// What the fields, the failure, the logs or the warnings contain, as JSON has it.
+    #[serde(skip_serializing_if = "is_default")]
+    pub text: String,
+    /// A condition on a field, such as `fields.temperature > 30`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub field: String,
+    /// Where to go on: `next` of the last report.
+    #[serde(skip_serializing_if = "is_default")]
+    pub after: String,
+    /// The functions to run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub functions: Option<HandlerApplication>,
+    /// The version whose functions run, if `functions` is omitted; the one that is live if this is, too.
+    #[serde(skip_serializing_if = "is_default")]
+    pub version: u32,
+    /// Whether each uplink runs with the functions that it ran with when it came: then all must be equal, with the
+    /// same logs, warnings and fuel.
+    #[serde(skip_serializing_if = "is_default")]
+    pub verify: bool,
+    /// Whether to compare with what the live functions make of an uplink, and not with what is stored.
+    #[serde(skip_serializing_if = "is_default")]
+    pub compare_live: bool,
+    /// How many uplinks of each device, from the newest on; all if it is omitted.
+    #[serde(skip_serializing_if = "is_default")]
+    pub per_device: u32,
+    /// Whether what has changed is kept as a revision beside the original.
+    #[serde(skip_serializing_if = "is_default")]
+    pub write: bool,
+    /// Whether what has changed is published, with `revision` and `corrects`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub publish: bool,
+    /// How many messages to publish each second at most; 200 if it is omitted.
+    #[serde(skip_serializing_if = "is_default")]
+    pub publish_per_s: u32,
+}
+
+/// What came of the uplinks since the report before.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct DecodeReport {
+    /// How many uplinks were looked at.
+    #[serde(skip_serializing_if = "is_default")]
+    pub examined: u64,
+    /// How many have the same fields as before.
+    #[serde(skip_serializing_if = "is_default")]
+    pub equal: u64,
+    /// How many have other fields.
+    #[serde(skip_serializing_if = "is_default")]
+    pub changed: u64,
+    /// How many were decoded before, and fail now or are refused by the validator.
+    #[serde(skip_serializing_if = "is_default")]
+    pub newly_failing: u64,
+    /// How many were not decoded before, and are now.
+    #[serde(skip_serializing_if = "is_default")]
+    pub newly_decoded: u64,
+    /// How many fail as before.
+    #[serde(skip_serializing_if = "is_default")]
+    pub still_failing: u64,
+    /// With `verify`: how many did not run, because their functions or limits are no longer known.
+    #[serde(skip_serializing_if = "is_default")]
+    pub not_repeatable: u64,
+    /// How many corrections were kept.
+    #[serde(skip_serializing_if = "is_default")]
+    pub written: u64,
+    /// How many were published.
+    #[serde(skip_serializing_if = "is_default")]
+    pub published: u64,
+    /// How many were not published, because their device is gone.
+    #[serde(skip_serializing_if = "is_default")]
+    pub not_published: u64,
+    /// The fuel that they used before.
+    #[serde(skip_serializing_if = "is_default")]
+    pub fuel_before: u64,
+    /// The fuel that they use now.
+    #[serde(skip_serializing_if = "is_default")]
+    pub fuel_after: u64,
+    /// The places that have changed, such as `fields.history[].time`: at most 200.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub fields: BTreeMap<String, ChangedField>,
+    /// Why those that newly fail do so: at most 200 reasons.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub failures: BTreeMap<String, NewFailure>,
+    /// Where to go on after this report; omitted in the last one.
+    #[serde(skip_serializing_if = "is_default")]
+    pub next: String,
+    /// Whether this is the last report. If none says so, the last `next` says where to go on.
+    #[serde(skip_serializing_if = "is_default")]
+    pub done: bool,
+    /// Why it ended too early.
+    #[serde(skip_serializing_if = "is_default")]
+    pub error: String,
+}
+
+/// A place that has changed.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ChangedField {
+    /// In how many uplinks.
+    pub count: u64,
+    /// One of them.
+    pub example: FieldExample,
+}
+
+/// An uplink in which a place has changed.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct FieldExample {
+    /// The id of its record.
+    pub id: String,
+    /// Its device.
+    pub dev_id: String,
+    /// What it was; omitted for nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<serde_json::Value>")]
+    pub before: Option<Box<RawValue>>,
+    /// What it is now; omitted for nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<serde_json::Value>")]
+    pub after: Option<Box<RawValue>>,
+}
+
+/// Why uplinks fail that were decoded before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NewFailure {
+    /// How many.
+    pub count: u64,
+    /// The id of the record of one of them.
+    pub id: String,
+    /// Its device.
+    pub dev_id: String,
+}

@@ -1,0 +1,125 @@
+//! Corrects uplinks: keeps what they are now as a new revision, and publishes it.
+
+use std::{sync::Arc, time::Duration};
+
+use api::rest::handler::DecodeReport;
+use futures::future::join_all;
+use history::{History, Kept, Outcome};
+use tokio::time::sleep;
+use types::{AppId, DevId, Kind, Kinded};
+
+use super::{
+    DecodeAgain,
+    compare::Verdict,
+    rerun::{After, Decoding, payload},
+};
+use crate::{
+    Error,
+    device::Device,
+    output::{Event, Message},
+    payload::{Decoded, Payload},
+    uplink::{
+        Uplinks,
+        message::message,
+        record::{Correction, outcome, record},
+    },
+};
+
+/// Corrects uplinks.
+pub(super) struct Corrector {
+    uplinks: Arc<Uplinks>,
+    history: Arc<History>,
+    is_written: bool,
+    published_per_s: Option<u32>,
+}
+
+impl Corrector {
+    pub(super) fn new(uplinks: Arc<Uplinks>, history: Arc<History>, again: &DecodeAgain) -> Self {
+        Self { uplinks, history, is_written: again.is_written, published_per_s: again.published_per_s }
+    }
+
+    /// Corrects those that are decoded, and differ from what they were. What is published may be published again if it
+    /// could not be kept afterwards.
+    pub(super) async fn correct(&self, decodings: &[Decoding], report: &mut DecodeReport) -> Result<(), Error> {
+        let mut kept = Vec::new();
+        for (decoding, after) in decodings.iter().filter_map(|decoding| Some((decoding, correctable(decoding)?))) {
+            if self.published_per_s.is_some() {
+                self.publish(decoding, after, report).await?;
+            }
+            if self.is_written {
+                kept.push(self.write(decoding, after));
+            }
+        }
+        for kept in join_all(kept).await {
+            match kept {
+                Kept::Yes(_) => report.written += 1,
+                Kept::No(loss) => return Err(Error::CorrectionNotKept(loss.name())),
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&self, decoding: &Decoding, after: &After) -> impl Future<Output = Kept> + use<> {
+        let Decoding { original, .. } = decoding;
+        let payload = whole_payload(decoding);
+        let ids = (&original.app_id, &original.dev_id);
+        let made = (&payload, &after.decoded);
+        record((&self.history, &self.uplinks.payloads), ids, after.application.summary(), made, correction(decoding))
+    }
+
+    /// Publishes an uplink, and waits until the next one may be.
+    async fn publish(&self, decoding: &Decoding, after: &After, report: &mut DecodeReport) -> Result<(), Error> {
+        let Decoding { original, .. } = decoding;
+        let Some(device) = self.device(&original.app_id, &original.dev_id).await? else {
+            report.not_published += 1;
+            return Ok(());
+        };
+        let Correction { revision, corrects } = correction(decoding);
+        let mut uplink = message(&device, whole_payload(decoding), copy(&after.decoded));
+        uplink.is_retry = true;
+        uplink.revision = revision;
+        uplink.corrects = corrects.map(|id| id.to_string()).unwrap_or_default();
+        let (app_id, dev_id) = (device.app_id, device.dev_id);
+        self.uplinks.output.publish(Message { app_id, dev_id, event: Event::Up(Box::new(uplink)) }).wait().await?;
+        report.published += 1;
+        // More could push live messages out of the queues of subscribers.
+        let per_s = self.published_per_s.unwrap_or(1).max(1);
+        sleep(Duration::from_secs(1) / per_s).await;
+        Ok(())
+    }
+
+    async fn device(&self, app_id: &AppId, dev_id: &DevId) -> Result<Option<Device>, Error> {
+        match self.uplinks.devices.get(app_id, dev_id).await {
+            Ok(device) => Ok(Some(device)),
+            Err(error) if error.kind() == Kind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What came of an uplink, if that is better than what is stored.
+fn correctable(decoding: &Decoding) -> Option<&After> {
+    let after = decoding.after.as_ref()?;
+    let is_other = matches!(after.verdict, Verdict::Changed(_) | Verdict::NewlyDecoded);
+    (is_other && outcome(&after.decoded) == Outcome::Decoded).then_some(after)
+}
+
+fn correction(decoding: &Decoding) -> Correction {
+    let before = decoding.newest.as_ref().map_or(0, |newest| newest.revision);
+    Correction { revision: before.saturating_add(1), corrects: Some(decoding.original.id) }
+}
+
+/// The payload with what is known of how it was received.
+fn whole_payload(Decoding { original, .. }: &Decoding) -> Payload {
+    Payload { metadata: serde_json::from_str(&original.metadata).unwrap_or_default(), ..payload(original) }
+}
+
+/// What a message takes of it.
+fn copy(decoded: &Decoded) -> Decoded {
+    Decoded {
+        fields: decoded.fields.clone(),
+        normalized: decoded.normalized.clone(),
+        validity: decoded.validity,
+        ..Decoded::default()
+    }
+}
