@@ -4,7 +4,7 @@ pub(crate) mod args;
 mod collaborators;
 pub(crate) mod dry_run;
 mod euis;
-mod functions;
+pub(crate) mod functions;
 mod keys;
 mod select;
 mod versions;

@@ -1,7 +1,9 @@
 //! `airlock history …`: what was kept of an application's messages.
 
 pub(crate) mod args;
+pub(crate) mod decode;
 mod export;
+pub(crate) mod totals;
 
 use std::path::Path;
 
@@ -24,6 +26,8 @@ pub(crate) async fn run(command: History, app_id: Option<AppId>, network: &Netwo
     match command {
         History::List { filter, limit } => list(network, &app_id, filter, limit).await,
         History::Info { id } => info(network, &app_id, &id).await,
+        History::Decode(decode) => decode::run(network, &app_id, decode).await,
+        History::Verify { selection, sample } => decode::verify(network, &app_id, selection, sample).await,
         History::Export { file, format, filter } => {
             let file = file.as_deref().filter(|file| *file != Path::new("-"));
             export::run(network, &app_id, filter, file, format.unwrap_or_else(|| Format::of(file))).await
@@ -92,6 +96,7 @@ async fn info(network: &Network, app_id: &AppId, id: &str) -> anyhow::Result<()>
         (("fuel", "Fuel"), Cell::new(record.fuel.to_string(), record.fuel)),
         (("version", "Version"), Some(record.version).filter(|version| *version > 0).into()),
         (("functions", "Functions"), record.functions.into()),
+        (("revision", "Revision"), Some(record.revision).filter(|revision| *revision > 0).into()),
         (("corrects", "Corrects"), record.corrects.into()),
     ]))
 }

@@ -65,10 +65,7 @@ pub(crate) struct Parts {
 
 /// Decodes the uplinks that are wanted. Each report says what was found since the one before, and the last one that it
 /// is the last. It ends after an error: `next` of the last report says where to go on.
-pub(crate) fn decode_again(
-    parts: Parts,
-    again: DecodeAgain,
-) -> impl Stream<Item = Result<DecodeReport, Error>> + Send {
+pub(crate) fn decode_again(parts: Parts, again: DecodeAgain) -> impl Stream<Item = Result<DecodeReport, Error>> + Send {
     let query = Query {
         kind: Some(history::Kind::Uplink),
         revisions: Revisions::Originals,
@@ -113,8 +110,8 @@ impl Decoder {
 
     async fn decode(&mut self, records: Vec<Record>) -> Result<DecodeReport, Error> {
         self.looked_at += records.len();
-        let mut report = DecodeReport::default();
-        report.next = records.last().map(|record| record.id.to_string()).unwrap_or_default();
+        let next = records.last().map(|record| record.id.to_string()).unwrap_or_default();
+        let mut report = DecodeReport { next, ..DecodeReport::default() };
         let records = self.wanted(records);
         self.decoded += records.len();
         let mut newest = self.newest_revisions(&records).await?;

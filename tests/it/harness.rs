@@ -190,7 +190,7 @@ impl Owner {
     /// A new access key with one right.
     pub(crate) async fn key_with(&self, network: &Network, right: &str) -> AccessKey {
         let account = AccountClient::new(&network.stack.settings().client.auth_server).unwrap();
-        let new = NewAccessKey { name: "one right".to_owned(), rights: vec![right.parse().unwrap()] };
+        let new = NewAccessKey { name: right.replace(':', " "), rights: vec![right.parse().unwrap()] };
         account.add_access_key(&self.token, &self.app_id, &new).await.unwrap().key.unwrap()
     }
 

@@ -14,6 +14,7 @@ mod commands;
 mod conformance;
 mod crashes;
 mod data_client;
+mod decode_again;
 mod demo;
 mod devices;
 mod downlinks;

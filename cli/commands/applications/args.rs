@@ -263,6 +263,17 @@ pub(crate) struct SetFunction {
     /// Port of the test
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) port: u32,
+    /// Only show what would change, on the last uplinks of each device [default: 10]; exit code 1 if any newly fail
+    #[arg(
+        long,
+        value_name = "N",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "10",
+        conflicts_with_all = ["skip_test", "payload", "fields", "note", "link"],
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    pub(crate) preview: Option<u32>,
     #[command(flatten)]
     pub(crate) label: LabelOptions,
 }

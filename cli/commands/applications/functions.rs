@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{bail, ensure};
-use api::handler::Application;
+use api::{handler::Application, rest::handler::DecodeAgain};
 use client::HexBytes;
 use runtime::Dialect;
 use workbench::is_stdin;
@@ -17,6 +17,7 @@ use super::{
     versions,
 };
 use crate::{
+    commands::history,
     exit::CommandError,
     json_object::JsonObject,
     network::Network,
@@ -71,7 +72,7 @@ fn print_script(application: &Application) -> anyhow::Result<()> {
 /// Sets a function or the format, after a test with the given message, or with the one that somebody at the terminal
 /// enters.
 pub(super) async fn set(network: &Network, set: SetFunction) -> anyhow::Result<()> {
-    let SetFunction { what, file, skip_test, payload, fields, port, label } = set;
+    let SetFunction { what, file, skip_test, payload, fields, port, preview, label } = set;
     let app_id = network.application(None)?;
     let is_encoder = what == FunctionOrFormat::Encoder;
     let message = match (payload, fields) {
@@ -88,6 +89,18 @@ pub(super) async fn set(network: &Network, set: SetFunction) -> anyhow::Result<(
     match format_name(what) {
         Some(format) => format.clone_into(&mut application.payload_format),
         None => set_function(&mut application, what, source),
+    }
+    if let Some(per_device) = preview {
+        let body = DecodeAgain {
+            functions: Some(application.into()),
+            compare_live: true,
+            per_device,
+            ..DecodeAgain::default()
+        };
+        let totals = history::decode::decode_all(network, &app_id, body).await?;
+        totals.print(&network.output)?;
+        network.output.message("Nothing was changed: set the function without --preview")?;
+        return totals.check();
     }
     let is_offered = message.is_none() && !skip_test && format_name(what).is_none() && !is_stdin(&file);
     let message = if is_offered { dry_run::offer(&network.output, is_encoder)? } else { message };
@@ -117,7 +130,7 @@ fn format_name(what: FunctionOrFormat) -> Option<&'static str> {
 }
 
 /// Sets a function, and a format that uses functions: setting one means that Cayenne LPP is no longer wanted.
-fn set_function(application: &mut Application, what: FunctionOrFormat, source: String) {
+pub(crate) fn set_function(application: &mut Application, what: FunctionOrFormat, source: String) {
     if Dialect::from_name(&application.payload_format).is_none() {
         "custom".clone_into(&mut application.payload_format);
     }

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use api::history::Query;
+use api::{history::Query, rest::handler::DecodeAgain};
 use clap::{Args, Subcommand, ValueEnum};
 use types::{AppId, DevId, Timestamp};
 
@@ -30,6 +30,20 @@ pub(crate) enum History {
         /// Id of the record, as `history list` prints it
         id: String,
     },
+    /// Run other functions on stored uplinks, and report what changes; exit code 1 if any newly fail
+    #[command(
+        after_help = "Examples:\n  airlock history decode --functions decoder.js --since 7d\n  airlock history decode --since 7d --write --publish"
+    )]
+    Decode(Decode),
+    /// Run the functions of stored uplinks again, and report whatever differs; exit code 1 if anything does
+    #[command(after_help = "Example:\n  airlock history verify --since 1d --sample 100")]
+    Verify {
+        #[command(flatten)]
+        selection: Selection,
+        /// How many uplinks of each device to run, from the newest on
+        #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+        sample: u32,
+    },
     /// Write uplinks and events to a file, the newest first; Parquet by device
     #[command(
         after_help = "Examples:\n  airlock history export messages.jsonl --since 7d\n  airlock history export messages.parquet --device my-device"
@@ -43,6 +57,34 @@ pub(crate) enum History {
         #[command(flatten)]
         filter: Filter,
     },
+}
+
+/// How stored uplinks are decoded again.
+#[derive(Debug, Args)]
+pub(crate) struct Decode {
+    #[command(flatten)]
+    pub(super) selection: Selection,
+    /// File with a decoder to run; the other functions are those that are live
+    #[arg(long, value_name = "FILE", conflicts_with = "version")]
+    pub(super) functions: Option<PathBuf>,
+    /// Version of the functions to run [default: the one that is live]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) version: Option<u32>,
+    /// Keep what has changed as a revision beside the original
+    #[arg(long)]
+    pub(super) write: bool,
+    /// Publish what has changed, as messages with `revision` and `corrects`
+    #[arg(long)]
+    pub(super) publish: bool,
+    /// Maximum number of messages to publish each second [default: 200]
+    #[arg(long, value_name = "N", requires = "publish", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(super) rate: Option<u32>,
+    /// Go on after this uplink, as an interrupted run says
+    #[arg(long, value_name = "ID")]
+    pub(super) after: Option<String>,
+    /// Also write a report for people to this file
+    #[arg(long, value_name = "FILE")]
+    pub(super) html: Option<PathBuf>,
 }
 
 /// How records are written.
@@ -78,6 +120,19 @@ impl Format {
 /// Which records are wanted.
 #[derive(Debug, Args)]
 pub(crate) struct Filter {
+    #[command(flatten)]
+    selection: Selection,
+    /// Kind: up, or an event such as down/sent [default: all]
+    #[arg(long, value_name = "KIND")]
+    kind: Option<String>,
+    /// Version of the functions that ran
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    version: Option<u32>,
+}
+
+/// Which uplinks are wanted, or which records of any kind.
+#[derive(Debug, Args)]
+pub(crate) struct Selection {
     /// Device [default: all]
     #[arg(long, value_name = "ID")]
     device: Option<DevId>,
@@ -87,9 +142,6 @@ pub(crate) struct Filter {
     /// Until when: a time, or how long ago
     #[arg(long, value_name = "TIME")]
     until: Option<Moment>,
-    /// Kind: up, or an event such as down/sent [default: all]
-    #[arg(long, value_name = "KIND")]
-    kind: Option<String>,
     /// LoRaWAN port
     #[arg(long)]
     port: Option<u8>,
@@ -102,9 +154,6 @@ pub(crate) struct Filter {
     /// Condition on a field, such as 'fields.temperature > 30'
     #[arg(long, value_name = "CONDITION")]
     field: Option<String>,
-    /// Version of the functions that ran
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
-    version: Option<u32>,
 }
 
 /// A time, or how long ago it was.
@@ -117,19 +166,37 @@ enum Moment {
 impl Filter {
     /// The query for the first page of these records.
     pub(super) fn query(self, app_id: &AppId, now: Timestamp) -> Query {
+        let Self { selection, kind, version } = self;
         let nanos = |moment: Option<Moment>| moment.map(|moment| moment.before(now).as_nanos());
         Query {
             app_id: app_id.to_string(),
+            dev_id: selection.device.map(|device| device.to_string()).unwrap_or_default(),
+            since: nanos(selection.since),
+            until: nanos(selection.until),
+            kind: kind.unwrap_or_default(),
+            port: selection.port.map(u32::from),
+            failed: selection.failed,
+            text: selection.text.unwrap_or_default(),
+            field: selection.field.unwrap_or_default(),
+            version: version.unwrap_or_default(),
+            ..Query::default()
+        }
+    }
+}
+
+impl Selection {
+    /// The request to decode these uplinks again.
+    pub(super) fn decode_again(self, now: Timestamp) -> DecodeAgain {
+        DecodeAgain {
             dev_id: self.device.map(|device| device.to_string()).unwrap_or_default(),
-            since: nanos(self.since),
-            until: nanos(self.until),
-            kind: self.kind.unwrap_or_default(),
-            port: self.port.map(u32::from),
+            since: self.since.map(|moment| moment.before(now)),
+            // What is recorded meanwhile ran with the functions that are live by then.
+            until: Some(self.until.map_or(now, |moment| moment.before(now))),
+            port: self.port,
             failed: self.failed,
             text: self.text.unwrap_or_default(),
             field: self.field.unwrap_or_default(),
-            version: self.version.unwrap_or_default(),
-            ..Query::default()
+            ..DecodeAgain::default()
         }
     }
 }

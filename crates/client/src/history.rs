@@ -1,16 +1,23 @@
-//! Files with what was kept of an application's messages, which a handler serves over HTTP only.
+//! Files with what was kept of an application's messages, and decoding them again, which a handler serves over HTTP
+//! only.
 
 use std::time::Duration;
 
-use api::{discovery::Announcement, history::Query};
+use api::{
+    discovery::Announcement,
+    history::Query,
+    rest::handler::{DecodeAgain, DecodeReport},
+};
 use bytes::Bytes;
 use reqwest::{Method, Response, header::AUTHORIZATION};
 use types::{AppId, Credential, Timestamp};
 
 use crate::{Result, http::Http};
 
-/// How long an export may take.
-const EXPORT_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
+/// How long an export or decoding again may take.
+const TIMEOUT: Duration = Duration::from_secs(24 * 3600);
+/// Maximum length of a report, in bytes.
+const REPORT_BYTES_MAX: usize = 4 << 20;
 
 /// A file of records, in parts.
 #[derive(Debug)]
@@ -34,13 +41,54 @@ impl Export {
         let mut url = http.url(&path);
         url.query_pairs_mut().extend_pairs(pairs(query));
         let request = http.request_to(Method::GET, url).header(AUTHORIZATION, credential.to_header());
-        let response = http.open(request.timeout(EXPORT_TIMEOUT)).await?;
+        let response = http.open(request.timeout(TIMEOUT)).await?;
         Ok(Self { http, response })
     }
 
     /// The next part; none after the last one.
     pub async fn next(&mut self) -> Result<Option<Bytes>> {
         self.http.next_part(&mut self.response).await
+    }
+}
+
+/// Stored uplinks that a handler decodes again: reports that come while it does.
+#[derive(Debug)]
+pub struct DecodeReports {
+    http: Http,
+    response: Response,
+    received: Vec<u8>,
+}
+
+impl DecodeReports {
+    /// Asks an announced handler to decode stored uplinks again.
+    pub async fn start(
+        announcement: &Announcement,
+        app_id: &AppId,
+        credential: &Credential,
+        body: &DecodeAgain,
+    ) -> Result<Self> {
+        let http = Http::of_handler(announcement)?;
+        let request = http.request(Method::POST, &["applications", app_id.as_str(), "history", "decode"]);
+        let request = request.header(AUTHORIZATION, credential.to_header()).json(body);
+        let response = http.open(request.timeout(TIMEOUT)).await?;
+        Ok(Self { http, response, received: Vec::new() })
+    }
+
+    /// The next report; none after the last one, also if the connection was lost before.
+    pub async fn next(&mut self) -> Result<Option<DecodeReport>> {
+        loop {
+            if let Some(end) = self.received.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<_> = self.received.drain(..=end).collect();
+                return serde_json::from_slice(&line).map(Some).map_err(|error| self.http.unreadable(error));
+            }
+            if self.received.len() > REPORT_BYTES_MAX {
+                return Err(self.http.unreadable("a report is too long"));
+            }
+            match self.http.next_part(&mut self.response).await? {
+                Some(part) => self.received.extend_from_slice(&part),
+                None => return Ok(None),
+            }
+        }
     }
 }
 

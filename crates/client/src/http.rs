@@ -204,7 +204,8 @@ impl Http {
         }
     }
 
-    fn unreadable(&self, source: impl Into<crate::error::Cause>) -> Error {
+    /// What was sent is not what this call is answered with.
+    pub(crate) fn unreadable(&self, source: impl Into<crate::error::Cause>) -> Error {
         Error::Unreadable { service: self.service, address: self.address(), source: source.into() }
     }
 

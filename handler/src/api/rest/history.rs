@@ -175,10 +175,7 @@ impl IntoResponse for ReportLines {
 impl OperationOutput for ReportLines {
     type Inner = Self;
 
-    fn inferred_responses(
-        context: &mut GenContext,
-        _: &mut Operation,
-    ) -> Vec<(Option<StatusCode>, Description)> {
+    fn inferred_responses(context: &mut GenContext, _: &mut Operation) -> Vec<(Option<StatusCode>, Description)> {
         let schema = context.schema.subschema_for::<body::DecodeReport>();
         let schema = Some(SchemaObject { json_schema: schema, example: None, external_docs: None });
         let line = MediaType { schema, ..MediaType::default() };

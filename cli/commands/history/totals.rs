@@ -1,0 +1,160 @@
+//! What came of all uplinks that were decoded again.
+
+mod html;
+
+use std::collections::BTreeMap;
+
+use anyhow::ensure;
+use api::rest::handler::DecodeReport;
+use serde_json::value::RawValue;
+use types::AppId;
+
+use crate::{
+    output::{Cell, Output, Table},
+    terminal::{sanitize, say},
+};
+
+/// How many fields and failures are told apart.
+const PLACES_MAX: usize = 1000;
+
+/// What came of all uplinks that were decoded again, added up from reports.
+#[derive(Debug, Default)]
+pub(crate) struct Totals(DecodeReport);
+
+impl Totals {
+    pub(crate) fn add(&mut self, report: DecodeReport) {
+        let sum = &mut self.0;
+        for (total, more) in [
+            (&mut sum.examined, report.examined),
+            (&mut sum.equal, report.equal),
+            (&mut sum.changed, report.changed),
+            (&mut sum.newly_failing, report.newly_failing),
+            (&mut sum.newly_decoded, report.newly_decoded),
+            (&mut sum.still_failing, report.still_failing),
+            (&mut sum.not_repeatable, report.not_repeatable),
+            (&mut sum.written, report.written),
+            (&mut sum.published, report.published),
+            (&mut sum.not_published, report.not_published),
+            (&mut sum.fuel_before, report.fuel_before),
+            (&mut sum.fuel_after, report.fuel_after),
+        ] {
+            *total += more;
+        }
+        for (path, field) in report.fields {
+            add_counted(&mut sum.fields, path, field, |total, field| total.count += field.count);
+        }
+        for (reason, failure) in report.failures {
+            add_counted(&mut sum.failures, reason, failure, |total, failure| total.count += failure.count);
+        }
+        sum.done |= report.done;
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.0.done
+    }
+
+    pub(crate) fn examined(&self) -> u64 {
+        self.0.examined
+    }
+
+    /// An error if any uplink newly fails.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        let count = self.0.newly_failing;
+        let text = if count == 1 { "uplink fails that was" } else { "uplinks fail that were" };
+        ensure!(count == 0, "{count} {text} decoded before");
+        Ok(())
+    }
+
+    /// An error if the same functions gave something else.
+    pub(crate) fn check_repeated(&self) -> anyhow::Result<()> {
+        let count = self.0.changed + self.0.newly_failing + self.0.newly_decoded;
+        ensure!(count == 0, "{count} of {} uplinks gave something else than before", self.0.examined);
+        Ok(())
+    }
+
+    /// Prints them for people, or as an object for programs.
+    pub(crate) fn print(&self, output: &Output) -> anyhow::Result<()> {
+        if !output.is_table() {
+            return output.object(serde_json::to_value(&self.0)?);
+        }
+        say(self.summary())?;
+        if !self.0.fields.is_empty() {
+            say("")?;
+            output.table(self.fields(), "")?;
+        }
+        for (reason, failure) in &self.0.failures {
+            say(format_args!(
+                "\n{} × {}\n  such as {}, {}",
+                failure.count,
+                sanitize(reason),
+                failure.dev_id,
+                failure.id
+            ))?;
+        }
+        Ok(())
+    }
+
+    /// One line with the counts that are not zero, and one with the fuel.
+    fn summary(&self) -> String {
+        let DecodeReport { examined, fuel_before, fuel_after, .. } = self.0;
+        let named = [
+            (self.0.equal, "equal"),
+            (self.0.changed, "changed"),
+            (self.0.newly_decoded, "newly decoded"),
+            (self.0.newly_failing, "newly failing"),
+            (self.0.still_failing, "still failing"),
+            (self.0.not_repeatable, "whose functions or limits are gone"),
+            (self.0.written, "kept as corrections"),
+            (self.0.published, "published"),
+            (self.0.not_published, "not published, because their device is gone"),
+        ];
+        let counts: Vec<_> =
+            named.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")).collect();
+        let counts = if counts.is_empty() { "nothing to decode".to_owned() } else { counts.join(", ") };
+        let ran = examined - self.0.not_repeatable;
+        let fuel = match ran {
+            0 => String::new(),
+            _ => format!("\nFuel of each on average: {} before, {} now", fuel_before / ran, fuel_after / ran),
+        };
+        format!("{examined} {}: {counts}{fuel}", if examined == 1 { "uplink" } else { "uplinks" })
+    }
+
+    /// Where fields changed, the most frequent first, each with an example.
+    fn fields(&self) -> Table {
+        let mut fields: Vec<_> = self.0.fields.iter().collect();
+        fields.sort_by_key(|(_, field)| std::cmp::Reverse(field.count));
+        let columns =
+            [("field", "Field"), ("uplinks", "Uplinks"), ("before", "Before"), ("after", "After"), ("id", "Example")];
+        let rows = fields.into_iter().map(|(path, field)| {
+            let example = &field.example;
+            [
+                path.as_str().into(),
+                Cell::new(field.count.to_string(), field.count),
+                side(example.before.as_deref()).into(),
+                side(example.after.as_deref()).into(),
+                example.id.as_str().into(),
+            ]
+        });
+        Table::new(columns, rows)
+    }
+
+    /// The same as a page of HTML.
+    pub(crate) fn html(&self, app_id: &AppId) -> String {
+        html::html(&self.0, app_id, &self.summary())
+    }
+}
+
+/// Adds to the entry with this name; a new one only while there is room.
+fn add_counted<T>(entries: &mut BTreeMap<String, T>, name: String, new: T, add: impl Fn(&mut T, &T)) {
+    let has_room = entries.len() < PLACES_MAX;
+    match entries.get_mut(&name) {
+        Some(entry) => add(entry, &new),
+        None if has_room => _ = entries.insert(name, new),
+        None => {}
+    }
+}
+
+/// A value in an example, or a dash for none.
+fn side(value: Option<&RawValue>) -> &str {
+    value.map_or("-", RawValue::get)
+}

@@ -1,0 +1,88 @@
+//! What came of uplinks that were decoded again, as one self-contained HTML page.
+
+use std::{cmp::Reverse, fmt::Write};
+
+use api::rest::handler::DecodeReport;
+use types::AppId;
+
+use super::side;
+use crate::html::escape;
+
+const STYLE: &str = "body{font:14px/1.5 sans-serif;margin:2em auto;max-width:70em;padding:0 1em;color:#222;\
+    background:#fff}table{border-collapse:collapse;width:100%}td,th{padding:.2em .6em;text-align:left;\
+    border-bottom:1px solid #ddd;vertical-align:top}td.n{text-align:right}\
+    code{white-space:pre-wrap;word-break:break-word}.bar{display:flex;height:1.2em;margin:1em 0}\
+    .share{background:#58c;height:.8em}.equal{background:#2a7}.changed{background:#d80}.decoded{background:#7ad}\
+    .failing{background:#e77}.other{background:#bbb}";
+
+pub(super) fn html(report: &DecodeReport, app_id: &AppId, summary: &str) -> String {
+    let mut page = format!(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" \
+         content=\"width=device-width\"><title>Uplinks of {app_id}, decoded again</title><style>{STYLE}</style><main>\
+         <h1>Uplinks of {app_id}, decoded again</h1><p>{}</p>",
+        escape(summary).replace('\n', "<br>"),
+    );
+    page.push_str(&bar(report));
+    fields(&mut page, report);
+    failures(&mut page, report);
+    page.push_str("</main>");
+    page
+}
+
+/// One bar with a part for each verdict, and what the colours mean.
+fn bar(report: &DecodeReport) -> String {
+    let parts = [
+        ("equal", "equal", report.equal),
+        ("changed", "changed", report.changed),
+        ("decoded", "newly decoded", report.newly_decoded),
+        ("failing", "newly failing", report.newly_failing),
+        ("other", "still failing", report.still_failing),
+    ];
+    let part = |(class, name, count): &(&str, &str, u64)| {
+        format!("<div class={class} style=\"flex:{count}\" title=\"{count} {name}\"></div>")
+    };
+    let key = |(class, name, _): &(&str, &str, u64)| format!("<span class={class}>&nbsp;{name}&nbsp;</span> ");
+    let (bar, key): (String, String) = (parts.iter().map(part).collect(), parts.iter().map(key).collect());
+    format!("<div class=bar>{bar}</div><p>{key}</p>")
+}
+
+fn fields(page: &mut String, report: &DecodeReport) {
+    if report.fields.is_empty() {
+        return;
+    }
+    page.push_str(
+        "<h2>Changed fields</h2><table><tr><th>Field<th>Uplinks<th>Share<th>Before<th>After<th>Device<th>Record",
+    );
+    let mut fields: Vec<_> = report.fields.iter().collect();
+    fields.sort_by_key(|(_, field)| Reverse(field.count));
+    for (path, field) in fields {
+        let share = 100.0 * field.count as f64 / report.examined.max(1) as f64;
+        let example = &field.example;
+        // Writing to a string cannot fail.
+        let _ = write!(
+            page,
+            "<tr><td>{}<td class=n>{}<td><div class=share style=\"width:{share:.1}%\"></div>{share:.1}%\
+             <td><code>{}</code><td><code>{}</code><td>{}<td>{}",
+            escape(path),
+            field.count,
+            escape(side(example.before.as_deref())),
+            escape(side(example.after.as_deref())),
+            escape(&example.dev_id),
+            escape(&example.id),
+        );
+    }
+    page.push_str("</table>");
+}
+
+fn failures(page: &mut String, report: &DecodeReport) {
+    if report.failures.is_empty() {
+        return;
+    }
+    page.push_str("<h2>New failures</h2><table><tr><th>Uplinks<th>Reason<th>Device<th>Record");
+    for (reason, failure) in &report.failures {
+        let (reason, dev_id, id) = (escape(reason), escape(&failure.dev_id), escape(&failure.id));
+        // Writing to a string cannot fail.
+        let _ = write!(page, "<tr><td class=n>{}<td><code>{reason}</code><td>{dev_id}<td>{id}", failure.count);
+    }
+    page.push_str("</table>");
+}

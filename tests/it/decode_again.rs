@@ -1,0 +1,185 @@
+//! Stored uplinks are decoded again: what changes is reported, kept beside the original, and published.
+
+use serde_json::{Value, json};
+use types::Kind;
+
+use crate::harness::{Network, Owner, next};
+
+/// Forgets the sign of a temperature, and cannot read short payloads.
+const WRONG: &str = "function Decoder(bytes) {
+  if (bytes.length < 2) throw new Error('too short');
+  return { celsius: bytes[0], list: [{ raw: bytes[1] }] };
+}";
+/// Does better with both, and fails on 99.
+const RIGHT: &str = "function Decoder(bytes) {
+  if (bytes[0] === 99) throw new Error('no sensor');
+  return { list: [{ raw: bytes.length < 2 ? 0 : bytes[1] }], celsius: bytes[0] << 24 >> 24 };
+}";
+
+/// What a handler reports about uplinks that it decodes again, and the status.
+async fn decode(network: &Network, owner: &Owner, body: Value) -> (u16, Vec<Value>) {
+    let url = format!("{}/applications/{}/history/decode", network.handler_http(), owner.app_id);
+    let request = reqwest::Client::new().post(url).header("authorization", owner.token.to_header());
+    let response = request.json(&body).send().await.unwrap();
+    let status = response.status().as_u16();
+    let text = response.text().await.unwrap();
+    (status, text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+}
+
+/// The sum of what it reports.
+async fn report(network: &Network, owner: &Owner, body: Value) -> Value {
+    let (status, reports) = decode(network, owner, body).await;
+    assert_eq!((status, reports.len()), (200, 2), "{reports:?}");
+    assert_eq!(reports[1], json!({"done": true}));
+    let mut report = reports[0].clone();
+    for fuel in ["fuel_before", "fuel_after"] {
+        report[fuel].take();
+    }
+    report["next"].take();
+    report.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+    report
+}
+
+/// An owner of two devices, whose uplinks were equal, wrong, failing and such as will fail.
+async fn owner(network: &Network) -> Owner {
+    let owner = network.owner("past").await;
+    for dev_id in ["warm", "cold"] {
+        owner.add_device(dev_id).await;
+    }
+    owner.set_functions([WRONG, "", ""]).await.unwrap();
+    for (dev_id, payload) in [("warm", &[21, 1][..]), ("cold", &[255, 2]), ("warm", &[7]), ("cold", &[99, 3])] {
+        owner.simulate(dev_id, payload, 1).await.unwrap();
+    }
+    owner
+}
+
+/// The records of uplinks, oldest first.
+async fn records(network: &Network, owner: &Owner) -> Vec<Value> {
+    let url = format!("{}/applications/{}/history?kind=up", network.handler_http(), owner.app_id);
+    let request = reqwest::Client::new().get(url).header("authorization", owner.token.to_header());
+    let page: Value = request.send().await.unwrap().json().await.unwrap();
+    page["records"].as_array().unwrap().iter().rev().cloned().collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_functions_show_what_they_would_change_and_change_nothing() {
+    let network = Network::start().await;
+    let owner = owner(&network).await;
+    let before = records(&network, &owner).await;
+    let sent = json!({"functions": {"payload_format": "custom", "decoder": RIGHT}});
+    let mut seen = report(&network, &owner, sent.clone()).await;
+    let id = |index: usize| &before[index]["id"];
+    let expected = json!({
+        "examined": 4, "equal": 1, "changed": 1, "newly_decoded": 1, "newly_failing": 1,
+        "fields": {"fields.celsius": {"count": 1, "example": {
+            "id": id(1), "dev_id": "cold", "before": 255, "after": -1
+        }}},
+    });
+    let failures = seen.as_object_mut().unwrap().remove("failures").unwrap();
+    assert_eq!(seen, expected);
+    let (reason, failure) = failures.as_object().unwrap().iter().next().unwrap();
+    assert!(reason.contains("no sensor"), "{reason}");
+    assert_eq!(failure, &json!({"count": 1, "id": id(3), "dev_id": "cold"}));
+    assert_eq!(records(&network, &owner).await, before);
+    // A preview runs the newest of each device, and compares with the functions that are live.
+    let preview = json!({"functions": sent["functions"], "compare_live": true, "per_device": 1});
+    let seen = report(&network, &owner, preview).await;
+    assert_eq!((&seen["examined"], &seen["newly_decoded"], &seen["newly_failing"]), (&json!(2), &json!(1), &json!(1)));
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn corrections_are_kept_beside_originals_and_published_once() {
+    let network = Network::start().await;
+    let owner = owner(&network).await;
+    let before = records(&network, &owner).await;
+    owner.set_functions([RIGHT, "", ""]).await.unwrap();
+    let mut listener = owner.listen(&network).await;
+    let body = json!({"write": true, "publish": true, "publish_per_s": 1000});
+    let seen = report(&network, &owner, body.clone()).await;
+    assert_eq!((&seen["written"], &seen["published"], &seen["newly_failing"]), (&json!(2), &json!(2), &json!(1)));
+    for (original, celsius) in [(&before[1], -1), (&before[2], 7)] {
+        let (topic, message) = next(&mut listener).await;
+        assert_eq!(topic, format!("{}/up", original["dev_id"].as_str().unwrap()));
+        assert_eq!(message["payload_fields"]["celsius"], celsius, "{message}");
+        assert_eq!((&message["corrects"], &message["revision"]), (&original["id"], &json!(1)), "{message}");
+        assert_eq!((&message["is_retry"], &message["payload_raw"]), (&json!(true), &original["payload_raw"]));
+        assert_eq!(message["metadata"]["time"], original["time"], "when it was received");
+    }
+    let after = records(&network, &owner).await;
+    assert_eq!(after[..4], before, "originals stay");
+    let corrections: Vec<_> = after[4..].iter().map(|record| (&record["corrects"], &record["revision"])).collect();
+    assert_eq!(corrections, [(&before[1]["id"], &json!(1)), (&before[2]["id"], &json!(1))]);
+    // The second time there is nothing left to correct: an uplink is compared with its newest revision.
+    let seen = report(&network, &owner, body.clone()).await;
+    assert_eq!(seen["examined"], 4);
+    assert_eq!((&seen["equal"], &seen["written"]), (&json!(3), &Value::Null), "{seen}");
+    // Functions that change their mind make a revision more.
+    owner.set_functions([WRONG, "", ""]).await.unwrap();
+    report(&network, &owner, body).await;
+    let (_, message) = next(&mut listener).await;
+    assert_eq!((&message["payload_fields"]["celsius"], &message["revision"]), (&json!(255), &json!(2)), "{message}");
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_functions_give_the_same_to_the_last_unit_of_fuel() {
+    let network = Network::start().await;
+    let owner = owner(&network).await;
+    owner.set_functions([RIGHT, "", ""]).await.unwrap();
+    owner.simulate("warm", &[200, 1], 1).await.unwrap();
+    let (_, reports) = decode(&network, &owner, json!({"verify": true})).await;
+    assert_eq!(
+        (&reports[0]["examined"], &reports[0]["equal"], &reports[0]["still_failing"]),
+        (&json!(5), &json!(5), &Value::Null),
+        "{reports:?}"
+    );
+    assert_eq!(reports[0]["fuel_before"], reports[0]["fuel_after"]);
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_goes_on_after_an_uplink_and_stays_within_what_is_asked_for() {
+    let network = Network::start().await;
+    let owner = owner(&network).await;
+    let before = records(&network, &owner).await;
+    for (body, examined) in [
+        (json!({"after": before[1]["id"]}), 2),
+        (json!({"dev_id": "warm"}), 2),
+        (json!({"failed": true}), 1),
+        (json!({"field": "fields.celsius > 90"}), 2),
+        (json!({"port": 1, "version": 1}), 4),
+    ] {
+        assert_eq!(report(&network, &owner, body.clone()).await["examined"], examined, "{body}");
+    }
+    for (body, status) in [
+        (json!({"version": 9}), 404),
+        (json!({"after": "yesterday"}), 400),
+        (json!({"verify": true, "write": true}), 400),
+        (json!({"per_device": 1, "publish": true}), 400),
+        (json!({"functions": {"decoder": "function ("}}), 400),
+        (json!({"functions": {"payload_format": "unknown"}}), 400),
+        (json!({"others": true}), 400),
+    ] {
+        assert_eq!(decode(&network, &owner, body.clone()).await.0, status, "{body}");
+    }
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_thing_that_decoding_again_does_takes_its_right() {
+    let network = Network::start().await;
+    let owner = owner(&network).await;
+    let url = format!("{}/applications/{}/history/decode", network.handler_http(), owner.app_id);
+    for (right, body) in
+        [("messages:up:r", json!({})), ("settings", json!({})), ("messages:up:w", json!({"publish": true}))]
+    {
+        let key = owner.key_with(&network, right).await;
+        let request = reqwest::Client::new().post(&url).header("authorization", format!("Key {}", key.expose()));
+        let response = request.json(&body).send().await.unwrap();
+        assert_eq!(response.status().as_u16(), 403, "{right}: {}", response.text().await.unwrap());
+    }
+    let response = reqwest::Client::new().post(&url).json(&json!({})).send().await.unwrap();
+    assert_eq!(response.status().as_u16(), 401, "{:?}", Kind::Unauthenticated);
+    network.stack.stop().await;
+}
