@@ -109,8 +109,10 @@ pub(crate) struct Filter {
 
 /// A time, or how long ago it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Moment {
+pub(crate) enum Moment {
+    /// That time.
     At(Timestamp),
+    /// So long before now.
     Ago(Duration),
 }
 
@@ -135,7 +137,8 @@ impl Filter {
 }
 
 impl Moment {
-    fn before(self, now: Timestamp) -> Timestamp {
+    /// The time, if it is `now`.
+    pub(crate) fn before(self, now: Timestamp) -> Timestamp {
         match self {
             Self::At(time) => time,
             Self::Ago(duration) => now.minus(duration),

@@ -1,0 +1,35 @@
+//! Why stored uplinks cannot be read.
+
+use std::io;
+
+use types::{Kind, Kinded};
+
+/// Why stored uplinks cannot be read. Uplinks that cannot be used are no error: the report counts them.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file cannot be read.
+    #[error("cannot read {name}")]
+    Read {
+        /// The file.
+        name: String,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A source is not what its name or the options say.
+    #[error("{0}")]
+    Invalid(String),
+    /// A thread of the replay ended early.
+    #[error("Airlock panicked; please report this bug")]
+    Panicked,
+}
+
+impl Kinded for Error {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => Kind::NotFound,
+            Self::Read { .. } => Kind::Unavailable,
+            Self::Invalid(_) => Kind::Invalid,
+            Self::Panicked => Kind::Internal,
+        }
+    }
+}

@@ -1,0 +1,24 @@
+#![doc = include_str!("../README.md")]
+
+mod check;
+mod columns;
+mod csv;
+mod error;
+mod lines;
+mod message;
+mod report;
+mod run;
+mod source;
+mod stored;
+
+pub use self::{
+    columns::{ColumnNames, Encoding, Role},
+    csv::CsvFile,
+    error::Error,
+    lines::JsonLines,
+    message::{MessageError, parse_uplink},
+    report::{Counts, Damage, Day, Example, Field, Report},
+    run::{Done, Replay},
+    source::{Batch, Source},
+    stored::{Filter, Name, Stored},
+};
