@@ -9,7 +9,7 @@ mod source;
 use std::{sync::Arc, thread};
 
 use anyhow::bail;
-use replay::{Done, Replay, Report};
+use replay::{Done, Replay, Report, Updates};
 use runtime::{Engine, Sources};
 use types::Clock;
 use workbench::{BadInput, describe, is_stdin, read_function};
@@ -28,6 +28,9 @@ pub(crate) async fn run(command: ReplayCommand, settings: &Settings, clock: &dyn
     let functions =
         engine.load(&sources, engine.limits()).map_err(|failure| anyhow::Error::msg(describe(&failure, &sources)))?;
     let started = clock.now();
+    let hash = hex::encode(&sources.hash().as_bytes()[..HASH_BYTES]);
+    let shown = source::shown(&command.from);
+    outputs.begin(&command, &shown, &hash)?;
     let source = source::open(&command, started).await?;
     let replay = Replay {
         engine: &engine,
@@ -36,17 +39,17 @@ pub(crate) async fn run(command: ReplayCommand, settings: &Settings, clock: &dyn
         now: started,
         jobs: command.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from),
         writes_lines: outputs.has_lines(),
+        updates: command.sql.as_ref().map(|_| Updates::new(&command.table)),
     };
     let (mut report, mut progress) = (Report::default(), Progress::new(started));
-    let read = replay.run(source, |Done { report: part, lines }| {
+    let read = replay.run(source, |Done { report: part, lines, sql }| {
         report.merge(part);
         progress.show(&report, clock);
-        outputs.write(&lines)
+        outputs.write(&lines, &sql)
     });
     progress.clear();
     read?;
-    let hash = hex::encode(&sources.hash().as_bytes()[..HASH_BYTES]);
-    let summary = Summary { source: &command.from, codec: &command.codec, hash, started, ended: clock.now(), report };
+    let summary = Summary { source: &shown, codec: &command.codec, hash, started, ended: clock.now(), report };
     outputs.finish(&summary)?;
     end(&summary.report)
 }

@@ -105,7 +105,7 @@ impl Columns {
 
     /// The uplink of a record.
     pub(crate) fn uplink(&self, record: &ByteRecord) -> Found {
-        let at = |place: Option<usize>| place.and_then(|place| record.get(place)).map(|cell| cell.trim_ascii());
+        let at = |place: Option<usize>| place.and_then(|place| record.get(place)).map(<[u8]>::trim_ascii);
         if at(self.kind).is_some_and(|kind| kind != b"up") && self.outcome.is_some() {
             return Ok(None);
         }

@@ -18,6 +18,16 @@ pub enum Error {
     /// A source is not what its name or the options say.
     #[error("{0}")]
     Invalid(String),
+    /// PostgreSQL refuses what was asked, or cannot be reached.
+    #[error("{text}")]
+    Postgres {
+        /// What a person can do about it.
+        kind: Kind,
+        /// What happened, without the password.
+        text: String,
+        /// The library's error.
+        source: Option<tokio_postgres::Error>,
+    },
     /// A thread of the replay ended early.
     #[error("Airlock panicked; please report this bug")]
     Panicked,
@@ -28,6 +38,7 @@ impl Kinded for Error {
         match self {
             Self::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => Kind::NotFound,
             Self::Read { .. } => Kind::Unavailable,
+            Self::Postgres { kind, .. } => *kind,
             Self::Invalid(_) => Kind::Invalid,
             Self::Panicked => Kind::Internal,
         }

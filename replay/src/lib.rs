@@ -6,6 +6,7 @@ mod csv;
 mod error;
 mod lines;
 mod message;
+mod postgres;
 mod report;
 mod run;
 mod source;
@@ -17,7 +18,8 @@ pub use self::{
     error::Error,
     lines::JsonLines,
     message::{MessageError, parse_uplink},
-    report::{Counts, Damage, Day, Example, Field, Report},
+    postgres::{PostgresSettings, Rows, Table, is_postgres, updates::Updates},
+    report::{Counts, Damage, Day, Example, Field, Place, Report, UpdateCounts},
     run::{Done, Replay},
     source::{Batch, Source},
     stored::{Filter, Name, Stored},

@@ -29,6 +29,9 @@ pub struct Report {
     pub others: u64,
     /// What cannot be used.
     pub damaged: u64,
+    /// The statements of SQL.
+    #[serde(skip_serializing_if = "UpdateCounts::is_empty")]
+    pub updates: UpdateCounts,
     /// The most fuel that an uplink used.
     pub fuel_max: u64,
     /// The places in which results differ, without the numbers of elements; uplinks in further ones are counted only.
@@ -60,6 +63,15 @@ pub struct Counts {
     pub newly_decoded: u64,
     /// They fail, and were not decoded before either.
     pub still_failing: u64,
+}
+
+/// How many statements of SQL were written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct UpdateCounts {
+    /// Rows that get a new object.
+    pub written: u64,
+    /// Rows whose new object PostgreSQL cannot store: it has a NUL character, or half of a surrogate pair.
+    pub not_storable: u64,
 }
 
 /// A field that differs, or a failure.
@@ -175,6 +187,7 @@ impl Report {
         self.left_out += next.left_out;
         self.others += next.others;
         self.damaged += next.damaged;
+        self.updates.add(next.updates);
         self.fuel_max = self.fuel_max.max(next.fuel_max);
         for (all, part, max) in [
             (&mut self.fields, next.fields, FIELDS_MAX),
@@ -223,6 +236,18 @@ fn without_numbers(path: &str) -> Cow<'_, str> {
         plain.push_str(part.trim_start_matches(|character: char| character.is_ascii_digit()));
     }
     Cow::Owned(plain)
+}
+
+impl UpdateCounts {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.written += other.written;
+        self.not_storable += other.not_storable;
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl Counts {

@@ -13,7 +13,7 @@ use std::{
 use runtime::{Engine, Functions, Sandbox};
 use types::Timestamp;
 
-use crate::{Batch, Error, Filter, Report, Source, check::check, report::Place};
+use crate::{Batch, Error, Filter, Report, Source, Updates, check::check, report::Place};
 
 /// How many batches wait for each thread, and how many of its results wait to be taken.
 const BATCHES_MAX: usize = 2;
@@ -32,6 +32,8 @@ pub struct Replay<'a> {
     pub jobs: usize,
     /// Whether a line is written for each uplink.
     pub writes_lines: bool,
+    /// What writes a statement of SQL for each row that changed, if that is wanted.
+    pub updates: Option<Updates>,
 }
 
 /// What came of a batch.
@@ -41,6 +43,8 @@ pub struct Done {
     pub report: Report,
     /// A line of JSON for each uplink, if that was wanted.
     pub lines: Vec<u8>,
+    /// Statements of SQL, if they were wanted.
+    pub sql: Vec<u8>,
 }
 
 impl Replay<'_> {
@@ -79,7 +83,7 @@ impl Replay<'_> {
     }
 
     fn check_batch(&self, sandbox: &mut Sandbox, unit: &'static str, batch: Batch) -> Done {
-        let (mut report, mut lines) = (Report::default(), Vec::new());
+        let (mut report, mut lines, mut sql) = (Report::default(), Vec::new(), Vec::new());
         batch.read(|number, found| {
             let place = Place { unit, number };
             match found {
@@ -88,6 +92,9 @@ impl Replay<'_> {
                     if self.writes_lines {
                         output::write(&mut lines, &uplink, &checked);
                     }
+                    if let Some(updates) = &self.updates {
+                        report.updates.add(updates.write(&mut sql, &uplink, &checked));
+                    }
                     report.add(place, &uplink, checked);
                 }
                 Ok(Some(_)) => report.left_out += 1,
@@ -95,7 +102,7 @@ impl Replay<'_> {
                 Err(reason) => report.add_damage(place, &reason),
             }
         });
-        Done { report, lines }
+        Done { report, lines, sql }
     }
 }
 

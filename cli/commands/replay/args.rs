@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use replay::{Encoding, Filter, Role};
+use replay::{Encoding, Filter, Role, Table};
 use types::Timestamp;
 
 use crate::{commands::history::args::Moment, dialect::DialectName};
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayCommand {
-    /// Where the uplinks are: a file of JSON lines or CSV, or `-` for standard input
+    /// Where the uplinks are: a file of JSON lines or CSV, `-` for standard input, or postgres://user@host/database of
+    /// ChirpStack's PostgreSQL integration
     #[arg(long, value_name = "SOURCE")]
     pub(crate) from: String,
     /// File with the codec that runs on them
@@ -41,6 +42,15 @@ pub(crate) struct ReplayCommand {
     /// Only this application, by id or name
     #[arg(long, value_name = "ID")]
     application: Option<String>,
+    /// Table of PostgreSQL with the uplinks
+    #[arg(long, value_name = "TABLE", default_value = "event_up")]
+    pub(crate) table: Table,
+    /// File with the password of the source, or with lines like those of .pgpass [default: PGPASSWORD]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) password_file: Option<PathBuf>,
+    /// PEM file with the certificate authority of the source [default: the system's]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca_certificate: Option<PathBuf>,
     /// Uplinks to run in parallel [default: number of processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) jobs: Option<u16>,
@@ -53,6 +63,9 @@ pub(crate) struct ReplayCommand {
     /// Also write a line of JSON for each uplink, with the old object and the new one
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Also write statements that put the new objects into PostgreSQL, to be read before they run
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sql: Option<PathBuf>,
 }
 
 /// How a file is written.

@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use replay::{Updates, is_postgres};
 use workbench::{BadInput, PendingFile, is_stdin};
 
 use super::{
@@ -19,6 +20,7 @@ pub(super) struct Outputs {
     is_json: bool,
     html: Option<OutputFile>,
     lines: Option<OutputFile>,
+    sql: Option<(Updates, OutputFile)>,
 }
 
 struct OutputFile {
@@ -31,16 +33,34 @@ impl Outputs {
     pub(super) fn create(command: &ReplayCommand) -> anyhow::Result<Self> {
         let create = |path: &Option<PathBuf>| path.as_deref().map(OutputFile::create).transpose();
         refuse_same(command)?;
-        Ok(Self { is_json: command.json, html: create(&command.html)?, lines: create(&command.output)? })
+        if command.sql.is_some() && !is_postgres(&command.from) {
+            let reason = "`--sql` writes statements for PostgreSQL: use it with --from postgres://…";
+            return Err(BadInput::Request(reason.to_owned()).into());
+        }
+        let sql = create(&command.sql)?.map(|file| (Updates::new(&command.table), file));
+        Ok(Self { is_json: command.json, html: create(&command.html)?, lines: create(&command.output)?, sql })
     }
 
     pub(super) fn has_lines(&self) -> bool {
         self.lines.is_some()
     }
 
-    /// Adds lines of output.
-    pub(super) fn write(&mut self, lines: &[u8]) -> anyhow::Result<()> {
-        self.lines.as_mut().map_or(Ok(()), |file| file.write(lines))
+    /// Writes what the statements of SQL are about.
+    pub(super) fn begin(&mut self, command: &ReplayCommand, source: &str, hash: &str) -> anyhow::Result<()> {
+        let Some((updates, file)) = &mut self.sql else { return Ok(()) };
+        let codec = command.codec.display();
+        let notes = [
+            "New objects for the uplinks of which `airlock replay` found a difference.".to_owned(),
+            format!("Source: {source}, table {}", command.table),
+            format!("Codec: {codec} ({hash})"),
+        ];
+        file.write(updates.begin(&notes).as_bytes())
+    }
+
+    /// Adds lines and statements.
+    pub(super) fn write(&mut self, lines: &[u8], sql: &[u8]) -> anyhow::Result<()> {
+        self.lines.as_mut().map_or(Ok(()), |file| file.write(lines))?;
+        self.sql.as_mut().map_or(Ok(()), |(_, file)| file.write(sql))
     }
 
     /// Puts the files in place, and prints the report.
@@ -52,6 +72,10 @@ impl Outputs {
         if let Some(file) = self.lines {
             file.finish()?;
         }
+        if let Some((updates, mut file)) = self.sql {
+            file.write(updates.end(summary.report.updates).as_bytes())?;
+            file.finish()?;
+        }
         match self.is_json {
             true => say(json_lines(summary, false)?),
             false => print(&text::text(summary)),
@@ -61,7 +85,8 @@ impl Outputs {
 
 /// One file cannot be two of those that are read and written. Standard output is for one of them, beside the report.
 fn refuse_same(command: &ReplayCommand) -> Result<(), BadInput> {
-    let written: Vec<&Path> = [&command.html, &command.output].into_iter().flatten().map(PathBuf::as_path).collect();
+    let written: Vec<&Path> =
+        [&command.html, &command.output, &command.sql].into_iter().flatten().map(PathBuf::as_path).collect();
     let read = [Path::new(&command.from), &command.codec];
     let same = |one: &Path, other: &Path| match (one.canonicalize(), other.canonicalize()) {
         (Ok(one), Ok(other)) => one == other,

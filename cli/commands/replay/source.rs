@@ -1,26 +1,66 @@
 //! What `--from` stands for.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, BufRead, BufReader, Read},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use anyhow::Context;
-use replay::{CsvFile, JsonLines, Source};
-use types::Timestamp;
+use replay::{CsvFile, JsonLines, PostgresSettings, Rows, Source, is_postgres};
+use types::{Secret, Timestamp};
+use url::Url;
 use workbench::BadInput;
 
 use super::args::{Format, ReplayCommand};
 
 /// Opens a source; times are relative to `now`.
-pub(super) async fn open(command: &ReplayCommand, _now: Timestamp) -> anyhow::Result<Box<dyn Source>> {
+pub(super) async fn open(command: &ReplayCommand, now: Timestamp) -> anyhow::Result<Box<dyn Source>> {
     if command.from == "-" {
         return of_file(command, "standard input", io::stdin());
+    }
+    if is_postgres(&command.from) {
+        return Ok(Box::new(Rows::open(&postgres(command)?, &command.table, &command.filter(now)).await?));
+    }
+    if let Some((scheme, _)) = command.from.split_once("://") {
+        let reason = format!("there are no sources with `{scheme}://`: use postgres://, or a file");
+        return Err(BadInput::Request(reason).into());
     }
     let path = Path::new(&command.from);
     let file = File::open(path).map_err(|source| BadInput::File { file: command.from.clone(), source })?;
     of_file(command, &command.from, file)
+}
+
+/// What people call a source: its URL without the password.
+pub(super) fn shown(from: &str) -> String {
+    match Url::parse(from) {
+        Ok(mut url) if url.has_host() => {
+            // It fails only where there can be no password.
+            _ = url.set_password(None);
+            url.query_pairs().any(|(name, _)| name == "password").then(|| url.set_query(None));
+            url.to_string()
+        }
+        _ if from.contains("://") => from.split("://").next().unwrap_or_default().to_owned() + "://…",
+        _ => from.to_owned(),
+    }
+}
+
+fn postgres(command: &ReplayCommand) -> anyhow::Result<PostgresSettings> {
+    let read = |path: &PathBuf| {
+        fs::read_to_string(path).map_err(|source| BadInput::File { file: path.display().to_string(), source })
+    };
+    Ok(PostgresSettings {
+        url: command.from.clone(),
+        password: password(),
+        password_file: command.password_file.as_ref().map(read).transpose()?.map(Secret::new),
+        authority: command.ca_certificate.as_ref().map(read).transpose()?,
+    })
+}
+
+/// The variable in which all clients of PostgreSQL expect the password.
+#[expect(clippy::disallowed_methods, reason = "it is not a setting of ours")]
+fn password() -> Option<Secret> {
+    std::env::var("PGPASSWORD").ok().map(Secret::new)
 }
 
 /// A file or a pipe, in the format that its name or its first character says.

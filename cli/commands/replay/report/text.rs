@@ -17,6 +17,12 @@ pub(in super::super) fn text(summary: &Summary<'_>) -> String {
     let mut text = String::new();
     _ = writeln!(text, "{} uplinks: {parts}", report.counts.uplinks);
     rest(&mut text, report);
+    if report.updates.written > 0 {
+        _ = writeln!(text, "{} rows in the SQL file", report.updates.written);
+    }
+    if report.updates.not_storable > 0 {
+        _ = writeln!(text, "{} rows not in it: PostgreSQL cannot store their objects", report.updates.not_storable);
+    }
     changed(&mut text, report);
     for (title, failures) in [("Newly failing", &report.newly_failing_by), ("Still failing", &report.still_failing_by)]
     {
