@@ -79,7 +79,7 @@ fn end(report: &Report) -> anyhow::Result<()> {
             Err(BadInput::Request("there are no such uplinks in the source".to_owned()).into())
         }
         Report { counts, .. } if counts.newly_failing > 0 => {
-            bail!("{} fail that were decoded before", workbench::counted(counts.newly_failing as usize, "uplink"))
+            bail!("newly failing: {}", workbench::counted(counts.newly_failing as usize, "uplink"))
         }
         _ => Ok(()),
     }

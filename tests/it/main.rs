@@ -46,6 +46,7 @@ mod outputs;
 mod packages;
 mod quick_start;
 mod rate_limits;
+mod replay;
 mod rights;
 mod schemathesis;
 mod secrets;
