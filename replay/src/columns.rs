@@ -9,7 +9,10 @@ use serde_json::value::RawValue;
 use types::Timestamp;
 
 pub use self::encoding::Encoding;
-use crate::{Error, Stored, source::Found, stored::Name};
+use crate::{
+    Error, Stored,
+    stored::{Found, Name},
+};
 
 /// A part of an uplink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,7 +131,11 @@ impl Columns {
 }
 
 /// The place of each role in the names of a file.
-fn places(file: &str, header: &[String], names: &ColumnNames) -> Result<[Option<usize>; Role::ALL.len()], Error> {
+pub(crate) fn places(
+    file: &str,
+    header: &[String],
+    names: &ColumnNames,
+) -> Result<[Option<usize>; Role::ALL.len()], Error> {
     let mut places = Role::ALL.map(|role| usual_place(header, role));
     for (role, name) in names {
         let place = header.iter().position(|column| column == name);
@@ -145,7 +152,7 @@ fn usual_place(header: &[String], role: Role) -> Option<usize> {
     role.usual().iter().find_map(|usual| header.iter().position(|name| name == usual))
 }
 
-fn missing(file: &str, header: &[String]) -> Error {
+pub(crate) fn missing(file: &str, header: &[String]) -> Error {
     Error::Invalid(format!("{file} has no column with payloads: use --column payload=NAME; {}", listed(header)))
 }
 

@@ -28,6 +28,17 @@ pub enum Error {
         /// The library's error.
         source: Option<tokio_postgres::Error>,
     },
+    /// The Things Stack refuses what was asked, or cannot be reached.
+    #[error(transparent)]
+    Api(#[from] client::Error),
+    /// A file is not whole, or not Parquet.
+    #[error("{name} is damaged, or no Parquet file")]
+    Parquet {
+        /// The file.
+        name: String,
+        /// What is wrong.
+        source: parquet::errors::ParquetError,
+    },
     /// A thread of the replay ended early.
     #[error("Airlock panicked; please report this bug")]
     Panicked,
@@ -39,7 +50,8 @@ impl Kinded for Error {
             Self::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => Kind::NotFound,
             Self::Read { .. } => Kind::Unavailable,
             Self::Postgres { kind, .. } => *kind,
-            Self::Invalid(_) => Kind::Invalid,
+            Self::Api(error) => error.kind(),
+            Self::Invalid(_) | Self::Parquet { .. } => Kind::Invalid,
             Self::Panicked => Kind::Internal,
         }
     }

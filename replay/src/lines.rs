@@ -2,10 +2,8 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 
-use crate::{Batch, Error, Source};
+use crate::{Batch, Error, Source, source::LINE_BYTES_MAX};
 
-/// Maximum length of a line, in bytes.
-pub(crate) const LINE_BYTES_MAX: usize = 4 << 20;
 /// How many bytes of lines are enough for a batch.
 const BATCH_BYTES: usize = 128 << 10;
 const INPUT_BYTES: usize = 256 << 10;

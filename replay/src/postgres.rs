@@ -53,7 +53,7 @@ impl Source for Rows {
         let rows = rows.map_err(|error| fault::while_reading(&self.server, self.next - 1, error))?;
         let first = self.next;
         self.next += rows.len() as u64;
-        Ok((!rows.is_empty()).then(|| Batch::uplinks(first, rows.iter().map(uplink).collect())))
+        Ok((!rows.is_empty()).then(|| Batch::uplinks(first, rows.iter().map(|row| uplink(row).map(Some)).collect())))
     }
 
     fn unit(&self) -> &'static str {

@@ -2,7 +2,10 @@
 
 use std::{str, sync::Arc};
 
-use crate::{Error, MessageError, Stored, columns::Columns, message};
+use crate::{Error, MessageError, columns::Columns, message, stored::Found};
+
+/// Maximum length of a line, in bytes.
+pub(crate) const LINE_BYTES_MAX: usize = 4 << 20;
 
 /// What stored uplinks are read from.
 pub trait Source: Send {
@@ -21,11 +24,8 @@ pub struct Batch(Content);
 enum Content {
     Lines { first: u64, text: Vec<u8>, last_is_too_long: bool },
     Records { columns: Arc<Columns>, records: Vec<csv::ByteRecord> },
-    Uplinks { first: u64, uplinks: Vec<Result<Stored, String>> },
+    Uplinks { first: u64, uplinks: Vec<Found> },
 }
-
-/// What is found at one place of a source: an uplink, nothing that is one, or why it is damaged.
-pub(crate) type Found = Result<Option<Stored>, String>;
 
 impl Batch {
     /// Lines of JSON; the last one is only reported if it was too long to keep.
@@ -39,7 +39,7 @@ impl Batch {
     }
 
     /// What a source has parsed itself, with the number of the first.
-    pub fn uplinks(first: u64, uplinks: Vec<Result<Stored, String>>) -> Self {
+    pub fn uplinks(first: u64, uplinks: Vec<Found>) -> Self {
         Self(Content::Uplinks { first, uplinks })
     }
 
@@ -53,7 +53,7 @@ impl Batch {
                     number += 1;
                 }
                 if last_is_too_long {
-                    each(number, Err(format!("it has more than {} bytes", crate::lines::LINE_BYTES_MAX)));
+                    each(number, Err(format!("it has more than {} bytes", LINE_BYTES_MAX)));
                 }
             }
             Content::Records { columns, records } => {
@@ -64,7 +64,7 @@ impl Batch {
             }
             Content::Uplinks { first, uplinks } => {
                 for (number, uplink) in (first..).zip(uplinks) {
-                    each(number, uplink.map(Some));
+                    each(number, uplink);
                 }
             }
         }

@@ -22,6 +22,9 @@ pub struct Stored {
     pub object: Option<Box<RawValue>>,
 }
 
+/// What is found at one place of a source: an uplink, nothing that is one, or why it is damaged.
+pub type Found = Result<Option<Stored>, String>;
+
 /// What something is called: networks have an id, and some a second one, such as the DevEUI or a name for people.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Name {

@@ -1,7 +1,9 @@
-//! `airlock replay`: stored uplinks through a codec, from files and from PostgreSQL.
+//! `airlock replay`: stored uplinks through a codec, from files, from PostgreSQL and from The Things Stack.
 
 mod files;
+mod parquet;
 mod postgres;
+mod things_stack;
 
 use std::{fs, path::Path, process::Command};
 

@@ -10,8 +10,8 @@ use crate::{commands::history::args::Moment, dialect::DialectName};
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayCommand {
-    /// Where the uplinks are: a file of JSON lines or CSV, `-` for standard input, or postgres://user@host/database of
-    /// ChirpStack's PostgreSQL integration
+    /// Where the uplinks are: a file of JSON lines, CSV or Parquet, `-` for standard input, postgres://user@host/database of
+    /// ChirpStack's PostgreSQL integration, or https://host/api/v3/as/applications/ID of The Things Stack's storage
     #[arg(long, value_name = "SOURCE")]
     pub(crate) from: String,
     /// File with the codec that runs on them
@@ -45,7 +45,7 @@ pub(crate) struct ReplayCommand {
     /// Table of PostgreSQL with the uplinks
     #[arg(long, value_name = "TABLE", default_value = "event_up")]
     pub(crate) table: Table,
-    /// File with the password of the source, or with lines like those of .pgpass [default: PGPASSWORD]
+    /// File with the password or API key of the source, or with lines like those of .pgpass [default: PGPASSWORD]
     #[arg(long, value_name = "FILE")]
     pub(crate) password_file: Option<PathBuf>,
     /// PEM file with the certificate authority of the source [default: the system's]
@@ -75,6 +75,8 @@ pub(crate) enum Format {
     Jsonl,
     /// A line of names, then a line per uplink
     Csv,
+    /// Apache Parquet
+    Parquet,
 }
 
 /// How payloads are written.

@@ -7,7 +7,9 @@ use std::{
 };
 
 use anyhow::Context;
-use replay::{CsvFile, JsonLines, PostgresSettings, Rows, Source, is_postgres};
+use replay::{
+    CsvFile, JsonLines, ParquetFile, PostgresSettings, Rows, Source, StoredUplinks, is_postgres, is_things_stack,
+};
 use types::{Secret, Timestamp};
 use url::Url;
 use workbench::BadInput;
@@ -22,13 +24,29 @@ pub(super) async fn open(command: &ReplayCommand, now: Timestamp) -> anyhow::Res
     if is_postgres(&command.from) {
         return Ok(Box::new(Rows::open(&postgres(command)?, &command.table, &command.filter(now)).await?));
     }
+    if is_things_stack(&command.from) {
+        return things_stack(command, now);
+    }
     if let Some((scheme, _)) = command.from.split_once("://") {
-        let reason = format!("there are no sources with `{scheme}://`: use postgres://, or a file");
+        let reason = format!("there are no sources with `{scheme}://`: use postgres://, https:// or a file");
         return Err(BadInput::Request(reason).into());
     }
     let path = Path::new(&command.from);
     let file = File::open(path).map_err(|source| BadInput::File { file: command.from.clone(), source })?;
+    if is_parquet(command, path) {
+        return Ok(Box::new(ParquetFile::open(
+            &command.from,
+            file,
+            &command.column,
+            command.encoding.map(Into::into),
+        )?));
+    }
     of_file(command, &command.from, file)
+}
+
+fn is_parquet(command: &ReplayCommand, path: &Path) -> bool {
+    let has_name = path.extension().is_some_and(|extension| extension == "parquet");
+    command.format.map_or(has_name, |format| format == Format::Parquet)
 }
 
 /// What people call a source: its URL without the password.
@@ -45,10 +63,20 @@ pub(super) fn shown(from: &str) -> String {
     }
 }
 
-fn postgres(command: &ReplayCommand) -> anyhow::Result<PostgresSettings> {
-    let read = |path: &PathBuf| {
-        fs::read_to_string(path).map_err(|source| BadInput::File { file: path.display().to_string(), source })
+fn read(path: &PathBuf) -> Result<String, BadInput> {
+    fs::read_to_string(path).map_err(|source| BadInput::File { file: path.display().to_string(), source })
+}
+
+fn things_stack(command: &ReplayCommand, now: Timestamp) -> anyhow::Result<Box<dyn Source>> {
+    let Some(file) = &command.password_file else {
+        let reason = "The Things Stack wants an API key: use --password-file with a file that has it";
+        return Err(BadInput::Request(reason.to_owned()).into());
     };
+    let (key, authority) = (Secret::new(read(file)?.trim()), command.ca_certificate.as_ref().map(read).transpose()?);
+    Ok(Box::new(StoredUplinks::new(&command.from, key, authority, &command.filter(now))?))
+}
+
+fn postgres(command: &ReplayCommand) -> anyhow::Result<PostgresSettings> {
     Ok(PostgresSettings {
         url: command.from.clone(),
         password: password(),
@@ -77,6 +105,10 @@ fn of_file(command: &ReplayCommand, name: &str, input: impl Read + Send + 'stati
     };
     Ok(match format {
         Format::Jsonl => Box::new(JsonLines::new(name, input)),
+        Format::Parquet => {
+            let reason = "Parquet is read from its end: name a file instead of `-`";
+            return Err(BadInput::Request(reason.to_owned()).into());
+        }
         Format::Csv => Box::new(CsvFile::open(name, input, &command.column, command.encoding.map(Into::into))?),
     })
 }

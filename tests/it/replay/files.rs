@@ -76,7 +76,8 @@ fn every_kind_of_difference_is_counted_with_an_example() {
 fn the_report_is_the_same_for_any_number_of_threads() {
     let dir = with_codec();
     let object = |number: u64| json!({ format!("field{}", number % 7): number, "celsius": number });
-    let input: Vec<Value> = (0..5000).map(|number| chirpstack(&number.to_be_bytes()[6..], object(number))).collect();
+    let input: Vec<Value> =
+        (0..5000_u64).map(|number| chirpstack(&number.to_be_bytes()[6..], object(number))).collect();
     let input = lines(&input);
     let reports = ["1", "5"].map(|jobs| {
         let (mut found, _) = report(&mut command(dir.path(), "-", &["--jobs", jobs]), &input);
@@ -156,12 +157,9 @@ fn a_table_that_cannot_be_understood_is_refused_with_what_to_do() {
         ("a,b\n1,2\n", &[][..], "use --column payload=NAME; it has `a`, `b`"),
         ("data,port\n095c,2\n", &[], "use --encoding base64 or --encoding hex"),
         ("data,port\n095c,2\n", &["--column", "port=f_port"], "has no column `f_port`"),
-        ("data\n\"095c\n", &["--encoding", "hex"], "no such uplinks"),
     ] {
         let output = run(&mut command(dir.path(), "-", arguments), input);
-        let damaged = complaint(&output) + &String::from_utf8_lossy(&output.stdout);
-        let is_named = damaged.contains(reason) || input.contains('"') && damaged.contains("damaged");
-        assert!(is_named && output.status.code() == Some(2), "{input}: {damaged}");
+        assert!(complaint(&output).contains(reason) && output.status.code() == Some(2), "{input}: {output:?}");
     }
     let endless = format!("data\n\"{}", "0".repeat(5 << 20));
     let output = run(&mut command(dir.path(), "-", &["--encoding", "hex", "--format", "csv"]), &endless);
