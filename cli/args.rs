@@ -20,6 +20,7 @@ use crate::{
         handler::args::Handler,
         history::args::History,
         load::Load,
+        replay::args::ReplayCommand,
         shell::{Completions, Man},
         subscribe::Subscribe,
         user::args::User,
@@ -131,6 +132,17 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: Functions,
     },
+    /// Run stored uplinks of any network through a codec, and show what would change
+    ///
+    /// Reads what networks store or export, without a server: each uplink with the object that was made of it. The report
+    /// says how many objects are equal, which fields change, what newly fails and what is newly decoded.
+    ///
+    /// The exit code is 0 if nothing newly fails, 1 if something does, and 2 if there are no uplinks or some cannot be
+    /// read; the others are run nevertheless. See docs/replay.md.
+    #[command(
+        after_help = "Examples:\n  airlock replay --from events.jsonl --codec decoder.js\n  airlock replay --from export.csv --codec decoder.js --device my-device --html report.html"
+    )]
+    Replay(Box<ReplayCommand>),
     /// Manage users, OAuth clients, components and signing keys directly in this server's store
     ///
     /// This works while the services run and while they are stopped.

@@ -100,9 +100,17 @@ fn kind(cause: &(dyn std::error::Error + 'static)) -> Option<Kind> {
     let of_store = |cause: &(dyn std::error::Error + 'static)| {
         matches!(cause.downcast_ref(), Some(store::Error::Invalid { .. })).then_some(Kind::Invalid)
     };
-    [of::<CommandError>, of::<client::Error>, of::<account::Error>, of::<server::Error>, of::<bridge::Error>, of_store]
-        .into_iter()
-        .find_map(|of| of(cause))
+    [
+        of::<CommandError>,
+        of::<client::Error>,
+        of::<account::Error>,
+        of::<server::Error>,
+        of::<bridge::Error>,
+        of::<replay::Error>,
+        of_store,
+    ]
+    .into_iter()
+    .find_map(|of| of(cause))
 }
 
 fn code_of(kind: Kind) -> u8 {

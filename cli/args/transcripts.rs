@@ -33,6 +33,8 @@ const NOT_RUN: &[&str] = &[
     "airlock functions test path/to",
     "airlock functions test tests/fixtures",
     "airlock functions watch",
+    "airlock replay --from https://",
+    "airlock replay --from postgres://replay@",
     "airlock serve",
     "airlock subscribe",
     "sudo ",

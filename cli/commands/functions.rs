@@ -6,7 +6,6 @@ mod colour;
 mod fuzz;
 mod lint;
 mod message;
-mod network_message;
 mod new;
 mod port;
 mod problems;
@@ -44,7 +43,7 @@ pub(crate) async fn run(command: Functions, settings: Settings, clock: &dyn Cloc
 
 /// The settings of the sandbox. No cache: the commands measure how long loading takes, and a device repository has
 /// thousands of functions.
-fn sandbox(settings: &Settings) -> runtime::Settings {
+pub(super) fn sandbox(settings: &Settings) -> runtime::Settings {
     let mut sandbox = runtime::Settings { cache_bytes_max: 0, ..settings.sandbox.clone() };
     let limits = &mut sandbox.limits;
     limits.time_ms_max = limits.time_ms_max.saturating_mul(PATIENCE);

@@ -14,7 +14,7 @@ use serde_json::Value;
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
 /// Each crate and the directory of its sources.
-const SOURCES: [(&str, &str); 20] = [
+const SOURCES: [(&str, &str); 21] = [
     ("types", "crates/types/src"),
     ("fair_queue", "crates/fair_queue/src"),
     ("api", "crates/api/src"),
@@ -34,6 +34,7 @@ const SOURCES: [(&str, &str); 20] = [
     ("account", "account/src"),
     ("discovery", "discovery/src"),
     ("workbench", "workbench/src"),
+    ("replay", "replay/src"),
     ("cli", "cli"),
 ];
 
@@ -56,6 +57,7 @@ fn libraries_stay_in_their_crates() {
         ("amqprs", &["outputs"][..]),
         ("redis", &["link", "outputs", "store"]),
         ("redb", &["store"]),
+        ("tokio-postgres", &["replay"]),
         ("rskafka", &["outputs"]),
         ("mqtt5-protocol", &["mqtt"]),
         ("rumqttc", &["client", "link", "testing"]),

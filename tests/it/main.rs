@@ -47,6 +47,7 @@ mod outputs;
 mod packages;
 mod quick_start;
 mod rate_limits;
+mod replay;
 mod rights;
 mod schemathesis;
 mod secrets;

@@ -22,7 +22,7 @@ pub use bench::{
 };
 pub use codec::{
     Codec, Example, Excluded, Expected, Input, Tolerance,
-    compare::{Difference, Rules, differences, truncate},
+    compare::{Difference, Rules, differences, json_differences, truncate},
 };
 pub use file::{is_stdin, pending_file::PendingFile, read_script};
 pub use fuzz::{FuzzFinding, FuzzPlan, FuzzReport, Saved, Unread, fuzz, save};

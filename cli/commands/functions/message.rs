@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use replay::Stored;
 use runtime::{Call, Dialect, Engine, EntryPoint, Failure, Slot, Sources};
 use types::Clock;
 use workbench::{BadInput, describe, is_stdin};
 
 use super::{
     args::Message,
-    network_message::{self, Uplink},
-    values::name,
+    values::{name, text},
 };
 
 /// The seed of `Math.random`.
@@ -69,8 +69,8 @@ pub(super) fn load(engine: &Engine, sources: &Sources) -> anyhow::Result<runtime
 pub(super) fn call(message: &Message, clock: &dyn Clock) -> anyhow::Result<Call> {
     let given = message.hex.as_ref().or(message.base64.as_ref()).map(|bytes| bytes.0.clone());
     let uplink = match (&message.message, given) {
-        (Some(file), _) => network_message::read(file)?,
-        (None, payload) => Uplink { payload: payload.unwrap_or_default(), port: 1, time: None },
+        (Some(file), _) => of_network(file)?,
+        (None, payload) => Stored { payload: payload.unwrap_or_default(), port: 1, ..Stored::default() },
     };
     let (entry_point, payload) = match &message.fields {
         Some(fields) => (EntryPoint::EncodeDownlink, fields.0.get().as_bytes().to_vec()),
@@ -79,6 +79,13 @@ pub(super) fn call(message: &Message, clock: &dyn Clock) -> anyhow::Result<Call>
     let time_ms = message.time.or(uplink.time).unwrap_or_else(|| clock.now()).as_millis();
     let port = message.port.unwrap_or(uplink.port);
     Ok(Call { entry_point, port, time_ms, seed: SEED, payload, extra: String::new(), single_function: None })
+}
+
+/// The message in a file, as a network reports it.
+fn of_network(file: &Path) -> anyhow::Result<Stored> {
+    let text = text(file)?;
+    let uplink = replay::parse_uplink(&text);
+    uplink.map_err(|error| BadInput::Request(format!("{} is not an uplink: {error}", name(file))).into())
 }
 
 /// The failure with its source line, as the command's error.

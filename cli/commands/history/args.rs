@@ -158,8 +158,10 @@ pub(crate) struct Selection {
 
 /// A time, or how long ago it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Moment {
+pub(crate) enum Moment {
+    /// That time.
     At(Timestamp),
+    /// So long before now.
     Ago(Duration),
 }
 
@@ -202,7 +204,8 @@ impl Selection {
 }
 
 impl Moment {
-    fn before(self, now: Timestamp) -> Timestamp {
+    /// The time, if it is `now`.
+    pub(crate) fn before(self, now: Timestamp) -> Timestamp {
         match self {
             Self::At(time) => time,
             Self::Ago(duration) => now.minus(duration),

@@ -13,6 +13,7 @@ mod mqtt_client;
 mod packages;
 mod patience;
 mod port;
+mod postgres;
 pub mod process;
 mod proxy;
 mod rabbitmq;
@@ -38,6 +39,7 @@ pub use self::{
     mqtt_client::{MqttClient, MqttMessage},
     packages::{Node, Python},
     patience::{PATIENCE, soon},
+    postgres::Postgres,
     proxy::Proxy,
     rabbitmq::{RABBITMQ_MESSAGE_BYTES_MAX, RabbitMq},
     random::{CountingRandom, FixedRandom},

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Number, Value};
 
 use super::Tolerance;
-use crate::text::surrogates::to_json;
+use crate::text::surrogates::{mark, to_json};
 
 /// Maximum relative difference between numbers that count as equal.
 const RELATIVE_DIFFERENCE_MAX: f64 = 1e-9;
@@ -56,6 +56,16 @@ pub struct Rules {
 pub fn differences(expected: &Value, got: &Value, ignores_empty: bool) -> Vec<Difference> {
     let tolerance = if ignores_empty { Tolerance::Empty } else { Tolerance::None };
     compare(expected, got, tolerance, Rules::default())
+}
+
+/// All differences between two texts of JSON, in which null members count as absent; a text that is not JSON, or nested
+/// too deeply, differs as a whole from any other.
+pub fn json_differences(expected: &str, got: &str) -> Vec<Difference> {
+    let parse = |text: &str| serde_json::from_str::<Value>(&mark(text));
+    match (parse(expected), parse(got)) {
+        (Ok(expected), Ok(got)) => compare(&expected, &got, Tolerance::Empty, Rules { exact: false, all: true }),
+        _ => vec![Difference { path: String::new(), expected: Some(truncate(expected)), got: Some(truncate(got)) }],
+    }
 }
 
 /// The differences between two values by `rules`.

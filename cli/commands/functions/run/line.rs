@@ -1,15 +1,12 @@
 //! A line of a stream: a message as JSON, of our own or as a network reports it.
 
+use replay::Stored;
 use runtime::{Call, EntryPoint};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use types::{HexBytes, Timestamp};
 
-use super::super::{
-    message::SEED,
-    network_message::{self, Uplink},
-    values::base64,
-};
+use super::super::{message::SEED, values::base64};
 
 /// What holds where a line says nothing else.
 #[derive(Clone, Copy)]
@@ -63,17 +60,17 @@ fn of_own(text: &str, defaults: Defaults) -> Result<Call, String> {
         (None, None) => return Err("`hex` or `base64` must be a string".to_owned()),
         (Some(_), Some(_)) => return Err("it has both `hex` and `base64`".to_owned()),
     };
-    let uplink = Uplink { payload: payload.0, port: port.or(defaults.port).unwrap_or(1), time };
+    let uplink = Stored { payload: payload.0, port: port.or(defaults.port).unwrap_or(1), time, ..Stored::default() };
     Ok(call(uplink, seed.unwrap_or(SEED), defaults))
 }
 
 fn of_network(text: &str, defaults: Defaults) -> Result<Call, String> {
-    let uplink = network_message::parse(text).map_err(|error| format!("{error:#}, and no `hex` or `base64`"))?;
-    let uplink = Uplink { port: defaults.port.unwrap_or(uplink.port), ..uplink };
+    let uplink = replay::parse_uplink(text).map_err(|error| format!("{error}, and no `hex` or `base64`"))?;
+    let uplink = Stored { port: defaults.port.unwrap_or(uplink.port), ..uplink };
     Ok(call(uplink, SEED, defaults))
 }
 
-fn call(uplink: Uplink, seed: u64, defaults: Defaults) -> Call {
+fn call(uplink: Stored, seed: u64, defaults: Defaults) -> Call {
     let time = uplink.time.or(defaults.time).unwrap_or(defaults.now);
     Call {
         entry_point: EntryPoint::Uplink,

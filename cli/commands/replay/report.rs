@@ -1,0 +1,64 @@
+//! What a replay found, as JSON, as text and as a page.
+
+pub(super) mod html;
+pub(super) mod text;
+
+use std::path::Path;
+
+use replay::{Counts, Example, Field, Report};
+use serde::Serialize;
+use types::Timestamp;
+
+/// What ran on what, and what it found. It serializes to JSON for programs.
+#[derive(Serialize)]
+pub(super) struct Summary<'a> {
+    /// The source, without a password.
+    pub(super) source: &'a str,
+    /// The file of the codec.
+    pub(super) codec: &'a Path,
+    /// The beginning of the SHA-256 of the codec.
+    pub(super) hash: String,
+    /// When the replay began.
+    pub(super) started: Timestamp,
+    /// When it ended.
+    pub(super) ended: Timestamp,
+    /// What it found.
+    #[serde(flatten)]
+    pub(super) report: Report,
+}
+
+/// Counts with their names, in the order in which they are shown.
+fn named(counts: &Counts) -> [(&'static str, u64); 5] {
+    [
+        ("equal", counts.equal),
+        ("changed", counts.changed),
+        ("newly failing", counts.newly_failing),
+        ("newly decoded", counts.newly_decoded),
+        ("still failing", counts.still_failing),
+    ]
+}
+
+/// Fields or failures, the most frequent first.
+fn by_frequency<'a>(fields: impl IntoIterator<Item = (&'a String, &'a Field)>) -> Vec<(&'a str, &'a Field)> {
+    let name = |name: &'a String| if name.is_empty() { "the whole object" } else { name };
+    let mut fields: Vec<_> = fields.into_iter().map(|(field, count)| (name(field), count)).collect();
+    fields.sort_by_key(|(_, field)| std::cmp::Reverse(field.uplinks));
+    fields
+}
+
+/// Which uplink an example is, as in `line 7, device my-device, port 1, payload 01af`.
+fn place(example: &Example) -> String {
+    let mut text = example.place.to_string();
+    if !example.device.is_empty() {
+        text.push_str(&format!(", device {}", example.device));
+    }
+    if let Some(time) = example.time {
+        text.push_str(&format!(", {time}"));
+    }
+    text + &format!(", port {}, payload {}", example.port, example.payload)
+}
+
+/// One side of a difference.
+fn side(value: Option<&String>) -> &str {
+    value.map_or("nothing", String::as_str)
+}

@@ -1,0 +1,92 @@
+//! Runs one uplink in a fresh sandbox, and compares the result with the object that was stored.
+
+use runtime::{Call, CallOutcome, EntryPoint, Failure, Functions, Sandbox, Value};
+use serde_json::value::RawValue;
+use types::Timestamp;
+use workbench::{Difference, json_differences};
+
+use crate::Stored;
+
+/// The seed of `Math.random`, as of `airlock functions run`.
+const SEED: u64 = 1;
+
+/// What becomes of an uplink.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    /// The result is the object that was stored; or there is neither.
+    Equal,
+    /// The result differs in these places.
+    Changed(Vec<Difference>),
+    /// It fails, and was decoded before.
+    NewlyFailing(Failure),
+    /// It is decoded, and was not before.
+    NewlyDecoded,
+    /// It fails, and was not decoded before either.
+    StillFailing(Failure),
+}
+
+/// An uplink, what becomes of it, and its new object.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    pub(crate) verdict: Verdict,
+    pub(crate) object: Option<Box<RawValue>>,
+    pub(crate) fuel: u64,
+}
+
+impl Verdict {
+    /// How output spells it.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Equal => "equal",
+            Self::Changed(_) => "changed",
+            Self::NewlyFailing(_) => "newly_failing",
+            Self::NewlyDecoded => "newly_decoded",
+            Self::StillFailing(_) => "still_failing",
+        }
+    }
+}
+
+/// Runs an uplink; one without a time sees `now`.
+pub(crate) fn check(sandbox: &mut Sandbox, functions: &Functions, uplink: &Stored, now: Timestamp) -> Checked {
+    let call = Call {
+        entry_point: EntryPoint::Uplink,
+        port: uplink.port,
+        time_ms: uplink.time.unwrap_or(now).as_millis(),
+        seed: SEED,
+        payload: uplink.payload.clone(),
+        extra: String::new(),
+        single_function: None,
+    };
+    let CallOutcome { result, fuel, .. } = sandbox.call(functions, &call);
+    let (verdict, object) = match result {
+        Err(failure) if uplink.object.is_some() => (Verdict::NewlyFailing(failure), None),
+        Err(failure) => (Verdict::StillFailing(failure), None),
+        Ok(value) => {
+            let object = object(value);
+            (compare(uplink.object.as_deref(), object.as_deref()), object)
+        }
+    };
+    Checked { verdict, object, fuel }
+}
+
+/// The object of a result. What a validator refuses would not be published.
+fn object(value: Value) -> Option<Box<RawValue>> {
+    match value {
+        Value::Fields { json, valid: true, .. } => Some(json).filter(|json| json.get() != "null"),
+        _ => None,
+    }
+}
+
+fn compare(stored: Option<&RawValue>, object: Option<&RawValue>) -> Verdict {
+    let (stored, object) = match (stored, object) {
+        (None, None) => return Verdict::Equal,
+        (None, Some(_)) => return Verdict::NewlyDecoded,
+        (Some(stored), None) => (stored.get(), "null"),
+        (Some(stored), Some(object)) => (stored.get(), object.get()),
+    };
+    if stored == object {
+        return Verdict::Equal;
+    }
+    let differences = json_differences(stored, object);
+    if differences.is_empty() { Verdict::Equal } else { Verdict::Changed(differences) }
+}

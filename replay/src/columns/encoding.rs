@@ -1,0 +1,37 @@
+//! How payloads are written in the cells of a table.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+
+/// How payloads are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// Base64.
+    Base64,
+    /// Hexadecimal, maybe after `\x` or `0x`.
+    Hex,
+}
+
+impl Encoding {
+    /// How the payloads of a column are written, if its name or a payload tells.
+    pub(crate) fn detect(column: &str, sample: &[u8]) -> Option<Self> {
+        let column = column.to_lowercase();
+        let is_prefixed = sample.starts_with(b"\\x") || sample.starts_with(b"0x");
+        if is_prefixed || column.contains("hex") {
+            return Some(Self::Hex);
+        }
+        let is_base64 = matches!(column.as_str(), "frm_payload" | "payload_raw") || column.contains("base64");
+        let cannot_be_hex = sample.iter().any(|byte| !byte.is_ascii_hexdigit());
+        (is_base64 || !sample.is_empty() && cannot_be_hex).then_some(Self::Base64)
+    }
+
+    /// The payload in a cell.
+    pub(crate) fn decode(self, text: &str) -> Result<Vec<u8>, String> {
+        match self {
+            Self::Base64 => STANDARD.decode(text).map_err(|_| "its payload is not Base64".to_owned()),
+            Self::Hex => {
+                let digits = text.strip_prefix("\\x").or_else(|| text.strip_prefix("0x")).unwrap_or(text);
+                hex::decode(digits).map_err(|_| "its payload is not hexadecimal".to_owned())
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Why stored uplinks cannot be read.
+
+use std::io;
+
+use types::{Kind, Kinded};
+
+/// Why stored uplinks cannot be read. Uplinks that cannot be used are no error: the report counts them.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file cannot be read.
+    #[error("cannot read {name}")]
+    Read {
+        /// The file.
+        name: String,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A source is not what its name or the options say.
+    #[error("{0}")]
+    Invalid(String),
+    /// PostgreSQL refuses what was asked, or cannot be reached.
+    #[error("{text}")]
+    Postgres {
+        /// What a person can do about it.
+        kind: Kind,
+        /// What happened, without the password.
+        text: String,
+        /// The library's error.
+        source: Option<tokio_postgres::Error>,
+    },
+    /// The Things Stack refuses what was asked, or cannot be reached.
+    #[error(transparent)]
+    Api(#[from] client::Error),
+    /// A file is not whole, or not Parquet.
+    #[error("{name} is damaged, or no Parquet file")]
+    Parquet {
+        /// The file.
+        name: String,
+        /// What is wrong.
+        source: parquet::errors::ParquetError,
+    },
+    /// A thread of the replay ended early.
+    #[error("Airlock panicked; please report this bug")]
+    Panicked,
+}
+
+impl Kinded for Error {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => Kind::NotFound,
+            Self::Read { .. } => Kind::Unavailable,
+            Self::Postgres { kind, .. } => *kind,
+            Self::Api(error) => error.kind(),
+            Self::Invalid(_) | Self::Parquet { .. } => Kind::Invalid,
+            Self::Panicked => Kind::Internal,
+        }
+    }
+}

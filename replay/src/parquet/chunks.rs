@@ -1,0 +1,65 @@
+//! Reads parts of a file, none larger than the file.
+
+use std::{
+    fs::File,
+    io::{self, BufReader, Read},
+    os::unix::fs::FileExt,
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use parquet::{
+    errors::Result,
+    file::reader::{ChunkReader, Length},
+};
+
+/// A file of which parts are read by their position.
+pub(super) struct Chunks {
+    file: Arc<File>,
+    bytes: u64,
+}
+
+/// What follows a position.
+pub(super) struct Following {
+    file: Arc<File>,
+    position: u64,
+}
+
+impl Chunks {
+    pub(super) fn new(file: File) -> io::Result<Self> {
+        let bytes = file.metadata()?.len();
+        Ok(Self { file: Arc::new(file), bytes })
+    }
+}
+
+impl Length for Chunks {
+    fn len(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl ChunkReader for Chunks {
+    type T = BufReader<Following>;
+
+    fn get_read(&self, start: u64) -> Result<Self::T> {
+        Ok(BufReader::new(Following { file: Arc::clone(&self.file), position: start }))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
+        // A length from a damaged file does not become an allocation.
+        if length as u64 > self.bytes {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        }
+        let mut bytes = vec![0; length];
+        self.file.read_exact_at(&mut bytes, start)?;
+        Ok(bytes.into())
+    }
+}
+
+impl Read for Following {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.file.read_at(buffer, self.position)?;
+        self.position += length as u64;
+        Ok(length)
+    }
+}

@@ -1,0 +1,311 @@
+//! What a replay found, counted by field, by failure and by day, with examples. Everything in it is bounded.
+
+mod limits;
+
+use std::{borrow::Cow, collections::BTreeMap, fmt};
+
+use serde::{Serialize, Serializer};
+use types::Timestamp;
+use workbench::{Difference, truncate};
+
+use self::limits::{DAMAGES_MAX, DAYS_MAX, EXAMPLES_MAX, FAILURES_MAX, FIELDS_MAX};
+use crate::{
+    Stored,
+    check::{Checked, Verdict},
+};
+
+/// Milliseconds of a day.
+const DAY_MS: i64 = 24 * 3600 * 1000;
+
+/// A report, complete at any time.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Report {
+    /// All uplinks that ran.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// Uplinks that were not wanted.
+    pub left_out: u64,
+    /// What was found and is no uplink, such as joins.
+    pub others: u64,
+    /// What cannot be used.
+    pub damaged: u64,
+    /// The statements of SQL.
+    #[serde(skip_serializing_if = "UpdateCounts::is_empty")]
+    pub updates: UpdateCounts,
+    /// The most fuel that an uplink used.
+    pub fuel_max: u64,
+    /// The places in which results differ, without the numbers of elements; uplinks in further ones are counted only.
+    pub fields: BTreeMap<String, Field>,
+    /// Why uplinks fail that were decoded before, each with its first uplink.
+    pub newly_failing_by: BTreeMap<String, Field>,
+    /// Why uplinks fail that were not decoded before either.
+    pub still_failing_by: BTreeMap<String, Field>,
+    /// The first that are decoded now.
+    pub newly_decoded_examples: Vec<Example>,
+    /// The first that cannot be used.
+    pub damage: Vec<Damage>,
+    /// The days on which uplinks were received.
+    pub days: BTreeMap<Day, Counts>,
+}
+
+/// How many uplinks there are, and what becomes of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// How many ran.
+    pub uplinks: u64,
+    /// The result is the object that was stored; or there is neither.
+    pub equal: u64,
+    /// The result differs.
+    pub changed: u64,
+    /// They fail, and were decoded before.
+    pub newly_failing: u64,
+    /// They are decoded, and were not before.
+    pub newly_decoded: u64,
+    /// They fail, and were not decoded before either.
+    pub still_failing: u64,
+}
+
+/// How many statements of SQL were written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct UpdateCounts {
+    /// Rows that get a new object.
+    pub written: u64,
+    /// Rows whose new object PostgreSQL cannot store: it has a NUL character, or half of a surrogate pair.
+    pub not_storable: u64,
+}
+
+/// A field that differs, or a failure.
+#[derive(Clone, Debug, Serialize)]
+pub struct Field {
+    /// How many uplinks.
+    pub uplinks: u64,
+    /// The first of them.
+    pub example: Example,
+}
+
+/// One uplink.
+#[derive(Clone, Debug, Serialize)]
+pub struct Example {
+    /// Where it is in the source.
+    #[serde(serialize_with = "as_text")]
+    pub place: Place,
+    /// The device; empty if it is not known.
+    pub device: String,
+    /// When it was received.
+    pub time: Option<Timestamp>,
+    /// The port.
+    pub port: u8,
+    /// The payload, in hexadecimal, possibly truncated.
+    pub payload: String,
+    /// What was stored, as JSON, possibly truncated; none for nothing.
+    pub old: Option<String>,
+    /// What comes out now, likewise.
+    pub new: Option<String>,
+}
+
+/// Something that cannot be used.
+#[derive(Clone, Debug, Serialize)]
+pub struct Damage {
+    /// Where it is in the source.
+    #[serde(serialize_with = "as_text")]
+    pub place: Place,
+    /// What is wrong.
+    pub reason: String,
+}
+
+/// A number in a source, such as `line 7`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// What is counted.
+    pub unit: &'static str,
+    /// The number, from 1.
+    pub number: u64,
+}
+
+/// A day, by its number since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Day(i64);
+
+impl Report {
+    pub(crate) fn add(&mut self, place: Place, uplink: &Stored, checked: Checked) {
+        let Checked { verdict, object, fuel } = checked;
+        let counts = Counts::of(&verdict);
+        self.counts.add(&counts);
+        self.fuel_max = self.fuel_max.max(fuel);
+        if let Some(time) = uplink.time {
+            self.add_day(Day(time.as_millis().div_euclid(DAY_MS)), &counts);
+        }
+        let example = |old: Option<&str>, new: Option<&str>| Example::new(place, uplink, old, new);
+        let old = uplink.object.as_ref().map(|object| object.get());
+        match verdict {
+            Verdict::Equal => {}
+            Verdict::Changed(differences) => self.add_differences(differences, &example),
+            Verdict::NewlyDecoded if self.newly_decoded_examples.len() < EXAMPLES_MAX => {
+                self.newly_decoded_examples.push(example(None, object.as_ref().map(|object| object.get())));
+            }
+            Verdict::NewlyDecoded => {}
+            Verdict::NewlyFailing(failure) => {
+                count(&mut self.newly_failing_by, &failure.to_string(), FAILURES_MAX, 1, || example(old, None));
+            }
+            Verdict::StillFailing(failure) => {
+                count(&mut self.still_failing_by, &failure.to_string(), FAILURES_MAX, 1, || example(None, None));
+            }
+        }
+    }
+
+    /// Counts each field of an uplink once.
+    fn add_differences(
+        &mut self,
+        differences: Vec<Difference>,
+        example: &dyn Fn(Option<&str>, Option<&str>) -> Example,
+    ) {
+        let mut first: BTreeMap<String, Difference> = BTreeMap::new();
+        for difference in differences {
+            first.entry(without_numbers(&difference.path).into_owned()).or_insert(difference);
+        }
+        for (path, Difference { expected, got, .. }) in first {
+            count(&mut self.fields, &path, FIELDS_MAX, 1, || example(expected.as_deref(), got.as_deref()));
+        }
+    }
+
+    pub(crate) fn add_damage(&mut self, place: Place, reason: &str) {
+        self.damaged += 1;
+        if self.damage.len() < DAMAGES_MAX {
+            self.damage.push(Damage { place, reason: truncate(reason) });
+        }
+    }
+
+    fn add_day(&mut self, day: Day, counts: &Counts) {
+        if self.days.len() < DAYS_MAX || self.days.contains_key(&day) {
+            self.days.entry(day).or_default().add(counts);
+        }
+    }
+
+    /// Adds what comes after this in the source.
+    pub fn merge(&mut self, next: Self) {
+        self.counts.add(&next.counts);
+        self.left_out += next.left_out;
+        self.others += next.others;
+        self.damaged += next.damaged;
+        self.updates.add(next.updates);
+        self.fuel_max = self.fuel_max.max(next.fuel_max);
+        for (all, part, max) in [
+            (&mut self.fields, next.fields, FIELDS_MAX),
+            (&mut self.newly_failing_by, next.newly_failing_by, FAILURES_MAX),
+            (&mut self.still_failing_by, next.still_failing_by, FAILURES_MAX),
+        ] {
+            for (name, Field { uplinks, example }) in part {
+                count(all, &name, max, uplinks, || example);
+            }
+        }
+        let examples = EXAMPLES_MAX - self.newly_decoded_examples.len();
+        self.newly_decoded_examples.extend(next.newly_decoded_examples.into_iter().take(examples));
+        let damages = DAMAGES_MAX - self.damage.len();
+        self.damage.extend(next.damage.into_iter().take(damages));
+        for (day, counts) in next.days {
+            self.add_day(day, &counts);
+        }
+    }
+}
+
+/// Counts uplinks by a name, of which there are at most `max`.
+fn count(
+    fields: &mut BTreeMap<String, Field>,
+    name: &str,
+    max: usize,
+    uplinks: u64,
+    example: impl FnOnce() -> Example,
+) {
+    if let Some(field) = fields.get_mut(name) {
+        field.uplinks += uplinks;
+    } else if fields.len() < max {
+        fields.insert(truncate(name), Field { uplinks, example: example() });
+    }
+}
+
+/// A path in which all elements of a list are one field: `history[].time`.
+fn without_numbers(path: &str) -> Cow<'_, str> {
+    if !path.contains('[') {
+        return Cow::Borrowed(path);
+    }
+    let mut plain = String::new();
+    let mut parts = path.split('[');
+    plain.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        plain.push('[');
+        plain.push_str(part.trim_start_matches(|character: char| character.is_ascii_digit()));
+    }
+    Cow::Owned(plain)
+}
+
+impl UpdateCounts {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.written += other.written;
+        self.not_storable += other.not_storable;
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Counts {
+    fn of(verdict: &Verdict) -> Self {
+        let mut counts = Self { uplinks: 1, ..Self::default() };
+        *match verdict {
+            Verdict::Equal => &mut counts.equal,
+            Verdict::Changed(_) => &mut counts.changed,
+            Verdict::NewlyFailing(_) => &mut counts.newly_failing,
+            Verdict::NewlyDecoded => &mut counts.newly_decoded,
+            Verdict::StillFailing(_) => &mut counts.still_failing,
+        } = 1;
+        counts
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.uplinks += other.uplinks;
+        self.equal += other.equal;
+        self.changed += other.changed;
+        self.newly_failing += other.newly_failing;
+        self.newly_decoded += other.newly_decoded;
+        self.still_failing += other.still_failing;
+    }
+}
+
+impl Example {
+    fn new(place: Place, uplink: &Stored, old: Option<&str>, new: Option<&str>) -> Self {
+        Self {
+            place,
+            device: truncate(&uplink.device.id),
+            time: uplink.time,
+            port: uplink.port,
+            payload: truncate(&hex::encode(&uplink.payload)),
+            old: old.map(truncate),
+            new: new.map(truncate),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} {}", self.unit, self.number)
+    }
+}
+
+impl fmt::Display for Day {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = Timestamp::from_millis(self.0.saturating_mul(DAY_MS)).to_rfc3339();
+        out.write_str(text.split('T').next().unwrap_or_default())
+    }
+}
+
+impl Serialize for Day {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+fn as_text<S: Serializer>(place: &Place, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(place)
+}

@@ -1,0 +1,88 @@
+//! Where stored uplinks come from, in batches that the threads read.
+
+use std::{str, sync::Arc};
+
+use crate::{Error, MessageError, columns::Columns, message, stored::Found};
+
+/// Maximum length of a line, in bytes.
+pub(crate) const LINE_BYTES_MAX: usize = 4 << 20;
+
+/// What stored uplinks are read from.
+pub trait Source: Send {
+    /// The next uplinks; none at the end.
+    fn next(&mut self) -> Result<Option<Batch>, Error>;
+
+    /// What the numbers of uplinks count, such as `line`.
+    fn unit(&self) -> &'static str;
+}
+
+/// What a source has read at once, as far as it has to be read in turn.
+#[derive(Debug)]
+pub struct Batch(Content);
+
+#[derive(Debug)]
+enum Content {
+    Lines { first: u64, text: Vec<u8>, last_is_too_long: bool },
+    Records { columns: Arc<Columns>, records: Vec<csv::ByteRecord> },
+    Uplinks { first: u64, uplinks: Vec<Found> },
+}
+
+impl Batch {
+    /// Lines of JSON; the last one is only reported if it was too long to keep.
+    pub(crate) fn lines(first: u64, text: Vec<u8>, last_is_too_long: bool) -> Self {
+        Self(Content::Lines { first, text, last_is_too_long })
+    }
+
+    /// Records of CSV, which know their lines.
+    pub(crate) fn records(columns: Arc<Columns>, records: Vec<csv::ByteRecord>) -> Self {
+        Self(Content::Records { columns, records })
+    }
+
+    /// What a source has parsed itself, with the number of the first.
+    pub fn uplinks(first: u64, uplinks: Vec<Found>) -> Self {
+        Self(Content::Uplinks { first, uplinks })
+    }
+
+    /// Gives everything in it to `each`, with its number.
+    pub(crate) fn read(self, mut each: impl FnMut(u64, Found)) {
+        match self.0 {
+            Content::Lines { first, text, last_is_too_long } => {
+                let mut number = first;
+                for line in text.split_inclusive(|byte| *byte == b'\n') {
+                    read_line(line, |found| each(number, found));
+                    number += 1;
+                }
+                if last_is_too_long {
+                    each(number, Err(format!("it has more than {} bytes", LINE_BYTES_MAX)));
+                }
+            }
+            Content::Records { columns, records } => {
+                for record in records {
+                    let line = record.position().map_or(0, csv::Position::line);
+                    each(line, columns.uplink(&record));
+                }
+            }
+            Content::Uplinks { first, uplinks } => {
+                for (number, uplink) in (first..).zip(uplinks) {
+                    each(number, uplink);
+                }
+            }
+        }
+    }
+}
+
+/// Reads a line. Blank ones are nothing, and neither are the brackets and commas of a list with an element on each line.
+fn read_line(line: &[u8], each: impl FnOnce(Found)) {
+    let line = line.trim_ascii();
+    let line = line.strip_suffix(b",").unwrap_or(line);
+    if matches!(line, b"" | b"[" | b"]") {
+        return;
+    }
+    each(match str::from_utf8(line) {
+        Ok(text) => message::parse(text).map_err(|error| match error {
+            MessageError::Json { problem, .. } => format!("it is not JSON: {problem}"),
+            error => error.to_string(),
+        }),
+        Err(_) => Err("it is not UTF-8".to_owned()),
+    });
+}

@@ -1,0 +1,75 @@
+//! An uplink as a source has it: what the functions see of it, and what was stored as their result.
+
+use serde_json::value::RawValue;
+use types::Timestamp;
+
+/// An uplink with the object that was stored for it.
+#[derive(Clone, Debug, Default)]
+pub struct Stored {
+    /// What the source calls it, such as the primary key of its row; empty if it has no name.
+    pub id: String,
+    /// The application.
+    pub application: Name,
+    /// The device.
+    pub device: Name,
+    /// Payload bytes.
+    pub payload: Vec<u8>,
+    /// The LoRaWAN port.
+    pub port: u8,
+    /// When it was received.
+    pub time: Option<Timestamp>,
+    /// The result that was stored; none if nothing decoded it.
+    pub object: Option<Box<RawValue>>,
+}
+
+/// What is found at one place of a source: an uplink, nothing that is one, or why it is damaged.
+pub type Found = Result<Option<Stored>, String>;
+
+/// What something is called: networks have an id, and some a second one, such as the DevEUI or a name for people.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Name {
+    /// The usual one.
+    pub id: String,
+    /// The other one; empty for none.
+    pub other: String,
+}
+
+impl Name {
+    /// A name from what a source has, either of which may be missing.
+    pub(crate) fn new(id: Option<String>, other: Option<String>) -> Self {
+        let other = other.unwrap_or_default();
+        match id {
+            Some(id) if !id.is_empty() => Self { id, other },
+            _ => Self { id: other, other: String::new() },
+        }
+    }
+
+    /// Whether people may mean this by `wanted`.
+    pub fn is(&self, wanted: &str) -> bool {
+        self.id.eq_ignore_ascii_case(wanted) || self.other.eq_ignore_ascii_case(wanted)
+    }
+}
+
+/// Which uplinks are wanted; all by default.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// From when on they were received.
+    pub since: Option<Timestamp>,
+    /// Until when, exclusive.
+    pub until: Option<Timestamp>,
+    /// The device.
+    pub device: Option<String>,
+    /// The application.
+    pub application: Option<String>,
+}
+
+impl Filter {
+    /// Whether an uplink is wanted. One without a time is not in any period.
+    pub(crate) fn matches(&self, uplink: &Stored) -> bool {
+        let is = |wanted: &Option<String>, name: &Name| wanted.as_ref().is_none_or(|wanted| name.is(wanted));
+        self.since.is_none_or(|since| uplink.time.is_some_and(|time| time >= since))
+            && self.until.is_none_or(|until| uplink.time.is_some_and(|time| time < until))
+            && is(&self.device, &uplink.device)
+            && is(&self.application, &uplink.application)
+    }
+}
