@@ -20,6 +20,7 @@ use crate::{
         handler::args::Handler,
         history::args::History,
         load::Load,
+        playground::Playground,
         shell::{Completions, Man},
         subscribe::Subscribe,
         user::args::User,
@@ -131,6 +132,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: Functions,
     },
+    /// Open a page in the browser that runs payload functions as one types, in the very sandbox
+    ///
+    /// The page needs no account and no network. It shows the result of each message, its logs, the line that failed, fuel
+    /// and memory, and which bytes each field came from. A link carries everything. See docs/playground.md.
+    Playground(Playground),
     /// Manage users, OAuth clients, components and signing keys directly in this server's store
     ///
     /// This works while the services run and while they are stopped.
