@@ -1,7 +1,7 @@
 // An uplink as a network reports it, in JSON: payload, port and time are found by the names that each network uses, as
 // `airlock functions run --message` finds them.
 
-import { bytesOfBase64, bytesOfHex } from "./payload.js";
+import { bytesOfBase64, bytesOfHex, timeOf } from "./payload.js";
 
 /** How many objects may be around a message. */
 const DEPTH_MAX = 4;
@@ -107,8 +107,8 @@ function chirpStack(message) {
 
 /** An uplink of a payload in Base64, and of the first of `times` that is one. */
 function uplinkOf(payload, port, times) {
-  const parsed = times.map((time) => (typeof time === "string" ? Date.parse(time) : NaN)).find((time) => !Number.isNaN(time));
-  return { payload: payloadOf(payload ?? null), port: portOf(port), timeMs: parsed ?? null };
+  const known = times.map((time) => (typeof time === "string" ? timeOf(time) : null)).find((time) => time !== null);
+  return { payload: payloadOf(payload ?? null), port: portOf(port), timeMs: known ?? null };
 }
 
 /** A payload in Base64, or as a `Buffer` of Node.js; none if it is left out. */

@@ -18,6 +18,13 @@ export function bytesOfBase64(text) {
   }
 }
 
+/** A time with its date and zone, in milliseconds since 1970; null if the text is something else. */
+export function timeOf(text) {
+  const isTime = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i.test(text.trim());
+  const time = isTime ? Date.parse(text.trim()) : NaN;
+  return Number.isNaN(time) ? null : time;
+}
+
 export function hexOf(bytes) {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -2,6 +2,7 @@
 
 import { fromFragment, toFragment } from "./link.js";
 import { MESSAGES_MAX, readMessages } from "./messages.js";
+import { timeOf } from "./payload.js";
 import { Runner } from "./runner.js";
 import { SAMPLE } from "./sample.js";
 import { showDownlink } from "./view/downlink.js";
@@ -110,9 +111,12 @@ function ask(places) {
 function readSettings() {
   const [port, time] = [by("port").value.trim(), by("time").value.trim()];
   const isPort = /^\d{1,3}$/.test(port) && Number(port) <= 255;
-  const timeMs = time === "" ? null : Date.parse(time);
-  const problem = !isPort ? "A port is a number from 0 to 255." : Number.isNaN(timeMs) ? "A time has a date, a time and a zone, as in 2026-01-01T00:00:00Z." : null;
-  return { port: isPort ? Number(port) : 0, timeMs: Number.isNaN(timeMs) ? null : timeMs, problem };
+  const timeMs = timeOf(time);
+  const problems = [
+    isPort ? null : "A port is a number from 0 to 255.",
+    time === "" || timeMs !== null ? null : "A time has a date, a time and a zone, as in 2026-01-01T00:00:00Z.",
+  ];
+  return { port: isPort ? Number(port) : 0, timeMs, problem: problems.find((problem) => problem !== null) ?? null };
 }
 
 /** The call that encodes the fields; null if there is nothing to encode. */

@@ -33,7 +33,7 @@ export class BytesView {
     if (this.#leaves.size === 0 || this.#leaves.size > FIELDS_MAX) return null;
     const body = element("tbody", {}, ...[...this.#leaves].map(([path, value]) => this.#row(path, value)));
     rove(body, "tr");
-    const head = element("tr", {}, element("th", { scope: "col" }, "Field"), element("th", { scope: "col" }, "Value"));
+    const head = element("tr", {}, ...["Field", "Value", "Bytes"].map((name) => element("th", { scope: "col" }, name)));
     const table = element("table", { class: "fields", "aria-label": "Fields" }, element("thead", {}, head), body);
     return element("div", { class: "scroll" }, table);
   }
@@ -46,6 +46,7 @@ export class BytesView {
       this.#bytes[index].classList.toggle("structure", isStructure);
       this.#bytes[index].setAttribute("aria-label", this.#describe(index));
     });
+    this.#rows.forEach((row, path) => (row.lastElementChild.textContent = ranges(this.#bytesOf(path))));
     this.#note.textContent = this.#summary(isComplete);
   }
 
@@ -65,7 +66,7 @@ export class BytesView {
   }
 
   #row(path, value) {
-    const row = element("tr", {}, element("th", { scope: "row" }, path), element("td", {}, value));
+    const row = element("tr", {}, element("th", { scope: "row" }, path), element("td", {}, value), element("td", {}));
     row.onmouseenter = row.onfocus = () => this.#relate(this.#bytesOf(path), [path], this.#describeField(path));
     row.onmouseleave = row.onblur = () => this.#relate([], [], null);
     this.#rows.set(path, row);
@@ -95,6 +96,17 @@ export class BytesView {
   #describeField(path) {
     const bytes = this.#bytesOf(path);
     if (bytes.length === 0) return `${path}: from no byte of its own`;
-    return `${path}: from ${bytes.length === 1 ? "byte" : "bytes"} ${bytes.join(", ")}`;
+    return `${path}: from ${bytes.length === 1 ? "byte" : "bytes"} ${ranges(bytes)}`;
   }
+}
+
+/** Ascending numbers, of which those that follow each other are one range. */
+function ranges(numbers) {
+  const found = [];
+  for (const number of numbers) {
+    const last = found.at(-1);
+    if (last !== undefined && last[1] === number - 1) last[1] = number;
+    else found.push([number, number]);
+  }
+  return found.map(([first, last]) => (first === last ? `${first}` : `${first}–${last}`)).join(", ");
 }
