@@ -28,7 +28,9 @@ use crate::{
 };
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  airlock playground\n  airlock playground vendor/acme/meter.js\n  airlock playground decoder.js --listen 127.0.0.1:9000")]
+#[command(
+    after_help = "Examples:\n  airlock playground\n  airlock playground vendor/acme/meter.js\n  airlock playground decoder.js --listen 127.0.0.1:9000"
+)]
 pub(crate) struct Playground {
     /// Codec to open, with its examples as `functions test` finds them
     #[arg(value_name = "FILE")]

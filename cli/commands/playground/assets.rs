@@ -105,7 +105,9 @@ impl File {
         let tag = (header::ETAG, self.tag.clone());
         match asked.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == self.tag.as_bytes()) {
             true => (StatusCode::NOT_MODIFIED, HEADERS, [tag]).into_response(),
-            false => (HEADERS, [tag, (header::CONTENT_TYPE, self.kind.to_owned())], self.content.clone()).into_response(),
+            false => {
+                (HEADERS, [tag, (header::CONTENT_TYPE, self.kind.to_owned())], self.content.clone()).into_response()
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use anyhow::Context;
-use runtime::{Dialect, Engine, Function};
+use runtime::{Dialect, Engine, Function, Slot, Sources};
 use serde::Serialize;
 use serde_json::Value;
 use workbench::{Codec, Example, Input};
@@ -37,12 +37,17 @@ impl Opened {
             return Err(problem.into());
         }
         let codec = found.codecs.into_iter().next().with_context(|| format!("no codec in {}", file.display()))?;
-        Ok(Self::of(&codec))
+        let sources = Sources { dialect: codec.dialect, ..Sources::single_file(&codec.script) };
+        // A source that cannot be loaded is shown, too: the page tells why.
+        let encoder =
+            engine.load(&sources, engine.limits()).ok().and_then(|functions| functions.dialect(Slot::Encoder));
+        Ok(Self::of(&codec, encoder == Some(Dialect::Ts013)))
     }
 
-    fn of(codec: &Codec) -> Self {
+    fn of(codec: &Codec, is_ts013: bool) -> Self {
         let uplinks = codec.examples.iter().filter(|example| example.function == Function::Decoder);
-        let fields = codec.examples.iter().filter(|example| example.function == Function::Encoder).find_map(fields);
+        let mut downlinks = codec.examples.iter().filter(|example| example.function == Function::Encoder);
+        let fields = downlinks.find_map(|example| fields(example, is_ts013));
         Self {
             name: codec.id.clone(),
             text: codec.script.clone(),
@@ -60,7 +65,7 @@ fn message(example: &Example) -> Option<Message> {
 }
 
 /// What an encoder gets: the `data` of an input object, or the object itself.
-fn fields(example: &Example) -> Option<Value> {
+fn fields(example: &Example, is_ts013: bool) -> Option<Value> {
     let Input::Json(input) = &example.input else { return None };
-    Some(input.get("data").filter(|_| example.wrapped).unwrap_or(input).clone())
+    Some(input.get("data").filter(|_| is_ts013 || example.wrapped).unwrap_or(input).clone())
 }

@@ -68,7 +68,7 @@ async fn open(name: &'static str, look: Look) -> Option<(Playground, Browser, te
 
 /// Waits until an element shows a text.
 async fn shows(browser: &Browser, id: &str, text: &str) {
-    let path = format!("//*[@id={id:?}][contains(., {text:?})]");
+    let path = format!("//*[@id='{id}'][contains(., \"{text}\")]");
     let found = browser.client.wait().at_most(MESSAGE_TIMEOUT).for_element(Locator::XPath(&path)).await;
     if found.is_err() {
         panic!("no {text:?} in {id}: {}", browser.client.source().await.unwrap());
@@ -117,7 +117,14 @@ async fn a_file_is_opened_with_its_examples_and_each_runs() {
     shows(&browser, "outcome", "The decoder failed (line 2, column").await;
     assert_eq!(ask(&browser, "return document.querySelector('.mark').hidden;").await, false);
     browser.click("#outcome .problem button").await;
-    assert_eq!(ask(&browser, "return document.activeElement.value.slice(0, document.activeElement.selectionStart).split('\\n').length;").await, 2);
+    assert_eq!(
+        ask(
+            &browser,
+            "return document.activeElement.value.slice(0, document.activeElement.selectionStart).split('\\n').length;"
+        )
+        .await,
+        2
+    );
 }
 
 #[tokio::test]
@@ -125,7 +132,7 @@ async fn what_is_typed_runs_and_the_link_carries_it() {
     let Some((playground, browser, _dir)) = open("link", DESK).await else { return };
     paste(&browser, "text", "function Decoder(bytes, port) { return { n: bytes[1], port: port }; }").await;
     paste(&browser, "payloads", r#"{"uplink_message": {"f_port": 3, "frm_payload": "AQI="}}"#).await;
-    shows(&browser, "outcome", "Every byte").await;
+    shows(&browser, "outcome", "1 of 2 bytes is never read").await;
     shows(&browser, "loaded", "The Things Network 2").await;
     browser.click("#share").await;
     shows(&browser, "said", "link").await;

@@ -76,14 +76,15 @@ impl Vectors {
     /// What comes of each in the server's sandbox.
     pub(super) fn outcomes(&self) -> Vec<Json> {
         let mut sandbox = self.engine.sandbox();
-        let mut outcome = |(sources, calls): &(Sources, Vec<Call>)| match self.engine.load(sources, self.engine.limits()) {
-            Ok(functions) => json!({
-                "dialects": Slot::ALL.map(|slot| functions.dialect(slot).map(Dialect::name)),
-                "fuel": functions.load_fuel(),
-                "calls": calls.iter().map(|call| describe(&sandbox.call(&functions, call))).collect::<Vec<_>>(),
-            }),
-            Err(failure) => json!({"failure": describe_failure(&failure), "calls": []}),
-        };
+        let mut outcome =
+            |(sources, calls): &(Sources, Vec<Call>)| match self.engine.load(sources, self.engine.limits()) {
+                Ok(functions) => json!({
+                    "dialects": Slot::ALL.map(|slot| functions.dialect(slot).map(Dialect::name)),
+                    "fuel": functions.load_fuel(),
+                    "calls": calls.iter().map(|call| describe(&sandbox.call(&functions, call))).collect::<Vec<_>>(),
+                }),
+                Err(failure) => json!({"failure": describe_failure(&failure), "calls": []}),
+            };
         self.all.iter().map(&mut outcome).collect()
     }
 }
@@ -146,7 +147,8 @@ fn of_fault(text: &str) -> (Sources, Vec<Call>) {
 
 /// Four sources, of which one is pasted twice.
 fn of_four() -> (Sources, Vec<Call>) {
-    let both = "function Decoder(bytes) { return { n: bytes[0] }; }\nfunction Encoder(fields) { return [fields.n, 1]; }";
+    let both =
+        "function Decoder(bytes) { return { n: bytes[0] }; }\nfunction Encoder(fields) { return [fields.n, 1]; }";
     let sources = Sources {
         decoder: both.to_owned(),
         converter: "function Converter(fields) { fields.n *= 2; return fields; }".to_owned(),
