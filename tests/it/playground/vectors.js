@@ -8,7 +8,8 @@ function outcomes({ Sandbox, Failure }, guest, limits, vectors) {
   const failed = (failure) => ({ kind: failure.kind, slot: failure.slot, line: failure.line, column: failure.column, text: failure.text });
   const result = ({ value, failure }) => {
     if (failure !== null) return failed(failure);
-    return value.kind === "bytes" ? { bytes: hex(value.bytes), port: value.port } : { ...value, kind: undefined };
+    const { kind, ...rest } = value;
+    return kind === "bytes" ? { bytes: hex(rest.bytes), port: rest.port } : rest;
   };
   return vectors.map(({ sources, calls }) => {
     let functions;
