@@ -172,6 +172,7 @@ function showLoaded({ loaded, failure }) {
     editor.mark(failure.line);
     by("loaded").replaceChildren(failureView(failure, goTo));
     by("encoded").replaceChildren();
+    rows.forget();
     if (messages.length > 0) result.clear("The codec cannot be loaded.");
     by("result").classList.remove("busy");
     return;

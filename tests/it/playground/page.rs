@@ -128,6 +128,17 @@ async fn a_file_is_opened_with_its_examples_and_each_runs() {
 }
 
 #[tokio::test]
+async fn a_source_that_cannot_be_loaded_shows_its_line_and_no_older_result() {
+    let Some((_playground, browser, _dir)) = open("unloaded", DESK).await else { return };
+    paste(&browser, "text", "function decodeUplink(input) {\n  retur 1\n}").await;
+    shows(&browser, "loaded", "The decoder cannot be loaded (line 2").await;
+    shows(&browser, "outcome", "The codec cannot be loaded").await;
+    assert_eq!(ask(&browser, "return document.getElementById('rows').textContent.includes('level');").await, false);
+    paste(&browser, "text", METER).await;
+    shows(&browser, "rows", "2 messages, 1 failed").await;
+}
+
+#[tokio::test]
 async fn what_is_typed_runs_and_the_link_carries_it() {
     let Some((playground, browser, _dir)) = open("link", DESK).await else { return };
     paste(&browser, "text", "function Decoder(bytes, port) { return { n: bytes[1], port: port }; }").await;

@@ -41,6 +41,12 @@ export class RowsView {
     this.#count();
   }
 
+  /** Forgets all outcomes: they are not those of the codec that is typed now. */
+  forget() {
+    this.#outcomes = [];
+    this.#draw();
+  }
+
   #draw() {
     if (this.#container.hidden) return this.#container.replaceChildren();
     const from = this.#page * PAGE_ROWS;
@@ -97,7 +103,8 @@ export class RowsView {
     const done = this.#outcomes.filter((outcome) => outcome !== undefined);
     const failed = done.filter(({ failure }) => failure !== null).length + this.#messages.filter(({ problem }) => problem !== undefined).length;
     const all = this.#messages.length;
-    count.textContent = `${grouped(all)} messages, ${grouped(failed)} failed${done.length < all - failed ? ", running…" : ""}`;
+    const [isUnknown, isRunning] = [done.length === 0, done.length < this.#messages.filter(({ problem }) => problem === undefined).length];
+    count.textContent = isUnknown ? `${grouped(all)} messages` : `${grouped(all)} messages, ${grouped(failed)} failed${isRunning ? ", running…" : ""}`;
   }
 }
 
