@@ -20,6 +20,7 @@ use crate::{
         handler::args::Handler,
         history::args::History,
         load::Load,
+        playground::Playground,
         replay::args::ReplayCommand,
         shell::{Completions, Man},
         subscribe::Subscribe,
@@ -132,6 +133,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: Functions,
     },
+    /// Open a page in the browser that runs payload functions as one types, in the very sandbox
+    ///
+    /// The page needs no account and no network. It shows the result of each message, its logs, the line that failed, fuel
+    /// and memory, and which bytes each field came from. A link carries everything. See docs/playground.md.
+    Playground(Playground),
     /// Run stored uplinks of any network through a codec, and show what would change
     ///
     /// Reads what networks store or export, without a server: each uplink with the object that was made of it. The report

@@ -12,6 +12,7 @@ pub(crate) mod gateways;
 pub(crate) mod handler;
 pub(crate) mod history;
 pub(crate) mod load;
+pub(crate) mod playground;
 pub(crate) mod replay;
 pub(crate) mod shell;
 pub(crate) mod subscribe;

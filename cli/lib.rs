@@ -94,6 +94,7 @@ async fn run_command(command: Command, global: &GlobalOptions) -> anyhow::Result
         Command::Downlink(downlink) => commands::downlink::run(&network(downlink.output)?, downlink).await,
         Command::Subscribe(subscribe) => commands::subscribe::run(&network(subscribe.output)?, subscribe).await,
         Command::Functions { command } => commands::functions::run(command, settings()?, &SystemClock).await,
+        Command::Playground(command) => commands::playground::run(command, settings()?).await,
         Command::Replay(command) => commands::replay::run(*command, &settings()?, &SystemClock).await,
         Command::Account { output: options, command } => {
             commands::account::run(command, settings()?, &output(options)).await

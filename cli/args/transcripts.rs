@@ -19,6 +19,7 @@ const NOT_IN_TRANSCRIPTS: &[(&str, &str)] = &[
     ("demo --chirpstack", "needs a broker: tests/it/demo.rs"),
     ("functions serve", "runs until it is stopped: tests/it/codecs.rs"),
     ("functions watch", "runs until it is stopped: workbench/tests/it/files/watch.rs"),
+    ("playground", "runs until it is stopped: tests/it/playground.rs"),
     ("serve", "runs until it is stopped: tests/it/serve.rs"),
 ];
 
@@ -33,6 +34,7 @@ const NOT_RUN: &[&str] = &[
     "airlock functions test path/to",
     "airlock functions test tests/fixtures",
     "airlock functions watch",
+    "airlock playground",
     "airlock replay --from https://",
     "airlock replay --from postgres://replay@",
     "airlock serve",

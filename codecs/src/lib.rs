@@ -23,7 +23,7 @@ use self::{
     directory::CodecDirectory,
     rest::{Key, Service},
 };
-pub use self::{error::OpenError, settings::Settings};
+pub use self::{error::OpenError, rest::names_this_machine, settings::Settings};
 
 /// The codecs of a directory, and the API that runs them.
 pub struct Codecs {

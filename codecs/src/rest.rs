@@ -26,6 +26,7 @@ use server::{
 use types::{Clock, Kind, Random};
 
 use self::error::RestError;
+pub use self::host::names_this_machine;
 pub(crate) use self::key::Key;
 use crate::{directory::CodecDirectory, name::CodecName};
 

@@ -22,7 +22,7 @@ pub use contract::reply::is_reply;
 pub use contract::sanitize::{escape_json, sanitize, sanitize_char};
 pub use contract::sources::{LimitsHash, Sources, SourcesHash};
 pub use contract::wire::{Dialect, EntryPoint, FailureKind, Function, LogLevel, Slot};
-pub use engine::Engine;
+pub use engine::{Engine, GUEST};
 pub use error::{Error, ModuleError};
 pub use functions::Functions;
 pub use limit_overrides::LimitOverrides;

@@ -45,6 +45,7 @@ mod operator;
 mod outages;
 mod outputs;
 mod packages;
+mod playground;
 mod quick_start;
 mod rate_limits;
 mod replay;

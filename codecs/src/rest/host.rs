@@ -24,6 +24,11 @@ pub(super) async fn check(State(service): State<Arc<Service>>, request: Request,
     if is_known || is_local(&host) { next.run(request).await } else { RestError::from(Error::Host).into_response() }
 }
 
+/// Whether a request names a host that leads to this machine, and is that of no web page.
+pub fn names_this_machine(request: &Request) -> bool {
+    host(request).is_some_and(|host| is_local(&host))
+}
+
 /// The host that a request names, without its port.
 fn host(request: &Request) -> Option<String> {
     let authority = match request.uri().authority() {

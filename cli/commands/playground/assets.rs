@@ -1,0 +1,138 @@
+//! The files of the page, which are compiled into the program, and what the page asks for when it starts.
+
+use axum::{
+    Router,
+    body::Bytes,
+    http::{HeaderMap, HeaderName, StatusCode, header},
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use runtime::Limits;
+use sha2::{Digest, Sha256};
+
+use super::opened::Opened;
+
+const HTML: &str = "text/html; charset=utf-8";
+const STYLE: &str = "text/css; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+const JSON: &str = "application/json";
+
+/// What the page may load: its own files, and nothing that is written in it. The worker's script has the same.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; \
+     connect-src 'self'; worker-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; \
+     frame-ancestors 'none'";
+
+/// The headers of every file. A new version of the program may have other files at the same addresses.
+const HEADERS: [(HeaderName, &str); 4] = [
+    (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::CACHE_CONTROL, "no-cache"),
+];
+
+macro_rules! files {
+    ($($name:literal: $kind:expr),+ $(,)?) => {
+        /// The files of `web/playground`, by their names there.
+        const FILES: &[(&str, &str, &[u8])] =
+            &[$(($name, $kind, include_bytes!(concat!("../../../web/playground/", $name)))),+];
+    };
+}
+
+files! {
+    "index.html": HTML,
+    "playground.css": STYLE,
+    "playground.js": SCRIPT,
+    "worker.js": SCRIPT,
+    "runner.js": SCRIPT,
+    "messages.js": SCRIPT,
+    "network_message.js": SCRIPT,
+    "payload.js": SCRIPT,
+    "byte_map.js": SCRIPT,
+    "link.js": SCRIPT,
+    "sample.js": SCRIPT,
+    "view/bytes.js": SCRIPT,
+    "view/downlink.js": SCRIPT,
+    "view/editor.js": SCRIPT,
+    "view/element.js": SCRIPT,
+    "view/failure.js": SCRIPT,
+    "view/result.js": SCRIPT,
+    "view/rows.js": SCRIPT,
+    "sandbox/failure.js": SCRIPT,
+    "sandbox/guest.js": SCRIPT,
+    "sandbox/instance.js": SCRIPT,
+    "sandbox/reply.js": SCRIPT,
+    "sandbox/request.js": SCRIPT,
+    "sandbox/sandbox.js": SCRIPT,
+    "sandbox/shape.js": SCRIPT,
+    "sandbox/wire.js": SCRIPT,
+}
+
+/// Files that the page shares with others.
+const SHARED: [(&str, &str, &[u8]); 3] = [
+    ("site.css", STYLE, include_bytes!("../../../web/site.css")),
+    ("icon.svg", "image/svg+xml", include_bytes!("../../../web/icon.svg")),
+    ("guest.wasm", "application/wasm", runtime::GUEST),
+];
+
+/// The page, the limits of this server's sandboxes, and the opened codec: `null` without one.
+pub(super) fn router(limits: &Limits, opened: Option<&Opened>) -> serde_json::Result<Router> {
+    let made = [("limits.json", serde_json::to_vec(limits)?), ("opened.json", serde_json::to_vec(&opened)?)];
+    let made = made.into_iter().map(|(name, content)| (name, JSON, Bytes::from(content)));
+    let files = FILES.iter().chain(&SHARED).map(|(name, kind, content)| (*name, *kind, Bytes::from_static(content)));
+    let all = files.chain(made).fold(Router::new(), |router, (name, kind, content)| {
+        let file = File::new(kind, content);
+        let path = if name == "index.html" { "/".to_owned() } else { format!("/{name}") };
+        router.route(&path, get(async move |headers: HeaderMap| file.answer(&headers)))
+    });
+    Ok(all)
+}
+
+/// A file with the hash of its content, by which browsers ask whether it is still the same.
+#[derive(Clone)]
+struct File {
+    kind: &'static str,
+    content: Bytes,
+    tag: String,
+}
+
+impl File {
+    fn new(kind: &'static str, content: Bytes) -> Self {
+        let tag = format!("\"{}\"", hex::encode(Sha256::digest(&content)));
+        Self { kind, content, tag }
+    }
+
+    fn answer(&self, asked: &HeaderMap) -> Response {
+        let tag = (header::ETAG, self.tag.clone());
+        match asked.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == self.tag.as_bytes()) {
+            true => (StatusCode::NOT_MODIFIED, HEADERS, [tag]).into_response(),
+            false => {
+                (HEADERS, [tag, (header::CONTENT_TYPE, self.kind.to_owned())], self.content.clone()).into_response()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, fs, path::Path};
+
+    use super::*;
+
+    fn names(dir: &Path, before: &str, found: &mut BTreeSet<String>) {
+        for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
+            let name = format!("{before}{}", entry.file_name().to_str().unwrap());
+            match entry.file_type().unwrap().is_dir() {
+                true => names(&entry.path(), &format!("{name}/"), found),
+                false => _ = found.insert(name),
+            }
+        }
+    }
+
+    #[test]
+    fn every_file_of_the_page_is_served() {
+        let mut found = BTreeSet::new();
+        names(&Path::new(env!("CARGO_MANIFEST_DIR")).join("web/playground"), "", &mut found);
+        found.retain(|name| !name.ends_with(".md"));
+        assert_eq!(found, FILES.iter().map(|(name, ..)| (*name).to_owned()).collect());
+    }
+}

@@ -1,0 +1,92 @@
+//! The playground: its sandbox gives what the server's gives, its page shows that, and its command serves only the page.
+
+mod page;
+mod vectors;
+
+use std::{fs, path::Path, process::Command};
+
+use serde_json::Value;
+
+use self::{page::Playground, vectors::Vectors};
+use crate::harness::{airlock, complaint, run};
+
+/// Compares outcomes one by one, so that a failure shows which differs.
+fn check_equal(vectors: &Vectors, page: &[Value]) {
+    let server = vectors.outcomes();
+    assert_eq!(server.len(), page.len());
+    for (index, (server, page)) in server.iter().zip(page).enumerate() {
+        let calls = |outcome: &Value| outcome["calls"].as_array().unwrap().clone();
+        for (call, (server, page)) in calls(server).iter().zip(&calls(page)).enumerate() {
+            assert_eq!(server, page, "call {call} of {}", vectors.to_json()["vectors"][index]);
+        }
+        assert_eq!(server, page, "{}", vectors.to_json()["vectors"][index]);
+    }
+}
+
+#[test]
+fn the_sandbox_of_the_page_gives_what_the_servers_gives_to_the_unit_of_fuel() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    if !has_node() {
+        return;
+    }
+    let vectors = Vectors::new();
+    let mut command = Command::new("node");
+    command.arg(root.join("tests/it/playground/node.mjs")).arg(root);
+    let output = run(&mut command, &vectors.to_json().to_string());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    check_equal(&vectors, &serde_json::from_slice::<Vec<Value>>(&output.stdout).unwrap());
+    println!("{} calls are equal", vectors.calls());
+}
+
+fn has_node() -> bool {
+    let is_there = Command::new("node").arg("--version").output().is_ok();
+    if !is_there {
+        testing::skip("node is missing", "install nodejs to run the scripts of the playground");
+    }
+    is_there
+}
+
+#[test]
+fn the_page_reads_payloads_messages_and_links() {
+    if !has_node() {
+        return;
+    }
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/playground/messages.mjs");
+    let output = Command::new("node").arg("--test").arg(tests).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[tokio::test]
+async fn only_the_page_and_this_machine_get_the_opened_file() {
+    server::system::install_crypto();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("decoder.js");
+    fs::write(&file, "function Decoder() { return {}; }").unwrap();
+    let playground = Playground::start(dir.path(), &[file.to_str().unwrap()]);
+    let client = reqwest::Client::new();
+    let get = |path: &str| client.get(format!("{}{path}", playground.url));
+    let opened: Value = get("opened.json").send().await.unwrap().json().await.unwrap();
+    assert_eq!(opened["text"], "function Decoder() { return {}; }");
+    let limits: Value = get("limits.json").send().await.unwrap().json().await.unwrap();
+    assert_eq!(limits, serde_json::to_value(runtime::Limits::default()).unwrap());
+    let elsewhere = get("opened.json").header("host", "attacker.example").send().await.unwrap();
+    assert_eq!(elsewhere.status(), 403);
+    for path in ["", "worker.js"] {
+        let page = get(path).send().await.unwrap();
+        let policy = page.headers()["content-security-policy"].to_str().unwrap();
+        assert!(policy.starts_with("default-src 'none'; script-src 'self' 'wasm-unsafe-eval';"), "{policy}");
+        assert!(!policy.contains("unsafe-inline"), "{policy}");
+        let tag = page.headers()["etag"].clone();
+        assert_eq!(get(path).header("if-none-match", tag).send().await.unwrap().status(), 304);
+    }
+    assert_eq!(get("../Cargo.toml").send().await.unwrap().status(), 404);
+}
+
+#[test]
+fn a_file_that_cannot_be_opened_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let told = complaint(&run(airlock(dir.path()).args(["playground", "missing.js"]), ""));
+    assert!(told.contains("missing.js"), "{told}");
+    let told = complaint(&run(airlock(dir.path()).args(["playground", "--listen", "nowhere"]), ""));
+    assert!(told.contains("127.0.0.1:8080"), "{told}");
+}

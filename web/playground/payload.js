@@ -1,0 +1,30 @@
+// Payloads as people write them.
+
+/** The bytes of hexadecimal digits, which may be in groups; null if the text is something else. */
+export function bytesOfHex(text) {
+  const digits = text.trim().replace(/^0x/i, "").replace(/[\s:,-]+(?:0x)?/gi, "");
+  if (digits.length % 2 !== 0 || /[^0-9a-f]/i.test(digits)) return null;
+  return Uint8Array.from(digits.match(/../g) ?? [], (byte) => parseInt(byte, 16));
+}
+
+/** The bytes of Base64 in the usual alphabet or that of URLs; null if the text is something else. */
+export function bytesOfBase64(text) {
+  const letters = text.trim().replace(/-/g, "+").replace(/_/g, "/");
+  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(letters) || letters.replace(/=+$/, "").length % 4 === 1) return null;
+  try {
+    return Uint8Array.from(atob(letters), (character) => character.charCodeAt(0));
+  } catch {
+    return null;
+  }
+}
+
+/** A time with its date and zone, in milliseconds since 1970; null if the text is something else. */
+export function timeOf(text) {
+  const isTime = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i.test(text.trim());
+  const time = isTime ? Date.parse(text.trim()) : NaN;
+  return Number.isNaN(time) ? null : time;
+}
+
+export function hexOf(bytes) {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,231 @@
+// The page: what is typed is run at once, and kept in the address.
+
+import { fromFragment, toFragment } from "./link.js";
+import { MESSAGES_MAX, readMessages } from "./messages.js";
+import { timeOf } from "./payload.js";
+import { Runner } from "./runner.js";
+import { SAMPLE } from "./sample.js";
+import { showDownlink } from "./view/downlink.js";
+import { Editor } from "./view/editor.js";
+import { element, grouped, inBytes, shown } from "./view/element.js";
+import { failureView } from "./view/failure.js";
+import { ResultView } from "./view/result.js";
+import { RowsView } from "./view/rows.js";
+
+/** How long nothing must be typed before the address changes, in milliseconds: browsers limit how often it may. */
+const LINK_DELAY_MS = 500;
+const SEED = 1;
+const FIELDS = ["dialect", "port", "notation", "time", "payloads", "fields"];
+const NAMES = { v2: "The Things Network 2", ts013: "TS013", chirpstack3: "ChirpStack 3" };
+
+const by = (id) => document.getElementById(id);
+const [limits, guest] = await Promise.all([get("limits.json", "json"), get("guest.wasm", "arrayBuffer")]);
+const editor = new Editor(by("editor"), () => changed());
+const goTo = (line, column) => editor.goTo(line, column);
+const result = new ResultView(by("outcome"), by("verdict"), limits, goTo);
+const rows = new RowsView(by("rows"), (place) => select(place));
+const runner = new Runner(new Uint8Array(guest), limits, (report) => hear(report));
+/** The messages of the last request, and which of them is shown. */
+let [messages, selected] = [[], 0];
+/** The places of messages of which nothing is known yet. */
+let pending = new Set();
+let name = "codec.js";
+let linkTimer = null;
+
+await start();
+
+async function get(path, what) {
+  const response = await fetch(path);
+  if (!response.ok) throw new Error(`${path}: ${response.status}`);
+  return response[what]();
+}
+
+async function start() {
+  restore((await fromFragment(location.hash)) ?? (await opened()) ?? SAMPLE);
+  for (const id of FIELDS) by(id).addEventListener("input", () => changed());
+  by("downlink-details").addEventListener("toggle", () => changed());
+  by("share").onclick = share;
+  by("open").onclick = () => by("file").click();
+  by("file").onchange = openFile;
+  by("save").onclick = saveFile;
+  addEventListener("hashchange", async () => {
+    const state = await fromFragment(location.hash);
+    if (state !== null) restore(state);
+  });
+}
+
+/** What `airlock playground FILE` opens; null for nothing. */
+async function opened() {
+  const file = await get("opened.json", "json").catch(() => null);
+  if (file === null) return null;
+  name = file.name;
+  const payloads = file.uplinks.map(({ port, payload }) => `${port}: ${payload}`).join("\n");
+  return { text: file.text, dialect: file.dialect ?? "", payloads, fields: file.fields === null ? "" : JSON.stringify(file.fields) };
+}
+
+function restore(state) {
+  for (const id of FIELDS) by(id).value = typeof state[id] === "string" ? state[id] : by(id).defaultValue ?? "";
+  editor.text = typeof state.text === "string" ? state.text : "";
+  selected = Number.isInteger(state.selected) ? state.selected : 0;
+  by("downlink-details").open = by("fields").value !== "";
+  changed();
+}
+
+function changed() {
+  run();
+  clearTimeout(linkTimer);
+  linkTimer = setTimeout(keepLink, LINK_DELAY_MS);
+}
+
+/** Runs everything. */
+function run() {
+  const { port, timeMs, problem } = readSettings();
+  messages = readMessages(by("payloads").value, { port, timeMs, notation: by("notation").value });
+  selected = Math.max(0, Math.min(selected, messages.length - 1));
+  tell("payload-problem", "payloads", problem ?? problemOf(messages));
+  rows.show(messages, selected);
+  if (messages.length === 0) result.clear("Type a payload to see what the codec makes of it.");
+  else if (messages[selected].problem !== undefined) result.clear(`Line ${messages[selected].line}: ${messages[selected].problem}`);
+  pending = new Set(messages.keys());
+  ask(pending);
+}
+
+/** Shows another message. */
+function select(place) {
+  selected = place;
+  if (messages[place].problem !== undefined) result.clear(`Line ${messages[place].line}: ${messages[place].problem}`);
+  ask(new Set([place, ...pending]));
+}
+
+function ask(places) {
+  const now = Date.now();
+  const calls = [...places].filter((place) => messages[place].problem === undefined).map((place) => {
+    const { payload, port, timeMs } = messages[place];
+    return { place, call: { entryPoint: "uplink", port, timeMs: timeMs ?? now, seed: SEED, payload, extra: "" } };
+  });
+  const sources = { text: editor.text, dialect: by("dialect").value || null };
+  by("result").classList.add("busy");
+  runner.ask({ sources, calls, measured: selected, downlink: downlinkCall(now) });
+}
+
+function readSettings() {
+  const [port, time] = [by("port").value.trim(), by("time").value.trim()];
+  const isPort = /^\d{1,3}$/.test(port) && Number(port) <= 255;
+  const timeMs = timeOf(time);
+  const problems = [
+    isPort ? null : "A port is a number from 0 to 255.",
+    time === "" || timeMs !== null ? null : "A time has a date, a time and a zone, as in 2026-01-01T00:00:00Z.",
+  ];
+  return { port: isPort ? Number(port) : 0, timeMs, problem: problems.find((problem) => problem !== null) ?? null };
+}
+
+/** The call that encodes the fields; null if there is nothing to encode. */
+function downlinkCall(now) {
+  const fields = by("fields").value;
+  tell("fields-problem", "fields", null);
+  if (fields.trim() === "" || !by("downlink-details").open) return null;
+  try {
+    const isObject = typeof JSON.parse(fields) === "object";
+    if (!isObject) throw new Error("expected an object");
+  } catch (error) {
+    tell("fields-problem", "fields", `These fields are no JSON object: ${error.message}`);
+    return null;
+  }
+  const { port, timeMs } = readSettings();
+  return { entryPoint: "encodeDownlink", port, timeMs: timeMs ?? now, seed: SEED, payload: new TextEncoder().encode(fields), extra: "" };
+}
+
+function problemOf(all) {
+  if (all.length === MESSAGES_MAX) return `Only the first ${grouped(MESSAGES_MAX)} messages are run.`;
+  const wrong = all.find(({ problem }) => problem !== undefined);
+  return wrong === undefined ? null : `Line ${wrong.line}: ${wrong.problem}`;
+}
+
+function tell(id, field, problem) {
+  by(id).hidden = problem === null;
+  by(id).textContent = shown(problem ?? "");
+  by(field).setAttribute("aria-invalid", String(problem !== null));
+}
+
+/** Hears what the worker reports of the newest request. */
+function hear(report) {
+  switch (report.kind) {
+    case "loaded":
+      return showLoaded(report);
+    case "outcomes":
+      rows.add(report.outcomes);
+      report.outcomes.forEach(({ place }) => pending.delete(place));
+      return report.outcomes.filter(({ place }) => place === selected).forEach(({ outcome }) => showOutcome(outcome));
+    case "encoded":
+      return showDownlink(by("encoded"), by("fields").value, report, goTo);
+    case "map":
+      return report.place === selected ? result.showMap(report.bytes, report.isComplete) : undefined;
+    case "done":
+      return document.documentElement.setAttribute("data-ready", "");
+    default:
+      return result.clear(`The sandbox stopped: ${report.reason}`);
+  }
+}
+
+function showLoaded({ loaded, failure }) {
+  if (failure) {
+    editor.mark(failure.line);
+    by("loaded").replaceChildren(failureView(failure, goTo));
+    by("encoded").replaceChildren();
+    rows.forget();
+    if (messages.length > 0) result.clear("The codec cannot be loaded.");
+    by("result").classList.remove("busy");
+    return;
+  }
+  editor.mark(null);
+  const slots = ["decoder", "converter", "validator", "encoder"];
+  const found = slots.flatMap((slot, index) => (loaded.dialects[index] === null ? [] : [`${slot} (${NAMES[loaded.dialects[index]]})`]));
+  const cost = `Loading takes ${grouped(loaded.loadFuel)} of ${grouped(limits.load_fuel)} fuel, and keeps ${inBytes(loaded.keptBytes)} of ${inBytes(limits.kept_bytes_max)}.`;
+  by("loaded").replaceChildren(element("p", { class: "hint" }, `Defines ${found.join(", ")}. ${cost}`));
+}
+
+function showOutcome(outcome) {
+  by("result").classList.remove("busy");
+  editor.mark(outcome.failure?.line ?? null);
+  result.show(messages[selected], outcome);
+}
+
+function state() {
+  const state = { text: editor.text, selected };
+  for (const id of FIELDS) if (by(id).value !== "") state[id] = by(id).value;
+  return state;
+}
+
+async function keepLink() {
+  const fragment = await toFragment(state());
+  history.replaceState(null, "", `#${fragment}`);
+}
+
+async function share() {
+  await keepLink();
+  const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
+  announce(copied ? `Copied a link of ${grouped(location.href.length)} characters.` : "The link is in the address bar.");
+}
+
+async function openFile() {
+  const [file] = by("file").files;
+  if (file === undefined) return;
+  by("file").value = "";
+  if (file.size > limits.source_bytes_max) return announce(`${file.name} is larger than a codec may be.`);
+  name = file.name;
+  editor.text = await file.text();
+  changed();
+  return announce(`Opened ${file.name}.`);
+}
+
+function saveFile() {
+  const url = URL.createObjectURL(new Blob([editor.text], { type: "text/javascript" }));
+  const file = name.split("/").pop();
+  element("a", { href: url, download: /\.[cm]?js$/.test(file) ? file : `${file}.js` }).click();
+  URL.revokeObjectURL(url);
+}
+
+function announce(text) {
+  by("said").classList.remove("unseen");
+  by("said").textContent = shown(text);
+}
