@@ -158,6 +158,34 @@ impl Account {
         Ok(())
     }
 
+    /// Creates the public client of the console, unless it exists.
+    pub(crate) async fn create_console_client(&self, id: &ClientId, callback: &str) -> Result<()> {
+        let client = Client {
+            id: id.clone(),
+            secret: None,
+            first_party: false,
+            scope: vec![Scope::Profile, Scope::Apps],
+            redirect_uris: vec![callback.to_owned()],
+            legacy: false,
+            owner: None,
+            sealed: None,
+            description: "The console".to_owned(),
+            revision: 0,
+            grants: vec![GrantType::AuthorizationCode],
+            status: ClientStatus::Approved,
+        };
+        self.add_to_index(IdIndex::Clients, id.as_str()).await?;
+        if self.documents.create(&client_key(id)?, &client).await? {
+            self.audit.note("OAuth client created", &"settings", id);
+        }
+        Ok(())
+    }
+
+    /// Whether it is the console of this site, which is sent codes by a path of the site only.
+    pub(crate) fn is_own_console(&self, client: &Client, redirect_uri: &str) -> bool {
+        self.console.as_ref() == Some(&client.id) && client.owner.is_none() && redirect_uri.starts_with('/')
+    }
+
     /// Authenticates a client by Basic credentials or by those in the body, but not by both (RFC 6749 section 2.3).
     ///
     /// Beside Basic credentials, the body may have the same id, but no secret.
