@@ -39,7 +39,13 @@ struct Draft {
 
 impl Drafts {
     /// Keeps a form; returns the id of the draft.
-    pub(crate) fn keep(&self, user_id: &UserId, (path, fields): (String, Fields), now: Timestamp, random: &dyn Random) -> String {
+    pub(crate) fn keep(
+        &self,
+        user_id: &UserId,
+        (path, fields): (String, Fields),
+        now: Timestamp,
+        random: &dyn Random,
+    ) -> String {
         let id = hex::encode(random.array::<16>());
         let draft = Draft { id: id.clone(), user_id: user_id.clone(), path, fields, expires: now.plus(LIFETIME) };
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);

@@ -17,6 +17,9 @@ pub enum Error {
     /// There is no such page, or the user may not know of it.
     #[error("there is no such {0}, or you may not see it")]
     NotFound(&'static str),
+    /// No handler serves the application.
+    #[error("no handler serves this application yet: register it on the page of its devices")]
+    NotServed,
     /// Another site caused a request that would change something.
     #[error("another site sent this form: open the page at {0} and send it from there")]
     OtherSite(String),
@@ -58,7 +61,7 @@ impl Kinded for Error {
     fn kind(&self) -> Kind {
         match self {
             Self::LoggedOut => Kind::Unauthenticated,
-            Self::NotFound(_) | Self::Id(_) => Kind::NotFound,
+            Self::NotFound(_) | Self::NotServed | Self::Id(_) => Kind::NotFound,
             Self::OtherSite(_) => Kind::Denied,
             Self::Login(_) | Self::Invalid { .. } | Self::Form(_) => Kind::Invalid,
             Self::Starting | Self::Insecure => Kind::Unavailable,
@@ -70,8 +73,8 @@ impl Kinded for Error {
 }
 
 impl Error {
-    /// The same error; a login that has ended at the account service counts as none.
-    pub(crate) fn of_service(error: client::Error) -> Self {
+    /// An error of the account service, for which a login that has ended there counts as none.
+    pub(crate) fn of_account(error: client::Error) -> Self {
         match error.kind() {
             Kind::Unauthenticated => Self::LoggedOut,
             _ => Self::Service(error),
@@ -82,7 +85,7 @@ impl Error {
     pub(crate) fn hiding(what: &'static str, error: client::Error) -> Self {
         match error.kind() {
             Kind::NotFound | Kind::Denied => Self::NotFound(what),
-            _ => Self::of_service(error),
+            _ => Self::Service(error),
         }
     }
 }

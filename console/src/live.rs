@@ -50,7 +50,8 @@ impl LiveFilter {
     pub(crate) fn new(fields: &Fields) -> Result<Self> {
         let value = |name: &str| fields.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value.trim());
         let device = Some(value("device")).filter(|device| !device.is_empty()).map(str::parse).transpose();
-        let device = device.map_err(|_| Error::Invalid { what: "device", must: "must be the id of a device".to_owned() })?;
+        let device =
+            device.map_err(|_| Error::Invalid { what: "device", must: "must be the id of a device".to_owned() })?;
         Ok(Self { device, failed: !value("failed").is_empty(), text: value("text").to_owned() })
     }
 
@@ -67,7 +68,7 @@ impl LiveFilter {
 impl Console {
     /// Subscribes to messages with the user's token.
     pub(crate) async fn feed(&self, access: &Access, filter: LiveFilter) -> Result<Feed> {
-        let announcement = self.announcement(access).await?.ok_or(Error::NotFound("handler of this application"))?;
+        let announcement = self.announcement(access).await?.ok_or(Error::NotServed)?;
         let client = DataClient::connect(&announcement.mqtt_address, &access.app_id, &access.credential).await?;
         let stream = client.stream(filter.topics()?).await?;
         Ok(Feed { stream, _client: client, filter })

@@ -16,13 +16,16 @@ pub(crate) struct Access {
 impl Console {
     /// The user's applications, by id.
     pub(crate) async fn applications(&self, session: &Session) -> Result<Vec<Application>> {
-        self.account.applications(&session.credential()).await.map_err(Error::of_service)
+        self.account.applications(&session.credential()).await.map_err(Error::of_account)
     }
 
     /// Access to an application; not found if the user has no rights to it.
     pub(crate) async fn access(&self, session: &Session, app_id: AppId) -> Result<Access> {
         let token = self.account.restrict_token(session.token(), &[Scope::App(app_id.clone())]).await;
-        let token = token.map_err(|error| Error::hiding("application", error))?;
+        let token = token.map_err(|error| match error.kind() {
+            Kind::NotFound | Kind::Denied => Error::NotFound("application"),
+            _ => Error::of_account(error),
+        })?;
         Ok(Access { app_id, credential: Credential::Token(token) })
     }
 

@@ -8,7 +8,7 @@ use client::handler::HandlerClient;
 use serde_json::Value;
 use types::{Kind, Kinded};
 
-use crate::{Error, Result};
+use crate::Result;
 
 /// On how many messages functions are tried.
 pub(crate) const MESSAGES_MAX: u32 = 10;
@@ -62,7 +62,7 @@ pub(crate) async fn run(handler: &HandlerClient, functions: &Application, record
             Ok(result) => decoded(record, result),
             // That is how the handler reports a function that fails.
             Err(error) if error.kind() == Kind::Invalid => failed(record, error.to_string()),
-            Err(error) => return Err(Error::of_service(error)),
+            Err(error) => return Err(error.into()),
         });
     }
     Ok(trials)

@@ -91,9 +91,17 @@ fn every_dependency_is_used() {
 
 #[test]
 fn only_api_modules_use_axum_and_tonic() {
-    for service in
-        ["handler", "account", "discovery", "mqtt", "bridge", "bridge/chirpstack", "bridge/things_stack", "codecs", "console"]
-    {
+    for service in [
+        "handler",
+        "account",
+        "discovery",
+        "mqtt",
+        "bridge",
+        "bridge/chirpstack",
+        "bridge/things_stack",
+        "codecs",
+        "console",
+    ] {
         for (module, text) in imports::sources(&format!("{service}/src")) {
             let is_api = module.first().is_none_or(|first| API_MODULES.contains(&first.as_str()));
             let is_user = ["axum", "tonic"].iter().any(|library| is_named(library, &text));

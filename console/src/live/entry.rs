@@ -40,9 +40,7 @@ impl Entry {
                 let time = error.time.map(Timestamp::to_rfc3339).unwrap_or_default();
                 Self { time, kind: "up/errors".to_owned(), text: short(&error.error), failed: true, ..entry }
             }
-            Message::Activation(activation) => {
-                Self { kind: "activations".to_owned(), text: json(activation), ..entry }
-            }
+            Message::Activation(activation) => Self { kind: "activations".to_owned(), text: json(activation), ..entry },
             Message::Downlink(name, event) => Self {
                 kind: name.as_str().to_owned(),
                 text: json(event),

@@ -97,18 +97,14 @@ async fn facts(request: &InApplication, handler: &HandlerClient, dev_id: &DevId)
 }
 
 async fn rows(request: &InApplication, handler: &HandlerClient, dev_id: &DevId) -> Result<Vec<Row>> {
-    let query = Query {
-        app_id: request.app_id().to_string(),
-        dev_id: dev_id.to_string(),
-        limit: MESSAGES,
-        ..Query::default()
-    };
-    let list = handler.list_records(query).await.map_err(Error::of_service)?;
+    let query =
+        Query { app_id: request.app_id().to_string(), dev_id: dev_id.to_string(), limit: MESSAGES, ..Query::default() };
+    let list = handler.list_records(query).await?;
     Ok(list.records.into_iter().map(Row::new).collect())
 }
 
 async fn queue(request: &InApplication, handler: &HandlerClient, dev_id: &DevId) -> Result<Vec<Queued>> {
-    let downlinks = handler.list_downlinks(request.app_id(), dev_id).await.map_err(Error::of_service)?;
+    let downlinks = handler.list_downlinks(request.app_id(), dev_id).await?;
     let queued = |Downlink { port, payload_raw, confirmed, .. }| Queued { port, payload: hex(&payload_raw), confirmed };
     Ok(downlinks.into_iter().map(queued).collect())
 }

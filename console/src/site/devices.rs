@@ -2,9 +2,12 @@
 
 use std::{collections::HashMap, num::NonZeroUsize};
 
-use api::handler::{Device, device::Device as Network};
+use api::{
+    handler::{Device, device::Device as Network},
+    history::Query,
+};
 use askama::Template;
-use axum::extract::Query;
+use axum::extract::Query as Parameters;
 use client::handler::{HandlerClient, Page as DevicePage};
 use futures::{StreamExt, stream};
 use types::DevId;
@@ -14,7 +17,7 @@ use super::{
     page::{Frame, Page, Time, hex},
     viewer::InApplication,
 };
-use crate::{Error, Result, history::parameters};
+use crate::{Result, history::parameters};
 
 /// How many devices a page has.
 const PAGE: usize = 50;
@@ -22,6 +25,8 @@ const PAGE: usize = 50;
 const ASKED: u32 = 500;
 /// How many devices are searched.
 const SEARCHED_MAX: u32 = 20_000;
+/// How many of the last messages are searched for devices.
+const MESSAGES: u32 = 1000;
 /// How many devices are asked at the same time when they were last seen.
 const PARALLEL: usize = 8;
 
@@ -60,7 +65,7 @@ struct Found {
 
 pub(super) async fn list(
     request: InApplication,
-    Query(query): Query<HashMap<String, String>>,
+    Parameters(query): Parameters<HashMap<String, String>>,
 ) -> Result<Page<List>, Failure> {
     let search = query.get("search").map(|text| text.trim().to_owned()).unwrap_or_default();
     let number = query.get("page").and_then(|page| page.parse::<NonZeroUsize>().ok()).map_or(1, NonZeroUsize::get);
@@ -88,7 +93,9 @@ pub(super) async fn list(
         let next = (number + 1).to_string();
         page.next = found.has_more.then(|| parameters([("page", next.as_str()), ("search", page.search.as_str())]));
         page.is_cut = found.is_cut;
-        page.rows = stream::iter(found.devices).map(|device| row(&request, &handler, device)).buffered(PARALLEL).collect().await;
+        let rows = stream::iter(found.devices).map(|device| row(&request, &handler, device)).buffered(PARALLEL);
+        page.rows = rows.collect().await;
+        complete(&request, &handler, &mut page.rows).await;
     }
     Ok(Page::new(page))
 }
@@ -100,7 +107,7 @@ async fn find(request: &InApplication, handler: &HandlerClient, search: &str, nu
     let (mut matching, mut offset, mut is_last) = (Vec::new(), 0, false);
     while !is_last && matching.len() <= to && offset < SEARCHED_MAX {
         let page = DevicePage { limit: ASKED, offset };
-        let devices = handler.list_devices(request.app_id(), page).await.map_err(Error::of_service)?;
+        let devices = handler.list_devices(request.app_id(), page).await?;
         is_last = devices.len() < ASKED as usize;
         offset += ASKED;
         matching.extend(devices.into_iter().filter(|device| contains(device, &search)));
@@ -137,6 +144,21 @@ async fn last_seen(request: &InApplication, handler: &HandlerClient, dev_id: &st
     let device = handler.get_device(request.app_id(), &dev_id).await.ok()?;
     let Network::LorawanDevice(lorawan) = device.device?;
     (lorawan.last_seen > 0).then_some(Time(lorawan.last_seen))
+}
+
+/// Takes from the last messages when devices without frame counters were seen, such as simulated ones. Without history,
+/// they stay as they are.
+async fn complete(request: &InApplication, handler: &HandlerClient, rows: &mut [Row]) {
+    if rows.iter().all(|row| row.last_seen.is_some()) {
+        return;
+    }
+    let (app_id, kind) = (request.app_id().to_string(), "up".to_owned());
+    let query = Query { app_id, kind, limit: MESSAGES, ..Query::default() };
+    let records = handler.list_records(query).await.map(|list| list.records).unwrap_or_default();
+    for row in rows.iter_mut().filter(|row| row.last_seen.is_none()) {
+        let newest = records.iter().find(|record| record.dev_id == row.dev_id);
+        row.last_seen = newest.map(|record| Time(record.time));
+    }
 }
 
 pub(super) fn dev_eui(device: &Device) -> String {

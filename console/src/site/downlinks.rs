@@ -36,7 +36,7 @@ pub(super) async fn schedule(request: InApplication, sent: Sent) -> Result<Respo
 /// Empties the queue.
 pub(super) async fn clear(request: InApplication) -> Result<Response, Failure> {
     let dev_id = dev_id(&request)?;
-    request.handler().await?.clear_downlinks(request.app_id(), &dev_id).await.map_err(Error::of_service)?;
+    request.handler().await?.clear_downlinks(request.app_id(), &dev_id).await?;
     Ok(done(&request, "cleared"))
 }
 
@@ -83,12 +83,13 @@ async fn send(request: &InApplication, form: &DownlinkForm) -> Result<()> {
         payload_fields,
         warnings: Vec::new(),
     };
-    request.handler().await?.schedule_downlink(downlink).await.map(drop).map_err(Error::of_service)
+    request.handler().await?.schedule_downlink(downlink).await.map(drop).map_err(Error::from)
 }
 
 fn bytes(text: &str) -> Result<Vec<u8>> {
     let plain: String = text.split_whitespace().collect();
-    let bytes: HexBytes = plain.parse().map_err(|_| invalid("payload", "must be bytes in hexadecimal, such as 01FF"))?;
+    let bytes: HexBytes =
+        plain.parse().map_err(|_| invalid("payload", "must be bytes in hexadecimal, such as 01FF"))?;
     if bytes.0.is_empty() { Err(invalid("payload", "must have at least one byte")) } else { Ok(bytes.0) }
 }
 

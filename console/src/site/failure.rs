@@ -73,7 +73,8 @@ impl Problem {
 pub(super) fn partly<T>(result: Result<T>) -> Result<(Option<T>, Option<Problem>)> {
     match result {
         Ok(value) => Ok((Some(value), None)),
-        Err(error) if matches!(error.kind(), Kind::Unauthenticated | Kind::NotFound) => Err(error),
+        Err(Error::LoggedOut) => Err(Error::LoggedOut),
+        Err(error) if error.kind() == Kind::NotFound => Err(error),
         Err(error) => {
             log(&error);
             Ok((None, Some(Problem::of(&error))))

@@ -12,6 +12,7 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
 };
 use client::handler::HandlerClient;
+use types::{Kind, Kinded};
 
 use super::{
     failure::{Failure, Problem},
@@ -158,7 +159,7 @@ pub(super) async fn submit(request: InApplication, sent: Sent) -> Result<Respons
         Err(Error::LoggedOut) => Err(Error::LoggedOut.into()),
         // Whatever it is, nothing that was typed is lost.
         Err(error) => {
-            let status = server::status::http(types::Kinded::kind(&error));
+            let status = server::status::http(error.kind());
             let state = State { problem: Some(Problem::of(&error)), ..State::default() };
             Ok(page(&request, form, state).with_status(status).into_response())
         }
@@ -177,10 +178,13 @@ async fn save(request: &InApplication, form: &FunctionsForm) -> Result<Response>
     if live.number != form.base {
         return conflict(request, &handler, form, live).await;
     }
-    let version =
-        NewVersion { functions: Some(form.functions.clone()), note: form.note.clone(), link: String::new() };
-    let saved = handler.create_version(version).await.map_err(Error::of_service)?;
-    let done = if saved.number == form.base { "unchanged" } else { "saved" };
+    let version = NewVersion { functions: Some(form.functions.clone()), note: form.note.clone(), link: String::new() };
+    let saved = handler.create_version(version).await?;
+    let done = match saved.number.saturating_sub(form.base) {
+        0 => "unchanged",
+        1 => "saved",
+        _ => "overtaken",
+    };
     Ok(Redirect::to(&format!("{}/functions?done={done}", request.path())).into_response())
 }
 
@@ -194,7 +198,7 @@ async fn conflict(
     let diff = handler.compare_versions(request.app_id(), form.base, live.number).await;
     let conflict = Conflict {
         number: live.number,
-        changed_by: live.changed_by,
+        changed_by: request.name(&live.changed_by),
         time: Time(live.time),
         note: live.note,
         // The version that the form began with may have been dropped.
@@ -214,15 +218,21 @@ async fn try_out(request: &InApplication, form: &FunctionsForm) -> Result<Respon
         limit: MESSAGES_MAX,
         ..HistoryQuery::default()
     };
-    let list = handler.list_records(query).await.map_err(Error::of_service)?;
+    let list = handler.list_records(query).await?;
     let trials = trial::run(&handler, &form.functions, list.records).await?;
     let state = State { trials: Some(trials.into_iter().map(TrialRow::new).collect()), ..State::default() };
     Ok(page(request, form.clone(), state).into_response())
 }
 
-/// The version that is live.
+/// The version that is live. Before the first one was saved, its number is zero.
 async fn live(request: &InApplication, handler: &HandlerClient) -> Result<Version> {
-    handler.get_version(request.app_id(), 0).await.map_err(Error::of_service)
+    match handler.get_version(request.app_id(), 0).await {
+        Err(error) if error.kind() == Kind::NotFound => {
+            let functions = handler.get_application(request.app_id()).await?;
+            Ok(Version { functions: Some(functions), ..Version::default() })
+        }
+        found => found.map_err(Error::from),
+    }
 }
 
 fn page(request: &InApplication, form: FunctionsForm, state: State) -> Page<Show> {

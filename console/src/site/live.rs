@@ -1,6 +1,6 @@
 //! The live view: a page, and the stream of events that fills it.
 
-use std::{collections::HashMap, convert::Infallible};
+use std::convert::Infallible;
 
 use askama::Template;
 use axum::{
@@ -49,7 +49,7 @@ struct Open {
 
 pub(super) async fn show(request: InApplication, Query(fields): Query<Fields>) -> Page<Show> {
     let filter = Filter::new(fields);
-    let given: HashMap<_, _> = ["device", "failed", "text"].map(|name| (name, filter.value(name))).into();
+    let given = ["device", "failed", "text"].map(|name| (name, filter.value(name)));
     let given = parameters(given.into_iter().filter(|(_, value)| !value.is_empty()));
     Page::new(Show {
         frame: request.frame.clone(),

@@ -108,7 +108,9 @@ mod tests {
         for own in ["/console", "/console/applications/a1?x=%20", "/console?x=1"] {
             assert!(is_own(own), "{own}");
         }
-        for other in ["", "/", "//evil.example", "/consoles", "/console\\evil", "https://evil.example/console", "/console/ x"] {
+        for other in
+            ["", "/", "//evil.example", "/consoles", "/console\\evil", "https://evil.example/console", "/console/ x"]
+        {
             assert!(!is_own(other), "{other}");
         }
     }

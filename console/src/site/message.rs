@@ -9,6 +9,7 @@ use axum::{
 use base64::{Engine, engine::general_purpose::STANDARD};
 use client::handler::HandlerClient;
 use serde_json::{Value, json};
+use server::site::sentence;
 use types::{GatewayMetadata, Kind, Kinded, Metadata, Timestamp};
 
 use super::{
@@ -29,6 +30,7 @@ pub(super) struct Show {
     tab: &'static str,
     record: Record,
     time: Time,
+    failure: String,
     payload: String,
     payload_base64: String,
     fields: String,
@@ -61,6 +63,7 @@ pub(super) async fn show(request: InApplication) -> Result<Page<Show>, Failure> 
         app_id: request.app_id().to_string(),
         tab: "messages",
         time: Time(record.time),
+        failure: sentence(&record.failure),
         payload: hex(&record.payload),
         payload_base64: STANDARD.encode(&record.payload),
         fields: pretty(&record.fields),
@@ -99,7 +102,7 @@ async fn excerpt(request: &InApplication, handler: &HandlerClient, record: &Reco
             Ok(around(source(&functions, &record.failure), failed))
         }
         Err(error) if matches!(error.kind(), Kind::NotFound | Kind::Denied) => Ok(Vec::new()),
-        Err(error) => Err(Error::of_service(error)),
+        Err(error) => Err(error.into()),
     }
 }
 

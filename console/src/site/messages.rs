@@ -77,5 +77,5 @@ pub(super) async fn list(request: InApplication, Query(fields): Query<Fields>) -
 
 async fn records(request: &InApplication, filter: &Filter) -> Result<RecordList> {
     let query = filter.query(request.app_id(), request.console.clock.now())?;
-    request.handler().await?.list_records(query).await.map_err(Error::of_service)
+    request.handler().await?.list_records(query).await.map_err(Error::from)
 }

@@ -49,8 +49,9 @@ pub(super) struct Frame {
 pub(super) struct Notice(&'static str, &'static str);
 
 /// All messages, with their names in URLs.
-const NOTICES: [Notice; 6] = [
+const NOTICES: [Notice; 7] = [
     Notice("saved", "Saved. Messages are processed with this version from now on."),
+    Notice("overtaken", "Saved. Somebody else has saved a version at the same time: look at all versions."),
     Notice("unchanged", "Nothing has changed: this version was live already."),
     Notice("restored", "Restored. Messages are processed with this version from now on."),
     Notice("scheduled", "The downlink is in the queue."),
@@ -137,7 +138,8 @@ pub(super) async fn allow_account(State(console): State<Console>, request: Reque
     let mut response = next.run(request).await;
     let account = console.place.account_url();
     if !account.is_empty() && response.headers().contains_key(header::CONTENT_SECURITY_POLICY) {
-        let policy = POLICY.to_str().unwrap_or_default().replace("form-action 'self'", &format!("form-action 'self' {account}"));
+        let policy =
+            POLICY.to_str().unwrap_or_default().replace("form-action 'self'", &format!("form-action 'self' {account}"));
         if let Ok(policy) = HeaderValue::try_from(policy) {
             response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
         }

@@ -54,7 +54,10 @@ impl Show {
 }
 
 pub(super) async fn list(request: InApplication) -> Result<Page<List>, Failure> {
-    let versions = request.handler().await?.list_versions(request.app_id()).await.map_err(Error::of_service)?;
+    let mut versions = request.handler().await?.list_versions(request.app_id()).await?;
+    for version in &mut versions {
+        version.changed_by = request.name(&version.changed_by);
+    }
     let (frame, app_id) = (request.frame.clone(), request.app_id().to_string());
     Ok(Page::new(List { frame, app_id, tab: "functions", versions }))
 }
@@ -65,8 +68,9 @@ pub(super) async fn show(request: InApplication) -> Result<Page<Show>, Failure> 
     let mut version = found.map_err(|error| Error::hiding("version", error))?;
     let diff = match version.live {
         true => String::new(),
-        false => handler.compare_versions(request.app_id(), 0, number).await.map_err(Error::of_service)?,
+        false => handler.compare_versions(request.app_id(), 0, number).await?,
     };
+    version.changed_by = request.name(&version.changed_by);
     let functions = version.functions.take().unwrap_or_default();
     let (frame, app_id) = (request.frame.clone(), request.app_id().to_string());
     Ok(Page::new(Show { frame, app_id, tab: "functions", version, functions, diff }))

@@ -8,7 +8,7 @@ use axum::{
 };
 use axum_extra::extract::cookie::CookieJar;
 use client::handler::HandlerClient;
-use types::AppId;
+use types::{AppId, UserId};
 
 use super::{
     failure::Failure,
@@ -41,6 +41,7 @@ pub(super) struct InApplication {
     pub(super) console: Console,
     pub(super) frame: Frame,
     pub(super) access: Access,
+    user_id: UserId,
     parameters: HashMap<String, String>,
 }
 
@@ -73,7 +74,7 @@ impl InApplication {
     pub(super) fn of_draft(console: Console, (viewer, access): (Viewer, Access), rest: &str) -> Self {
         let dev_id = rest.strip_prefix("devices/").and_then(|rest| rest.split('/').next()).unwrap_or_default();
         let parameters = HashMap::from([("dev_id".to_owned(), dev_id.to_owned())]);
-        Self { console, frame: viewer.frame, access, parameters }
+        Self { console, frame: viewer.frame, access, user_id: viewer.session.user_id, parameters }
     }
 
     /// A parameter of the path.
@@ -83,7 +84,13 @@ impl InApplication {
 
     /// The handler of the application. Without one, there is nothing to show.
     pub(super) async fn handler(&self) -> Result<HandlerClient> {
-        self.console.handler(&self.access).await?.ok_or(Error::NotFound("handler of this application"))
+        self.console.handler(&self.access).await?.ok_or(Error::NotServed)
+    }
+
+    /// Who made a change, such as `user bob`, as the viewer reads it.
+    pub(super) fn name(&self, changed_by: &str) -> String {
+        let is_viewer = changed_by.strip_prefix("user ") == Some(self.user_id.as_str());
+        if is_viewer { "you".to_owned() } else { changed_by.to_owned() }
     }
 
     /// The path of the application's pages.
@@ -127,7 +134,7 @@ impl FromRequestParts<Console> for InApplication {
         let app_id = parameters.get("app_id").map(String::as_str).unwrap_or_default();
         let app_id = app_id.parse().map_err(|_| Error::NotFound("application"))?;
         let access = console.access(&session, app_id).await?;
-        Ok(Self { console: console.clone(), frame, access, parameters })
+        Ok(Self { console: console.clone(), frame, access, user_id: session.user_id, parameters })
     }
 }
 

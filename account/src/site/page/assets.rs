@@ -10,9 +10,7 @@ const STYLE: Asset =
 const ICON: Asset = Asset::new("/assets/icon.svg", "image/svg+xml", include_str!("../../../../web/icon.svg"));
 
 pub(crate) fn assets() -> Router<Account> {
-    [STYLE, ICON].into_iter().fold(Router::new(), |router, asset| {
-        router.route(asset.path(), get(async move || asset))
-    })
+    [STYLE, ICON].into_iter().fold(Router::new(), |router, asset| router.route(asset.path(), get(async move || asset)))
 }
 
 pub(in crate::site) fn style_path() -> String {
