@@ -24,6 +24,7 @@ async fn visitor(network: &Network) -> (Owner, Visitor) {
     alice.add_device("dev-1").await;
     alice.set_functions([DECODER, "", ""]).await.unwrap();
     let visitor = Visitor::logged_in(&network.stack.settings().client.auth_server, "alice").await;
+    visitor.get("/console").await;
     (alice, visitor)
 }
 

@@ -51,9 +51,10 @@ function show(message) {
   cell(row, when(message), 'when');
   cell(row, link(`${application}/devices/${encodeURIComponent(message.device)}`, message.device));
   cell(row, message.kind);
-  cell(row, message.port ?? '', 'number');
+  if (message.port === null) cell(row, '');
+  else cell(row, message.port, 'number').dataset.label = 'Port';
   cell(row, message.payload, 'mono');
-  const result = cell(row, '', 'mono');
+  const result = cell(row, '', 'mono wide');
   if (message.failed) {
     const badge = document.createElement('span');
     badge.className = 'badge bad';

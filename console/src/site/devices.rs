@@ -163,5 +163,6 @@ async fn complete(request: &InApplication, handler: &HandlerClient, rows: &mut [
 
 pub(super) fn dev_eui(device: &Device) -> String {
     let Some(Network::LorawanDevice(lorawan)) = &device.device else { return String::new() };
-    hex(&lorawan.dev_eui)
+    // Some devices of networks have none.
+    if lorawan.dev_eui.iter().all(|byte| *byte == 0) { String::new() } else { hex(&lorawan.dev_eui) }
 }

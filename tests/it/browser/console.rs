@@ -40,7 +40,7 @@ async fn log_in(browser: &Browser) {
 
 /// Waits for a text below an element.
 async fn wait_for_text(browser: &Browser, selector: &str, text: &str) {
-    let path = format!("//{selector}[contains(normalize-space(), {text:?})]");
+    let path = format!("//{selector}[contains(normalize-space(), '{text}')]");
     let found = browser.client.wait().at_most(MESSAGE_TIMEOUT).for_element(Locator::XPath(&path)).await;
     if found.is_err() {
         panic!("no {text:?}: {}", browser.client.source().await.unwrap());

@@ -46,7 +46,6 @@ async fn what_was_typed_comes_back_after_the_login() {
 async fn nobody_else_sees_a_draft() {
     let (network, clock) = network().await;
     let (_alice, visitor) = visitor(&network).await;
-    visitor.get("/console").await;
     clock.advance(EXPIRES);
     let form = [("do", "save"), ("decoder", "// secret")];
     let page = visitor.post("/console/applications/alice-app/functions", &form).await;

@@ -19,7 +19,6 @@ async fn read_until(response: &mut Response, text: &str) -> String {
 async fn messages_and_failures_appear_as_they_come() {
     let network = Network::start().await;
     let (alice, visitor) = visitor(&network).await;
-    visitor.get("/console").await;
     let page = visitor.get("/console/applications/alice-app/live?device=dev-1").await;
     assert!(
         page.html.contains("data-events=\"/console/applications/alice-app/live/events?device=dev%2D1\""),
@@ -40,7 +39,6 @@ async fn messages_and_failures_appear_as_they_come() {
 async fn the_server_leaves_out_what_is_not_wanted() {
     let network = Network::start().await;
     let (alice, visitor) = visitor(&network).await;
-    visitor.get("/console").await;
     let mut events = visitor.open("/console/applications/alice-app/live/events?failed=1").await;
     read_until(&mut events, "event: open").await;
     alice.simulate("dev-1", &[0, 200], 1).await.unwrap();
@@ -53,7 +51,6 @@ async fn the_server_leaves_out_what_is_not_wanted() {
 async fn no_more_views_are_open_than_may_be() {
     let network = Network::with(|settings| settings.console.live_views_max = 1).await;
     let (_alice, visitor) = visitor(&network).await;
-    visitor.get("/console").await;
     let path = "/console/applications/alice-app/live/events";
     let mut open = visitor.open(path).await;
     read_until(&mut open, "event: open").await;
