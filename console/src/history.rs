@@ -39,6 +39,11 @@ impl Filter {
         self.fields.iter().any(|(name, _)| name != BEFORE)
     }
 
+    /// Whether something is set that the form does not show at once.
+    pub(crate) fn has_more(&self) -> bool {
+        ["since", "until", "field", "kind", "port", "version"].iter().any(|name| !self.value(name).is_empty())
+    }
+
     /// Whether it begins with the newest messages.
     pub(crate) fn is_first_page(&self) -> bool {
         self.value(BEFORE).is_empty()

@@ -51,5 +51,5 @@ impl Default for Settings {
 
 #[expect(clippy::expect_used, reason = "a constant that a test parses, too")]
 fn client_id() -> ClientId {
-    "console".parse().expect("it is an id")
+    "airlock-console".parse().expect("it is an id")
 }

@@ -3,17 +3,14 @@
 mod applications;
 mod device;
 mod devices;
-mod downlinks;
 mod draft;
 mod failure;
 mod functions;
 mod live;
 mod login;
-mod message;
 mod messages;
 mod page;
 mod same_site;
-mod versions;
 mod viewer;
 
 use axum::{
@@ -26,7 +23,7 @@ use server::serve::run_to_end;
 
 use crate::{Console, Error, console::Place};
 
-use self::{failure::Failure, page::assets};
+use self::{device::downlinks, failure::Failure, functions::versions, messages::message, page::assets};
 
 /// Maximum size of a form, in bytes: four functions of 256 KiB, each of whose characters may take three.
 const FORM_BYTES_MAX: usize = 4 << 20;
@@ -40,7 +37,7 @@ impl Console {
             .route("/console/{*path}", any(not_found))
             .layer(from_fn_with_state(self.clone(), draft::keep_drafts))
             .layer(from_fn_with_state(self.clone(), same_site::check))
-            .layer(from_fn_with_state(self.clone(), failure::show_failures))
+            .layer(from_fn_with_state(self.clone(), page::error::show_failures))
             .layer(from_fn_with_state(self.clone(), page::allow_account))
             .merge(assets())
             .with_state(self.clone());

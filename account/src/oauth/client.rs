@@ -177,6 +177,8 @@ impl Account {
         self.add_to_index(IdIndex::Clients, id.as_str()).await?;
         if self.documents.create(&client_key(id)?, &client).await? {
             self.audit.note("OAuth client created", &"settings", id);
+        } else if !self.client_named(id.as_str()).await?.is_some_and(|found| is_console_at(&found, callback)) {
+            tracing::warn!(client = %id, "nobody can log in to the console: its OAuth client is somebody else's, set another console.client_id");
         }
         Ok(())
     }
@@ -272,4 +274,9 @@ pub(crate) fn aad(id: &ClientId) -> String {
 
 pub(crate) fn client_key(id: &ClientId) -> Result<Key> {
     Ok(Key::new(&Tag::named("o", id.as_str())?, "client")?)
+}
+
+/// Whether it is a client of the operator that redirects to this path.
+fn is_console_at(client: &Client, callback: &str) -> bool {
+    client.owner.is_none() && client.redirect_uris.iter().any(|uri| uri == callback)
 }

@@ -1,13 +1,16 @@
 //! A device: what it is, its last messages, its downlinks.
 
+pub(super) mod downlinks;
+mod form;
+
 use api::{downlink::Downlink, handler::device::Device as Network, history::Query};
 use askama::Template;
 use axum::http::StatusCode;
 use client::handler::HandlerClient;
 use types::DevId;
 
+use self::form::DownlinkForm;
 use super::{
-    downlinks::DownlinkForm,
     failure::{Failure, Problem, partly},
     messages::Row,
     page::{Frame, Page, Time, hex},
@@ -61,6 +64,9 @@ pub(super) async fn page(request: &InApplication, form: DownlinkForm) -> Result<
     let device = facts(request, &handler, &dev_id).await?;
     let (rows, queue) = tokio::join!(rows(request, &handler, &dev_id), queue(request, &handler, &dev_id));
     let ((rows, messages_problem), (queue, queue_problem)) = (partly(rows)?, partly(queue)?);
+    let newest = rows.iter().flatten().find(|row| row.kind == "up").map(|row| row.time);
+    // Devices without frame counters, such as simulated ones, are seen in history only.
+    let device = Facts { last_seen: device.last_seen.or(newest), ..device };
     let status = if form.problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
     let page = Page::new(Show {
         frame: request.frame.clone(),

@@ -8,7 +8,7 @@ use axum::{
 };
 
 use super::{
-    downlinks,
+    device::downlinks,
     failure::Failure,
     functions, login,
     viewer::{InApplication, MaybeViewer, Sent, Viewer},

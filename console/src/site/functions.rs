@@ -1,5 +1,7 @@
 //! The payload functions of an application: shown, tried on messages of the past, and saved.
 
+pub(super) mod versions;
+
 use api::{
     handler::Application,
     history::Query as HistoryQuery,

@@ -1,5 +1,7 @@
 //! The messages of an application that were kept, the newest first.
 
+pub(super) mod message;
+
 use api::history::{Record, RecordList};
 use askama::Template;
 use axum::extract::Query;

@@ -1,5 +1,7 @@
 //! What all pages share: their frame, headers and files.
 
+pub(super) mod error;
+
 use askama::Template;
 use axum::{
     Router,
@@ -66,6 +68,7 @@ pub(super) struct Page<T> {
 }
 
 /// A time, for people and for scripts.
+#[derive(Clone, Copy)]
 pub(super) struct Time(pub(super) i64);
 
 impl Frame {

@@ -4,27 +4,15 @@ use api::downlink::Downlink;
 use axum::response::{IntoResponse, Redirect, Response};
 use types::{DevId, HexBytes};
 
-use super::{
+use super::form::DownlinkForm;
+use crate::site::{
     device,
     failure::{Failure, Problem},
     viewer::{InApplication, Sent},
 };
 use crate::{Error, Result};
 
-/// The form, with what was entered. A refused one says why.
-#[derive(Clone, Debug, Default)]
-pub(super) struct DownlinkForm {
-    pub(super) payload: String,
-    pub(super) port: String,
-    pub(super) confirmed: bool,
-    pub(super) by_fields: bool,
-    pub(super) schedule: String,
-    pub(super) problem: Option<Problem>,
-    /// Whether it was sent when the login had expired, and is here again.
-    pub(super) is_draft: bool,
-}
-
-pub(super) async fn schedule(request: InApplication, sent: Sent) -> Result<Response, Failure> {
+pub(in crate::site) async fn schedule(request: InApplication, sent: Sent) -> Result<Response, Failure> {
     let form = DownlinkForm::of(&sent);
     match send(&request, &form).await {
         Ok(()) => Ok(done(&request, "scheduled")),
@@ -34,14 +22,14 @@ pub(super) async fn schedule(request: InApplication, sent: Sent) -> Result<Respo
 }
 
 /// Empties the queue.
-pub(super) async fn clear(request: InApplication) -> Result<Response, Failure> {
+pub(in crate::site) async fn clear(request: InApplication) -> Result<Response, Failure> {
     let dev_id = dev_id(&request)?;
     request.handler().await?.clear_downlinks(request.app_id(), &dev_id).await?;
     Ok(done(&request, "cleared"))
 }
 
 /// The page with a form that was sent when the login had expired.
-pub(super) async fn draft(request: &InApplication, sent: &Sent) -> Result<Response, Failure> {
+pub(in crate::site) async fn draft(request: &InApplication, sent: &Sent) -> Result<Response, Failure> {
     let form = DownlinkForm { is_draft: true, ..DownlinkForm::of(sent) };
     Ok(device::page(request, form).await?.into_response())
 }
@@ -49,19 +37,6 @@ pub(super) async fn draft(request: &InApplication, sent: &Sent) -> Result<Respon
 async fn refused(request: &InApplication, form: DownlinkForm, error: &Error) -> Result<Response, Failure> {
     let form = DownlinkForm { problem: Some(Problem::of(error)), ..form };
     Ok(device::page(request, form).await?.into_response())
-}
-
-impl DownlinkForm {
-    fn of(sent: &Sent) -> Self {
-        Self {
-            payload: sent.value("payload").to_owned(),
-            port: sent.value("port").trim().to_owned(),
-            confirmed: !sent.value("confirmed").is_empty(),
-            by_fields: sent.value("form") == "fields",
-            schedule: sent.value("schedule").to_owned(),
-            ..Self::default()
-        }
-    }
 }
 
 async fn send(request: &InApplication, form: &DownlinkForm) -> Result<()> {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use server::site::sentence;
 use types::{GatewayMetadata, Kind, Kinded, Metadata, Timestamp};
 
-use super::{
+use crate::site::{
     failure::Failure,
     page::{Frame, Page, Time, hex, pretty},
     viewer::InApplication,
@@ -24,7 +24,7 @@ const LINES_AROUND: usize = 3;
 
 #[derive(Template)]
 #[template(path = "message.html")]
-pub(super) struct Show {
+pub(in crate::site) struct Show {
     frame: Frame,
     app_id: String,
     tab: &'static str,
@@ -54,7 +54,7 @@ impl Show {
     }
 }
 
-pub(super) async fn show(request: InApplication) -> Result<Page<Show>, Failure> {
+pub(in crate::site) async fn show(request: InApplication) -> Result<Page<Show>, Failure> {
     let handler = request.handler().await?;
     let record = record(&request, &handler).await?;
     let logs = record.logs.iter().map(|log| (log.function.clone(), log.fields.join(" "))).collect();
@@ -77,7 +77,7 @@ pub(super) async fn show(request: InApplication) -> Result<Page<Show>, Failure> 
 }
 
 /// The whole record, for programs and for reports of errors.
-pub(super) async fn json(request: InApplication) -> Result<Response, Failure> {
+pub(in crate::site) async fn json(request: InApplication) -> Result<Response, Failure> {
     let record = record(&request, &request.handler().await?).await?;
     let text = serde_json::to_string_pretty(&body(&record)).unwrap_or_default();
     let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];

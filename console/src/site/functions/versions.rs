@@ -7,7 +7,7 @@ use api::{
 use askama::Template;
 use axum::response::Redirect;
 
-use super::{
+use crate::site::{
     failure::Failure,
     page::{Frame, Page, Time},
     viewer::InApplication,
@@ -16,7 +16,7 @@ use crate::{Error, Result};
 
 #[derive(Template)]
 #[template(path = "versions.html")]
-pub(super) struct List {
+pub(in crate::site) struct List {
     frame: Frame,
     app_id: String,
     tab: &'static str,
@@ -25,7 +25,7 @@ pub(super) struct List {
 
 #[derive(Template)]
 #[template(path = "version.html")]
-pub(super) struct Show {
+pub(in crate::site) struct Show {
     frame: Frame,
     app_id: String,
     tab: &'static str,
@@ -53,7 +53,7 @@ impl Show {
     }
 }
 
-pub(super) async fn list(request: InApplication) -> Result<Page<List>, Failure> {
+pub(in crate::site) async fn list(request: InApplication) -> Result<Page<List>, Failure> {
     let mut versions = request.handler().await?.list_versions(request.app_id()).await?;
     for version in &mut versions {
         version.changed_by = request.name(&version.changed_by);
@@ -62,7 +62,7 @@ pub(super) async fn list(request: InApplication) -> Result<Page<List>, Failure> 
     Ok(Page::new(List { frame, app_id, tab: "functions", versions }))
 }
 
-pub(super) async fn show(request: InApplication) -> Result<Page<Show>, Failure> {
+pub(in crate::site) async fn show(request: InApplication) -> Result<Page<Show>, Failure> {
     let (handler, number) = (request.handler().await?, number(&request)?);
     let found = handler.get_version(request.app_id(), number).await;
     let mut version = found.map_err(|error| Error::hiding("version", error))?;
@@ -77,7 +77,7 @@ pub(super) async fn show(request: InApplication) -> Result<Page<Show>, Failure> 
 }
 
 /// Makes the functions of a version live again.
-pub(super) async fn restore(request: InApplication) -> Result<Redirect, Failure> {
+pub(in crate::site) async fn restore(request: InApplication) -> Result<Redirect, Failure> {
     let label = VersionLabel {
         app_id: request.app_id().to_string(),
         number: number(&request)?,
