@@ -12,6 +12,7 @@ mod downlink_turns;
 mod external_broker;
 mod handler_service;
 mod history;
+mod local_address;
 mod networks;
 mod operator;
 mod operator_socket;

@@ -89,6 +89,6 @@ mod tests {
         let expected: Vec<String> = (9100..9109).map(|port| format!("127.0.0.1:{port}")).collect();
         assert_eq!(addresses.as_slice(), expected.as_slice());
         let set = TelemetrySettings { listen: Some("[::]:7".to_owned()), ..TelemetrySettings::default() };
-        assert_eq!(processes.map(|process| process.listens_on(&set)), [const { "[::]:7" }; 8]);
+        assert_eq!(processes.map(|process| process.listens_on(&set)), [const { "[::]:7" }; 9]);
     }
 }

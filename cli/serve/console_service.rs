@@ -18,7 +18,7 @@ use server::{
 use tokio_util::sync::CancellationToken;
 use types::{Clock, Secret};
 
-use super::{context::from_here, data_dir::DataDir};
+use super::{data_dir::DataDir, local_address::from_here};
 use crate::{
     network,
     settings::Settings,

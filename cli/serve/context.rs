@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     future::{pending, ready},
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    net::SocketAddr,
     path::PathBuf,
     sync::Arc,
     time::Duration,
@@ -42,6 +42,7 @@ use super::{
     component_token::{OtherAccount, OwnAccount},
     console_service,
     data_dir::DataDir,
+    local_address::from_here,
     operator_socket::OperatorSocket,
     owners::AccountOwners,
     usage_socket,
@@ -295,17 +296,6 @@ impl Context {
 fn local_url(listeners: &Listeners) -> anyhow::Result<String> {
     let address = *listeners.addresses().first().context("the account service has no listener")?;
     Ok(format!("http://{}", from_here(address)))
-}
-
-/// Where this machine reaches a listener: one for every address at the loopback address, for which certificates are
-/// valid.
-pub(super) fn from_here(address: SocketAddr) -> SocketAddr {
-    let ip = match address.ip() {
-        IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => Ipv6Addr::LOCALHOST.into(),
-        ip => ip,
-    };
-    SocketAddr::new(ip, address.port())
 }
 
 /// Opens the Redis that the settings name, or else the embedded store in the data directory.

@@ -18,8 +18,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Environment, Service,
-    context::{Context, StoreFailure, address, from_here},
+    context::{Context, StoreFailure, address},
     handler_service::HandlerService,
+    local_address::from_here,
     operator_socket::OperatorSocket,
 };
 use crate::{settings::Settings, telemetry::Process};
