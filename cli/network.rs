@@ -135,10 +135,10 @@ impl Network {
     /// sent to it next.
     pub(crate) async fn announcement(&self) -> anyhow::Result<Announcement> {
         let client = &self.settings.client;
-        let discovery = DiscoveryClient::connect(&client.discovery_address, &self.trust()?)?;
+        let discovery = discovery(&self.settings)?;
         let found = discovery.get(ServiceName::Handler, &client.handler_id).await;
         let announcement = found.map_err(|error| {
-            let path = self.certificate();
+            let path = certificate(&self.settings);
             let hint = match (path.exists(), error.is_untrusted()) {
                 (false, _) => {
                     format!("; to trust a server with its own certificate, copy its ca.cert to {}", path.display())
@@ -194,22 +194,26 @@ impl Network {
             None => Ok(self.announcement().await?.mqtt_address),
         }
     }
+}
 
-    /// The file with the certificate of a server that systems do not trust.
-    fn certificate(&self) -> PathBuf {
-        self.settings.data_dir.join("ca.cert")
+/// The discovery service, verified with the certificate in the data directory, or else with the system's roots.
+pub(crate) fn discovery(settings: &Settings) -> anyhow::Result<DiscoveryClient> {
+    Ok(DiscoveryClient::connect(&settings.client.discovery_address, &trust(settings)?)?)
+}
+
+/// The file with the certificate of a server that systems do not trust.
+fn certificate(settings: &Settings) -> PathBuf {
+    settings.data_dir.join("ca.cert")
+}
+
+fn trust(settings: &Settings) -> anyhow::Result<Trust> {
+    if settings.client.allow_insecure {
+        return Ok(Trust::Plaintext);
     }
-
-    /// How to verify the discovery service: with the certificate in the data directory, or else the system's roots.
-    fn trust(&self) -> anyhow::Result<Trust> {
-        if self.settings.client.allow_insecure {
-            return Ok(Trust::Plaintext);
-        }
-        let path = self.certificate();
-        match fs::read_to_string(&path) {
-            Ok(certificate) => Ok(Trust::Certificate(certificate)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Trust::System),
-            Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
-        }
+    let path = certificate(settings);
+    match fs::read_to_string(&path) {
+        Ok(certificate) => Ok(Trust::Certificate(certificate)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Trust::System),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
     }
 }

@@ -4,6 +4,7 @@ mod backup;
 mod broker_access;
 mod certificate;
 mod component_token;
+mod console_service;
 mod context;
 mod data_dir;
 mod delivery_threads;
@@ -11,6 +12,7 @@ mod downlink_turns;
 mod external_broker;
 mod handler_service;
 mod history;
+mod local_address;
 mod networks;
 mod operator;
 mod operator_socket;
@@ -60,6 +62,8 @@ pub enum Service {
     Discovery,
     /// Processes uplinks and downlinks
     Handler,
+    /// Applications, devices, messages and functions in a browser. It needs no store
+    Console,
 }
 
 impl Service {
@@ -68,6 +72,7 @@ impl Service {
             Self::Account => Process::Account,
             Self::Discovery => Process::Discovery,
             Self::Handler => Process::Handler,
+            Self::Console => Process::Console,
         }
     }
 }
@@ -96,6 +101,9 @@ pub(crate) async fn run(serve: Serve, settings: Settings, global: &GlobalOptions
     let drain = Duration::from_millis(settings.serve.drain_timeout_ms);
     let metrics = Metrics::install(shutdown.requested.clone())?;
     version::report(&metrics);
+    if serve.service == Some(Service::Console) {
+        return console_service::run(&settings, clock, (metrics, shutdown)).await;
+    }
     let environment = Environment { metrics, audit, clock };
     let stack = tokio::select! {
         stack = Stack::start(settings, serve.service, environment) => stack?,

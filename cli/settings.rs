@@ -125,6 +125,8 @@ pub struct Settings {
     pub bridge: BridgeSettings,
     /// The codec service, `POST /codecs/{name}`.
     pub codecs: codecs::Settings,
+    /// The console: applications, devices, messages and functions in a browser.
+    pub console: console::Settings,
     /// The sandbox that runs payload functions.
     pub sandbox: runtime::Settings,
 }
@@ -270,6 +272,7 @@ impl Default for Settings {
             output: OutputSettings::default(),
             bridge: BridgeSettings::default(),
             codecs: codecs::Settings::default(),
+            console: console::Settings::default(),
             sandbox: runtime::Settings::default(),
         }
     }
@@ -348,6 +351,7 @@ impl Settings {
         self.external_broker = ExternalBrokerSettings::default();
         self.telemetry.listen = Some(free());
         self.codecs.listen = free();
+        self.console.listen = free();
         self.store = StoreSettings::default();
         self.tls = TlsSettings::default();
         self.handler.token_file = None;

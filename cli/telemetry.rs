@@ -24,6 +24,7 @@ pub(crate) enum Process {
     ChirpStackShadow,
     ThingsStackShadow,
     Codecs,
+    Console,
 }
 
 impl Process {
@@ -37,6 +38,7 @@ impl Process {
             Self::ChirpStackShadow => 9105,
             Self::ThingsStackShadow => 9106,
             Self::Codecs => 9107,
+            Self::Console => 9108,
         }
     }
 
@@ -81,11 +83,12 @@ mod tests {
             Process::ChirpStackShadow,
             Process::ThingsStackShadow,
             Process::Codecs,
+            Process::Console,
         ];
         let addresses = processes.map(|process| process.listens_on(&TelemetrySettings::default()));
-        let expected: Vec<String> = (9100..9108).map(|port| format!("127.0.0.1:{port}")).collect();
+        let expected: Vec<String> = (9100..9109).map(|port| format!("127.0.0.1:{port}")).collect();
         assert_eq!(addresses.as_slice(), expected.as_slice());
         let set = TelemetrySettings { listen: Some("[::]:7".to_owned()), ..TelemetrySettings::default() };
-        assert_eq!(processes.map(|process| process.listens_on(&set)), [const { "[::]:7" }; 8]);
+        assert_eq!(processes.map(|process| process.listens_on(&set)), [const { "[::]:7" }; 9]);
     }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use server::audit::AuditLog;
 use store::Store;
-use types::{Clock, Random};
+use types::{ClientId, Clock, Random};
 
 use crate::{
     PublicUrl, Result, Settings, documents::Documents, gateway::frequency_plan::FrequencyPlans, mail::Outbox, metrics,
@@ -43,6 +43,8 @@ pub struct Account {
     pub(crate) audit: AuditLog,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
+    /// The OAuth client of the console, if that is part of this site.
+    pub(crate) console: Option<ClientId>,
 }
 
 impl Account {
@@ -79,6 +81,7 @@ impl Account {
             audit,
             clock,
             random,
+            console: None,
         };
         account.create_first_clients().await?;
         Ok(account)
@@ -93,5 +96,18 @@ impl Account {
     pub fn listening_at(self, url: PublicUrl) -> Self {
         let public_url = self.settings.public_url.clone().unwrap_or(url);
         Self { public_url: Arc::new(public_url), ..self }
+    }
+
+    /// The URL at which people reach the site.
+    pub fn public_url(&self) -> &PublicUrl {
+        &self.public_url
+    }
+
+    /// Makes the console part of this site: creates its OAuth client, which redirects to `callback`, a path of the site.
+    ///
+    /// Users are not asked whether the console may act for them, because to them it is the same site.
+    pub async fn with_console(self, client: &ClientId, callback: &str) -> Result<Self> {
+        self.create_console_client(client, callback).await?;
+        Ok(Self { console: Some(client.clone()), ..self })
     }
 }

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     future::{pending, ready},
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    net::SocketAddr,
     path::PathBuf,
     sync::Arc,
     time::Duration,
@@ -11,7 +11,8 @@ use std::{
 
 use account::{Account, Environment};
 use anyhow::Context as _;
-use client::account::AccountClient;
+use client::{Trust, account::AccountClient, discovery::DiscoveryClient};
+use console::Console;
 use discovery::Discovery;
 use futures::{
     FutureExt,
@@ -39,7 +40,9 @@ use types::{Clock, Random};
 use super::{
     certificate::certificate,
     component_token::{OtherAccount, OwnAccount},
+    console_service,
     data_dir::DataDir,
+    local_address::from_here,
     operator_socket::OperatorSocket,
     owners::AccountOwners,
     usage_socket,
@@ -146,8 +149,11 @@ impl Context {
         usage.into_iter().chain(shared.flatten()).collect()
     }
 
-    /// Starts the account service.
-    pub(super) async fn start_account(&self) -> anyhow::Result<(ServerHandle, Account)> {
+    /// Starts the account service, and if wanted the console at the same address.
+    pub(super) async fn start_account(
+        &self,
+        has_console: bool,
+    ) -> anyhow::Result<(ServerHandle, Account, Option<Console>)> {
         let keys = SealingKeys::load_or_create(KeyOwner::Account, &self.data_dir.account_key(), self.random.as_ref())?;
         let listeners = Listeners::new().plain(&self.settings.listen.account).await?;
         let settings = self.settings.account.clone();
@@ -158,11 +164,29 @@ impl Context {
             audit: self.audit.clone(),
         };
         let account = Account::open(settings, keys, environment).await?;
-        let account = account.listening_at(local_url(&listeners)?.parse()?);
+        let url = local_url(&listeners)?;
+        let account = account.listening_at(url.parse()?);
+        let (account, console) = match has_console {
+            true => self.add_console(account, &url).await?,
+            false => (account, None),
+        };
+        let pages = console.as_ref().map(Console::router).unwrap_or_default();
         let verifying = account.clone();
-        let service = HttpService::new("account", account.router(), ErrorFormat::Account)
+        let service = HttpService::new("account", account.router().merge(pages), ErrorFormat::Account)
             .verifying_components(Arc::new(move |token| verifying.component_of(token)));
-        Ok((self.server.start(service, listeners), account))
+        Ok((self.server.start(service, listeners), account, console))
+    }
+
+    async fn add_console(&self, account: Account, url: &str) -> anyhow::Result<(Account, Option<Console>)> {
+        let given = (self.clock.clone(), self.server.stop.clone());
+        let (account, console) = console_service::with_account(&self.settings, (account, url), given).await?;
+        Ok((account, Some(console)))
+    }
+
+    /// The discovery service of this process, with its own certificate.
+    pub(super) fn own_discovery(&self) -> anyhow::Result<DiscoveryClient> {
+        let trust = Trust::announced(self.tls.as_ref().map(Tls::certificate_pem).unwrap_or_default());
+        Ok(DiscoveryClient::connect(&self.settings.client.discovery_address, &trust)?)
     }
 
     pub(super) async fn start_discovery(&self, authenticator: Arc<Authenticator>) -> anyhow::Result<ServerHandle> {
@@ -272,17 +296,6 @@ impl Context {
 fn local_url(listeners: &Listeners) -> anyhow::Result<String> {
     let address = *listeners.addresses().first().context("the account service has no listener")?;
     Ok(format!("http://{}", from_here(address)))
-}
-
-/// Where this machine reaches a listener: one for every address at the loopback address, for which certificates are
-/// valid.
-pub(super) fn from_here(address: SocketAddr) -> SocketAddr {
-    let ip = match address.ip() {
-        IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => Ipv6Addr::LOCALHOST.into(),
-        ip => ip,
-    };
-    SocketAddr::new(ip, address.port())
 }
 
 /// Opens the Redis that the settings name, or else the embedded store in the data directory.

@@ -78,6 +78,12 @@ impl DataDir {
         self.path.join("handler.key")
     }
 
+    /// The key file that seals the console's cookies. Without it, everybody has to log in again, and nothing else is
+    /// lost.
+    pub(super) fn console_key(&self) -> PathBuf {
+        self.path.join("console.key")
+    }
+
     /// The handler's own key pair; its public half is announced.
     pub(super) fn handler_identity(&self) -> PathBuf {
         self.path.join("handler.pem")

@@ -18,8 +18,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Environment, Service,
-    context::{Context, StoreFailure, address, from_here},
+    context::{Context, StoreFailure, address},
     handler_service::HandlerService,
+    local_address::from_here,
     operator_socket::OperatorSocket,
 };
 use crate::{settings::Settings, telemetry::Process};
@@ -59,11 +60,15 @@ impl Stack {
         let mut context = Context::open(settings, audit, clock).await?;
         let mut addresses = vec![("data", context.settings.data_dir.display().to_string())];
         let (mut serving, mut own_account) = (Vec::new(), None);
-        let (mut discovery_http, mut handler) = (None, None);
+        let (mut discovery_http, mut handler, mut console) = (None, None, None);
         if includes(Service::Account) {
-            let (account, service) = context.start_account().await?;
+            // Alone, the account service would have a console without anything to show.
+            let has_console = only.is_none() && context.settings.console.enabled;
+            let (account, service, pages) = context.start_account(has_console).await?;
             context.settings.client.auth_server = format!("http://{}", from_here(address(&account, 0)?));
             addresses.push(("account", context.settings.client.auth_server.clone()));
+            addresses.extend(pages.is_some().then(|| ("console", format!("{}/console", service.public_url()))));
+            console = pages;
             own_account = Some(service);
             serving.push(account);
         }
@@ -75,6 +80,9 @@ impl Stack {
             let discovery = context.start_discovery(authenticator.clone()).await?;
             context.settings.client.discovery_address = from_here(address(&discovery, 0)?).to_string();
             discovery_http = Some(address(&discovery, 1)?);
+            if let Some(console) = &console {
+                console.connect(context.own_discovery()?);
+            }
             addresses.push(("discovery", context.describe(&discovery)?));
             serving.push(discovery);
         }

@@ -29,6 +29,7 @@ impl Settings {
             ("broker.websocket_tls_listen", &broker.websocket_tls_listen),
             ("telemetry.listen", &telemetry),
             ("codecs.listen", &self.codecs.listen),
+            ("console.listen", &self.console.listen),
             ("external_broker.access_listen", &self.external_broker.access_listen),
         ];
         let mut checks = Vec::new();

@@ -14,7 +14,7 @@ use serde_json::Value;
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
 /// Each crate and the directory of its sources.
-const SOURCES: [(&str, &str); 21] = [
+const SOURCES: [(&str, &str); 22] = [
     ("types", "crates/types/src"),
     ("fair_queue", "crates/fair_queue/src"),
     ("api", "crates/api/src"),
@@ -33,6 +33,7 @@ const SOURCES: [(&str, &str); 21] = [
     ("handler", "handler/src"),
     ("account", "account/src"),
     ("discovery", "discovery/src"),
+    ("console", "console/src"),
     ("workbench", "workbench/src"),
     ("replay", "replay/src"),
     ("cli", "cli"),
@@ -92,9 +93,17 @@ fn every_dependency_is_used() {
 
 #[test]
 fn only_api_modules_use_axum_and_tonic() {
-    for service in
-        ["handler", "account", "discovery", "mqtt", "bridge", "bridge/chirpstack", "bridge/things_stack", "codecs"]
-    {
+    for service in [
+        "handler",
+        "account",
+        "discovery",
+        "mqtt",
+        "bridge",
+        "bridge/chirpstack",
+        "bridge/things_stack",
+        "codecs",
+        "console",
+    ] {
         for (module, text) in imports::sources(&format!("{service}/src")) {
             let is_api = module.first().is_none_or(|first| API_MODULES.contains(&first.as_str()));
             let is_user = ["axum", "tonic"].iter().any(|library| is_named(library, &text));

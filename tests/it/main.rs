@@ -12,6 +12,7 @@ mod browser;
 mod codecs;
 mod commands;
 mod conformance;
+mod console;
 mod crashes;
 mod data_client;
 mod decode_again;

@@ -1,16 +1,19 @@
 //! The session cookie, and protection against cross-site request forgery.
 //!
 //! A browser sends the cookie with requests that any site causes. So requests that change something must come from this
-//! site, according to `Sec-Fetch-Site` or `Origin`, which other sites cannot forge.
+//! site, as `server::site` finds out.
 
 use axum::{
     extract::{FromRequestParts, OptionalFromRequestParts, Request, State},
-    http::{HeaderMap, Method, header, request::Parts},
+    http::{Method, request::Parts},
     middleware::Next,
     response::Response,
 };
 use axum_extra::extract::cookie::{Cookie, CookieJar, SameSite};
-use server::auth::{AuthError, credential_of};
+use server::{
+    auth::{AuthError, credential_of},
+    site::{Origin, origin},
+};
 use time::Duration;
 use types::{Scope, Secret};
 
@@ -18,15 +21,6 @@ use super::error::HttpError;
 use crate::{Account, AuthenticatedUser, Error, SESSION_LIFETIME, Session};
 
 const NAME: &str = "session";
-const FETCH_SITE: &str = "sec-fetch-site";
-
-/// Which site caused a request, according to its headers.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Origin {
-    SameSite,
-    CrossSite,
-    Unknown,
-}
 
 impl FromRequestParts<Account> for Session {
     type Rejection = HttpError;
@@ -111,20 +105,4 @@ pub(crate) fn clear(account: &Account) -> CookieJar {
 fn cookie(account: &Account, value: String, lifetime: Duration) -> Cookie<'static> {
     let cookie = Cookie::build((NAME, value)).path("/").http_only(true).same_site(SameSite::Lax);
     cookie.secure(account.public_url.is_https()).max_age(lifetime).build()
-}
-
-fn origin(headers: &HeaderMap, own: &str) -> Origin {
-    let single = |name: &str| {
-        let mut values = headers.get_all(name).iter();
-        let first = values.next()?;
-        // Repeated headers count as cross-site.
-        Some(if values.next().is_some() { "" } else { first.to_str().unwrap_or_default() })
-    };
-    match (single(FETCH_SITE), single(header::ORIGIN.as_str())) {
-        (Some("same-origin"), _) => Origin::SameSite,
-        (Some(_), _) => Origin::CrossSite,
-        (None, Some(sent)) if sent == own => Origin::SameSite,
-        (None, Some(_)) => Origin::CrossSite,
-        (None, None) => Origin::Unknown,
-    }
 }

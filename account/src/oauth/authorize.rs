@@ -90,6 +90,10 @@ impl Account {
         if let Some(user) = user.filter(|user| user.consents_to(target.client.revision(), &parameters.scope)) {
             return self.send_code(user, target, parameters, request).await.map(Authorization::Redirect);
         }
+        if let Some(user) = user.filter(|_| self.is_own_console(&target.client, &target.redirect_uri)) {
+            let user = self.give_consent(user, target.client.revision(), &parameters.scope).await?;
+            return self.send_code(&user, target, parameters, request).await.map(Authorization::Redirect);
+        }
         let Target { client: Client { id, description, first_party, revision, .. }, redirect_uri } = target;
         let scope = parameters.scope;
         let consent = ConsentRequest { client: id, description, first_party, revision, scope, redirect_uri };

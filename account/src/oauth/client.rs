@@ -158,6 +158,36 @@ impl Account {
         Ok(())
     }
 
+    /// Creates the public client of the console, unless it exists.
+    pub(crate) async fn create_console_client(&self, id: &ClientId, callback: &str) -> Result<()> {
+        let client = Client {
+            id: id.clone(),
+            secret: None,
+            first_party: false,
+            scope: vec![Scope::Profile, Scope::Apps],
+            redirect_uris: vec![callback.to_owned()],
+            legacy: false,
+            owner: None,
+            sealed: None,
+            description: "The console".to_owned(),
+            revision: 0,
+            grants: vec![GrantType::AuthorizationCode],
+            status: ClientStatus::Approved,
+        };
+        self.add_to_index(IdIndex::Clients, id.as_str()).await?;
+        if self.documents.create(&client_key(id)?, &client).await? {
+            self.audit.note("OAuth client created", &"settings", id);
+        } else if !self.client_named(id.as_str()).await?.is_some_and(|found| is_console_at(&found, callback)) {
+            tracing::warn!(client = %id, "nobody can log in to the console: its OAuth client is somebody else's, set another console.client_id");
+        }
+        Ok(())
+    }
+
+    /// Whether it is the console of this site, which is sent codes by a path of the site only.
+    pub(crate) fn is_own_console(&self, client: &Client, redirect_uri: &str) -> bool {
+        self.console.as_ref() == Some(&client.id) && client.owner.is_none() && redirect_uri.starts_with('/')
+    }
+
     /// Authenticates a client by Basic credentials or by those in the body, but not by both (RFC 6749 section 2.3).
     ///
     /// Beside Basic credentials, the body may have the same id, but no secret.
@@ -244,4 +274,9 @@ pub(crate) fn aad(id: &ClientId) -> String {
 
 pub(crate) fn client_key(id: &ClientId) -> Result<Key> {
     Ok(Key::new(&Tag::named("o", id.as_str())?, "client")?)
+}
+
+/// Whether it is a client of the operator that redirects to this path.
+fn is_console_at(client: &Client, callback: &str) -> bool {
+    client.owner.is_none() && client.redirect_uris.iter().any(|uri| uri == callback)
 }

@@ -10,8 +10,8 @@ pub(in crate::site) mod viewer;
 
 use askama::Template;
 use axum::{
-    http::{HeaderValue, StatusCode, header},
-    response::{Html, IntoResponse, Redirect, Response},
+    http::{HeaderValue, StatusCode},
+    response::{IntoResponse, Redirect, Response},
 };
 use server::status::{self, ErrorChain};
 use types::Kind;
@@ -21,6 +21,10 @@ use self::notice::Notice;
 /// Pages load only our own styles and pictures, run no scripts, and submit forms to this site.
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'";
 
+/// The pages with the list of applications: the console's, or else our own.
+pub(in crate::site) const CONSOLE: &str = "/console";
+pub(in crate::site) const APPLICATIONS: &str = "/my/applications";
+
 /// What the layout needs to know.
 #[derive(Debug, Default)]
 pub(in crate::site) struct Frame {
@@ -29,6 +33,8 @@ pub(in crate::site) struct Frame {
     /// A message about what was just done.
     pub(in crate::site) notice: Option<Notice>,
     pub(in crate::site) path: String,
+    /// Whether the console is part of the site.
+    pub(in crate::site) has_console: bool,
 }
 
 pub(in crate::site) struct Page<T> {
@@ -41,6 +47,11 @@ impl Frame {
     /// Whether the page is in the section of the site with this path.
     pub(in crate::site) fn is_in(&self, part: &str) -> bool {
         self.path.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    /// Where applications are listed.
+    pub(in crate::site) fn applications_path(&self) -> &'static str {
+        if self.has_console { CONSOLE } else { APPLICATIONS }
     }
 
     pub(in crate::site) fn style_path(&self) -> String {
@@ -80,18 +91,8 @@ impl<T: Template> IntoResponse for Page<T> {
         };
         let target = self.form_target.as_deref().unwrap_or_default();
         let policy = format!("{POLICY}; form-action 'self' {target}");
-        let headers = [
-            (
-                header::CONTENT_SECURITY_POLICY,
-                HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static(POLICY)),
-            ),
-            // Pages are private to the current session.
-            (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
-            // Paths contain codes and ids. Our own forms must still send their origin, which is checked.
-            (header::REFERRER_POLICY, HeaderValue::from_static("same-origin")),
-            (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-        ];
-        (self.status, headers, Html(html)).into_response()
+        let policy = HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static(POLICY));
+        server::site::page(self.status, policy, html)
     }
 }
 

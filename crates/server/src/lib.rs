@@ -17,6 +17,7 @@ pub mod secret_file;
 pub mod serve;
 pub mod settings;
 pub mod shutdown;
+pub mod site;
 pub mod status;
 pub mod store_mark;
 pub mod system;

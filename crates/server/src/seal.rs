@@ -59,6 +59,8 @@ pub enum KeyOwner {
     Account,
     /// A handler.
     Handler,
+    /// The console.
+    Console,
 }
 
 impl KeyOwner {
@@ -66,6 +68,7 @@ impl KeyOwner {
         match self {
             Self::Account => "account",
             Self::Handler => "handler",
+            Self::Console => "console",
         }
     }
 }

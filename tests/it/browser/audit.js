@@ -32,7 +32,7 @@ for (const id of ids.filter((id, at) => ids.indexOf(id) !== at)) problems.push(`
 // Large enough for a thumb: 24 pixels each way, as WCAG 2.2 has it, but for links within text.
 for (const control of document.querySelectorAll("button, .button, nav a, summary, select, input:not([type=hidden])")) {
     const { width, height } = control.getBoundingClientRect();
-    const tick = control.type === "checkbox";
+    const tick = ["checkbox", "radio"].includes(control.type);
     if (shown(control) && !tick && (width < 24 || height < 24)) problems.push(`too small: ${name(control)}`);
 }
 

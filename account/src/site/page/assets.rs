@@ -1,44 +1,22 @@
 //! The style sheet and the icon, which are compiled into the program.
 
-use axum::{
-    Router,
-    http::{HeaderName, header},
-    routing::get,
-};
+use axum::{Router, routing::get};
+use server::site::Asset;
 
 use crate::Account;
 
-const STYLE: &str = include_str!("../../../../web/site.css");
-const ICON: &str = include_str!("../../../../web/icon.svg");
-/// URLs contain a fingerprint of the content, so browsers can cache it permanently.
-const STYLE_FINGERPRINT: u64 = fingerprint(STYLE.as_bytes());
-const ICON_FINGERPRINT: u64 = fingerprint(ICON.as_bytes());
-const IMMUTABLE: (HeaderName, &str) = (header::CACHE_CONTROL, "public, max-age=31536000, immutable");
-const NOSNIFF: (HeaderName, &str) = (header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+const STYLE: Asset =
+    Asset::new("/assets/site.css", "text/css; charset=utf-8", include_str!("../../../../web/site.css"));
+const ICON: Asset = Asset::new("/assets/icon.svg", "image/svg+xml", include_str!("../../../../web/icon.svg"));
 
 pub(crate) fn assets() -> Router<Account> {
-    let style = [(header::CONTENT_TYPE, "text/css; charset=utf-8"), IMMUTABLE, NOSNIFF];
-    let icon = [(header::CONTENT_TYPE, "image/svg+xml"), IMMUTABLE, NOSNIFF];
-    Router::new()
-        .route("/assets/site.css", get(async move || (style, STYLE)))
-        .route("/assets/icon.svg", get(async move || (icon, ICON)))
+    [STYLE, ICON].into_iter().fold(Router::new(), |router, asset| router.route(asset.path(), get(async move || asset)))
 }
 
 pub(in crate::site) fn style_path() -> String {
-    format!("/assets/site.css?{STYLE_FINGERPRINT:016x}")
+    STYLE.link()
 }
 
 pub(in crate::site) fn icon_path() -> String {
-    format!("/assets/icon.svg?{ICON_FINGERPRINT:016x}")
-}
-
-/// FNV-1a, which is enough to tell versions of a file apart.
-const fn fingerprint(bytes: &[u8]) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    let mut at = 0;
-    while at < bytes.len() {
-        hash = (hash ^ bytes[at] as u64).wrapping_mul(0x0100_0000_01b3);
-        at += 1;
-    }
-    hash
+    ICON.link()
 }

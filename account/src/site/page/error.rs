@@ -9,8 +9,9 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use serde::Deserialize;
+use server::site::sentence;
 
-use super::{Frame, Page, form::sentence, viewer::MaybeViewer};
+use super::{Frame, Page, viewer::MaybeViewer};
 use crate::Account;
 
 /// Requests under this path are from programs, whatever they accept.

@@ -4,6 +4,7 @@ use axum::{
     extract::{FromRequest, Request},
     http::StatusCode,
 };
+use server::site::sentence;
 use types::{IdError, Kind, Kinded, Secret};
 
 use crate::{
@@ -105,14 +106,6 @@ impl Form {
     pub(in crate::site) fn problem_of(&self, name: &str) -> Option<&str> {
         self.problem.as_ref().filter(|problem| problem.field == name).map(|problem| problem.text.as_str())
     }
-}
-
-/// Capitalizes the first letter and adds a period.
-pub(in crate::site) fn sentence(text: &str) -> String {
-    let mut characters = text.chars();
-    let first = characters.next().map(char::to_uppercase).into_iter().flatten();
-    let end = if text.ends_with(['.', '!', '?']) { "" } else { "." };
-    first.chain(characters).chain(end.chars()).collect()
 }
 
 fn field_of(error: &Error) -> &'static str {

@@ -38,6 +38,7 @@ pub(in crate::site) struct EntityRequest<E: SiteEntity> {
 
 struct PageRequest {
     path: String,
+    has_console: bool,
     notice: Option<Notice>,
 }
 
@@ -77,7 +78,7 @@ impl<E: SiteEntity> EntityRequest<E> {
 impl PageRequest {
     fn frame(&self, session: Option<&Session>) -> Frame {
         let username = session.map(|session| session.profile().username.to_string());
-        Frame { username, notice: self.notice, path: self.path.clone() }
+        Frame { username, notice: self.notice, path: self.path.clone(), has_console: self.has_console }
     }
 }
 
@@ -109,7 +110,8 @@ impl FromRequestParts<Account> for MaybeViewer {
     async fn from_request_parts(parts: &mut Parts, account: &Account) -> Result<Self, HttpError> {
         let session = <Session as OptionalFromRequestParts<Account>>::from_request_parts(parts, account).await?;
         let done = Query::<NoticeQuery>::try_from_uri(&parts.uri).map(|Query(query)| query.done).unwrap_or_default();
-        let request = PageRequest { path: parts.uri.path().to_owned(), notice: done.parse().ok() };
+        let (path, has_console) = (parts.uri.path().to_owned(), account.console.is_some());
+        let request = PageRequest { path, has_console, notice: done.parse().ok() };
         Ok(Self { session, request })
     }
 }

@@ -7,13 +7,13 @@ use axum::{
     http::HeaderMap,
     response::{IntoResponse, Response},
 };
-use server::status;
+use server::{site::sentence, status};
 use types::Kinded;
 
 use crate::{
     Account, Error,
     http::{error::HttpError, path::IdPath},
-    site::page::{Frame, Page, error::accepts_html, form::sentence, viewer::MaybeViewer},
+    site::page::{Frame, Page, error::accepts_html, viewer::MaybeViewer},
 };
 
 #[derive(Template)]

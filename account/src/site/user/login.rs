@@ -13,15 +13,13 @@ use crate::{
     Account, Authorization, AuthorizationRequest, ConsentRequest, Error, LocalPath,
     http::{cookie, error::HttpError, peer::Peer},
     site::page::{
-        Frame, Page, done,
+        APPLICATIONS, CONSOLE, Frame, Page, done,
         form::{Fields, Form},
         notice::Notice,
         viewer::MaybeViewer,
     },
 };
 
-/// The default target after a login.
-const AFTER_LOGIN: &str = "/my/applications";
 /// The target if a program sent the user here.
 const AUTHORIZE: &str = "/users/authorize";
 
@@ -88,7 +86,8 @@ pub(in crate::site) async fn log_out(
 /// Redirects only to paths of this site.
 fn welcome(account: &Account, value: &Secret, next: &str) -> Response {
     let next = next.parse::<LocalPath>();
-    let next = next.as_ref().map_or(AFTER_LOGIN, LocalPath::as_str);
+    let applications = if account.console.is_some() { CONSOLE } else { APPLICATIONS };
+    let next = next.as_ref().map_or(applications, LocalPath::as_str);
     (cookie::set(account, value), Redirect::to(next)).into_response()
 }
 

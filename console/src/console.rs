@@ -1,0 +1,130 @@
+//! The console: its dependencies and shared state.
+
+use std::sync::{Arc, OnceLock};
+
+use client::{
+    account::{AccountClient, ClientCredentials},
+    discovery::DiscoveryClient,
+};
+use server::seal::SealingKeys;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use types::{Clock, ComponentId, Random, Secret};
+
+use crate::{Error, Result, Settings, drafts::Drafts};
+
+/// What the console gets from its process.
+pub struct Environment {
+    /// The account service.
+    pub account: AccountClient,
+    /// The secret of its OAuth client; empty for a public one.
+    pub client_secret: Secret,
+    /// The handler with which applications are registered.
+    pub handler_id: ComponentId,
+    /// Whether users' tokens may be sent to a handler without a certificate.
+    pub allow_insecure: bool,
+    /// The keys that seal cookies.
+    pub keys: SealingKeys,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// The source of ids and secrets.
+    pub random: Arc<dyn Random>,
+    /// Ends live views when the process stops.
+    pub stop: CancellationToken,
+}
+
+/// Where people reach the console.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// At the address of the account service, with whose pages it is one site.
+    WithAccount {
+        /// The address of both.
+        public_url: String,
+    },
+    /// At an address of its own.
+    Alone {
+        /// Its address.
+        public_url: String,
+        /// Where people reach the account service.
+        account_url: String,
+    },
+}
+
+/// The console. Cheap to clone.
+#[derive(Clone)]
+pub struct Console {
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) place: Arc<Place>,
+    pub(crate) account: AccountClient,
+    pub(crate) client: Arc<ClientCredentials>,
+    pub(crate) handler_id: ComponentId,
+    pub(crate) allow_insecure: bool,
+    pub(crate) keys: Arc<SealingKeys>,
+    pub(crate) drafts: Arc<Drafts>,
+    pub(crate) live_views: Arc<Semaphore>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) random: Arc<dyn Random>,
+    pub(crate) stop: CancellationToken,
+    discovery: Arc<OnceLock<DiscoveryClient>>,
+}
+
+impl Console {
+    /// A console that does not know the discovery service yet.
+    pub fn new(settings: Settings, place: Place, environment: Environment) -> Self {
+        let Environment { account, client_secret, handler_id, allow_insecure, keys, clock, random, stop } = environment;
+        let client = ClientCredentials { id: settings.client_id.clone(), secret: client_secret };
+        let live_views = Semaphore::new(settings.live_views_max);
+        Self {
+            settings: Arc::new(settings),
+            place: Arc::new(place),
+            account,
+            client: Arc::new(client),
+            handler_id,
+            allow_insecure,
+            keys: Arc::new(keys),
+            drafts: Arc::default(),
+            live_views: Arc::new(live_views),
+            clock,
+            random,
+            stop,
+            discovery: Arc::default(),
+        }
+    }
+
+    /// Says where the discovery service is. Only the first time counts.
+    pub fn connect(&self, discovery: DiscoveryClient) {
+        _ = self.discovery.set(discovery);
+    }
+
+    pub(crate) fn discovery(&self) -> Result<&DiscoveryClient> {
+        self.discovery.get().ok_or(Error::Starting)
+    }
+}
+
+impl Place {
+    pub(crate) fn public_url(&self) -> &str {
+        match self {
+            Self::WithAccount { public_url } | Self::Alone { public_url, .. } => public_url.trim_end_matches('/'),
+        }
+    }
+
+    /// What links to pages of the account service begin with; empty on the same site.
+    pub(crate) fn account_url(&self) -> &str {
+        match self {
+            Self::WithAccount { .. } => "",
+            Self::Alone { account_url, .. } => account_url.trim_end_matches('/'),
+        }
+    }
+
+    /// The redirect URI of the OAuth client.
+    pub(crate) fn callback(&self) -> String {
+        match self {
+            Self::WithAccount { .. } => Settings::CALLBACK.to_owned(),
+            Self::Alone { .. } => format!("{}{}", self.public_url(), Settings::CALLBACK),
+        }
+    }
+
+    pub(crate) fn is_https(&self) -> bool {
+        self.public_url().starts_with("https:")
+    }
+}

@@ -1,0 +1,91 @@
+//! Why a page cannot be shown, or a change not made.
+
+use types::{IdError, Kind, Kinded};
+
+/// The result of a call.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a page cannot be shown, or a change not made.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Nobody is logged in, or the login has expired.
+    #[error("you are not logged in")]
+    LoggedOut,
+    /// The login went wrong.
+    #[error("you could not be logged in: {0}")]
+    Login(&'static str),
+    /// There is no such page, or the user may not know of it.
+    #[error("there is no such {0}, or you may not see it")]
+    NotFound(&'static str),
+    /// No handler serves the application.
+    #[error("no handler serves this application yet: register it on the page of its devices")]
+    NotServed,
+    /// Another site caused a request that would change something.
+    #[error("another site sent this form: open the page at {0} and send it from there")]
+    OtherSite(String),
+    /// A value in a form is not valid.
+    #[error("{what} not valid: {must}")]
+    Invalid {
+        /// The field.
+        what: &'static str,
+        /// The rule that it breaks.
+        must: String,
+    },
+    /// The form cannot be read.
+    #[error("the form cannot be read: {0}")]
+    Form(String),
+    /// The console has just started, and does not know the other services yet.
+    #[error("the services are starting: try again in a moment")]
+    Starting,
+    /// The handler would receive the user's token unencrypted.
+    #[error("the handler of this application has no certificate: turn on its TLS, or set client.allow_insecure")]
+    Insecure,
+    /// As many live views are open as there may be.
+    #[error("{0} live views are open, and there may be no more: close one, or try again later")]
+    LiveViews(usize),
+    /// A service answered with an error, or not at all.
+    #[error(transparent)]
+    Service(#[from] client::Error),
+    /// An id is not valid.
+    #[error(transparent)]
+    Id(#[from] IdError),
+    /// A cookie cannot be sealed.
+    #[error(transparent)]
+    Seal(#[from] server::seal::SealError),
+    /// A template cannot be rendered.
+    #[error("cannot render a page")]
+    Page(#[from] askama::Error),
+}
+
+impl Kinded for Error {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::LoggedOut => Kind::Unauthenticated,
+            Self::NotFound(_) | Self::NotServed | Self::Id(_) => Kind::NotFound,
+            Self::OtherSite(_) => Kind::Denied,
+            Self::Login(_) | Self::Invalid { .. } | Self::Form(_) => Kind::Invalid,
+            Self::Starting | Self::Insecure => Kind::Unavailable,
+            Self::LiveViews(_) => Kind::Exhausted,
+            Self::Service(error) => error.kind(),
+            Self::Seal(_) | Self::Page(_) => Kind::Internal,
+        }
+    }
+}
+
+impl Error {
+    /// An error of the account service, for which a login that has ended there counts as none.
+    pub(crate) fn of_account(error: client::Error) -> Self {
+        match error.kind() {
+            Kind::Unauthenticated => Self::LoggedOut,
+            _ => Self::Service(error),
+        }
+    }
+
+    /// Hides the difference between what does not exist and what the user may not see.
+    pub(crate) fn hiding(what: &'static str, error: client::Error) -> Self {
+        match error.kind() {
+            Kind::NotFound | Kind::Denied => Self::NotFound(what),
+            _ => Self::Service(error),
+        }
+    }
+}

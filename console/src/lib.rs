@@ -1,0 +1,16 @@
+#![doc = include_str!("../README.md")]
+
+mod console;
+mod drafts;
+mod error;
+mod history;
+mod live;
+mod services;
+mod session;
+mod settings;
+mod site;
+mod trial;
+
+pub use console::{Console, Environment, Place};
+pub use error::{Error, Result};
+pub use settings::Settings;

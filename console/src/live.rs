@@ -1,0 +1,119 @@
+//! Messages of an application as they arrive: filtered here, and handed on in batches.
+
+mod entry;
+
+use std::time::Duration;
+
+use client::data::{DataClient, MessageStream, Topics};
+use serde::Serialize;
+use tokio::time::{Instant, timeout_at};
+use types::{DevId, Kind, Kinded};
+
+use self::entry::Entry;
+use crate::{Console, Error, Result, drafts::Fields, services::Access};
+
+/// How long messages are gathered before they are sent on together.
+const BATCH_WAIT: Duration = Duration::from_millis(100);
+/// How many messages a batch has; of more that arrive meanwhile, only the number is sent.
+const BATCH_MAX: usize = 100;
+/// How long there may be nothing to send.
+const SILENCE_MAX: Duration = Duration::from_secs(15);
+
+/// Which messages somebody wants to see.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LiveFilter {
+    pub(crate) device: Option<DevId>,
+    /// Only failures and errors.
+    pub(crate) failed: bool,
+    /// What the fields or the error contain, as JSON has it.
+    pub(crate) text: String,
+}
+
+/// An open subscription. Messages wait in a queue of the client, which drops and counts what is too much.
+pub(crate) struct Feed {
+    stream: MessageStream,
+    /// It keeps the connection.
+    _client: DataClient,
+    filter: LiveFilter,
+}
+
+/// What arrived in a short time.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Batch {
+    /// In the order of their arrival.
+    messages: Vec<Entry>,
+    /// How many were left out because too many arrived.
+    skipped: u64,
+}
+
+impl LiveFilter {
+    pub(crate) fn new(fields: &Fields) -> Result<Self> {
+        let value = |name: &str| fields.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value.trim());
+        let device = Some(value("device")).filter(|device| !device.is_empty()).map(str::parse).transpose();
+        let device =
+            device.map_err(|_| Error::Invalid { what: "device", must: "must be the id of a device".to_owned() })?;
+        Ok(Self { device, failed: !value("failed").is_empty(), text: value("text").to_owned() })
+    }
+
+    fn wants(&self, entry: &Entry) -> bool {
+        (!self.failed || entry.failed) && (self.text.is_empty() || entry.text.contains(&self.text))
+    }
+
+    fn topics(&self) -> Result<Topics> {
+        let device = self.device.as_ref().map_or("+", DevId::as_str);
+        Ok(Topics::new("uplink", device, &[])?.and(Topics::new("event", device, &[])?))
+    }
+}
+
+impl Console {
+    /// Subscribes to messages with the user's token.
+    pub(crate) async fn feed(&self, access: &Access, filter: LiveFilter) -> Result<Feed> {
+        let announcement = self.announcement(access).await?.ok_or(Error::NotServed)?;
+        let client = DataClient::connect(&announcement.mqtt_address, &access.app_id, &access.credential).await?;
+        let stream = client.stream(filter.topics()?).await?;
+        Ok(Feed { stream, _client: client, filter })
+    }
+}
+
+impl Feed {
+    /// The next batch; empty after a silence, none at the end.
+    pub(crate) async fn next(&mut self) -> Option<Batch> {
+        let mut batch = Batch::default();
+        let mut until = Instant::now() + SILENCE_MAX;
+        let mut is_waiting = true;
+        while let Ok(received) = timeout_at(until, self.stream.next()).await {
+            match received {
+                Some(Ok(received)) => {
+                    let entry = Entry::new(&received.dev_id, &received.message);
+                    if !self.filter.wants(&entry) {
+                        continue;
+                    }
+                    batch.take(entry);
+                }
+                Some(Err(client::Error::Missed { count, .. })) => batch.skipped += count,
+                Some(Err(error)) if error.kind() != Kind::Exhausted => return None,
+                Some(Err(_)) => {}
+                None => return None,
+            }
+            if is_waiting {
+                is_waiting = false;
+                until = Instant::now() + BATCH_WAIT;
+            }
+        }
+        Some(batch)
+    }
+}
+
+impl Batch {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.messages.is_empty() && self.skipped == 0
+    }
+
+    fn take(&mut self, entry: Entry) {
+        if self.messages.len() < BATCH_MAX {
+            self.messages.push(entry);
+        } else {
+            self.skipped += 1;
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! A message in the live view.
+
+use client::data::{DeviceEventName, Message};
+use serde::Serialize;
+use types::{DevId, HexBytes, Timestamp};
+
+/// How much of the fields is shown, in characters. History has the rest.
+const TEXT_CHARS_MAX: usize = 1000;
+/// How much of the payload is shown, in bytes.
+const PAYLOAD_BYTES_MAX: usize = 64;
+
+/// A message, as far as it fits on a line.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Entry {
+    device: String,
+    /// RFC 3339; empty if unknown.
+    time: String,
+    /// `up`, or the name of an event.
+    kind: String,
+    port: Option<u32>,
+    payload: String,
+    /// The fields, or what went wrong.
+    pub(super) text: String,
+    pub(super) failed: bool,
+}
+
+impl Entry {
+    pub(super) fn new(dev_id: &DevId, message: &Message) -> Self {
+        let entry = Self { device: dev_id.to_string(), ..Self::default() };
+        match message {
+            Message::Uplink(uplink) => Self {
+                time: uplink.metadata.time.clone(),
+                kind: "up".to_owned(),
+                port: Some(uplink.port.into()),
+                payload: hex(uplink.payload_raw.as_deref()),
+                text: uplink.payload_fields.as_ref().map(|fields| short(fields.get())).unwrap_or_default(),
+                ..entry
+            },
+            Message::Error(error) => {
+                let time = error.time.map(Timestamp::to_rfc3339).unwrap_or_default();
+                Self { time, kind: "up/errors".to_owned(), text: short(&error.error), failed: true, ..entry }
+            }
+            Message::Activation(activation) => Self { kind: "activations".to_owned(), text: json(activation), ..entry },
+            Message::Downlink(name, event) => Self {
+                kind: name.as_str().to_owned(),
+                text: json(event),
+                failed: *name == DeviceEventName::DownErrors,
+                ..entry
+            },
+            Message::Device(name, event) => Self { kind: name.as_str().to_owned(), text: json(event), ..entry },
+            Message::Field { path, value } => Self { kind: format!("up/{path}"), text: short(value.get()), ..entry },
+            Message::Unknown(bytes) => {
+                Self { kind: "unknown".to_owned(), text: short(&String::from_utf8_lossy(bytes)), ..entry }
+            }
+        }
+    }
+}
+
+fn hex(bytes: Option<&[u8]>) -> String {
+    let bytes = bytes.unwrap_or_default();
+    let shown = HexBytes(bytes.iter().copied().take(PAYLOAD_BYTES_MAX).collect()).to_string();
+    if bytes.len() > PAYLOAD_BYTES_MAX { format!("{shown}…") } else { shown }
+}
+
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).map(|text| short(&text)).unwrap_or_default()
+}
+
+fn short(text: &str) -> String {
+    match text.char_indices().nth(TEXT_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

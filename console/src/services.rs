@@ -1,0 +1,62 @@
+//! The services, as one user reaches them.
+
+use api::{discovery::Announcement, rest::account::Application};
+use client::handler::HandlerClient;
+use types::{AppId, Credential, Kind, Kinded, Scope, ServiceName};
+
+use crate::{Console, Error, Result, session::Session};
+
+/// An application that the user may see, with a token for it.
+#[derive(Clone, Debug)]
+pub(crate) struct Access {
+    pub(crate) app_id: AppId,
+    pub(crate) credential: Credential,
+}
+
+impl Console {
+    /// The user's applications, by id.
+    pub(crate) async fn applications(&self, session: &Session) -> Result<Vec<Application>> {
+        self.account.applications(&session.credential()).await.map_err(Error::of_account)
+    }
+
+    /// Access to an application; not found if the user has no rights to it.
+    pub(crate) async fn access(&self, session: &Session, app_id: AppId) -> Result<Access> {
+        let token = self.account.restrict_token(session.token(), &[Scope::App(app_id.clone())]).await;
+        let token = token.map_err(|error| match error.kind() {
+            Kind::NotFound | Kind::Denied => Error::NotFound("application"),
+            _ => Error::of_account(error),
+        })?;
+        Ok(Access { app_id, credential: Credential::Token(token) })
+    }
+
+    /// The handler of an application; none if no handler serves it.
+    pub(crate) async fn handler(&self, access: &Access) -> Result<Option<HandlerClient>> {
+        let Some(announcement) = self.announcement(access).await? else { return Ok(None) };
+        Ok(Some(HandlerClient::connect(&announcement, access.credential.clone())?))
+    }
+
+    /// The announcement of the handler of an application; none if no handler serves it.
+    pub(crate) async fn announcement(&self, access: &Access) -> Result<Option<Announcement>> {
+        match self.discovery()?.get_by_app_id(&access.app_id).await {
+            Ok(announcement) => self.trusted(announcement).map(Some),
+            Err(error) if error.kind() == Kind::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Lets this network's handler serve an application.
+    pub(crate) async fn register(&self, access: &Access) -> Result<()> {
+        let announcement = self.discovery()?.get(ServiceName::Handler, &self.handler_id).await?;
+        let announcement = self.trusted(announcement)?;
+        let handler = HandlerClient::connect(&announcement, access.credential.clone())?;
+        Ok(handler.register_application(&access.app_id).await?)
+    }
+
+    /// The user's token is sent there next.
+    fn trusted(&self, announcement: Announcement) -> Result<Announcement> {
+        match announcement.certificate.trim().is_empty() && !self.allow_insecure {
+            true => Err(Error::Insecure),
+            false => Ok(announcement),
+        }
+    }
+}

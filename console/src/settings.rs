@@ -1,0 +1,55 @@
+//! The settings of the console and their defaults.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use types::ClientId;
+
+/// The settings of the console.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Whether `airlock serve` has the console, at the address of the account service below `/console`.
+    pub enabled: bool,
+    /// Address that `airlock serve console` listens on, plain HTTP.
+    pub listen: String,
+    /// The URL at which people reach `airlock serve console`, such as `https://console.example.com`. Defaults to the
+    /// listen address.
+    pub public_url: Option<String>,
+    /// The URL at which people reach the account service, for `airlock serve console`. Defaults to
+    /// `client.auth_server`.
+    pub account_url: Option<String>,
+    /// The id of the console's OAuth client. `airlock serve` creates it; for `airlock serve console`, the account
+    /// service needs it in `account.clients`.
+    #[schemars(with = "String")]
+    pub client_id: ClientId,
+    /// File with the secret of the OAuth client. Without it, the client is public.
+    pub client_secret_file: Option<PathBuf>,
+    /// Maximum number of live views that are open at once. Each holds at most 1000 messages.
+    pub live_views_max: usize,
+}
+
+impl Settings {
+    /// The path to which the account service redirects.
+    pub const CALLBACK: &str = "/console/callback";
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            listen: "127.0.0.1:8090".to_owned(),
+            public_url: None,
+            account_url: None,
+            client_id: client_id(),
+            client_secret_file: None,
+            live_views_max: 64,
+        }
+    }
+}
+
+#[expect(clippy::expect_used, reason = "a constant that a test parses, too")]
+fn client_id() -> ClientId {
+    "airlock-console".parse().expect("it is an id")
+}

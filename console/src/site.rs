@@ -1,0 +1,83 @@
+//! The pages: server-rendered, and without scripts except where something moves.
+
+mod applications;
+mod device;
+mod devices;
+mod draft;
+mod failure;
+mod functions;
+mod live;
+mod login;
+mod messages;
+mod page;
+mod same_site;
+mod viewer;
+
+use axum::{
+    Router,
+    middleware::from_fn_with_state,
+    response::Redirect,
+    routing::{any, get, post},
+};
+use server::serve::run_to_end;
+
+use crate::{Console, Error, console::Place};
+
+use self::{device::downlinks, failure::Failure, functions::versions, messages::message, page::assets};
+
+/// Maximum size of a form, in bytes: four functions of 256 KiB, each of whose characters may take three.
+const FORM_BYTES_MAX: usize = 4 << 20;
+
+impl Console {
+    /// The router of all pages, below `/console`.
+    pub fn router(&self) -> Router {
+        let router = Router::new()
+            .merge(logins())
+            .merge(in_applications())
+            .route("/console/{*path}", any(not_found))
+            .layer(from_fn_with_state(self.clone(), draft::keep_drafts))
+            .layer(from_fn_with_state(self.clone(), same_site::check))
+            .layer(from_fn_with_state(self.clone(), page::error::show_failures))
+            .layer(from_fn_with_state(self.clone(), page::allow_account))
+            .merge(assets())
+            .with_state(self.clone());
+        let router = match *self.place {
+            Place::WithAccount { .. } => router,
+            Place::Alone { .. } => router.route("/", get(async || Redirect::to("/console"))),
+        };
+        run_to_end(router, FORM_BYTES_MAX)
+    }
+}
+
+fn logins() -> Router<Console> {
+    Router::new()
+        .route("/console", get(applications::list))
+        .route("/console/login", get(login::begin))
+        .route("/console/callback", get(login::finish))
+        .route("/console/logout", post(login::log_out))
+        .route("/console/drafts/{draft}", get(draft::show))
+}
+
+fn in_applications() -> Router<Console> {
+    let path = |rest: &str| format!("/console/applications/{{app_id}}{rest}");
+    Router::new()
+        .route(&path(""), get(devices::list))
+        .route(&path("/register"), post(applications::register))
+        .route(&path("/devices/{dev_id}"), get(device::show))
+        .route(&path("/devices/{dev_id}/downlinks"), post(downlinks::schedule))
+        .route(&path("/devices/{dev_id}/downlinks/clear"), post(downlinks::clear))
+        .route(&path("/messages"), get(messages::list))
+        .route(&path("/messages/{id}"), get(message::show))
+        .route(&path("/messages/{id}/json"), get(message::json))
+        .route(&path("/live"), get(live::show))
+        .route(&path("/live/events"), get(live::events))
+        .route(&path("/functions"), get(functions::show).post(functions::submit))
+        .route(&path("/versions"), get(versions::list))
+        .route(&path("/versions/{number}"), get(versions::show))
+        .route(&path("/versions/{number}/restore"), post(versions::restore))
+}
+
+/// For unknown paths, inside the layers that turn errors into pages.
+async fn not_found() -> Failure {
+    Error::NotFound("page").into()
+}

@@ -1,0 +1,116 @@
+//! A device: what it is, its last messages, its downlinks.
+
+pub(super) mod downlinks;
+mod form;
+
+use api::{downlink::Downlink, handler::device::Device as Network, history::Query};
+use askama::Template;
+use axum::http::StatusCode;
+use client::handler::HandlerClient;
+use types::DevId;
+
+use self::form::DownlinkForm;
+use super::{
+    failure::{Failure, Problem, partly},
+    messages::Row,
+    page::{Frame, Page, Time, hex},
+    viewer::InApplication,
+};
+use crate::{Error, Result};
+
+/// How many messages the page shows.
+const MESSAGES: u32 = 10;
+
+#[derive(Template)]
+#[template(path = "device.html")]
+pub(super) struct Show {
+    frame: Frame,
+    app_id: String,
+    tab: &'static str,
+    facts: Facts,
+    rows: Vec<Row>,
+    messages_problem: Option<Problem>,
+    queue: Vec<Queued>,
+    queue_problem: Option<Problem>,
+    form: DownlinkForm,
+}
+
+/// What a device is.
+#[derive(Default)]
+struct Facts {
+    dev_id: String,
+    description: String,
+    identifiers: Vec<(&'static str, String)>,
+    attributes: Vec<(String, String)>,
+    counters: String,
+    last_seen: Option<Time>,
+}
+
+/// A downlink that waits.
+struct Queued {
+    port: u32,
+    payload: String,
+    confirmed: bool,
+}
+
+pub(super) async fn show(request: InApplication) -> Result<Page<Show>, Failure> {
+    page(&request, DownlinkForm::default()).await
+}
+
+/// The page of the device that the path names, with a form that may have been refused.
+pub(super) async fn page(request: &InApplication, form: DownlinkForm) -> Result<Page<Show>, Failure> {
+    let dev_id: DevId = request.parameter("dev_id").parse().map_err(|_| Error::NotFound("device"))?;
+    let handler = request.handler().await?;
+    let device = facts(request, &handler, &dev_id).await?;
+    let (rows, queue) = tokio::join!(rows(request, &handler, &dev_id), queue(request, &handler, &dev_id));
+    let ((rows, messages_problem), (queue, queue_problem)) = (partly(rows)?, partly(queue)?);
+    let newest = rows.iter().flatten().find(|row| row.kind == "up").map(|row| row.time);
+    // Devices without frame counters, such as simulated ones, are seen in history only.
+    let device = Facts { last_seen: device.last_seen.or(newest), ..device };
+    let status = if form.problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
+    let page = Page::new(Show {
+        frame: request.frame.clone(),
+        app_id: request.app_id().to_string(),
+        tab: "devices",
+        facts: device,
+        rows: rows.unwrap_or_default(),
+        messages_problem,
+        queue: queue.unwrap_or_default(),
+        queue_problem,
+        form,
+    });
+    Ok(page.with_status(status))
+}
+
+async fn facts(request: &InApplication, handler: &HandlerClient, dev_id: &DevId) -> Result<Facts> {
+    let device = handler.get_device(request.app_id(), dev_id).await;
+    let device = device.map_err(|error| Error::hiding("device", error))?;
+    let mut attributes: Vec<_> = device.attributes.into_iter().collect();
+    attributes.sort();
+    let facts = Facts { dev_id: device.dev_id, description: device.description, attributes, ..Facts::default() };
+    let Some(Network::LorawanDevice(lorawan)) = device.device else { return Ok(facts) };
+    let identifiers = [
+        ("Device EUI", hex(&lorawan.dev_eui)),
+        ("Application EUI", hex(&lorawan.app_eui)),
+        ("Device address", hex(&lorawan.dev_addr)),
+    ];
+    Ok(Facts {
+        identifiers: identifiers.into_iter().filter(|(_, value)| value.bytes().any(|byte| byte != b'0')).collect(),
+        counters: format!("{} up, {} down", lorawan.f_cnt_up, lorawan.f_cnt_down),
+        last_seen: (lorawan.last_seen > 0).then_some(Time(lorawan.last_seen)),
+        ..facts
+    })
+}
+
+async fn rows(request: &InApplication, handler: &HandlerClient, dev_id: &DevId) -> Result<Vec<Row>> {
+    let query =
+        Query { app_id: request.app_id().to_string(), dev_id: dev_id.to_string(), limit: MESSAGES, ..Query::default() };
+    let list = handler.list_records(query).await?;
+    Ok(list.records.into_iter().map(Row::new).collect())
+}
+
+async fn queue(request: &InApplication, handler: &HandlerClient, dev_id: &DevId) -> Result<Vec<Queued>> {
+    let downlinks = handler.list_downlinks(request.app_id(), dev_id).await?;
+    let queued = |Downlink { port, payload_raw, confirmed, .. }| Queued { port, payload: hex(&payload_raw), confirmed };
+    Ok(downlinks.into_iter().map(queued).collect())
+}

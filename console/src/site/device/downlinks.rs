@@ -1,0 +1,82 @@
+//! Downlinks to a device, by bytes or by fields.
+
+use api::downlink::Downlink;
+use axum::response::{IntoResponse, Redirect, Response};
+use types::{DevId, HexBytes};
+
+use super::form::DownlinkForm;
+use crate::site::{
+    device,
+    failure::{Failure, Problem},
+    viewer::{InApplication, Sent},
+};
+use crate::{Error, Result};
+
+pub(in crate::site) async fn schedule(request: InApplication, sent: Sent) -> Result<Response, Failure> {
+    let form = DownlinkForm::of(&sent);
+    match send(&request, &form).await {
+        Ok(()) => Ok(done(&request, "scheduled")),
+        Err(Error::LoggedOut) => Err(Error::LoggedOut.into()),
+        Err(error) => refused(&request, form, &error).await,
+    }
+}
+
+/// Empties the queue.
+pub(in crate::site) async fn clear(request: InApplication) -> Result<Response, Failure> {
+    let dev_id = dev_id(&request)?;
+    request.handler().await?.clear_downlinks(request.app_id(), &dev_id).await?;
+    Ok(done(&request, "cleared"))
+}
+
+/// The page with a form that was sent when the login had expired.
+pub(in crate::site) async fn draft(request: &InApplication, sent: &Sent) -> Result<Response, Failure> {
+    let form = DownlinkForm { is_draft: true, ..DownlinkForm::of(sent) };
+    Ok(device::page(request, form).await?.into_response())
+}
+
+async fn refused(request: &InApplication, form: DownlinkForm, error: &Error) -> Result<Response, Failure> {
+    let form = DownlinkForm { problem: Some(Problem::of(error)), ..form };
+    Ok(device::page(request, form).await?.into_response())
+}
+
+async fn send(request: &InApplication, form: &DownlinkForm) -> Result<()> {
+    let port = match form.port.as_str() {
+        "" => 0,
+        port => port.parse::<u8>().map_err(|_| invalid("port", "must be a number from 1 to 223"))?,
+    };
+    let (payload_raw, payload_fields) = match form.by_fields {
+        true => (Vec::new(), form.payload.clone()),
+        false => (bytes(&form.payload)?, String::new()),
+    };
+    let downlink = Downlink {
+        app_id: request.app_id().to_string(),
+        dev_id: dev_id(request)?.to_string(),
+        port: port.into(),
+        confirmed: form.confirmed,
+        schedule: form.schedule.clone(),
+        payload_raw,
+        payload_fields,
+        warnings: Vec::new(),
+    };
+    request.handler().await?.schedule_downlink(downlink).await.map(drop).map_err(Error::from)
+}
+
+fn bytes(text: &str) -> Result<Vec<u8>> {
+    let plain: String = text.split_whitespace().collect();
+    let bytes: HexBytes =
+        plain.parse().map_err(|_| invalid("payload", "must be bytes in hexadecimal, such as 01FF"))?;
+    if bytes.0.is_empty() { Err(invalid("payload", "must have at least one byte")) } else { Ok(bytes.0) }
+}
+
+fn invalid(what: &'static str, must: &str) -> Error {
+    Error::Invalid { what, must: must.to_owned() }
+}
+
+fn dev_id(request: &InApplication) -> Result<DevId> {
+    request.parameter("dev_id").parse().map_err(|_| Error::NotFound("device"))
+}
+
+fn done(request: &InApplication, notice: &str) -> Response {
+    let path = format!("{}/devices/{}?done={notice}", request.path(), request.parameter("dev_id"));
+    Redirect::to(&path).into_response()
+}

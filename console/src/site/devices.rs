@@ -1,0 +1,168 @@
+//! The devices of an application: a table with search, when each was last seen, in pages.
+
+use std::{collections::HashMap, num::NonZeroUsize};
+
+use api::{
+    handler::{Device, device::Device as Network},
+    history::Query,
+};
+use askama::Template;
+use axum::extract::Query as Parameters;
+use client::handler::{HandlerClient, Page as DevicePage};
+use futures::{StreamExt, stream};
+use types::DevId;
+
+use super::{
+    failure::{Failure, Problem, partly},
+    page::{Frame, Page, Time, hex},
+    viewer::InApplication,
+};
+use crate::{Result, history::parameters};
+
+/// How many devices a page has.
+const PAGE: usize = 50;
+/// How many devices are asked for at once.
+const ASKED: u32 = 500;
+/// How many devices are searched.
+const SEARCHED_MAX: u32 = 20_000;
+/// How many of the last messages are searched for devices.
+const MESSAGES: u32 = 1000;
+/// How many devices are asked at the same time when they were last seen.
+const PARALLEL: usize = 8;
+
+#[derive(Template)]
+#[template(path = "devices.html")]
+pub(super) struct List {
+    frame: Frame,
+    app_id: String,
+    tab: &'static str,
+    /// Whether a handler serves the application.
+    is_served: bool,
+    search: String,
+    rows: Vec<Row>,
+    /// The parameters of the next page, if there is one.
+    next: Option<String>,
+    /// Whether there are more devices than are searched.
+    is_cut: bool,
+    problem: Option<Problem>,
+}
+
+/// A device in the table.
+pub(super) struct Row {
+    dev_id: String,
+    dev_eui: String,
+    description: String,
+    attributes: Vec<(String, String)>,
+    last_seen: Option<Time>,
+}
+
+/// The devices of a page, and whether there are more.
+struct Found {
+    devices: Vec<Device>,
+    has_more: bool,
+    is_cut: bool,
+}
+
+pub(super) async fn list(
+    request: InApplication,
+    Parameters(query): Parameters<HashMap<String, String>>,
+) -> Result<Page<List>, Failure> {
+    let search = query.get("search").map(|text| text.trim().to_owned()).unwrap_or_default();
+    let number = query.get("page").and_then(|page| page.parse::<NonZeroUsize>().ok()).map_or(1, NonZeroUsize::get);
+    let mut page = List {
+        frame: request.frame.clone(),
+        app_id: request.app_id().to_string(),
+        tab: "devices",
+        is_served: true,
+        search,
+        rows: Vec::new(),
+        next: None,
+        is_cut: false,
+        problem: None,
+    };
+    let (handler, problem) = partly(request.console.handler(&request.access).await)?;
+    page.problem = problem;
+    let Some(handler) = handler else { return Ok(Page::new(page)) };
+    let Some(handler) = handler else {
+        page.is_served = false;
+        return Ok(Page::new(page));
+    };
+    let (found, problem) = partly(find(&request, &handler, &page.search, number).await)?;
+    page.problem = problem;
+    if let Some(found) = found {
+        let next = (number + 1).to_string();
+        page.next = found.has_more.then(|| parameters([("page", next.as_str()), ("search", page.search.as_str())]));
+        page.is_cut = found.is_cut;
+        let rows = stream::iter(found.devices).map(|device| row(&request, &handler, device)).buffered(PARALLEL);
+        page.rows = rows.collect().await;
+        complete(&request, &handler, &mut page.rows).await;
+    }
+    Ok(Page::new(page))
+}
+
+/// The devices of page `number` that contain the text.
+async fn find(request: &InApplication, handler: &HandlerClient, search: &str, number: usize) -> Result<Found> {
+    let (from, to) = ((number - 1).saturating_mul(PAGE), number.saturating_mul(PAGE));
+    let search = search.to_lowercase();
+    let (mut matching, mut offset, mut is_last) = (Vec::new(), 0, false);
+    while !is_last && matching.len() <= to && offset < SEARCHED_MAX {
+        let page = DevicePage { limit: ASKED, offset };
+        let devices = handler.list_devices(request.app_id(), page).await?;
+        is_last = devices.len() < ASKED as usize;
+        offset += ASKED;
+        matching.extend(devices.into_iter().filter(|device| contains(device, &search)));
+    }
+    let has_more = matching.len() > to;
+    let devices = matching.into_iter().skip(from).take(PAGE).collect();
+    Ok(Found { devices, has_more, is_cut: !is_last && !has_more })
+}
+
+fn contains(device: &Device, search: &str) -> bool {
+    let has = |text: &str| text.to_lowercase().contains(search);
+    search.is_empty()
+        || has(&device.dev_id)
+        || has(&device.description)
+        || has(&dev_eui(device))
+        || device.attributes.iter().any(|(key, value)| has(key) || has(value))
+}
+
+async fn row(request: &InApplication, handler: &HandlerClient, device: Device) -> Row {
+    let mut attributes: Vec<_> = device.attributes.clone().into_iter().collect();
+    attributes.sort();
+    Row {
+        dev_eui: dev_eui(&device),
+        last_seen: last_seen(request, handler, &device.dev_id).await,
+        dev_id: device.dev_id,
+        description: device.description,
+        attributes,
+    }
+}
+
+/// Lists leave it out. None too if the device has just been deleted.
+async fn last_seen(request: &InApplication, handler: &HandlerClient, dev_id: &str) -> Option<Time> {
+    let dev_id: DevId = dev_id.parse().ok()?;
+    let device = handler.get_device(request.app_id(), &dev_id).await.ok()?;
+    let Network::LorawanDevice(lorawan) = device.device?;
+    (lorawan.last_seen > 0).then_some(Time(lorawan.last_seen))
+}
+
+/// Takes from the last messages when devices without frame counters were seen, such as simulated ones. Without history,
+/// they stay as they are.
+async fn complete(request: &InApplication, handler: &HandlerClient, rows: &mut [Row]) {
+    if rows.iter().all(|row| row.last_seen.is_some()) {
+        return;
+    }
+    let (app_id, kind) = (request.app_id().to_string(), "up".to_owned());
+    let query = Query { app_id, kind, limit: MESSAGES, ..Query::default() };
+    let records = handler.list_records(query).await.map(|list| list.records).unwrap_or_default();
+    for row in rows.iter_mut().filter(|row| row.last_seen.is_none()) {
+        let newest = records.iter().find(|record| record.dev_id == row.dev_id);
+        row.last_seen = newest.map(|record| Time(record.time));
+    }
+}
+
+pub(super) fn dev_eui(device: &Device) -> String {
+    let Some(Network::LorawanDevice(lorawan)) = &device.device else { return String::new() };
+    // Some devices of networks have none.
+    if lorawan.dev_eui.iter().all(|byte| *byte == 0) { String::new() } else { hex(&lorawan.dev_eui) }
+}

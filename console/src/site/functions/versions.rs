@@ -1,0 +1,98 @@
+//! The versions of an application's payload functions: listed, compared, restored.
+
+use api::{
+    handler::Application,
+    version::{Version, VersionLabel},
+};
+use askama::Template;
+use axum::response::Redirect;
+
+use crate::site::{
+    failure::Failure,
+    page::{Frame, Page, Time},
+    viewer::InApplication,
+};
+use crate::{Error, Result};
+
+#[derive(Template)]
+#[template(path = "versions.html")]
+pub(in crate::site) struct List {
+    frame: Frame,
+    app_id: String,
+    tab: &'static str,
+    versions: Vec<Version>,
+}
+
+#[derive(Template)]
+#[template(path = "version.html")]
+pub(in crate::site) struct Show {
+    frame: Frame,
+    app_id: String,
+    tab: &'static str,
+    version: Version,
+    functions: Application,
+    /// What restoring it would change.
+    diff: String,
+}
+
+impl List {
+    fn time(&self, version: &Version) -> Option<Time> {
+        time(version)
+    }
+}
+
+impl Show {
+    fn time(&self) -> Option<Time> {
+        time(&self.version)
+    }
+
+    fn sources(&self) -> Vec<(&'static str, &str)> {
+        let Application { decoder, converter, validator, encoder, .. } = &self.functions;
+        let all = [("Decoder", decoder), ("Converter", converter), ("Validator", validator), ("Encoder", encoder)];
+        all.into_iter().filter(|(_, source)| !source.is_empty()).map(|(name, source)| (name, source.as_str())).collect()
+    }
+}
+
+pub(in crate::site) async fn list(request: InApplication) -> Result<Page<List>, Failure> {
+    let mut versions = request.handler().await?.list_versions(request.app_id()).await?;
+    for version in &mut versions {
+        version.changed_by = request.name(&version.changed_by);
+    }
+    let (frame, app_id) = (request.frame.clone(), request.app_id().to_string());
+    Ok(Page::new(List { frame, app_id, tab: "functions", versions }))
+}
+
+pub(in crate::site) async fn show(request: InApplication) -> Result<Page<Show>, Failure> {
+    let (handler, number) = (request.handler().await?, number(&request)?);
+    let found = handler.get_version(request.app_id(), number).await;
+    let mut version = found.map_err(|error| Error::hiding("version", error))?;
+    let diff = match version.live {
+        true => String::new(),
+        false => handler.compare_versions(request.app_id(), 0, number).await?,
+    };
+    version.changed_by = request.name(&version.changed_by);
+    let functions = version.functions.take().unwrap_or_default();
+    let (frame, app_id) = (request.frame.clone(), request.app_id().to_string());
+    Ok(Page::new(Show { frame, app_id, tab: "functions", version, functions, diff }))
+}
+
+/// Makes the functions of a version live again.
+pub(in crate::site) async fn restore(request: InApplication) -> Result<Redirect, Failure> {
+    let label = VersionLabel {
+        app_id: request.app_id().to_string(),
+        number: number(&request)?,
+        note: String::new(),
+        link: String::new(),
+    };
+    request.handler().await?.restore_version(label).await.map_err(|error| Error::hiding("version", error))?;
+    Ok(Redirect::to(&format!("{}/functions?done=restored", request.path())))
+}
+
+fn number(request: &InApplication) -> Result<u32> {
+    let number = request.parameter("number").parse().ok().filter(|number| *number > 0);
+    number.ok_or(Error::NotFound("version"))
+}
+
+fn time(version: &Version) -> Option<Time> {
+    (version.time > 0).then_some(Time(version.time))
+}

@@ -1,0 +1,83 @@
+//! The messages of an application that were kept, the newest first.
+
+pub(super) mod message;
+
+use api::history::{Record, RecordList};
+use askama::Template;
+use axum::extract::Query;
+
+use super::{
+    failure::{Failure, Problem, partly},
+    page::{Frame, Page, Time, short, short_hex},
+    viewer::InApplication,
+};
+use crate::{Error, Result, drafts::Fields, history::Filter};
+
+#[derive(Template)]
+#[template(path = "messages.html")]
+pub(super) struct List {
+    frame: Frame,
+    app_id: String,
+    tab: &'static str,
+    filter: Filter,
+    rows: Vec<Row>,
+    /// The parameters of the next page, if there is one.
+    older: Option<String>,
+    /// Files that cannot be read.
+    unreadable: Vec<String>,
+    problem: Option<Problem>,
+}
+
+/// A message in a table.
+pub(super) struct Row {
+    pub(super) id: String,
+    pub(super) time: Time,
+    pub(super) dev_id: String,
+    pub(super) kind: String,
+    pub(super) port: u32,
+    pub(super) payload: String,
+    pub(super) result: String,
+    pub(super) failed: bool,
+}
+
+impl Row {
+    pub(super) fn new(record: Record) -> Self {
+        let failed = matches!(record.outcome.as_str(), "failed" | "invalid") || record.kind.ends_with("errors");
+        let result = match record.outcome.as_str() {
+            "failed" => short(&record.failure),
+            "invalid" => format!("invalid: {}", short(&record.fields)),
+            _ => short(&record.fields),
+        };
+        Self {
+            id: record.id,
+            time: Time(record.time),
+            dev_id: record.dev_id,
+            kind: record.kind,
+            port: record.port,
+            payload: short_hex(&record.payload),
+            result,
+            failed,
+        }
+    }
+}
+
+pub(super) async fn list(request: InApplication, Query(fields): Query<Fields>) -> Result<Page<List>, Failure> {
+    let filter = Filter::new(fields);
+    let (list, problem) = partly(records(&request, &filter).await)?;
+    let RecordList { records, next, unreadable } = list.unwrap_or_default();
+    Ok(Page::new(List {
+        frame: request.frame.clone(),
+        app_id: request.app_id().to_string(),
+        tab: "messages",
+        rows: records.into_iter().map(Row::new).collect(),
+        older: (!next.is_empty()).then(|| filter.continued(&next)),
+        filter,
+        unreadable,
+        problem,
+    }))
+}
+
+async fn records(request: &InApplication, filter: &Filter) -> Result<RecordList> {
+    let query = filter.query(request.app_id(), request.console.clock.now())?;
+    request.handler().await?.list_records(query).await.map_err(Error::from)
+}

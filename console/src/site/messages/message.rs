@@ -1,0 +1,183 @@
+//! One message, whole.
+
+use api::{handler::Application, history::Record};
+use askama::Template;
+use axum::{
+    http::header,
+    response::{IntoResponse, Response},
+};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use client::handler::HandlerClient;
+use serde_json::{Value, json};
+use server::site::sentence;
+use types::{GatewayMetadata, Kind, Kinded, Metadata, Timestamp};
+
+use crate::site::{
+    failure::Failure,
+    page::{Frame, Page, Time, hex, pretty},
+    viewer::InApplication,
+};
+use crate::{Error, Result};
+
+/// How many lines are shown before and after the one that failed.
+const LINES_AROUND: usize = 3;
+
+#[derive(Template)]
+#[template(path = "message.html")]
+pub(in crate::site) struct Show {
+    frame: Frame,
+    app_id: String,
+    tab: &'static str,
+    record: Record,
+    time: Time,
+    failure: String,
+    payload: String,
+    payload_base64: String,
+    fields: String,
+    normalized: String,
+    logs: Vec<(String, String)>,
+    excerpt: Vec<Line>,
+    metadata: Option<Metadata>,
+    extra: String,
+}
+
+/// A line of a function.
+struct Line {
+    number: usize,
+    text: String,
+    failed: bool,
+}
+
+impl Show {
+    fn gateways(&self) -> &[GatewayMetadata] {
+        self.metadata.as_ref().map(|metadata| metadata.gateways.as_slice()).unwrap_or_default()
+    }
+}
+
+pub(in crate::site) async fn show(request: InApplication) -> Result<Page<Show>, Failure> {
+    let handler = request.handler().await?;
+    let record = record(&request, &handler).await?;
+    let logs = record.logs.iter().map(|log| (log.function.clone(), log.fields.join(" "))).collect();
+    Ok(Page::new(Show {
+        frame: request.frame.clone(),
+        app_id: request.app_id().to_string(),
+        tab: "messages",
+        time: Time(record.time),
+        failure: sentence(&record.failure),
+        payload: hex(&record.payload),
+        payload_base64: STANDARD.encode(&record.payload),
+        fields: pretty(&record.fields),
+        normalized: pretty(&record.normalized),
+        logs,
+        excerpt: excerpt(&request, &handler, &record).await?,
+        metadata: serde_json::from_str(&record.metadata).ok(),
+        extra: pretty(&record.extra),
+        record,
+    }))
+}
+
+/// The whole record, for programs and for reports of errors.
+pub(in crate::site) async fn json(request: InApplication) -> Result<Response, Failure> {
+    let record = record(&request, &request.handler().await?).await?;
+    let text = serde_json::to_string_pretty(&body(&record)).unwrap_or_default();
+    let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
+    Ok((headers, [(header::X_CONTENT_TYPE_OPTIONS, "nosniff")], text).into_response())
+}
+
+async fn record(request: &InApplication, handler: &HandlerClient) -> Result<Record> {
+    let found = handler.get_record(request.app_id(), request.parameter("id")).await;
+    found.map_err(|error| match error.kind() {
+        // An id that cannot be one is not found either.
+        Kind::Invalid => Error::NotFound("message"),
+        _ => Error::hiding("message", error),
+    })
+}
+
+/// The lines of the version that ran around the one that failed; none if it is not known any more.
+async fn excerpt(request: &InApplication, handler: &HandlerClient, record: &Record) -> Result<Vec<Line>> {
+    let Some(failed) = line_of(&record.failure).filter(|_| record.version > 0) else { return Ok(Vec::new()) };
+    match handler.get_version(request.app_id(), record.version).await {
+        Ok(version) => {
+            let functions = version.functions.unwrap_or_default();
+            Ok(around(source(&functions, &record.failure), failed))
+        }
+        Err(error) if matches!(error.kind(), Kind::NotFound | Kind::Denied) => Ok(Vec::new()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The function that a failure names.
+fn source<'a>(functions: &'a Application, failure: &str) -> &'a str {
+    let all = [
+        ("the converter ", &functions.converter),
+        ("the validator ", &functions.validator),
+        ("the encoder ", &functions.encoder),
+    ];
+    all.into_iter().find(|(name, _)| failure.starts_with(name)).map_or(&functions.decoder, |(_, source)| source)
+}
+
+/// The line that a failure names: `the decoder failed (line 3, column 5): …`.
+fn line_of(failure: &str) -> Option<usize> {
+    let (_, rest) = failure.split_once("(line ")?;
+    rest.split([',', ')']).next()?.parse().ok()
+}
+
+fn around(source: &str, failed: usize) -> Vec<Line> {
+    let lines = source.lines().enumerate().map(|(index, text)| (index + 1, text));
+    let near = lines.filter(|(number, _)| number.abs_diff(failed) <= LINES_AROUND);
+    near.map(|(number, text)| Line { number, text: text.to_owned(), failed: number == failed }).collect()
+}
+
+fn body(record: &Record) -> Value {
+    let value = |text: &str| serde_json::from_str::<Value>(text).unwrap_or(Value::Null);
+    let logs: Vec<_> = record.logs.iter().map(|log| json!({"function": log.function, "fields": log.fields})).collect();
+    json!({
+        "id": record.id,
+        "time": Timestamp::from_nanos(record.time).to_rfc3339(),
+        "kind": record.kind,
+        "dev_id": record.dev_id,
+        "port": record.port,
+        "counter": record.counter,
+        "confirmed": record.confirmed,
+        "is_retry": record.is_retry,
+        "payload": STANDARD.encode(&record.payload),
+        "outcome": record.outcome,
+        "fields": value(&record.fields),
+        "normalized": value(&record.normalized),
+        "failure": record.failure,
+        "warnings": record.warnings,
+        "logs": logs,
+        "metadata": value(&record.metadata),
+        "extra": value(&record.extra),
+        "fuel": record.fuel,
+        "version": record.version,
+        "functions": record.functions,
+        "seed": record.seed,
+        "revision": record.revision,
+        "corrects": record.corrects,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_names_its_line_and_its_function() {
+        let functions = Application { decoder: "d".into(), converter: "c".into(), ..Application::default() };
+        assert_eq!(line_of("the decoder failed (line 3, column 5): Error: x (line 9)"), Some(3));
+        assert_eq!(line_of("the converter failed (line 12): Error"), Some(12));
+        assert_eq!(line_of("the decoder ran out of fuel"), None);
+        assert_eq!(source(&functions, "the converter failed (line 1): x"), "c");
+        assert_eq!(source(&functions, "`normalizeUplink` failed (line 1): x"), "d");
+    }
+
+    #[test]
+    fn an_excerpt_has_the_lines_around_and_no_others() {
+        let source = (1..=20).map(|number| format!("line {number}\n")).collect::<String>();
+        let numbers = |failed| around(&source, failed).iter().map(|line| line.number).collect::<Vec<_>>();
+        assert_eq!(numbers(10), [7, 8, 9, 10, 11, 12, 13]);
+        assert_eq!(numbers(1), [1, 2, 3, 4]);
+        assert_eq!(numbers(40), Vec::<usize>::new());
+    }
+}

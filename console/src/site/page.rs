@@ -1,0 +1,188 @@
+//! What all pages share: their frame, headers and files.
+
+pub(super) mod error;
+
+use askama::Template;
+use axum::{
+    Router,
+    extract::{Request, State},
+    http::{HeaderValue, StatusCode, header},
+    middleware::Next,
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use server::site::{Asset, page};
+use types::{HexBytes, Timestamp};
+
+use super::failure::Failure;
+use crate::{Console, Error};
+
+/// Pages load only our own styles, pictures and scripts, call only this site, and submit forms to it.
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; \
+     form-action 'self'; frame-ancestors 'none'",
+);
+
+const STYLE: Asset =
+    Asset::new("/console/assets/site.css", "text/css; charset=utf-8", include_str!("../../../web/site.css"));
+const ICON: Asset = Asset::new("/console/assets/icon.svg", "image/svg+xml", include_str!("../../../web/icon.svg"));
+const TIMES: Asset = script("/console/assets/times.js", include_str!("../../../web/console/times.js"));
+const LIVE: Asset = script("/console/assets/live.js", include_str!("../../../web/console/live.js"));
+
+/// How many characters of a result a table shows.
+const SHORT_CHARS: usize = 160;
+/// How many bytes of a payload a table shows.
+const SHORT_BYTES: usize = 24;
+
+/// What the layout needs to know.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Frame {
+    /// The viewer's name, if they are logged in.
+    pub(super) username: Option<String>,
+    /// What was just done.
+    pub(super) notice: Option<Notice>,
+    pub(super) path: String,
+    /// What links to pages of the account service begin with.
+    pub(super) account: String,
+}
+
+/// A message about what was just done. URLs contain only its name, so that links cannot make pages show other text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Notice(&'static str, &'static str);
+
+/// All messages, with their names in URLs.
+const NOTICES: [Notice; 7] = [
+    Notice("saved", "Saved. Messages are processed with this version from now on."),
+    Notice("overtaken", "Saved. Somebody else has saved a version at the same time: look at all versions."),
+    Notice("unchanged", "Nothing has changed: this version was live already."),
+    Notice("restored", "Restored. Messages are processed with this version from now on."),
+    Notice("scheduled", "The downlink is in the queue."),
+    Notice("cleared", "The queue is empty."),
+    Notice("registered", "The application is registered with the handler."),
+];
+
+/// A response with a page.
+pub(super) struct Page<T> {
+    template: T,
+    status: StatusCode,
+}
+
+/// A time, for people and for scripts.
+#[derive(Clone, Copy)]
+pub(super) struct Time(pub(super) i64);
+
+impl Frame {
+    /// Whether the page is in the part of the site with this path.
+    pub(super) fn is_in(&self, part: &str) -> bool {
+        self.path.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    pub(super) fn style_path(&self) -> String {
+        STYLE.link()
+    }
+
+    pub(super) fn icon_path(&self) -> String {
+        ICON.link()
+    }
+
+    pub(super) fn times_path(&self) -> String {
+        TIMES.link()
+    }
+
+    pub(super) fn live_path(&self) -> String {
+        LIVE.link()
+    }
+}
+
+impl Notice {
+    pub(super) fn named(name: &str) -> Option<Self> {
+        NOTICES.into_iter().find(|notice| notice.0 == name)
+    }
+
+    pub(super) fn text(self) -> &'static str {
+        self.1
+    }
+}
+
+impl<T> Page<T> {
+    pub(super) fn new(template: T) -> Self {
+        Self { template, status: StatusCode::OK }
+    }
+
+    pub(super) fn with_status(self, status: StatusCode) -> Self {
+        Self { status, ..self }
+    }
+}
+
+impl<T: Template> IntoResponse for Page<T> {
+    fn into_response(self) -> Response {
+        match self.template.render() {
+            Ok(html) => page(self.status, POLICY, html),
+            Err(error) => Failure::from(Error::from(error)).into_response(),
+        }
+    }
+}
+
+impl Time {
+    /// RFC 3339.
+    pub(super) fn exact(&self) -> String {
+        Timestamp::from_nanos(self.0).to_rfc3339()
+    }
+
+    /// To the second, UTC.
+    pub(super) fn text(&self) -> String {
+        let exact: String = self.exact().chars().take(19).collect();
+        format!("{} UTC", exact.replace('T', " "))
+    }
+}
+
+/// Lets forms lead to the account service, where it is another site: logins and logouts go there.
+pub(super) async fn allow_account(State(console): State<Console>, request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let account = console.place.account_url();
+    if !account.is_empty() && response.headers().contains_key(header::CONTENT_SECURITY_POLICY) {
+        let policy =
+            POLICY.to_str().unwrap_or_default().replace("form-action 'self'", &format!("form-action 'self' {account}"));
+        if let Ok(policy) = HeaderValue::try_from(policy) {
+            response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+        }
+    }
+    response
+}
+
+pub(super) fn assets() -> Router<Console> {
+    [STYLE, ICON, TIMES, LIVE]
+        .into_iter()
+        .fold(Router::new(), |router, asset| router.route(asset.path(), get(async move || asset)))
+}
+
+/// Bytes in hexadecimal.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    HexBytes(bytes.to_vec()).to_string()
+}
+
+/// The beginning of bytes in hexadecimal, for tables.
+pub(super) fn short_hex(bytes: &[u8]) -> String {
+    match bytes.get(..SHORT_BYTES) {
+        Some(start) if bytes.len() > SHORT_BYTES => format!("{}…", hex(start)),
+        _ => hex(bytes),
+    }
+}
+
+/// The beginning of a text, for tables.
+pub(super) fn short(text: &str) -> String {
+    match text.char_indices().nth(SHORT_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// JSON with line breaks; other text as it is.
+pub(super) fn pretty(json: &str) -> String {
+    let value = serde_json::from_str::<serde_json::Value>(json);
+    value.and_then(|value| serde_json::to_string_pretty(&value)).unwrap_or_else(|_| json.to_owned())
+}
+
+const fn script(path: &'static str, content: &'static str) -> Asset {
+    Asset::new(path, "text/javascript; charset=utf-8", content)
+}

@@ -1,0 +1,67 @@
+//! Errors as pages.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::{
+    extract::{FromRequestParts, Request, State},
+    http::{Method, StatusCode, Uri},
+    middleware::Next,
+    response::{IntoResponse, Redirect, Response},
+};
+use server::status;
+use types::{Kind, Kinded};
+
+use super::{Frame, Page};
+use crate::{
+    Console, Error,
+    site::{
+        failure::{Problem, log, title},
+        login,
+        viewer::MaybeViewer,
+    },
+};
+
+#[derive(Template)]
+#[template(path = "error.html")]
+struct ErrorPage {
+    frame: Frame,
+    title: &'static str,
+    text: String,
+    code: u16,
+}
+
+/// Turns errors into pages; who is not logged in is sent to the login.
+pub(in crate::site) async fn show_failures(State(console): State<Console>, request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    let mut asked = parts.clone();
+    let mut response = next.run(Request::from_parts(parts, body)).await;
+    let Some(error) = response.extensions_mut().remove::<Arc<Error>>() else { return response };
+    if matches!(*error, Error::LoggedOut) {
+        return log_in_first(&asked.method, &asked.uri);
+    }
+    log(&error);
+    let viewer = MaybeViewer::from_request_parts(&mut asked, &console).await;
+    let frame = viewer.map(|viewer| viewer.frame(&console)).unwrap_or_default();
+    page(frame, &error)
+}
+
+fn page(frame: Frame, error: &Error) -> Response {
+    let code = status::http(error.kind());
+    let text = match error.kind() {
+        Kind::Internal => "The log of the server says more.".to_owned(),
+        _ => Problem::of(error).text,
+    };
+    Page::new(ErrorPage { frame, title: title(error.kind()), text, code: code.as_u16() })
+        .with_status(code)
+        .into_response()
+}
+
+/// Streams of events are not redirected: browsers would follow to a page.
+fn log_in_first(method: &Method, uri: &Uri) -> Response {
+    if uri.path().ends_with("/live/events") {
+        return StatusCode::UNAUTHORIZED.into_response();
+    }
+    let here = uri.path_and_query().map(ToString::to_string).filter(|_| *method == Method::GET);
+    Redirect::to(&login::path(here.as_deref().unwrap_or("/console"))).into_response()
+}

@@ -1,0 +1,124 @@
+//! The console in a real browser: from a failed message to mended functions, and the live view.
+
+use fantoccini::Locator;
+
+use super::{
+    DESK,
+    driver::{Browser, Look},
+    site,
+};
+use crate::harness::{MESSAGE_TIMEOUT, Network, Owner, PASSWORD};
+
+const BROKEN: &str = "function Decoder(bytes, port) {
+  if (bytes.length < 2) {
+    throw new Error('payload has ' + bytes.length + ' bytes, expected 2');
+  }
+  return { celsius: (bytes[0] << 8 | bytes[1]) / 100, note: '<b>bold</b>' };
+}";
+const MENDED: &str = "function Decoder(bytes) { return { celsius: bytes.length }; }";
+const APPLICATION: &str = "/console/applications/alice-app";
+
+/// An application with messages, the last of which failed.
+async fn application(network: &Network) -> Owner {
+    let alice = network.owner("alice").await;
+    for device in ["dev-1", "dev-2"] {
+        alice.add_device(device).await;
+    }
+    alice.set_functions([BROKEN, "", ""]).await.unwrap();
+    for payload in [&[8, 52][..], &[8, 60], &[9]] {
+        alice.simulate("dev-1", payload, 1).await.unwrap();
+    }
+    alice
+}
+
+async fn log_in(browser: &Browser) {
+    browser.open("/console").await;
+    browser.wait_for("Log in").await;
+    let fields = [("username", "alice"), ("password", PASSWORD)];
+    browser.submit("main form", &fields, "main form button", "Applications").await;
+}
+
+/// Waits for a text below an element.
+async fn wait_for_text(browser: &Browser, selector: &str, text: &str) {
+    let path = format!("//{selector}[contains(normalize-space(), '{text}')]");
+    let found = browser.client.wait().at_most(MESSAGE_TIMEOUT).for_element(Locator::XPath(&path)).await;
+    if found.is_err() {
+        panic!("no {text:?}: {}", browser.client.source().await.unwrap());
+    }
+}
+
+/// The main way: a message failed, its functions are mended, and it is decoded.
+async fn mend(name: &'static str, look: Look) {
+    let network = Network::start().await;
+    let alice = application(&network).await;
+    let Some(browser) = Browser::start(site(&network), name, look).await else { return };
+    log_in(&browser).await;
+    browser.look("console-applications").await;
+    browser.click(&format!("h2 a[href='{APPLICATION}']")).await;
+    browser.wait_for("Devices").await;
+    browser.look("console-devices").await;
+    browser.click(".tabs a[href$='/messages']").await;
+    browser.wait_for("Messages").await;
+    browser.look("console-messages").await;
+    browser.click("tr.failed .when a").await;
+    browser.wait_for("Message of dev-1").await;
+    browser.look("console-message").await;
+    browser.click("a.button[href*='/functions']").await;
+    browser.wait_for("Functions").await;
+    browser.look("console-functions").await;
+
+    browser.submit("form.code", &[("decoder", MENDED)], "button[value=try]", "Functions").await;
+    wait_for_text(&browser, "span", "decoded now").await;
+    browser.look("console-trial").await;
+    browser.submit("form.code", &[("note", "short payloads, too")], "button[value=save]", "Functions").await;
+    wait_for_text(&browser, "p", "Saved.").await;
+    alice.simulate("dev-1", &[9], 1).await.unwrap();
+    browser.open(&format!("{APPLICATION}/devices/dev-1")).await;
+    browser.wait_for("dev-1").await;
+    wait_for_text(&browser, "td", "{\"celsius\":1}").await;
+    browser.look("console-device").await;
+    browser.open(&format!("{APPLICATION}/versions")).await;
+    browser.wait_for("Versions").await;
+    browser.look("console-versions").await;
+    browser.open(&format!("{APPLICATION}/versions/1")).await;
+    browser.wait_for("Version 1").await;
+    browser.look("console-version").await;
+    browser.open("/console/nowhere").await;
+    browser.wait_for("Not found").await;
+    browser.look("console-not-found").await;
+}
+
+#[tokio::test]
+async fn a_user_finds_a_failed_message_and_mends_the_functions() {
+    mend("console-desk", Look { width: 1280, ..DESK }).await;
+}
+
+#[tokio::test]
+async fn the_console_works_on_a_phone_in_dark_mode_without_scripts() {
+    mend("console-phone", Look { width: 375, dark: true, scripts: false }).await;
+}
+
+#[tokio::test]
+async fn messages_appear_in_the_live_view_and_wait_while_it_is_paused() {
+    let network = Network::start().await;
+    let alice = application(&network).await;
+    let Some(browser) = Browser::start(site(&network), "console-live", Look { width: 375, ..DESK }).await else {
+        return;
+    };
+    log_in(&browser).await;
+    browser.open(&format!("{APPLICATION}/live")).await;
+    wait_for_text(&browser, "span", "Messages appear here").await;
+    alice.simulate("dev-1", &[8, 52], 1).await.unwrap();
+    alice.simulate("dev-2", &[9], 1).await.unwrap();
+    wait_for_text(&browser, "td", "<b>bold</b>").await;
+    wait_for_text(&browser, "td", "expected 2").await;
+    browser.look("live").await;
+    browser.click("#pause").await;
+    alice.simulate("dev-1", &[7, 7], 1).await.unwrap();
+    wait_for_text(&browser, "button", "Continue (1 waiting)").await;
+    browser.click("#pause").await;
+    wait_for_text(&browser, "td", "17.99").await;
+    browser.click("#older").await;
+    browser.wait_for("Messages").await;
+    browser.look("older").await;
+}

@@ -1,0 +1,57 @@
+//! Forms that are sent when the login has expired.
+
+use std::{sync::Arc, time::Duration};
+
+use testing::ManualClock;
+use types::Clock;
+
+use super::visitor;
+use crate::harness::{Network, Owner};
+
+/// Longer than a token is valid, and shorter than a session of the account site.
+const EXPIRES: Duration = Duration::from_secs(2 * 3600);
+
+async fn network() -> (Network, Arc<ManualClock>) {
+    let clock = ManualClock::at(server::system::SystemClock.now());
+    (Network::at(clock.clone(), |_| ()).await, clock)
+}
+
+async fn versions(alice: &Owner) -> usize {
+    alice.handler.list_versions(&alice.app_id).await.unwrap().len()
+}
+
+#[tokio::test]
+async fn what_was_typed_comes_back_after_the_login() {
+    let (network, clock) = network().await;
+    let (alice, visitor) = visitor(&network).await;
+    visitor.get("/console/applications/alice-app/functions").await;
+    assert_eq!(versions(&alice).await, 1);
+    clock.advance(EXPIRES);
+    let typed = "function Decoder() { return { typed: 'for an hour' }; }";
+    let form = [("do", "save"), ("base", "1"), ("payload_format", "custom"), ("decoder", typed), ("note", "slowly")];
+    let page = visitor.post("/console/applications/alice-app/functions", &form).await;
+    assert!(page.html.contains("Your login had expired"), "{}: {}", page.path, page.html);
+    assert_eq!((page.typed("decoder").as_str(), page.value("note").as_str()), (typed, "slowly"));
+    let form = [("do", "save"), ("base", &page.value("base")), ("payload_format", "custom"), ("decoder", typed)];
+    let saved = visitor.post("/console/applications/alice-app/functions", &form).await;
+    assert!(saved.html.contains("Saved.") && saved.typed("decoder") == typed, "{}", saved.html);
+
+    clock.advance(EXPIRES);
+    let form = [("form", "bytes"), ("payload", "0102"), ("port", "9")];
+    let page = visitor.post("/console/applications/alice-app/devices/dev-1/downlinks", &form).await;
+    assert!(page.html.contains("not sent yet") && page.typed("payload") == "0102", "{}", page.html);
+}
+
+#[tokio::test]
+async fn nobody_else_sees_a_draft() {
+    let (network, clock) = network().await;
+    let (_alice, visitor) = visitor(&network).await;
+    clock.advance(EXPIRES);
+    let form = [("do", "save"), ("decoder", "// secret")];
+    let page = visitor.post("/console/applications/alice-app/functions", &form).await;
+    assert!(page.path.starts_with("/console/drafts/") && page.html.contains("// secret"), "{}", page.html);
+    network.owner("bobby").await;
+    let bobby = super::Visitor::logged_in(&network.stack.settings().client.auth_server, "bobby").await;
+    let other = bobby.get(&page.path).await;
+    assert!(other.status == 404 && !other.html.contains("// secret"), "{}", other.html);
+}

@@ -1,0 +1,74 @@
+//! Functions in the console: tried, saved, compared, restored.
+
+use super::{DECODER, visitor};
+use crate::harness::Network;
+
+const PATH: &str = "/console/applications/alice-app/functions";
+const MENDED: &str = "function Decoder(bytes) { return { celsius: bytes[0], note: \"a\\tb\" }; }\n// <textarea>\n";
+
+#[tokio::test]
+async fn functions_are_tried_on_the_last_messages_and_then_saved() {
+    let network = Network::start().await;
+    let (alice, visitor) = visitor(&network).await;
+    alice.simulate("dev-1", &[7], 1).await.unwrap();
+    let page = visitor.get(&format!("{PATH}?device=dev-1")).await;
+    assert_eq!((page.typed("decoder"), page.value("base")), (DECODER.to_owned(), "1".to_owned()));
+
+    let mended = MENDED.replace('\n', "\r\n");
+    let form = |action| {
+        [
+            ("do", action),
+            ("base", "1"),
+            ("payload_format", "custom"),
+            ("decoder", &mended),
+            ("device", "dev-1"),
+            ("note", "mended"),
+        ]
+    };
+    let tried = visitor.post(PATH, &form("try")).await;
+    assert!(tried.html.contains("decoded now") && tried.html.contains("celsius"), "{}", tried.html);
+    assert_eq!(tried.typed("decoder"), MENDED);
+    assert_eq!(alice.handler.get_version(&alice.app_id, 0).await.unwrap().number, 1, "a trial saves nothing");
+
+    let saved = visitor.post(PATH, &form("save")).await;
+    assert!(saved.html.contains("Saved.") && saved.value("base") == "2", "{}", saved.html);
+    let live = alice.handler.get_version(&alice.app_id, 0).await.unwrap();
+    assert_eq!((live.functions.unwrap().decoder.as_str(), live.note.as_str()), (MENDED, "mended"));
+}
+
+#[tokio::test]
+async fn functions_that_cannot_be_loaded_are_refused_and_stay_in_the_form() {
+    let network = Network::start().await;
+    let (_alice, visitor) = visitor(&network).await;
+    let form = [("do", "save"), ("base", "1"), ("payload_format", "custom"), ("decoder", "function Decoder( {")];
+    let page = visitor.post(PATH, &form).await;
+    assert_eq!(page.status, 400, "{}", page.html);
+    assert!(page.html.contains("role=\"alert\"") && page.html.contains("line 1"), "{}", page.html);
+    assert_eq!(page.typed("decoder"), "function Decoder( {");
+}
+
+#[tokio::test]
+async fn nothing_is_lost_when_somebody_else_saves_in_between() {
+    let network = Network::start().await;
+    let (alice, visitor) = visitor(&network).await;
+    alice.set_functions(["function Decoder() { return { theirs: 1 }; }", "", ""]).await.unwrap();
+    let form = [("do", "save"), ("base", "1"), ("payload_format", "custom"), ("decoder", MENDED)];
+    let page = visitor.post(PATH, &form).await;
+    assert_eq!(page.status, 409, "{}", page.html);
+    assert!(page.html.contains("Somebody else has saved version 2") && page.html.contains("theirs"), "{}", page.html);
+    assert_eq!((page.typed("decoder"), page.value("base")), (MENDED.to_owned(), "2".to_owned()));
+    let live = alice.handler.get_version(&alice.app_id, 0).await.unwrap();
+    assert!(live.functions.unwrap().decoder.contains("theirs"));
+}
+
+#[tokio::test]
+async fn an_older_version_is_compared_and_restored() {
+    let network = Network::start().await;
+    let (alice, visitor) = visitor(&network).await;
+    alice.set_functions([MENDED, "", ""]).await.unwrap();
+    let list = visitor.get("/console/applications/alice-app/versions").await;
+    let page = visitor.get(&list.link("Version 1")).await;
+    assert!(page.html.contains("<del>-") && page.html.contains("<ins>+"), "{}", page.html);
+    let page = visitor.post("/console/applications/alice-app/versions/1/restore", &[]).await;
+    assert!(page.html.contains("Restored.") && page.typed("decoder") == DECODER, "{}", page.html);
+}

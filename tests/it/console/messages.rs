@@ -1,0 +1,78 @@
+//! History in the console: lists with filters, and one message, whole.
+
+use serde_json::Value;
+
+use super::{newest, visitor};
+use crate::harness::Network;
+
+#[tokio::test]
+async fn a_failed_message_is_shown_with_the_line_that_failed() {
+    let network = Network::start().await;
+    let (alice, visitor) = visitor(&network).await;
+    alice.simulate("dev-1", &[1], 2).await.unwrap();
+    let id = newest(&alice).await;
+
+    let list = visitor.get("/console/applications/alice-app/messages?failed=1").await;
+    assert!(list.html.contains(&format!("messages/{id}")) && list.html.contains("too short"), "{}", list.html);
+    let page = visitor.get(&format!("/console/applications/alice-app/messages/{id}")).await;
+    assert!(page.html.contains("<mark><b>3</b>     throw new Error"), "{}", page.html);
+    for part in ["line 3, column", "/versions/1", "<code>01</code> (1)", "functions?device=dev-1", "Fuel"] {
+        assert!(page.html.contains(part), "{part}: {}", page.html);
+    }
+    assert!(!page.html.contains("<script>too"), "{}", page.html);
+
+    let json = visitor.get(&format!("/console/applications/alice-app/messages/{id}/json")).await;
+    let record: Value = serde_json::from_str(&json.html).unwrap();
+    assert_eq!(
+        (&record["payload"], &record["outcome"], &record["port"]),
+        (&"AQ==".into(), &"failed".into(), &2.into())
+    );
+    assert_eq!(json.header("content-type"), "application/json");
+}
+
+#[tokio::test]
+async fn filters_select_messages_and_pages_continue_them() {
+    let network = Network::start().await;
+    let (alice, visitor) = visitor(&network).await;
+    alice.add_device("dev-2").await;
+    for number in 0..60 {
+        alice.simulate(if number < 55 { "dev-1" } else { "dev-2" }, &[0, number], 1).await.unwrap();
+    }
+    let path = "/console/applications/alice-app/messages";
+    let count = |html: &str| html.matches("<td class=\"when\">").count();
+    let first = visitor.get(&format!("{path}?device=dev-1&kind=up")).await;
+    let older = visitor.get(&format!("{path}{}", first.link("Older"))).await;
+    assert_eq!((count(&first.html), count(&older.html)), (50, 5), "{}", older.html);
+    assert!(older.html.contains("value=\"dev-1\"") && older.html.contains("Newest"));
+
+    let hot = visitor.get(&format!("{path}?field=fields.celsius%20%3E%200.57&since=1h&port=1")).await;
+    assert_eq!(count(&hot.html), 2, "{}", hot.html);
+    let refused = visitor.get(&format!("{path}?since=%3Cb%3Eyesterday")).await;
+    assert!(
+        refused.html.contains("Since not valid") && refused.html.contains("&#60;b&#62;yesterday"),
+        "{}",
+        refused.html
+    );
+}
+
+#[tokio::test]
+async fn markup_in_names_and_fields_stays_text() {
+    let network = Network::start().await;
+    let (alice, visitor) = visitor(&network).await;
+    let evil = "</pre><script>alert(1)</script>\"'><img src=x>";
+    let mut device: api::handler::Device = crate::harness::device(&alice.app_id, "evil").into();
+    device.description = evil.to_owned();
+    device.attributes.insert("ttn-brand".to_owned(), evil.to_owned());
+    alice.handler.set_device(device).await.unwrap();
+    let source = serde_json::to_string(evil).unwrap();
+    let decoder = format!("function Decoder() {{ console.log({source}); return {{ {source}: {source} }}; }} // {evil}");
+    alice.set_functions([&decoder, "", ""]).await.unwrap();
+    alice.simulate("evil", &[1], 1).await.unwrap();
+    let id = newest(&alice).await;
+    let base = "/console/applications/alice-app";
+    for page in ["", "/devices/evil", "/messages", &format!("/messages/{id}"), "/functions", "/versions", "/versions/2"]
+    {
+        let html = visitor.get(&format!("{base}{page}")).await.html;
+        assert!(!html.contains("<script>alert") && !html.contains("<img src=x"), "{page}: {html}");
+    }
+}

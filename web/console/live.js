@@ -1,0 +1,137 @@
+// The live view: rows as messages arrive. The page keeps a bounded number of rows, and while it is paused, a bounded
+// number of messages; it says how many it skipped.
+
+import { localize } from './times.js';
+
+const ROWS_MAX = 200;
+
+const view = document.getElementById('live');
+const rows = view.querySelector('tbody');
+const state = document.getElementById('state');
+const skippedText = document.getElementById('skipped');
+const pause = document.getElementById('pause');
+const older = document.getElementById('older');
+const application = view.dataset.application;
+
+let waiting = [];
+let skipped = 0;
+let isPaused = false;
+
+function cell(row, text, className) {
+  const cell = row.insertCell();
+  if (className) cell.className = className;
+  // Text, never HTML: whatever a device or a function has written stays what it is.
+  cell.append(text);
+  return cell;
+}
+
+function link(path, content) {
+  const link = document.createElement('a');
+  link.href = path;
+  link.append(content);
+  return link;
+}
+
+/** A link to the same message in history: what was received in the second around its time. */
+function when(message) {
+  if (!message.time) return '';
+  const time = document.createElement('time');
+  time.dateTime = message.time;
+  time.append(message.time);
+  localize(time);
+  const received = new Date(message.time).getTime();
+  const around = (milliseconds) => new Date(received + milliseconds).toISOString();
+  const query = new URLSearchParams({ device: message.device, since: around(-1), until: around(1000) });
+  return link(`${application}/messages?${query}`, time);
+}
+
+function show(message) {
+  const row = rows.insertRow(0);
+  if (message.failed) row.className = 'failed';
+  cell(row, when(message), 'when');
+  cell(row, link(`${application}/devices/${encodeURIComponent(message.device)}`, message.device));
+  cell(row, message.kind);
+  if (message.port === null) cell(row, '');
+  else cell(row, message.port, 'number').dataset.label = 'Port';
+  cell(row, message.payload, 'mono');
+  const result = cell(row, '', 'mono wide');
+  if (message.failed) {
+    const badge = document.createElement('span');
+    badge.className = 'badge bad';
+    badge.append('failed');
+    result.append(badge, ' ');
+  }
+  result.append(message.text);
+}
+
+function skip(count) {
+  if (count === 0) return;
+  skipped += count;
+  skippedText.hidden = false;
+  skippedText.textContent = `${skipped} messages were skipped here because too many arrived. History has them.`;
+}
+
+function take(messages) {
+  if (isPaused) {
+    waiting.push(...messages);
+    skip(Math.max(0, waiting.length - ROWS_MAX));
+    waiting = waiting.slice(-ROWS_MAX);
+    pause.textContent = `Continue (${waiting.length} waiting)`;
+    return;
+  }
+  for (const message of messages.slice(-ROWS_MAX)) show(message);
+  while (rows.rows.length > ROWS_MAX) rows.deleteRow(-1);
+  continueInHistory();
+}
+
+/** History goes on where the page ends. */
+function continueInHistory() {
+  const oldest = rows.rows[rows.rows.length - 1]?.querySelector('time');
+  if (!oldest) return;
+  const url = new URL(older.href);
+  url.searchParams.set('until', oldest.dateTime);
+  older.href = url.pathname + url.search;
+}
+
+pause.addEventListener('click', () => {
+  isPaused = !isPaused;
+  pause.setAttribute('aria-pressed', String(isPaused));
+  pause.textContent = isPaused ? 'Continue' : 'Pause';
+  if (!isPaused) {
+    const kept = waiting;
+    waiting = [];
+    take(kept);
+  }
+});
+
+document.getElementById('clear').addEventListener('click', () => {
+  rows.replaceChildren();
+  skipped = 0;
+  skippedText.hidden = true;
+});
+
+const events = new EventSource(view.dataset.events);
+let wasOpen = false;
+events.addEventListener('open', () => {
+  state.textContent = wasOpen
+    ? 'Connected again. What arrived meanwhile is in history.'
+    : 'Messages appear here as they arrive.';
+});
+events.addEventListener('message', (event) => {
+  const batch = JSON.parse(event.data);
+  skip(batch.skipped);
+  take(batch.messages);
+});
+events.addEventListener('end', () => {
+  events.close();
+  state.textContent = 'The connection has ended. Load the page again to go on.';
+});
+events.addEventListener('error', () => {
+  if (events.readyState === EventSource.CLOSED) {
+    state.textContent = 'The server refuses to send messages. Load the page again to see why.';
+  } else {
+    wasOpen = true;
+    state.textContent = 'The connection was lost. Connecting again…';
+  }
+});
+view.hidden = false;
