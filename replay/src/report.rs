@@ -244,7 +244,6 @@ impl UpdateCounts {
         self.not_storable += other.not_storable;
     }
 
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -16,7 +16,7 @@ use crate::Error;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The server, and how to log in there.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct PostgresSettings {
     /// As in `postgres://user@host:5432/chirpstack_integration`. Without `sslmode` in it, TLS is used for all hosts but this
     /// one.

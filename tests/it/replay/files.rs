@@ -81,7 +81,7 @@ fn the_report_is_the_same_for_any_number_of_threads() {
     let input = lines(&input);
     let reports = ["1", "5"].map(|jobs| {
         let (mut found, _) = report(&mut command(dir.path(), "-", &["--jobs", jobs]), &input);
-        ["started", "ended"].map(|name| found.as_object_mut().unwrap().remove(name));
+        found.as_object_mut().unwrap().retain(|name, _| !["started", "ended"].contains(&name.as_str()));
         found
     });
     assert_eq!(reports[0], reports[1]);
