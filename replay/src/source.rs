@@ -53,7 +53,7 @@ impl Batch {
                     number += 1;
                 }
                 if last_is_too_long {
-                    each(number, Err(format!("it has more than {} bytes", LINE_BYTES_MAX)));
+                    each(number, Err(format!("it has more than {LINE_BYTES_MAX} bytes")));
                 }
             }
             Content::Records { columns, records } => {

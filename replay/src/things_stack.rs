@@ -77,8 +77,7 @@ impl StoredUplinks {
         let next = Timestamp::from_nanos(last.as_nanos() - 1);
         self.after = if next > self.after { next } else { last };
         self.is_at_end |= self.until.is_some_and(|until| last >= until);
-        let is_last = |uplink: &&Box<RawValue>| received(uplink) == Some(last);
-        let seen: Vec<_> = page.iter().filter(is_last).cloned().collect();
+        let seen: Vec<_> = page.iter().filter(|uplink| received(uplink) == Some(last)).cloned().collect();
         let before = std::mem::replace(&mut self.seen, seen);
         Ok(page.into_iter().filter(|uplink| !before.iter().any(|seen| seen.get() == uplink.get())).collect())
     }

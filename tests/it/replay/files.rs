@@ -10,7 +10,7 @@ use crate::harness::{complaint, printed, run};
 
 const EUI: &str = "0102030405060708";
 
-fn chirpstack(data: &[u8], object: Value) -> Value {
+fn chirpstack(data: &[u8], object: &Value) -> Value {
     json!({
         "deduplicationId": "3ac7e3c4-4401-4b8d-9386-a5c902f9202d",
         "time": "2026-11-20T10:00:00.5+00:00",
@@ -49,11 +49,11 @@ fn every_kind_of_difference_is_counted_with_an_example() {
     let dir = with_codec();
     let good = json!({"celsius": 23.96, "port": 2.0});
     let input = lines(&[
-        chirpstack(WARM, good.clone()),
-        chirpstack(WARM, json!({"celsius": 239.6, "port": 2})),
-        chirpstack(WARM, Value::Null),
-        chirpstack(&[9], json!({"celsius": 1})),
-        chirpstack(&[], Value::Null),
+        chirpstack(WARM, &good),
+        chirpstack(WARM, &json!({"celsius": 239.6, "port": 2})),
+        chirpstack(WARM, &Value::Null),
+        chirpstack(&[9], &json!({"celsius": 1})),
+        chirpstack(&[], &Value::Null),
         things_stack(WARM, &good),
         own(WARM, "decoded", &good),
         own(WARM, "failed", &json!("")),
@@ -77,7 +77,7 @@ fn the_report_is_the_same_for_any_number_of_threads() {
     let dir = with_codec();
     let object = |number: u64| json!({ format!("field{}", number % 7): number, "celsius": number });
     let input: Vec<Value> =
-        (0..5000_u64).map(|number| chirpstack(&number.to_be_bytes()[6..], object(number))).collect();
+        (0..5000_u64).map(|number| chirpstack(&number.to_be_bytes()[6..], &object(number))).collect();
     let input = lines(&input);
     let reports = ["1", "5"].map(|jobs| {
         let (mut found, _) = report(&mut command(dir.path(), "-", &["--jobs", jobs]), &input);
@@ -91,7 +91,7 @@ fn the_report_is_the_same_for_any_number_of_threads() {
 #[test]
 fn a_damaged_line_is_named_and_the_others_are_read() {
     let dir = with_codec();
-    let good = chirpstack(WARM, json!({"celsius": 23.96, "port": 2})).to_string();
+    let good = chirpstack(WARM, &json!({"celsius": 23.96, "port": 2})).to_string();
     let long = format!("{{\"data\": \"{}\"}}", "A".repeat(5 << 20));
     let not_base64 = good.replace(&STANDARD.encode(WARM), "!");
     let bad_port = good.replace("\"fPort\":2", "\"fPort\":256");
@@ -111,7 +111,7 @@ fn a_damaged_line_is_named_and_the_others_are_read() {
 #[test]
 fn a_list_with_an_element_on_each_line_is_read_like_lines() {
     let dir = with_codec();
-    let good = chirpstack(WARM, json!({"celsius": 23.96, "port": 2}));
+    let good = chirpstack(WARM, &json!({"celsius": 23.96, "port": 2}));
     let (found, code) = report(&mut command(dir.path(), "-", &[]), &format!("[\n{good},\n{good}\n]\n"));
     assert_eq!((counts(&found), code), ([2, 0, 0, 0, 0], Some(0)), "{found:#}");
 }
@@ -170,7 +170,7 @@ fn a_table_that_cannot_be_understood_is_refused_with_what_to_do() {
 fn options_choose_the_uplinks() {
     let dir = with_codec();
     let object = json!({"celsius": 23.96, "port": 2});
-    let input = lines(&[chirpstack(WARM, object.clone()), things_stack(WARM, &object), own(WARM, "decoded", &object)]);
+    let input = lines(&[chirpstack(WARM, &object), things_stack(WARM, &object), own(WARM, "decoded", &object)]);
     for (arguments, wanted) in [
         (&["--device", EUI][..], 2),
         (&["--device", "METER-1"], 2),
@@ -191,7 +191,8 @@ fn options_choose_the_uplinks() {
 fn files_have_the_report_as_a_page_and_each_uplink_with_both_objects() {
     let dir = with_codec();
     let hostile = json!({"celsius": "<script>alert(1)</script>\u{1b}[2J"});
-    fs::write(dir.path().join("in.jsonl"), lines(&[chirpstack(WARM, hostile), chirpstack(WARM, Value::Null)])).unwrap();
+    fs::write(dir.path().join("in.jsonl"), lines(&[chirpstack(WARM, &hostile), chirpstack(WARM, &Value::Null)]))
+        .unwrap();
     let output = run(&mut command(dir.path(), "in.jsonl", &["--html", "r.html", "--output", "out.jsonl"]), "");
     let text = printed(&output);
     assert!(text.starts_with("2 uplinks: 0 equal, 1 changed") && !text.contains('\u{1b}'), "{text}");
