@@ -13,11 +13,7 @@ use url::Url;
 use crate::{Batch, Error, Filter, Source, message};
 
 /// How many uplinks a page has at most.
-const PAGE_UPLINKS: u32 = 500;
-/// What of an uplink is wanted, besides ids and times.
-const FIELDS: &str = "up.uplink_message.f_port,up.uplink_message.frm_payload,up.uplink_message.decoded_payload,\
-                      up.uplink_message.received_at";
-
+const PAGE_UPLINKS: u32 = 200;
 /// The uplinks that an application has in the storage integration. They are read on a thread that may wait.
 pub struct StoredUplinks {
     client: ThingsStackClient,
@@ -66,7 +62,7 @@ impl StoredUplinks {
     /// The next page, without what was on the page before.
     fn page(&mut self) -> Result<Vec<Box<RawValue>>, Error> {
         let after = self.after.to_rfc3339();
-        let query = StoredQuery { after: &after, limit: PAGE_UPLINKS, fields: Some(FIELDS) };
+        let query = StoredQuery { after: &after, limit: PAGE_UPLINKS, fields: None };
         let page = self.runtime.block_on(self.client.stored_uplinks(&self.key, &self.application, query))?;
         self.is_at_end = page.len() < PAGE_UPLINKS as usize;
         let Some(last) = page.iter().filter_map(|uplink| received(uplink)).max() else {

@@ -9,7 +9,7 @@ use tokio::task::spawn_blocking;
 use super::{command, counts, with_codec};
 use crate::harness::{complaint, run};
 
-/// 1200 uplinks, which are three pages; every tenth has an object that is wrong.
+/// 1200 uplinks, which are several pages; every tenth has an object that is wrong.
 async fn with_uplinks() -> ThingsStackApi {
     let api = ThingsStackApi::start().await;
     for number in 0..1200_u32 {
