@@ -20,7 +20,7 @@ use crate::{Batch, Error, Filter, Source, Stored, columns, stored::Name};
 
 /// How many rows are fetched at once.
 const BATCH_ROWS: usize = 500;
-const CURSOR: &str = "airlock_replay";
+const CURSOR: &str = "replay";
 
 /// The rows of a table. They are read on a thread that may wait.
 pub struct Rows {
