@@ -117,7 +117,8 @@ async fn a_broker_that_does_not_answer_gets_no_more(rabbitmq: &RabbitMq) {
     while arrived.last() != Some(&3) {
         arrived.push(consumer.next().await.number());
     }
-    // The first was sent twice: once when the broker did not answer, and once when it had.
-    assert_eq!(arrived, [1, 1, 2, 3]);
+    // The first was sent twice: once when the broker did not answer, and once when it had. A broker that finds the
+    // connection closed after the thaw may not read the first of them.
+    assert!(arrived == [1, 1, 2, 3] || arrived == [1, 2, 3], "{arrived:?}");
     outputs.stop().await;
 }
