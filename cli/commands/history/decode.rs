@@ -1,10 +1,14 @@
 //! `airlock history decode` and `verify`: stored uplinks are decoded again by the handler, which reports while it does.
 
-use std::io::{IsTerminal, Write, stderr};
+use std::{
+    io::{IsTerminal, Write, stderr},
+    time::Duration,
+};
 
 use anyhow::{Context, bail};
 use api::rest::handler::{DecodeAgain, HandlerApplication};
 use client::history::DecodeReports;
+use tokio::time::sleep;
 use types::AppId;
 use workbench::PendingFile;
 
@@ -19,8 +23,9 @@ use crate::{
     terminal::warn,
 };
 
-/// How often a lost connection is made again without any report in between.
+/// How often a lost connection is made again without any report in between, and how long between.
 const ATTEMPTS_MAX: usize = 5;
+const RETRY_WAIT: Duration = Duration::from_secs(3);
 
 pub(super) async fn run(network: &Network, app_id: &AppId, decode: Decode) -> anyhow::Result<()> {
     let Decode { selection, functions, version, write, publish, rate, after, html } = decode;
@@ -68,8 +73,12 @@ pub(crate) async fn decode_all(network: &Network, app_id: &AppId, mut body: Deco
     let (mut totals, mut attempts) = (Totals::default(), 1);
     loop {
         let before = totals.examined();
-        let mut reports = DecodeReports::start(&announcement, app_id, &credential, &body).await?;
-        let ended = follow(&mut reports, &mut body, &mut totals, shows).await;
+        let ended = match DecodeReports::start(&announcement, app_id, &credential, &body).await {
+            Ok(mut reports) => follow(&mut reports, &mut body, &mut totals, shows).await,
+            // A handler that restarts may be there again soon.
+            Err(error) if before > 0 => Some(error.to_string()),
+            Err(error) => return Err(error.into()),
+        };
         if shows {
             // With standard error closed, there is nobody to tell.
             _ = write!(stderr(), "\r\x1b[K");
@@ -82,6 +91,7 @@ pub(crate) async fn decode_all(network: &Network, app_id: &AppId, mut body: Deco
             bail!("stopped after {} uplinks, because {reason}{after}", totals.examined());
         }
         warn(format_args!("trying again: {reason}"))?;
+        sleep(RETRY_WAIT).await;
     }
 }
 
