@@ -99,6 +99,11 @@ impl History {
         }
     }
 
+    /// Whether the settings keep anything of an application.
+    pub fn keeps(&self, app_id: &AppId) -> bool {
+        self.bounds.keeps(app_id)
+    }
+
     /// One page of the records that are wanted.
     pub async fn query(&self, query: Query) -> Result<Page, Error> {
         self.reader.page(query).await

@@ -1,6 +1,6 @@
 //! Runs one uplink in a fresh sandbox, and compares the result with the object that was stored.
 
-use runtime::{Call, CallOutcome, EntryPoint, Failure, Functions, Sandbox, Value};
+use runtime::{Call, CallOutcome, EntryPoint, Functions, Sandbox, Value};
 use serde_json::value::RawValue;
 use types::Timestamp;
 use workbench::{Difference, json_differences};
@@ -18,11 +18,11 @@ pub(crate) enum Verdict {
     /// The result differs in these places.
     Changed(Vec<Difference>),
     /// It fails, and was decoded before.
-    NewlyFailing(Failure),
+    NewlyFailing(String),
     /// It is decoded, and was not before.
     NewlyDecoded,
     /// It fails, and was not decoded before either.
-    StillFailing(Failure),
+    StillFailing(String),
 }
 
 /// An uplink, what becomes of it, and its new object.
@@ -58,21 +58,24 @@ pub(crate) fn check(sandbox: &mut Sandbox, functions: &Functions, uplink: &Store
         single_function: None,
     };
     let CallOutcome { result, fuel, .. } = sandbox.call(functions, &call);
-    let (verdict, object) = match result {
-        Err(failure) if uplink.object.is_some() => (Verdict::NewlyFailing(failure), None),
-        Err(failure) => (Verdict::StillFailing(failure), None),
-        Ok(value) => {
-            let object = object(value);
-            (compare(uplink.object.as_deref(), object.as_deref()), object)
-        }
+    let made = match result {
+        Err(failure) => Err(failure.to_string()),
+        // It would not be published.
+        Ok(Value::Fields { valid: false, .. }) => Err("the validator returned false".to_owned()),
+        Ok(value) => Ok(object(value)),
+    };
+    let (verdict, object) = match made {
+        Err(reason) if uplink.object.is_some() => (Verdict::NewlyFailing(reason), None),
+        Err(reason) => (Verdict::StillFailing(reason), None),
+        Ok(object) => (compare(uplink.object.as_deref(), object.as_deref()), object),
     };
     Checked { verdict, object, fuel }
 }
 
-/// The object of a result. What a validator refuses would not be published.
+/// The object of a result.
 fn object(value: Value) -> Option<Box<RawValue>> {
     match value {
-        Value::Fields { json, valid: true, .. } => Some(json).filter(|json| json.get() != "null"),
+        Value::Fields { json, .. } => Some(json).filter(|json| json.get() != "null"),
         _ => None,
     }
 }

@@ -145,10 +145,10 @@ impl Report {
             }
             Verdict::NewlyDecoded => {}
             Verdict::NewlyFailing(failure) => {
-                count(&mut self.newly_failing_by, &failure.to_string(), FAILURES_MAX, 1, || example(old, None));
+                count(&mut self.newly_failing_by, &failure, FAILURES_MAX, 1, || example(old, None));
             }
             Verdict::StillFailing(failure) => {
-                count(&mut self.still_failing_by, &failure.to_string(), FAILURES_MAX, 1, || example(None, None));
+                count(&mut self.still_failing_by, &failure, FAILURES_MAX, 1, || example(None, None));
             }
         }
     }
@@ -216,10 +216,11 @@ fn count(
     uplinks: u64,
     example: impl FnOnce() -> Example,
 ) {
-    if let Some(field) = fields.get_mut(name) {
+    let name = truncate(name);
+    if let Some(field) = fields.get_mut(&name) {
         field.uplinks += uplinks;
     } else if fields.len() < max {
-        fields.insert(truncate(name), Field { uplinks, example: example() });
+        fields.insert(name, Field { uplinks, example: example() });
     }
 }
 

@@ -156,7 +156,8 @@ async fn it_goes_on_after_an_uplink_and_stays_within_what_is_asked_for() {
         (json!({"version": 9}), 404),
         (json!({"after": "yesterday"}), 400),
         (json!({"verify": true, "write": true}), 400),
-        (json!({"per_device": 1, "publish": true}), 400),
+        (json!({"per_device": 1, "write": true}), 400),
+        (json!({"publish": true}), 400),
         (json!({"functions": {"decoder": "function ("}}), 400),
         (json!({"functions": {"payload_format": "unknown"}}), 400),
         (json!({"others": true}), 400),
@@ -171,9 +172,11 @@ async fn each_thing_that_decoding_again_does_takes_its_right() {
     let network = Network::start().await;
     let owner = owner(&network).await;
     let url = format!("{}/applications/{}/history/decode", network.handler_http(), owner.app_id);
-    for (right, body) in
-        [("messages:up:r", json!({})), ("settings", json!({})), ("messages:up:w", json!({"publish": true}))]
-    {
+    for (right, body) in [
+        ("messages:up:r", json!({})),
+        ("settings", json!({})),
+        ("messages:up:w", json!({"write": true, "publish": true})),
+    ] {
         let key = owner.key_with(&network, right).await;
         let request = reqwest::Client::new().post(&url).header("authorization", format!("Key {}", key.expose()));
         let response = request.json(&body).send().await.unwrap();

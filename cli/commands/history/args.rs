@@ -74,7 +74,7 @@ pub(crate) struct Decode {
     #[arg(long)]
     pub(super) write: bool,
     /// Publish what has changed, as messages with `revision` and `corrects`
-    #[arg(long)]
+    #[arg(long, requires = "write")]
     pub(super) publish: bool,
     /// Maximum number of messages to publish each second [default: 200]
     #[arg(long, value_name = "N", requires = "publish", value_parser = clap::value_parser!(u32).range(1..=10_000))]

@@ -90,7 +90,7 @@ pub(super) async fn list(
     let (found, problem) = partly(find(&request, &handler, &page.search, number).await)?;
     page.problem = problem;
     if let Some(found) = found {
-        let next = (number + 1).to_string();
+        let next = number.saturating_add(1).to_string();
         page.next = found.has_more.then(|| parameters([("page", next.as_str()), ("search", page.search.as_str())]));
         page.is_cut = found.is_cut;
         let rows = stream::iter(found.devices).map(|device| row(&request, &handler, device)).buffered(PARALLEL);

@@ -82,12 +82,13 @@ fn invalid(error: &tokio_postgres::Error) -> Error {
     Error::Postgres { kind: Kind::Invalid, text, source: None }
 }
 
-/// Whether all hosts are this one.
+/// Whether all hosts are this one, and all addresses that are given for them.
 fn is_local(config: &Config) -> bool {
-    config.get_hosts().iter().all(|host| match host {
-        Host::Tcp(host) => host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()),
-        Host::Unix(_) => true,
-    })
+    config.get_hostaddrs().iter().all(IpAddr::is_loopback)
+        && config.get_hosts().iter().all(|host| match host {
+            Host::Tcp(host) => host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()),
+            Host::Unix(_) => true,
+        })
 }
 
 fn host(config: &Config) -> String {

@@ -43,7 +43,6 @@ impl Updates {
     pub(crate) fn write(&self, out: &mut Vec<u8>, uplink: &Stored, checked: &Checked) -> UpdateCounts {
         let new = match (&checked.verdict, &checked.object) {
             (Verdict::Changed(_) | Verdict::NewlyDecoded, Some(object)) => object.get(),
-            (Verdict::Changed(_), None) => "null",
             _ => return UpdateCounts::default(),
         };
         if uplink.id.is_empty() || !is_storable(new) {

@@ -54,6 +54,9 @@ impl Operations {
         self.allow_decoding(caller, &sent).await?;
         let SentDecodeAgain { query, functions, compares_live, per_device, is_written, published_per_s } = sent;
         let app_id = query.app_id.clone();
+        if is_written && !self.history.keeps(&app_id) {
+            return Err(Error::invalid("Write", "history keeps nothing of this application: set `history.bytes_max`"));
+        }
         let functions = match functions {
             SentFunctions::Recorded => Functions::Recorded,
             SentFunctions::Sent(application) => Functions::Given(Arc::new(application.into_application())),

@@ -37,6 +37,9 @@ impl SentDecodeAgain {
         if verify && (functions.is_some() || version > 0 || compare_live || write || publish) {
             return Err(Error::invalid("Verify", "it goes without other functions, `write` and `publish`"));
         }
+        if publish && !write {
+            return Err(Error::invalid("Publish", "it needs `write`: what is kept has a revision that no other has"));
+        }
         if per_device > 0 && (write || publish) {
             return Err(Error::invalid("PerDevice", "it is for a preview: it goes without `write` and `publish`"));
         }

@@ -57,7 +57,7 @@ pub struct DecodeAgain {
     /// Whether what has changed is kept as a revision beside the original.
     #[serde(skip_serializing_if = "is_default")]
     pub write: bool,
-    /// Whether what has changed is published, with `revision` and `corrects`.
+    /// Whether what has changed is published, with `revision` and `corrects`. Needs `write`.
     #[serde(skip_serializing_if = "is_default")]
     pub publish: bool,
     /// How many messages to publish each second at most; 200 if it is omitted.
