@@ -89,6 +89,21 @@ fn the_report_is_the_same_for_any_number_of_threads() {
 }
 
 #[test]
+fn what_a_validator_refuses_fails_and_long_reasons_are_counted() {
+    let dir = with_codec();
+    let refuses = "function Decoder() { return {}; } function Validator() { return false; }";
+    let fails = format!("function Decoder() {{ throw new Error('{}'); }}", "x".repeat(300));
+    for codec in [refuses, &fails] {
+        fs::write(dir.path().join("codec.js"), codec).unwrap();
+        let input = lines(&[chirpstack(WARM, &json!({"celsius": 23.96})), chirpstack(WARM, &json!({"celsius": 1}))]);
+        let (found, code) = report(&mut command(dir.path(), "-", &[]), &input);
+        assert_eq!((counts(&found), code), ([0, 0, 2, 0, 0], Some(1)), "{found:#}");
+        let reasons: Vec<_> = found["newly_failing_by"].as_object().unwrap().values().collect();
+        assert_eq!((reasons.len(), &reasons[0]["uplinks"]), (1, &json!(2)), "{found:#}");
+    }
+}
+
+#[test]
 fn a_damaged_line_is_named_and_the_others_are_read() {
     let dir = with_codec();
     let good = chirpstack(WARM, &json!({"celsius": 23.96, "port": 2})).to_string();
