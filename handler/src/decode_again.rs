@@ -7,7 +7,7 @@ mod rerun;
 mod summary;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -154,7 +154,7 @@ impl Decoder {
             revisions: Revisions::CorrectionsOf(first..=last),
             ..Query::of(query.app_id.clone())
         };
-        let wanted: std::collections::HashSet<_> = ids.collect();
+        let wanted: HashSet<_> = ids.collect();
         let mut newest = BTreeMap::<RecordId, Record>::new();
         let mut batches = Box::pin(self.history.batches(query));
         while let Some(batch) = batches.try_next().await? {
