@@ -6,6 +6,7 @@ use anyhow::{Context as _, ensure};
 use api::discovery::Announcement;
 use client::{Trust, account::AccountClient, discovery::DiscoveryClient, network_broker::CallingComponent};
 use handler::{
+    CorrectionWriters,
     access::{Access, RateLimiter},
     announcement::Announcer,
     api::operations::Operations,
@@ -329,6 +330,7 @@ async fn operations(
         component,
         output,
         history,
+        writers: CorrectionWriters::default(),
         webhooks: outputs.webhooks(),
         audit: context.audit.clone(),
         clock: context.clock.clone(),

@@ -5,25 +5,28 @@ mod correct;
 mod made;
 mod rerun;
 mod summary;
+mod writers;
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
     sync::Arc,
 };
 
 use api::rest::handler::DecodeReport;
-use futures::{Stream, StreamExt, TryStreamExt, stream};
+use futures::{Stream, StreamExt, TryStreamExt, stream, stream::BoxStream};
 use history::{History, Query, Record, RecordId, Revisions};
 use server::usage::Usage;
 use types::DevId;
 
-use self::{correct::Corrector, rerun::Rerun};
+pub use self::writers::CorrectionWriters;
+use self::{correct::Corrector, rerun::Rerun, writers::CorrectionWriter};
 use crate::{Error, application::Application, uplink::Uplinks};
 
 /// How many uplinks run at the same time: enough for all workers, few enough for the queue of one application.
 const RUNNING_MAX: usize = 64;
-/// How many corrections wait for the disk together.
-const CORRECTED_AT_ONCE: usize = 1024;
+/// How many uplinks a report is of at most, and how many corrections wait for the disk together: with 200 published each
+/// second, a report comes every five seconds.
+const REPORTED_AT_ONCE: usize = 1024;
 /// How many uplinks are decoded at most, and looked at, if only some of each device are wanted.
 const PREVIEWED_MAX: usize = 100_000;
 const LOOKED_AT_MAX: usize = 1_000_000;
@@ -59,74 +62,99 @@ pub(crate) struct DecodeAgain {
 pub(crate) struct Parts {
     pub(crate) uplinks: Arc<Uplinks>,
     pub(crate) history: Arc<History>,
+    pub(crate) writers: CorrectionWriters,
     /// What running the functions costs is added here.
     pub(crate) usage: Usage,
 }
 
 /// Decodes the uplinks that are wanted. Each report says what was found since the one before, and the last one that it
 /// is the last. It ends after an error: `next` of the last report says where to go on.
-pub(crate) fn decode_again(parts: Parts, again: DecodeAgain) -> impl Stream<Item = Result<DecodeReport, Error>> + Send {
+pub(crate) fn decode_again(
+    parts: Parts,
+    again: DecodeAgain,
+) -> Result<impl Stream<Item = Result<DecodeReport, Error>> + Send, Error> {
+    let writer = if again.is_written { Some(parts.writers.begin(&again.query.app_id)?) } else { None };
     let query = Query {
         kind: Some(history::Kind::Uplink),
         revisions: Revisions::Originals,
         oldest_first: again.per_device.is_none(),
         ..again.query.clone()
     };
-    let batches = Box::pin(parts.history.batches(query));
     let decoder = Decoder {
+        batches: parts.history.batches(query).boxed(),
         rerun: Arc::new(Rerun::new(&parts, &again)),
         corrector: Corrector::new(parts.uplinks, parts.history.clone(), &again),
         history: parts.history,
         again,
         seen: HashMap::new(),
         looked_at: 0,
-        decoded: 0,
+        taken: 0,
+        waiting: VecDeque::new(),
+        _writer: writer,
     };
-    stream::try_unfold(Some((decoder, batches)), async |state| {
-        let Some((mut decoder, mut batches)) = state else { return Ok(None) };
-        let batch = if decoder.is_done() { None } else { batches.try_next().await? };
-        match batch {
-            Some(records) => Ok(Some((decoder.decode(records).await?, Some((decoder, batches))))),
+    Ok(stream::try_unfold(Some(decoder), async |decoder| {
+        let Some(mut decoder) = decoder else { return Ok(None) };
+        match decoder.next().await? {
+            Some(report) => Ok(Some((report, Some(decoder)))),
             None => Ok(Some((DecodeReport { done: true, ..DecodeReport::default() }, None))),
         }
-    })
+    }))
 }
 
+type Batches = BoxStream<'static, Result<Vec<Record>, history::Error>>;
+
 struct Decoder {
+    batches: Batches,
     rerun: Arc<Rerun>,
     corrector: Corrector,
     history: Arc<History>,
     again: DecodeAgain,
-    /// How many uplinks of each device were decoded, if that matters.
+    /// How many uplinks of each device were taken, if that matters.
     seen: HashMap<DevId, usize>,
     looked_at: usize,
-    decoded: usize,
+    taken: usize,
+    /// Uplinks of a batch, with their newest corrections, that have not run yet.
+    waiting: VecDeque<(Record, Option<Record>)>,
+    _writer: Option<CorrectionWriter>,
 }
 
 impl Decoder {
-    fn is_done(&self) -> bool {
-        self.again.per_device.is_some() && (self.decoded >= PREVIEWED_MAX || self.looked_at >= LOOKED_AT_MAX)
+    /// What was found in the next uplinks; none after the last one.
+    async fn next(&mut self) -> Result<Option<DecodeReport>, Error> {
+        while self.waiting.is_empty() {
+            let batch = if self.is_done() { None } else { self.batches.try_next().await? };
+            let Some(records) = batch else { return Ok(None) };
+            self.take(records).await?;
+        }
+        self.decode().await.map(Some)
     }
 
-    async fn decode(&mut self, records: Vec<Record>) -> Result<DecodeReport, Error> {
+    fn is_done(&self) -> bool {
+        self.again.per_device.is_some() && (self.taken >= PREVIEWED_MAX || self.looked_at >= LOOKED_AT_MAX)
+    }
+
+    async fn take(&mut self, records: Vec<Record>) -> Result<(), Error> {
         self.looked_at += records.len();
-        let next = records.last().map(|record| record.id.to_string()).unwrap_or_default();
-        let mut report = DecodeReport { next, ..DecodeReport::default() };
         let records = self.wanted(records);
-        self.decoded += records.len();
+        self.taken += records.len();
         let mut newest = self.newest_revisions(&records).await?;
-        let rerun = &self.rerun;
-        let runs = records.into_iter().map(|record| {
+        self.waiting.extend(records.into_iter().map(|record| {
             let newest = newest.remove(&record.id);
-            Arc::clone(rerun).run(record, newest)
-        });
+            (record, newest)
+        }));
+        Ok(())
+    }
+
+    async fn decode(&mut self) -> Result<DecodeReport, Error> {
+        let count = self.waiting.len().min(REPORTED_AT_ONCE);
+        let rerun = &self.rerun;
+        let runs = self.waiting.drain(..count).map(|(record, newest)| Arc::clone(rerun).run(record, newest));
         let runs = stream::iter(runs.collect::<Vec<_>>()).buffered(RUNNING_MAX);
-        let mut chunks = runs.ready_chunks(CORRECTED_AT_ONCE);
-        while let Some(chunk) = chunks.next().await {
-            let reruns = chunk.into_iter().collect::<Result<Vec<_>, _>>()?;
-            reruns.iter().for_each(|rerun| summary::add(&mut report, rerun));
-            self.corrector.correct(&reruns, &mut report).await?;
-        }
+        let decodings: Vec<_> = runs.try_collect().await?;
+        let next = decodings.last().map(|decoding| decoding.original.id.to_string()).unwrap_or_default();
+        let mut report = DecodeReport { next, ..DecodeReport::default() };
+        decodings.iter().for_each(|decoding| summary::add(&mut report, decoding));
+        self.corrector.correct(&decodings, &mut report).await?;
         Ok(report)
     }
 
@@ -139,13 +167,13 @@ impl Decoder {
                 *count += 1;
                 *count <= per_device
             });
-            records.truncate(PREVIEWED_MAX.saturating_sub(self.decoded));
+            records.truncate(PREVIEWED_MAX.saturating_sub(self.taken));
         }
         records
     }
 
     /// The newest correction of each of these records that has one.
-    async fn newest_revisions(&self, records: &[Record]) -> Result<BTreeMap<RecordId, Record>, Error> {
+    async fn newest_revisions(&mut self, records: &[Record]) -> Result<BTreeMap<RecordId, Record>, Error> {
         let ids = records.iter().map(|record| record.id);
         let (Some(first), Some(last)) = (ids.clone().min(), ids.clone().max()) else { return Ok(BTreeMap::new()) };
         let query = &self.again.query;

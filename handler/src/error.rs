@@ -161,6 +161,9 @@ pub enum Error {
     /// History cannot be read. Where its files are is in the log only.
     #[error("the history cannot be read now: try again later")]
     History(#[from] history::Error),
+    /// Corrections of the application are being written already.
+    #[error("corrections of application {0} are being written already: try again when that is done")]
+    AlreadyCorrecting(AppId),
     /// A correction cannot be kept.
     #[error("the correction of an uplink cannot be kept in history: {0}: try again later")]
     CorrectionNotKept(&'static str),
@@ -247,7 +250,7 @@ impl Kinded for Error {
             | Self::NoSession(_)
             | Self::WrongMic => Kind::NotFound,
             Self::AlreadyExists { .. } => Kind::AlreadyExists,
-            Self::Conflict(_) | Self::HandingOver(_) => Kind::Conflict,
+            Self::Conflict(_) | Self::HandingOver(_) | Self::AlreadyCorrecting(_) => Kind::Conflict,
             Self::Busy(_)
             | Self::DownlinksBusy
             | Self::Unidentified { .. }

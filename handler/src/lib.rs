@@ -25,6 +25,7 @@ pub mod uplink;
 pub use self::{
     api::{needs_credential, router},
     cost::Cost,
+    decode_again::CorrectionWriters,
     error::{Error, FunctionError},
     settings::{Loading, Settings},
 };

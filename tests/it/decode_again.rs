@@ -186,3 +186,23 @@ async fn each_thing_that_decoding_again_does_takes_its_right() {
     assert_eq!(response.status().as_u16(), 401, "{:?}", Kind::Unauthenticated);
     network.stack.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_application_is_corrected_by_one_call_at_a_time() {
+    let network = Network::start().await;
+    let owner = owner(&network).await;
+    owner.set_functions([RIGHT, "", ""]).await.unwrap();
+    let mut listener = owner.listen(&network).await;
+    let slow = json!({"write": true, "publish": true, "publish_per_s": 1});
+    let url = format!("{}/applications/{}/history/decode", network.handler_http(), owner.app_id);
+    let request = reqwest::Client::new().post(url).header("authorization", owner.token.to_header()).json(&slow);
+    let first = tokio::spawn(async move { request.send().await.unwrap().text().await.unwrap() });
+    // One is published, and the other waits for the next second.
+    next(&mut listener).await;
+    assert_eq!(decode(&network, &owner, json!({"write": true})).await.0, 409);
+    assert_eq!(decode(&network, &owner, json!({})).await.0, 200, "what changes nothing may run beside it");
+    first.await.unwrap();
+    let seen = report(&network, &owner, json!({"write": true})).await;
+    assert_eq!(seen["written"], Value::Null, "{seen}");
+    network.stack.stop().await;
+}

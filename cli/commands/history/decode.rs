@@ -76,22 +76,35 @@ pub(crate) async fn decode_all(network: &Network, app_id: &AppId, mut body: Deco
         let ended = match DecodeReports::start(&announcement, app_id, &credential, &body).await {
             Ok(mut reports) => follow(&mut reports, &mut body, &mut totals, shows).await,
             // A handler that restarts may be there again soon.
-            Err(error) if before > 0 => Some(error.to_string()),
+            Err(error) if before > 0 => Some(Ended::temporarily(error)),
             Err(error) => return Err(error.into()),
         };
         if shows {
             // With standard error closed, there is nobody to tell.
             _ = write!(stderr(), "\r\x1b[K");
         }
-        let Some(reason) = ended else { return Ok(totals) };
+        let Some(Ended { reason, is_temporary }) = ended else { return Ok(totals) };
         attempts = if totals.examined() > before { 1 } else { attempts + 1 };
         // What is limited by device counts from the start, so it cannot go on.
-        if body.per_device > 0 || attempts > ATTEMPTS_MAX {
+        if !is_temporary || body.per_device > 0 || attempts > ATTEMPTS_MAX {
             let after = if body.after.is_empty() { "" } else { &format!(": go on with --after {}", body.after) };
             bail!("stopped after {} uplinks, because {reason}{after}", totals.examined());
         }
         warn(format_args!("trying again: {reason}"))?;
         sleep(RETRY_WAIT).await;
+    }
+}
+
+/// Why reports ended before the last one.
+struct Ended {
+    reason: String,
+    /// Whether it may go on if the handler is asked again.
+    is_temporary: bool,
+}
+
+impl Ended {
+    fn temporarily(reason: impl ToString) -> Self {
+        Self { reason: reason.to_string(), is_temporary: true }
     }
 }
 
@@ -101,16 +114,16 @@ async fn follow(
     body: &mut DecodeAgain,
     totals: &mut Totals,
     shows: bool,
-) -> Option<String> {
+) -> Option<Ended> {
     while !totals.is_done() {
         match reports.next().await {
             Ok(Some(report)) if report.error.is_empty() => {
                 body.after.clone_from(&report.next);
                 totals.add(report);
             }
-            Ok(Some(report)) => return Some(report.error),
-            Ok(None) => return Some("the connection was lost".to_owned()),
-            Err(error) => return Some(error.to_string()),
+            Ok(Some(report)) => return Some(Ended { reason: report.error, is_temporary: report.temporary }),
+            Ok(None) => return Some(Ended::temporarily("the connection was lost")),
+            Err(error) => return Some(Ended::temporarily(error)),
         }
         if shows {
             _ = write!(stderr(), "\r{} uplinks", totals.examined());

@@ -2,8 +2,6 @@
 
 mod html;
 
-use std::collections::BTreeMap;
-
 use anyhow::ensure;
 use api::rest::handler::DecodeReport;
 use serde_json::value::RawValue;
@@ -14,39 +12,13 @@ use crate::{
     terminal::{sanitize, say},
 };
 
-/// How many fields and failures are told apart.
-const PLACES_MAX: usize = 1000;
-
 /// What came of all uplinks that were decoded again, added up from reports.
 #[derive(Debug, Default)]
 pub(crate) struct Totals(DecodeReport);
 
 impl Totals {
     pub(crate) fn add(&mut self, report: DecodeReport) {
-        let sum = &mut self.0;
-        for (total, more) in [
-            (&mut sum.examined, report.examined),
-            (&mut sum.equal, report.equal),
-            (&mut sum.changed, report.changed),
-            (&mut sum.newly_failing, report.newly_failing),
-            (&mut sum.newly_decoded, report.newly_decoded),
-            (&mut sum.still_failing, report.still_failing),
-            (&mut sum.not_repeatable, report.not_repeatable),
-            (&mut sum.written, report.written),
-            (&mut sum.published, report.published),
-            (&mut sum.not_published, report.not_published),
-            (&mut sum.fuel_before, report.fuel_before),
-            (&mut sum.fuel_after, report.fuel_after),
-        ] {
-            *total += more;
-        }
-        for (path, field) in report.fields {
-            add_counted(&mut sum.fields, path, field, |total, field| total.count += field.count);
-        }
-        for (reason, failure) in report.failures {
-            add_counted(&mut sum.failures, reason, failure, |total, failure| total.count += failure.count);
-        }
-        sum.done |= report.done;
+        self.0.add(report);
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -68,7 +40,13 @@ impl Totals {
     /// An error if the same functions gave something else.
     pub(crate) fn check_repeated(&self) -> anyhow::Result<()> {
         let count = self.0.changed + self.0.newly_failing + self.0.newly_decoded;
-        ensure!(count == 0, "{count} of {} uplinks gave something else than before", self.0.examined);
+        let examined = self.0.examined;
+        ensure!(count == 0, "{count} of {examined} uplinks gave something else than before");
+        let gone = self.0.not_repeatable;
+        ensure!(
+            gone == 0 || gone < examined,
+            "nothing was verified: the functions or limits that these uplinks ran with are gone"
+        );
         Ok(())
     }
 
@@ -141,16 +119,6 @@ impl Totals {
     /// The same as a page of HTML.
     pub(crate) fn html(&self, app_id: &AppId) -> String {
         html::html(&self.0, app_id, &self.summary())
-    }
-}
-
-/// Adds to the entry with this name; a new one only while there is room.
-fn add_counted<T>(entries: &mut BTreeMap<String, T>, name: String, new: T, add: impl Fn(&mut T, &T)) {
-    let has_room = entries.len() < PLACES_MAX;
-    match entries.get_mut(&name) {
-        Some(entry) => add(entry, &new),
-        None if has_room => _ = entries.insert(name, new),
-        None => {}
     }
 }
 

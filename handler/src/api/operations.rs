@@ -23,7 +23,7 @@ use types::{AppId, ApplicationRight, Claims, Clock, Credential, DevId, Downlink,
 
 use self::to_end::to_end;
 use crate::{
-    Error,
+    CorrectionWriters, Error,
     access::Access,
     announcement::Announcer,
     application::{Application, Applications, Conversion, JoinKeyChange, SentApplication, VersionOrigin},
@@ -70,6 +70,8 @@ pub struct Operations {
     pub output: Arc<dyn Output>,
     /// What was kept of messages.
     pub history: Arc<History>,
+    /// Who corrects them.
+    pub writers: CorrectionWriters,
     /// The webhooks of applications.
     pub webhooks: Arc<Webhooks>,
     /// Where changes of settings and webhooks are recorded, and exports.

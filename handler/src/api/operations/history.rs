@@ -73,8 +73,13 @@ impl Operations {
         }
         let compared = if compares_live { Some(Arc::new(self.applications.get(&app_id).await?)) } else { None };
         let again = DecodeAgain { query, functions, compared, per_device, is_written, published_per_s };
-        let parts = Parts { uplinks: self.uplinks.clone(), history: self.history.clone(), usage };
-        Ok(decode_again(parts, again))
+        let parts = Parts {
+            uplinks: self.uplinks.clone(),
+            history: self.history.clone(),
+            writers: self.writers.clone(),
+            usage,
+        };
+        decode_again(parts, again)
     }
 
     /// Reading takes one right, running functions another, and what is changed or published more.

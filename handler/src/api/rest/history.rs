@@ -27,7 +27,7 @@ use server::{
     openapi::OperationExt,
     status::ErrorChain,
 };
-use types::{AppId, Kind};
+use types::{AppId, Kind, Kinded};
 
 use super::{ApplicationPath, HttpResult, Shared};
 use crate::{
@@ -153,7 +153,8 @@ async fn decode_again(
     let lines = reports.map(|report| {
         let report = report.unwrap_or_else(|error| {
             tracing::warn!(error = %ErrorChain(&error), "decoding again was cut off");
-            body::DecodeReport { error: error.to_string(), ..body::DecodeReport::default() }
+            let temporary = error.kind() == Kind::Unavailable;
+            body::DecodeReport { error: error.to_string(), temporary, ..body::DecodeReport::default() }
         });
         let mut line = serde_json::to_vec(&report)?;
         line.push(b'\n');

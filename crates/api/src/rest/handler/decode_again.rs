@@ -65,6 +65,9 @@ pub struct DecodeAgain {
     pub publish_per_s: u32,
 }
 
+/// How many places and reasons are told apart in a sum of reports.
+const PLACES_MAX: usize = 1000;
+
 /// What came of the uplinks since the report before.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -120,6 +123,48 @@ pub struct DecodeReport {
     /// Why it ended too early.
     #[serde(skip_serializing_if = "is_default")]
     pub error: String,
+    /// With `error`: whether it may go on if it is asked for again, such as when the disk was slow.
+    #[serde(skip_serializing_if = "is_default")]
+    pub temporary: bool,
+}
+
+impl DecodeReport {
+    /// Adds what was found later.
+    pub fn add(&mut self, later: Self) {
+        for (total, more) in [
+            (&mut self.examined, later.examined),
+            (&mut self.equal, later.equal),
+            (&mut self.changed, later.changed),
+            (&mut self.newly_failing, later.newly_failing),
+            (&mut self.newly_decoded, later.newly_decoded),
+            (&mut self.still_failing, later.still_failing),
+            (&mut self.not_repeatable, later.not_repeatable),
+            (&mut self.written, later.written),
+            (&mut self.published, later.published),
+            (&mut self.not_published, later.not_published),
+            (&mut self.fuel_before, later.fuel_before),
+            (&mut self.fuel_after, later.fuel_after),
+        ] {
+            *total += more;
+        }
+        for (path, field) in later.fields {
+            add_counted(&mut self.fields, path, field, |total, field| total.count += field.count);
+        }
+        for (reason, failure) in later.failures {
+            add_counted(&mut self.failures, reason, failure, |total, failure| total.count += failure.count);
+        }
+        self.done |= later.done;
+    }
+}
+
+/// Adds to the entry with this name; a new one only while there is room.
+fn add_counted<T>(entries: &mut BTreeMap<String, T>, name: String, new: T, add: impl Fn(&mut T, &T)) {
+    let has_room = entries.len() < PLACES_MAX;
+    match entries.get_mut(&name) {
+        Some(entry) => add(entry, &new),
+        None if has_room => _ = entries.insert(name, new),
+        None => {}
+    }
 }
 
 /// A place that has changed.

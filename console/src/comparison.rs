@@ -1,0 +1,52 @@
+//! What other functions would change about stored uplinks, before they are saved.
+
+use std::time::Duration;
+
+use api::{
+    handler::Application,
+    rest::handler::{DecodeAgain, DecodeReport},
+};
+use client::history::DecodeReports;
+use tokio::time::{Instant, timeout_at};
+
+use crate::{Console, Error, Result, services::Access};
+
+/// How many uplinks of each device are decoded, from the newest on.
+pub(crate) const PER_DEVICE: u32 = 10;
+/// How long a page waits for the reports of them.
+const TIME_MAX: Duration = Duration::from_secs(60);
+
+/// What was found, in as much time as there is.
+#[derive(Debug, Default)]
+pub(crate) struct Comparison {
+    pub(crate) found: DecodeReport,
+    /// Why not all uplinks were compared; empty if they were.
+    pub(crate) cut_off: String,
+}
+
+impl Console {
+    /// Runs the functions and those that are live on the last uplinks of each device, or of one. Nothing changes.
+    pub(crate) async fn compare(&self, access: &Access, dev_id: &str, functions: Application) -> Result<Comparison> {
+        let announcement = self.announcement(access).await?.ok_or(Error::NotServed)?;
+        let body = DecodeAgain {
+            functions: Some(functions.into()),
+            compare_live: true,
+            per_device: PER_DEVICE,
+            dev_id: dev_id.to_owned(),
+            ..DecodeAgain::default()
+        };
+        let until = Instant::now() + TIME_MAX;
+        let mut reports = DecodeReports::start(&announcement, &access.app_id, &access.credential, &body).await?;
+        let mut comparison = Comparison::default();
+        while !comparison.found.done && comparison.cut_off.is_empty() {
+            match timeout_at(until, reports.next()).await {
+                Ok(Ok(Some(report))) if report.error.is_empty() => comparison.found.add(report),
+                Ok(Ok(Some(report))) => comparison.cut_off = report.error,
+                Ok(Ok(None)) => "the connection to the handler was lost".clone_into(&mut comparison.cut_off),
+                Ok(Err(error)) => comparison.cut_off = error.to_string(),
+                Err(_) => comparison.cut_off = format!("it took longer than {} s", TIME_MAX.as_secs()),
+            }
+        }
+        Ok(comparison)
+    }
+}
