@@ -6,12 +6,17 @@ use client::{
     account::{AccountClient, ClientCredentials},
     discovery::DiscoveryClient,
 };
-use server::seal::SealingKeys;
-use tokio::sync::Semaphore;
+use server::{
+    ledger::{Budget, Limits, Resource},
+    seal::SealingKeys,
+};
 use tokio_util::sync::CancellationToken;
 use types::{Clock, ComponentId, Random, Secret};
 
 use crate::{Error, Result, Settings, drafts::Drafts};
+
+/// How many users can fill the live views that may be open.
+const LIVE_VIEWS_SHARE: u64 = 8;
 
 /// What the console gets from its process.
 pub struct Environment {
@@ -53,7 +58,6 @@ pub enum Place {
 /// The console. Cheap to clone.
 #[derive(Clone)]
 pub struct Console {
-    pub(crate) settings: Arc<Settings>,
     pub(crate) place: Arc<Place>,
     pub(crate) account: AccountClient,
     pub(crate) client: Arc<ClientCredentials>,
@@ -61,7 +65,7 @@ pub struct Console {
     pub(crate) allow_insecure: bool,
     pub(crate) keys: Arc<SealingKeys>,
     pub(crate) drafts: Arc<Drafts>,
-    pub(crate) live_views: Arc<Semaphore>,
+    pub(crate) live_views: Arc<Budget>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
     pub(crate) stop: CancellationToken,
@@ -72,10 +76,11 @@ impl Console {
     /// A console that does not know the discovery service yet.
     pub fn new(settings: Settings, place: Place, environment: Environment) -> Self {
         let Environment { account, client_secret, handler_id, allow_insecure, keys, clock, random, stop } = environment;
-        let client = ClientCredentials { id: settings.client_id.clone(), secret: client_secret };
-        let live_views = Semaphore::new(settings.live_views_max);
+        let client = ClientCredentials { id: settings.client_id, secret: client_secret };
+        let total = settings.live_views_max;
+        let limits = Limits { total, owner_max: (total / LIVE_VIEWS_SHARE).max(1), owner_min: 0 };
+        let live_views = Budget::new(Resource::LiveViews, limits);
         Self {
-            settings: Arc::new(settings),
             place: Arc::new(place),
             account,
             client: Arc::new(client),

@@ -1,4 +1,4 @@
-//! What somebody sent when their login had expired, until they are back.
+//! What somebody sent when their login had expired or a service was away, until they are back.
 //!
 //! It is in memory: a form may have more bytes than a cookie. Only browsers with a session of this console, if an expired
 //! one, can put something here.

@@ -1,5 +1,6 @@
 //! Why a page cannot be shown, or a change not made.
 
+use server::ledger::Exceeded;
 use types::{IdError, Kind, Kinded};
 
 /// The result of a call.
@@ -41,8 +42,8 @@ pub enum Error {
     #[error("the handler of this application has no certificate: turn on its TLS, or set client.allow_insecure")]
     Insecure,
     /// As many live views are open as there may be.
-    #[error("{0} live views are open, and there may be no more: close one, or try again later")]
-    LiveViews(usize),
+    #[error(transparent)]
+    LiveViews(#[from] Exceeded),
     /// A service answered with an error, or not at all.
     #[error(transparent)]
     Service(#[from] client::Error),
@@ -65,7 +66,7 @@ impl Kinded for Error {
             Self::OtherSite(_) => Kind::Denied,
             Self::Login(_) | Self::Invalid { .. } | Self::Form(_) => Kind::Invalid,
             Self::Starting | Self::Insecure => Kind::Unavailable,
-            Self::LiveViews(_) => Kind::Exhausted,
+            Self::LiveViews(error) => error.kind(),
             Self::Service(error) => error.kind(),
             Self::Seal(_) | Self::Page(_) => Kind::Internal,
         }

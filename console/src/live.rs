@@ -88,7 +88,7 @@ impl Feed {
                     if !self.filter.wants(&entry) {
                         continue;
                     }
-                    batch.take(entry);
+                    batch.take(entry.shortened());
                 }
                 Some(Err(client::Error::Missed { count, .. })) => batch.skipped += count,
                 Some(Err(error)) if error.kind() != Kind::Exhausted => return None,

@@ -26,8 +26,9 @@ pub struct Settings {
     pub client_id: ClientId,
     /// File with the secret of the OAuth client. Without it, the client is public.
     pub client_secret_file: Option<PathBuf>,
-    /// Maximum number of live views that are open at once. Each holds at most 1000 messages.
-    pub live_views_max: usize,
+    /// Maximum number of live views that are open at once; one user may have an eighth of them. Each holds at most 1000
+    /// messages.
+    pub live_views_max: u64,
 }
 
 impl Settings {

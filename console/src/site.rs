@@ -25,8 +25,9 @@ use crate::{Console, Error, console::Place};
 
 use self::{device::downlinks, failure::Failure, functions::versions, messages::message, page::assets};
 
-/// Maximum size of a form, in bytes: four functions of 256 KiB, each of whose characters may take three.
-const FORM_BYTES_MAX: usize = 4 << 20;
+/// Maximum size of a form, in bytes, as listeners have it: four functions of 128 KiB, each of whose characters may take
+/// three.
+const FORM_BYTES_MAX: usize = 2 << 20;
 
 impl Console {
     /// The router of all pages, below `/console`.

@@ -25,6 +25,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// A message with its whole text.
     pub(super) fn new(dev_id: &DevId, message: &Message) -> Self {
         let entry = Self { device: dev_id.to_string(), ..Self::default() };
         match message {
@@ -33,12 +34,12 @@ impl Entry {
                 kind: "up".to_owned(),
                 port: Some(uplink.port.into()),
                 payload: hex(uplink.payload_raw.as_deref()),
-                text: uplink.payload_fields.as_ref().map(|fields| short(fields.get())).unwrap_or_default(),
+                text: uplink.payload_fields.as_ref().map(|fields| fields.get().to_owned()).unwrap_or_default(),
                 ..entry
             },
             Message::Error(error) => {
                 let time = error.time.map(Timestamp::to_rfc3339).unwrap_or_default();
-                Self { time, kind: "up/errors".to_owned(), text: short(&error.error), failed: true, ..entry }
+                Self { time, kind: "up/errors".to_owned(), text: error.error.clone(), failed: true, ..entry }
             }
             Message::Activation(activation) => Self { kind: "activations".to_owned(), text: json(activation), ..entry },
             Message::Downlink(name, event) => Self {
@@ -48,11 +49,22 @@ impl Entry {
                 ..entry
             },
             Message::Device(name, event) => Self { kind: name.as_str().to_owned(), text: json(event), ..entry },
-            Message::Field { path, value } => Self { kind: format!("up/{path}"), text: short(value.get()), ..entry },
+            Message::Field { path, value } => {
+                Self { kind: format!("up/{path}"), text: value.get().to_owned(), ..entry }
+            }
             Message::Unknown(bytes) => {
-                Self { kind: "unknown".to_owned(), text: short(&String::from_utf8_lossy(bytes)), ..entry }
+                Self { kind: "unknown".to_owned(), text: String::from_utf8_lossy(bytes).into_owned(), ..entry }
             }
         }
+    }
+
+    /// As much of it as is shown.
+    pub(super) fn shortened(mut self) -> Self {
+        if let Some((end, _)) = self.text.char_indices().nth(TEXT_CHARS_MAX) {
+            self.text.truncate(end);
+            self.text.push('…');
+        }
+        self
     }
 }
 
@@ -63,12 +75,5 @@ fn hex(bytes: Option<&[u8]>) -> String {
 }
 
 fn json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).map(|text| short(&text)).unwrap_or_default()
-}
-
-fn short(text: &str) -> String {
-    match text.char_indices().nth(TEXT_CHARS_MAX) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+    serde_json::to_string(value).unwrap_or_default()
 }

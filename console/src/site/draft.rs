@@ -1,38 +1,71 @@
-//! Forms that were sent when the login had expired: kept until the user is back.
+//! Forms that were sent when the login had expired, or a service was away: kept until the user is back.
+
+use std::sync::Arc;
 
 use axum::{
+    body::{Body, to_bytes},
     extract::{FromRequest, FromRequestParts, Path, Request, State},
     http::Uri,
     middleware::Next,
     response::{IntoResponse, Redirect, Response},
 };
 
+use types::{Kind, Kinded};
+
 use super::{
+    FORM_BYTES_MAX,
     device::downlinks,
     failure::Failure,
     functions, login,
     viewer::{InApplication, MaybeViewer, Sent, Viewer},
 };
-use crate::{Console, Error, Result};
+use crate::{Console, Error, Result, session::Session};
 
-/// Keeps the form of a user whose session has expired, and sends them to the login.
+/// The id of the draft that a form became which a service that is away could not take.
+#[derive(Clone)]
+pub(super) struct Kept(pub(super) String);
+
+/// Keeps a form of which nothing came: that of a user whose session has expired, who is sent to the login, and that which
+/// a service that is away did not take, for the page that says so.
 pub(super) async fn keep_drafts(
     State(console): State<Console>,
     request: Request,
     next: Next,
 ) -> Result<Response, Failure> {
-    if request.method().is_safe() {
+    if request.method().is_safe() || parts(request.uri().path()).is_none() {
         return Ok(next.run(request).await);
     }
-    let (mut parts, body) = request.into_parts();
-    let Ok(viewer) = MaybeViewer::from_request_parts(&mut parts, &console).await;
-    let path = parts.uri.path().to_owned();
-    let request = Request::from_parts(parts, body);
-    let Some(session) = viewer.expired() else { return Ok(next.run(request).await) };
-    let Sent(fields) = Sent::from_request(request, &console).await?;
-    let now = console.clock.now();
-    let id = console.drafts.keep(&session.user_id, (path, fields), now, console.random.as_ref());
-    Ok(Redirect::to(&login::path(&format!("/console/drafts/{id}"))).into_response())
+    let (mut head, body) = request.into_parts();
+    let Ok(viewer) = MaybeViewer::from_request_parts(&mut head, &console).await;
+    let body = to_bytes(body, FORM_BYTES_MAX).await.map_err(|error| Error::Form(error.to_string()))?;
+    let form = Request::from_parts(head.clone(), Body::from(body.clone()));
+    if let Some(session) = viewer.expired() {
+        let id = keep(&console, session, form).await?;
+        return Ok(Redirect::to(&login::path(&path(&id))).into_response());
+    }
+    let mut response = next.run(Request::from_parts(head, Body::from(body))).await;
+    if let (true, Some(session)) = (is_away(&response), viewer.current())
+        && let Ok(id) = keep(&console, session, form).await
+    {
+        response.extensions_mut().insert(Kept(id));
+    }
+    Ok(response)
+}
+
+async fn keep(console: &Console, session: &Session, form: Request) -> Result<String, Failure> {
+    let sent = form.uri().path().to_owned();
+    let Sent(fields) = Sent::from_request(form, console).await?;
+    Ok(console.drafts.keep(&session.user_id, (sent, fields), console.clock.now(), console.random.as_ref()))
+}
+
+fn is_away(response: &Response) -> bool {
+    let error = response.extensions().get::<Arc<Error>>();
+    error.is_some_and(|error| matches!(error.kind(), Kind::Unavailable | Kind::Timeout))
+}
+
+/// The path at which a draft is shown.
+pub(super) fn path(id: &str) -> String {
+    format!("/console/drafts/{id}")
 }
 
 /// Shows the form again, as it was sent. Nothing has been done with it yet.

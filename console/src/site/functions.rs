@@ -1,5 +1,6 @@
 //! The payload functions of an application: shown, tried on messages of the past, and saved.
 
+mod comparison;
 pub(super) mod versions;
 
 use api::{
@@ -16,6 +17,7 @@ use axum::{
 use client::handler::HandlerClient;
 use types::{Kind, Kinded};
 
+use self::comparison::ComparisonView;
 use super::{
     failure::{Failure, Problem},
     page::{Frame, Page, Time, short, short_hex},
@@ -62,10 +64,12 @@ struct FunctionsForm {
 struct State {
     problem: Option<Problem>,
     conflict: Option<Conflict>,
-    /// Whether it was sent when the login had expired, and is here again.
+    /// Whether it was sent when the login had expired or a service was away, and is here again.
     is_draft: bool,
     /// What the functions make of messages of the past, if they were tried.
     trials: Option<Vec<TrialRow>>,
+    /// What they would change, if they were compared with those that are live.
+    comparison: Option<ComparisonView>,
 }
 
 /// What functions make of a message of the past, in a table.
@@ -154,6 +158,7 @@ pub(super) async fn submit(request: InApplication, sent: Sent) -> Result<Respons
     let form = FunctionsForm::of(&request, &sent);
     let done = match sent.value("do") {
         "save" => save(&request, &form).await,
+        "compare" => compare(&request, &form).await,
         _ => try_out(&request, &form).await,
     };
     match done {
@@ -168,7 +173,7 @@ pub(super) async fn submit(request: InApplication, sent: Sent) -> Result<Respons
     }
 }
 
-/// The page with a form that was sent when the login had expired.
+/// The page with a form that was sent when the login had expired, or a service was away.
 pub(super) async fn draft(request: &InApplication, sent: &Sent) -> Result<Response, Failure> {
     let state = State { is_draft: true, ..State::default() };
     Ok(page(request, FunctionsForm::of(request, sent), state).into_response())
@@ -211,17 +216,27 @@ async fn conflict(
     Ok(page(request, form, state).with_status(StatusCode::CONFLICT).into_response())
 }
 
+/// Shows what would change about the last uplinks of each device.
+async fn compare(request: &InApplication, form: &FunctionsForm) -> Result<Response> {
+    let comparison = request.console.compare(&request.access, &form.device, form.functions.clone()).await?;
+    let state = State { comparison: Some(ComparisonView::new(comparison)), ..State::default() };
+    Ok(page(request, form.clone(), state).into_response())
+}
+
 async fn try_out(request: &InApplication, form: &FunctionsForm) -> Result<Response> {
     let handler = request.handler().await?;
     let query = HistoryQuery {
         app_id: request.app_id().to_string(),
         dev_id: form.device.clone(),
         kind: "up".to_owned(),
-        limit: MESSAGES_MAX,
+        // Corrections are beside their originals.
+        limit: MESSAGES_MAX * 4,
         ..HistoryQuery::default()
     };
     let list = handler.list_records(query).await?;
-    let trials = trial::run(&handler, &form.functions, list.records).await?;
+    let originals = list.records.into_iter().filter(|record| record.corrects.is_empty());
+    let originals = originals.take(MESSAGES_MAX as usize).collect();
+    let trials = trial::run(&handler, &form.functions, originals).await?;
     let state = State { trials: Some(trials.into_iter().map(TrialRow::new).collect()), ..State::default() };
     Ok(page(request, form.clone(), state).into_response())
 }

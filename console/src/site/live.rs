@@ -12,7 +12,7 @@ use axum::{
     },
 };
 use futures::{Stream, stream};
-use tokio::sync::OwnedSemaphorePermit;
+use server::ledger::Charge;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -21,7 +21,6 @@ use super::{
     viewer::InApplication,
 };
 use crate::{
-    Error,
     drafts::Fields,
     history::{Filter, parameters},
     live::{Feed, LiveFilter},
@@ -44,7 +43,7 @@ pub(super) struct Show {
 struct Open {
     feed: Feed,
     stop: CancellationToken,
-    _place: OwnedSemaphorePermit,
+    _place: Charge,
 }
 
 pub(super) async fn show(request: InApplication, Query(fields): Query<Fields>) -> Page<Show> {
@@ -64,8 +63,7 @@ pub(super) async fn show(request: InApplication, Query(fields): Query<Fields>) -
 /// Batches of messages as they arrive. Proxies must not gather them.
 pub(super) async fn events(request: InApplication, Query(fields): Query<Fields>) -> Result<Response, Failure> {
     let console = &request.console;
-    let refused = |_| Error::LiveViews(console.settings.live_views_max);
-    let place = console.live_views.clone().try_acquire_owned().map_err(refused)?;
+    let place = console.live_views.charge(&request.owner(), 1)?;
     let feed = console.feed(&request.access, LiveFilter::new(&fields)?).await?;
     let open = Open { feed, stop: console.stop.clone(), _place: place };
     let headers = [(header::CACHE_CONTROL, "no-store"), (header::HeaderName::from_static("x-accel-buffering"), "no")];

@@ -8,6 +8,7 @@ use axum::{
 };
 use axum_extra::extract::cookie::CookieJar;
 use client::handler::HandlerClient;
+use server::ledger::Owner;
 use types::{AppId, UserId};
 
 use super::{
@@ -50,9 +51,8 @@ pub(super) struct Sent(pub(super) Fields);
 
 impl MaybeViewer {
     pub(super) fn frame(&self, console: &Console) -> Frame {
-        let session = self.session.as_ref().filter(|_| self.is_current);
         Frame {
-            username: session.map(|session| session.username.to_string()),
+            username: self.current().map(|session| session.username.to_string()),
             notice: self.notice,
             path: self.path.clone(),
             account: console.place.account_url().to_owned(),
@@ -60,8 +60,13 @@ impl MaybeViewer {
     }
 
     /// The session, if it has expired.
-    pub(super) fn expired(self) -> Option<Session> {
-        self.session.filter(|_| !self.is_current)
+    pub(super) fn expired(&self) -> Option<&Session> {
+        self.session.as_ref().filter(|_| !self.is_current)
+    }
+
+    /// The session, if it has not expired.
+    pub(super) fn current(&self) -> Option<&Session> {
+        self.session.as_ref().filter(|_| self.is_current)
     }
 }
 
@@ -91,6 +96,11 @@ impl InApplication {
     pub(super) fn name(&self, changed_by: &str) -> String {
         let is_viewer = changed_by.strip_prefix("user ") == Some(self.user_id.as_str());
         if is_viewer { "you".to_owned() } else { changed_by.to_owned() }
+    }
+
+    /// Who is charged for what the viewer opens.
+    pub(super) fn owner(&self) -> Owner {
+        Owner::from(&self.user_id)
     }
 
     /// The path of the application's pages.

@@ -93,3 +93,24 @@ async fn a_page_says_which_service_is_away_and_shows_the_rest() {
         assert!(page.html.contains("Settings and keys"), "{}", page.html);
     }
 }
+
+#[tokio::test]
+async fn a_form_is_kept_while_the_services_are_away() {
+    let listeners = Listeners::new().plain("127.0.0.1:0").await.unwrap();
+    let network = network(&listeners).await;
+    let url = start(&network, listeners, network.discovery()).await;
+    let account = network.stack.settings().client.auth_server.clone();
+    network.owner("alice").await;
+    let visitor = Visitor::new(&url);
+    visitor.log_in(&account, "alice").await;
+    let consent = visitor.get("/console").await;
+    visitor.consent(&account, &consent).await;
+    network.stack.stop().await;
+    let path = "/console/applications/alice-app/functions";
+    let page = visitor.post(path, &[("do", "save"), ("decoder", "// typed for an hour")]).await;
+    assert_eq!(page.status, 503, "{}", page.html);
+    assert!(page.html.contains("What you sent is kept"), "{}", page.html);
+    // It cannot be shown before they are back, because the page needs them.
+    let draft = page.link("Open it again");
+    assert_eq!((draft.starts_with("/console/drafts/"), visitor.get(&draft).await.status), (true, 503));
+}

@@ -30,7 +30,7 @@ async fn what_was_typed_comes_back_after_the_login() {
     let typed = "function Decoder() { return { typed: 'for an hour' }; }";
     let form = [("do", "save"), ("base", "1"), ("payload_format", "custom"), ("decoder", typed), ("note", "slowly")];
     let page = visitor.post("/console/applications/alice-app/functions", &form).await;
-    assert!(page.html.contains("Your login had expired"), "{}: {}", page.path, page.html);
+    assert!(page.html.contains("It is not saved yet"), "{}: {}", page.path, page.html);
     assert_eq!((page.typed("decoder").as_str(), page.value("note").as_str()), (typed, "slowly"));
     let form = [("do", "save"), ("base", &page.value("base")), ("payload_format", "custom"), ("decoder", typed)];
     let saved = visitor.post("/console/applications/alice-app/functions", &form).await;
@@ -54,4 +54,13 @@ async fn nobody_else_sees_a_draft() {
     let bobby = super::Visitor::logged_in(&network.stack.settings().client.auth_server, "bobby").await;
     let other = bobby.get(&page.path).await;
     assert!(other.status == 404 && !other.html.contains("// secret"), "{}", other.html);
+}
+
+#[tokio::test]
+async fn whoever_logs_out_when_the_login_has_expired_is_logged_out() {
+    let (network, clock) = network().await;
+    let (_alice, visitor) = visitor(&network).await;
+    clock.advance(EXPIRES);
+    let page = visitor.post("/console/logout", &[]).await;
+    assert!(!page.path.starts_with("/console"), "{}", page.path);
 }

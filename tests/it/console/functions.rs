@@ -72,3 +72,28 @@ async fn an_older_version_is_compared_and_restored() {
     let page = visitor.post("/console/applications/alice-app/versions/1/restore", &[]).await;
     assert!(page.html.contains("Restored.") && page.typed("decoder") == DECODER, "{}", page.html);
 }
+
+#[tokio::test]
+async fn what_would_change_is_seen_before_it_is_saved() {
+    let network = Network::start().await;
+    let (alice, visitor) = visitor(&network).await;
+    for payload in [&[0, 100][..], &[0, 99], &[7]] {
+        alice.simulate("dev-1", payload, 1).await.unwrap();
+    }
+    let changed = "function Decoder(bytes) {
+        if (bytes[1] === 99) throw new Error('no <sensor>');
+        return { celsius: bytes[0] };
+    }";
+    let form = |device| {
+        [("do", "compare"), ("base", "1"), ("payload_format", "custom"), ("decoder", changed), ("device", device)]
+    };
+    let page = visitor.post(PATH, &form("")).await;
+    for expected in ["3 in all", "1 newly failing", "1 changed", "1 newly decoded", "fields.celsius", "no &#60;sensor"]
+    {
+        assert!(page.html.contains(expected), "{expected}: {}", page.html);
+    }
+    assert!(visitor.get(&page.link("a message of dev-1")).await.html.contains("0063"));
+    assert_eq!(alice.handler.get_version(&alice.app_id, 0).await.unwrap().number, 1, "nothing is saved");
+    let none = visitor.post(PATH, &form("dev-9")).await;
+    assert!(none.html.contains("no uplinks to compare"), "{}", none.html);
+}

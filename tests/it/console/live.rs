@@ -2,7 +2,7 @@
 
 use reqwest::Response;
 
-use super::visitor;
+use super::{Visitor, visitor};
 use crate::harness::{MESSAGE_TIMEOUT, Network};
 
 /// Reads until the text has come.
@@ -48,11 +48,29 @@ async fn the_server_leaves_out_what_is_not_wanted() {
 }
 
 #[tokio::test]
-async fn no_more_views_are_open_than_may_be() {
-    let network = Network::with(|settings| settings.console.live_views_max = 1).await;
+async fn a_text_is_found_behind_what_fits_on_a_line() {
+    let network = Network::start().await;
+    let (alice, visitor) = visitor(&network).await;
+    let long = "function Decoder(bytes) { return { a: 'x'.repeat(5000), z: 'needle-' + bytes[0] }; }";
+    alice.set_functions([long, "", ""]).await.unwrap();
+    let mut events = visitor.open("/console/applications/alice-app/live/events?text=needle-2").await;
+    read_until(&mut events, "event: open").await;
+    alice.simulate("dev-1", &[1], 1).await.unwrap();
+    alice.simulate("dev-1", &[2], 1).await.unwrap();
+    let text = read_until(&mut events, "…").await;
+    assert!(text.contains(r#""payload":"02""#) && !text.contains(r#""payload":"01""#), "{text}");
+}
+
+#[tokio::test]
+async fn nobody_opens_the_live_views_of_others() {
+    let network = Network::with(|settings| settings.console.live_views_max = 8).await;
     let (_alice, visitor) = visitor(&network).await;
     let path = "/console/applications/alice-app/live/events";
     let mut open = visitor.open(path).await;
     read_until(&mut open, "event: open").await;
     assert_eq!(visitor.open(path).await.status(), 429);
+    network.owner("bobby").await;
+    let bobby = Visitor::logged_in(&network.stack.settings().client.auth_server, "bobby").await;
+    bobby.get("/console").await;
+    read_until(&mut bobby.open("/console/applications/bobby-app/live/events").await, "event: open").await;
 }

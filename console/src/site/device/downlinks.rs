@@ -28,7 +28,7 @@ pub(in crate::site) async fn clear(request: InApplication) -> Result<Response, F
     Ok(done(&request, "cleared"))
 }
 
-/// The page with a form that was sent when the login had expired.
+/// The page with a form that was sent when the login had expired, or a service was away.
 pub(in crate::site) async fn draft(request: &InApplication, sent: &Sent) -> Result<Response, Failure> {
     let form = DownlinkForm { is_draft: true, ..DownlinkForm::of(sent) };
     Ok(device::page(request, form).await?.into_response())

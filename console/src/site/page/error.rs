@@ -16,6 +16,7 @@ use super::{Frame, Page};
 use crate::{
     Console, Error,
     site::{
+        draft,
         failure::{Problem, log, title},
         login,
         viewer::MaybeViewer,
@@ -29,6 +30,8 @@ struct ErrorPage {
     title: &'static str,
     text: String,
     code: u16,
+    /// Where what was sent is kept, if it is.
+    draft: Option<String>,
 }
 
 /// Turns errors into pages; who is not logged in is sent to the login.
@@ -41,18 +44,19 @@ pub(in crate::site) async fn show_failures(State(console): State<Console>, reque
         return log_in_first(&asked.method, &asked.uri);
     }
     log(&error);
+    let draft = response.extensions_mut().remove::<draft::Kept>().map(|draft::Kept(id)| draft::path(&id));
     let viewer = MaybeViewer::from_request_parts(&mut asked, &console).await;
     let frame = viewer.map(|viewer| viewer.frame(&console)).unwrap_or_default();
-    page(frame, &error)
+    page(frame, &error, draft)
 }
 
-fn page(frame: Frame, error: &Error) -> Response {
+fn page(frame: Frame, error: &Error, draft: Option<String>) -> Response {
     let code = status::http(error.kind());
     let text = match error.kind() {
         Kind::Internal => "The log of the server says more.".to_owned(),
         _ => Problem::of(error).text,
     };
-    Page::new(ErrorPage { frame, title: title(error.kind()), text, code: code.as_u16() })
+    Page::new(ErrorPage { frame, title: title(error.kind()), text, code: code.as_u16(), draft })
         .with_status(code)
         .into_response()
 }

@@ -46,6 +46,8 @@ pub enum Resource {
     PasswordChecks,
     /// Questions to an account service about credentials.
     Questions,
+    /// Live views that are open in the console.
+    LiveViews,
 }
 
 /// The size of a budget, in the unit of its resource.
@@ -116,6 +118,7 @@ impl Resource {
             Self::Lists => "lists",
             Self::PasswordChecks => "password_checks",
             Self::Questions => "questions",
+            Self::LiveViews => "live_views",
         }
     }
 
@@ -134,6 +137,7 @@ impl Resource {
             Self::Lists => "large lists",
             Self::PasswordChecks => "passwords being checked",
             Self::Questions => "questions about credentials",
+            Self::LiveViews => "live views",
         }
     }
 
@@ -144,6 +148,7 @@ impl Resource {
             Self::BodyBytes | Self::ResponseBytes => "finish other requests first, then try again",
             Self::HttpConnections | Self::MqttConnections => "close other connections first",
             Self::Downlinks => "publish fewer at once",
+            Self::LiveViews => "close another one first",
             Self::Deliveries | Self::LookUps => "the service tries again by itself",
             Self::LongWork | Self::Lists | Self::PasswordChecks | Self::Questions => "it waits for its turn",
         }

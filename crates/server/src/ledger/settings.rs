@@ -82,7 +82,8 @@ impl BudgetSettings {
             | Resource::MqttConnections
             | Resource::Downlinks
             | Resource::PasswordChecks
-            | Resource::Questions => (u64::MAX, u64::MAX, 1),
+            | Resource::Questions
+            | Resource::LiveViews => (u64::MAX, u64::MAX, 1),
         };
         Limits { total, owner_max, owner_min }
     }
