@@ -40,6 +40,9 @@ pub enum Error {
     /// The handler would receive the user's token unencrypted.
     #[error("the handler of this application has no certificate: turn on its TLS, or set client.allow_insecure")]
     Insecure,
+    /// A message was not sent again, or not to everybody.
+    #[error("the message was not sent again: {0}")]
+    NotSent(String),
     /// As many live views are open as there may be.
     #[error("{0} live views are open, and there may be no more: close one, or try again later")]
     LiveViews(usize),
@@ -64,7 +67,7 @@ impl Kinded for Error {
             Self::NotFound(_) | Self::NotServed | Self::Id(_) => Kind::NotFound,
             Self::OtherSite(_) => Kind::Denied,
             Self::Login(_) | Self::Invalid { .. } | Self::Form(_) => Kind::Invalid,
-            Self::Starting | Self::Insecure => Kind::Unavailable,
+            Self::Starting | Self::Insecure | Self::NotSent(_) => Kind::Unavailable,
             Self::LiveViews(_) => Kind::Exhausted,
             Self::Service(error) => error.kind(),
             Self::Seal(_) | Self::Page(_) => Kind::Internal,
