@@ -151,7 +151,7 @@ mod tests {
     fn a_copy_replaces_a_directory_as_a_whole() {
         let root = tempfile::tempdir().unwrap();
         let (dir, keep_as) = (root.path().join("history"), root.path().join("kept"));
-        assert_eq!(files(&dir), []);
+        assert!(files(&dir).is_empty());
         for (name, bytes) in
             [("tail/1/a.tail", 0), ("app=a/day=1/1-2-x.parquet", (1 << 20) + 5), ("removed/a", 1 << 20)]
         {

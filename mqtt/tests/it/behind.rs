@@ -1,5 +1,7 @@
 //! Messages that are sent again: sessions get them only while they have room for more than live messages.
 
+use std::sync::Arc;
+
 use mqtt::{Given, Publication};
 use types::AppId;
 
@@ -19,7 +21,7 @@ fn publication(topic: &str, payload: usize) -> Publication {
 }
 
 /// A client with these subscriptions, whose session waits for it.
-async fn client(harness: &Harness, id: &str, filters: &[&str]) -> RawClient {
+async fn client(harness: &Harness, id: &'static str, filters: &[&str]) -> RawClient {
     let login = Login::new(5, "app-one", "account.read").with_client_id(id).persistent();
     let mut client = RawClient::connect(harness.broker.address(), &login).await;
     for filter in filters {
@@ -41,7 +43,7 @@ async fn a_session_with_many_live_messages_gets_no_others_and_keeps_them() {
     assert_eq!((spare(UP).sessions, spare(UP).messages), (1, 100));
     fill(&harness);
     let mut present = client(&harness, "present", &["app-one/devices/+/up"]).await;
-    assert_eq!((spare(UP).sessions, spare(UP).messages, &*spare(UP).full), (1, 100, &["away".into()][..]));
+    assert_eq!((spare(UP).sessions, spare(UP).messages, &*spare(UP).full), (1, 100, &[Arc::<str>::from("away")][..]));
     assert_eq!(spare("app-one/devices/dev/events/create").sessions, 0, "nobody else gets them");
     let (given, published) = harness.router.publish_behind(&app_id(), publication(UP, 7));
     assert_eq!(given, Given { taken: 1, full: vec!["away".into()] });

@@ -106,7 +106,7 @@ async fn the_command_goes_on_after_the_server_was_killed() {
     }
     server.kill();
     let server = ServerProcess::spawn(at_the_same_places(&mut start(dir.path()), &server).stderr(Stdio::null()));
-    while received.iter().collect::<BTreeSet<_>>().len() < UPLINKS.into() {
+    while received.iter().collect::<BTreeSet<_>>().len() < usize::from(UPLINKS) {
         let message = receiver.next().await.json();
         assert_eq!(message["is_retry"], true);
         received.push(bytes(&message)[0]);
