@@ -55,7 +55,7 @@ fn read_file<E: From<Error>>(path: &Path, mut each: impl FnMut(&[u8]) -> Result<
     loop {
         let is_first = part.is_empty();
         part.clear();
-        file.by_ref().take(PART_BYTES).read_to_end(&mut part).map_err(Error::file("read", path))?;
+        (&mut file).take(PART_BYTES).read_to_end(&mut part).map_err(Error::file("read", path))?;
         if is_first || !part.is_empty() {
             each(&part)?;
         }
