@@ -31,7 +31,7 @@ use server::{
 };
 use types::Clock;
 
-pub(crate) use self::backup::{KeyFiles, PreparedRestore, back_up};
+pub(crate) use self::backup::{Extent, KeyFiles, PreparedRestore, back_up};
 use self::operator::accept_older_store;
 pub(crate) use self::operator::{open_account, open_devices, open_running_account, serves_accounts};
 pub use self::stack::Stack;

@@ -8,14 +8,14 @@ use types::Clock;
 use super::operator_audit;
 use crate::{
     output::{Cell, Output, OutputOptions, Record},
-    serve::{KeyFiles, PreparedRestore, back_up},
+    serve::{Extent, KeyFiles, PreparedRestore, back_up},
     settings::Settings,
     terminal::{Confirmation, confirm},
 };
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  airlock backup airlock.backup\n  airlock backup --with-keys /media/safe/airlock.backup"
+    after_help = "Examples:\n  airlock backup airlock.backup\n  airlock backup --with-keys /media/safe/airlock.backup\n  airlock backup --with-history airlock.backup"
 )]
 pub(crate) struct Backup {
     #[command(flatten)]
@@ -26,6 +26,9 @@ pub(crate) struct Backup {
     /// Include the key files, which open the secrets in the store: protect the backup like the server itself
     #[arg(long)]
     with_keys: bool,
+    /// Include the history of messages, which is larger than all the rest
+    #[arg(long)]
+    with_history: bool,
 }
 
 #[derive(Debug, Args)]
@@ -53,12 +56,14 @@ pub(crate) async fn backup(
     let audit = operator_audit(settings)?;
     let (file, now) = (command.file.display(), clock.now());
     let key_files = if command.with_keys { KeyFiles::Include } else { KeyFiles::LeaveOut };
-    let backed_up = back_up(settings, &command.file, key_files, now).await?;
+    let extent = Extent { key_files, history: command.with_history };
+    let backed_up = back_up(settings, &command.file, extent, now).await?;
     audit.note("store backed up", &"operator", &file);
     output.record(Record::new([
         (("file", "File"), file.to_string().into()),
         (("created", "As of"), output.time(now)),
         (("entries", "Entries"), number(backed_up.entries)),
+        (("history_files", "History files"), backed_up.history_files.map(number).into()),
         (("bytes", "Bytes"), number(backed_up.bytes)),
         (("without", "Without"), Cell::list(&backed_up.without, ", ")),
     ]))?;
@@ -89,13 +94,15 @@ pub(crate) fn restore(
         )?;
     }
     let change = audit.change("store restored", &"operator", &file)?;
-    let kept = prepared.finish(clock.now())?;
+    let replaced = prepared.finish(clock.now())?;
+    let path = |path: Option<PathBuf>| path.map(|path| path.display().to_string()).unwrap_or_default();
     change.done();
     output.record(Record::new([
         (("data", "Data directory"), directory.to_string().into()),
         (("created", "As of"), output.time(created)),
         (("entries", "Entries"), number(entries)),
-        (("replaced", "Old store"), kept.map(|path| path.display().to_string()).unwrap_or_default().into()),
+        (("replaced", "Old store"), path(replaced.store).into()),
+        (("replaced_history", "Old history"), path(replaced.history).into()),
     ]))?;
     output.message(
         "Keys, users and collaborators that were deleted since then are valid again: delete them before the start",

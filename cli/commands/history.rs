@@ -3,6 +3,7 @@
 pub(crate) mod args;
 pub(crate) mod decode;
 mod export;
+mod replay;
 pub(crate) mod totals;
 
 use std::path::Path;
@@ -27,6 +28,7 @@ pub(crate) async fn run(command: History, app_id: Option<AppId>, network: &Netwo
         History::List { filter, limit } => list(network, &app_id, filter, limit).await,
         History::Info { id } => info(network, &app_id, &id).await,
         History::Decode(decode) => decode::run(network, &app_id, decode).await,
+        History::Replay(replay) => replay::run(network, &app_id, replay).await,
         History::Verify { selection, sample } => decode::verify(network, &app_id, selection, sample).await,
         History::Export { file, format, filter } => {
             let file = file.as_deref().filter(|file| *file != Path::new("-"));

@@ -14,14 +14,16 @@ use store::Snapshot;
 use tempfile::NamedTempFile;
 use types::Timestamp;
 
-use self::file::{BackupWriter, Header};
+use self::file::{BackupWriter, Header, HistoryPart};
 pub(crate) use self::restore::PreparedRestore;
-use super::{data_dir::DataDir, operator::open_shared_store};
+use super::{data_dir::DataDir, history::history_dir, operator::open_shared_store};
 use crate::settings::Settings;
 
 /// What a backup has.
 pub(crate) struct BackedUp {
     pub(crate) entries: u64,
+    /// How many files of history; none if it has no history.
+    pub(crate) history_files: Option<u64>,
     pub(crate) bytes: u64,
     /// The key files of the data directory that it does not have.
     pub(crate) without: Vec<String>,
@@ -34,11 +36,19 @@ pub(crate) enum KeyFiles {
     LeaveOut,
 }
 
-/// Writes everything that is in the store now to a new file, which only its owner can read.
+/// What a backup is to have besides the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extent {
+    pub(crate) key_files: KeyFiles,
+    pub(crate) history: bool,
+}
+
+/// Writes everything that is in the store now to a new file, which only its owner can read. History, if it is to be there,
+/// is read after the store.
 pub(crate) async fn back_up(
     settings: &Settings,
     file: &Path,
-    key_files: KeyFiles,
+    Extent { key_files, history }: Extent,
     now: Timestamp,
 ) -> anyhow::Result<BackedUp> {
     check_embedded(settings)?;
@@ -51,6 +61,7 @@ pub(crate) async fn back_up(
     let snapshot = store.snapshot().await?;
     let header =
         Header::new(now, snapshot.last_version(), found.iter().map(key_files::hash).collect::<Result<_, _>>()?);
+    let header = if history { header.with_history() } else { header };
     let (included, without) = match key_files {
         KeyFiles::Include => (found, Vec::new()),
         KeyFiles::LeaveOut => (Vec::new(), found.into_iter().map(|found| found.name).collect()),
@@ -60,12 +71,14 @@ pub(crate) async fn back_up(
         let mut unfinished = BufWriter::new(NamedTempFile::new_in(directory)?);
         let mut backup = BackupWriter::begin(&mut unfinished, header)?;
         included.into_iter().try_for_each(|key_file| backup.key_file(key_file))?;
-        let entries = write_entries(backup, snapshot).await?;
+        write_entries(&mut backup, snapshot).await?;
+        let history_files = history.then(|| write_history(&mut backup, &history_dir(settings))).transpose()?;
+        let entries = backup.finish()?;
         let unfinished = unfinished.into_inner().map_err(std::io::IntoInnerError::into_error)?;
         unfinished.as_file().sync_all()?;
         let bytes = unfinished.as_file().metadata()?.len();
         match unfinished.persist_noclobber(file) {
-            Ok(_) => Ok(BackedUp { entries, bytes, without }),
+            Ok(_) => Ok(BackedUp { entries, history_files, bytes, without }),
             Err(error) if error.error.kind() == ErrorKind::AlreadyExists => bail!("it exists: choose another name"),
             Err(error) => Err(error.error.into()),
         }
@@ -78,11 +91,16 @@ pub(crate) async fn back_up(
     Ok(backed_up)
 }
 
-async fn write_entries(mut backup: BackupWriter<impl Write>, mut snapshot: Snapshot) -> anyhow::Result<u64> {
+async fn write_entries(backup: &mut BackupWriter<impl Write>, mut snapshot: Snapshot) -> anyhow::Result<()> {
     while let Some(entries) = snapshot.next().await? {
         entries.into_iter().try_for_each(|entry| backup.entry(entry))?;
     }
-    Ok(backup.finish()?)
+    Ok(())
+}
+
+/// Writes all files of history; returns how many there are.
+fn write_history(backup: &mut BackupWriter<impl Write>, dir: &Path) -> anyhow::Result<u64> {
+    history::read_files(dir, |name, part| anyhow::Ok(backup.history(HistoryPart::new(name, part))?))
 }
 
 fn check_embedded(settings: &Settings) -> anyhow::Result<()> {

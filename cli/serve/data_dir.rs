@@ -46,8 +46,7 @@ impl DataDir {
 
     /// What the store is called that a backup has replaced at this time.
     pub(super) fn replaced_store(&self, now: Timestamp) -> PathBuf {
-        let digits: String = now.to_rfc3339_millis().chars().filter(char::is_ascii_digit).collect();
-        self.path.join(format!("airlock-until-{digits}.redb"))
+        self.path.join(format!("airlock-{}.redb", until(now)))
     }
 
     /// The mark by which a store that went back is noticed. It is not part of the store, and should not be restored
@@ -116,4 +115,10 @@ impl DataDir {
         write_private(&path, bytes)
             .with_context(|| format!("cannot write {}: make the directory writable, or set --data", path.display()))
     }
+}
+
+/// What distinguishes the name of something that a backup has replaced at this time.
+pub(super) fn until(now: Timestamp) -> String {
+    let digits: String = now.to_rfc3339_millis().chars().filter(char::is_ascii_digit).collect();
+    format!("until-{digits}")
 }

@@ -10,7 +10,7 @@ use bridge::broker::{
 use futures::future::BoxFuture;
 use handler::{
     Error,
-    output::{Event, Kept, Message, Output, mqtt::publications},
+    output::{Event, Kept, Message, Output, Receipt, Receivers, Refused, Room, mqtt::publications_below},
 };
 use mqtt::{DownlinkRefusal, DownlinkSink, Offer, Publication, PublishedDownlink};
 use server::telemetry::Health;
@@ -95,15 +95,52 @@ struct BrokerOutput {
 
 impl Output for BrokerOutput {
     fn publish(&self, message: Message) -> Kept {
+        // Who has sent an uplink sends it again. Nobody repeats an event.
+        let offline = if matches!(message.event, Event::Up(_)) { Offline::Refuse } else { Offline::Wait };
+        self.publish_below("", &message, offline)
+    }
+
+    fn room<'a>(&'a self, _messages: &'a [Message], to: &'a Receivers) -> BoxFuture<'a, Result<Room, Error>> {
+        // What waits there is the broker's.
+        let (messages, bytes) = (usize::MAX, usize::MAX);
+        let receivers = usize::from(to.mqtt_prefix().is_some());
+        Box::pin(ready(Ok(Room { receivers, messages, bytes, ..Room::default() })))
+    }
+
+    fn publish_again<'a>(
+        &'a self,
+        messages: &'a [Message],
+        to: &'a Receivers,
+    ) -> BoxFuture<'a, Result<Vec<Receipt>, Error>> {
+        Box::pin(async move {
+            let Some(prefix) = to.mqtt_prefix() else { return Ok(vec![Receipt::default(); messages.len()]) };
+            let kept: Vec<_> =
+                messages.iter().map(|message| self.publish_below(prefix, message, Offline::Refuse)).collect();
+            let mut receipts = Vec::with_capacity(kept.len());
+            for kept in kept {
+                receipts.push(match kept.wait().await {
+                    Ok(()) => Receipt { taken: 1, ..Receipt::default() },
+                    Err(Error::Unpublishable(reason)) => {
+                        let refused = vec![Refused { receiver: "broker".to_owned(), reason }];
+                        Receipt { refused, ..Receipt::default() }
+                    }
+                    Err(error) => return Err(error),
+                });
+            }
+            Ok(receipts)
+        })
+    }
+}
+
+impl BrokerOutput {
+    fn publish_below(&self, prefix: &str, message: &Message, offline: Offline) -> Kept {
         // Whether anybody subscribes to single fields is known only to the broker.
-        let messages: Vec<_> = publications(&message, |_| self.field_topics)
+        let messages: Vec<_> = publications_below(prefix, message, |_| self.field_topics)
             .into_iter()
             .map(|Publication { topic, payload }| BrokerMessage { topic, payload })
             .collect();
         let device = format!("{}/{}", message.app_id, message.dev_id);
         let kind = format!("{} {}", message.app_id, message.event.topic());
-        // Who has sent an uplink sends it again. Nobody repeats an event.
-        let offline = if matches!(message.event, Event::Up(_)) { Offline::Refuse } else { Offline::Wait };
         match self.publisher.publish(&device, kind, messages, offline) {
             Ok(confirmation) => Kept::when(async {
                 // It is dropped only when the process ends.

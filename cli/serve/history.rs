@@ -1,16 +1,22 @@
 //! The history of this process's handler.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use anyhow::Context as _;
 use history::{Environment, History};
 
 use super::context::Context;
+use crate::settings::Settings;
+
+/// Where history is.
+pub(super) fn history_dir(settings: &Settings) -> PathBuf {
+    settings.history.dir.clone().unwrap_or_else(|| settings.data_dir.join("history"))
+}
 
 /// Opens the history in its directory.
 pub(super) fn open(context: &Context) -> anyhow::Result<Arc<History>> {
     let settings = context.settings.history.clone();
-    let dir = settings.dir.clone().unwrap_or_else(|| context.settings.data_dir.join("history"));
+    let dir = history_dir(&context.settings);
     let owners = context.owners.clone();
     let environment = Environment {
         clock: context.clock.clone(),

@@ -41,6 +41,9 @@ pub enum Error {
     /// The handler would receive the user's token unencrypted.
     #[error("the handler of this application has no certificate: turn on its TLS, or set client.allow_insecure")]
     Insecure,
+    /// A message was not sent again, or not to everybody.
+    #[error("the message was not sent again: {0}")]
+    NotSent(String),
     /// As many live views are open as there may be.
     #[error(transparent)]
     LiveViews(#[from] Exceeded),
@@ -65,7 +68,7 @@ impl Kinded for Error {
             Self::NotFound(_) | Self::NotServed | Self::Id(_) => Kind::NotFound,
             Self::OtherSite(_) => Kind::Denied,
             Self::Login(_) | Self::Invalid { .. } | Self::Form(_) => Kind::Invalid,
-            Self::Starting | Self::Insecure => Kind::Unavailable,
+            Self::Starting | Self::Insecure | Self::NotSent(_) => Kind::Unavailable,
             Self::LiveViews(error) => error.kind(),
             Self::Service(error) => error.kind(),
             Self::Seal(_) | Self::Page(_) => Kind::Internal,

@@ -23,7 +23,13 @@ use server::serve::run_to_end;
 
 use crate::{Console, Error, console::Place};
 
-use self::{device::downlinks, failure::Failure, functions::versions, messages::message, page::assets};
+use self::{
+    device::downlinks,
+    failure::Failure,
+    functions::versions,
+    messages::{again, message},
+    page::assets,
+};
 
 /// Maximum size of a form, in bytes, as listeners have it: four functions of 128 KiB, each of whose characters may take
 /// three.
@@ -70,6 +76,7 @@ fn in_applications() -> Router<Console> {
         .route(&path("/messages"), get(messages::list))
         .route(&path("/messages/{id}"), get(message::show))
         .route(&path("/messages/{id}/json"), get(message::json))
+        .route(&path("/messages/{id}/replay"), post(again::send))
         .route(&path("/live"), get(live::show))
         .route(&path("/live/events"), get(live::events))
         .route(&path("/functions"), get(functions::show).post(functions::submit))

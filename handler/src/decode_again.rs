@@ -8,19 +8,23 @@ mod summary;
 mod writers;
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet, VecDeque},
+    collections::{HashMap, VecDeque},
     sync::Arc,
 };
 
 use api::rest::handler::DecodeReport;
 use futures::{Stream, StreamExt, TryStreamExt, stream, stream::BoxStream};
-use history::{History, Query, Record, RecordId, Revisions};
+use history::{History, Query, Record, Revisions};
 use server::usage::Usage;
 use types::DevId;
 
 pub use self::writers::CorrectionWriters;
 use self::{correct::Corrector, rerun::Rerun, writers::CorrectionWriter};
-use crate::{Error, application::Application, uplink::Uplinks};
+use crate::{
+    Error,
+    application::Application,
+    uplink::{Uplinks, stored::newest_revisions},
+};
 
 /// How many uplinks run at the same time: enough for all workers, few enough for the queue of one application.
 const RUNNING_MAX: usize = 64;
@@ -137,7 +141,7 @@ impl Decoder {
         self.looked_at += records.len();
         let records = self.wanted(records);
         self.taken += records.len();
-        let mut newest = self.newest_revisions(&records).await?;
+        let mut newest = newest_revisions(&self.history, &self.again.query, &records).await?;
         self.waiting.extend(records.into_iter().map(|record| {
             let newest = newest.remove(&record.id);
             (record, newest)
@@ -170,29 +174,5 @@ impl Decoder {
             records.truncate(PREVIEWED_MAX.saturating_sub(self.taken));
         }
         records
-    }
-
-    /// The newest correction of each of these records that has one.
-    async fn newest_revisions(&mut self, records: &[Record]) -> Result<BTreeMap<RecordId, Record>, Error> {
-        let ids = records.iter().map(|record| record.id);
-        let (Some(first), Some(last)) = (ids.clone().min(), ids.clone().max()) else { return Ok(BTreeMap::new()) };
-        let query = &self.again.query;
-        let query = Query {
-            dev_id: query.dev_id.clone(),
-            revisions: Revisions::CorrectionsOf(first..=last),
-            ..Query::of(query.app_id.clone())
-        };
-        let wanted: HashSet<_> = ids.collect();
-        let mut newest = BTreeMap::<RecordId, Record>::new();
-        let mut batches = Box::pin(self.history.batches(query));
-        while let Some(batch) = batches.try_next().await? {
-            for record in batch {
-                let Some(id) = record.corrects.filter(|id| wanted.contains(id)) else { continue };
-                if newest.get(&id).is_none_or(|other| other.revision < record.revision) {
-                    newest.insert(id, record);
-                }
-            }
-        }
-        Ok(newest)
     }
 }

@@ -167,6 +167,9 @@ pub enum Error {
     /// A correction cannot be kept.
     #[error("the correction of an uplink cannot be kept in history: {0}: try again later")]
     CorrectionNotKept(&'static str),
+    /// Nobody who should get messages again has room for them. It names them.
+    #[error("there is no room for more than live messages at {0}: go on when it takes messages again")]
+    NoRoom(String),
     /// The store failed.
     #[error("{}", .0.summary())]
     Store(#[from] store::Error),
@@ -257,6 +260,7 @@ impl Kinded for Error {
             | Self::NetworkBrokerGone
             | Self::NetworkBrokersBusy
             | Self::CorrectionNotKept(_)
+            | Self::NoRoom(_)
             | Self::Unpublished(_) => Kind::Unavailable,
             Self::RateLimited { .. } => Kind::Exhausted,
             Self::Auth(error) => error.kind(),

@@ -18,6 +18,7 @@ pub mod network_broker;
 pub mod output;
 pub mod payload;
 pub mod sealer;
+mod send_again;
 mod settings;
 pub mod status;
 pub mod uplink;

@@ -1,17 +1,24 @@
 //! Outputs, and the messages and events that the handler publishes through them.
 
+mod again;
 pub mod mqtt;
 pub mod queued;
 mod recorded;
+mod repeated;
 mod settings;
 
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, ready};
 use serde::Serialize;
 use types::{Activation, AppId, DevId, DeviceEvent, DownlinkEvent, DownlinkSentEvent, ErrorEvent, Uplink};
 
-pub use self::{recorded::RecordedOutput, settings::OutputSettings};
+pub use self::{
+    again::{Receipt, Receivers, Refused, Room},
+    recorded::RecordedOutput,
+    repeated::RepeatedEvent,
+    settings::OutputSettings,
+};
 use crate::Error;
 
 /// A message for the subscribers of an application.
@@ -51,6 +58,8 @@ pub enum Event {
     Update(DeviceEvent),
     /// A device was deleted.
     Delete,
+    /// One of these events, except an uplink, is sent again.
+    Repeated(RepeatedEvent),
 }
 
 impl Event {
@@ -68,6 +77,7 @@ impl Event {
             Self::Create(_) => "events/create",
             Self::Update(_) => "events/update",
             Self::Delete => "events/delete",
+            Self::Repeated(event) => event.topic(),
         }
     }
 
@@ -79,6 +89,12 @@ impl Event {
 }
 
 impl Message {
+    /// How many bytes its JSON has.
+    pub(crate) fn bytes(&self) -> usize {
+        // What cannot be written is refused where it should be sent.
+        serde_json::to_vec(&self.event).map_or(0, |json| json.len())
+    }
+
     /// What tells the application that an output cannot take this message, which has so many bytes. None if nobody
     /// waits for it as for an uplink. It is logged.
     pub(crate) fn too_large(&self, bytes: usize, bytes_max: usize) -> Option<Self> {
@@ -103,6 +119,23 @@ pub trait Output: Send + Sync {
     ///
     /// Who is about to tell somebody that the message is accepted waits for what this returns.
     fn publish(&self, message: Message) -> Kept;
+
+    /// What those of the receivers that get such messages of one application have room for behind what is live. By
+    /// default there are none.
+    fn room<'a>(&'a self, _messages: &'a [Message], _to: &'a Receivers) -> BoxFuture<'a, Result<Room, Error>> {
+        Box::pin(ready(Ok(Room::default())))
+    }
+
+    /// Publishes messages of one application that were published before, in order, to those of the receivers that have
+    /// room for them behind what is live. Says of each message who took it, once it is stored there. By default nobody
+    /// does.
+    fn publish_again<'a>(
+        &'a self,
+        messages: &'a [Message],
+        _to: &'a Receivers,
+    ) -> BoxFuture<'a, Result<Vec<Receipt>, Error>> {
+        Box::pin(ready(Ok(vec![Receipt::default(); messages.len()])))
+    }
 }
 
 /// Publishes each message through all of several outputs.
@@ -112,6 +145,31 @@ impl Output for AllOutputs {
     fn publish(&self, message: Message) -> Kept {
         let kept = self.0.iter().map(|output| output.publish(message.clone()));
         kept.fold(Kept::at_once(), Kept::and)
+    }
+
+    fn room<'a>(&'a self, messages: &'a [Message], to: &'a Receivers) -> BoxFuture<'a, Result<Room, Error>> {
+        Box::pin(async move {
+            let mut all = Room::default();
+            for output in &self.0 {
+                all.add(output.room(messages, to).await?);
+            }
+            Ok(all)
+        })
+    }
+
+    fn publish_again<'a>(
+        &'a self,
+        messages: &'a [Message],
+        to: &'a Receivers,
+    ) -> BoxFuture<'a, Result<Vec<Receipt>, Error>> {
+        Box::pin(async move {
+            let mut all = vec![Receipt::default(); messages.len()];
+            for output in &self.0 {
+                let receipts = output.publish_again(messages, to).await?;
+                all.iter_mut().zip(receipts).for_each(|(all, receipt)| all.add(receipt));
+            }
+            Ok(all)
+        })
     }
 }
 

@@ -4,6 +4,7 @@ mod frame;
 pub(crate) mod message;
 mod outcome;
 pub(crate) mod record;
+pub(crate) mod stored;
 
 use std::sync::Arc;
 

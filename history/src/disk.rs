@@ -8,6 +8,9 @@ use std::{
 
 use crate::{Error, directory::removed::Removals, tail::Tail};
 
+/// The file that is locked while sealed files are changed.
+pub(crate) const LOCK: &str = "lock";
+
 /// The directory of history.
 #[derive(Debug)]
 pub(crate) struct Disk {
@@ -60,7 +63,7 @@ impl Disk {
     /// Waits until no other process changes sealed files.
     pub(crate) fn change(&self) -> Result<Change, Error> {
         fs::create_dir_all(&self.root).map_err(Error::file("create", &self.root))?;
-        let path = self.root.join("lock");
+        let path = self.root.join(LOCK);
         let lock = File::options().write(true).create(true).truncate(false).open(&path);
         let lock = lock.map_err(Error::file("open", &path))?;
         lock.lock().map_err(Error::file("lock", &path))?;

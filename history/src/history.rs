@@ -111,9 +111,7 @@ impl History {
 
     /// The record with this id. None if the application has none.
     pub async fn get(&self, app_id: &AppId, id: RecordId) -> Result<Option<Record>, Error> {
-        let after = Some(id.previous()).filter(|_| id > RecordId::first(0));
-        let query = Query { after, before: Some(id.next()), limit: 1, ..Query::of(app_id.clone()) };
-        let page = self.reader.page(query).await?;
+        let page = self.reader.page(Query::only(app_id.clone(), id)).await?;
         Ok(page.records.into_iter().next().filter(|record| record.id == id))
     }
 

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod copy;
 mod directory;
 mod disk;
 mod error;
@@ -15,6 +16,7 @@ mod tail;
 #[doc(hidden)]
 pub use self::sealed::file::column_bytes;
 pub use self::{
+    copy::{NewDirectory, read_files},
     error::Error,
     history::{Environment, History, OwnerOf},
     query::{FieldFilter, FieldFilterError, LIMIT_MAX, Page, Query, Revisions, Skipped},

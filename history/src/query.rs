@@ -92,6 +92,12 @@ pub struct Skipped {
 }
 
 impl Query {
+    /// The record with this id, and no other.
+    pub fn only(app_id: AppId, id: RecordId) -> Self {
+        let after = Some(id.previous()).filter(|_| id > RecordId::first(0));
+        Self { after, before: Some(id.next()), limit: 1, ..Self::of(app_id) }
+    }
+
     /// All records of an application, newest first.
     pub fn of(app_id: AppId) -> Self {
         Self {

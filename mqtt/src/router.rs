@@ -2,6 +2,7 @@
 
 mod application;
 mod applications;
+mod behind;
 mod fan_out;
 mod series;
 mod topics;
@@ -23,6 +24,7 @@ use tokio_util::task::AbortOnDropHandle;
 use types::{AppId, Clock, Credential, Timestamp};
 
 pub(crate) use self::application::AttachError;
+pub use self::behind::{Given, Spare};
 use self::{
     application::{Application, Begun, Rest},
     applications::Applications,
@@ -219,6 +221,22 @@ impl Router {
     /// Whether anybody gets what is published on any topic below this one. Then such messages are worth making.
     pub fn has_subscribers_below(&self, app_id: &AppId, topic: &str) -> bool {
         self.application(app_id).is_some_and(|application| application.has_subscribers_below(topic))
+    }
+
+    /// Publishes a message of one application to those sessions that have room for it behind what is live. Never waits.
+    pub fn publish_behind(&self, app_id: &AppId, publication: Publication) -> (Given, Published) {
+        let Some(application) = self.application(app_id) else { return (Given::default(), Published(None)) };
+        let durable = self.durable.as_ref();
+        let (given, saved) = application.publish_behind(durable.map(Arc::as_ref), publication.into());
+        if let Some(durable) = durable.filter(|_| saved.is_some()) {
+            application.start_saving(durable);
+        }
+        (given, Published(saved))
+    }
+
+    /// What the sessions that get messages on these topics have room for behind what is live.
+    pub fn spare<'a>(&self, app_id: &AppId, topics: impl Iterator<Item = &'a str>) -> Spare {
+        self.application(app_id).map_or_else(Spare::default, |application| application.spare(topics))
     }
 
     pub(crate) fn route(&self, app_id: &AppId, messages: impl IntoIterator<Item = Message>) -> Published {

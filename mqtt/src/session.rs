@@ -186,6 +186,13 @@ impl Session {
         }
     }
 
+    /// How many messages, and how many bytes, may be added behind those that are live: none as long as it is not known
+    /// what waits.
+    pub(crate) fn spare(&self) -> (usize, usize) {
+        let state = self.lock();
+        if state.backlog.is_some() { (0, 0) } else { state.outbox.spare() }
+    }
+
     /// Drops the message that it would drop if its queue were full; returns false if none waits.
     pub(crate) fn drop_one(&self) -> bool {
         let mut state = self.lock();

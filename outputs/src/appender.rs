@@ -31,9 +31,9 @@ const ALL_WAITING_BYTES_MAX: usize = 64 << 20;
 const COMMIT_MESSAGES_MAX: usize = 32;
 const COMMIT_BYTES_MAX: usize = 256 << 10;
 /// How many records they may have in it: with what is dropped for them, it must not exceed what the store takes.
-const COMMIT_RECORDS_MAX: usize = 512;
+pub(crate) const COMMIT_RECORDS_MAX: usize = 512;
 /// How often a commit is repeated while others change the same queues or webhooks.
-const ATTEMPTS_MAX: usize = 20;
+pub(crate) const ATTEMPTS_MAX: usize = 20;
 /// How many applications are known to be in the index.
 const INDEXED_MAX: usize = 65_536;
 
@@ -213,14 +213,14 @@ impl Appender {
         Ok(())
     }
 
-    fn report(&self, growths: &[Growth]) {
+    pub(crate) fn report(&self, growths: &[Growth]) {
         for growth in growths {
             metrics::count(&growth.destination, Fate::Dropped, growth.dropped());
             self.lanes.wake(&growth.destination);
         }
     }
 
-    async fn put_index(&self, app_id: &AppId) -> Result<(), Error> {
+    pub(crate) async fn put_index(&self, app_id: &AppId) -> Result<(), Error> {
         if self.indexed().contains(app_id) {
             return Ok(());
         }

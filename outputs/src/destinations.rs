@@ -145,7 +145,8 @@ impl OfApplication {
         deliveries.filter(|delivery| !delivery.to.is_empty()).collect()
     }
 
-    fn wanting(&self, message: &Message) -> Vec<&Destination> {
+    /// Those that get such messages.
+    pub(crate) fn wanting(&self, message: &Message) -> Vec<&Destination> {
         let webhooks = self.loaded.webhooks.iter().map(|(_, webhook)| webhook.wants(&message.event));
         let operator = self.operator.of(&self.app_id).map(|output| output.wants(message));
         let wanting = self.destinations.iter().zip(webhooks.chain(operator)).filter(|(_, wants)| *wants);

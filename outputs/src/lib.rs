@@ -17,6 +17,7 @@ mod operator;
 mod outputs;
 mod queue;
 mod redis;
+mod repeats;
 mod sender;
 mod setting_files;
 mod settings;
@@ -32,6 +33,7 @@ pub use self::{
     operator::{OperatorOutputs, OperatorSettings},
     outputs::{Environment, Outputs, Stored},
     redis::RedisSettings,
+    repeats::{Given, Receivers, Spare},
     settings::Settings,
     webhook::{EveryGrant, Grants, LookUp, Standing, Webhook, system_look_up},
     webhooks::{DeadLetters, WEBHOOKS_MAX, Webhooks},

@@ -32,6 +32,7 @@ use crate::{
     metrics,
     operator::OperatorOutputs,
     queue::Queues,
+    repeats::{Given, Receivers, Repeats, Spare},
     sweeper::Sweeper,
     webhook::{Grants, LookUp, Names, StoredWebhooks, WebhookClient},
     webhooks::Webhooks,
@@ -167,6 +168,26 @@ impl Outputs {
         }
         // If it is refused, whoever waits for the receiver learns at once that there is no sender.
         Stored(Some(self.appender.append(app_id, message).unwrap_or_else(|_| oneshot::channel().1)))
+    }
+
+    /// What those of the receivers that get such messages have room for behind what is live.
+    pub async fn spare(&self, app_id: &AppId, messages: &[Message], to: Receivers<'_>) -> Result<Spare, Error> {
+        self.repeats().spare(app_id, messages, to).await
+    }
+
+    /// Has messages of one application stored for those of the receivers that have room for them behind what is live, and
+    /// delivered. Says of each message who got it.
+    pub async fn publish_behind(
+        &self,
+        app_id: &AppId,
+        messages: &[Message],
+        to: Receivers<'_>,
+    ) -> Result<Vec<Given>, Error> {
+        self.repeats().publish(app_id, messages, to).await
+    }
+
+    fn repeats(&self) -> Repeats<'_> {
+        Repeats { appender: &self.appender }
     }
 
     /// The webhooks of applications.

@@ -142,6 +142,23 @@ impl Queues {
         Size { messages, bytes: self.settings.queue_bytes_max.min(share).max(QUEUE_BYTES_MIN) }
     }
 
+    /// How much may be added to a queue behind what is live: nothing once a tenth of what may be in it is. Whatever the
+    /// bounds, there is room for a message in a queue that is empty.
+    pub(crate) async fn spare(&self, destination: &Destination, limit: Size) -> Result<Size, Error> {
+        let tenth = Size { messages: limit.messages / 10, bytes: limit.bytes / 10 };
+        let at_most =
+            self.room.sizes.at_most(destination, Part::Queue).filter(|size| !self.is_shared && size.fits(tenth));
+        let size = match at_most {
+            Some(size) => size,
+            None => self.room.size(destination, Part::Queue).await?,
+        };
+        if !size.fits(tenth) {
+            return Ok(Size::default());
+        }
+        let rest = Size { messages: tenth.messages, bytes: limit.bytes / 2 } - size;
+        Ok(Size { messages: rest.messages.max(1), ..rest })
+    }
+
     /// Adds messages of one application to the queues of their destinations; drops the oldest of those that are full.
     /// The batch fails if others change the queues so that something else would be dropped.
     pub(crate) async fn append(

@@ -12,6 +12,7 @@ use crate::{
     lanes::Lanes,
     message::DeadLetter,
     queue::Queues,
+    repeats::Receivers,
     webhook::{Standing, StoredWebhooks, Webhook},
 };
 
@@ -48,6 +49,11 @@ impl Webhooks {
     pub async fn get(&self, app_id: &AppId, id: &WebhookId) -> Result<Webhook, Error> {
         let found = self.list(app_id).await?.into_iter().find(|(other, _)| other == id);
         found.map(|(_, webhook)| webhook).ok_or_else(|| Error::NotFound(id.to_string()))
+    }
+
+    /// Whether an application has such receivers: webhooks, or outputs of the operator.
+    pub async fn are_there(&self, app_id: &AppId, receivers: Receivers<'_>) -> Result<bool, Error> {
+        Ok(self.destinations.of(app_id).await?.iter().any(|destination| receivers.include(destination)))
     }
 
     /// Whether whoever set a webhook may still read the messages that it sends.

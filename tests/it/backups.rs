@@ -145,6 +145,55 @@ fn key_files_that_are_not_in_the_backup_are_named() {
 }
 
 #[test]
+fn history_comes_back_as_a_whole_and_only_if_the_backup_has_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path();
+    let process = ServerProcess::start(data);
+    for arguments in [
+        &["user", "register", "carol", "carol@example.com", "--password-stdin"][..],
+        &["user", "login", "carol", "--password-stdin"],
+        &["applications", "add", "carols-app", "Survives"],
+        &["devices", "register", "dev-1"],
+        &["devices", "register", "dev-2"],
+        &["devices", "simulate", "dev-1", "01"],
+        // It moves everything to Parquet files.
+        &["devices", "delete", "dev-2", "--yes"],
+        &["devices", "simulate", "dev-1", "02"],
+    ] {
+        process.type_command(data, arguments, PASSWORD);
+    }
+    printed(&type_command(data, &["backup", "with.backup", "--with-history"]));
+    printed(&type_command(data, &["backup", "without.backup"]));
+    process.type_command(data, &["devices", "simulate", "dev-1", "03"], "");
+    let payloads = |process: &ServerProcess| {
+        process.type_command(data, &["user", "login", "carol", "--password-stdin"], PASSWORD);
+        let list = ["history", "list", "--app-id", "carols-app", "--kind", "up", "--output", "csv"];
+        let list = process.type_command(data, &list, "");
+        list.lines().skip(1).map(|line| line.split(',').nth(5).unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(payloads(&process), ["03", "02", "01"]);
+    process.stop();
+    let restart = || ServerProcess::spawn(serve(data).arg("--accept-older-store").stderr(Stdio::null()));
+
+    printed(&type_command(data, &["restore", "without.backup", "--yes"]));
+    let process = restart();
+    assert_eq!(payloads(&process), ["03", "02", "01"], "without history, it stays as it is");
+    process.stop();
+
+    let backup = fs::read_to_string(data.join("with.backup")).unwrap();
+    fs::write(data.join("cut"), &backup[..backup.len() - 10]).unwrap();
+    assert!(complaint(&type_command(data, &["restore", "cut", "--yes"])).contains("it is"));
+    let restored = printed(&type_command(data, &["restore", "with.backup", "--yes"]));
+    assert!(restored.contains("history-until-"), "{restored}");
+    let left = fs::read_dir(data).unwrap().filter_map(|found| found.unwrap().file_name().into_string().ok());
+    let left: Vec<_> = left.filter(|name| name.starts_with("history")).collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+    let process = restart();
+    assert_eq!(payloads(&process), ["02", "01"]);
+    process.stop();
+}
+
+#[test]
 fn what_cannot_be_backed_up_or_restored_is_refused_with_the_reason() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path();

@@ -53,6 +53,7 @@ mod replay;
 mod rights;
 mod schemathesis;
 mod secrets;
+mod send_again;
 mod serve;
 mod server_process;
 mod third_party_clients;

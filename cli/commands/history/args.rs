@@ -5,9 +5,15 @@ use std::{
     time::Duration,
 };
 
-use api::{history::Query, rest::handler::DecodeAgain};
+use anyhow::bail;
+use api::{
+    history::Query,
+    rest::handler::{DecodeAgain, SendAgain, SendTo},
+};
 use clap::{Args, Subcommand, ValueEnum};
 use types::{AppId, DevId, Timestamp};
+
+use crate::exit::CommandError;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum History {
@@ -35,6 +41,11 @@ pub(crate) enum History {
         after_help = "Examples:\n  airlock history decode --functions decoder.js --since 7d\n  airlock history decode --since 7d --write --publish"
     )]
     Decode(Decode),
+    /// Send stored uplinks and events again, the oldest first; exit code 1 if any are refused
+    #[command(
+        after_help = "Examples:\n  airlock history replay --since 2h --dry-run\n  airlock history replay --since 2h\n  airlock history replay --since 7d --kind up --to webhook my-hook --rate 50\n  airlock history replay --device my-device --to topic backfill"
+    )]
+    Replay(Replay),
     /// Run the functions of stored uplinks again, and report whatever differs; exit code 1 if anything does
     #[command(after_help = "Example:\n  airlock history verify --since 1d --sample 100")]
     Verify {
@@ -85,6 +96,26 @@ pub(crate) struct Decode {
     /// Also write a report for people to this file
     #[arg(long, value_name = "FILE")]
     pub(super) html: Option<PathBuf>,
+}
+
+/// How stored messages are sent again.
+#[derive(Debug, Args)]
+pub(crate) struct Replay {
+    #[command(flatten)]
+    pub(super) filter: Filter,
+    /// Send to mqtt, or only to webhook NAME, to output NAME of the operator, or on MQTT topics below topic PREFIX
+    /// [default: to whoever gets live messages]
+    #[arg(long, value_names = ["RECEIVER", "NAME"], num_args = 1..=2)]
+    pub(super) to: Vec<String>,
+    /// Maximum number of messages to send each second [default: 200]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(super) rate: Option<u32>,
+    /// Go on after this message, as an interrupted run says
+    #[arg(long, value_name = "ID")]
+    pub(super) after: Option<String>,
+    /// Only say how many would be sent
+    #[arg(long)]
+    pub(super) dry_run: bool,
 }
 
 /// How records are written.
@@ -184,6 +215,43 @@ impl Filter {
             ..Query::default()
         }
     }
+}
+
+impl Replay {
+    /// The request to send these messages again.
+    pub(super) fn send_again(self, now: Timestamp) -> anyhow::Result<SendAgain> {
+        let Self { filter: Filter { selection, kind, version }, to, rate, after, dry_run } = self;
+        Ok(SendAgain {
+            dev_id: selection.device.map(|device| device.to_string()).unwrap_or_default(),
+            since: selection.since.map(|moment| moment.before(now)),
+            // What is recorded meanwhile is live.
+            until: Some(selection.until.map_or(now, |moment| moment.before(now))),
+            kind: kind.unwrap_or_default(),
+            port: selection.port,
+            failed: selection.failed,
+            text: selection.text.unwrap_or_default(),
+            field: selection.field.unwrap_or_default(),
+            version: version.unwrap_or_default(),
+            after: after.unwrap_or_default(),
+            to: receivers(&to)?,
+            per_s: rate.unwrap_or_default(),
+            dry_run,
+            ..SendAgain::default()
+        })
+    }
+}
+
+/// Whom `--to` means; none for whoever gets live messages.
+fn receivers(to: &[String]) -> anyhow::Result<Option<SendTo>> {
+    let to: Vec<_> = to.iter().map(String::as_str).collect();
+    Ok(Some(match to[..] {
+        [] => return Ok(None),
+        ["mqtt"] => SendTo::Mqtt,
+        ["topic", prefix] => SendTo::Topic(prefix.to_owned()),
+        ["webhook", id] => SendTo::Webhook(id.to_owned()),
+        ["output", name] => SendTo::Output(name.to_owned()),
+        _ => bail!(CommandError::invalid("--to takes mqtt, topic PREFIX, webhook NAME or output NAME")),
+    }))
 }
 
 impl Selection {

@@ -24,8 +24,8 @@ use crate::{
 };
 
 /// How often a lost connection is made again without any report in between, and how long between.
-const ATTEMPTS_MAX: usize = 5;
-const RETRY_WAIT: Duration = Duration::from_secs(3);
+pub(super) const ATTEMPTS_MAX: usize = 5;
+pub(super) const RETRY_WAIT: Duration = Duration::from_secs(3);
 
 pub(super) async fn run(network: &Network, app_id: &AppId, decode: Decode) -> anyhow::Result<()> {
     let Decode { selection, functions, version, write, publish, rate, after, html } = decode;

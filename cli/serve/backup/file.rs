@@ -14,8 +14,9 @@ use store::{StoredEntry, Version};
 use types::{Secret, Timestamp};
 use zeroize::Zeroizing;
 
-/// The format that this version writes, and the newest that it reads.
+/// The format that this version writes without history and with it, which is the newest that it reads.
 const FORMAT: u32 = 1;
+const FORMAT_WITH_HISTORY: u32 = 2;
 /// Maximum length of a line: the largest value in base64, with its key.
 const LINE_BYTES_MAX: u64 = 8 << 20;
 
@@ -26,6 +27,7 @@ enum Line {
     Backup(Header),
     KeyFile(KeyFile),
     Entry(StoredEntry),
+    History(HistoryPart),
     /// The last line.
     End(End),
 }
@@ -40,6 +42,14 @@ pub(crate) struct Header {
     pub(crate) last_version: Version,
     /// The key files that belong to the store, whether or not they are in the backup.
     pub(crate) key_files: Vec<KeyFileHash>,
+}
+
+/// A part of a file of history; the parts of a file follow each other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HistoryPart {
+    /// The path below the directory of history.
+    pub(crate) name: String,
+    base64: String,
 }
 
 /// By what a key file is recognized.
@@ -68,6 +78,7 @@ struct End {
 pub(crate) enum Item {
     KeyFile(KeyFile),
     Entry(StoredEntry),
+    History(HistoryPart),
 }
 
 pub(crate) struct BackupWriter<W> {
@@ -100,6 +111,26 @@ impl Header {
         let airlock = env!("CARGO_PKG_VERSION").to_owned();
         Self { format: FORMAT, airlock, created, last_version, key_files }
     }
+
+    /// That of a backup with history, which older versions cannot read.
+    pub(crate) fn with_history(self) -> Self {
+        Self { format: FORMAT_WITH_HISTORY, ..self }
+    }
+
+    pub(crate) fn has_history(&self) -> bool {
+        self.format >= FORMAT_WITH_HISTORY
+    }
+}
+
+impl HistoryPart {
+    pub(crate) fn new(name: &str, contents: &[u8]) -> Self {
+        Self { name: name.to_owned(), base64: STANDARD.encode(contents) }
+    }
+
+    pub(crate) fn contents(&self) -> anyhow::Result<Vec<u8>> {
+        let contents = STANDARD.decode(&self.base64);
+        contents.with_context(|| format!("{} of history in the backup is damaged", self.name))
+    }
 }
 
 impl<W: Write> BackupWriter<W> {
@@ -116,6 +147,10 @@ impl<W: Write> BackupWriter<W> {
     pub(crate) fn entry(&mut self, entry: StoredEntry) -> io::Result<()> {
         self.entries += 1;
         self.line(&Line::Entry(entry))
+    }
+
+    pub(crate) fn history(&mut self, part: HistoryPart) -> io::Result<()> {
+        self.line(&Line::History(part))
     }
 
     /// Writes the last line, and returns the number of entries.
@@ -147,7 +182,8 @@ impl<R: BufRead> BackupReader<R> {
         let format = serde_json::from_slice::<serde_json::Value>(&text).ok();
         let format = format.and_then(|line| line.get("backup")?.get("format")?.as_u64());
         let format = format.context("it is no backup of Airlock")?;
-        ensure!(format <= FORMAT.into(), "it has format {format}, this version reads up to {FORMAT}: use a newer one");
+        let newest = FORMAT_WITH_HISTORY;
+        ensure!(format <= newest.into(), "it has format {format}, this version reads up to {newest}: use a newer one");
         let Ok(Line::Backup(header)) = serde_json::from_slice(&text) else { bail!(damaged(1)) };
         Ok(Self { lines, sha256: Sha256::new_with_prefix(&text), entries: 0, number: 1, header })
     }
@@ -160,6 +196,7 @@ impl<R: BufRead> BackupReader<R> {
         self.sha256.update(&text);
         match serde_json::from_slice(&text).map_err(|_| damaged(self.number))? {
             Line::KeyFile(key_file) => Ok(Some(Item::KeyFile(key_file))),
+            Line::History(part) => Ok(Some(Item::History(part))),
             Line::Entry(entry) => {
                 self.entries += 1;
                 Ok(Some(Item::Entry(entry)))
@@ -201,13 +238,14 @@ mod tests {
     fn written() -> Vec<u8> {
         let key_files = vec![KeyFileHash { name: "account.key".to_owned(), sha256: "00".to_owned() }];
         let version = serde_json::from_str("7").unwrap();
-        let header = Header::new(Timestamp::from_millis(1), version, key_files);
+        let header = Header::new(Timestamp::from_millis(1), version, key_files).with_history();
         let mut bytes = Vec::new();
         let mut writer = BackupWriter::begin(&mut bytes, header).unwrap();
         writer.key_file(KeyFile::new("account.key", b"\xffhush")).unwrap();
         for item in read(&[r#"{"key":"{a:x}b","version":3,"expires":9,"value":"AQI="}"#]) {
             writer.entry(item).unwrap();
         }
+        writer.history(HistoryPart::new("tail/a", b"\xfe")).unwrap();
         assert_eq!(writer.finish().unwrap(), 1);
         bytes
     }
@@ -230,7 +268,10 @@ mod tests {
         let items = items(written()).unwrap();
         assert!(matches!(&items[0], Item::KeyFile(file) if **file.contents().unwrap() == *b"\xffhush"));
         assert!(matches!(&items[1], Item::Entry(entry) if entry.value == [1, 2][..] && entry.expires == Some(9)));
-        assert_eq!(items.len(), 2);
+        assert!(
+            matches!(&items[2], Item::History(part) if part.name == "tail/a" && part.contents().unwrap() == b"\xfe")
+        );
+        assert_eq!(items.len(), 3);
     }
 
     #[test]
@@ -254,7 +295,7 @@ mod tests {
 
     #[test]
     fn a_newer_format_is_named() {
-        let newer = String::from_utf8(written()).unwrap().replace(r#""format":1"#, r#""format":2"#);
-        assert!(items(newer.into()).unwrap_err().to_string().contains("format 2"));
+        let newer = String::from_utf8(written()).unwrap().replace(r#""format":2"#, r#""format":3"#);
+        assert!(items(newer.into()).unwrap_err().to_string().contains("format 3"));
     }
 }

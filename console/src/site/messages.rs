@@ -1,5 +1,6 @@
 //! The messages of an application that were kept, the newest first.
 
+pub(super) mod again;
 pub(super) mod message;
 
 use api::history::{Record, RecordList};

@@ -51,13 +51,15 @@ pub(super) struct Frame {
 pub(super) struct Notice(&'static str, &'static str);
 
 /// All messages, with their names in URLs.
-const NOTICES: [Notice; 7] = [
+const NOTICES: [Notice; 9] = [
     Notice("saved", "Saved. Messages are processed with this version from now on."),
     Notice("overtaken", "Saved. Somebody else has saved a version at the same time: look at all versions."),
     Notice("unchanged", "Nothing has changed: this version was live already."),
     Notice("restored", "Restored. Messages are processed with this version from now on."),
     Notice("scheduled", "The downlink is in the queue."),
     Notice("cleared", "The queue is empty."),
+    Notice("sent", "Sent again, to all who get live messages."),
+    Notice("unwanted", "Nobody got it: there is no subscriber, and no webhook or other output for such messages."),
     Notice("registered", "The application is registered with the handler."),
 ];
 

@@ -1,20 +1,21 @@
-//! Files with what was kept of an application's messages, and decoding them again, which a handler serves over HTTP
-//! only.
+//! Files with what was kept of an application's messages, decoding them and sending them again, which a handler serves
+//! over HTTP only.
 
-use std::time::Duration;
+use std::{marker::PhantomData, time::Duration};
 
 use api::{
     discovery::Announcement,
     history::Query,
-    rest::handler::{DecodeAgain, DecodeReport},
+    rest::handler::{DecodeAgain, DecodeReport, SendAgain, SendReport},
 };
 use bytes::Bytes;
 use reqwest::{Method, Response, header::AUTHORIZATION};
+use serde::{Serialize, de::DeserializeOwned};
 use types::{AppId, Credential, Timestamp};
 
 use crate::{Result, http::Http};
 
-/// How long an export or decoding again may take.
+/// How long an export, decoding or sending again may take.
 const TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 /// Maximum length of a report, in bytes.
 const REPORT_BYTES_MAX: usize = 4 << 20;
@@ -51,13 +52,20 @@ impl Export {
     }
 }
 
-/// Stored uplinks that a handler decodes again: reports that come while it does.
+/// What a handler does with stored messages: reports that come while it does.
 #[derive(Debug)]
-pub struct DecodeReports {
+pub struct Reports<R> {
     http: Http,
     response: Response,
     received: Vec<u8>,
+    reports: PhantomData<R>,
 }
+
+/// Stored uplinks that a handler decodes again.
+pub type DecodeReports = Reports<DecodeReport>;
+
+/// Stored messages that a handler sends again.
+pub type SendReports = Reports<SendReport>;
 
 impl DecodeReports {
     /// Asks an announced handler to decode stored uplinks again.
@@ -67,15 +75,38 @@ impl DecodeReports {
         credential: &Credential,
         body: &DecodeAgain,
     ) -> Result<Self> {
+        Self::post(announcement, (app_id, credential), "decode", body).await
+    }
+}
+
+impl SendReports {
+    /// Asks an announced handler to send stored messages again.
+    pub async fn start(
+        announcement: &Announcement,
+        app_id: &AppId,
+        credential: &Credential,
+        body: &SendAgain,
+    ) -> Result<Self> {
+        Self::post(announcement, (app_id, credential), "replay", body).await
+    }
+}
+
+impl<R: DeserializeOwned> Reports<R> {
+    async fn post(
+        announcement: &Announcement,
+        (app_id, credential): (&AppId, &Credential),
+        what: &str,
+        body: &impl Serialize,
+    ) -> Result<Self> {
         let http = Http::of_handler(announcement)?;
-        let request = http.request(Method::POST, &["applications", app_id.as_str(), "history", "decode"]);
+        let request = http.request(Method::POST, &["applications", app_id.as_str(), "history", what]);
         let request = request.header(AUTHORIZATION, credential.to_header()).json(body);
         let response = http.open(request.timeout(TIMEOUT)).await?;
-        Ok(Self { http, response, received: Vec::new() })
+        Ok(Self { http, response, received: Vec::new(), reports: PhantomData })
     }
 
     /// The next report; none after the last one, also if the connection was lost before.
-    pub async fn next(&mut self) -> Result<Option<DecodeReport>> {
+    pub async fn next(&mut self) -> Result<Option<R>> {
         loop {
             if let Some(end) = self.received.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<_> = self.received.drain(..=end).collect();

@@ -8,6 +8,7 @@ pub(crate) mod downlink;
 mod dry_run;
 pub(crate) mod history;
 mod join;
+pub(crate) mod send_again;
 pub(crate) mod version;
 
 use api::rest::handler::{Device as DeviceBody, HandlerApplication, LorawanDevice};

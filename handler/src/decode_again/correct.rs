@@ -11,17 +11,18 @@ use types::{AppId, DevId, Kind, Kinded};
 use super::{
     DecodeAgain,
     compare::Verdict,
-    rerun::{After, Decoding, payload},
+    rerun::{After, Decoding},
 };
 use crate::{
     Error,
     device::Device,
     output::{Event, Message},
-    payload::{Decoded, Payload},
+    payload::Decoded,
     uplink::{
         Uplinks,
         message::message,
         record::{Correction, outcome, record},
+        stored::whole_payload,
     },
 };
 
@@ -61,7 +62,7 @@ impl Corrector {
 
     fn write(&self, decoding: &Decoding, after: &After) -> impl Future<Output = Kept> + use<> {
         let Decoding { original, .. } = decoding;
-        let payload = whole_payload(decoding);
+        let payload = whole_payload(original);
         let ids = (&original.app_id, &original.dev_id);
         let made = (&payload, &after.decoded);
         record((&self.history, &self.uplinks.payloads), ids, after.application.summary(), made, correction(decoding))
@@ -75,7 +76,7 @@ impl Corrector {
             return Ok(());
         };
         let Correction { revision, corrects } = correction(decoding);
-        let mut uplink = message(&device, whole_payload(decoding), copy(&after.decoded));
+        let mut uplink = message(&device, whole_payload(original), copy(&after.decoded));
         uplink.is_retry = true;
         uplink.revision = revision;
         uplink.corrects = corrects.map(|id| id.to_string()).unwrap_or_default();
@@ -107,11 +108,6 @@ fn correctable(decoding: &Decoding) -> Option<&After> {
 fn correction(decoding: &Decoding) -> Correction {
     let before = decoding.newest.as_ref().map_or(0, |newest| newest.revision);
     Correction { revision: before.saturating_add(1), corrects: Some(decoding.original.id) }
-}
-
-/// The payload with what is known of how it was received.
-fn whole_payload(Decoding { original, .. }: &Decoding) -> Payload {
-    Payload { metadata: serde_json::from_str(&original.metadata).unwrap_or_default(), ..payload(original) }
 }
 
 /// What a message takes of it.

@@ -17,7 +17,7 @@ use crate::{
     Error,
     application::Application,
     payload::{Decoded, Payload, Run},
-    uplink::{Uplinks, seed},
+    uplink::{Uplinks, stored::payload},
 };
 
 /// How often an uplink is tried while the queue of the sandbox is full, and how long between.
@@ -138,21 +138,5 @@ impl Rerun {
         recorded.insert(version, application.clone());
         let is_same = |application: &Arc<Application>| application.summary().functions_hash.as_bytes() == &functions;
         Ok(application.filter(|application| is_same(application) && record.limits == Some(limits)))
-    }
-}
-
-/// What the functions saw of an uplink. They do not see the rest.
-pub(super) fn payload(record: &Record) -> Payload {
-    Payload {
-        bytes: (record.port > 0).then(|| record.payload.clone()),
-        port: record.port,
-        counter: record.counter,
-        confirmed: record.confirmed,
-        retry: record.is_retry,
-        received: record.received,
-        seed: record.seed.unwrap_or_else(|| seed(&record.app_id, &record.dev_id, record.counter)),
-        metadata: types::Metadata::default(),
-        extra: record.extra.clone(),
-        warnings: Vec::new(),
     }
 }

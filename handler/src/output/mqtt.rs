@@ -2,15 +2,16 @@
 
 mod fields;
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use bytes::Bytes;
-use mqtt::{PACKET_BYTES_MAX, Publication, Published, Router};
+use futures::future::{BoxFuture, ready};
+use mqtt::{PACKET_BYTES_MAX, Publication, Published, Router, Spare};
 use serde_json::value::RawValue;
 
 use crate::{
     Error, metrics,
-    output::{Event, Kept, Message, Output, OutputSettings},
+    output::{Event, Kept, Message, Output, OutputSettings, Receipt, Receivers, Refused, Room},
 };
 
 /// Room for the header of a PUBLISH packet, besides topic and body.
@@ -51,20 +52,74 @@ impl Output for MqttOutput {
         let published = self.router.publish(app_id, publications.into_iter().filter(is_small));
         if published.is_stored() { Kept::at_once() } else { Kept::when(stored(published)) }
     }
+
+    fn room<'a>(&'a self, messages: &'a [Message], to: &'a Receivers) -> BoxFuture<'a, Result<Room, Error>> {
+        let (Some(prefix), Some(first)) = (to.mqtt_prefix(), messages.first()) else {
+            return Box::pin(ready(Ok(Room::default())));
+        };
+        let topics: Vec<_> = messages.iter().map(|message| topic(prefix, message)).collect();
+        let Spare { sessions, messages, bytes, full } =
+            self.router.spare(&first.app_id, topics.iter().map(String::as_str));
+        let full = full.iter().map(|id| client(id)).collect();
+        Box::pin(ready(Ok(Room { receivers: sessions, messages, bytes, full })))
+    }
+
+    fn publish_again<'a>(
+        &'a self,
+        messages: &'a [Message],
+        to: &'a Receivers,
+    ) -> BoxFuture<'a, Result<Vec<Receipt>, Error>> {
+        Box::pin(async move {
+            let Some(prefix) = to.mqtt_prefix() else { return Ok(vec![Receipt::default(); messages.len()]) };
+            let sent: Vec<_> = messages.iter().map(|message| self.send(message, prefix)).collect();
+            let mut receipts = Vec::with_capacity(sent.len());
+            for (receipt, waiting) in sent {
+                for published in waiting {
+                    stored(published).await?;
+                }
+                receipts.push(receipt);
+            }
+            Ok(receipts)
+        })
+    }
+}
+
+impl MqttOutput {
+    /// Publishes a message again below these levels; the first publication is that of all of it.
+    fn send(&self, message: &Message, prefix: &str) -> (Receipt, Vec<Published>) {
+        let app_id = &message.app_id;
+        let wants_fields = |topic: &str| self.field_topics && self.router.has_subscribers_below(app_id, topic);
+        let mut publications = publications_below(prefix, message, wants_fields);
+        if publications.first().is_none_or(|whole| !is_small(whole)) {
+            let refused = vec![Refused::too_large("mqtt")];
+            return (Receipt { refused, ..Receipt::default() }, Vec::new());
+        }
+        publications.extend(publications.first().and_then(|whole| named_as_in_v2(message, whole)));
+        let (mut taken, mut full, mut waiting) = (0, BTreeSet::new(), Vec::new());
+        for publication in publications.into_iter().filter(is_small) {
+            let (given, published) = self.router.publish_behind(app_id, publication);
+            taken += given.taken;
+            full.extend(given.full);
+            waiting.push(published);
+        }
+        (Receipt { taken, refused: full.iter().map(|id| Refused::full(client(id))).collect() }, waiting)
+    }
+}
+
+/// What people call the session of a client.
+fn client(id: &str) -> String {
+    format!("mqtt client {id}")
 }
 
 /// The same event under the name that v2's specification gives it. The broker hands it to those who name it only.
 fn named_as_in_v2(message: &Message, whole: &Publication) -> Option<Publication> {
-    let Message { app_id, dev_id, event } = message;
-    let name = match event {
-        Event::DownlinkScheduled(_) => "scheduled",
-        Event::DownlinkSent(_) => "sent",
+    let name = match message.event.topic() {
+        "events/down/scheduled" => "scheduled",
+        "events/down/sent" => "sent",
         _ => return None,
     };
-    Some(Publication {
-        topic: format!("{app_id}/devices/{dev_id}/events/downlink/{name}"),
-        payload: whole.payload.clone(),
-    })
+    let device = whole.topic.strip_suffix(message.event.topic())?;
+    Some(Publication { topic: format!("{device}events/downlink/{name}"), payload: whole.payload.clone() })
 }
 
 async fn stored(published: Published) -> Result<(), Error> {
@@ -74,9 +129,18 @@ async fn stored(published: Published) -> Result<(), Error> {
 
 /// What is published for a message: it itself and, if `wants_fields` for its topic, each of its fields. Nothing if it
 /// cannot be written, which is logged.
-pub fn publications(message: &Message, wants_fields: impl FnOnce(&str) -> bool) -> Vec<Publication> {
-    let Message { app_id, dev_id, event } = message;
-    let topic = format!("{app_id}/devices/{dev_id}/{}", event.topic());
+fn publications(message: &Message, wants_fields: impl FnOnce(&str) -> bool) -> Vec<Publication> {
+    publications_below("", message, wants_fields)
+}
+
+/// The same on topics with these levels between application and `devices`; none if they are empty.
+pub fn publications_below(
+    prefix: &str,
+    message: &Message,
+    wants_fields: impl FnOnce(&str) -> bool,
+) -> Vec<Publication> {
+    let Message { app_id, event, .. } = message;
+    let topic = topic(prefix, message);
     let fields = match event {
         Event::Up(uplink) => uplink.payload_fields.as_deref().filter(|_| wants_fields(&topic)),
         _ => None,
@@ -86,6 +150,11 @@ pub fn publications(message: &Message, wants_fields: impl FnOnce(&str) -> bool) 
         metrics::output_dropped(1);
         Vec::new()
     })
+}
+
+fn topic(prefix: &str, Message { app_id, dev_id, event }: &Message) -> String {
+    let slash = if prefix.is_empty() { "" } else { "/" };
+    format!("{app_id}/{prefix}{slash}devices/{dev_id}/{}", event.topic())
 }
 
 fn write(topic: &str, event: &Event, fields: Option<&RawValue>) -> serde_json::Result<Vec<Publication>> {

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use outputs::{MESSAGE_BYTES_MAX, Outputs};
+use futures::future::BoxFuture;
+use outputs::{Given, MESSAGE_BYTES_MAX, Outputs, Spare};
 use serde_json::value::RawValue;
-use types::Clock;
+use types::{AppId, Clock};
 
 use crate::{
-    metrics,
-    output::{Kept, Message, Output},
+    Error, metrics,
+    output::{Kept, Message, Output, Receipt, Receivers, Refused, Room},
 };
 
 /// Hands messages to the queues of webhooks and of other outputs.
@@ -40,13 +41,60 @@ impl Output for QueuedOutput {
         let instead = instead.and_then(|instead| Some((body(&instead)?, instead)));
         instead.map_or(kept, |(body, instead)| self.keep(&instead, body))
     }
+
+    fn room<'a>(&'a self, messages: &'a [Message], to: &'a Receivers) -> BoxFuture<'a, Result<Room, Error>> {
+        Box::pin(async move {
+            let Some((app_id, to)) = self.receivers(messages, to) else { return Ok(Room::default()) };
+            let messages: Vec<_> =
+                messages.iter().filter_map(|message| Some(self.queued(message, body(message)?))).collect();
+            let Spare { receivers, messages, bytes, full } = self.outputs.spare(app_id, &messages, to).await?;
+            Ok(Room { receivers, messages, bytes, full: full.into_iter().collect() })
+        })
+    }
+
+    fn publish_again<'a>(
+        &'a self,
+        messages: &'a [Message],
+        to: &'a Receivers,
+    ) -> BoxFuture<'a, Result<Vec<Receipt>, Error>> {
+        Box::pin(async move {
+            let nobody = || vec![Receipt::default(); messages.len()];
+            let Some((app_id, to)) = self.receivers(messages, to) else { return Ok(nobody()) };
+            let queued: Option<Vec<_>> =
+                messages.iter().map(|message| Some(self.queued(message, body(message)?))).collect();
+            // What was recorded as JSON can be written as JSON.
+            let Some(queued) = queued else { return Ok(nobody()) };
+            let given = self.outputs.publish_behind(app_id, &queued, to).await?;
+            Ok(given.into_iter().map(receipt).collect())
+        })
+    }
+}
+
+fn receipt(Given { taken, full, too_large }: Given) -> Receipt {
+    let full = full.into_iter().map(Refused::full);
+    Receipt { taken, refused: full.chain(too_large.into_iter().map(Refused::too_large)).collect() }
 }
 
 impl QueuedOutput {
-    fn keep(&self, Message { app_id, dev_id, event }: &Message, body: Box<RawValue>) -> Kept {
+    /// Those of the receivers that have queues, and the application of the messages; none if there are none.
+    fn receivers<'a>(&self, messages: &'a [Message], to: &'a Receivers) -> Option<(&'a AppId, outputs::Receivers<'a>)> {
+        let app_id = &messages.first()?.app_id;
+        let to = match to {
+            Receivers::All => outputs::Receivers::All,
+            Receivers::Webhook(id) => outputs::Receivers::Webhook(id),
+            Receivers::Output(name) => outputs::Receivers::Operator(name),
+            Receivers::Mqtt | Receivers::Topic(_) => return None,
+        };
+        (!self.outputs.is_without_destination(app_id)).then_some((app_id, to))
+    }
+
+    fn queued(&self, Message { dev_id, event, .. }: &Message, body: Box<RawValue>) -> outputs::Message {
         let (event, time) = (event.name().to_owned(), self.clock.now());
-        let message = outputs::Message { dev_id: Some(dev_id.clone()), event, time, body };
-        let stored = self.outputs.publish(app_id, message);
+        outputs::Message { dev_id: Some(dev_id.clone()), event, time, body }
+    }
+
+    fn keep(&self, message: &Message, body: Box<RawValue>) -> Kept {
+        let stored = self.outputs.publish(&message.app_id, self.queued(message, body));
         match stored.is_stored() {
             true => Kept::at_once(),
             false => Kept::when(async { Ok(stored.stored().await?) }),

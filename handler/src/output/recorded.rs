@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use history::{History, Kind, NewRecord};
 use types::Clock;
 
-use super::{Kept, Message, Output};
+use super::{Kept, Message, Output, Receipt, Receivers, Room};
+use crate::Error;
 
 /// An output whose messages are recorded, too.
 pub struct RecordedOutput {
@@ -26,6 +28,19 @@ impl Output for RecordedOutput {
             _ = recorded.await;
             Ok(())
         }))
+    }
+
+    fn room<'a>(&'a self, messages: &'a [Message], to: &'a Receivers) -> BoxFuture<'a, Result<Room, Error>> {
+        self.output.room(messages, to)
+    }
+
+    /// They are recorded already.
+    fn publish_again<'a>(
+        &'a self,
+        messages: &'a [Message],
+        to: &'a Receivers,
+    ) -> BoxFuture<'a, Result<Vec<Receipt>, Error>> {
+        self.output.publish_again(messages, to)
     }
 }
 

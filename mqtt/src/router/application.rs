@@ -23,6 +23,7 @@ use self::subscribers::Subscribers;
 use crate::{
     access::permissions::Permissions,
     metrics::figures::Figures,
+    router::behind::{Given, Spare},
     session::{
         Attachment, Session, SessionRequest, Subscription,
         budget::ApplicationMemory,
@@ -147,6 +148,24 @@ impl Application {
             return Begun { saved: None, rest: Some(Rest { first, messages }) };
         }
         Begun { saved: (subscribers.log.next > first).then(|| subscribers.log.saved(first)), rest: None }
+    }
+
+    /// Gives a message to the sessions that have room for it behind what is live; returns also what resolves when it is
+    /// saved, unless no stored session gets it.
+    pub(super) fn publish_behind(
+        &self,
+        durable: Option<&Durable>,
+        message: Message,
+    ) -> (Given, Option<oneshot::Receiver<bool>>) {
+        let mut subscribers = self.lock();
+        let first = subscribers.log.next;
+        let given = subscribers.give_behind(&self.app_id, durable, message);
+        (given, (subscribers.log.next > first).then(|| subscribers.log.saved(first)))
+    }
+
+    /// What those who get messages on these topics have room for behind what is live.
+    pub(super) fn spare<'a>(&self, topics: impl Iterator<Item = &'a str>) -> Spare {
+        self.lock().spare(topics)
     }
 
     /// Leaves the rest of a publication to [`Application::publish_more`]; returns what resolves when it is saved, and

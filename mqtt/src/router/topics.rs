@@ -1,6 +1,6 @@
 //! The filters of one application, as a tree by topic level.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::Range};
 
 /// Who subscribed to what; `S` is a subscriber, `O` the options of one subscription.
 pub(crate) struct Filters<S, O> {
@@ -65,15 +65,41 @@ impl<S: PartialEq, O> Filters<S, O> {
         self.root.may_match_below(Some(topic))
     }
 
-    /// Calls `each` for every subscription that matches `topic`, and names this many of its last levels instead of
-    /// matching them with wildcards. Of a group, it is called for the next member that `is_present`, or else the next.
+    /// Calls `each` for every subscription that matches `topic`, and names these of its levels instead of matching them
+    /// with wildcards: they are counted from the last one, which is 0. Of a group, it is called for the next member that
+    /// `is_present`, or else the next.
     pub(crate) fn for_each_match(
         &mut self,
-        (topic, named): (&str, usize),
+        (topic, named): (&str, &Range<usize>),
         is_present: impl Fn(&S) -> bool,
         mut each: impl FnMut(&S, &O),
     ) {
         self.root.visit((Some(topic), named), &is_present, &mut each);
+    }
+
+    /// Calls `each` with all who may get what is published on `topic`: a subscriber, or the members of a group.
+    pub(crate) fn for_each_candidates(&self, (topic, named): (&str, &Range<usize>), mut each: impl FnMut(&[(S, O)])) {
+        self.root.visit_candidates((Some(topic), named), &mut each);
+    }
+}
+
+/// Which wildcards match at a place in a topic.
+struct Wildcards {
+    /// `+`, the next level.
+    level: bool,
+    /// `#`, all that remains.
+    rest: bool,
+}
+
+impl Wildcards {
+    /// `topic` is what remains of it; `named` is as for [`Filters::for_each_match`].
+    fn of(topic: Option<&str>, named: &Range<usize>) -> Self {
+        if named.is_empty() {
+            return Self { level: true, rest: true };
+        }
+        let remaining = topic.map_or(0, |topic| topic.split('/').count());
+        let is_named = remaining.checked_sub(1).is_some_and(|next| named.contains(&next));
+        Self { level: !is_named, rest: named.start > 0 && named.start >= remaining }
     }
 }
 
@@ -111,19 +137,34 @@ impl<S: PartialEq, O> Level<S, O> {
     /// `topic` is what remains of it below this level.
     fn visit(
         &mut self,
-        (topic, named): (Option<&str>, usize),
+        (topic, named): (Option<&str>, &Range<usize>),
         is_present: &impl Fn(&S) -> bool,
         each: &mut impl FnMut(&S, &O),
     ) {
-        if named == 0 {
+        let wildcards = Wildcards::of(topic, named);
+        if wildcards.rest {
             self.rest.visit(is_present, each);
         }
         let Some(topic) = topic else { return self.here.visit(is_present, each) };
         let (name, others) = split_level(topic);
-        let may_be_wildcard = named == 0 || topic.split('/').count() > named;
-        for name in [Some(name), may_be_wildcard.then_some("+")].into_iter().flatten() {
+        for name in [Some(name), wildcards.level.then_some("+")].into_iter().flatten() {
             if let Some(level) = self.below.get_mut(name) {
                 level.visit((others, named), is_present, each);
+            }
+        }
+    }
+
+    /// `topic` is what remains of it below this level.
+    fn visit_candidates(&self, (topic, named): (Option<&str>, &Range<usize>), each: &mut impl FnMut(&[(S, O)])) {
+        let wildcards = Wildcards::of(topic, named);
+        if wildcards.rest {
+            self.rest.visit_candidates(each);
+        }
+        let Some(topic) = topic else { return self.here.visit_candidates(each) };
+        let (name, others) = split_level(topic);
+        for name in [Some(name), wildcards.level.then_some("+")].into_iter().flatten() {
+            if let Some(level) = self.below.get(name) {
+                level.visit_candidates((others, named), each);
             }
         }
     }
@@ -171,6 +212,11 @@ impl<S: PartialEq, O> Subscribers<S, O> {
             }
         }
     }
+
+    fn visit_candidates(&self, each: &mut impl FnMut(&[(S, O)])) {
+        self.single.chunks(1).for_each(&mut *each);
+        self.groups.iter().for_each(|group| each(&group.members));
+    }
 }
 
 impl<S, O> Group<S, O> {
@@ -211,7 +257,10 @@ mod tests {
 
     fn matches(filters: &mut Filters<usize, ()>, topic: &str) -> Vec<usize> {
         let mut found = Vec::new();
-        filters.for_each_match((topic, 0), |_| true, |subscriber, ()| found.push(*subscriber));
+        filters.for_each_match((topic, &(0..0)), |_| true, |subscriber, ()| found.push(*subscriber));
+        let mut candidates = Vec::new();
+        filters.for_each_candidates((topic, &(0..0)), |all| candidates.extend(all.iter().map(|(one, ())| *one)));
+        assert!(found.iter().all(|found| candidates.contains(found)), "{found:?} are not all of {candidates:?}");
         found.sort_unstable();
         found
     }
@@ -226,11 +275,11 @@ mod tests {
         assert_eq!(turns, [0, 1, 2, 0, 1, 2]);
         let mut found = Vec::new();
         for _ in 0..4 {
-            filters.for_each_match(("a/b", 0), |member| *member != 1, |member, ()| found.push(*member));
+            filters.for_each_match(("a/b", &(0..0)), |member| *member != 1, |member, ()| found.push(*member));
         }
         assert_eq!(found, [0, 2, 0, 2]);
         found.clear();
-        filters.for_each_match(("a/b", 0), |_| false, |member, ()| found.push(*member));
+        filters.for_each_match(("a/b", &(0..0)), |_| false, |member, ()| found.push(*member));
         assert_eq!(found.len(), 1, "nobody is present, but one of them gets it later");
     }
 
@@ -240,7 +289,7 @@ mod tests {
         filters.insert("a/#", 1, "old");
         filters.insert("a/#", 1, "new");
         let mut found = Vec::new();
-        filters.for_each_match(("a", 0), |_| true, |_, options| found.push(*options));
+        filters.for_each_match(("a", &(0..0)), |_| true, |_, options| found.push(*options));
         assert_eq!(found, ["new"]);
         assert!(filters.remove("a/#", &1) && !filters.remove("a/#", &1));
     }
@@ -252,9 +301,19 @@ mod tests {
         for filter in all {
             filters.insert(filter, filter, ());
         }
-        let mut found = Vec::new();
-        filters.for_each_match(("a/b/c", 2), |_| true, |filter, ()| found.push(*filter));
-        assert_eq!(found, ["a/b/c", "+/b/c", "$share/g/+/b/c"]);
+        for (named, expected) in [
+            (0..2, &["a/b/c", "+/b/c", "$share/g/+/b/c"][..]),
+            (1..2, &["a/b/c", "a/b/+", "a/b/#", "+/b/c", "$share/g/+/b/c"]),
+        ] {
+            let (mut found, mut candidates) = (Vec::new(), Vec::new());
+            filters.for_each_match(("a/b/c", &named), |_| true, |filter, ()| found.push(*filter));
+            filters.for_each_candidates(("a/b/c", &named), |all| candidates.extend(all.iter().map(|(one, ())| *one)));
+            found.sort_unstable();
+            candidates.sort_unstable();
+            let mut expected = expected.to_vec();
+            expected.sort_unstable();
+            assert_eq!((&found, &candidates), (&expected, &expected), "{named:?}");
+        }
     }
 
     fn path(names: &'static [&'static str]) -> impl Strategy<Value = String> {

@@ -1,8 +1,11 @@
 //! Messages, and what a subscriber gets of them.
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    ops::Range,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use bytes::Bytes;
@@ -57,9 +60,9 @@ impl Message {
         Self { _memory: Some(memory.take_message(self.bytes())), ..self }
     }
 
-    /// How many of the last levels of its topic a filter must name, instead of matching them with wildcards.
-    pub(crate) fn named_levels(&self) -> usize {
-        if NAMES_OF_V2.iter().any(|name| self.topic.ends_with(name)) { 3 } else { 0 }
+    /// Which levels of its topic a filter must name, instead of matching them with wildcards; the last one is 0.
+    pub(crate) fn named_levels(&self) -> Range<usize> {
+        named_levels(&self.topic)
     }
 
     /// About how much memory it takes.
@@ -67,6 +70,18 @@ impl Message {
         let properties = self.properties.as_ref().map_or(0, |properties| properties.encoded_len());
         size_of::<Self>() + self.topic.len() + self.payload.len() + properties * PROPERTY_BYTES
     }
+}
+
+/// Which levels of a topic a filter must name, instead of matching them with wildcards; the last one is 0. They are the
+/// names of v2, and what is between application and `devices` where messages are sent again.
+pub(crate) fn named_levels(topic: &str) -> Range<usize> {
+    let below = topic.split_once('/').map_or("", |(_, below)| below);
+    if below.starts_with("devices/") {
+        return if NAMES_OF_V2.iter().any(|name| topic.ends_with(name)) { 0..3 } else { 0..0 };
+    }
+    let Some((prefix, rest)) = below.split_once("/devices/") else { return 0..0 };
+    let after = 1 + rest.split('/').count();
+    after..after + prefix.split('/').count()
 }
 
 impl From<Publication> for Message {

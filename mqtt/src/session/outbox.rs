@@ -101,6 +101,14 @@ impl Outbox {
         self.unreliable = 0;
     }
 
+    /// How many messages, and how many bytes, may be added behind those that are live: none once a tenth is in use.
+    pub(crate) fn spare(&self) -> (usize, usize) {
+        match (MESSAGES_MAX / 10).checked_sub(self.len()) {
+            Some(messages) if messages > 0 && self.bytes <= BYTES_MAX / 10 => (messages, BYTES_MAX / 2 - self.bytes),
+            _ => (0, 0),
+        }
+    }
+
     pub(crate) fn is_more_than_half_full(&self) -> bool {
         self.len() > MESSAGES_MAX / 2 || self.bytes > BYTES_MAX / 2
     }
@@ -303,6 +311,18 @@ mod tests {
         let rest: Vec<_> = std::iter::from_fn(|| outbox.next(MESSAGES_MAX)).map(|sending| number(&sending)).collect();
         let expected: Vec<_> = (2..MESSAGES_MAX + 2).filter(|number| *number != 500).collect();
         assert_eq!(rest, expected);
+    }
+
+    #[test]
+    fn has_room_behind_live_messages_until_a_tenth_is_in_use() {
+        let mut outbox = Outbox::default();
+        assert_eq!(outbox.spare(), (MESSAGES_MAX / 10, BYTES_MAX / 2));
+        for number in 1..MESSAGES_MAX / 10 {
+            outbox.push(delivery(number, Level::AtLeastOnce));
+        }
+        assert_eq!(outbox.spare().0, 1);
+        outbox.push(delivery(0, Level::AtLeastOnce));
+        assert_eq!(outbox.spare(), (0, 0));
     }
 
     #[test]

@@ -6,6 +6,7 @@ extern crate airlock_mqtt as mqtt;
 mod access;
 mod airlock_client;
 mod application_metrics;
+mod behind;
 mod delivery;
 mod durable;
 mod gated_store;

@@ -1,9 +1,11 @@
 //! History in the console: lists with filters, and one message, whole.
 
+use client::account::AccountClient;
 use serde_json::Value;
+use types::ApplicationRight::MessagesUpRead;
 
-use super::{newest, visitor};
-use crate::harness::Network;
+use super::{newest, visitor, visitor::Visitor};
+use crate::harness::{Network, next};
 
 #[tokio::test]
 async fn a_failed_message_is_shown_with_the_line_that_failed() {
@@ -53,6 +55,36 @@ async fn filters_select_messages_and_pages_continue_them() {
         "{}",
         refused.html
     );
+}
+
+#[tokio::test]
+async fn a_message_is_sent_again_with_a_button_by_those_who_may() {
+    let network = Network::start().await;
+    let (alice, visitor) = visitor(&network).await;
+    alice.simulate("dev-1", &[9, 92], 2).await.unwrap();
+    let path = format!("/console/applications/alice-app/messages/{}", newest(&alice).await);
+    let page = visitor.get(&path).await;
+    assert!(page.html.contains(&format!("action=\"{path}/replay\"")), "{}", page.html);
+    let page = visitor.post(&format!("{path}/replay"), &[]).await;
+    assert!(page.path.starts_with(&path) && page.html.contains("Nobody got it"), "{}: {}", page.path, page.html);
+    let mut listener = alice.listen(&network).await;
+    let other_site = visitor.post_from(Some("https://evil.example"), &format!("{path}/replay"), &[]).await;
+    assert_eq!(other_site.status, 403);
+    let page = visitor.post(&format!("{path}/replay"), &[]).await;
+    assert!(page.html.contains("Sent again"), "{}", page.html);
+    let (topic, message) = next(&mut listener).await;
+    assert_eq!((&*topic, &message["is_retry"], &message["port"]), ("dev-1/up", &true.into(), &2.into()));
+    let none = visitor.post("/console/applications/alice-app/messages/0196f3c2a1b40000002a00000001/replay", &[]).await;
+    assert_eq!(none.status, 404, "{}", none.html);
+    // Whoever may only read messages sees the button, and is refused.
+    network.owner("bobby").await;
+    let server = &network.stack.settings().client.auth_server;
+    let (account, bobby, rights) = (AccountClient::new(server).unwrap(), "bobby".parse().unwrap(), [MessagesUpRead]);
+    account.set_collaborator(&alice.token, &alice.app_id, &bobby, &rights).await.unwrap();
+    let bobby = Visitor::logged_in(server, "bobby").await;
+    assert_eq!(bobby.get(&path).await.status, 200);
+    let refused = bobby.post(&format!("{path}/replay"), &[]).await;
+    assert_eq!(refused.status, 403, "{}", refused.html);
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ mod decode_again;
 mod downlink;
 mod dry_run;
 mod history;
+mod send_again;
 mod version;
 mod webhook;
 
@@ -27,6 +28,7 @@ pub use self::{
         SimulatedUplinkResult, UplinkOutcome,
     },
     history::{Record, RecordList},
+    send_again::{RefusedMessages, SendAgain, SendReport, SendTo},
     version::{NewVersion, Version, VersionComparison, VersionFunctions, VersionLabel, VersionList},
     webhook::{DeadLetter, DeadLetterList, NewWebhook, Resend, Resent, Webhook, WebhookList},
 };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ::history::{Format, Page, Query, Record, RecordId};
-use api::rest::handler::DecodeReport;
+use api::rest::handler::{DecodeReport, SendReport};
 use bytes::Bytes;
 use futures::Stream;
 use server::auth::{Caller, Purpose};
@@ -12,9 +12,14 @@ use types::{AppId, ApplicationRight};
 use super::{Operations, actor};
 use crate::{
     Error,
-    api::wire::decode_again::{SentDecodeAgain, SentFunctions},
+    api::wire::{
+        decode_again::{SentDecodeAgain, SentFunctions},
+        send_again::SentSendAgain,
+    },
     application::Conversion,
     decode_again::{DecodeAgain, Functions, Parts, decode_again},
+    output::Receivers,
+    send_again::{self, SendAgain, send_again},
 };
 
 impl Operations {
@@ -80,6 +85,41 @@ impl Operations {
             usage,
         };
         decode_again(parts, again)
+    }
+
+    /// Sends stored messages again; see [`send_again`].
+    pub(crate) async fn send_again(
+        &self,
+        caller: Caller,
+        sent: SentSendAgain,
+    ) -> Result<impl Stream<Item = Result<SendReport, Error>> + Send + use<>, Error> {
+        let SentSendAgain { mut query, id, to, per_s, is_dry_run } = sent;
+        let purpose = if is_dry_run { Purpose::Read } else { Purpose::Change };
+        self.allow_history(caller.clone(), &query.app_id).await?;
+        let claims = self.access.allow(caller, &query.app_id, &[ApplicationRight::MessagesUpWrite], purpose).await?;
+        self.check_receivers(&query.app_id, &to).await?;
+        // What comes meanwhile reaches them anyway.
+        query.until = query.until.or_else(|| Some(self.clock.now()));
+        if let Some(id) = id {
+            let record = self.history.get(&query.app_id, id).await?;
+            let record = record.ok_or_else(|| Error::not_found("Record", id))?;
+            query = Query::only(query.app_id, record.corrects.unwrap_or(id));
+        }
+        if !is_dry_run {
+            self.audit.note("history sent again", &actor(&claims), &query.app_id);
+        }
+        let parts = send_again::Parts { uplinks: self.uplinks.clone(), history: self.history.clone() };
+        Ok(send_again(parts, SendAgain { query, to, per_s, is_dry_run }))
+    }
+
+    async fn check_receivers(&self, app_id: &AppId, to: &Receivers) -> Result<(), Error> {
+        let (what, name, receivers) = match to {
+            Receivers::All | Receivers::Mqtt | Receivers::Topic(_) => return Ok(()),
+            Receivers::Webhook(id) => ("Webhook", id.as_str(), outputs::Receivers::Webhook(id)),
+            Receivers::Output(name) => ("Output", name.as_str(), outputs::Receivers::Operator(name)),
+        };
+        let are_there = self.webhooks.are_there(app_id, receivers).await?;
+        if are_there { Ok(()) } else { Err(Error::not_found(what, name)) }
     }
 
     /// Reading takes one right, running functions another, and what is changed or published more.

@@ -1,6 +1,6 @@
 //! What was kept of messages, over HTTP, with paths of our own.
 
-use std::sync::Arc;
+use std::{marker::PhantomData, sync::Arc};
 
 use ::history::Format;
 use aide::{
@@ -18,9 +18,9 @@ use axum::{
     extract::{Path, Query, State, rejection::QueryRejection},
     response::{IntoResponse, Response},
 };
-use futures::{StreamExt, TryStreamExt};
+use futures::{Stream, StreamExt, TryStreamExt};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use server::{
     auth::Presented,
     json::{Json, JsonObject},
@@ -38,6 +38,7 @@ use crate::{
             app_id,
             decode_again::SentDecodeAgain,
             history::{SentQuery, list_body, record_body, record_id},
+            send_again::SentSendAgain,
         },
     },
 };
@@ -70,8 +71,11 @@ struct ExportResponse {
     parts: Body,
 }
 
-/// Reports of decoding again, a line each.
-struct ReportLines(Body);
+/// Reports, a line each.
+struct ReportLines<R> {
+    lines: Body,
+    reports: PhantomData<R>,
+}
 
 pub(super) fn routes() -> ApiRouter<Arc<Operations>> {
     let list = get_with(list, |op| {
@@ -98,10 +102,20 @@ pub(super) fn routes() -> ApiRouter<Arc<Operations>> {
         )
         .fails(&[Kind::NotFound])
     });
+    let send = post_with(send_again, |op| {
+        op.doc(
+            "SendAgain",
+            "Send stored messages again, the oldest first, with `is_retry`. They wait for room behind live messages. The \
+             response is a report per line, each with what became of messages since the one before; the last one is \
+             `done`, or has an `error`. Needs the rights messages:up:r and messages:up:w",
+        )
+        .fails(&[Kind::NotFound])
+    });
     ApiRouter::new()
         .api_route("/applications/{app_id}/history", list)
         .api_route("/applications/{app_id}/history/export/{format}", export)
         .api_route("/applications/{app_id}/history/decode", decode)
+        .api_route("/applications/{app_id}/history/replay", send)
         .api_route("/applications/{app_id}/history/{id}", record)
 }
 
@@ -147,37 +161,60 @@ async fn decode_again(
     Path(path): Path<ApplicationPath>,
     Presented(caller): Presented,
     JsonObject(body): JsonObject<body::DecodeAgain>,
-) -> HttpResult<ReportLines> {
+) -> HttpResult<ReportLines<body::DecodeReport>> {
     let sent = SentDecodeAgain::parse(app_id(&path.app_id)?, body)?;
     let reports = operations.decode_again(caller?, sent).await?;
-    let lines = reports.map(|report| {
-        let report = report.unwrap_or_else(|error| {
+    Ok(ReportLines::new(reports.map(|report| {
+        report.unwrap_or_else(|error| {
             tracing::warn!(error = %ErrorChain(&error), "decoding again was cut off");
             let temporary = error.kind() == Kind::Unavailable;
             body::DecodeReport { error: error.to_string(), temporary, ..body::DecodeReport::default() }
-        });
-        let mut line = serde_json::to_vec(&report)?;
-        line.push(b'\n');
-        Ok::<_, serde_json::Error>(line)
-    });
-    Ok(ReportLines(Body::from_stream(lines)))
+        })
+    })))
+}
+
+async fn send_again(
+    State(operations): Shared,
+    Path(path): Path<ApplicationPath>,
+    Presented(caller): Presented,
+    JsonObject(body): JsonObject<body::SendAgain>,
+) -> HttpResult<ReportLines<body::SendReport>> {
+    let sent = SentSendAgain::parse(app_id(&path.app_id)?, body)?;
+    let reports = operations.send_again(caller?, sent).await?;
+    Ok(ReportLines::new(reports.map(|report| {
+        report.unwrap_or_else(|error| {
+            tracing::warn!(error = %ErrorChain(&error), "sending again was cut off");
+            body::SendReport { error: error.to_string(), ..body::SendReport::default() }
+        })
+    })))
 }
 
 fn sent(query: Result<Query<SentQuery>, QueryRejection>) -> Result<SentQuery, Error> {
     query.map(|Query(query)| query).map_err(|error| Error::invalid("Query", error.body_text()))
 }
 
-impl IntoResponse for ReportLines {
-    fn into_response(self) -> Response {
-        ([("content-type", Format::JsonLines.media_type())], self.0).into_response()
+impl<R: Serialize> ReportLines<R> {
+    fn new(reports: impl Stream<Item = R> + Send + 'static) -> Self {
+        let lines = reports.map(|report| {
+            let mut line = serde_json::to_vec(&report)?;
+            line.push(b'\n');
+            Ok::<_, serde_json::Error>(line)
+        });
+        Self { lines: Body::from_stream(lines), reports: PhantomData }
     }
 }
 
-impl OperationOutput for ReportLines {
+impl<R> IntoResponse for ReportLines<R> {
+    fn into_response(self) -> Response {
+        ([("content-type", Format::JsonLines.media_type())], self.lines).into_response()
+    }
+}
+
+impl<R: JsonSchema> OperationOutput for ReportLines<R> {
     type Inner = Self;
 
     fn inferred_responses(context: &mut GenContext, _: &mut Operation) -> Vec<(Option<StatusCode>, Description)> {
-        let schema = context.schema.subschema_for::<body::DecodeReport>();
+        let schema = context.schema.subschema_for::<R>();
         let schema = Some(SchemaObject { json_schema: schema, example: None, external_docs: None });
         let line = MediaType { schema, ..MediaType::default() };
         let content = [(Format::JsonLines.media_type().to_owned(), line)].into_iter().collect();

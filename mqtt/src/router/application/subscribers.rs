@@ -1,6 +1,10 @@
 //! The sessions of one application as they are in memory, with their filters and what is to be saved.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use server::ledger::Exceeded;
 use types::{AppId, Timestamp};
@@ -12,13 +16,16 @@ use super::{
 };
 use crate::{
     metrics::figures::Counters,
-    router::topics::Filters,
+    router::{
+        behind::{Given, Spare},
+        topics::Filters,
+    },
     session::{
         Holder, Session, Subscription,
         budget::{ApplicationMemory, SessionBytes},
         durable::{Durable, LogRecord},
         ending::Cause,
-        message::{Delivery, Level, Message},
+        message::{Delivery, Level, Message, named_levels},
         ownership::Ownership,
     },
 };
@@ -47,6 +54,11 @@ pub(super) struct Subscribers {
     pub(super) counters: Arc<Counters>,
     last_number: u64,
     warned_at: Option<Timestamp>,
+}
+
+/// Whether a session gets messages of this quality of service now.
+fn gets(session: &Session, level: Level) -> bool {
+    level == Level::AtLeastOnce || session.is_connected()
 }
 
 impl Subscribers {
@@ -250,6 +262,41 @@ impl Subscribers {
         cost
     }
 
+    /// Gives a message to those sessions that have room for it behind what is live.
+    pub(super) fn give_behind(&mut self, app_id: &AppId, durable: Option<&Durable>, message: Message) -> Given {
+        let message = Arc::new(message.counted(&self.memory));
+        let has_room = |session: &Arc<Session>| session.spare().0 > 0;
+        let deliveries = self.deliveries_preferring(&message, |it| it.is_connected() && has_room(it));
+        let deliveries = deliveries.into_iter().filter(|(session, delivery)| gets(session, delivery.level));
+        let (mut deliveries, full): (Vec<_>, Vec<_>) = deliveries.partition(|(session, _)| has_room(session));
+        if let Some(durable) = durable {
+            self.store(app_id, durable, &message, &mut deliveries);
+        }
+        let taken = deliveries.len();
+        deliveries.into_iter().for_each(|(session, delivery)| session.push(delivery));
+        Given { taken, full: full.into_iter().map(|(session, _)| Arc::clone(&session.id)).collect() }
+    }
+
+    /// What those who get messages on these topics have room for behind what is live.
+    pub(super) fn spare<'a>(&mut self, topics: impl Iterator<Item = &'a str>) -> Spare {
+        let mut spare = Spare::default();
+        // Whatever waits here comes first.
+        let is_busy = self.is_overloaded() || !self.pending.is_empty() || self.memory.is_exceeded();
+        let mut seen = HashSet::new();
+        let backlog = &mut self.backlog;
+        for topic in topics {
+            self.filters.for_each_candidates((topic, &named_levels(topic)), |candidates| {
+                let candidates = candidates.iter().filter(|(session, it)| gets(session, it.level));
+                let most = candidates.max_by_key(|(session, _)| (session.spare(), session.is_connected()));
+                let Some((session, _)) = most.filter(|(session, _)| seen.insert(session.number)) else { return };
+                // Only when they are read it is known how many there are.
+                backlog.want(session);
+                spare.add(&session.id, if is_busy { (0, 0) } else { session.spare() });
+            });
+        }
+        spare
+    }
+
     /// Whether so much waits already that further publications are refused.
     pub(super) fn is_overloaded(&self) -> bool {
         self.log.is_full() || self.pending.is_full() || (self.memory.is_exceeded() && self.log.is_urgent())
@@ -257,6 +304,15 @@ impl Subscribers {
 
     /// What each session gets: a message that several of its filters match only once, with the highest QoS.
     pub(super) fn deliveries(&mut self, message: &Arc<Message>) -> Vec<(Arc<Session>, Delivery)> {
+        self.deliveries_preferring(message, |session| session.is_connected())
+    }
+
+    /// The same; of those who share a subscription, one that is preferred gets it, if there is one.
+    fn deliveries_preferring(
+        &mut self,
+        message: &Arc<Message>,
+        is_preferred: impl Fn(&Arc<Session>) -> bool,
+    ) -> Vec<(Arc<Session>, Delivery)> {
         let mut deliveries: Vec<(Arc<Session>, Delivery)> = Vec::new();
         let mut places: HashMap<u64, usize> = HashMap::new();
         let mut add = |session: &Arc<Session>, subscription: &Subscription| {
@@ -274,11 +330,7 @@ impl Subscribers {
                 deliveries.push((Arc::clone(session), delivery));
             }
         };
-        self.filters.for_each_match(
-            (&message.topic, message.named_levels()),
-            |session| session.is_connected(),
-            &mut add,
-        );
+        self.filters.for_each_match((&message.topic, &message.named_levels()), is_preferred, &mut add);
         deliveries
     }
 

@@ -79,6 +79,26 @@ async fn a_start_reads_no_queue_until_a_client_comes_back() {
 }
 
 #[tokio::test]
+async fn a_queue_that_is_not_read_has_no_room_for_what_is_sent_again() {
+    let (stores, _redis) = stores().await;
+    for store in stores {
+        let mut processes = Processes::start(store).await;
+        leave(&processes, "worker").await;
+        publish(&processes, 0..50).await;
+        processes.restart().await;
+        let app_id = "app-one".parse().unwrap();
+        let spare = || processes.harness.router.spare(&app_id, ["app-one/devices/dev/up"].into_iter());
+        assert_eq!((spare().sessions, spare().full.len()), (0, 1));
+        eventually("it is read", async {
+            while spare().messages != 50 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
 async fn what_comes_for_an_absent_client_follows_its_queue_over_any_number_of_kills() {
     let (stores, _redis) = stores().await;
     for store in stores {

@@ -1,0 +1,161 @@
+//! Sends stored messages again, behind what is live, and tells what became of each.
+
+mod prepare;
+mod room;
+mod summary;
+
+use std::{collections::VecDeque, pin::Pin, sync::Arc, time::Duration};
+
+use api::rest::handler::SendReport;
+use futures::{Stream, TryStreamExt, stream};
+use history::{History, Query, Record, Revisions};
+use tokio::time::sleep;
+
+use self::{
+    prepare::{Fate, Prepared, prepare},
+    room::Rooms,
+};
+use crate::{
+    Error,
+    output::{Message, Receivers},
+    uplink::{Uplinks, stored::newest_revisions},
+};
+
+/// How many messages are looked at together, and how many bytes of them are sent.
+const TOGETHER_MAX: usize = 32;
+const TOGETHER_BYTES_MAX: usize = 256 << 10;
+
+/// What is to be sent.
+#[derive(Clone, Debug)]
+pub(crate) struct SendAgain {
+    /// Which messages, the oldest first.
+    pub(crate) query: Query,
+    /// To whom.
+    pub(crate) to: Receivers,
+    /// How many each second at most.
+    pub(crate) per_s: u32,
+    /// Whether they are only counted.
+    pub(crate) is_dry_run: bool,
+}
+
+/// The parts of the handler that send again.
+#[derive(Clone)]
+pub(crate) struct Parts {
+    pub(crate) uplinks: Arc<Uplinks>,
+    pub(crate) history: Arc<History>,
+}
+
+/// Sends the messages that are wanted. Each report says what became of those since the one before, and the last one that
+/// it is the last. It ends after an error: `next` of the last report says where to go on.
+pub(crate) fn send_again(parts: Parts, again: SendAgain) -> impl Stream<Item = Result<SendReport, Error>> + Send {
+    let query = Query { revisions: Revisions::Originals, oldest_first: true, ..again.query.clone() };
+    let sender = Sender {
+        batches: Box::pin(parts.history.batches(query)),
+        rooms: Rooms::new(parts.uplinks.output.clone(), again.to.clone()),
+        parts,
+        together_max: together_max(&again),
+        again,
+        records: VecDeque::new(),
+        waiting: VecDeque::new(),
+    };
+    stream::try_unfold(Some(sender), async |sender| {
+        let Some(mut sender) = sender else { return Ok(None) };
+        match sender.next().await? {
+            Some(report) => Ok(Some((report, Some(sender)))),
+            None => Ok(Some((SendReport { done: true, ..SendReport::default() }, None))),
+        }
+    })
+}
+
+/// So few that there are several reports each second.
+fn together_max(again: &SendAgain) -> usize {
+    if again.is_dry_run { TOGETHER_MAX } else { (again.per_s as usize / 10).clamp(1, TOGETHER_MAX) }
+}
+
+struct Sender {
+    parts: Parts,
+    again: SendAgain,
+    batches: Pin<Box<dyn Stream<Item = Result<Vec<Record>, history::Error>> + Send>>,
+    rooms: Rooms,
+    together_max: usize,
+    /// Each with its newest correction, if it has one.
+    records: VecDeque<(Record, Option<Record>)>,
+    /// Those that are to be sent next.
+    waiting: VecDeque<Prepared>,
+}
+
+impl Sender {
+    /// Sends a few messages; none if there are no more.
+    async fn next(&mut self) -> Result<Option<SendReport>, Error> {
+        self.fill().await?;
+        let mut report = SendReport::default();
+        while let Some(skipped) = self.waiting.pop_front_if(|first| !matches!(first.fate, Fate::Sent(_))) {
+            summary::add_skipped(&mut report, &skipped);
+        }
+        if !self.waiting.is_empty() {
+            self.send(&mut report).await?;
+        }
+        Ok((report.examined > 0).then_some(report))
+    }
+
+    /// Has messages prepared, unless there are no more.
+    async fn fill(&mut self) -> Result<(), Error> {
+        while self.records.is_empty() && self.waiting.is_empty() {
+            let Some(records) = self.batches.try_next().await? else { return Ok(()) };
+            let mut newest = newest_revisions(&self.parts.history, &self.again.query, &records).await?;
+            self.records.extend(records.into_iter().map(|record| {
+                let newest = newest.remove(&record.id);
+                (record, newest)
+            }));
+        }
+        while self.waiting.len() < self.together_max
+            && let Some((record, newest)) = self.records.pop_front()
+        {
+            self.waiting.push_back(prepare(&self.parts.uplinks, record, newest).await?);
+        }
+        Ok(())
+    }
+
+    /// Sends those at the front for which there is room.
+    async fn send(&mut self, report: &mut SendReport) -> Result<(), Error> {
+        let messages: Vec<Message> = self.waiting.iter().map_while(Prepared::message).cloned().collect();
+        if self.again.is_dry_run {
+            return self.count(&messages, report).await;
+        }
+        let room = match self.rooms.wait(&messages).await {
+            // What was skipped before is reported, and then the error.
+            Err(Error::NoRoom(_)) if report.examined > 0 => return Ok(()),
+            room => room?,
+        };
+        let count = fitting(&messages, room.messages, room.bytes.min(TOGETHER_BYTES_MAX));
+        let messages = &messages[..count.min(messages.len())];
+        let receipts = self.parts.uplinks.output.publish_again(messages, &self.again.to).await?;
+        for receipt in receipts {
+            let Some(sent) = self.waiting.pop_front() else { break };
+            summary::add_sent(report, &sent, receipt);
+        }
+        // More could push live messages out of the queues of receivers, and would take their time.
+        sleep(Duration::from_secs(1) * u32::try_from(messages.len()).unwrap_or(1) / self.again.per_s.max(1)).await;
+        Ok(())
+    }
+
+    /// Counts what would be sent.
+    async fn count(&mut self, messages: &[Message], report: &mut SendReport) -> Result<(), Error> {
+        for message in messages {
+            let has_receiver = self.rooms.have_receiver(message).await?;
+            let Some(counted) = self.waiting.pop_front() else { break };
+            summary::add_counted(report, &counted, has_receiver);
+        }
+        Ok(())
+    }
+}
+
+/// How many of these messages fit, at least one.
+fn fitting(messages: &[Message], count_max: usize, bytes_max: usize) -> usize {
+    let mut bytes = 0_usize;
+    let fits = |message: &&Message| {
+        bytes = bytes.saturating_add(message.bytes());
+        bytes <= bytes_max
+    };
+    messages.iter().take(count_max).take_while(fits).count().max(1)
+}

@@ -1,0 +1,83 @@
+//! What is sent for a record, if anything is.
+
+use history::{Kind as RecordKind, Outcome, Record, RecordId};
+use serde_json::value::RawValue;
+use types::{AppId, DevId, Kind, Kinded};
+
+use crate::{
+    Error,
+    device::Device,
+    output::{Event, Message, RepeatedEvent},
+    payload::{Decoded, Validity},
+    uplink::{Uplinks, message::message, stored::whole_payload},
+};
+
+/// A record, and what becomes of it.
+pub(super) struct Prepared {
+    pub(super) id: RecordId,
+    pub(super) fate: Fate,
+}
+
+/// What becomes of a record.
+pub(super) enum Fate {
+    /// This is sent.
+    Sent(Box<Message>),
+    /// Its device is gone, so it is not sent.
+    DeviceGone,
+    /// It was not published when it came, because its validator refused it.
+    NeverPublished,
+    /// It cannot be read as what it should be.
+    Unreadable,
+}
+
+impl Prepared {
+    pub(super) fn message(&self) -> Option<&Message> {
+        match &self.fate {
+            Fate::Sent(message) => Some(message),
+            _ => None,
+        }
+    }
+}
+
+/// Makes the message of a record, with the fields of its newest correction.
+pub(super) async fn prepare(uplinks: &Uplinks, record: Record, newest: Option<Record>) -> Result<Prepared, Error> {
+    let id = record.id;
+    let Some(device) = device(uplinks, &record.app_id, &record.dev_id).await? else {
+        return Ok(Prepared { id, fate: Fate::DeviceGone });
+    };
+    let event = match &record.kind {
+        RecordKind::Uplink if newest.as_ref().unwrap_or(&record).outcome == Outcome::Invalid => {
+            return Ok(Prepared { id, fate: Fate::NeverPublished });
+        }
+        RecordKind::Uplink => Some(uplink(&device, &record, newest.as_ref())),
+        RecordKind::Event(name) => RepeatedEvent::new(name, &record.result).map(Event::Repeated),
+    };
+    let (app_id, dev_id) = (record.app_id, record.dev_id);
+    let sent = |event| Fate::Sent(Box::new(Message { app_id, dev_id, event }));
+    Ok(Prepared { id, fate: event.map_or(Fate::Unreadable, sent) })
+}
+
+fn uplink(device: &Device, record: &Record, newest: Option<&Record>) -> Event {
+    let made = newest.unwrap_or(record);
+    let validity = if made.outcome == Outcome::Decoded { Validity::Valid } else { Validity::NotConverted };
+    let (fields, normalized) = (json(&made.result), json(&made.normalized));
+    let decoded = Decoded { fields, normalized, validity, ..Decoded::default() };
+    let mut uplink = message(device, whole_payload(record), decoded);
+    uplink.is_retry = true;
+    uplink.revision = made.revision;
+    uplink.corrects = made.corrects.map(|id| id.to_string()).unwrap_or_default();
+    Event::Up(Box::new(uplink))
+}
+
+/// None if it is empty.
+fn json(text: &str) -> Option<Box<RawValue>> {
+    RawValue::from_string(text.to_owned()).ok()
+}
+
+async fn device(uplinks: &Uplinks, app_id: &AppId, dev_id: &DevId) -> Result<Option<Device>, Error> {
+    match uplinks.devices.get(app_id, dev_id).await {
+        Ok(device) => Ok(Some(device)),
+        Err(error) if error.kind() == Kind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}

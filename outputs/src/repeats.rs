@@ -1,0 +1,178 @@
+//! Messages that are sent again: they go into queues that are nearly empty, so that no live message leaves for them.
+
+use store::{Batch, Commit};
+use types::{AppId, WebhookId};
+
+use crate::{
+    Error,
+    appender::{ATTEMPTS_MAX, Appender, COMMIT_RECORDS_MAX},
+    destination::{Destination, Part, WEBHOOK},
+    destinations::OfApplication,
+    message::{MESSAGE_BYTES_MAX, Message},
+    queue::{Addition, Delivery, Size},
+};
+
+/// Which of an application's receivers are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Receivers<'a> {
+    /// All of them.
+    All,
+    /// A webhook.
+    Webhook(&'a WebhookId),
+    /// The outputs of the operator with this name, of whatever kind.
+    Operator(&'a str),
+}
+
+/// What receivers have room for behind what is live.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Spare {
+    /// How many receivers have room.
+    pub receivers: usize,
+    /// How many messages each of those can take.
+    pub messages: usize,
+    /// How many bytes of messages each of those can take.
+    pub bytes: usize,
+    /// The receivers that have no room now, such as `webhook my-hook`.
+    pub full: Vec<String>,
+}
+
+/// Who got a message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Given {
+    /// How many receivers.
+    pub taken: usize,
+    /// The receivers that had no room, such as `webhook my-hook`.
+    pub full: Vec<String>,
+    /// The receivers that would have got it if it were not larger than [`MESSAGE_BYTES_MAX`].
+    pub too_large: Vec<String>,
+}
+
+/// Stores messages that are sent again.
+pub(crate) struct Repeats<'a> {
+    pub(crate) appender: &'a Appender,
+}
+
+impl Receivers<'_> {
+    pub(crate) fn include(self, destination: &Destination) -> bool {
+        match self {
+            Self::All => true,
+            Self::Webhook(id) => destination.kind == WEBHOOK && destination.name == id.as_str(),
+            Self::Operator(name) => destination.kind != WEBHOOK && destination.name == name,
+        }
+    }
+}
+
+impl Repeats<'_> {
+    pub(crate) async fn spare(&self, app_id: &AppId, messages: &[Message], to: Receivers<'_>) -> Result<Spare, Error> {
+        let (destinations, mut spare) = (self.appender.destinations.of(app_id).await?, Spare::default());
+        let limit = self.appender.queues.limit(Part::Queue, destinations.len());
+        let is_wanted = |it: &&Destination| messages.iter().any(|message| destinations.wanting(message).contains(it));
+        for destination in destinations.iter().filter(|it| to.include(it)).filter(is_wanted) {
+            spare.add(destination, self.appender.queues.spare(destination, limit).await?);
+        }
+        Ok(spare)
+    }
+
+    pub(crate) async fn publish(
+        &self,
+        app_id: &AppId,
+        messages: &[Message],
+        to: Receivers<'_>,
+    ) -> Result<Vec<Given>, Error> {
+        let (mut all, destinations) = (Vec::new(), self.appender.destinations.of(app_id).await?.len());
+        for messages in messages.chunks((COMMIT_RECORDS_MAX / (destinations + 1)).max(1)) {
+            let stored = store::retry(ATTEMPTS_MAX, || self.try_store(app_id, messages, to)).await;
+            all.extend(match stored {
+                // The owner of the application may not store more.
+                Err(error) if error.is_full() => self.refuse(app_id, messages, to).await?,
+                stored => stored?.ok_or(Error::Conflict)?,
+            });
+        }
+        Ok(all)
+    }
+
+    async fn try_store(
+        &self,
+        app_id: &AppId,
+        messages: &[Message],
+        to: Receivers<'_>,
+    ) -> Result<Option<Vec<Given>>, Error> {
+        let appender = self.appender;
+        let destinations = appender.destinations.of(app_id).await?;
+        let limit = appender.queues.limit(Part::Queue, destinations.len());
+        let mut spares = Vec::new();
+        for destination in destinations.iter().filter(|it| to.include(it)) {
+            spares.push((destination, appender.queues.spare(destination, limit).await?));
+        }
+        let (deliveries, given) = share_out(&destinations, &mut spares, messages);
+        if deliveries.is_empty() {
+            return Ok(Some(given));
+        }
+        appender.put_index(app_id).await?;
+        let batch = destinations.expect(Batch::new());
+        let Addition { batch, growths, is_whole } = appender.queues.append(batch, &deliveries, limit).await?;
+        let committed = appender.store.commit(batch).await;
+        appender.queues.appended(&growths, matches!(committed, Ok(Commit::Done)));
+        if committed? == Commit::Conflict {
+            appender.destinations.forget(app_id);
+            return Ok(None);
+        }
+        appender.report(&growths);
+        Ok(is_whole.then_some(given))
+    }
+
+    async fn refuse(&self, app_id: &AppId, messages: &[Message], to: Receivers<'_>) -> Result<Vec<Given>, Error> {
+        let destinations = self.appender.destinations.of(app_id).await?;
+        let given = messages.iter().map(|message| {
+            let wanting = destinations.wanting(message).into_iter().filter(|it| to.include(it));
+            Given { full: wanting.map(name).collect(), ..Given::default() }
+        });
+        Ok(given.collect())
+    }
+}
+
+/// Gives each message to those that want it, as long as there is room.
+fn share_out<'a>(
+    destinations: &OfApplication,
+    spares: &mut [(&'a Destination, Size)],
+    messages: &'a [Message],
+) -> (Vec<Delivery<'a>>, Vec<Given>) {
+    let (mut deliveries, mut all) = (Vec::new(), Vec::new());
+    for message in messages {
+        let (mut given, mut to, wanting) = (Given::default(), Vec::new(), destinations.wanting(message));
+        let bytes = message.body.get().len();
+        for (destination, spare) in spares.iter_mut().filter(|(destination, _)| wanting.contains(destination)) {
+            if bytes > MESSAGE_BYTES_MAX {
+                given.too_large.push(name(destination));
+            } else if spare.messages == 0 || spare.bytes == 0 {
+                given.full.push(name(destination));
+            } else {
+                *spare = *spare - Size { messages: 1, bytes };
+                to.push(*destination);
+            }
+        }
+        given.taken = to.len();
+        all.push(given);
+        if !to.is_empty() {
+            deliveries.push(Delivery { message, to });
+        }
+    }
+    (deliveries, all)
+}
+
+/// What people call it.
+fn name(Destination { kind, name, .. }: &Destination) -> String {
+    format!("{kind} {name}")
+}
+
+impl Spare {
+    fn add(&mut self, destination: &Destination, Size { messages, bytes }: Size) {
+        if messages == 0 {
+            return self.full.push(name(destination));
+        }
+        let is_first = self.receivers == 0;
+        self.messages = if is_first { messages } else { self.messages.min(messages) };
+        self.bytes = if is_first { bytes } else { self.bytes.min(bytes) };
+        self.receivers += 1;
+    }
+}
