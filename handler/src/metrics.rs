@@ -7,6 +7,7 @@ use types::Kind;
 use crate::cost::Cost;
 
 const UPLINKS: &str = "airlock_uplinks_total";
+const OUTCOMES: &str = "airlock_uplink_outcomes_total";
 const LATE_UPLINKS: &str = "airlock_late_uplinks_total";
 const JOINS: &str = "airlock_joins_total";
 const DOWNLINKS: &str = "airlock_downlinks_total";
@@ -21,6 +22,10 @@ pub(crate) fn describe() {
     describe_counter!(
         UPLINKS,
         "Uplinks by result: published, invalid (the validator returned false), or the kind of error"
+    );
+    describe_counter!(
+        OUTCOMES,
+        "Uplinks by what the payload functions made of them: decoded, failed, invalid, or not_converted"
     );
     describe_counter!(LATE_UPLINKS, "Uplinks that network brokers forwarded too late to be answered");
     describe_counter!(JOINS, "Join requests by result: joined, or the kind of error");
@@ -43,6 +48,11 @@ pub(crate) fn uplink_published(cost: Cost) {
     counter!(UPLINKS, "result" => "published").increment(1);
     histogram!(SANDBOX).record(cost.elapsed.as_secs_f64());
     histogram!(FUEL).record(cost.fuel as f64);
+}
+
+/// Counts an uplink by its outcome, as history names it.
+pub(crate) fn uplink_decoded(outcome: &'static str) {
+    counter!(OUTCOMES, "outcome" => outcome).increment(1);
 }
 
 pub(crate) fn uplink_dropped(kind: Kind) {

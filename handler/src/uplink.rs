@@ -19,7 +19,7 @@ pub use self::{
 };
 use self::{
     message::message,
-    record::{Correction, record},
+    record::{Correction, outcome, record, version_that_ran},
 };
 use crate::{
     Error,
@@ -43,6 +43,8 @@ pub struct Uplinks {
     pub output: Arc<dyn Output>,
     /// Keeps what was decoded; none keeps nothing.
     pub history: Option<Arc<History>>,
+    /// Whether messages say which version of the functions ran.
+    pub shows_version: bool,
 }
 
 impl Uplinks {
@@ -70,12 +72,15 @@ impl Uplinks {
             record((history, &self.payloads), ids, &application, result, Correction::default())
         };
         let recorded = self.history.as_deref().map(record);
+        let made = outcome(&decoded);
+        let version = version_that_ran(&application, &decoded);
         let mut outcome = (reader == Reader::Caller).then(|| Outcome::of(&decoded, &payload));
         let cost = decoded.cost;
         let is_valid = decoded.validity != Validity::Invalid;
-        for kept in self.publish(&device, payload, decoded) {
+        for kept in self.publish(&device, payload, decoded, version) {
             kept.wait().await?;
         }
+        metrics::uplink_decoded(made.as_str());
         if let Some(recorded) = recorded {
             // What could not be kept was published nevertheless. It is counted.
             _ = recorded.await;
@@ -111,16 +116,19 @@ impl Uplinks {
         Ok((application.into_parts().0, decoded))
     }
 
-    /// Publishes the message, and then one event with everything that went wrong.
-    fn publish(&self, device: &Device, mut payload: Payload, mut decoded: Decoded) -> Vec<Kept> {
+    /// Publishes the message, and then one event with everything that went wrong. Functions of this version ran.
+    fn publish(&self, device: &Device, mut payload: Payload, mut decoded: Decoded, version: Option<u32>) -> Vec<Kept> {
         let received = payload.received;
         let complaints = complaints(&mut payload, &mut decoded);
         let is_valid = decoded.validity != Validity::Invalid;
         let mut kept = Vec::with_capacity(1);
         if is_valid {
-            kept.push(self.publish_event(device, Event::Up(Box::new(message(device, payload, decoded)))));
+            let mut message = message(device, payload, decoded);
+            message.metadata.functions_version = version.filter(|_| self.shows_version).unwrap_or_default();
+            kept.push(self.publish_event(device, Event::Up(Box::new(message))));
         }
         if let Some(event) = ErrorEvent::of(complaints, Some(received)) {
+            let event = ErrorEvent { functions_version: version, ..event };
             kept.push(self.publish_event(device, Event::UpError(event)));
         }
         kept

@@ -138,6 +138,7 @@ impl Fixture {
             payloads: payloads.clone(),
             output: output.clone(),
             history: None,
+            shows_version: false,
         };
         let events = NetworkEvents {
             devices: devices.clone(),
