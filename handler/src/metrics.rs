@@ -11,6 +11,7 @@ const OUTCOMES: &str = "airlock_uplink_outcomes_total";
 const LATE_UPLINKS: &str = "airlock_late_uplinks_total";
 const JOINS: &str = "airlock_joins_total";
 const DOWNLINKS: &str = "airlock_downlinks_total";
+const CANDIDATES: &str = "airlock_candidates_total";
 const FAILURES: &str = "airlock_function_failures_total";
 const OUTPUT_DROPPED: &str = "airlock_output_dropped_total";
 const NETWORK_DEVICES: &str = "airlock_network_devices_total";
@@ -31,6 +32,10 @@ pub(crate) fn describe() {
     describe_counter!(JOINS, "Join requests by result: joined, or the kind of error");
     describe_counter!(DOWNLINKS, "Downlinks from applications by result: scheduled, or the kind of error");
     describe_counter!(FAILURES, "Uplinks whose payload functions failed; they are published without fields");
+    describe_counter!(
+        CANDIDATES,
+        "Versions for a share of the devices: started, promoted, abandoned, or failed (abandoned automatically)"
+    );
     describe_counter!(
         OUTPUT_DROPPED,
         "Messages that were not published because too many waited or they were too large"
@@ -85,6 +90,10 @@ pub(crate) fn downlink_dropped(kind: Kind) {
 
 pub(crate) fn function_failed() {
     counter!(FAILURES).increment(1);
+}
+
+pub(crate) fn candidate(result: &'static str) {
+    counter!(CANDIDATES, "result" => result).increment(1);
 }
 
 pub(crate) fn output_dropped(messages: u64) {

@@ -4,10 +4,11 @@ mod frame;
 pub(crate) mod message;
 mod outcome;
 pub(crate) mod record;
+mod trials;
 
 use std::sync::Arc;
 
-use history::History;
+use history::{History, Outcome as Made};
 use runtime::Priority;
 use server::usage::Usage;
 use types::{ErrorEvent, Kinded};
@@ -16,6 +17,7 @@ pub(crate) use self::frame::seed;
 pub use self::{
     frame::Frame,
     outcome::{Handled, Outcome, Reader},
+    trials::Trials,
 };
 use self::{
     message::message,
@@ -45,6 +47,8 @@ pub struct Uplinks {
     pub history: Option<Arc<History>>,
     /// Whether messages say which version of the functions ran.
     pub shows_version: bool,
+    /// Counts what candidates make of uplinks.
+    pub trials: Trials,
 }
 
 impl Uplinks {
@@ -66,7 +70,7 @@ impl Uplinks {
         let (application, device) = self.look_up(&frame).await?;
         let payload = frame.into_payload(&device);
         let (application, decoded) =
-            self.decode(application, &payload, Run { priority: Priority::Live, usage }).await?;
+            self.decode(application, &device, &payload, Run { priority: Priority::Live, usage }).await?;
         let record = |history| {
             let (ids, result) = ((&device.app_id, &device.dev_id), (&payload, &decoded));
             record((history, &self.payloads), ids, &application, result, Correction::default())
@@ -81,6 +85,8 @@ impl Uplinks {
             kept.wait().await?;
         }
         metrics::uplink_decoded(made.as_str());
+        let has_failed = matches!(made, Made::Failed | Made::Invalid);
+        self.trials.count(&application, &device.dev_id, has_failed, cost.fuel);
         if let Some(recorded) = recorded {
             // What could not be kept was published nevertheless. It is counted.
             _ = recorded.await;
@@ -90,13 +96,15 @@ impl Uplinks {
         }
         metrics::uplink_published(cost);
         if let Some(outcome) = &mut outcome {
-            outcome.add_excerpt(&self.applications, &application.app_id).await;
+            outcome.add_excerpt(&self.applications, &device).await;
         }
         Ok(Handled { cost, outcome })
     }
 
+    /// The device, and the application as this device has it.
     async fn look_up(&self, frame: &Frame) -> Result<(ApplicationSummary, Device), Error> {
-        self.devices.get_with_summary(&frame.app_id, &frame.dev_id).await
+        let (application, device) = self.devices.get_with_summary(&frame.app_id, &frame.dev_id).await?;
+        Ok((application.for_device(&device.dev_id), device))
     }
 
     /// Decodes, converts and validates; returns also the application as it was then. The function sources are read only
@@ -104,6 +112,7 @@ impl Uplinks {
     async fn decode(
         &self,
         application: ApplicationSummary,
+        device: &Device,
         payload: &Payload,
         run: Run<'_>,
     ) -> Result<(ApplicationSummary, Decoded), Error> {
@@ -111,7 +120,7 @@ impl Uplinks {
             return Ok((application, decoded));
         }
         // This reads the summary again too, because the application may have changed since.
-        let application = self.applications.get(&application.app_id).await?;
+        let application = self.applications.get_for(&application.app_id, &device.dev_id).await?;
         let decoded = self.payloads.decode(&application, payload, run).await?;
         Ok((application.into_parts().0, decoded))
     }

@@ -46,6 +46,7 @@ impl Fixture {
             output: output.clone(),
             history: None,
             shows_version: false,
+            trials: Default::default(),
         };
         let outgoing = Arc::new(Outgoing::new(store, output.clone(), clock.clone()));
         let (uplinks, traffic) = (Arc::new(uplinks), Arc::default());

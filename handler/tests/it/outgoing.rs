@@ -139,6 +139,7 @@ impl Fixture {
             output: output.clone(),
             history: None,
             shows_version: false,
+            trials: Default::default(),
         };
         let events = NetworkEvents {
             devices: devices.clone(),

@@ -64,6 +64,7 @@ impl Fixture {
             output: output.clone(),
             history: None,
             shows_version: false,
+            trials: Default::default(),
         };
         Self { store, applications, output, uplinks }
     }
