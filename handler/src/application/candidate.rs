@@ -79,21 +79,21 @@ impl Trial {
         if uplinks_min == 0 {
             return Err(Error::invalid("Least number of uplinks", "it must be a number from 1 up"));
         }
-        let margin = margin.map(|margin| Percentage::new("Margin", margin, 0..=WHOLE)).transpose()?.unwrap_or(MARGIN);
-        Ok(Self { share: Percentage::new("Share", share, 1..=WHOLE - 1)?, margin, uplinks_min })
+        let margin = margin.map(|margin| Percentage::new("Margin", margin, (0, WHOLE))).transpose()?.unwrap_or(MARGIN);
+        Ok(Self { share: Percentage::new("Share", share, (1, WHOLE - 1))?, margin, uplinks_min })
     }
 }
 
 impl Percentage {
-    fn new(what: &'static str, percent: f64, allowed: std::ops::RangeInclusive<u32>) -> Result<Self, Error> {
+    /// [`Error::Invalid`] if it is not between these two, in hundredths of a percent.
+    fn new(what: &'static str, percent: f64, (least, most): (u32, u32)) -> Result<Self, Error> {
         let hundredths = (percent * 100.0).round();
         // The cast saturates, and is compared.
         let number = hundredths as u32;
-        if f64::from(number) == hundredths && allowed.contains(&number) {
+        if f64::from(number) == hundredths && (least..=most).contains(&number) {
             return Ok(Self(number));
         }
-        let (least, most) = (Self(*allowed.start()), Self(*allowed.end()));
-        Err(Error::invalid(what, format_args!("it must be from {least} to {most}")))
+        Err(Error::invalid(what, format_args!("it must be from {} to {}", Self(least), Self(most))))
     }
 
     /// In percent.

@@ -35,11 +35,14 @@ impl Trials {
     /// Adds counts. Those of an earlier candidate are dropped.
     pub(crate) fn put(&self, app_id: &AppId, counts: &Counts) {
         let mut pending = self.pending();
-        match pending.get_mut(app_id) {
-            Some(known) if known.version == counts.version => known.add(counts),
-            Some(known) if known.version > counts.version => {}
-            None if pending.len() >= APPLICATIONS_MAX => {}
-            _ => drop(pending.insert(app_id.clone(), counts.clone())),
+        if pending.contains_key(app_id) || pending.len() < APPLICATIONS_MAX {
+            let known = pending.entry(app_id.clone()).or_default();
+            if known.version < counts.version {
+                *known = Counts::new(counts.version);
+            }
+            if known.version == counts.version {
+                known.add(counts);
+            }
         }
         drop(pending);
         self.counted.notify_one();
