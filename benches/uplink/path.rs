@@ -79,7 +79,15 @@ impl Case {
             registered.set(device(&app_id, number)).await.unwrap();
         }
         let payloads = Arc::new(Payloads::new(pool, &handler::Settings::default()).unwrap());
-        Uplinks { applications, devices: registered, payloads, output, history: None }
+        Uplinks {
+            applications,
+            devices: registered,
+            payloads,
+            output,
+            history: None,
+            shows_version: false,
+            trials: Default::default(),
+        }
     }
 
     pub(crate) fn frame(&self, device: usize) -> Frame {

@@ -1,11 +1,13 @@
 //! `airlock applications …`: applications, their keys, EUIs and collaborators, and their payload functions.
 
 pub(crate) mod args;
+mod candidates;
 mod collaborators;
 pub(crate) mod dry_run;
 mod euis;
 pub(crate) mod functions;
 mod keys;
+mod percent;
 mod select;
 mod versions;
 
@@ -67,6 +69,9 @@ async fn functions(command: PayloadFunctions, network: &Network) -> anyhow::Resu
     match command {
         PayloadFunctions::Get { version } => functions::get(network, version).await,
         PayloadFunctions::Set(set) => functions::set(network, set).await,
+        PayloadFunctions::Share(change) => candidates::share(network, change).await,
+        PayloadFunctions::Promote => candidates::promote(network).await,
+        PayloadFunctions::Abandon => candidates::abandon(network).await,
         PayloadFunctions::Versions => versions::list(network).await,
         PayloadFunctions::Diff { from, to } => versions::diff(network, from, to).await,
         PayloadFunctions::Restore { version, label } => versions::restore(network, version, label).await,

@@ -60,6 +60,7 @@ pub(super) struct HandlerService {
     delivery_threads: DeliveryThreads,
     announcing: Option<JoinHandle<()>>,
     deletions: JoinHandle<()>,
+    candidates: JoinHandle<()>,
     stop: CancellationToken,
 }
 
@@ -121,6 +122,7 @@ impl HandlerService {
         let network_events = network_events(&operations, output, outgoing.clone());
         let operations = Arc::new(operations);
         let deletions = tokio::spawn(complete_deletions(operations.clone(), stop.clone()));
+        let candidates = tokio::spawn(judge_candidates(operations.clone(), stop.clone()));
         let server = Server { stop: stop.clone(), ..context.server.clone() };
         let router = handler::router(operations, &context.health)?;
         let service = HttpService::new("handler", router, ErrorFormat::GrpcGateway)
@@ -158,6 +160,7 @@ impl HandlerService {
             delivery_threads,
             announcing,
             deletions,
+            candidates,
             stop,
         })
     }
@@ -216,7 +219,7 @@ impl HandlerService {
             answering,
             self.outgoing.stop()
         );
-        for task in self.announcing.into_iter().chain([self.deletions]) {
+        for task in self.announcing.into_iter().chain([self.deletions, self.candidates]) {
             // It fails only by a panic, which has been logged.
             _ = task.await;
         }
@@ -321,7 +324,15 @@ async fn operations(
         applications: applications.clone(),
         devices: devices.clone(),
         payloads: payloads.clone(),
-        uplinks: Arc::new(Uplinks { applications, devices, payloads, output: plain, history: kept }),
+        uplinks: Arc::new(Uplinks {
+            applications,
+            devices,
+            payloads,
+            output: plain,
+            history: kept,
+            shows_version: context.settings.output.functions_version,
+            trials: Default::default(),
+        }),
         downlinks,
         joins,
         network_brokers,
@@ -339,6 +350,13 @@ async fn operations(
 
 async fn complete_deletions(operations: Arc<Operations>, stop: CancellationToken) {
     _ = stop.run_until_cancelled(operations.complete_deletions()).await;
+}
+
+async fn judge_candidates(operations: Arc<Operations>, stop: CancellationToken) {
+    _ = stop.run_until_cancelled(operations.judge_candidates()).await;
+    if let Err(error) = operations.store_all_counts().await {
+        tracing::warn!(error = %ErrorChain(&error), "cannot store what candidates made of the last uplinks");
+    }
 }
 
 /// Takes what networks report, on the same stores as the operations.

@@ -1,6 +1,7 @@
 //! Applications: their settings, their payload functions, and where these are stored.
 
 mod applications;
+mod candidate;
 mod comparison;
 mod deletion;
 pub(crate) mod eui_holder;
@@ -15,6 +16,7 @@ mod versions;
 pub(crate) use self::model::{Conversion, SentApplication};
 pub use self::{
     applications::{Applications, JoinKeyChange},
+    candidate::{Abandoned, Candidate, CandidateState, Counts, Percentage, Tally, Trial},
     model::{Application, ApplicationSummary},
-    version::{FunctionsVersion, StoredVersion, VersionBounds, VersionLabel, VersionOrigin},
+    version::{FunctionsVersion, ListedVersion, StoredVersion, VersionBounds, VersionLabel, VersionOrigin, VersionUse},
 };

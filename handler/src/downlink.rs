@@ -47,6 +47,8 @@ pub(crate) struct Scheduled {
     pub(crate) downlink: Downlink,
     /// What its encoder warned of.
     pub(crate) warnings: Vec<String>,
+    /// The version of the functions whose encoder ran, if one did.
+    version: Option<u32>,
 }
 
 /// How a downlink came.
@@ -120,7 +122,7 @@ impl Downlinks {
         let schedule = if is_late { schedule.of_late() } else { schedule };
         parse_port(downlink.port.into())?;
         self.devices.check_exists(app_id, dev_id).await?;
-        let scheduled = self.encode(app_id, downlink, usage).await?;
+        let scheduled = self.encode((app_id, dev_id), downlink, usage).await?;
         self.outgoing.queues.put(app_id, dev_id, scheduled.downlink.clone(), schedule).await?;
         kept();
         metrics::downlink_scheduled();
@@ -128,7 +130,8 @@ impl Downlinks {
         self.traffic.downlink.mark(now);
         let message = Some(Downlink { schedule: None, ..downlink.clone() });
         let warnings = scheduled.warnings.clone();
-        let event = DownlinkEvent { error: None, message, warnings, time: Some(now) };
+        let functions_version = scheduled.version.filter(|_| !warnings.is_empty());
+        let event = DownlinkEvent { error: None, message, warnings, time: Some(now), functions_version };
         // What was promised is that the downlink is in the queue.
         self.publish(app_id, dev_id, Event::DownlinkScheduled(event)).forget();
         self.outgoing.added(app_id, dev_id);
@@ -146,14 +149,19 @@ impl Downlinks {
         self.outgoing.queues.clear(app_id, dev_id).await
     }
 
-    async fn encode(&self, app_id: &AppId, downlink: &Downlink, usage: &Usage) -> Result<Scheduled, Error> {
+    async fn encode(
+        &self,
+        (app_id, dev_id): (&AppId, &DevId),
+        downlink: &Downlink,
+        usage: &Usage,
+    ) -> Result<Scheduled, Error> {
         let fields = downlink.payload_fields.as_ref().map(|fields| fields.get()).filter(|fields| !is_empty(fields));
         let bytes = downlink.payload_raw.as_ref().filter(|bytes| !bytes.is_empty());
-        let Encoded { payload, port, warnings, .. } = match (bytes, fields) {
+        let Encoded { payload, port, warnings, version, .. } = match (bytes, fields) {
             (Some(_), Some(_)) => return Err(Error::invalid("Downlink", "Both Fields and Payload provided")),
             (None, None) => return Err(Error::invalid("Downlink Payload", "empty")),
             (Some(bytes), None) => Encoded { payload: bytes.clone(), ..Encoded::default() },
-            (None, Some(fields)) => self.encode_fields(app_id, fields, downlink.port, usage).await?,
+            (None, Some(fields)) => self.encode_fields((app_id, dev_id), fields, downlink.port, usage).await?,
         };
         if payload.len() > PAYLOAD_BYTES_MAX {
             return Err(Error::invalid("Payload", format_args!("at most {PAYLOAD_BYTES_MAX} bytes are allowed")));
@@ -165,12 +173,18 @@ impl Downlinks {
         let port = parse_port(port.into())?;
         let confirmed = downlink.confirmed;
         let downlink = Downlink { port, confirmed, payload_raw: Some(payload), ..Downlink::default() };
-        Ok(Scheduled { downlink, warnings })
+        Ok(Scheduled { downlink, warnings, version })
     }
 
-    /// The output of the application's encoder.
-    async fn encode_fields(&self, app_id: &AppId, fields: &str, port: u8, usage: &Usage) -> Result<Encoded, Error> {
-        let application = self.applications.get(app_id).await?;
+    /// The output of the encoder that the device has.
+    async fn encode_fields(
+        &self,
+        (app_id, dev_id): (&AppId, &DevId),
+        fields: &str,
+        port: u8,
+        usage: &Usage,
+    ) -> Result<Encoded, Error> {
+        let application = self.applications.get_for(app_id, dev_id).await?;
         if application.summary().conversion() == Conversion::None {
             return Err(Error::invalid("Downlink Payload", "fields supplied, but the payload format converts none"));
         }
@@ -189,8 +203,12 @@ impl Downlinks {
             }
             _ => error.to_string(),
         };
+        let functions_version = match error {
+            Error::Function(error) => error.version,
+            _ => None,
+        };
         let (error, time) = (Some(text), Some(self.clock.now()));
-        let event = DownlinkEvent { error, message, time, ..DownlinkEvent::default() };
+        let event = DownlinkEvent { error, message, time, functions_version, ..DownlinkEvent::default() };
         self.publish(app_id, dev_id, Event::DownlinkError(event))
     }
 

@@ -40,6 +40,25 @@ pub enum Error {
         /// Which versions there are.
         kept: String,
     },
+    /// Some devices have other functions, so those of all cannot be changed.
+    #[error(
+        "version {version} has a share of {share} of the devices of application {app_id}: first make it live for all \
+         with `airlock applications pf promote`, or end it with `airlock applications pf abandon`"
+    )]
+    CandidateExists {
+        /// The application.
+        app_id: AppId,
+        /// The version that some devices have.
+        version: u32,
+        /// The share of the devices, such as `5%`.
+        share: String,
+    },
+    /// No share of an application's devices has functions of its own.
+    #[error(
+        "application {0} has no version for a share of its devices: try one with \
+         `airlock applications pf set decoder decoder.js --share 5%`"
+    )]
+    NoCandidate(AppId),
     /// The id is taken.
     #[error("{what} {id} already exists")]
     AlreadyExists {
@@ -249,10 +268,11 @@ impl Kinded for Error {
             Self::Invalid { .. } | Self::Id(_) | Self::Function(_) | Self::UplinkMic => Kind::Invalid,
             Self::NotFound { .. }
             | Self::VersionNotFound { .. }
+            | Self::NoCandidate(_)
             | Self::NoAppKey(_)
             | Self::NoSession(_)
             | Self::WrongMic => Kind::NotFound,
-            Self::AlreadyExists { .. } => Kind::AlreadyExists,
+            Self::AlreadyExists { .. } | Self::CandidateExists { .. } => Kind::AlreadyExists,
             Self::Conflict(_) | Self::HandingOver(_) | Self::AlreadyCorrecting(_) => Kind::Conflict,
             Self::Busy(_)
             | Self::DownlinksBusy

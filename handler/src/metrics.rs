@@ -7,9 +7,11 @@ use types::Kind;
 use crate::cost::Cost;
 
 const UPLINKS: &str = "airlock_uplinks_total";
+const OUTCOMES: &str = "airlock_uplink_outcomes_total";
 const LATE_UPLINKS: &str = "airlock_late_uplinks_total";
 const JOINS: &str = "airlock_joins_total";
 const DOWNLINKS: &str = "airlock_downlinks_total";
+const CANDIDATES: &str = "airlock_candidates_total";
 const FAILURES: &str = "airlock_function_failures_total";
 const OUTPUT_DROPPED: &str = "airlock_output_dropped_total";
 const NETWORK_DEVICES: &str = "airlock_network_devices_total";
@@ -22,10 +24,18 @@ pub(crate) fn describe() {
         UPLINKS,
         "Uplinks by result: published, invalid (the validator returned false), or the kind of error"
     );
+    describe_counter!(
+        OUTCOMES,
+        "Uplinks by what the payload functions made of them: decoded, failed, invalid, or not_converted"
+    );
     describe_counter!(LATE_UPLINKS, "Uplinks that network brokers forwarded too late to be answered");
     describe_counter!(JOINS, "Join requests by result: joined, or the kind of error");
     describe_counter!(DOWNLINKS, "Downlinks from applications by result: scheduled, or the kind of error");
     describe_counter!(FAILURES, "Uplinks whose payload functions failed; they are published without fields");
+    describe_counter!(
+        CANDIDATES,
+        "Versions for a share of the devices: started, promoted, abandoned, or failed (abandoned automatically)"
+    );
     describe_counter!(
         OUTPUT_DROPPED,
         "Messages that were not published because too many waited or they were too large"
@@ -43,6 +53,11 @@ pub(crate) fn uplink_published(cost: Cost) {
     counter!(UPLINKS, "result" => "published").increment(1);
     histogram!(SANDBOX).record(cost.elapsed.as_secs_f64());
     histogram!(FUEL).record(cost.fuel as f64);
+}
+
+/// Counts an uplink by its outcome, as history names it.
+pub(crate) fn uplink_decoded(outcome: &'static str) {
+    counter!(OUTCOMES, "outcome" => outcome).increment(1);
 }
 
 pub(crate) fn uplink_dropped(kind: Kind) {
@@ -75,6 +90,10 @@ pub(crate) fn downlink_dropped(kind: Kind) {
 
 pub(crate) fn function_failed() {
     counter!(FAILURES).increment(1);
+}
+
+pub(crate) fn candidate(result: &'static str) {
+    counter!(CANDIDATES, "result" => result).increment(1);
 }
 
 pub(crate) fn output_dropped(messages: u64) {

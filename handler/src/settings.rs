@@ -55,7 +55,7 @@ pub struct Settings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Loading {
-    /// Maximum number of function sets. An application has one.
+    /// Maximum number of function sets. An application has one, and another while a share of its devices has others.
     pub sets_max: NonZeroUsize,
     /// Maximum memory of all sets together, in bytes. A median codec uses about 40 kB.
     pub bytes_max: usize,

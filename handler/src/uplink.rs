@@ -5,10 +5,11 @@ pub(crate) mod message;
 mod outcome;
 pub(crate) mod record;
 pub(crate) mod stored;
+mod trials;
 
 use std::sync::Arc;
 
-use history::History;
+use history::{History, Outcome as Made};
 use runtime::Priority;
 use server::usage::Usage;
 use types::{ErrorEvent, Kinded};
@@ -17,10 +18,11 @@ pub(crate) use self::frame::seed;
 pub use self::{
     frame::Frame,
     outcome::{Handled, Outcome, Reader},
+    trials::Trials,
 };
 use self::{
     message::message,
-    record::{Correction, record},
+    record::{Correction, outcome, record, version_that_ran},
 };
 use crate::{
     Error,
@@ -44,6 +46,10 @@ pub struct Uplinks {
     pub output: Arc<dyn Output>,
     /// Keeps what was decoded; none keeps nothing.
     pub history: Option<Arc<History>>,
+    /// Whether messages say which version of the functions ran.
+    pub shows_version: bool,
+    /// Counts what candidates make of uplinks.
+    pub trials: Trials,
 }
 
 impl Uplinks {
@@ -65,18 +71,23 @@ impl Uplinks {
         let (application, device) = self.look_up(&frame).await?;
         let payload = frame.into_payload(&device);
         let (application, decoded) =
-            self.decode(application, &payload, Run { priority: Priority::Live, usage }).await?;
+            self.decode(application, &device, &payload, Run { priority: Priority::Live, usage }).await?;
         let record = |history| {
             let (ids, result) = ((&device.app_id, &device.dev_id), (&payload, &decoded));
             record((history, &self.payloads), ids, &application, result, Correction::default())
         };
         let recorded = self.history.as_deref().map(record);
+        let made = outcome(&decoded);
+        let version = version_that_ran(&application, &decoded);
         let mut outcome = (reader == Reader::Caller).then(|| Outcome::of(&decoded, &payload));
         let cost = decoded.cost;
         let is_valid = decoded.validity != Validity::Invalid;
-        for kept in self.publish(&device, payload, decoded) {
+        for kept in self.publish(&device, payload, decoded, version) {
             kept.wait().await?;
         }
+        metrics::uplink_decoded(made.as_str());
+        let has_failed = matches!(made, Made::Failed | Made::Invalid);
+        self.trials.count(&application, &device.dev_id, has_failed, cost.fuel);
         if let Some(recorded) = recorded {
             // What could not be kept was published nevertheless. It is counted.
             _ = recorded.await;
@@ -86,13 +97,15 @@ impl Uplinks {
         }
         metrics::uplink_published(cost);
         if let Some(outcome) = &mut outcome {
-            outcome.add_excerpt(&self.applications, &application.app_id).await;
+            outcome.add_excerpt(&self.applications, &device).await;
         }
         Ok(Handled { cost, outcome })
     }
 
+    /// The device, and the application as this device has it.
     async fn look_up(&self, frame: &Frame) -> Result<(ApplicationSummary, Device), Error> {
-        self.devices.get_with_summary(&frame.app_id, &frame.dev_id).await
+        let (application, device) = self.devices.get_with_summary(&frame.app_id, &frame.dev_id).await?;
+        Ok((application.for_device(&device.dev_id), device))
     }
 
     /// Decodes, converts and validates; returns also the application as it was then. The function sources are read only
@@ -100,6 +113,7 @@ impl Uplinks {
     async fn decode(
         &self,
         application: ApplicationSummary,
+        device: &Device,
         payload: &Payload,
         run: Run<'_>,
     ) -> Result<(ApplicationSummary, Decoded), Error> {
@@ -107,21 +121,24 @@ impl Uplinks {
             return Ok((application, decoded));
         }
         // This reads the summary again too, because the application may have changed since.
-        let application = self.applications.get(&application.app_id).await?;
+        let application = self.applications.get_for(&application.app_id, &device.dev_id).await?;
         let decoded = self.payloads.decode(&application, payload, run).await?;
         Ok((application.into_parts().0, decoded))
     }
 
-    /// Publishes the message, and then one event with everything that went wrong.
-    fn publish(&self, device: &Device, mut payload: Payload, mut decoded: Decoded) -> Vec<Kept> {
+    /// Publishes the message, and then one event with everything that went wrong. Functions of this version ran.
+    fn publish(&self, device: &Device, mut payload: Payload, mut decoded: Decoded, version: Option<u32>) -> Vec<Kept> {
         let received = payload.received;
         let complaints = complaints(&mut payload, &mut decoded);
         let is_valid = decoded.validity != Validity::Invalid;
         let mut kept = Vec::with_capacity(1);
         if is_valid {
-            kept.push(self.publish_event(device, Event::Up(Box::new(message(device, payload, decoded)))));
+            let mut message = message(device, payload, decoded);
+            message.metadata.functions_version = version.filter(|_| self.shows_version).unwrap_or_default();
+            kept.push(self.publish_event(device, Event::Up(Box::new(message))));
         }
         if let Some(event) = ErrorEvent::of(complaints, Some(received)) {
+            let event = ErrorEvent { functions_version: version, ..event };
             kept.push(self.publish_event(device, Event::UpError(event)));
         }
         kept

@@ -9,6 +9,7 @@ mod audit;
 mod backups;
 mod bridge;
 mod browser;
+mod candidates;
 mod codecs;
 mod commands;
 mod conformance;

@@ -39,6 +39,12 @@ const OPERATIONS: &[(&str, &str, &[ApplicationRight], u16)] = &[
     ("PUT", "/versions/1", &[Settings], 200),
     ("GET", "/versions/1/diff", &[Settings], 200),
     ("POST", "/versions/1/restore", &[Settings], 200),
+    ("GET", "/candidate", &[Settings], 404),
+    // These functions are live already.
+    ("POST", "/candidate", &[Settings], 400),
+    ("PUT", "/candidate", &[Settings], 404),
+    ("DELETE", "/candidate", &[Settings], 404),
+    ("POST", "/candidate/promote", &[Settings], 404),
     // These two need a second right, which none of the keys has beside the first one.
     ("PUT", "/webhooks/my-hook", &[], 200),
     ("GET", "/webhooks", &[Settings], 200),
@@ -91,6 +97,8 @@ async fn ask(network: &Network, owner: &Owner, method: &str, path: &str, caller:
         "/webhooks/my-hook/dead-letters/resend" => json!({}),
         "/versions" => json!({"payload_format": "cayennelpp"}),
         "/versions/1" | "/versions/1/restore" => json!({"note": "tested"}),
+        "/candidate" if method == "POST" => json!({"payload_format": "cayennelpp", "share_percent": 5}),
+        "/candidate" => json!({"share_percent": 5}),
         "/dry-downlink" => json!({"app": {}, "payload": "AQ=="}),
         _ => json!({"app": {}, "payload": "AQ==", "port": 1}),
     };

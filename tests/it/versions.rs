@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use testing::RedisProcess;
 use types::{Kind, Kinded};
 
-use crate::harness::{Network, Owner};
+use crate::harness::{Network, Owner, next};
 
 const OLD: &str = "function Decoder(bytes) {\n  return { celsius: bytes[0] };\n}\n";
 const NEW: &str = "function Decoder(bytes) {\n  return { celsius: bytes[0] / 2 };\n}\n";
@@ -102,6 +102,35 @@ async fn errors(network: &Network, owner: &Owner) {
         assert!(found == status && error.contains(reason), "{method} {path}: {found} {response}");
     }
     assert_eq!(call(network, owner, "GET", "", Value::Null).await.1["versions"].as_array().unwrap().len(), 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_name_the_version_that_ran_and_messages_do_if_they_are_asked_to() {
+    for asked in [false, true] {
+        let network = Network::with(|settings| settings.output.functions_version = asked).await;
+        let owner = network.owner("ran").await;
+        owner.add_device("dev-1").await;
+        let mut listener = owner.listen(&network).await;
+        for (version, decoder, fails) in [(1, OLD, false), (2, "function Decoder() { throw 'no'; }", true)] {
+            owner.set_functions([decoder, "", ""]).await.unwrap();
+            owner.simulate("dev-1", &[1], 1).await.unwrap();
+            let shown = if asked { json!(version) } else { Value::Null };
+            let (topic, uplink) = next(&mut listener).await;
+            assert_eq!((topic.as_str(), &uplink["metadata"]["functions_version"]), ("dev-1/up", &shown), "{uplink}");
+            if fails {
+                assert_eq!(next(&mut listener).await.1["functions_version"], version);
+            }
+        }
+        let mut encoder = owner.handler.get_application(&owner.app_id).await.unwrap();
+        encoder.encoder = "function Encoder(fields) { throw 'no'; }".to_owned();
+        owner.handler.set_application(encoder).await.unwrap();
+        let topic = format!("{}/devices/dev-1/down", owner.app_id);
+        listener.publish(&topic, r#"{"payload_fields":{"on":true}}"#).await;
+        assert_eq!(next(&mut listener).await.0, "dev-1/down");
+        let (topic, event) = next(&mut listener).await;
+        assert_eq!((topic.as_str(), &event["functions_version"]), ("dev-1/events/down/errors", &json!(3)), "{event}");
+        network.stack.stop().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

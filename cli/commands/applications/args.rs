@@ -6,7 +6,7 @@ use clap::{ArgGroup, Args, Subcommand, ValueEnum, builder::RangedI64ValueParser,
 use client::HexBytes;
 use types::{AppEui, AppId, ApplicationRight, Username};
 
-use super::{euis::Euis, keys::Keys};
+use super::{euis::Euis, keys::Keys, percent::Percent};
 use crate::{completion, json_object::JsonObject, terminal::Confirmation};
 
 #[derive(Debug, Subcommand)]
@@ -188,9 +188,20 @@ pub(crate) enum PayloadFunctions {
     /// Set a payload function or the payload format
     #[command(visible_alias = "update")]
     #[command(
-        after_help = "Examples:\n  airlock applications pf set decoder decoder.js --payload 095C\n  airlock applications pf set encoder encoder.js --fields '{\"led\": true}'\n  airlock applications pf set cayennelpp"
+        after_help = "Examples:\n  airlock applications pf set decoder decoder.js --payload 095C\n  airlock applications pf set encoder encoder.js --fields '{\"led\": true}'\n  airlock applications pf set decoder decoder.js --share 5%\n  airlock applications pf set cayennelpp"
     )]
     Set(SetFunction),
+    /// Compare the version that a share of the devices has with the live one, or change the share
+    #[command(
+        after_help = "Examples:\n  airlock applications pf share\n  airlock applications pf share 20%\n  airlock applications pf share --margin 1%"
+    )]
+    Share(ShareChange),
+    /// Make the version that a share of the devices has live for all
+    #[command(after_help = "Example:\n  airlock applications pf promote")]
+    Promote,
+    /// Give the devices that have another version the live one again
+    #[command(after_help = "Example:\n  airlock applications pf abandon")]
+    Abandon,
     /// List the versions of the payload functions that are kept, the newest first
     #[command(after_help = "Example:\n  airlock applications pf versions")]
     Versions,
@@ -276,6 +287,35 @@ pub(crate) struct SetFunction {
     pub(crate) preview: Option<u32>,
     #[command(flatten)]
     pub(crate) label: LabelOptions,
+    #[command(flatten)]
+    pub(crate) share: NewShare,
+}
+
+/// Which devices get new functions.
+#[derive(Debug, Args)]
+pub(crate) struct NewShare {
+    /// Give the function only to this share of the devices, beside the functions that are live
+    #[arg(long, value_name = "PERCENT", conflicts_with = "preview")]
+    pub(crate) share: Option<Percent>,
+    /// Take it from them when it fails on more of their uplinks than the live one does, by more than this [default: 5%]
+    #[arg(long, value_name = "PERCENT", requires = "share")]
+    pub(crate) margin: Option<Percent>,
+    /// But only after this many uplinks of both [default: 20]
+    #[arg(long, value_name = "N", requires = "share", value_parser = value_parser!(u32).range(1..))]
+    pub(crate) uplinks_min: Option<u32>,
+}
+
+/// What to change about the version that a share of the devices has.
+#[derive(Debug, Args)]
+pub(crate) struct ShareChange {
+    /// New share of the devices; a larger one keeps those that have it
+    pub(crate) share: Option<Percent>,
+    /// Abandon the version when it fails on more uplinks than the live one does, by more than this
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) margin: Option<Percent>,
+    /// But only after this many uplinks of both
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
+    pub(crate) uplinks_min: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -13,6 +13,7 @@ use workbench::is_stdin;
 
 use super::{
     args::{FunctionOrFormat, SetFunction},
+    candidates,
     dry_run::{self, TestMessage},
     versions,
 };
@@ -72,7 +73,7 @@ fn print_script(application: &Application) -> anyhow::Result<()> {
 /// Sets a function or the format, after a test with the given message, or with the one that somebody at the terminal
 /// enters.
 pub(super) async fn set(network: &Network, set: SetFunction) -> anyhow::Result<()> {
-    let SetFunction { what, file, skip_test, payload, fields, port, preview, label } = set;
+    let SetFunction { what, file, skip_test, payload, fields, port, preview, label, share } = set;
     let app_id = network.application(None)?;
     let is_encoder = what == FunctionOrFormat::Encoder;
     let message = match (payload, fields) {
@@ -106,6 +107,9 @@ pub(super) async fn set(network: &Network, set: SetFunction) -> anyhow::Result<(
     let message = if is_offered { dry_run::offer(&network.output, is_encoder)? } else { message };
     if let Some(message) = message {
         dry_run::run((&network.output, &handler), &application, message).await?;
+    }
+    if share.share.is_some() {
+        return candidates::start((network, &handler), application, label, share).await;
     }
     if label.note.is_some() || label.link.is_some() {
         return versions::create(network, &handler, application, label).await;

@@ -11,7 +11,7 @@ use client::handler::HandlerClient;
 use serde_json::Value;
 use types::{AppId, Timestamp};
 
-use super::args::LabelOptions;
+use super::{args::LabelOptions, percent::Percent};
 use crate::{
     network::Network,
     output::{Cell, Table},
@@ -37,7 +37,7 @@ pub(super) async fn list(network: &Network) -> anyhow::Result<()> {
 }
 
 fn row(network: &Network, version: Version) -> [Cell; 8] {
-    let Version { number, hash, time, changed_by, note, link, live, restores, functions } = version;
+    let Version { number, hash, time, changed_by, note, link, live, restores, functions, share_percent } = version;
     let unknown = || Cell::new("", Value::Null);
     let time = if time == 0 { unknown() } else { network.output.time(Timestamp::from_nanos(time)) };
     let short = hash.get(..16).unwrap_or(&hash).to_owned();
@@ -48,7 +48,7 @@ fn row(network: &Network, version: Version) -> [Cell; 8] {
     };
     [
         number.into(),
-        live.into(),
+        if share_percent > 0.0 { Cell::new(Percent(share_percent).to_string(), live) } else { live.into() },
         time,
         note,
         functions.unwrap_or_default().payload_format.into(),
@@ -114,6 +114,6 @@ fn sent(app_id: &AppId, number: u32, label: LabelOptions) -> VersionLabel {
 }
 
 /// The note and the link; empty if they are not given.
-fn texts(LabelOptions { note, link }: LabelOptions) -> (String, String) {
+pub(super) fn texts(LabelOptions { note, link }: LabelOptions) -> (String, String) {
     (note.unwrap_or_default(), link.unwrap_or_default())
 }

@@ -40,6 +40,8 @@ export interface Metadata {
   longitude?: number;
   altitude?: number;
   location_source?: string;
+  /** The version of the payload functions that ran, if the server is set up to say so. */
+  functions_version?: number;
 }
 
 /** How one gateway received a message. */
@@ -109,6 +111,8 @@ export interface DownlinkEvent {
   warnings?: string[];
   /** When it happened; servers of v2 do not say. */
   time?: string;
+  /** The version of the payload functions that failed or warned, if it was they. */
+  functions_version?: number;
 }
 
 /** What went wrong. */
@@ -118,6 +122,8 @@ export interface ErrorEvent {
   errors?: string[];
   /** When it happened; servers of v2 do not say. */
   time?: string;
+  /** The version of the payload functions that failed or warned, if it was they. */
+  functions_version?: number;
 }
 
 /** A downlink on its way to a gateway. */

@@ -1,6 +1,7 @@
 //! A client of a handler: applications with their payload functions, devices, and device addresses.
 
 mod addresses;
+mod candidates;
 mod downlinks;
 mod history;
 mod versions;

@@ -15,6 +15,9 @@ pub struct ErrorEvent {
     /// When it happened; v2 did not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Timestamp>,
+    /// The version of the payload functions that ran, if any did; v2 had no versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub functions_version: Option<u32>,
 }
 
 impl ErrorEvent {
@@ -22,7 +25,7 @@ impl ErrorEvent {
     pub fn of(errors: Vec<String>, time: Option<Timestamp>) -> Option<Self> {
         let error = errors.first()?.clone();
         let errors = if errors.len() > 1 { errors } else { Vec::new() };
-        Some(Self { error, errors, time })
+        Some(Self { error, errors, time, functions_version: None })
     }
 }
 
@@ -73,6 +76,9 @@ pub struct DownlinkEvent {
     /// When it happened; v2 did not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Timestamp>,
+    /// The version of the payload functions whose encoder failed or warned; v2 had no versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub functions_version: Option<u32>,
 }
 
 /// The payload of `…/events/down/sent`.

@@ -88,6 +88,9 @@ pub struct Metadata {
     /// The source of the location, such as `registry`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub location_source: String,
+    /// The version of the payload functions that ran, if it was asked for; 0 for none. Not in v2.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub functions_version: u32,
 }
 
 /// How one gateway received a message.

@@ -2,6 +2,7 @@
 //!
 //! Every operation first checks the caller's rights. Only device addresses are open to everybody.
 
+mod candidates;
 mod history;
 mod network_devices;
 mod to_end;

@@ -1,5 +1,6 @@
 //! The handler's operations over HTTP, with the paths and JSON of The Things Network v2.
 
+mod candidates;
 mod downlinks;
 mod dry_run;
 mod error;
@@ -102,8 +103,8 @@ pub(crate) fn router(operations: Arc<Operations>) -> Router {
     let about = About {
         title: "Airlock handler",
         description: "Applications, their payload functions and devices. Responses omit members with default \
-                      values. Except for downlinks, dry runs, history, simulated uplinks, versions and webhooks, the \
-                      paths are those of The Things Network v2.",
+                      values. Except for candidates, downlinks, dry runs, history, simulated uplinks, versions and \
+                      webhooks, the paths are those of The Things Network v2.",
         tags: &[],
         credentials: vec![
             ("token", openapi::bearer("An access token of the account service.")),
@@ -115,6 +116,7 @@ pub(crate) fn router(operations: Arc<Operations>) -> Router {
     let (router, document) = openapi::generate(about, || {
         ApiRouter::new()
             .merge(applications())
+            .merge(candidates::routes())
             .merge(devices())
             .merge(downlinks::routes())
             .merge(dry_runs())

@@ -14,7 +14,6 @@ use super::{
 };
 use crate::{Error, sealer::Sealer};
 
-const FORMAT_BYTES_MAX: usize = 64;
 const DELETE_RECORDS_MAX: usize = 256;
 /// How often a change is attempted while others change the same application.
 pub(super) const SET_ATTEMPTS_MAX: usize = 8;
@@ -34,7 +33,7 @@ pub struct Applications {
     pub(super) store: Arc<dyn Store>,
     pub(super) sealer: Sealer,
     interrupted: Arc<Interrupted>,
-    version_bounds: VersionBounds,
+    pub(super) version_bounds: VersionBounds,
 }
 
 impl Applications {
@@ -84,25 +83,20 @@ impl Applications {
 
     /// Replaces the settings of a registered application; its access key only if `join_key` says so.
     ///
-    /// Functions or a payload format that are not live yet become a new version, with this origin. Returns the version
-    /// that is live then; none if nothing has ever been set.
+    /// Functions or a payload format that are not live yet become a new version, with this origin; for all devices, so
+    /// [`Error::CandidateExists`] if a share of them has others. Returns the version that is live then; none if nothing
+    /// has ever been set.
     pub async fn set(
         &self,
-        mut application: Application,
+        application: Application,
         join_key: JoinKeyChange,
         origin: VersionOrigin,
     ) -> Result<Option<FunctionsVersion>, Error> {
-        if application.summary().payload_format.len() > FORMAT_BYTES_MAX {
-            return Err(Error::invalid("PayloadFormat", format_args!("at most {FORMAT_BYTES_MAX} bytes are allowed")));
-        }
-        if application.has_functions() {
-            application = application.custom_by_default();
-        }
+        let application = application.checked()?;
         let set = match self.set_within(self.version_bounds, &application, join_key, &origin).await {
             // Without older versions, functions can be mended also where there is no room for more.
             Err(error) if error.kind() == Kind::Full => {
-                let bounds = VersionBounds { count_max: 1, ..self.version_bounds };
-                self.set_within(bounds, &application, join_key, &origin).await?
+                self.set_within(self.version_bounds.without_older(), &application, join_key, &origin).await?
             }
             set => set?,
         };
@@ -127,6 +121,10 @@ impl Applications {
         origin: VersionOrigin,
     ) -> Result<Option<Option<FunctionsVersion>>, Error> {
         let stored = self.stored(&application.summary().app_id).await?;
+        if !stored.summary.has_functions_of(application.summary()) {
+            stored.summary.check_without_candidate()?;
+        }
+        application = application.with_candidate(stored.summary.candidate.clone());
         if join_key == JoinKeyChange::Keep {
             application = application.with_join_key(stored.summary.register_on_join_access_key.clone());
         }
@@ -228,9 +226,11 @@ impl Applications {
 
     fn put(&self, batch: Batch, application: &Application, sources: Vec<u8>) -> Result<Batch, Error> {
         let summary = application.summary();
-        Ok(batch
-            .put(store_keys::summary(&summary.app_id)?, record::write_summary(&self.sealer, summary)?)
-            .put(store_keys::functions(&summary.app_id)?, sources))
+        Ok(self.put_summary(batch, summary)?.put(store_keys::functions(&summary.app_id)?, sources))
+    }
+
+    pub(super) fn put_summary(&self, batch: Batch, summary: &ApplicationSummary) -> Result<Batch, Error> {
+        Ok(batch.put(store_keys::summary(&summary.app_id)?, record::write_summary(&self.sealer, summary)?))
     }
 
     async fn entry(&self, app_id: &AppId) -> Result<Entry, Error> {

@@ -2,7 +2,12 @@
 
 use runtime::{Dialect, Sources, SourcesHash};
 use serde::{Deserialize, Serialize};
-use types::{AccessKey, AppId};
+use types::{AccessKey, AppId, DevId};
+
+use super::candidate::Candidate;
+use crate::Error;
+
+const FORMAT_BYTES_MAX: usize = 64;
 
 /// What the handler keeps about an application: its [`ApplicationSummary`] and the sources of its payload functions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +40,12 @@ pub struct ApplicationSummary {
     /// The number of the version of these functions, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
+    /// Other functions that a share of the devices has, if there are such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidate: Option<Candidate>,
+    /// Whether these functions are those of the candidate, which only some devices have. What is stored never is.
+    #[serde(skip)]
+    pub is_candidate: bool,
     /// The access key that registers devices when they join; absent from what an uplink reads. The account service
     /// decides what it may do.
     pub register_on_join_access_key: Option<AccessKey>,
@@ -72,6 +83,8 @@ impl Application {
             has_uplink_function: [decoder, converter, validator].iter().any(|source| !source.is_empty()),
             functions_hash: sources.hash(),
             version: None,
+            candidate: None,
+            is_candidate: false,
             register_on_join_access_key: None,
         };
         Self { summary, sources }
@@ -93,6 +106,26 @@ impl Application {
     pub fn with_version(mut self, version: Option<u32>) -> Self {
         self.summary.version = version;
         self
+    }
+
+    /// The same application, whose functions only a share of the devices is to have.
+    pub(crate) fn for_share(mut self) -> Self {
+        self.summary.is_candidate = true;
+        self
+    }
+
+    /// The same application, beside this candidate.
+    pub(super) fn with_candidate(mut self, candidate: Option<Candidate>) -> Self {
+        self.summary.candidate = candidate;
+        self
+    }
+
+    /// The application as it may be stored; [`Error::Invalid`] if its payload format is too long.
+    pub(super) fn checked(self) -> Result<Self, Error> {
+        if self.summary.payload_format.len() > FORMAT_BYTES_MAX {
+            return Err(Error::invalid("PayloadFormat", format_args!("at most {FORMAT_BYTES_MAX} bytes are allowed")));
+        }
+        Ok(if self.has_functions() { self.custom_by_default() } else { self })
     }
 
     /// The same application; an empty payload format becomes `custom`.
@@ -126,6 +159,29 @@ impl ApplicationSummary {
     /// Whether it has had functions or a payload format set: functions come with a format.
     pub(crate) fn is_set_up(&self) -> bool {
         self.has_uplink_function || !self.payload_format.is_empty()
+    }
+
+    /// Whether it has the same functions and the same payload format as another.
+    pub(super) fn has_functions_of(&self, other: &Self) -> bool {
+        self.functions_hash == other.functions_hash && self.payload_format == other.payload_format
+    }
+
+    /// The application as a device has it: with the functions of the candidate, if the device is in its share.
+    pub(crate) fn for_device(self, dev_id: &DevId) -> Self {
+        let Some(candidate) = &self.candidate else { return self };
+        if !candidate.is_of(&self.app_id, dev_id) {
+            return self;
+        }
+        let Candidate { version, functions_hash, payload_format, has_uplink_function, .. } = candidate.clone();
+        let version = Some(version);
+        Self { version, functions_hash, payload_format, has_uplink_function, is_candidate: true, ..self }
+    }
+
+    /// [`Error::CandidateExists`] if a share of the devices has other functions.
+    pub(super) fn check_without_candidate(&self) -> Result<(), Error> {
+        let Some(Candidate { version, trial, .. }) = &self.candidate else { return Ok(()) };
+        let (app_id, share) = (self.app_id.clone(), trial.share.to_string());
+        Err(Error::CandidateExists { app_id, version: *version, share })
     }
 
     pub(crate) fn conversion(&self) -> Conversion {

@@ -38,6 +38,11 @@ pub(crate) fn version_text_of(app_id: &AppId, hash: &[u8; 32]) -> Result<Key, Er
     key(app_id, &format!("version/{}", hex::encode(hash)))
 }
 
+/// What came of uplinks since a share of the devices has other functions.
+pub(crate) fn candidate_counts(app_id: &AppId) -> Result<Key, Error> {
+    key(app_id, "candidate")
+}
+
 /// The prefix of an application's devices.
 pub(crate) fn devices(app_id: &AppId) -> Result<Key, Error> {
     key(app_id, "device/")

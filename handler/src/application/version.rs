@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use types::Timestamp;
 use url::Url;
 
-use super::model::Application;
+use super::{candidate::Percentage, model::Application};
 use crate::Error;
 
 const NOTE_BYTES_MAX: usize = 500;
@@ -15,7 +15,8 @@ const LINK_BYTES_MAX: usize = 500;
 /// may make 1024 changes, may have to delete them all.
 const VERSIONS_MAX: usize = 500;
 
-/// How many versions of its functions an application keeps. The oldest are dropped first; the one that is live stays.
+/// How many versions of its functions an application keeps. The oldest are dropped first; the one that is live and the
+/// one that has a share of the devices stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct VersionBounds {
@@ -48,8 +49,28 @@ pub struct StoredVersion {
     pub version: FunctionsVersion,
     /// The application with the functions of that version, without its access key.
     pub application: Application,
-    /// Whether messages are processed with it.
-    pub is_live: bool,
+    /// Which devices have it.
+    pub used: VersionUse,
+}
+
+/// A version in the list of an application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedVersion {
+    /// The version.
+    pub version: FunctionsVersion,
+    /// Which devices have it.
+    pub used: VersionUse,
+}
+
+/// Which devices have a version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VersionUse {
+    /// All that no candidate has.
+    Live,
+    /// It is the candidate, which this share of the devices has.
+    Share(Percentage),
+    /// None.
+    Older,
 }
 
 /// Where a version comes from. Of functions that were set before there were versions, nothing is known.
@@ -117,6 +138,11 @@ impl VersionLabel {
 impl VersionBounds {
     pub(super) fn count_max(self) -> usize {
         self.count_max.clamp(1, VERSIONS_MAX)
+    }
+
+    /// The same bounds, but only what devices use is kept.
+    pub(super) fn without_older(self) -> Self {
+        Self { count_max: 1, ..self }
     }
 }
 

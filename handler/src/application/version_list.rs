@@ -1,6 +1,6 @@
 //! The versions of one application's functions, and which texts have to be stored for them.
 
-use std::collections::BTreeMap;
+use std::{cmp::Reverse, collections::BTreeMap};
 
 use runtime::SourcesHash;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,8 @@ use super::{
     version::{FunctionsVersion, VersionBounds, VersionLabel, VersionOrigin},
 };
 
-/// The versions that are kept, in order of their numbers. The last one is live.
+/// The versions that are kept. The last one is live; the others, of which one may be the candidate, are in order of
+/// their numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct VersionList(Vec<FunctionsVersion>);
@@ -43,9 +44,43 @@ impl VersionList {
         origin: VersionOrigin,
         bounds: VersionBounds,
     ) {
+        self.0.sort_by_key(|version| version.number);
         self.0.push(FunctionsVersion::new(self.next_number(), live, bytes, origin));
-        while self.0.len() > bounds.count_max() || self.0.len() > 1 && self.older_bytes() > bounds.bytes_max {
-            self.0.remove(0);
+        self.drop_oldest(bounds, None);
+    }
+
+    /// Adds a version beside the one that is live, which stays so, drops the oldest others beyond `bounds`, and returns
+    /// it.
+    pub(super) fn add_candidate(
+        &mut self,
+        candidate: &ApplicationSummary,
+        bytes: usize,
+        origin: VersionOrigin,
+        bounds: VersionBounds,
+    ) -> FunctionsVersion {
+        let version = FunctionsVersion::new(self.next_number(), candidate, bytes, origin);
+        self.0.insert(self.0.len().saturating_sub(1), version.clone());
+        self.drop_oldest(bounds, Some(version.number));
+        version
+    }
+
+    /// Makes another version live, and drops the oldest beyond `bounds`. Returns none if there is no such version.
+    pub(super) fn make_live(&mut self, number: u32, bounds: VersionBounds) -> Option<FunctionsVersion> {
+        let position = self.0.iter().position(|version| version.number == number)?;
+        let version = self.0.remove(position);
+        self.0.sort_by_key(|version| version.number);
+        self.0.push(version.clone());
+        self.drop_oldest(bounds, None);
+        Some(version)
+    }
+
+    /// Drops the oldest versions beyond `bounds`, but neither the live one nor this candidate.
+    fn drop_oldest(&mut self, bounds: VersionBounds, candidate: Option<u32>) {
+        while self.0.len() > bounds.count_max() || self.older_bytes() > bounds.bytes_max {
+            let older = self.0.len().saturating_sub(1);
+            let oldest = self.0.iter().take(older).position(|version| Some(version.number) != candidate);
+            let Some(oldest) = oldest else { return };
+            self.0.remove(oldest);
         }
     }
 
@@ -65,8 +100,9 @@ impl VersionList {
     }
 
     /// All versions, the newest first.
-    pub(super) fn into_newest_first(self) -> Vec<FunctionsVersion> {
-        self.0.into_iter().rev().collect()
+    pub(super) fn into_newest_first(mut self) -> Vec<FunctionsVersion> {
+        self.0.sort_by_key(|version| Reverse(version.number));
+        self.0
     }
 
     /// The texts of all versions.
@@ -85,11 +121,10 @@ impl VersionList {
 
     /// Names the versions that are kept, for the error about one that is not.
     pub(super) fn describe(&self) -> String {
-        match (self.0.first(), self.0.last()) {
-            (Some(first), Some(last)) if first.number < last.number => {
-                format!("versions {} to {} are kept", first.number, last.number)
-            }
-            (Some(only), _) => format!("only version {} is kept", only.number),
+        let numbers = self.0.iter().map(|version| version.number);
+        match (numbers.clone().min(), numbers.max()) {
+            (Some(first), Some(last)) if first < last => format!("versions {first} to {last} are kept"),
+            (Some(only), _) => format!("only version {only} is kept"),
             (None, _) => "it has no versions".to_owned(),
         }
     }
@@ -99,7 +134,7 @@ impl VersionList {
     }
 
     fn next_number(&self) -> u32 {
-        self.0.last().map_or(1, |last| last.number.saturating_add(1))
+        self.0.iter().map(|version| version.number).max().map_or(1, |last| last.saturating_add(1))
     }
 
     fn forget(&mut self, hash: SourcesHash) {
@@ -182,6 +217,23 @@ mod tests {
         assert_eq!(numbers(&some), [1, 3]);
         some.follow(&summary("c"), None);
         assert_eq!(numbers(&some), [1], "functions that are missing are of no version");
+    }
+
+    #[test]
+    fn a_candidate_is_kept_beside_the_live_version_until_it_has_ended() {
+        let bounds = VersionBounds { count_max: 3, bytes_max: 1000 };
+        let mut kept = list(&["a", "b", "c"], 3, 1000);
+        assert_eq!(kept.add_candidate(&summary("d"), 10, VersionOrigin::default(), bounds).number, 4);
+        assert_eq!((numbers(&kept), kept.live().unwrap().number), (vec![2, 4, 3], 3));
+        let mut alone = kept.clone();
+        alone.drop_oldest(VersionBounds { count_max: 1, bytes_max: 0 }, Some(4));
+        assert_eq!(numbers(&alone), [4, 3]);
+        let mut promoted = kept.clone();
+        assert_eq!(promoted.make_live(4, bounds).unwrap().number, 4);
+        assert_eq!((numbers(&promoted), promoted.make_live(9, bounds)), (vec![2, 3, 4], None));
+        // It was abandoned.
+        kept.add(&summary("e"), 10, VersionOrigin::default(), bounds);
+        assert_eq!((numbers(&kept), kept.describe().as_str()), (vec![3, 4, 5], "versions 3 to 5 are kept"));
     }
 
     #[test]

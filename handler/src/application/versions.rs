@@ -1,7 +1,7 @@
 //! The versions of applications' functions in the store.
 //!
 //! The list of an application's versions is one record. The functions that are live are where uplinks always read them;
-//! those of older versions are stored by hash, each once. All of these records have the application's tag: a commit
+//! those of other versions are stored by hash, each once. All of these records have the application's tag: a commit
 //! changes them together with the application, so a process that is killed leaves either everything or nothing of a
 //! change.
 
@@ -16,8 +16,8 @@ use super::{
     comparison,
     model::{Application, ApplicationSummary},
     record, store_keys,
-    version::{FunctionsVersion, StoredVersion, VersionBounds, VersionLabel, VersionOrigin},
-    version_list::VersionList,
+    version::{FunctionsVersion, ListedVersion, StoredVersion, VersionBounds, VersionLabel, VersionOrigin, VersionUse},
+    version_list::{Texts, VersionList},
 };
 use crate::Error;
 
@@ -30,9 +30,13 @@ pub(super) struct Stored {
 }
 
 impl Applications {
-    /// Lists the versions of an application that are kept, the newest first. That one is live.
-    pub async fn versions(&self, app_id: &AppId) -> Result<Vec<FunctionsVersion>, Error> {
-        Ok(self.stored(app_id).await?.list()?.into_newest_first())
+    /// Lists the versions of an application that are kept, the newest first.
+    pub async fn versions(&self, app_id: &AppId) -> Result<Vec<ListedVersion>, Error> {
+        let stored = self.stored(app_id).await?;
+        let list = stored.list()?;
+        let live = list.live().map(|live| live.number);
+        let listed = |version: FunctionsVersion| ListedVersion { used: stored.used(version.number, live), version };
+        Ok(list.into_newest_first().into_iter().map(listed).collect())
     }
 
     /// Gets a version, with the application as it was then; without a number the one that is live.
@@ -60,8 +64,8 @@ impl Applications {
         let Some(text) = text else { return Ok(None) };
         let sources = record::read_sources(&text.value)?;
         let application = Application::with_functions(app_id.clone(), version.payload_format.clone(), sources);
-        let is_live = list.live().is_some_and(|live| live.number == version.number);
-        Ok(Some(StoredVersion { version, application, is_live }))
+        let used = stored.used(version.number, list.live().map(|live| live.number));
+        Ok(Some(StoredVersion { version, application, used }))
     }
 
     /// Compares two versions: a unified diff of each function and of the payload format.
@@ -132,18 +136,72 @@ impl Stored {
             None if self.is_empty() && !new.is_set_up() => return Ok((batch, None)),
             None => list.add(new, bytes, origin, bounds),
         }
-        let after = list.older_texts();
-        let mut batch = batch.put(store_keys::versions(app_id)?, serde_json::to_vec(&list)?);
+        Ok((self.put_list(batch, &list, &before)?, list.live().cloned()))
+    }
+
+    /// Adds a version beside the live one, with its functions as they are stored, to a batch, and returns it.
+    pub(super) fn add_candidate(
+        &self,
+        batch: Batch,
+        (new, sources): (&ApplicationSummary, Vec<u8>),
+        origin: VersionOrigin,
+        bounds: VersionBounds,
+    ) -> Result<(Batch, FunctionsVersion), Error> {
+        let mut list = self.list()?;
+        let before = list.texts();
+        let version = list.add_candidate(new, sources.len(), origin, bounds);
+        let batch = self.put_list(batch, &list, &before)?;
+        // Those that are live are where they always are.
+        let batch = match list.older_texts().contains_key(version.hash.as_bytes()) {
+            true => batch.put(store_keys::version_text(&self.summary.app_id, version.hash)?, sources),
+            false => batch,
+        };
+        Ok((batch, version))
+    }
+
+    /// Makes another version live, whose functions are stored as `text` unless they are live already, and returns it.
+    /// None if it is not there any more.
+    pub(super) fn make_live(
+        &self,
+        batch: Batch,
+        number: u32,
+        text: Option<&Entry>,
+        bounds: VersionBounds,
+    ) -> Result<Option<(Batch, FunctionsVersion)>, Error> {
+        let mut list = self.list()?;
+        let before = list.texts();
+        let Some(version) = list.make_live(number, bounds) else { return Ok(None) };
+        let batch = self.put_list(batch, &list, &before)?;
+        if version.hash == self.summary.functions_hash {
+            return Ok(Some((batch, version)));
+        }
+        let functions = store_keys::functions(&self.summary.app_id)?;
+        Ok(text.map(|text| (batch.put(functions, text.value.clone()), version)))
+    }
+
+    /// Stores a list, the functions that were live if an older version has them now, and none that no version has any
+    /// more.
+    fn put_list(&self, batch: Batch, list: &VersionList, before: &Texts) -> Result<Batch, Error> {
+        let (app_id, after) = (&self.summary.app_id, list.older_texts());
+        let mut batch = batch.put(store_keys::versions(app_id)?, serde_json::to_vec(list)?);
         for hash in before.keys().filter(|hash| !after.contains_key(*hash)) {
             batch = batch.delete(store_keys::version_text_of(app_id, hash)?);
         }
-        // The functions that are live now become those of an older version.
         if let Some(functions) = &self.functions
             && after.contains_key(self.summary.functions_hash.as_bytes())
         {
             batch = batch.put(store_keys::version_text(app_id, self.summary.functions_hash)?, functions.value.clone());
         }
-        Ok((batch, list.live().cloned()))
+        Ok(batch)
+    }
+
+    /// Which devices have a version.
+    fn used(&self, number: u32, live: Option<u32>) -> VersionUse {
+        match &self.summary.candidate {
+            Some(candidate) if candidate.version == number => VersionUse::Share(candidate.trial.share),
+            _ if live == Some(number) => VersionUse::Live,
+            _ => VersionUse::Older,
+        }
     }
 
     /// Whether the application was registered, and has not been set up since.

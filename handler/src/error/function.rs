@@ -23,11 +23,18 @@ pub struct FunctionError {
     pub logs: Vec<LogEntry>,
     /// What the functions cost before the failure; zero if they could not be loaded.
     pub cost: Cost,
+    /// The version of the functions, if they are stored.
+    pub version: Option<u32>,
 }
 
 impl FunctionError {
     pub(crate) fn new(failure: Failure, sources: &Sources, logs: Vec<LogEntry>, cost: Cost) -> Self {
-        Self { excerpt: failure.excerpt(sources), failure, logs, cost }
+        Self { excerpt: failure.excerpt(sources), failure, logs, cost, version: None }
+    }
+
+    /// The same failure of functions of this version.
+    pub(crate) fn of_version(self, version: Option<u32>) -> Self {
+        Self { version, ..self }
     }
 }
 

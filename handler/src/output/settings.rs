@@ -13,6 +13,8 @@ pub struct OutputSettings {
     pub queue_messages_max: Option<usize>,
     /// Whether to publish each field of an uplink on its own topic as well.
     pub field_topics: bool,
+    /// Whether the metadata of an uplink says which version of the payload functions ran, as `functions_version`.
+    pub functions_version: bool,
     /// Queues and attempts of webhooks, AMQP, Redis and Kafka.
     pub delivery: outputs::Settings,
     /// AMQP brokers, each in a table `[[output.amqp]]`.
@@ -28,6 +30,7 @@ impl Default for OutputSettings {
         Self {
             queue_messages_max: None,
             field_topics: true,
+            functions_version: false,
             delivery: outputs::Settings::default(),
             amqp: Vec::new(),
             redis: Vec::new(),

@@ -1,6 +1,6 @@
 //! A cache of loaded functions. Each set is loaded once, however many messages wait for it; the least recently used
 //! ones make room for others. An application that changes its functions replaces the set that it loaded before, so that
-//! it cannot fill the cache.
+//! it cannot fill the cache; those of its candidate have a place of their own.
 //!
 //! Not `moka`: a set's size is known only after it was loaded, and a load that fails for a reason that may pass must
 //! not be remembered, while other failures must.
@@ -59,15 +59,18 @@ struct Set {
 struct LoadedSet {
     /// The memory that it takes.
     bytes: usize,
-    /// The application that loaded it. Others may use it too.
-    app_id: AppId,
+    /// Who loaded it. Others may use it too.
+    place: Place,
 }
+
+/// An application, and whether the set is that of its candidate.
+type Place = (AppId, bool);
 
 struct Sets {
     lru: LruCache<CacheKey, Set>,
     bytes: usize,
-    /// The set that each application loaded last, as long as it is cached.
-    last: HashMap<AppId, CacheKey>,
+    /// The set that was loaded last for each place, as long as it is cached.
+    last: HashMap<Place, CacheKey>,
 }
 
 impl FunctionsCache {
@@ -133,7 +136,8 @@ impl FunctionsCache {
         if is_mine {
             // As the queue of the sandbox counts it.
             usage.add_fuel(loaded.as_ref().map_or(limits.load_fuel, Functions::fuel_spent));
-            self.lock().finish_load(&key, &cell, &summary.app_id, self.bytes_max);
+            let place = (summary.app_id.clone(), summary.is_candidate);
+            self.lock().finish_load(&key, &cell, place, self.bytes_max);
         }
         Ok(loaded)
     }
@@ -173,17 +177,17 @@ impl Sets {
         cell
     }
 
-    /// Counts the memory of a set that `app_id` has just loaded, and evicts others until all fit. Forgets a failure
-    /// that may not happen again.
-    fn finish_load(&mut self, key: &CacheKey, cell: &Cell, app_id: &AppId, bytes_max: usize) {
+    /// Counts the memory of a set that has just been loaded for a place, and evicts others until all fit. Forgets a
+    /// failure that may not happen again.
+    fn finish_load(&mut self, key: &CacheKey, cell: &Cell, place: Place, bytes_max: usize) {
         // The set may have been evicted while it was loading.
         let set = self.lru.peek_mut(key).filter(|set| Arc::ptr_eq(&set.cell, cell));
         match (set, cell.get()) {
             (Some(set), Some(Ok(functions))) => {
                 let bytes = functions.idle_bytes();
-                set.loaded = Some(LoadedSet { bytes, app_id: app_id.clone() });
+                set.loaded = Some(LoadedSet { bytes, place: place.clone() });
                 self.bytes += bytes;
-                self.replace(app_id, key);
+                self.replace(place, key);
             }
             (Some(_), Some(Err(failure))) if failure.may_pass() => {
                 self.lru.pop(key);
@@ -197,9 +201,9 @@ impl Sets {
         }
     }
 
-    /// Evicts the set that the application loaded before this one.
-    fn replace(&mut self, app_id: &AppId, key: &CacheKey) {
-        if let Some(previous) = self.last.insert(app_id.clone(), *key)
+    /// Evicts the set that had the place of this one before.
+    fn replace(&mut self, place: Place, key: &CacheKey) {
+        if let Some(previous) = self.last.insert(place, *key)
             && let Some(evicted) = self.lru.pop(&previous)
         {
             self.bytes -= evicted.loaded.map_or(0, |loaded| loaded.bytes);
@@ -208,9 +212,9 @@ impl Sets {
 
     /// Forgets what was known about a set that is no longer cached.
     fn forget(&mut self, evicted: Set) {
-        if let Some(LoadedSet { bytes, app_id }) = evicted.loaded {
+        if let Some(LoadedSet { bytes, place }) = evicted.loaded {
             self.bytes -= bytes;
-            self.last.remove(&app_id);
+            self.last.remove(&place);
         }
     }
 }

@@ -45,6 +45,8 @@ pub(crate) struct Encoded {
     pub(crate) warnings: Vec<String>,
     pub(crate) logs: Vec<LogEntry>,
     pub(crate) cost: Cost,
+    /// The version of the functions, if an encoder ran and they are stored.
+    pub(crate) version: Option<u32>,
 }
 
 /// Why a payload could not be decoded.

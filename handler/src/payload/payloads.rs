@@ -140,12 +140,21 @@ impl Payloads {
         let cost = Cost { fuel: report.fuel, elapsed: report.elapsed };
         let failure = match report.result {
             Ok(Value::Bytes { bytes, port }) => {
-                return Ok(Encoded { payload: bytes, port, warnings: report.warnings, logs: report.logs, cost });
+                let version = application.summary().version;
+                return Ok(Encoded {
+                    payload: bytes,
+                    port,
+                    warnings: report.warnings,
+                    logs: report.logs,
+                    cost,
+                    version,
+                });
             }
             Ok(_) => Failure::malformed_reply(Slot::Encoder),
             Err(failure) => failure,
         };
-        Err(FunctionError::new(failure, application.sources(), report.logs, cost).into())
+        let error = FunctionError::new(failure, application.sources(), report.logs, cost);
+        Err(error.of_version(application.summary().version).into())
     }
 
     /// Each application is a tenant of the sandbox.
@@ -191,7 +200,8 @@ fn bytes(payload: &Payload) -> &[u8] {
 }
 
 fn cannot_load(failure: Failure, application: &Application) -> Error {
-    FunctionError::new(failure, application.sources(), Vec::new(), Cost::default()).into()
+    let error = FunctionError::new(failure, application.sources(), Vec::new(), Cost::default());
+    error.of_version(application.summary().version).into()
 }
 
 fn call(entry_point: EntryPoint, payload: &Payload, bytes: &[u8]) -> Call {

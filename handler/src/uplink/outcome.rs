@@ -1,14 +1,13 @@
 //! What functions made of an uplink, for whoever simulates it. Live uplinks do without this copy.
 
-use runtime::{Failure, LogEntry};
-use serde_json::value::RawValue;
-use types::AppId;
-
 use crate::{
     application::Applications,
     cost::Cost,
+    device::Device,
     payload::{DecodeError, Decoded, Payload},
 };
+use runtime::{Failure, LogEntry};
+use serde_json::value::RawValue;
 
 /// Who reads what the functions made of an uplink, besides the subscribers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,10 +60,10 @@ impl Outcome {
 
     /// Adds the failing line, if a function failed. Its source is only read now, because the uplink must not wait for
     /// that.
-    pub(super) async fn add_excerpt(&mut self, applications: &Applications, app_id: &AppId) {
+    pub(super) async fn add_excerpt(&mut self, applications: &Applications, device: &Device) {
         let (Some(failed), Some(text)) = (self.failed.take(), &mut self.failure) else { return };
         // The failure is told also without the line.
-        let Ok(application) = applications.get(app_id).await else { return };
+        let Ok(application) = applications.get_for(&device.app_id, &device.dev_id).await else { return };
         if let Some(excerpt) = failed.excerpt(application.sources()) {
             text.push('\n');
             text.push_str(&excerpt);

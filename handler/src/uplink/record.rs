@@ -25,8 +25,7 @@ pub(crate) fn record(
     (payload, decoded): (&Payload, &Decoded),
     Correction { revision, corrects }: Correction,
 ) -> impl Future<Output = Kept> + use<> {
-    let ran = decoded.validity != Validity::NotConverted || decoded.error.is_some();
-    let functions = (ran && application.has_uplink_function).then(|| *application.functions_hash.as_bytes());
+    let functions = did_run(application, decoded).then(|| *application.functions_hash.as_bytes());
     let warnings: Vec<&String> = payload.warnings.iter().chain(&decoded.warnings).collect();
     let failure = decoded.error.as_ref().map(ToString::to_string);
     history.append(&NewRecord {
@@ -38,7 +37,7 @@ pub(crate) fn record(
         metadata: &metadata(&payload.metadata),
         extra: &payload.extra,
         functions,
-        version: functions.and(application.version),
+        version: version_that_ran(application, decoded),
         limits: functions.map(|_| payloads.limits_hash(app_id)),
         outcome: outcome(decoded),
         result: text(decoded.fields.as_deref()),
@@ -51,6 +50,16 @@ pub(crate) fn record(
         corrects,
         ..NewRecord::new(app_id, dev_id, &Kind::Uplink, payload.received)
     })
+}
+
+/// The version of the functions that made this of an uplink; none if no function ran.
+pub(super) fn version_that_ran(application: &ApplicationSummary, decoded: &Decoded) -> Option<u32> {
+    application.version.filter(|_| did_run(application, decoded))
+}
+
+fn did_run(application: &ApplicationSummary, decoded: &Decoded) -> bool {
+    let ran = decoded.validity != Validity::NotConverted || decoded.error.is_some();
+    ran && application.has_uplink_function
 }
 
 /// How history names what became of an uplink.

@@ -3,6 +3,7 @@
 
 extern crate airlock_handler as handler;
 
+mod candidates;
 mod downlinks;
 mod eui_claims;
 mod harness;

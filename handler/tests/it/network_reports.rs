@@ -39,8 +39,15 @@ impl Fixture {
         applications.register(&id("app-one")).await.unwrap();
         let output = Arc::new(RecordingOutput::default());
         let payloads = Arc::new(Payloads::new(pool(), &Settings::default()).unwrap());
-        let uplinks =
-            Uplinks { applications, devices: devices.clone(), payloads, output: output.clone(), history: None };
+        let uplinks = Uplinks {
+            applications,
+            devices: devices.clone(),
+            payloads,
+            output: output.clone(),
+            history: None,
+            shows_version: false,
+            trials: Default::default(),
+        };
         let outgoing = Arc::new(Outgoing::new(store, output.clone(), clock.clone()));
         let (uplinks, traffic) = (Arc::new(uplinks), Arc::default());
         let events = NetworkEvents { devices, uplinks, outgoing, output: output.clone(), traffic, clock };

@@ -138,6 +138,8 @@ impl Fixture {
             payloads: payloads.clone(),
             output: output.clone(),
             history: None,
+            shows_version: false,
+            trials: Default::default(),
         };
         let events = NetworkEvents {
             devices: devices.clone(),

@@ -57,8 +57,15 @@ impl Fixture {
         }
         let output = Arc::new(RecordingOutput::default());
         let payloads = Arc::new(Payloads::new(pool(), &settings).unwrap());
-        let uplinks =
-            Uplinks { applications: applications.clone(), devices, payloads, output: output.clone(), history: None };
+        let uplinks = Uplinks {
+            applications: applications.clone(),
+            devices,
+            payloads,
+            output: output.clone(),
+            history: None,
+            shows_version: false,
+            trials: Default::default(),
+        };
         Self { store, applications, output, uplinks }
     }
 

@@ -7,6 +7,7 @@ use handler::{
     Error,
     application::{
         Application, Applications, FunctionsVersion, JoinKeyChange, VersionBounds, VersionLabel, VersionOrigin,
+        VersionUse,
     },
 };
 use runtime::Sources;
@@ -51,7 +52,8 @@ impl Fixture {
     }
 
     async fn versions(&self) -> Vec<FunctionsVersion> {
-        self.applications.versions(&id("my-app")).await.unwrap()
+        let listed = self.applications.versions(&id("my-app")).await.unwrap();
+        listed.into_iter().map(|listed| listed.version).collect()
     }
 
     async fn version(&self, number: u32) -> Result<Application, Error> {
@@ -97,7 +99,7 @@ async fn every_change_is_a_version_and_no_other_set_is() {
         assert_eq!(fixture.version(number).await.unwrap(), expected, "{number}");
     }
     let live = fixture.applications.version(&id("my-app"), None).await.unwrap();
-    assert_eq!((live.version.number, live.is_live), (4, true));
+    assert_eq!((live.version.number, live.used), (4, VersionUse::Live));
     // The live text is stored where it always was, and equal ones are stored once.
     assert_eq!(fixture.records().await.len(), 3, "{:?}", fixture.records().await);
 }
@@ -149,7 +151,7 @@ async fn functions_are_mended_where_there_is_no_room_for_more() {
         assert_eq!(set.unwrap().unwrap().number, number);
     }
     let kept = applications.versions(&id("my-app")).await.unwrap();
-    assert!(kept[0].number == 8 && kept.len() < 4, "{kept:?}");
+    assert!(kept[0].version.number == 8 && kept.len() < 4, "{kept:?}");
 }
 
 #[tokio::test]

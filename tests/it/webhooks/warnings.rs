@@ -30,7 +30,7 @@ async fn all_warnings_of_an_uplink_are_one_event() {
     }
     assert_eq!(Vec::from_iter(events.iter().map(|(event, _)| event)), ["up", "up/errors", "up", "up/errors", "up"]);
     let errors = Vec::from_iter((0..WARNINGS).map(|number| format!("warning {number}")));
-    assert_eq!(events[1].1, json!({"error": "warning 0", "errors": errors}));
-    assert_eq!(events[3].1, json!({"error": "warning 0"}), "a single one has the form of v2");
+    assert_eq!(events[1].1, json!({"error": "warning 0", "errors": errors, "functions_version": 1}));
+    assert_eq!(events[3].1, json!({"error": "warning 0", "functions_version": 1}), "a single one has no list");
     network.stack.stop().await;
 }

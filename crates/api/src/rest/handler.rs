@@ -3,6 +3,7 @@
 //! Members have the order of the messages, defaults are omitted, and camelCase names are accepted too. Converting a
 //! body to its message and back loses nothing, so both APIs share the parser of the messages.
 
+mod candidate;
 mod decode_again;
 mod downlink;
 mod dry_run;
@@ -21,6 +22,7 @@ use super::json::{Base64, bytes, float, is_default, null_is_default, number, tex
 use crate::{handler, lorawan};
 
 pub use self::{
+    candidate::{Candidate, NewCandidate, Trial, VersionResults},
     decode_again::{ChangedField, DecodeAgain, DecodeReport, FieldExample, NewFailure},
     downlink::{Downlink, DownlinkList},
     dry_run::{

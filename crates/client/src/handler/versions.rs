@@ -61,6 +61,6 @@ impl HandlerClient {
     }
 }
 
-fn stub(channel: Channel) -> Stub<Channel> {
+pub(super) fn stub(channel: Channel) -> Stub<Channel> {
     Stub::new(channel).max_decoding_message_size(RESPONSE_BYTES_MAX)
 }

@@ -3,8 +3,8 @@
 use api::{
     handler::ApplicationIdentifier,
     version::{
-        NewVersion, Version, VersionComparison, VersionIdentifier, VersionLabel, VersionList, VersionPair,
-        version_manager_server::VersionManager,
+        Candidate, NewCandidate, NewVersion, Trial, Version, VersionComparison, VersionIdentifier, VersionLabel,
+        VersionList, VersionPair, version_manager_server::VersionManager,
     },
 };
 use server::grpc::split;
@@ -12,7 +12,7 @@ use tonic::{Request, Response, Status};
 
 use super::Service;
 use crate::{
-    api::wire::{app_id, version},
+    api::wire::{app_id, candidate, version},
     application,
 };
 
@@ -55,6 +55,39 @@ impl VersionManager for Service {
         let (caller, VersionLabel { app_id: id, number, note, link }) = split(request)?;
         let label = application::VersionLabel::new(note, link)?;
         self.operations.label_version(caller, &app_id(&id)?, number, label).await?;
+        Ok(Response::new(()))
+    }
+
+    async fn create_candidate(&self, request: Request<NewCandidate>) -> Result<Response<Candidate>, Status> {
+        let (caller, message) = split(request)?;
+        let new = candidate::new_candidate_of(message)?;
+        let app_id = new.0.app_id.to_string();
+        let state = self.operations.start_candidate(caller, new).await?;
+        Ok(Response::new(candidate::state_message(app_id, &state)))
+    }
+
+    async fn get_candidate(&self, request: Request<ApplicationIdentifier>) -> Result<Response<Candidate>, Status> {
+        let (caller, ApplicationIdentifier { app_id: id }) = split(request)?;
+        let state = self.operations.get_candidate(caller, &app_id(&id)?).await?;
+        Ok(Response::new(candidate::state_message(id, &state)))
+    }
+
+    async fn set_candidate(&self, request: Request<Trial>) -> Result<Response<Candidate>, Status> {
+        let (caller, message) = split(request)?;
+        let trial = candidate::trial_of(&message)?;
+        let state = self.operations.set_trial(caller, &app_id(&message.app_id)?, trial).await?;
+        Ok(Response::new(candidate::state_message(message.app_id, &state)))
+    }
+
+    async fn promote_candidate(&self, request: Request<ApplicationIdentifier>) -> Result<Response<Version>, Status> {
+        let (caller, message) = split(request)?;
+        let promoted = self.operations.promote_candidate(caller, &app_id(&message.app_id)?).await?;
+        Ok(Response::new(version::stored_message(promoted)))
+    }
+
+    async fn abandon_candidate(&self, request: Request<ApplicationIdentifier>) -> Result<Response<()>, Status> {
+        let (caller, message) = split(request)?;
+        self.operations.abandon_candidate(caller, &app_id(&message.app_id)?).await?;
         Ok(Response::new(()))
     }
 }

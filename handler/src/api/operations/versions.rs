@@ -7,13 +7,14 @@ use super::{Operations, actor};
 use crate::{
     Error,
     application::{
-        Application, FunctionsVersion, JoinKeyChange, SentApplication, StoredVersion, VersionLabel, VersionOrigin,
+        Application, FunctionsVersion, JoinKeyChange, ListedVersion, SentApplication, StoredVersion, VersionLabel,
+        VersionOrigin,
     },
 };
 
 impl Operations {
     /// Lists the versions that are kept, the newest first.
-    pub(crate) async fn list_versions(&self, caller: Caller, app_id: &AppId) -> Result<Vec<FunctionsVersion>, Error> {
+    pub(crate) async fn list_versions(&self, caller: Caller, app_id: &AppId) -> Result<Vec<ListedVersion>, Error> {
         let usage = caller.usage.clone();
         self.access.allow(caller, app_id, &[ApplicationRight::Settings], Purpose::Read).await?;
         let versions = self.applications.versions(app_id).await?;
@@ -55,9 +56,7 @@ impl Operations {
         let claims = self.access.allow(caller, &app_id, &[ApplicationRight::Settings], Purpose::Change).await?;
         self.applications.check_registered(&app_id).await?;
         let application = application.into_application();
-        if !application.summary().is_set_up() {
-            return Err(Error::invalid("Version", "it needs a function or a payload format"));
-        }
+        needs_functions(&application)?;
         self.payloads.check(&application, &usage).await?;
         let origin = VersionOrigin { label, ..VersionOrigin::default() };
         self.make_live(&claims, application, origin).await
@@ -125,7 +124,15 @@ impl Operations {
     }
 }
 
+/// Refuses a version that would clear everything.
+pub(super) fn needs_functions(application: &Application) -> Result<(), Error> {
+    match application.summary().is_set_up() {
+        true => Ok(()),
+        false => Err(Error::invalid("Version", "it needs a function or a payload format")),
+    }
+}
+
 /// Who makes a version, by name if the token says it.
-fn author(claims: &Claims) -> String {
+pub(super) fn author(claims: &Claims) -> String {
     claims.username.as_ref().map_or_else(|| actor(claims), |username| format!("user {username}"))
 }

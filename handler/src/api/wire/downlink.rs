@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The body of a downlink that was put into the queue of its device.
-pub(crate) fn scheduled_body(Scheduled { downlink, warnings }: Scheduled) -> Body {
+pub(crate) fn scheduled_body(Scheduled { downlink, warnings, .. }: Scheduled) -> Body {
     Body { warnings, ..queued_body(downlink) }
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn body(message: Message) -> Result<Body, Error> {
 pub(crate) fn scheduled_message(
     app_id: &AppId,
     dev_id: &DevId,
-    Scheduled { downlink, warnings }: Scheduled,
+    Scheduled { downlink, warnings, .. }: Scheduled,
 ) -> Message {
     Message { warnings, ..queued_message(app_id, dev_id, downlink) }
 }

@@ -62,7 +62,7 @@ impl From<Encoded> for DryDownlinkResult {
 
 impl From<&FunctionError> for FunctionFailure {
     fn from(error: &FunctionError) -> Self {
-        let FunctionError { failure, excerpt, logs, cost } = error;
+        let FunctionError { failure, excerpt, logs, cost, .. } = error;
         Self {
             function: failure.slot.name().to_owned(),
             kind: failure.kind.name().to_owned(),

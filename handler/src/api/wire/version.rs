@@ -5,7 +5,7 @@ use runtime::Sources;
 
 use crate::{
     Error,
-    application::{FunctionsVersion, SentApplication, StoredVersion, VersionLabel},
+    application::{FunctionsVersion, ListedVersion, SentApplication, StoredVersion, VersionLabel, VersionUse},
 };
 
 pub(crate) fn label(label: body::VersionLabel) -> Result<VersionLabel, Error> {
@@ -33,14 +33,14 @@ pub(crate) fn new_version_of(version: message::NewVersion) -> Result<(SentApplic
     Ok((application, VersionLabel::new(note, link)?))
 }
 
-/// The versions of an application, the newest first, of which that one is live.
-pub(crate) fn list_body(versions: Vec<FunctionsVersion>) -> body::VersionList {
-    let versions = versions.into_iter().zip(0..).map(|(version, age)| version_body(version, age == 0));
+/// The versions of an application, the newest first.
+pub(crate) fn list_body(versions: Vec<ListedVersion>) -> body::VersionList {
+    let versions = versions.into_iter().map(|ListedVersion { version, used }| version_body(version, used));
     body::VersionList { versions: versions.collect() }
 }
 
 /// The same as a message.
-pub(crate) fn list_message(versions: Vec<FunctionsVersion>) -> message::VersionList {
+pub(crate) fn list_message(versions: Vec<ListedVersion>) -> message::VersionList {
     let shown = |version: body::Version| {
         let format = version.payload_format.clone();
         let functions = ApplicationMessage { payload_format: format, ..ApplicationMessage::default() };
@@ -51,16 +51,16 @@ pub(crate) fn list_message(versions: Vec<FunctionsVersion>) -> message::VersionL
 
 /// A version with its functions.
 pub(crate) fn stored_body(stored: StoredVersion) -> body::Version {
-    let StoredVersion { version, application, is_live } = stored;
+    let StoredVersion { version, application, used } = stored;
     let (_, Sources { decoder, converter, validator, encoder, .. }) = application.into_parts();
     let functions = body::VersionFunctions { decoder, converter, validator, encoder };
-    body::Version { functions: Some(functions), ..version_body(version, is_live) }
+    body::Version { functions: Some(functions), ..version_body(version, used) }
 }
 
 /// The same as a message.
 pub(crate) fn stored_message(stored: StoredVersion) -> message::Version {
-    let StoredVersion { version, application, is_live } = stored;
-    version_message(version_body(version, is_live), body::HandlerApplication::from(application).into())
+    let StoredVersion { version, application, used } = stored;
+    version_message(version_body(version, used), body::HandlerApplication::from(application).into())
 }
 
 /// A number on the wire; zero stands for the version that is live.
@@ -68,7 +68,7 @@ pub(crate) fn number(number: u32) -> Option<u32> {
     Some(number).filter(|number| *number > 0)
 }
 
-fn version_body(version: FunctionsVersion, is_live: bool) -> body::Version {
+fn version_body(version: FunctionsVersion, used: VersionUse) -> body::Version {
     let FunctionsVersion { number, hash, payload_format, origin, .. } = version;
     body::Version {
         number,
@@ -77,7 +77,11 @@ fn version_body(version: FunctionsVersion, is_live: bool) -> body::Version {
         changed_by: origin.changed_by.unwrap_or_default(),
         note: origin.label.note().to_owned(),
         link: origin.label.link().to_owned(),
-        live: is_live,
+        live: used == VersionUse::Live,
+        share_percent: match used {
+            VersionUse::Share(share) => Some(share.percent()),
+            VersionUse::Live | VersionUse::Older => None,
+        },
         restores: origin.restores.unwrap_or_default(),
         payload_format,
         functions: None,
@@ -85,7 +89,8 @@ fn version_body(version: FunctionsVersion, is_live: bool) -> body::Version {
 }
 
 fn version_message(version: body::Version, functions: ApplicationMessage) -> message::Version {
-    let body::Version { number, hash, time, changed_by, note, link, live, restores, .. } = version;
+    let body::Version { number, hash, time, changed_by, note, link, live, share_percent, restores, .. } = version;
     let time = time.map(types::Timestamp::as_nanos).unwrap_or_default();
-    message::Version { number, hash, time, changed_by, note, link, live, restores, functions: Some(functions) }
+    let (share_percent, functions) = (share_percent.unwrap_or_default(), Some(functions));
+    message::Version { number, hash, time, changed_by, note, link, live, restores, functions, share_percent }
 }

@@ -7,7 +7,7 @@ use types::Timestamp;
 use super::super::json::{is_default, null_is_default};
 
 /// A version of the payload functions and the payload format of an application.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Version {
     /// 1, 2 and so on for each application.
     pub number: u32,
@@ -25,9 +25,12 @@ pub struct Version {
     /// A URL that begins with https.
     #[serde(default, skip_serializing_if = "is_default")]
     pub link: String,
-    /// Whether messages are processed with it.
+    /// Whether messages are processed with it, except those of devices that a candidate has.
     #[serde(default, skip_serializing_if = "is_default")]
     pub live: bool,
+    /// Which share of the devices has it, in percent, if it is a candidate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share_percent: Option<f64>,
     /// The version of which this one is a copy, if it is one.
     #[serde(default, skip_serializing_if = "is_default")]
     pub restores: u32,
@@ -58,7 +61,7 @@ pub struct VersionFunctions {
 }
 
 /// The versions of an application that are kept.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VersionList {
     /// The versions, the newest first.
     pub versions: Vec<Version>,

@@ -1,0 +1,70 @@
+//! What candidates, and the live versions beside them, made of uplinks here. Others store it, and judge by it.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::Notify;
+use types::{AppId, DevId};
+
+use crate::application::{ApplicationSummary, Counts};
+
+/// How many applications with a candidate are counted at the same time. What exceeds that is not counted.
+const APPLICATIONS_MAX: usize = 10_000;
+
+/// The counts of this process that are not stored yet.
+#[derive(Debug, Default)]
+pub struct Trials {
+    pending: Mutex<HashMap<AppId, Counts>>,
+    counted: Notify,
+}
+
+impl Trials {
+    /// Counts an uplink of an application as its device has it, if that has a candidate.
+    pub(super) fn count(&self, application: &ApplicationSummary, dev_id: &DevId, has_failed: bool, fuel: u64) {
+        let Some(candidate) = &application.candidate else { return };
+        let mut counts = Counts::new(candidate.version);
+        match application.is_candidate {
+            true => counts.count_candidate(dev_id, has_failed, fuel),
+            false => counts.live.count(has_failed, fuel),
+        }
+        self.put(&application.app_id, &counts);
+    }
+
+    /// Adds counts. Those of an earlier candidate are dropped.
+    pub(crate) fn put(&self, app_id: &AppId, counts: &Counts) {
+        let mut pending = self.pending();
+        if pending.contains_key(app_id) || pending.len() < APPLICATIONS_MAX {
+            let known = pending.entry(app_id.clone()).or_default();
+            if known.version < counts.version {
+                *known = Counts::new(counts.version);
+            }
+            if known.version == counts.version {
+                known.add(counts);
+            }
+        }
+        drop(pending);
+        self.counted.notify_one();
+    }
+
+    /// Waits until something is counted, or returns at once if something was since the last call.
+    pub(crate) async fn counted(&self) {
+        self.counted.notified().await;
+    }
+
+    /// Takes what is counted of an application.
+    pub(crate) fn take(&self, app_id: &AppId) -> Option<Counts> {
+        self.pending().remove(app_id)
+    }
+
+    /// Takes what is counted of all applications.
+    pub(crate) fn take_all(&self) -> HashMap<AppId, Counts> {
+        std::mem::take(&mut self.pending())
+    }
+
+    fn pending(&self) -> MutexGuard<'_, HashMap<AppId, Counts>> {
+        // A panic elsewhere leaves the counts usable.
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
