@@ -8,11 +8,11 @@ pub(crate) mod record;
 use std::sync::Arc;
 
 use history::History;
+pub(crate) use history::usual_seed as seed;
 use runtime::Priority;
 use server::usage::Usage;
 use types::{ErrorEvent, Kinded};
 
-pub(crate) use self::frame::seed;
 pub use self::{
     frame::Frame,
     outcome::{Handled, Outcome, Reader},
