@@ -1,20 +1,25 @@
 #![doc = include_str!("../README.md")]
 
 mod check;
+mod codecs;
 mod columns;
 mod csv;
 mod error;
 mod lines;
 mod message;
+mod own;
 mod parquet;
 mod postgres;
 mod report;
+mod revisions;
 mod run;
 mod source;
 mod stored;
 mod things_stack;
 
 pub use self::{
+    check::Defaults,
+    codecs::Codecs,
     columns::{ColumnNames, Encoding, Role},
     csv::CsvFile,
     error::Error,
@@ -25,6 +30,6 @@ pub use self::{
     report::{Counts, Damage, Day, Example, Field, Place, Report, UpdateCounts},
     run::{Done, Replay},
     source::{Batch, Source},
-    stored::{Filter, Found, Name, Stored},
+    stored::{Correction, Filter, Found, Name, Stored},
     things_stack::{StoredUplinks, is_things_stack},
 };

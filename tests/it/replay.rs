@@ -1,6 +1,8 @@
 //! `airlock replay`: stored uplinks through a codec, from files, from PostgreSQL and from The Things Stack.
 
+mod codecs;
 mod files;
+mod own;
 mod parquet;
 mod postgres;
 mod things_stack;
