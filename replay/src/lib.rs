@@ -10,6 +10,7 @@ mod message;
 mod own;
 mod parquet;
 mod postgres;
+mod redis;
 mod report;
 mod revisions;
 mod run;
@@ -27,6 +28,7 @@ pub use self::{
     message::{MessageError, parse_uplink},
     parquet::ParquetFile,
     postgres::{PostgresSettings, Rows, Table, is_postgres, updates::Updates},
+    redis::{RedisSettings, StreamEvents, is_redis},
     report::{Counts, Damage, Day, Example, Field, Place, Report, UpdateCounts},
     run::{Done, Replay},
     source::{Batch, Source},

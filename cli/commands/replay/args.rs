@@ -11,7 +11,8 @@ use crate::{commands::history::args::Moment, dialect::DialectName};
 #[derive(Debug, Args)]
 pub(crate) struct ReplayCommand {
     /// Where the uplinks are: a file of JSON lines, CSV or Parquet, `-` for standard input, postgres://user@host/database of
-    /// ChirpStack's PostgreSQL integration, or https://host/api/v3/as/applications/ID of The Things Stack's storage
+    /// ChirpStack's PostgreSQL integration, redis://user@host/0?stream=device:stream:event of its Redis, or
+    /// https://host/api/v3/as/applications/ID of The Things Stack's storage
     #[arg(long, value_name = "SOURCE")]
     pub(crate) from: String,
     /// File with the codec that runs on them. PROFILE=FILE is the codec of devices with this profile, by id or name; can be
