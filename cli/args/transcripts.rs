@@ -37,6 +37,7 @@ const NOT_RUN: &[&str] = &[
     "airlock playground",
     "airlock replay --from https://",
     "airlock replay --from postgres://replay@",
+    "airlock replay --from redis://reader@",
     "airlock serve",
     "airlock subscribe",
     "sudo ",

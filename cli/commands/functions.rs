@@ -19,6 +19,7 @@ mod watch;
 use types::Clock;
 
 use self::args::Functions;
+pub(super) use self::values::variables;
 use crate::settings::Settings;
 
 /// How many times the limits of wall-clock time are here. Fuel is what ends a function: a busy machine, or counting

@@ -9,12 +9,12 @@ mod trials;
 
 use std::sync::Arc;
 
+pub(crate) use history::usual_seed as seed;
 use history::{History, Outcome as Made};
 use runtime::Priority;
 use server::usage::Usage;
 use types::{ErrorEvent, Kinded};
 
-pub(crate) use self::frame::seed;
 pub use self::{
     frame::Frame,
     outcome::{Handled, Outcome, Reader},

@@ -22,6 +22,7 @@ pub use self::{
     query::{FieldFilter, FieldFilterError, LIMIT_MAX, Page, Query, Revisions, Skipped},
     reader::export::{Format, FormatError},
     record::kept::{Kept, Loss, Losses},
-    record::{Kind, NewRecord, Outcome, RECORD_BYTES_MAX, Record, RecordId, RecordIdError},
+    record::{Kind, NewRecord, Outcome, RECORD_BYTES_MAX, Record, RecordId, RecordIdError, usual_seed},
+    sealed::chunk::{Chunks, Following},
     settings::{ApplicationSettings, Settings},
 };

@@ -5,14 +5,18 @@ mod id;
 mod json;
 pub(crate) mod kept;
 pub(crate) mod moment;
+mod seed;
 mod view;
 
 use std::fmt;
 
 use types::{AppId, DevId, Timestamp};
 
-pub use self::id::{RecordId, RecordIdError};
 pub(crate) use self::{device_hash::device_hash, view::View};
+pub use self::{
+    id::{RecordId, RecordIdError},
+    seed::usual_seed,
+};
 
 /// Maximum size of a record, in bytes.
 pub const RECORD_BYTES_MAX: usize = 2 << 20;

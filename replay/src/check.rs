@@ -7,8 +7,17 @@ use workbench::{Difference, json_differences};
 
 use crate::Stored;
 
-/// The seed of `Math.random`, as of `airlock functions run`.
+/// The seed of `Math.random` where none is recorded, as of `airlock functions run`.
 const SEED: u64 = 1;
+
+/// What functions see where an uplink has nothing of its own.
+#[derive(Clone, Debug)]
+pub struct Defaults {
+    /// The time.
+    pub time: Timestamp,
+    /// Further members of their input, as a JSON object; empty for none.
+    pub extra: String,
+}
 
 /// What becomes of an uplink.
 #[derive(Debug)]
@@ -46,15 +55,16 @@ impl Verdict {
     }
 }
 
-/// Runs an uplink; one without a time sees `now`.
-pub(crate) fn check(sandbox: &mut Sandbox, functions: &Functions, uplink: &Stored, now: Timestamp) -> Checked {
+/// Runs an uplink, and compares.
+pub(crate) fn check(sandbox: &mut Sandbox, functions: &Functions, uplink: &Stored, defaults: &Defaults) -> Checked {
+    let extra = if uplink.extra.is_empty() { &defaults.extra } else { &uplink.extra };
     let call = Call {
         entry_point: EntryPoint::Uplink,
         port: uplink.port,
-        time_ms: uplink.time.unwrap_or(now).as_millis(),
-        seed: SEED,
+        time_ms: uplink.time.unwrap_or(defaults.time).as_millis(),
+        seed: uplink.seed.unwrap_or(SEED),
         payload: uplink.payload.clone(),
-        extra: String::new(),
+        extra: extra.clone(),
         single_function: None,
     };
     let CallOutcome { result, fuel, .. } = sandbox.call(functions, &call);

@@ -1,17 +1,19 @@
 //! Where the parts of an uplink are in a table, by the names of its columns.
 
 mod encoding;
+mod moment;
 
 use std::str;
 
 use csv::ByteRecord;
 use serde_json::value::RawValue;
-use types::Timestamp;
 
 pub use self::encoding::Encoding;
+pub(crate) use self::moment::moment;
 use crate::{
     Error, Stored,
-    stored::{Found, Name},
+    own::{self, Own},
+    stored::{Correction, Found, Name},
 };
 
 /// A part of an uplink.
@@ -31,12 +33,14 @@ pub enum Role {
     Application,
     /// What the source calls it.
     Id,
+    /// The profile of the device.
+    Profile,
 }
 
 impl Role {
     /// All of them.
-    pub const ALL: [Self; 7] =
-        [Self::Payload, Self::Port, Self::Time, Self::Object, Self::Device, Self::Application, Self::Id];
+    pub const ALL: [Self; 8] =
+        [Self::Payload, Self::Port, Self::Time, Self::Object, Self::Device, Self::Application, Self::Id, Self::Profile];
 
     /// How options spell it.
     pub fn name(self) -> &'static str {
@@ -48,6 +52,7 @@ impl Role {
             Self::Device => "device",
             Self::Application => "application",
             Self::Id => "id",
+            Self::Profile => "profile",
         }
     }
 
@@ -61,6 +66,7 @@ impl Role {
             Self::Device => &["deveui", "devid", "deviceid", "device", "devicename"],
             Self::Application => &["appid", "applicationid", "application", "applicationname"],
             Self::Id => &["deduplicationid", "id"],
+            Self::Profile => &["deviceprofilename", "deviceprofileid"],
         }
     }
 }
@@ -73,9 +79,8 @@ pub type ColumnNames = Vec<(Role, String)>;
 pub(crate) struct Columns {
     places: [Option<usize>; Role::ALL.len()],
     encoding: Encoding,
-    /// In records of our own, what kind of message it is and what came of it.
-    kind: Option<usize>,
-    outcome: Option<usize>,
+    /// Those that only a file of our own has.
+    own: Option<own::Places>,
 }
 
 impl Columns {
@@ -89,34 +94,33 @@ impl Columns {
     ) -> Result<Self, Error> {
         let header: Vec<_> = header.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
         let places = places(file, &header, names)?;
-        let place = |name: &str| header.iter().position(|column| column == name);
-        let (kind, outcome) = (place("kind"), place("outcome"));
+        let own = own::places(&header);
         let Some(payload) = places[Role::Payload as usize] else {
             return Err(missing(file, &header));
         };
         let sample = first.and_then(|record| record.get(payload)).unwrap_or_default();
-        let is_own = kind.is_some() && outcome.is_some();
-        let detected = || Encoding::detect(&header[payload], sample).or(is_own.then_some(Encoding::Base64));
+        // Whatever one of ours looks like.
+        let of_own = (own.is_some() && header[payload] == own::PAYLOAD).then_some(Encoding::Base64);
+        let detected = || of_own.or_else(|| Encoding::detect(&header[payload], sample));
         let encoding = encoding.or_else(detected).ok_or_else(|| {
             let column = &header[payload];
             Error::Invalid(format!(
                 "the column `{column}` of {file} may be Base64 or hexadecimal: use --encoding base64 or --encoding hex"
             ))
         })?;
-        Ok(Self { places, encoding, kind, outcome })
+        Ok(Self { places, encoding, own })
     }
 
     /// The uplink of a record.
     pub(crate) fn uplink(&self, record: &ByteRecord) -> Found {
-        let at = |place: Option<usize>| place.and_then(|place| record.get(place)).map(<[u8]>::trim_ascii);
-        if at(self.kind).is_some_and(|kind| kind != b"up") && self.outcome.is_some() {
+        let own = |column| self.own_text(record, column);
+        if own(own::Column::Kind)?.is_some_and(|kind| kind != "up") {
             return Ok(None);
         }
-        let part = |role: Role| at(self.places[role as usize]).filter(|cell| !cell.is_empty()).map(str::from_utf8);
-        let part = |role: Role| part(role).transpose().map_err(|_| format!("its {} is not UTF-8", role.name()));
-        let is_decoded = at(self.outcome).is_none_or(|outcome| outcome == b"decoded");
+        let part = |role: Role| text(record, self.places[role as usize], role.name());
+        let is_decoded = own(own::Column::Outcome)?.is_none_or(|outcome| outcome == "decoded");
         let name = |role| Ok::<_, String>(Name::new(part(role)?.map(str::to_owned), None));
-        Ok(Some(Stored {
+        let uplink = Stored {
             id: part(Role::Id)?.unwrap_or_default().to_owned(),
             application: name(Role::Application)?,
             device: name(Role::Device)?,
@@ -126,8 +130,31 @@ impl Columns {
             })?,
             time: part(Role::Time)?.map(moment).transpose()?,
             object: part(Role::Object)?.filter(|_| is_decoded).map(object).transpose()?.flatten(),
+            profile: name(Role::Profile)?,
+            ..Stored::default()
+        };
+        Ok(Some(match self.own {
+            Some(_) => Own::read(own)?.complete(uplink),
+            None => uplink,
         }))
     }
+
+    /// What a record corrects. One that cannot be read is reported with its uplink.
+    pub(crate) fn correction(&self, record: &ByteRecord) -> Option<Correction> {
+        self.own.as_ref()?;
+        self.own_text(record, own::Column::Corrects).ok()??;
+        Own::read(|column| self.own_text(record, column)).ok()?.correction()
+    }
+
+    fn own_text<'r>(&self, record: &'r ByteRecord, column: own::Column) -> Result<Option<&'r str>, String> {
+        text(record, self.own.and_then(|places| places[column as usize]), column.name())
+    }
+}
+
+/// The text of a cell; none if it is empty.
+fn text<'r>(record: &'r ByteRecord, place: Option<usize>, name: &str) -> Result<Option<&'r str>, String> {
+    let cell = place.and_then(|place| record.get(place)).map(<[u8]>::trim_ascii).filter(|cell| !cell.is_empty());
+    cell.map(str::from_utf8).transpose().map_err(|_| format!("its {name} is not UTF-8"))
 }
 
 /// The place of each role in the names of a file.
@@ -167,45 +194,4 @@ pub(crate) fn object(text: &str) -> Result<Option<Box<RawValue>>, String> {
     let object: Box<RawValue> =
         serde_json::from_str(text).map_err(|error| format!("its object is not JSON: {error}"))?;
     Ok(Some(object).filter(|object| object.get() != "null"))
-}
-
-/// A time in RFC 3339, as PostgreSQL prints it, or in seconds or milliseconds since 1970.
-pub(crate) fn moment(text: &str) -> Result<Timestamp, String> {
-    let wrong = || format!("its time is `{}`, not one as in 2026-01-01T00:00:00Z", workbench::truncate(text));
-    if let Ok(number) = text.parse::<i64>() {
-        // Before 1973 in milliseconds, and after 5000 in seconds.
-        let millis = if number.abs() < 100_000_000_000 { number.saturating_mul(1000) } else { number };
-        return Ok(Timestamp::from_millis(millis));
-    }
-    let (day, time) = text.split_once([' ', 'T']).ok_or_else(wrong)?;
-    let zone = match time.rfind(['+', '-']) {
-        Some(at) if time.len() - at == 3 => ":00",
-        Some(_) => "",
-        None if time.ends_with(['Z', 'z']) => "",
-        None => "Z",
-    };
-    format!("{day}T{time}{zone}").parse().map_err(|_| wrong())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_read_as_networks_and_databases_write_them() {
-        let expected: Timestamp = "2026-11-28T10:00:00.5Z".parse().unwrap();
-        for text in [
-            "2026-11-28T10:00:00.5Z",
-            "2026-11-28 10:00:00.5+00",
-            "2026-11-28 12:00:00.5+02:00",
-            "2026-11-28 10:00:00.500",
-            "1795860000500",
-        ] {
-            assert_eq!(moment(text), Ok(expected), "{text}");
-        }
-        assert_eq!(moment("1795860000").unwrap(), "2026-11-28T10:00:00Z".parse().unwrap());
-        for text in ["", "yesterday", "2026-11-28", "28.11.2026 10:00"] {
-            assert!(moment(text).is_err(), "{text}");
-        }
-    }
 }

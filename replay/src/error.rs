@@ -31,6 +31,9 @@ pub enum Error {
     /// The Things Stack refuses what was asked, or cannot be reached.
     #[error(transparent)]
     Api(#[from] client::Error),
+    /// Redis refuses what was asked, or cannot be reached.
+    #[error(transparent)]
+    Link(#[from] link::Error),
     /// A file is not whole, or not Parquet.
     #[error("{name} is damaged, or no Parquet file")]
     Parquet {
@@ -51,6 +54,7 @@ impl Kinded for Error {
             Self::Read { .. } => Kind::Unavailable,
             Self::Postgres { kind, .. } => *kind,
             Self::Api(error) => error.kind(),
+            Self::Link(error) => error.kind(),
             Self::Invalid(_) | Self::Parquet { .. } => Kind::Invalid,
             Self::Panicked => Kind::Internal,
         }

@@ -1,20 +1,26 @@
 #![doc = include_str!("../README.md")]
 
 mod check;
+mod codecs;
 mod columns;
 mod csv;
 mod error;
 mod lines;
 mod message;
+mod own;
 mod parquet;
 mod postgres;
+mod redis;
 mod report;
+mod revisions;
 mod run;
 mod source;
 mod stored;
 mod things_stack;
 
 pub use self::{
+    check::Defaults,
+    codecs::Codecs,
     columns::{ColumnNames, Encoding, Role},
     csv::CsvFile,
     error::Error,
@@ -22,9 +28,10 @@ pub use self::{
     message::{MessageError, parse_uplink},
     parquet::ParquetFile,
     postgres::{PostgresSettings, Rows, Table, is_postgres, updates::Updates},
+    redis::{RedisSettings, StreamEvents, is_redis},
     report::{Counts, Damage, Day, Example, Field, Place, Report, UpdateCounts},
     run::{Done, Replay},
     source::{Batch, Source},
-    stored::{Filter, Found, Name, Stored},
+    stored::{Correction, Filter, Found, Name, Stored},
     things_stack::{StoredUplinks, is_things_stack},
 };

@@ -1,39 +1,41 @@
 //! Parquet files: our own history, and those of others with a row for each uplink.
 
 mod cells;
-mod chunks;
+mod corrected;
+mod row;
 
-use std::{fs::File, sync::Arc};
+use std::{fs::File, mem, sync::Arc};
 
+use history::Chunks;
 use parquet::{
     errors::Result as ParquetResult,
     file::metadata::{ParquetMetaData, ParquetMetaDataReader},
 };
 
-use self::{
-    cells::{Cell, Cells},
-    chunks::Chunks,
-};
+use self::{cells::Cells, corrected::corrections, row::uplink};
 use crate::{
-    Batch, ColumnNames, Encoding, Error, Role, Source, Stored,
-    columns::{self, missing, places},
-    stored::{Found, Name},
+    Batch, ColumnNames, Encoding, Error, Role, Source,
+    columns::{missing, places},
+    own,
+    stored::{Correction, Found},
 };
 
 /// How many rows are read at once.
 const BATCH_ROWS: usize = 512;
-/// Where the columns of our own history are that say what a row is, behind those of the roles.
-const KIND: usize = Role::ALL.len();
-const OUTCOME: usize = KIND + 1;
-const COLUMNS: usize = OUTCOME + 1;
+/// Where the columns are that only our own history has: behind those of the roles.
+const OWN: usize = Role::ALL.len();
+const COLUMNS: usize = OWN + own::Column::ALL.len();
 
 /// A Parquet file, read from its first row group to its last.
 pub struct ParquetFile {
     name: String,
     chunks: Arc<Chunks>,
     metadata: ParquetMetaData,
-    /// The place of the column of each role, and of our own two.
+    /// The place of the column of each role, and of those of our own.
     places: [Option<usize>; COLUMNS],
+    is_own: bool,
+    /// What its rows correct, until it is handed out.
+    corrections: Vec<Correction>,
     encoding: Encoding,
     /// The next row group, the columns of the one that is read, and how many of its rows are left.
     group: usize,
@@ -57,7 +59,9 @@ impl ParquetFile {
         let metadata = metadata.map_err(|source| Error::Parquet { name: name.clone(), source })?;
         let schema = metadata.file_metadata().schema_descr();
         let header: Vec<String> = schema.columns().iter().map(|column| column.path().string()).collect();
-        let places = all_places(&name, &header, names)?;
+        let (own, mut places) = (own::places(&header), [None; COLUMNS]);
+        places[..OWN].copy_from_slice(&self::places(&name, &header, names)?);
+        own.iter().for_each(|own| places[OWN..].copy_from_slice(own));
         let payload = places[Role::Payload as usize].ok_or_else(|| missing(&name, &header))?;
         // Bytes need no encoding.
         let is_text = cells::is_text(&schema.column(payload));
@@ -72,7 +76,9 @@ impl ParquetFile {
             }
         };
         let chunks = Arc::new(chunks);
-        Ok(Self { name, chunks, metadata, places, encoding, group: 0, cells: Vec::new(), left: 0, next: 1 })
+        let corrections = own.map_or(Ok(Vec::new()), |own| corrections(&name, &chunks, &metadata, &own))?;
+        let (is_own, cells) = (own.is_some(), Vec::new());
+        Ok(Self { name, chunks, metadata, places, is_own, corrections, encoding, group: 0, cells, left: 0, next: 1 })
     }
 
     /// Begins to read a row group; false behind the last one.
@@ -98,7 +104,7 @@ impl ParquetFile {
         let columns = self.cells.iter_mut().map(take).collect::<ParquetResult<Vec<_>>>()?;
         let mut columns: Vec<_> = columns.into_iter().map(Vec::into_iter).collect();
         let mut row = || columns.iter_mut().map(|column| column.next().flatten()).collect();
-        Ok(Some((0..count).map(|_| uplink(row(), self.encoding)).collect()))
+        Ok(Some((0..count).map(|_| uplink(row(), self.is_own, self.encoding)).collect()))
     }
 }
 
@@ -108,50 +114,11 @@ impl Source for ParquetFile {
         let first = self.next;
         Ok(rows.map(|rows| {
             self.next += rows.len() as u64;
-            Batch::uplinks(first, rows)
+            Batch::uplinks(first, rows).with_corrections(mem::take(&mut self.corrections))
         }))
     }
 
     fn unit(&self) -> &'static str {
         "row"
     }
-}
-
-fn all_places(file: &str, header: &[String], names: &ColumnNames) -> Result<[Option<usize>; COLUMNS], Error> {
-    let mut all = [None; COLUMNS];
-    all[..KIND].copy_from_slice(&places(file, header, names)?);
-    let place = |name: &str| header.iter().position(|column| column == name);
-    // A table of others may have one of these names for something else.
-    if let (Some(kind), Some(outcome)) = (place("kind"), place("outcome")) {
-        (all[KIND], all[OUTCOME]) = (Some(kind), Some(outcome));
-    }
-    Ok(all)
-}
-
-/// The uplink of a row, whose cells are in the order of the places.
-fn uplink(mut row: Vec<Option<Cell>>, encoding: Encoding) -> Found {
-    let mut take = |place: usize| row.get_mut(place).and_then(Option::take);
-    if take(KIND).is_some_and(|kind| !kind.is("up")) {
-        return Ok(None);
-    }
-    let is_decoded = take(OUTCOME).is_none_or(|outcome| outcome.is("decoded"));
-    let mut text = |role: Role| take(role as usize).map(|cell| cell.text(role.name())).transpose();
-    let mut name = |role| Ok::<_, String>(Name::new(text(role)?, None));
-    let (application, device) = (name(Role::Application)?, name(Role::Device)?);
-    let (id, object) = (text(Role::Id)?, text(Role::Object)?);
-    let payload = take(Role::Payload as usize).map(|payload| payload.bytes(encoding)).transpose()?;
-    Ok(Some(Stored {
-        id: id.unwrap_or_default(),
-        application,
-        device,
-        payload: payload.unwrap_or_default(),
-        port: take(Role::Port as usize).map_or(Ok(0), Cell::port)?,
-        time: take(Role::Time as usize).map(Cell::time).transpose()?,
-        object: object
-            .filter(|object| is_decoded && !object.is_empty())
-            .as_deref()
-            .map(columns::object)
-            .transpose()?
-            .flatten(),
-    }))
 }

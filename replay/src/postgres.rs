@@ -70,9 +70,10 @@ fn uplink(row: &Row) -> Result<Stored, String> {
         let payload = row.try_get::<_, Option<Vec<u8>>>(5)?.unwrap_or_default();
         let port: Option<i32> = row.try_get(6)?;
         let micros: Option<i64> = row.try_get(7)?;
-        Ok((text(0)?, application, device, payload, port, micros, text(8)?))
+        let profile = Name::new(text(9)?, text(10)?);
+        Ok((text(0)?, application, device, profile, payload, port, micros, text(8)?))
     };
-    let (id, application, device, payload, port, micros, object) =
+    let (id, application, device, profile, payload, port, micros, object) =
         read().map_err(|error: tokio_postgres::Error| format!("it cannot be read: {error}"))?;
     let port = u8::try_from(port.unwrap_or_default()).map_err(|_| "its port is not a number from 0 to 255")?;
     Ok(Stored {
@@ -83,5 +84,7 @@ fn uplink(row: &Row) -> Result<Stored, String> {
         port,
         time: micros.map(|micros| types::Timestamp::from_nanos(micros.saturating_mul(1000))),
         object: object.as_deref().map(columns::object).transpose()?.flatten(),
+        profile,
+        ..Stored::default()
     })
 }

@@ -1,5 +1,6 @@
 //! What a replay found, counted by field, by failure and by day, with examples. Everything in it is bounded.
 
+mod counts;
 mod limits;
 
 use std::{borrow::Cow, collections::BTreeMap, fmt};
@@ -8,9 +9,10 @@ use serde::{Serialize, Serializer};
 use types::Timestamp;
 use workbench::{Difference, truncate};
 
-use self::limits::{DAMAGES_MAX, DAYS_MAX, EXAMPLES_MAX, FAILURES_MAX, FIELDS_MAX};
+pub use self::counts::{Counts, UpdateCounts};
+use self::limits::{DAMAGES_MAX, DAYS_MAX, EXAMPLES_MAX, FAILURES_MAX, FIELDS_MAX, PROFILES_MAX};
 use crate::{
-    Stored,
+    Name, Stored,
     check::{Checked, Verdict},
 };
 
@@ -25,6 +27,13 @@ pub struct Report {
     pub counts: Counts,
     /// Uplinks that were not wanted.
     pub left_out: u64,
+    /// Uplinks that were corrected later: only the newest revision runs.
+    pub outdated: u64,
+    /// Uplinks for whose profile there is no codec.
+    pub without_codec: u64,
+    /// These profiles, each with how many uplinks have it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub profiles_without_codec: BTreeMap<String, u64>,
     /// What was found and is no uplink, such as joins.
     pub others: u64,
     /// What cannot be used.
@@ -46,32 +55,6 @@ pub struct Report {
     pub damage: Vec<Damage>,
     /// The days on which uplinks were received.
     pub days: BTreeMap<Day, Counts>,
-}
-
-/// How many uplinks there are, and what becomes of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Counts {
-    /// How many ran.
-    pub uplinks: u64,
-    /// The result is the object that was stored; or there is neither.
-    pub equal: u64,
-    /// The result differs.
-    pub changed: u64,
-    /// They fail, and were decoded before.
-    pub newly_failing: u64,
-    /// They are decoded, and were not before.
-    pub newly_decoded: u64,
-    /// They fail, and were not decoded before either.
-    pub still_failing: u64,
-}
-
-/// How many statements of SQL were written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct UpdateCounts {
-    /// Rows that get a new object.
-    pub written: u64,
-    /// Rows whose new object PostgreSQL cannot store: it has a NUL character, or half of a surrogate pair.
-    pub not_storable: u64,
 }
 
 /// A field that differs, or a failure.
@@ -168,6 +151,18 @@ impl Report {
         }
     }
 
+    pub(crate) fn add_without_codec(&mut self, profile: &Name) {
+        self.without_codec += 1;
+        let name = if profile.other.is_empty() { &profile.id } else { &profile.other };
+        self.add_profile(truncate(name), 1);
+    }
+
+    fn add_profile(&mut self, name: String, uplinks: u64) {
+        if self.profiles_without_codec.len() < PROFILES_MAX || self.profiles_without_codec.contains_key(&name) {
+            *self.profiles_without_codec.entry(name).or_default() += uplinks;
+        }
+    }
+
     pub(crate) fn add_damage(&mut self, place: Place, reason: &str) {
         self.damaged += 1;
         if self.damage.len() < DAMAGES_MAX {
@@ -185,6 +180,8 @@ impl Report {
     pub fn merge(&mut self, next: Self) {
         self.counts.add(&next.counts);
         self.left_out += next.left_out;
+        self.outdated += next.outdated;
+        self.without_codec += next.without_codec;
         self.others += next.others;
         self.damaged += next.damaged;
         self.updates.add(next.updates);
@@ -197,6 +194,9 @@ impl Report {
             for (name, Field { uplinks, example }) in part {
                 count(all, &name, max, uplinks, || example);
             }
+        }
+        for (name, uplinks) in next.profiles_without_codec {
+            self.add_profile(name, uplinks);
         }
         let examples = EXAMPLES_MAX - self.newly_decoded_examples.len();
         self.newly_decoded_examples.extend(next.newly_decoded_examples.into_iter().take(examples));
@@ -237,40 +237,6 @@ fn without_numbers(path: &str) -> Cow<'_, str> {
         plain.push_str(part.trim_start_matches(|character: char| character.is_ascii_digit()));
     }
     Cow::Owned(plain)
-}
-
-impl UpdateCounts {
-    pub(crate) fn add(&mut self, other: Self) {
-        self.written += other.written;
-        self.not_storable += other.not_storable;
-    }
-
-    fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-impl Counts {
-    fn of(verdict: &Verdict) -> Self {
-        let mut counts = Self { uplinks: 1, ..Self::default() };
-        *match verdict {
-            Verdict::Equal => &mut counts.equal,
-            Verdict::Changed(_) => &mut counts.changed,
-            Verdict::NewlyFailing(_) => &mut counts.newly_failing,
-            Verdict::NewlyDecoded => &mut counts.newly_decoded,
-            Verdict::StillFailing(_) => &mut counts.still_failing,
-        } = 1;
-        counts
-    }
-
-    fn add(&mut self, other: &Self) {
-        self.uplinks += other.uplinks;
-        self.equal += other.equal;
-        self.changed += other.changed;
-        self.newly_failing += other.newly_failing;
-        self.newly_decoded += other.newly_decoded;
-        self.still_failing += other.still_failing;
-    }
 }
 
 impl Example {

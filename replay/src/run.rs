@@ -10,10 +10,14 @@ use std::{
     thread,
 };
 
-use runtime::{Engine, Functions, Sandbox};
-use types::Timestamp;
+use runtime::{Engine, Sandbox};
 
-use crate::{Batch, Error, Filter, Report, Source, Updates, check::check, report::Place};
+use crate::{
+    Batch, Codecs, Error, Filter, Report, Source, Stored, Updates,
+    check::{Defaults, check},
+    report::Place,
+    revisions::Revisions,
+};
 
 /// How many batches wait for each thread, and how many of its results wait to be taken.
 const BATCHES_MAX: usize = 2;
@@ -22,12 +26,12 @@ const BATCHES_MAX: usize = 2;
 pub struct Replay<'a> {
     /// Where functions run.
     pub engine: &'a Arc<Engine>,
-    /// The codec.
-    pub functions: &'a Functions,
+    /// What they are.
+    pub codecs: &'a Codecs,
     /// Which uplinks are wanted.
     pub filter: Filter,
-    /// The time that uplinks without one see.
-    pub now: Timestamp,
+    /// What functions see where an uplink has nothing of its own.
+    pub defaults: &'a Defaults,
     /// How many threads run functions.
     pub jobs: usize,
     /// Whether a line is written for each uplink.
@@ -54,17 +58,17 @@ impl Replay<'_> {
         mut source: Box<dyn Source>,
         mut each: impl FnMut(Done) -> Result<(), E>,
     ) -> Result<(), E> {
-        let unit = source.unit();
+        let (unit, revisions) = (source.unit(), &Revisions::default());
         thread::scope(|scope| {
             let (mut batches, mut results) = (Vec::new(), Vec::new());
             for _ in 0..self.jobs.max(1) {
                 let (batch, waiting) = sync_channel(BATCHES_MAX);
                 let (result, finished) = sync_channel(BATCHES_MAX);
-                scope.spawn(move || self.work(unit, &waiting, &result));
+                scope.spawn(move || self.work((unit, revisions), &waiting, &result));
                 batches.push(batch);
                 results.push(finished);
             }
-            let reading = scope.spawn(move || deal(source.as_mut(), &batches));
+            let reading = scope.spawn(move || deal(source.as_mut(), revisions, &batches));
             // The first thread without a result has had the last batch.
             let taken = results.iter().cycle().map_while(|result| result.recv().ok()).try_for_each(&mut each);
             drop(results);
@@ -73,43 +77,55 @@ impl Replay<'_> {
         })
     }
 
-    fn work(&self, unit: &'static str, batches: &Receiver<Batch>, results: &SyncSender<Done>) {
+    fn work(
+        &self,
+        (unit, revisions): (&'static str, &Revisions),
+        batches: &Receiver<Batch>,
+        results: &SyncSender<Done>,
+    ) {
         let mut sandbox = self.engine.sandbox();
         while let Ok(batch) = batches.recv() {
-            if results.send(self.check_batch(&mut sandbox, unit, batch)).is_err() {
+            if results.send(self.check_batch(&mut sandbox, (unit, revisions), batch)).is_err() {
                 return;
             }
         }
     }
 
-    fn check_batch(&self, sandbox: &mut Sandbox, unit: &'static str, batch: Batch) -> Done {
-        let (mut report, mut lines, mut sql) = (Report::default(), Vec::new(), Vec::new());
+    fn check_batch(&self, sandbox: &mut Sandbox, (unit, revisions): (&'static str, &Revisions), batch: Batch) -> Done {
+        let mut done = Done { report: Report::default(), lines: Vec::new(), sql: Vec::new() };
         batch.read(|number, found| {
             let place = Place { unit, number };
             match found {
-                Ok(Some(uplink)) if self.filter.matches(&uplink) => {
-                    let checked = check(sandbox, self.functions, &uplink, self.now);
-                    if self.writes_lines {
-                        output::write(&mut lines, &uplink, &checked);
-                    }
-                    if let Some(updates) = &self.updates {
-                        report.updates.add(updates.write(&mut sql, &uplink, &checked));
-                    }
-                    report.add(place, &uplink, checked);
-                }
-                Ok(Some(_)) => report.left_out += 1,
-                Ok(None) => report.others += 1,
-                Err(reason) => report.add_damage(place, &reason),
+                Ok(Some(uplink)) if !self.filter.matches(&uplink) => done.report.left_out += 1,
+                Ok(Some(uplink)) if revisions.is_outdated(&uplink) => done.report.outdated += 1,
+                Ok(Some(uplink)) => self.check_uplink(sandbox, place, &uplink, &mut done),
+                Ok(None) => done.report.others += 1,
+                Err(reason) => done.report.add_damage(place, &reason),
             }
         });
-        Done { report, lines, sql }
+        done
+    }
+
+    fn check_uplink(&self, sandbox: &mut Sandbox, place: Place, uplink: &Stored, done: &mut Done) {
+        let Some(functions) = self.codecs.of(&uplink.profile) else {
+            return done.report.add_without_codec(&uplink.profile);
+        };
+        let checked = check(sandbox, functions, uplink, self.defaults);
+        if self.writes_lines {
+            output::write(&mut done.lines, uplink, &checked);
+        }
+        if let Some(updates) = &self.updates {
+            done.report.updates.add(updates.write(&mut done.sql, uplink, &checked));
+        }
+        done.report.add(place, uplink, checked);
     }
 }
 
 /// Gives the batches of a source to the threads in turn, until it ends or nobody takes them any more.
-fn deal(source: &mut dyn Source, batches: &[SyncSender<Batch>]) -> Result<(), Error> {
+fn deal(source: &mut dyn Source, revisions: &Revisions, batches: &[SyncSender<Batch>]) -> Result<(), Error> {
     for thread in batches.iter().cycle() {
         let Some(batch) = source.next()? else { break };
+        revisions.add(batch.corrections())?;
         if thread.send(batch).is_err() {
             break;
         }

@@ -2,7 +2,12 @@
 
 use std::{str, sync::Arc};
 
-use crate::{Error, MessageError, columns::Columns, message, stored::Found};
+use crate::{
+    Error, MessageError,
+    columns::Columns,
+    message, revisions,
+    stored::{Correction, Found},
+};
 
 /// Maximum length of a line, in bytes.
 pub(crate) const LINE_BYTES_MAX: usize = 4 << 20;
@@ -18,7 +23,10 @@ pub trait Source: Send {
 
 /// What a source has read at once, as far as it has to be read in turn.
 #[derive(Debug)]
-pub struct Batch(Content);
+pub struct Batch {
+    content: Content,
+    corrections: Vec<Correction>,
+}
 
 #[derive(Debug)]
 enum Content {
@@ -30,22 +38,34 @@ enum Content {
 impl Batch {
     /// Lines of JSON; the last one is only reported if it was too long to keep.
     pub(crate) fn lines(first: u64, text: Vec<u8>, last_is_too_long: bool) -> Self {
-        Self(Content::Lines { first, text, last_is_too_long })
+        let corrections = revisions::in_lines(&text);
+        Self { content: Content::Lines { first, text, last_is_too_long }, corrections }
     }
 
     /// Records of CSV, which know their lines.
     pub(crate) fn records(columns: Arc<Columns>, records: Vec<csv::ByteRecord>) -> Self {
-        Self(Content::Records { columns, records })
+        let corrections = records.iter().filter_map(|record| columns.correction(record)).collect();
+        Self { content: Content::Records { columns, records }, corrections }
     }
 
     /// What a source has parsed itself, with the number of the first.
     pub fn uplinks(first: u64, uplinks: Vec<Found>) -> Self {
-        Self(Content::Uplinks { first, uplinks })
+        Self { content: Content::Uplinks { first, uplinks }, corrections: Vec::new() }
+    }
+
+    /// The same with what is known to correct uplinks of this batch or later ones.
+    pub(crate) fn with_corrections(self, corrections: Vec<Correction>) -> Self {
+        Self { corrections, ..self }
+    }
+
+    /// What corrects uplinks of this batch or later ones.
+    pub(crate) fn corrections(&self) -> &[Correction] {
+        &self.corrections
     }
 
     /// Gives everything in it to `each`, with its number.
     pub(crate) fn read(self, mut each: impl FnMut(u64, Found)) {
-        match self.0 {
+        match self.content {
             Content::Lines { first, text, last_is_too_long } => {
                 let mut number = first;
                 for line in text.split_inclusive(|byte| *byte == b'\n') {

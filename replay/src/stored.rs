@@ -1,5 +1,6 @@
 //! An uplink as a source has it: what the functions see of it, and what was stored as their result.
 
+use history::RecordId;
 use serde_json::value::RawValue;
 use types::Timestamp;
 
@@ -20,6 +21,23 @@ pub struct Stored {
     pub time: Option<Timestamp>,
     /// The result that was stored; none if nothing decoded it.
     pub object: Option<Box<RawValue>>,
+    /// The profile of the device.
+    pub profile: Name,
+    /// The seed of `Math.random`, if the source tells.
+    pub seed: Option<u64>,
+    /// Further members of the functions' input, as a JSON object; empty if the source has none.
+    pub extra: String,
+    /// In a record of our own that corrects another one, which.
+    pub correction: Option<Correction>,
+}
+
+/// Which record of our own another one corrects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Correction {
+    /// The one that is corrected.
+    pub original: RecordId,
+    /// How often it has been, from 1 on.
+    pub revision: u32,
 }
 
 /// What is found at one place of a source: an uplink, nothing that is one, or why it is damaged.

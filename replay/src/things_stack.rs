@@ -14,6 +14,7 @@ use crate::{Batch, Error, Filter, Source, message};
 
 /// How many uplinks a page has at most.
 const PAGE_UPLINKS: u32 = 200;
+
 /// The uplinks that an application has in the storage integration. They are read on a thread that may wait.
 pub struct StoredUplinks {
     client: ThingsStackClient,
@@ -22,6 +23,8 @@ pub struct StoredUplinks {
     runtime: Handle,
     after: Timestamp,
     until: Option<Timestamp>,
+    /// How many uplinks a page has now: fewer where so many would be too long.
+    page_uplinks: u32,
     /// The last page's uplinks of the time at which the next page begins.
     seen: Vec<Box<RawValue>>,
     /// The number of the next uplink.
@@ -53,18 +56,29 @@ impl StoredUplinks {
             runtime: Handle::current(),
             after: filter.since.map_or(Timestamp::default(), before),
             until: filter.until,
+            page_uplinks: PAGE_UPLINKS,
             seen: Vec::new(),
             next: 1,
             is_at_end: false,
         })
     }
 
+    /// The next page. One that is too long is asked for again with half as many uplinks.
+    fn fetch(&mut self) -> Result<Vec<Box<RawValue>>, Error> {
+        let after = self.after.to_rfc3339();
+        loop {
+            let query = StoredQuery { after: &after, limit: self.page_uplinks, fields: None };
+            match self.runtime.block_on(self.client.stored_uplinks(&self.key, &self.application, query)) {
+                Err(client::Error::TooLarge { .. }) if self.page_uplinks > 1 => self.page_uplinks /= 2,
+                page => return Ok(page?),
+            }
+        }
+    }
+
     /// The next page, without what was on the page before.
     fn page(&mut self) -> Result<Vec<Box<RawValue>>, Error> {
-        let after = self.after.to_rfc3339();
-        let query = StoredQuery { after: &after, limit: PAGE_UPLINKS, fields: None };
-        let page = self.runtime.block_on(self.client.stored_uplinks(&self.key, &self.application, query))?;
-        self.is_at_end = page.len() < PAGE_UPLINKS as usize;
+        let page = self.fetch()?;
+        self.is_at_end = page.len() < self.page_uplinks as usize;
         let Some(last) = page.iter().filter_map(|uplink| received(uplink)).max() else {
             self.is_at_end = true;
             return Ok(page);

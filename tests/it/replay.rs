@@ -1,8 +1,11 @@
-//! `airlock replay`: stored uplinks through a codec, from files, from PostgreSQL and from The Things Stack.
+//! `airlock replay`: stored uplinks through a codec, from files, PostgreSQL, Redis and The Things Stack.
 
+mod codecs;
 mod files;
+mod own;
 mod parquet;
 mod postgres;
+mod redis;
 mod things_stack;
 
 use std::{fs, path::Path, process::Command};

@@ -250,6 +250,9 @@ pub(crate) struct Message {
     /// File with a validator; `-` is standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) validator: Option<PathBuf>,
+    /// File with a JSON object: the variables that the functions see, where a message has none of its own
+    #[arg(long, value_name = "FILE")]
+    pub(crate) variables: Option<PathBuf>,
     /// Dialect [default: detected from the source]
     #[arg(long, alias = "style", value_name = "DIALECT")]
     pub(crate) dialect: Option<DialectName>,

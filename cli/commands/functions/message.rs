@@ -10,17 +10,19 @@ use workbench::{BadInput, describe, is_stdin};
 
 use super::{
     args::Message,
-    values::{name, text},
+    values::{name, text, variables},
 };
 
-/// The seed of `Math.random`.
+/// The seed of `Math.random`, but for records of our own.
 pub(super) const SEED: u64 = 1;
 
 pub(super) fn sources(file: &Path, message: &Message) -> anyhow::Result<Sources> {
     let own = PathBuf::from(file);
     let files = [Some(&own), message.converter.as_ref(), message.validator.as_ref(), message.message.as_ref()];
-    if files.into_iter().flatten().filter(|file| is_stdin(file)).count() > 1 {
-        let reason = "`-` appears more than once: standard input can be only one of the functions, or the message";
+    let files = files.into_iter().chain([message.variables.as_ref()]);
+    if files.flatten().filter(|file| is_stdin(file)).count() > 1 {
+        let reason =
+            "`-` appears more than once: standard input can be only one of the functions, the message or the variables";
         return Err(BadInput::Request(reason.to_owned()).into());
     }
     let read = |file: Option<&PathBuf>, slot| file.map_or_else(|| Ok(String::new()), |file| read_function(file, slot));
@@ -78,7 +80,12 @@ pub(super) fn call(message: &Message, clock: &dyn Clock) -> anyhow::Result<Call>
     };
     let time_ms = message.time.or(uplink.time).unwrap_or_else(|| clock.now()).as_millis();
     let port = message.port.unwrap_or(uplink.port);
-    Ok(Call { entry_point, port, time_ms, seed: SEED, payload, extra: String::new(), single_function: None })
+    let seed = uplink.seed.unwrap_or(SEED);
+    let extra = match &message.variables {
+        Some(file) if uplink.extra.is_empty() => variables(file)?,
+        _ => uplink.extra,
+    };
+    Ok(Call { entry_point, port, time_ms, seed, payload, extra, single_function: None })
 }
 
 /// The message in a file, as a network reports it.

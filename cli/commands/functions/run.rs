@@ -18,8 +18,10 @@ use super::{
 use crate::terminal::{json_lines, sanitize, say};
 
 pub(super) fn run(run: &Run, settings: &runtime::Settings, clock: &dyn Clock) -> anyhow::Result<()> {
-    if run.stream && is_stdin(&run.file) {
-        let reason = "`--stream` reads messages from standard input: name a file with the functions";
+    if run.stream && [Some(&run.file), run.message.variables.as_ref()].into_iter().flatten().any(|file| is_stdin(file))
+    {
+        let reason =
+            "`--stream` reads messages from standard input: name a file with the functions, and with variables";
         return Err(BadInput::Request(reason.to_owned()).into());
     }
     let sources = sources(&run.file, &run.message)?;

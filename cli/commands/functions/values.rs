@@ -4,6 +4,7 @@ use std::path::Path;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use client::HexBytes;
+use serde_json::value::RawValue;
 use types::Timestamp;
 use workbench::{BadInput, is_stdin, read_script};
 
@@ -15,6 +16,20 @@ pub(super) fn text(file: &Path) -> Result<String, BadInput> {
 /// A file in messages.
 pub(super) fn name(file: &Path) -> String {
     if is_stdin(file) { "standard input".to_owned() } else { file.display().to_string() }
+}
+
+/// The variables in a file, as a member of the functions' input.
+pub(in crate::commands) fn variables(file: &Path) -> Result<String, BadInput> {
+    let text = text(file)?;
+    let object: Option<&RawValue> =
+        serde_json::from_str(&text).ok().filter(|value: &&RawValue| value.get().starts_with('{'));
+    let reason = || format!("{} must have a JSON object, as in {{\"offset\": \"5\"}}", name(file));
+    object.map(variables_of).ok_or_else(|| BadInput::Request(reason()))
+}
+
+/// The member of the functions' input that has these variables.
+pub(super) fn variables_of(object: &RawValue) -> String {
+    format!(r#"{{"variables":{object}}}"#)
 }
 
 pub(super) fn base64(text: &str) -> Result<HexBytes, String> {

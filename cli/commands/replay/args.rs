@@ -11,20 +11,25 @@ use crate::{commands::history::args::Moment, dialect::DialectName};
 #[derive(Debug, Args)]
 pub(crate) struct ReplayCommand {
     /// Where the uplinks are: a file of JSON lines, CSV or Parquet, `-` for standard input, postgres://user@host/database of
-    /// ChirpStack's PostgreSQL integration, or https://host/api/v3/as/applications/ID of The Things Stack's storage
+    /// ChirpStack's PostgreSQL integration, redis://user@host/0?stream=device:stream:event of its Redis, or
+    /// https://host/api/v3/as/applications/ID of The Things Stack's storage
     #[arg(long, value_name = "SOURCE")]
     pub(crate) from: String,
-    /// File with the codec that runs on them
+    /// File with the codec that runs on them. PROFILE=FILE is the codec of devices with this profile, by id or name; can be
+    /// repeated
+    #[arg(long, value_name = "[PROFILE=]FILE", required = true, value_parser = codec)]
+    pub(crate) codec: Vec<CodecFile>,
+    /// File with a JSON object: the variables that the codec sees where an uplink has none of its own
     #[arg(long, value_name = "FILE")]
-    pub(crate) codec: PathBuf,
+    pub(crate) variables: Option<PathBuf>,
     /// Dialect of the codec [default: detected from the source]
     #[arg(long, value_name = "DIALECT")]
     pub(crate) dialect: Option<DialectName>,
     /// Format of a file [default: as its name says, otherwise as it begins]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,
-    /// The column of a table that has the payload, port, time, object, device, application or id, as in payload=raw; can be
-    /// repeated [default: the names that networks use]
+    /// The column of a table that has the payload, port, time, object, device, application, id or profile, as in payload=raw;
+    /// can be repeated [default: the names that networks use]
     #[arg(long, value_name = "PART=COLUMN", value_parser = column)]
     pub(crate) column: Vec<(Role, String)>,
     /// How a table's payloads are written [default: as their column says]
@@ -68,6 +73,13 @@ pub(crate) struct ReplayCommand {
     pub(crate) sql: Option<PathBuf>,
 }
 
+/// A codec, for devices of one profile or for all others.
+#[derive(Clone, Debug)]
+pub(crate) struct CodecFile {
+    pub(crate) profile: Option<String>,
+    pub(crate) file: PathBuf,
+}
+
 /// How a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
@@ -107,6 +119,17 @@ impl ReplayCommand {
             device: self.device.clone(),
             application: self.application.clone(),
         }
+    }
+}
+
+/// What precedes `=` is a profile, unless it is a part of a path.
+fn codec(text: &str) -> Result<CodecFile, String> {
+    match text.split_once('=') {
+        Some(("", _) | (_, "")) => Err("a profile and its codec are needed, as in Meter=meter.js".to_owned()),
+        Some((profile, file)) if !profile.contains('/') => {
+            Ok(CodecFile { profile: Some(profile.to_owned()), file: file.into() })
+        }
+        _ => Ok(CodecFile { profile: None, file: text.into() }),
     }
 }
 

@@ -10,6 +10,7 @@ use workbench::{BadInput, PendingFile, is_stdin};
 
 use super::{
     args::ReplayCommand,
+    codecs::Codec,
     print,
     report::{Summary, html, text},
 };
@@ -46,14 +47,13 @@ impl Outputs {
     }
 
     /// Writes what the statements of SQL are about.
-    pub(super) fn begin(&mut self, command: &ReplayCommand, source: &str, hash: &str) -> anyhow::Result<()> {
+    pub(super) fn begin(&mut self, command: &ReplayCommand, source: &str, codecs: &[Codec]) -> anyhow::Result<()> {
         let Some((updates, file)) = &mut self.sql else { return Ok(()) };
-        let codec = command.codec.display();
-        let notes = [
+        let mut notes = vec![
             "New objects for the uplinks of which `airlock replay` found a difference.".to_owned(),
             format!("Source: {source}, table {}", command.table),
-            format!("Codec: {codec} ({hash})"),
         ];
+        notes.extend(codecs.iter().map(|codec| format!("Codec: {codec}")));
         file.write(updates.begin(&notes).as_bytes())
     }
 
@@ -87,7 +87,8 @@ impl Outputs {
 fn refuse_same(command: &ReplayCommand) -> Result<(), BadInput> {
     let written: Vec<&Path> =
         [&command.html, &command.output, &command.sql].into_iter().flatten().map(PathBuf::as_path).collect();
-    let read = [Path::new(&command.from), &command.codec];
+    let codecs = command.codec.iter().map(|codec| codec.file.as_path());
+    let read: Vec<&Path> = codecs.chain(command.variables.as_deref()).chain([Path::new(&command.from)]).collect();
     let same = |one: &Path, other: &Path| match (one.canonicalize(), other.canonicalize()) {
         (Ok(one), Ok(other)) => one == other,
         _ => one == other,

@@ -3,21 +3,19 @@
 pub(super) mod html;
 pub(super) mod text;
 
-use std::path::Path;
-
 use replay::{Counts, Example, Field, Report};
 use serde::Serialize;
 use types::Timestamp;
+
+use super::codecs::Codec;
 
 /// What ran on what, and what it found. It serializes to JSON for programs.
 #[derive(Serialize)]
 pub(super) struct Summary<'a> {
     /// The source, without a password.
     pub(super) source: &'a str,
-    /// The file of the codec.
-    pub(super) codec: &'a Path,
-    /// The beginning of the SHA-256 of the codec.
-    pub(super) hash: String,
+    /// What ran.
+    pub(super) codecs: Vec<Codec>,
     /// When the replay began.
     pub(super) started: Timestamp,
     /// When it ended.

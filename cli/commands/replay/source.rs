@@ -8,7 +8,8 @@ use std::{
 
 use anyhow::Context;
 use replay::{
-    CsvFile, JsonLines, ParquetFile, PostgresSettings, Rows, Source, StoredUplinks, is_postgres, is_things_stack,
+    CsvFile, JsonLines, ParquetFile, PostgresSettings, RedisSettings, Rows, Source, StoredUplinks, StreamEvents,
+    is_postgres, is_redis, is_things_stack,
 };
 use types::{Secret, Timestamp};
 use url::Url;
@@ -27,8 +28,11 @@ pub(super) async fn open(command: &ReplayCommand, now: Timestamp) -> anyhow::Res
     if is_things_stack(&command.from) {
         return things_stack(command, now);
     }
+    if is_redis(&command.from) {
+        return Ok(Box::new(StreamEvents::open(redis(command)).await?));
+    }
     if let Some((scheme, _)) = command.from.split_once("://") {
-        let reason = format!("there are no sources with `{scheme}://`: use postgres://, https:// or a file");
+        let reason = format!("there are no sources with `{scheme}://`: use postgres://, redis://, https:// or a file");
         return Err(BadInput::Request(reason).into());
     }
     let path = Path::new(&command.from);
@@ -74,6 +78,11 @@ fn things_stack(command: &ReplayCommand, now: Timestamp) -> anyhow::Result<Box<d
     };
     let (key, authority) = (Secret::new(read(file)?.trim()), command.ca_certificate.as_ref().map(read).transpose()?);
     Ok(Box::new(StoredUplinks::new(&command.from, key, authority, &command.filter(now))?))
+}
+
+fn redis(command: &ReplayCommand) -> RedisSettings {
+    let (url, password_file) = (command.from.clone(), command.password_file.clone());
+    RedisSettings { url, password_file, authority: command.ca_certificate.clone() }
 }
 
 fn postgres(command: &ReplayCommand) -> anyhow::Result<PostgresSettings> {

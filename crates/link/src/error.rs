@@ -31,6 +31,16 @@ pub enum Error {
     /// A file has no secret.
     #[error(transparent)]
     Secret(#[from] SecretFileError),
+    /// A stream cannot be read.
+    #[error("cannot read the stream {name}{advice}")]
+    Stream {
+        /// Its key and server.
+        name: String,
+        /// What to do, after a colon; empty where there is nothing but to try again.
+        advice: String,
+        /// The library's error.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// A certificate or an address is not valid.
     #[error(transparent)]
     Client(#[from] client::Error),
@@ -40,7 +50,9 @@ impl Kinded for Error {
     fn kind(&self) -> Kind {
         match self {
             Self::Setting { .. } | Self::Secret(SecretFileError::Empty { .. }) => Kind::Invalid,
-            Self::File { .. } | Self::Secret(SecretFileError::Unreadable { .. }) => Kind::Unavailable,
+            Self::Stream { .. } | Self::File { .. } | Self::Secret(SecretFileError::Unreadable { .. }) => {
+                Kind::Unavailable
+            }
             Self::Client(source) => source.kind(),
         }
     }

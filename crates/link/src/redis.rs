@@ -1,5 +1,5 @@
 //! Reads a Redis stream with a consumer group: each entry is acknowledged once it is dealt with, and what a dead
-//! consumer left is taken over. Or watches it without taking anything. And writes one.
+//! consumer left is taken over. Or watches it, or reads it to its end, without taking anything. And writes one.
 
 mod acknowledge;
 mod advice;
@@ -8,6 +8,7 @@ mod history;
 mod in_progress;
 mod node;
 mod publisher;
+mod reader;
 mod reading;
 mod reply;
 mod settings;
@@ -20,6 +21,7 @@ pub use self::settings::StreamSettings;
 pub use self::{
     node::{Node, is_redis},
     publisher::{StreamPublisher, StreamTarget},
+    reader::{StoredEntry, StreamReader},
     subscriber::{StreamEntry, StreamSubscriber},
     subscription::StreamSubscription,
     watcher::StreamWatcher,

@@ -23,6 +23,7 @@ mod redis;
 mod schemathesis;
 mod small_disk;
 mod things_stack;
+mod watchdog;
 
 use std::io::Write;
 
@@ -48,6 +49,7 @@ pub use self::{
     schemathesis::Schemathesis,
     small_disk::SmallDisk,
     things_stack::{THINGS_STACK_APPLICATION, THINGS_STACK_KEY, ThingsStackApi, things_stack_uplink},
+    watchdog::Watchdog,
 };
 
 /// Reports that a test cannot run because `missing`, and how to change that.

@@ -13,7 +13,11 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::{Certificates, port::Port};
+use crate::{
+    Certificates,
+    port::Port,
+    watchdog::{Watchdog, output},
+};
 
 /// The user of the server, and its password.
 const USER: &str = "chirpstack";
@@ -78,7 +82,7 @@ impl Postgres {
     fn psql(&self, database: &str, arguments: &[&str]) -> String {
         let mut command = Command::new(self.programs.join("psql"));
         command.args(["-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-d", &self.url(database)]).args(arguments);
-        let output = command.env("PGPASSWORD", PASSWORD).output().unwrap();
+        let output = output(command.env("PGPASSWORD", PASSWORD));
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
     }
@@ -88,6 +92,7 @@ impl Postgres {
         // What it has started ends with it, unlike after SIGKILL.
         let quit = Command::new("kill").args(["-QUIT", &self.child.id().to_string()]).status();
         assert!(quit.unwrap().success());
+        let _watchdog = Watchdog::of(&self.child);
         self.child.wait().unwrap();
     }
 }
@@ -130,7 +135,7 @@ fn create(programs: &Path, dir: &Path, owner: Option<(u32, u32)>) {
     let mut command = command(programs.join("initdb"), dir, owner);
     command.args(["--pgdata", "data", "--username", USER, "--pwfile", "password", "--auth", "scram-sha-256"]);
     command.args(["--encoding", "UTF8", "--locale", "C", "--no-sync"]);
-    let output = command.output().unwrap();
+    let output = output(&mut command);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
@@ -141,6 +146,7 @@ fn serve(programs: &Path, dir: &Path, owner: Option<(u32, u32)>) -> Option<(Chil
     command.args(["-D", "data", "-k", "", "-h", "localhost", "-p", &port.number().to_string()]);
     command.args(["-c", "fsync=off", "-c", "ssl=on", "-c", "listen_addresses=127.0.0.1"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let _watchdog = Watchdog::of(&child);
     let lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let is_ready = lines.map_while(Result::ok).any(|line| line.contains("ready to accept connections"));
     is_ready.then_some((child, port))

@@ -1,6 +1,6 @@
 //! Uplink frames as they are received.
 
-use sha2::{Digest, Sha256};
+use history::usual_seed;
 use types::{AppId, DevId, Metadata, NetworkUplink, Timestamp};
 
 use crate::{
@@ -88,21 +88,10 @@ impl Frame {
             confirmed: self.confirmed,
             retry: self.is_retry,
             received: self.received,
-            seed: seed(&device.app_id, &device.dev_id, self.counter),
+            seed: usual_seed(&device.app_id, &device.dev_id, self.counter),
             metadata: self.metadata,
             extra: self.extra,
             warnings: self.warnings,
         }
     }
-}
-
-pub(crate) fn seed(app_id: &AppId, dev_id: &DevId, counter: u32) -> u64 {
-    let mut hash = Sha256::new();
-    hash.update(app_id.as_str());
-    hash.update([0]);
-    hash.update(dev_id.as_str());
-    hash.update([0]);
-    hash.update(counter.to_le_bytes());
-    let digest: [u8; 32] = hash.finalize().into();
-    digest.iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
 }

@@ -29,7 +29,7 @@ const MILLIS_MAX: u64 = (1 << 48) - 1;
 
 impl RecordId {
     /// The id with these parts; times beyond the year 10889 are that year.
-    pub(crate) fn new(millis: u64, writer: u32, number: u32) -> Self {
+    pub fn new(millis: u64, writer: u32, number: u32) -> Self {
         Self { millis: millis.min(MILLIS_MAX), writer, number }
     }
 

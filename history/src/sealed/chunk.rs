@@ -1,4 +1,4 @@
-//! Reads parts of a file, by several threads at once.
+//! Reads parts of a file, by several threads at once, none larger than the file.
 
 use std::{
     fs::File,
@@ -15,20 +15,21 @@ use parquet::{
 
 /// A file of which parts are read without a position of its own, unlike those of `File`.
 #[derive(Clone, Debug)]
-pub(crate) struct Chunks {
+pub struct Chunks {
     file: Arc<File>,
     bytes: u64,
 }
 
 /// What follows a position.
 #[derive(Debug)]
-pub(crate) struct From {
+pub struct Following {
     file: Arc<File>,
     position: u64,
 }
 
 impl Chunks {
-    pub(crate) fn new(file: File) -> io::Result<Self> {
+    /// The parts of a file, whose length is what it is now.
+    pub fn new(file: File) -> io::Result<Self> {
         let bytes = file.metadata()?.len();
         Ok(Self { file: Arc::new(file), bytes })
     }
@@ -41,10 +42,10 @@ impl Length for Chunks {
 }
 
 impl ChunkReader for Chunks {
-    type T = BufReader<From>;
+    type T = BufReader<Following>;
 
     fn get_read(&self, start: u64) -> Result<Self::T> {
-        Ok(BufReader::with_capacity(512, From { file: Arc::clone(&self.file), position: start }))
+        Ok(BufReader::with_capacity(512, Following { file: Arc::clone(&self.file), position: start }))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
@@ -58,7 +59,7 @@ impl ChunkReader for Chunks {
     }
 }
 
-impl Read for From {
+impl Read for Following {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.file.read_at(buffer, self.position)?;
         self.position += length as u64;

@@ -15,11 +15,13 @@ impl Encoding {
     /// How the payloads of a column are written, if its name or a payload tells.
     pub(crate) fn detect(column: &str, sample: &[u8]) -> Option<Self> {
         let column = column.to_lowercase();
-        let is_prefixed = sample.starts_with(b"\\x") || sample.starts_with(b"0x");
+        let is_base64 = matches!(column.as_str(), "frm_payload" | "payload_raw") || column.contains("base64");
+        // Base64 has no backslash, but may begin with `0x`.
+        let is_prefixed = sample.starts_with(b"\\x")
+            || !is_base64 && sample.strip_prefix(b"0x").is_some_and(|digits| hex::decode(digits).is_ok());
         if is_prefixed || column.contains("hex") {
             return Some(Self::Hex);
         }
-        let is_base64 = matches!(column.as_str(), "frm_payload" | "payload_raw") || column.contains("base64");
         let cannot_be_hex = sample.iter().any(|byte| !byte.is_ascii_hexdigit());
         (is_base64 || !sample.is_empty() && cannot_be_hex).then_some(Self::Base64)
     }

@@ -10,7 +10,11 @@ use super::{
     MessageError, envelope,
     object::{Object, text},
 };
-use crate::{Stored, stored::Name};
+use crate::{
+    Stored,
+    own::{Column, Own},
+    stored::Name,
+};
 
 type Found = Result<Option<Stored>, MessageError>;
 
@@ -86,7 +90,7 @@ fn own(message: &Object<'_>) -> Found {
     else {
         return Ok(None);
     };
-    Ok(Some(Stored {
+    let uplink = Stored {
         id: message.string("id").unwrap_or_default(),
         application: Name::new(message.string("app_id"), None),
         device: Name::new(message.string("dev_id"), None),
@@ -94,7 +98,14 @@ fn own(message: &Object<'_>) -> Found {
         port: port(message.get("port"))?,
         time: first_time(&[message.text("received")]),
         object: message.get("result").filter(|_| outcome == "decoded").map(ToOwned::to_owned),
-    }))
+        ..Stored::default()
+    };
+    // Numbers of 64 bits are texts there.
+    let cell = |column: Column| {
+        let value = message.get(column.name());
+        Ok(value.map(|value| text(value).unwrap_or(Cow::Borrowed(value.get()))))
+    };
+    Ok(Some(Own::read(cell).map_err(MessageError::new)?.complete(uplink)))
 }
 
 /// Members that only ChirpStack's uplinks have, in versions 4 and 3. People write `fPort` beside hexadecimal, too.
@@ -137,17 +148,21 @@ fn of_chirpstack(message: &Object<'_>) -> Stored {
         Some(json) => RawValue::from_string(json.into_owned()).ok(),
         None => message.get("object").map(ToOwned::to_owned),
     };
-    let (application, device) = match message.object("deviceInfo") {
-        Some(info) => (
-            Name::new(info.string("applicationId"), info.string("applicationName")),
-            Name::new(info.string("devEui"), info.string("deviceName")),
-        ),
-        None => (
-            Name::new(message.string("applicationID"), message.string("applicationName")),
-            Name::new(message.text("devEUI").map(eui), message.string("deviceName")),
-        ),
+    let named = match message.object("deviceInfo") {
+        Some(info) => Stored {
+            application: Name::new(info.string("applicationId"), info.string("applicationName")),
+            device: Name::new(info.string("devEui"), info.string("deviceName")),
+            profile: Name::new(info.string("deviceProfileId"), info.string("deviceProfileName")),
+            ..Stored::default()
+        },
+        None => Stored {
+            application: Name::new(message.string("applicationID"), message.string("applicationName")),
+            device: Name::new(message.text("devEUI").map(eui), message.string("deviceName")),
+            profile: Name::new(message.string("deviceProfileID"), message.string("deviceProfileName")),
+            ..Stored::default()
+        },
     };
-    Stored { application, device, object, ..Stored::default() }
+    Stored { object, ..named }
 }
 
 /// An EUI in hexadecimal. Version 3 writes it in Base64, too.

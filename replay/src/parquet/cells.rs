@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use history::Chunks;
 use parquet::{
     basic::{ConvertedType, LogicalType, TimeUnit, Type},
     column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader},
@@ -12,7 +13,6 @@ use parquet::{
 };
 use types::Timestamp;
 
-use super::chunks::Chunks;
 use crate::{Encoding, columns::moment};
 
 /// A value of one of the types that the parts of an uplink have.
@@ -112,6 +112,23 @@ impl Cell {
     /// Whether it is this text.
     pub(super) fn is(&self, text: &str) -> bool {
         matches!(self, Self::Text(bytes) | Self::Bytes(bytes) if bytes == text.as_bytes())
+    }
+
+    /// As a number; a time in milliseconds.
+    pub(super) fn number(&self) -> Option<i64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            Self::Time(time) => Some(time.as_millis()),
+            Self::Text(_) | Self::Bytes(_) => None,
+        }
+    }
+
+    /// As a text, if it is one.
+    pub(super) fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(bytes) | Self::Bytes(bytes) => str::from_utf8(bytes).ok(),
+            Self::Number(_) | Self::Time(_) => None,
+        }
     }
 
     /// As a text; bytes may be one, too, and numbers as they are written.

@@ -46,7 +46,8 @@ pub(super) fn select(table: &Table, filter: &Filter) -> (String, Vec<Value>) {
     let conditions = if conditions.is_empty() { String::new() } else { format!(" WHERE {}", conditions.join(" AND ")) };
     let sql = format!(
         "SELECT deduplication_id::text, application_id::text, application_name::text, dev_eui::text, device_name::text, \
-         data, f_port::int4, (extract(epoch FROM \"time\") * 1000000)::int8, object::text FROM {}{conditions}",
+         data, f_port::int4, (extract(epoch FROM \"time\") * 1000000)::int8, object::text, \
+         device_profile_id::text, device_profile_name::text FROM {}{conditions}",
         table.quoted()
     );
     (sql, values)

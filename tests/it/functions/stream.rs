@@ -75,6 +75,34 @@ fn a_line_may_be_what_a_network_reports_and_have_a_seed() {
     assert_eq!((of(1, "port"), results[1].get("id")), (&json!(1), None));
 }
 
+/// So another engine gets from stored records what they had.
+#[test]
+fn a_record_of_history_runs_as_it_did() {
+    let dir = with_decoder();
+    fs::write(dir.path().join("decoder.js"), "function Decode(p, b, variables) { return [variables, Math.random()]; }")
+        .unwrap();
+    let record = |dev_id: &str, seed: Value| {
+        let mut record =
+            json!({"app_id": "a", "dev_id": dev_id, "kind": "up", "port": 2, "counter": 7, "outcome": "failed"});
+        record["extra"] = json!({"variables": {"k": dev_id}});
+        record["seed"] = seed;
+        record.to_string()
+    };
+    let event = r#"{"app_id": "a", "dev_id": "b", "kind": "down/sent", "outcome": "decoded"}"#.to_owned();
+    let lines = [
+        record("b", Value::Null),
+        record("b", Value::Null),
+        record("c", Value::Null),
+        record("c", "18446744073709551615".into()),
+        event,
+    ];
+    let results = stream(dir.path(), lines.join("\n").as_bytes(), &[]);
+    let made: Vec<_> = results.iter().map(|result| result["fields"].clone()).collect();
+    assert_eq!((&made[0], &made[0][0]), (&made[1], &json!({"k": "b"})), "{results:?}");
+    assert!(made[1][1] != made[2][1] && made[2][1] != made[3][1], "{results:?}");
+    assert!(results[4]["error"].as_str().unwrap().contains("no payload"), "{results:?}");
+}
+
 #[test]
 fn what_is_no_message_has_a_line_too() {
     let dir = with_decoder();

@@ -3,11 +3,14 @@
 use std::{
     fs::{self, File},
     io::Read,
+    path::PathBuf,
     process::{Command, Stdio},
+    sync::mpsc::channel,
+    thread,
 };
 
 use serde_json::json;
-use testing::{Certificates, Postgres};
+use testing::{Certificates, PATIENCE, Postgres, Watchdog};
 
 use super::{command, counts, report, with_codec};
 use crate::harness::{complaint, printed, run};
@@ -180,15 +183,26 @@ fn a_connection_that_is_lost_ends_the_replay_and_leaves_no_files() {
     let arguments = ["--jobs", "1", "--output", "pipe", "--sql", "new.sql"];
     let mut command = with_password(command(dir.path(), &server.url("postgres"), &arguments), &server);
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // Until this is read, only few batches are.
-    let mut pipe = File::open(dir.path().join("pipe")).unwrap();
-    pipe.read_exact(&mut [0; 1000]).unwrap();
+    let _watchdog = Watchdog::of(&child);
+    let mut pipe = begin_reading(dir.path().join("pipe"));
     server.stop();
     pipe.read_to_end(&mut Vec::new()).unwrap();
     let output = child.wait_with_output().unwrap();
     let error = complaint(&output);
     assert!(error.contains("rows"), "{error}");
     assert!(!dir.path().join("new.sql").exists());
+}
+
+/// Reads the beginning of a pipe. Until the rest is read, only few batches are.
+fn begin_reading(path: PathBuf) -> File {
+    let (sender, begun) = channel();
+    // Opening it waits for whoever writes.
+    thread::spawn(move || {
+        let mut pipe = File::open(path).unwrap();
+        pipe.read_exact(&mut [0; 1000]).unwrap();
+        sender.send(pipe).unwrap();
+    });
+    begun.recv_timeout(PATIENCE).expect("nothing was written into the pipe")
 }
 
 #[test]

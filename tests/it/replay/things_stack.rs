@@ -42,6 +42,22 @@ async fn every_stored_uplink_is_read_once() {
     assert_eq!(found["uplinks"], 60, "{found:#}");
 }
 
+/// Pages of so many would be longer than an answer may be.
+#[tokio::test(flavor = "multi_thread")]
+async fn long_uplinks_come_in_shorter_pages() {
+    let api = ThingsStackApi::start().await;
+    for number in 0..300 {
+        let mut uplink = things_stack_uplink("meter-1", number, "CVw=");
+        uplink["uplink_message"]["decoded_payload"] = json!({"celsius": 23.96, "port": 2});
+        uplink["uplink_message"]["rx_metadata"] = json!([{"advanced": "x".repeat(40_000)}]);
+        api.store(uplink);
+    }
+    let from = format!("{}/api/v3/as/applications/sensors", api.url());
+    let output = replay(from, THINGS_STACK_KEY, &["--password-file", "key"]).await;
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    assert_eq!(counts(&found), [300, 0, 0, 0, 0], "{found:#}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_wrong_is_said() {
     let api = with_uplinks().await;

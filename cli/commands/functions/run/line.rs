@@ -1,20 +1,27 @@
 //! A line of a stream: a message as JSON, of our own or as a network reports it.
 
+use std::sync::Arc;
+
 use replay::Stored;
 use runtime::{Call, EntryPoint};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use types::{HexBytes, Timestamp};
 
-use super::super::{message::SEED, values::base64};
+use super::super::{
+    message::SEED,
+    values::{base64, variables_of},
+};
 
 /// What holds where a line says nothing else.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Defaults {
     pub(super) port: Option<u8>,
     /// None for that of the message, or now.
     pub(super) time: Option<Timestamp>,
     pub(super) now: Timestamp,
+    /// Further members of the input, as JSON; empty for none.
+    pub(super) extra: Arc<str>,
 }
 
 /// What of a line is returned with its result.
@@ -36,10 +43,12 @@ struct Message {
     port: Option<u8>,
     time: Option<Timestamp>,
     seed: Option<u64>,
+    #[serde(default)]
+    variables: Option<Box<RawValue>>,
 }
 
 /// The id of a line, and its call or what is wrong with it.
-pub(super) fn parse(text: &str, defaults: Defaults) -> (Option<&RawValue>, Result<Call, String>) {
+pub(super) fn parse<'t>(text: &'t str, defaults: &Defaults) -> (Option<&'t RawValue>, Result<Call, String>) {
     // An array would be read as the members of an object, in their order.
     if !text.trim_start().starts_with('{') {
         return (None, Err("it is no JSON object".to_owned()));
@@ -51,8 +60,8 @@ pub(super) fn parse(text: &str, defaults: Defaults) -> (Option<&RawValue>, Resul
     }
 }
 
-fn of_own(text: &str, defaults: Defaults) -> Result<Call, String> {
-    let Message { hex, base64: encoded, port, time, seed } =
+fn of_own(text: &str, defaults: &Defaults) -> Result<Call, String> {
+    let Message { hex, base64: encoded, port, time, seed, variables } =
         serde_json::from_str(text).map_err(|error| error.to_string())?;
     let payload = match (hex, encoded) {
         (Some(hex), None) => hex.parse::<HexBytes>().map_err(|error| format!("`hex`: {error}"))?,
@@ -60,25 +69,30 @@ fn of_own(text: &str, defaults: Defaults) -> Result<Call, String> {
         (None, None) => return Err("`hex` or `base64` must be a string".to_owned()),
         (Some(_), Some(_)) => return Err("it has both `hex` and `base64`".to_owned()),
     };
-    let uplink = Stored { payload: payload.0, port: port.or(defaults.port).unwrap_or(1), time, ..Stored::default() };
-    Ok(call(uplink, seed.unwrap_or(SEED), defaults))
+    let extra = match &variables {
+        Some(variables) if variables.get().starts_with('{') => variables_of(variables),
+        Some(_) => return Err("`variables` must be an object".to_owned()),
+        None => String::new(),
+    };
+    let port = port.or(defaults.port).unwrap_or(1);
+    Ok(call(Stored { payload: payload.0, port, time, seed, extra, ..Stored::default() }, defaults))
 }
 
-fn of_network(text: &str, defaults: Defaults) -> Result<Call, String> {
+fn of_network(text: &str, defaults: &Defaults) -> Result<Call, String> {
     let uplink = replay::parse_uplink(text).map_err(|error| format!("{error}, and no `hex` or `base64`"))?;
     let uplink = Stored { port: defaults.port.unwrap_or(uplink.port), ..uplink };
-    Ok(call(uplink, SEED, defaults))
+    Ok(call(uplink, defaults))
 }
 
-fn call(uplink: Stored, seed: u64, defaults: Defaults) -> Call {
+fn call(uplink: Stored, defaults: &Defaults) -> Call {
     let time = uplink.time.or(defaults.time).unwrap_or(defaults.now);
     Call {
         entry_point: EntryPoint::Uplink,
         port: uplink.port,
         time_ms: time.as_millis(),
-        seed,
+        seed: uplink.seed.unwrap_or(SEED),
         payload: uplink.payload,
-        extra: String::new(),
+        extra: if uplink.extra.is_empty() { defaults.extra.to_string() } else { uplink.extra },
         single_function: None,
     }
 }

@@ -17,7 +17,7 @@ use runtime::{Engine, Functions, Sandbox, Sources};
 use types::Clock;
 
 use super::{
-    super::{args::Run, message::load},
+    super::{args::Run, message::load, values::variables},
     line::{self, Defaults},
     report::Report,
 };
@@ -46,6 +46,7 @@ pub(super) fn run(
 ) -> anyhow::Result<()> {
     let engine = Arc::new(Engine::new(settings)?);
     let functions = load(&engine, sources)?;
+    let extra: Arc<str> = command.message.variables.as_deref().map_or(Ok(String::new()), variables)?.into();
     let jobs = command.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
     thread::scope(|scope| {
         let (mut batches, mut results, mut workers) = (Vec::new(), Vec::new(), Vec::new());
@@ -58,7 +59,7 @@ pub(super) fn run(
             results.push(finished);
         }
         let writing = scope.spawn(move || write(&results));
-        let read = deal(command, &batches, clock);
+        let read = deal(command, &extra, &batches, clock);
         drop(batches);
         let (written, worked) = (writing.join(), workers.into_iter().all(|worker| worker.join().is_ok()));
         let (Ok(written), true) = (written, worked) else { bail!("Airlock panicked; please report this bug") };
@@ -67,11 +68,12 @@ pub(super) fn run(
 }
 
 /// Gives the lines of standard input to the workers in turn, until it ends or nobody takes them any more.
-fn deal(command: &Run, batches: &[SyncSender<Batch>], clock: &dyn Clock) -> anyhow::Result<()> {
+fn deal(command: &Run, extra: &Arc<str>, batches: &[SyncSender<Batch>], clock: &dyn Clock) -> anyhow::Result<()> {
     let mut input = BufReader::with_capacity(INPUT_BYTES, io::stdin());
     for batch in batches.iter().cycle() {
         let lines = read_lines(&mut input).context("cannot read standard input")?;
-        let defaults = Defaults { port: command.message.port, time: command.message.time, now: clock.now() };
+        let (port, time) = (command.message.port, command.message.time);
+        let defaults = Defaults { port, time, now: clock.now(), extra: extra.clone() };
         if lines.is_empty() || batch.send(Batch { lines, defaults }).is_err() {
             return Ok(());
         }
@@ -110,7 +112,7 @@ fn work(mut sandbox: Sandbox, functions: &Functions, batches: &Receiver<Batch>, 
         let mut text = String::new();
         for line in lines {
             text += &match line {
-                Ok(line) => result(&mut sandbox, functions, &line, defaults),
+                Ok(line) => result(&mut sandbox, functions, &line, &defaults),
                 Err(error) => printed(&Report::of_error(&error)),
             };
             text.push('\n');
@@ -121,7 +123,7 @@ fn work(mut sandbox: Sandbox, functions: &Functions, batches: &Receiver<Batch>, 
     }
 }
 
-fn result(sandbox: &mut Sandbox, functions: &Functions, text: &str, defaults: Defaults) -> String {
+fn result(sandbox: &mut Sandbox, functions: &Functions, text: &str, defaults: &Defaults) -> String {
     let (id, call) = line::parse(text, defaults);
     match call {
         Ok(call) => {

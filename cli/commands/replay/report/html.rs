@@ -15,13 +15,14 @@ const STYLE: &str = "body{font:14px/1.5 sans-serif;margin:2em auto;max-width:70e
     .c0{background:#2a7}.c1{background:#d80}.c2{background:#e77}.c3{background:#7ad}.c4{background:#bbb}";
 
 pub(in super::super) fn html(summary: &Summary<'_>) -> String {
-    let Summary { source, codec, hash, started, ended, report } = summary;
+    let Summary { source, codecs, started, ended, report } = summary;
+    let codecs: Vec<_> = codecs.iter().map(|codec| escape(&codec.to_string()).to_string()).collect();
     let mut page = format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" \
          content=\"width=device-width\"><title>Replay of stored uplinks</title><style>{STYLE}</style>\
-         <main><h1>Replay of stored uplinks</h1><p>{} through {} ({hash}), {started} to {ended}</p>",
+         <main><h1>Replay of stored uplinks</h1><p>{} through {}, {started} to {ended}</p>",
         escape(source),
-        escape(&codec.display().to_string()),
+        codecs.join(", "),
     );
     counts(&mut page, report);
     days(&mut page, &report.days);
@@ -42,8 +43,9 @@ fn counts(page: &mut String, report: &Report) {
     }
     _ = write!(
         page,
-        "<p>Not run: {} left out by the options, {} no uplinks, {} damaged. At most {} fuel.",
-        report.left_out, report.others, report.damaged, report.fuel_max
+        "<p>Not run: {} left out by the options, {} corrected later, {} without a codec, {} no uplinks, {} damaged. At \
+         most {} fuel.",
+        report.left_out, report.outdated, report.without_codec, report.others, report.damaged, report.fuel_max
     );
 }
 

@@ -36,6 +36,11 @@ pub(in super::super) fn text(summary: &Summary<'_>) -> String {
     for example in &report.newly_decoded_examples {
         _ = writeln!(text, "  {}: {}", sanitize(&place(example)), sanitize(side(example.new.as_ref())));
     }
+    heading(&mut text, "Without a codec", report.profiles_without_codec.is_empty());
+    for (profile, uplinks) in report.profiles_without_codec.iter().take(LISTED_MAX) {
+        let profile = if profile.is_empty() { "no profile" } else { profile };
+        _ = writeln!(text, "  {uplinks:>8}  {}", sanitize(profile));
+    }
     heading(&mut text, "Not read", report.damage.is_empty());
     for damage in &report.damage {
         _ = writeln!(text, "  {}: {}", damage.place, sanitize(&damage.reason));
@@ -47,6 +52,8 @@ pub(in super::super) fn text(summary: &Summary<'_>) -> String {
 fn rest(text: &mut String, report: &Report) {
     for (count, what) in [
         (report.left_out, "left out by the options"),
+        (report.outdated, "corrected later, of which only the newest ran"),
+        (report.without_codec, "without a codec for their profile"),
         (report.others, "no uplinks, such as joins"),
         (report.damaged, "damaged, and skipped"),
     ] {

@@ -74,6 +74,13 @@ impl Stream {
         self.run(&command).await.map(reply::read)
     }
 
+    /// Entries behind `after`, of which `last` is the last one; from the first one on if there is none.
+    pub(super) async fn range(&mut self, after: Option<&str>, last: &str, count: usize) -> RedisResult<Vec<Entry>> {
+        let start = after.map_or_else(|| "-".to_owned(), |after| format!("({after}"));
+        let command = cmd("XRANGE").arg(&self.key).arg(start).arg(last).arg("COUNT").arg(count).clone();
+        self.run(&command).await.map(reply::entries)
+    }
+
     /// The id of the newest entry.
     pub(super) async fn last(&mut self) -> RedisResult<String> {
         let newest = self.run(cmd("XREVRANGE").arg(&self.key).arg("+").arg("-").arg("COUNT").arg(1)).await?;

@@ -1,0 +1,202 @@
+"""How fast Spark decodes stored uplinks again, compared with `airlock replay` on the same machine, in one run.
+
+    python3 -m venv /tmp/scale && /tmp/scale/bin/pip install pyspark pandas pyarrow
+    /tmp/scale/bin/python benches/scale/measure.py
+
+Spark's program is that of docs/scale.md, word for word. `AIRLOCK` is the program (target/release/airlock),
+`AIRLOCK_CORPUS` a directory of records with codecs (tests/fixtures/codecs), `AIRLOCK_UPLINKS` how many uplinks there
+are, in millions (2), and `AIRLOCK_ROUNDS` how often each way runs (3). Needs Java.
+"""
+
+import datetime
+import itertools
+import json
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import pyarrow
+import pyarrow.parquet
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+AIRLOCK = pathlib.Path(os.environ.get("AIRLOCK", ROOT / "target/release/airlock")).resolve()
+CORPUS = pathlib.Path(os.environ.get("AIRLOCK_CORPUS", ROOT / "tests/fixtures/codecs"))
+UPLINKS = int(float(os.environ.get("AIRLOCK_UPLINKS", "2")) * 1e6)
+ROUNDS = int(os.environ.get("AIRLOCK_ROUNDS", "3"))
+CODECS = 40
+WORKERS = 2
+# What is taken off Spark's time: how long it takes for so few.
+FEW = 4000
+
+
+def codecs():
+    """Evenly chosen codecs, with their scripts and the messages that they decode, whatever the time is."""
+    found = []
+    for file in sorted(CORPUS.glob("*.jsonl")):
+        for line in file.read_text().splitlines():
+            record = json.loads(line)
+            script = record.get("script") or (CORPUS / record["script_file"]).read_text()
+            uplinks = [example for example in record["examples"] if example.get("kind", "uplink") == "uplink"]
+            lines = [
+                json.dumps({"hex": example["bytes_hex"], "port": example["port"], "time": "2026-11-28T10:00:00Z"})
+                for example in uplinks
+                if "bytes_hex" in example
+            ]
+            found.append((script, lines))
+    return found
+
+
+def results(script, lines, dir):
+    """What a codec makes of each message; none if it fails."""
+    (dir / "codec.js").write_text(script)
+    command = [AIRLOCK, "functions", "run", dir / "codec.js", "--stream"]
+    made = subprocess.run(command, input="\n".join(lines), capture_output=True, text=True).stdout.splitlines()
+    return [json.loads(line).get("fields") for line in made]
+
+
+def prepare(dir):
+    """A directory of codecs, and of each the messages and the results that it decodes."""
+    (dir / "codecs").mkdir()
+    usable = []
+    for script, lines in codecs():
+        made = results(script, lines, dir)
+        pairs = [(json.loads(line), fields) for line, fields in zip(lines, made) if fields is not None]
+        if pairs:
+            usable.append((script, pairs))
+    step = max(1, len(usable) / CODECS)
+    chosen = [usable[int(number * step)] for number in range(min(CODECS, len(usable)))]
+    messages = {}
+    for number, (script, pairs) in enumerate(chosen):
+        app_id = f"app-{number:02}"
+        (dir / "codecs" / f"{app_id}.js").write_text(script)
+        messages[app_id] = pairs
+    return messages
+
+
+def table(app_id, pairs, count):
+    """Rows as the history has them."""
+    cycle = list(itertools.islice(itertools.cycle(pairs), count))
+    start = datetime.datetime(2026, 11, 28, tzinfo=datetime.timezone.utc)
+    times = [start + datetime.timedelta(milliseconds=number) for number in range(count)]
+    millis, u32 = pyarrow.timestamp("ms", "UTC"), pyarrow.uint32()
+    texts = [json.dumps(fields, separators=(",", ":")) for _, fields in pairs]
+    none = [None] * count
+    return pyarrow.table(
+        {
+            "recorded": pyarrow.array(times, millis),
+            "writer": pyarrow.array([7] * count, u32),
+            "number": pyarrow.array(range(count), u32),
+            "received": pyarrow.array(times, millis),
+            "app_id": [app_id] * count,
+            "dev_id": [f"device-{number % 1000:03}" for number in range(count)],
+            "kind": ["up"] * count,
+            "port": pyarrow.array([message["port"] for message, _ in cycle], pyarrow.uint8()),
+            "counter": pyarrow.array(range(count), u32),
+            "payload": [bytes.fromhex(message["hex"]) for message, _ in cycle],
+            "extra": pyarrow.array(none, pyarrow.string()),
+            "seed": pyarrow.array(none, pyarrow.uint64()),
+            "outcome": ["decoded"] * count,
+            "result": list(itertools.islice(itertools.cycle(texts), count)),
+            "revision": pyarrow.array([0] * count, u32),
+            "corrects": pyarrow.array(none, pyarrow.string()),
+        }
+    )
+
+
+def write(dir, messages, count):
+    """Files like those of the history, and all of them as one."""
+    all_of_them = None
+    for app_id, pairs in messages.items():
+        rows = table(app_id, pairs, count // len(messages))
+        file = dir / f"app={app_id}" / "day=2026-11-28" / "1-2-3.parquet"
+        file.parent.mkdir(parents=True)
+        pyarrow.parquet.write_table(rows, file, compression="lz4")
+        all_of_them = all_of_them or pyarrow.parquet.ParquetWriter(dir / "all.parquet", rows.schema, compression="lz4")
+        all_of_them.write_table(rows)
+    all_of_them.close()
+
+
+def seconds(command, **options):
+    start = time.monotonic()
+    done = subprocess.run(command, capture_output=True, text=True, **options)
+    # Replaying may find differences: codecs that use the time or random numbers.
+    if done.returncode not in (0, 1):
+        sys.exit(done.stderr[-4000:])
+    return time.monotonic() - start
+
+
+def replay(dir, messages):
+    (dir / "replayed.jsonl").unlink(missing_ok=True)
+    of = itertools.chain.from_iterable(("--codec", f"{app_id}={dir / 'codecs' / app_id}.js") for app_id in messages)
+    command = [AIRLOCK, "replay", "--from", dir / "rows/all.parquet", "--column", "profile=app_id", *of]
+    return seconds([*command, "--output", dir / "replayed.jsonl", "--json"])
+
+
+def spark(dir, rows):
+    shutil.rmtree(dir / "decoded", ignore_errors=True)
+    submit = [pathlib.Path(sys.executable).with_name("spark-submit"), "--master", f"local-cluster[{WORKERS},1,2048]"]
+    path = f"{dir / 'bin'}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "PYSPARK_PYTHON": sys.executable}
+    program = [dir / "decode_again.py", f"{dir / rows}/app=*/*/*.parquet", dir / "codecs", dir / "decoded"]
+    return seconds([*submit, *program], env=environment)
+
+
+def stream(dir, messages):
+    """The mode that Spark drives, on lines of a file."""
+    total = 0
+    for app_id in messages:
+        with open(dir / "lines" / f"{app_id}.jsonl") as lines, open(dir / "made.jsonl", "w") as made:
+            start = time.monotonic()
+            command = [AIRLOCK, "functions", "run", dir / "codecs" / f"{app_id}.js", "--stream"]
+            subprocess.run(command, stdin=lines, stdout=made, check=True)
+            total += time.monotonic() - start
+    return total
+
+
+def write_lines(dir, messages, count):
+    (dir / "lines").mkdir()
+    for app_id, pairs in messages.items():
+        lines = [json.dumps(message) + "\n" for message, _ in pairs]
+        with open(dir / "lines" / f"{app_id}.jsonl", "w") as out:
+            out.writelines(itertools.islice(itertools.cycle(lines), count // len(messages)))
+
+
+def main():
+    with tempfile.TemporaryDirectory(dir=os.environ.get("AIRLOCK_DIR")) as name:
+        dir = pathlib.Path(name)
+        (dir / "bin").mkdir()
+        (dir / "bin/airlock").symlink_to(AIRLOCK)
+        programs = re.findall(r"```python\n(.*?)```", (ROOT / "docs/scale.md").read_text(), re.DOTALL)
+        (dir / "decode_again.py").write_text(next(text for text in programs if "SparkSession" in text))
+        messages = prepare(dir)
+        write(dir / "rows", messages, UPLINKS)
+        write(dir / "few", messages, FEW)
+        write_lines(dir, messages, UPLINKS)
+        few = min(spark(dir, "few") for _ in range(2))
+        times = {"airlock replay": [], "airlock functions run --stream": [], f"Spark, {WORKERS} workers": []}
+        for number in range(ROUNDS):
+            for way, run in zip(times, (lambda: replay(dir, messages), lambda: stream(dir, messages), lambda: spark(dir, "rows"))):
+                times[way].append(run())
+                print(f"round {number + 1}: {way}: {times[way][-1]:.1f} s", file=sys.stderr)
+        report(times, few, len(messages))
+
+
+def report(times, few, codecs):
+    print(f"{UPLINKS} uplinks of {codecs} codecs, {ROUNDS} rounds, the median of each way.\n")
+    print("| | seconds | uplinks/s | ÷ replay |\n|---|--:|--:|--:|")
+    replayed, row = statistics.median(times["airlock replay"]), "| {} | {:.1f} | {:,.0f} | {:.2f} |"
+    for way, all_times in times.items():
+        median = statistics.median(all_times)
+        print(row.format(way, median, UPLINKS / median, replayed / median))
+    median = statistics.median(times[f"Spark, {WORKERS} workers"]) - few
+    print(row.format(f"Spark, without the {few:.1f} s that {FEW} uplinks take", median, UPLINKS / median, replayed / median))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+//! What records of our own history have beside the parts of any uplink.
+
+use std::collections::BTreeMap;
+
+use history::{RecordId, usual_seed};
+use serde::de::IgnoredAny;
+
+use crate::{Stored, stored::Correction};
+
+/// What is wrong with a record that corrects nothing we know.
+pub(crate) const NO_ID: &str = "its `corrects` is not the id of a record";
+/// The column of payloads in our files.
+pub(crate) const PAYLOAD: &str = "payload";
+
+/// A column that others lack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Column {
+    Kind,
+    Outcome,
+    Counter,
+    Seed,
+    Extra,
+    Corrects,
+    Revision,
+    /// These are the id in Parquet files.
+    Recorded,
+    Writer,
+    Number,
+}
+
+impl Column {
+    pub(crate) const ALL: [Self; 10] = [
+        Self::Kind,
+        Self::Outcome,
+        Self::Counter,
+        Self::Seed,
+        Self::Extra,
+        Self::Corrects,
+        Self::Revision,
+        Self::Recorded,
+        Self::Writer,
+        Self::Number,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Kind => "kind",
+            Self::Outcome => "outcome",
+            Self::Counter => "counter",
+            Self::Seed => "seed",
+            Self::Extra => "extra",
+            Self::Corrects => "corrects",
+            Self::Revision => "revision",
+            Self::Recorded => "recorded",
+            Self::Writer => "writer",
+            Self::Number => "number",
+        }
+    }
+}
+
+/// Where these columns are in a file.
+pub(crate) type Places = [Option<usize>; Column::ALL.len()];
+
+/// The places in the names of a file; none if it is not ours. A table of others may have one of the names for something
+/// else.
+pub(crate) fn places(header: &[String]) -> Option<Places> {
+    let places = Column::ALL.map(|column| header.iter().position(|name| name == column.name()));
+    let has = |column: Column| places[column as usize].is_some();
+    (has(Column::Kind) && has(Column::Outcome)).then_some(places)
+}
+
+/// What only our own records have.
+#[derive(Debug, Default)]
+pub(crate) struct Own {
+    /// None for the usual seed.
+    pub(crate) seed: Option<u64>,
+    pub(crate) counter: u32,
+    /// JSON; empty for none.
+    pub(crate) extra: String,
+    pub(crate) corrects: Option<RecordId>,
+    pub(crate) revision: u32,
+}
+
+impl Own {
+    /// Reads the texts that `cell` gives of each column. Parquet has unsigned numbers as signed ones of the same bits.
+    pub(crate) fn read<T: AsRef<str>>(cell: impl Fn(Column) -> Result<Option<T>, String>) -> Result<Self, String> {
+        let number = |column: Column| {
+            let wrong = |_| format!("its {} is not a number", column.name());
+            let parse = |text: T| text.as_ref().parse::<i128>().map_err(wrong);
+            cell(column)?.map(parse).transpose()
+        };
+        let corrects = cell(Column::Corrects)?.map(|id| id.as_ref().parse()).transpose();
+        Ok(Self {
+            seed: number(Column::Seed)?.map(|seed| seed as u64),
+            counter: number(Column::Counter)?.unwrap_or_default() as u32,
+            extra: cell(Column::Extra)?.map(|extra| object(extra.as_ref())).transpose()?.unwrap_or_default(),
+            corrects: corrects.map_err(|_| NO_ID)?,
+            revision: number(Column::Revision)?.unwrap_or_default() as u32,
+        })
+    }
+
+    pub(crate) fn correction(&self) -> Option<Correction> {
+        self.corrects.map(|original| Correction { original, revision: self.revision })
+    }
+
+    /// The uplink as its functions saw it, and what it corrects.
+    pub(crate) fn complete(self, uplink: Stored) -> Stored {
+        let (seed, correction) = (self.seed.or_else(|| usual(&uplink, self.counter)), self.correction());
+        Stored { seed, correction, extra: self.extra, ..uplink }
+    }
+}
+
+/// Further members of an input, which are a JSON object.
+pub(crate) fn object(extra: &str) -> Result<String, String> {
+    let members: Result<BTreeMap<String, IgnoredAny>, _> = serde_json::from_str(extra);
+    members.map(|_| extra.to_owned()).map_err(|_| "its `extra` is not a JSON object".to_owned())
+}
+
+/// None where the names are not ours.
+fn usual(uplink: &Stored, counter: u32) -> Option<u64> {
+    let (app_id, dev_id) = (uplink.application.id.parse().ok()?, uplink.device.id.parse().ok()?);
+    Some(usual_seed(&app_id, &dev_id, counter))
+}
