@@ -126,7 +126,6 @@ impl Stored {
         origin: VersionOrigin,
         bounds: VersionBounds,
     ) -> Result<(Batch, Option<FunctionsVersion>), Error> {
-        let app_id = &self.summary.app_id;
         let mut list = self.list()?;
         let before = list.texts();
         let is_live = |live: &FunctionsVersion| live.is_of(new);
