@@ -30,7 +30,7 @@ fn each_profile_has_its_codec_and_those_without_one_are_named() {
     let replay = |codecs: &[&str]| {
         let mut command = airlock(dir.path());
         command.args(["replay", "--from", "-", "--json"]);
-        codecs.iter().for_each(|codec| drop(command.args(["--codec", codec])));
+        command.args(codecs.iter().flat_map(|codec| ["--codec", codec]));
         run(&mut command, &input)
     };
     let found = |codecs: &[&str]| -> Value {
