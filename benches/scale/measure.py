@@ -1,6 +1,6 @@
 """How fast Spark decodes stored uplinks again, compared with `airlock replay` on the same machine, in one run.
 
-    python3 -m venv /tmp/scale && /tmp/scale/bin/pip install pyspark pandas pyarrow
+    python3 -m venv /tmp/scale && /tmp/scale/bin/pip install pyspark 'pandas<3' pyarrow
     /tmp/scale/bin/python benches/scale/measure.py
 
 Spark's program is that of docs/scale.md, word for word. `AIRLOCK` is the program (target/release/airlock),
