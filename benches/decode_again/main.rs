@@ -35,7 +35,8 @@ const PREVIEWED_DEVICES: usize = 10_000;
 #[tokio::main]
 async fn main() {
     server::system::install_crypto();
-    let thousands = env::var("AIRLOCK_DECODE_UPLINKS").map_or(1000, |text| text.parse::<usize>().unwrap());
+    let thousands: usize =
+        env::var_os("AIRLOCK_DECODE_UPLINKS").map_or(1000, |text| text.to_str().unwrap().parse().unwrap());
     let server = ServerProcess::start("history = { bytes_max = 1000000000000, days_max = 3650 }").await;
     let owner = server.register("bench").await;
     let sources = input::sources(CODECS);

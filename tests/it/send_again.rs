@@ -90,7 +90,7 @@ async fn messages_are_sent_again_marked_with_their_own_times_and_their_newest_fi
         assert_eq!((&message["port"], &message["payload_raw"]), (&record["port"], &record["payload_raw"]));
         assert_eq!(message["metadata"]["time"], record["time"], "when it was received");
         assert_eq!(message["payload_fields"], json!({ "celsius": celsius }));
-        let corrected = (celsius < 0).then(|| (json!(1), record["id"].clone())).unwrap_or_default();
+        let corrected = if celsius < 0 { (json!(1), record["id"].clone()) } else { (Value::Null, Value::Null) };
         assert_eq!((message["revision"].clone(), message["corrects"].clone()), corrected);
     }
     assert_eq!(records(&network, &owner, "").await, before, "what is sent again is not recorded again");

@@ -76,7 +76,7 @@ pub(crate) async fn decode_all(network: &Network, app_id: &AppId, mut body: Deco
         let ended = match DecodeReports::start(&announcement, app_id, &credential, &body).await {
             Ok(mut reports) => follow(&mut reports, &mut body, &mut totals, shows).await,
             // A handler that restarts may be there again soon.
-            Err(error) if before > 0 => Some(Ended::temporarily(error)),
+            Err(error) if before > 0 => Some(Ended::temporarily(&error)),
             Err(error) => return Err(error.into()),
         };
         if shows {
@@ -103,7 +103,7 @@ struct Ended {
 }
 
 impl Ended {
-    fn temporarily(reason: impl ToString) -> Self {
+    fn temporarily(reason: &impl ToString) -> Self {
         Self { reason: reason.to_string(), is_temporary: true }
     }
 }
@@ -122,8 +122,8 @@ async fn follow(
                 totals.add(report);
             }
             Ok(Some(report)) => return Some(Ended { reason: report.error, is_temporary: report.temporary }),
-            Ok(None) => return Some(Ended::temporarily("the connection was lost")),
-            Err(error) => return Some(Ended::temporarily(error)),
+            Ok(None) => return Some(Ended::temporarily(&"the connection was lost")),
+            Err(error) => return Some(Ended::temporarily(&error)),
         }
         if shows {
             _ = write!(stderr(), "\r{} uplinks", totals.examined());

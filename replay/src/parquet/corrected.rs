@@ -5,7 +5,10 @@ use std::sync::Arc;
 use history::Chunks;
 use parquet::{
     errors::Result as ParquetResult,
-    file::metadata::{ParquetMetaData, RowGroupMetaData},
+    file::{
+        metadata::{ParquetMetaData, RowGroupMetaData},
+        statistics::Statistics,
+    },
 };
 
 use super::{
@@ -44,7 +47,7 @@ pub(super) fn corrections(
 }
 
 fn has_none(group: &RowGroupMetaData, corrects: usize) -> bool {
-    let nulls = group.column(corrects).statistics().and_then(|statistics| statistics.null_count_opt());
+    let nulls = group.column(corrects).statistics().and_then(Statistics::null_count_opt);
     nulls.is_some_and(|nulls| u64::try_from(group.num_rows()) == Ok(nulls))
 }
 
