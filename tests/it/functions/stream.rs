@@ -79,27 +79,28 @@ fn a_line_may_be_what_a_network_reports_and_have_a_seed() {
 #[test]
 fn a_record_of_history_runs_as_it_did() {
     let dir = with_decoder();
-    fs::write(dir.path().join("decoder.js"), "function Decode(p, b, variables) { return [variables, Math.random()]; }")
+    fs::write(dir.path().join("decoder.js"), "function Decode(p, b, variables) { return { variables, random: Math.random() }; }")
         .unwrap();
     let record = |dev_id: &str, seed: Value| {
         let mut record =
-            json!({"app_id": "a", "dev_id": dev_id, "kind": "up", "port": 2, "counter": 7, "outcome": "failed"});
+            json!({"app_id": "my-app", "dev_id": dev_id, "kind": "up", "port": 2, "counter": 7, "outcome": "failed"});
         record["extra"] = json!({"variables": {"k": dev_id}});
         record["seed"] = seed;
         record.to_string()
     };
-    let event = r#"{"app_id": "a", "dev_id": "b", "kind": "down/sent", "outcome": "decoded"}"#.to_owned();
+    let event = r#"{"app_id": "my-app", "dev_id": "dev-b", "kind": "down/sent", "outcome": "decoded"}"#.to_owned();
     let lines = [
-        record("b", Value::Null),
-        record("b", Value::Null),
-        record("c", Value::Null),
-        record("c", "18446744073709551615".into()),
+        record("dev-b", Value::Null),
+        record("dev-b", Value::Null),
+        record("dev-c", Value::Null),
+        record("dev-c", "18446744073709551615".into()),
         event,
     ];
     let results = stream(dir.path(), lines.join("\n").as_bytes(), &[]);
     let made: Vec<_> = results.iter().map(|result| result["fields"].clone()).collect();
-    assert_eq!((&made[0], &made[0][0]), (&made[1], &json!({"k": "b"})), "{results:?}");
-    assert!(made[1][1] != made[2][1] && made[2][1] != made[3][1], "{results:?}");
+    assert_eq!((&made[0], &made[0]["variables"]), (&made[1], &json!({"k": "dev-b"})), "{results:?}");
+    let random = |number: usize| made[number]["random"].as_f64().unwrap();
+    assert!(random(1) != random(2) && random(2) != random(3), "{results:?}");
     assert!(results[4]["error"].as_str().unwrap().contains("no payload"), "{results:?}");
 }
 
