@@ -79,8 +79,11 @@ fn a_line_may_be_what_a_network_reports_and_have_a_seed() {
 #[test]
 fn a_record_of_history_runs_as_it_did() {
     let dir = with_decoder();
-    fs::write(dir.path().join("decoder.js"), "function Decode(p, b, variables) { return { variables, random: Math.random() }; }")
-        .unwrap();
+    fs::write(
+        dir.path().join("decoder.js"),
+        "function Decode(p, b, variables) { return { variables, random: Math.random() }; }",
+    )
+    .unwrap();
     let record = |dev_id: &str, seed: Value| {
         let mut record =
             json!({"app_id": "my-app", "dev_id": dev_id, "kind": "up", "port": 2, "counter": 7, "outcome": "failed"});
