@@ -28,9 +28,10 @@ use crate::{
 
 /// How many uplinks run at the same time: enough for all workers, few enough for the queue of one application.
 const RUNNING_MAX: usize = 64;
-/// How many uplinks a report is of at most, and how many corrections wait for the disk together: with 200 published each
-/// second, a report comes every five seconds.
+/// How many uplinks a report is of at most, and how many corrections wait for the disk together.
 const REPORTED_AT_ONCE: usize = 1024;
+/// How many seconds may lie between two reports while corrections are published.
+const REPORT_S_MAX: usize = 5;
 /// How many uplinks are decoded at most, and looked at, if only some of each device are wanted.
 const PREVIEWED_MAX: usize = 100_000;
 const LOOKED_AT_MAX: usize = 1_000_000;
@@ -150,7 +151,8 @@ impl Decoder {
     }
 
     async fn decode(&mut self) -> Result<DecodeReport, Error> {
-        let count = self.waiting.len().min(REPORTED_AT_ONCE);
+        let published = self.again.published_per_s.map_or(REPORTED_AT_ONCE, |per_s| per_s as usize * REPORT_S_MAX);
+        let count = self.waiting.len().min(REPORTED_AT_ONCE).min(published.max(1));
         let rerun = &self.rerun;
         let runs = self.waiting.drain(..count).map(|(record, newest)| Arc::clone(rerun).run(record, newest));
         let runs = stream::iter(runs.collect::<Vec<_>>()).buffered(RUNNING_MAX);

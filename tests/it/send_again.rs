@@ -2,6 +2,7 @@
 
 mod faults;
 
+use api::downlink::Downlink;
 use serde_json::{Value, json};
 use testing::MqttClient;
 
@@ -142,6 +143,21 @@ async fn a_topic_reaches_those_who_name_it_and_nobody_with_wildcards() {
         assert_eq!(named.next().await.json(), json!(celsius), "also the field alone");
         assert_eq!(all_named.next().await, message);
         assert_eq!(all_named.next().await.json(), json!(celsius));
+    }
+    // An event has one name there, although live ones have v2's other name, too.
+    let downlink = Downlink {
+        app_id: owner.app_id.to_string(),
+        dev_id: "warm".to_owned(),
+        payload_raw: vec![1],
+        port: 1,
+        ..Downlink::default()
+    };
+    owner.handler.schedule_downlink(downlink).await.unwrap();
+    for _ in 0..2 {
+        let body = json!({"kind": "down/scheduled", "to": {"topic": "backfill"}});
+        assert_eq!(send(&network, &owner, body).await, json!({"examined": 1, "sent": 1}));
+        let event = all_named.next().await;
+        assert_eq!(event.topic, format!("{}/backfill/devices/warm/events/down/scheduled", owner.app_id));
     }
     // Nobody subscribed to this one.
     let body = json!({"kind": "up", "to": {"topic": "unknown/level"}});

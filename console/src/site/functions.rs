@@ -185,9 +185,12 @@ async fn save(request: &InApplication, form: &FunctionsForm) -> Result<Response>
     if live.number != form.base {
         return conflict(request, &handler, form, live).await;
     }
+    let highest = handler.list_versions(request.app_id()).await?.into_iter().map(|version| version.number).max();
+    let highest = highest.unwrap_or_default();
     let version = NewVersion { functions: Some(form.functions.clone()), note: form.note.clone(), link: String::new() };
     let saved = handler.create_version(version).await?;
-    let done = match saved.number.saturating_sub(form.base) {
+    // A version that only a share of the devices had may be newer than the live one.
+    let done = match saved.number.saturating_sub(highest) {
         0 => "unchanged",
         1 => "saved",
         _ => "overtaken",

@@ -12,7 +12,7 @@ pub enum Receivers {
     /// Subscribers over MQTT, on the usual topics.
     Mqtt,
     /// Subscribers over MQTT on topics with these levels between application and `devices`. A filter has to name them:
-    /// with wildcards in their place it gets nothing.
+    /// with wildcards in their place it gets nothing from the embedded broker.
     Topic(String),
     /// A webhook of the application.
     Webhook(WebhookId),

@@ -94,7 +94,9 @@ impl MqttOutput {
             let refused = vec![Refused::too_large("mqtt")];
             return (Receipt { refused, ..Receipt::default() }, Vec::new());
         }
-        publications.extend(publications.first().and_then(|whole| named_as_in_v2(message, whole)));
+        if prefix.is_empty() {
+            publications.extend(publications.first().and_then(|whole| named_as_in_v2(message, whole)));
+        }
         let (mut taken, mut full, mut waiting) = (0, BTreeSet::new(), Vec::new());
         for publication in publications.into_iter().filter(is_small) {
             let (given, published) = self.router.publish_behind(app_id, publication);

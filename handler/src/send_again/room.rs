@@ -53,7 +53,7 @@ impl Rooms {
     }
 }
 
-/// Whom nobody gets, there is room for.
+/// If nobody gets the messages, there is room for any number.
 fn unless_nobody(room: Room) -> Room {
     if room.receivers > 0 { room } else { Room { messages: usize::MAX, bytes: usize::MAX, ..room } }
 }

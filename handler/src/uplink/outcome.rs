@@ -1,13 +1,14 @@
 //! What functions made of an uplink, for whoever simulates it. Live uplinks do without this copy.
 
+use runtime::{Failure, LogEntry};
+use serde_json::value::RawValue;
+
 use crate::{
     application::Applications,
     cost::Cost,
     device::Device,
     payload::{DecodeError, Decoded, Payload},
 };
-use runtime::{Failure, LogEntry};
-use serde_json::value::RawValue;
 
 /// Who reads what the functions made of an uplink, besides the subscribers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -168,12 +168,14 @@ async fn functions_for_all_are_refused_until_the_candidate_has_ended() {
     let trial = Trial::new(20.0, Some(1.0), Some(7)).unwrap();
     fixture.applications.set_trial(&id("my-app"), trial).await.unwrap();
     assert_eq!(fixture.versions().await, [(2, VersionUse::Share(trial.share)), (1, VersionUse::Live)]);
-    assert_eq!(fixture.applications.promote_candidate(&id("my-app")).await.unwrap().number, 2);
+    let other = fixture.applications.promote_candidate(&id("my-app"), 3).await.unwrap_err();
+    assert_eq!(other.kind(), Kind::Conflict, "{other}");
+    assert_eq!(fixture.applications.promote_candidate(&id("my-app"), 2).await.unwrap().number, 2);
     assert_eq!(fixture.versions().await, [(2, VersionUse::Live), (1, VersionUse::Older)]);
     assert_eq!((fixture.version(1).await, fixture.version(2).await), (functions(1), functions(2)));
     assert_eq!(fixture.records().await.len(), 1, "the text of version 1");
     assert_eq!(fixture.set(3).await.unwrap(), 3);
-    let error = fixture.applications.promote_candidate(&id("my-app")).await.unwrap_err();
+    let error = fixture.applications.promote_candidate(&id("my-app"), 2).await.unwrap_err();
     assert!(error.kind() == Kind::NotFound && error.to_string().contains("--share 5%"), "{error}");
 }
 
@@ -201,7 +203,7 @@ async fn a_candidate_may_differ_in_its_payload_format_only() {
     let trial = Trial::new(5.0, None, None).unwrap();
     fixture.applications.start_candidate(cayenne.clone(), trial, VersionOrigin::default()).await.unwrap();
     assert_eq!((fixture.version(1).await, fixture.version(2).await), (live.clone(), cayenne.clone()));
-    fixture.applications.promote_candidate(&id("my-app")).await.unwrap();
+    fixture.applications.promote_candidate(&id("my-app"), 2).await.unwrap();
     assert_eq!((fixture.version(1).await, fixture.version(2).await), (live, cayenne));
 }
 
@@ -248,7 +250,7 @@ async fn a_candidate_that_is_promoted_at_the_same_time_is_not_abandoned() {
     let fixture = Fixture::new().await;
     fixture.start(2, 50.0).await.unwrap();
     let applications = fixture.applications.clone();
-    let promoted = async move { drop(applications.promote_candidate(&id("my-app")).await.unwrap()) };
+    let promoted = async move { drop(applications.promote_candidate(&id("my-app"), 2).await.unwrap()) };
     fixture.store.interrupt(promoted.boxed());
     assert!(fixture.add(2, &[("dev-1", 30), ("dev-2", 30)]).await.is_none());
     assert_eq!(fixture.versions().await, [(2, VersionUse::Live), (1, VersionUse::Older)]);

@@ -11,7 +11,7 @@ pub struct Spare {
     pub messages: usize,
     /// How many bytes of messages each of those can take.
     pub bytes: usize,
-    /// The client ids of the sessions that have no room now.
+    /// The ids of the sessions that have no room now: hashes of the client id and of who owns it.
     pub full: Vec<Arc<str>>,
 }
 
@@ -20,7 +20,7 @@ pub struct Spare {
 pub struct Given {
     /// How many sessions.
     pub taken: usize,
-    /// The client ids of the sessions that had no room.
+    /// The ids of the sessions that had no room.
     pub full: Vec<Arc<str>>,
 }
 

@@ -1,5 +1,10 @@
 //! Functions in the console: tried, saved, compared, restored.
 
+use api::{
+    handler::Application,
+    version::{NewCandidate, Trial},
+};
+
 use super::{DECODER, visitor};
 use crate::harness::Network;
 
@@ -96,4 +101,21 @@ async fn what_would_change_is_seen_before_it_is_saved() {
     assert_eq!(alice.handler.get_version(&alice.app_id, 0).await.unwrap().number, 1, "nothing is saved");
     let none = visitor.post(PATH, &form("dev-9")).await;
     assert!(none.html.contains("no uplinks to compare"), "{}", none.html);
+}
+
+#[tokio::test]
+async fn what_a_share_of_the_devices_had_is_no_change_of_somebody_else() {
+    let network = Network::start().await;
+    let (alice, visitor) = visitor(&network).await;
+    let app_id = alice.app_id.to_string();
+    let functions = Application { app_id: app_id.clone(), decoder: MENDED.to_owned(), ..Default::default() };
+    let trial = Trial { app_id, share_percent: 5.0, ..Default::default() };
+    let candidate = NewCandidate { functions: Some(functions), trial: Some(trial), ..Default::default() };
+    alice.handler.create_candidate(candidate).await.unwrap();
+    let form = [("do", "save"), ("base", "1"), ("payload_format", "custom"), ("decoder", "function Decoder() {}")];
+    let refused = visitor.post(PATH, &form).await;
+    assert!(refused.status == 409 && refused.html.contains("promote"), "{}: {}", refused.status, refused.html);
+    alice.handler.abandon_candidate(&alice.app_id).await.unwrap();
+    let saved = visitor.post(PATH, &form).await;
+    assert!(saved.html.contains("Saved.") && saved.value("base") == "3", "{}", saved.html);
 }

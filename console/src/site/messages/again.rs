@@ -4,8 +4,10 @@ use api::rest::handler::{SendAgain, SendReport};
 use axum::response::Redirect;
 use client::history::SendReports;
 
-use crate::site::{failure::Failure, viewer::InApplication};
-use crate::{Error, Result};
+use crate::{
+    Error, Result,
+    site::{failure::Failure, viewer::InApplication},
+};
 
 pub(in crate::site) async fn send(request: InApplication) -> Result<Redirect, Failure> {
     let id = request.parameter("id").to_owned();
@@ -37,6 +39,7 @@ fn outcome(report: SendReport) -> Result<&'static str> {
         None if report.never_published > 0 => {
             Err(Error::NotSent("its validator refused it, so it was never published".to_owned()))
         }
+        None if report.examined == 0 => Err(Error::NotSent("it is no longer kept".to_owned())),
         None => Err(Error::NotSent("what is stored of it cannot be read".to_owned())),
     }
 }

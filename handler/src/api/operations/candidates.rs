@@ -82,7 +82,7 @@ impl Operations {
         self.payloads.check(&application.for_share(), &usage).await?;
         let object = format!("{app_id} version {number}");
         let change = self.audit.change("candidate promoted", &actor(&claims), &object)?;
-        let version = change.run(self.applications.promote_candidate(app_id)).await?;
+        let version = change.run(self.applications.promote_candidate(app_id, number)).await?;
         metrics::candidate("promoted");
         self.applications.version(app_id, Some(version.number)).await
     }

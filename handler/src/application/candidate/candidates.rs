@@ -120,15 +120,18 @@ impl Applications {
         store::retry(SET_ATTEMPTS_MAX, set).await?.ok_or_else(|| conflict(app_id))
     }
 
-    /// Makes a candidate live for all devices.
-    pub async fn promote_candidate(&self, app_id: &AppId) -> Result<FunctionsVersion, Error> {
-        let promoted = store::retry(SET_ATTEMPTS_MAX, || self.try_promote(app_id)).await?;
+    /// Makes a candidate live for all devices; [`Error::Conflict`] if it is another one by now.
+    pub async fn promote_candidate(&self, app_id: &AppId, version: u32) -> Result<FunctionsVersion, Error> {
+        let promoted = store::retry(SET_ATTEMPTS_MAX, || self.try_promote(app_id, version)).await?;
         promoted.ok_or_else(|| conflict(app_id))
     }
 
-    async fn try_promote(&self, app_id: &AppId) -> Result<Option<FunctionsVersion>, Error> {
+    async fn try_promote(&self, app_id: &AppId, version: u32) -> Result<Option<FunctionsVersion>, Error> {
         let stored = self.stored(app_id).await?;
         let candidate = stored.summary.candidate.clone().ok_or_else(|| Error::NoCandidate(app_id.clone()))?;
+        if candidate.version != version {
+            return Err(conflict(app_id));
+        }
         let [text] = self.store.get_array(&[store_keys::version_text(app_id, candidate.functions_hash)?]).await?;
         let promoted = stored.make_live(stored.expect()?, candidate.version, text.as_ref(), self.version_bounds)?;
         // Somebody else ended it between the two reads.

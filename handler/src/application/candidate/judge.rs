@@ -71,7 +71,7 @@ impl Applications {
             && (counts.is_worse_without_one_device(trial) || !self.has_several(app_id, candidate).await?))
     }
 
-    /// Whether more than one device has a candidate; assumed if it is none of many.
+    /// Whether more than one device has a candidate; assumed beyond as many devices as are read.
     async fn has_several(&self, app_id: &AppId, candidate: &Candidate) -> Result<bool, Error> {
         let (prefix, mut last, mut read, mut found) = (store_keys::devices(app_id)?, None, 0, 0);
         while read < DEVICES_READ_MAX {
