@@ -153,6 +153,8 @@ async fn a_topic_reaches_those_who_name_it_and_nobody_with_wildcards() {
         ..Downlink::default()
     };
     owner.handler.schedule_downlink(downlink).await.unwrap();
+    let live = others.next().await;
+    assert_eq!(live.topic, format!("{}/devices/warm/events/down/scheduled", owner.app_id));
     for _ in 0..2 {
         let body = json!({"kind": "down/scheduled", "to": {"topic": "backfill"}});
         assert_eq!(send(&network, &owner, body).await, json!({"examined": 1, "sent": 1}));
