@@ -5,6 +5,7 @@ pub(crate) mod decode;
 mod export;
 mod replay;
 pub(crate) mod totals;
+mod work;
 
 use std::path::Path;
 

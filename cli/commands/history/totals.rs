@@ -7,6 +7,7 @@ use api::rest::handler::DecodeReport;
 use serde_json::value::RawValue;
 use types::AppId;
 
+use super::work::Sum;
 use crate::{
     output::{Cell, Output, Table},
     terminal::{sanitize, say},
@@ -16,19 +17,21 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct Totals(DecodeReport);
 
-impl Totals {
-    pub(crate) fn add(&mut self, report: DecodeReport) {
+impl Sum<DecodeReport> for Totals {
+    fn add(&mut self, report: DecodeReport) {
         self.0.add(report);
     }
 
-    pub(crate) fn is_done(&self) -> bool {
-        self.0.done
-    }
-
-    pub(crate) fn examined(&self) -> u64 {
+    fn examined(&self) -> u64 {
         self.0.examined
     }
 
+    fn is_done(&self) -> bool {
+        self.0.done
+    }
+}
+
+impl Totals {
     /// An error if any uplink newly fails.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         let count = self.0.newly_failing;

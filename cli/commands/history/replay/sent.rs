@@ -4,6 +4,7 @@ use anyhow::ensure;
 use api::rest::handler::SendReport;
 
 use crate::{
+    commands::history::work::Sum,
     output::Output,
     terminal::{sanitize, say},
 };
@@ -15,8 +16,8 @@ const RECEIVERS_MAX: usize = 1000;
 #[derive(Debug, Default)]
 pub(super) struct Sent(SendReport);
 
-impl Sent {
-    pub(super) fn add(&mut self, report: SendReport) {
+impl Sum<SendReport> for Sent {
+    fn add(&mut self, report: SendReport) {
         let sum = &mut self.0;
         for (total, more) in [
             (&mut sum.examined, report.examined),
@@ -40,14 +41,16 @@ impl Sent {
         sum.done |= report.done;
     }
 
-    pub(super) fn is_done(&self) -> bool {
+    fn is_done(&self) -> bool {
         self.0.done
     }
 
-    pub(super) fn examined(&self) -> u64 {
+    fn examined(&self) -> u64 {
         self.0.examined
     }
+}
 
+impl Sent {
     /// An error if somebody refused any.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         let count = self.0.refused;

@@ -1,0 +1,143 @@
+//! Long work of a handler on stored messages: its reports are added up, and it goes on after a lost connection.
+
+use std::{
+    io::{IsTerminal, Write, stderr},
+    time::Duration,
+};
+
+use anyhow::bail;
+use api::{
+    discovery::Announcement,
+    rest::handler::{DecodeReport, SendReport},
+};
+use client::history::Reports;
+use serde::de::DeserializeOwned;
+use tokio::time::sleep;
+use types::{AppId, Credential};
+
+use crate::{network::Network, terminal::warn};
+
+/// How often it is asked for again without any report in between, and how long between.
+const ATTEMPTS_MAX: usize = 5;
+const RETRY_WAIT: Duration = Duration::from_secs(3);
+
+/// Work that a handler does.
+pub(super) struct Work<'a> {
+    pub(super) network: &'a Network,
+    pub(super) app_id: &'a AppId,
+    /// What is worked on, such as `uplinks`.
+    pub(super) noun: &'static str,
+    /// Where it begins; empty for the first message.
+    pub(super) after: String,
+    /// Whether it can go on where it was interrupted.
+    pub(super) is_resumable: bool,
+}
+
+/// What a handler says of its work since the report before.
+pub(super) trait Report: DeserializeOwned {
+    /// Where to go on, and why it ended too early; each is empty if there is nothing to say.
+    fn next_and_error(&self) -> (&str, &str);
+    /// Whether it may go on if it is asked for again.
+    fn is_temporary(&self) -> bool;
+}
+
+/// What all reports say together.
+pub(super) trait Sum<R> {
+    fn add(&mut self, report: R);
+    fn examined(&self) -> u64;
+    fn is_done(&self) -> bool;
+}
+
+/// Why reports ended before the last one.
+struct Ended {
+    reason: String,
+    is_temporary: bool,
+}
+
+impl Work<'_> {
+    /// Has the handler do all of it, and adds up its reports. `start` asks for the work after a message.
+    pub(super) async fn finish<R: Report>(
+        mut self,
+        sum: &mut impl Sum<R>,
+        start: impl AsyncFn(&Announcement, &Credential, &str) -> client::Result<Reports<R>>,
+    ) -> anyhow::Result<()> {
+        let credential = self.network.credential_for(self.app_id).await?;
+        let announcement = self.network.announcement().await?;
+        let mut attempts = 1;
+        loop {
+            let before = sum.examined();
+            let ended = match start(&announcement, &credential, &self.after).await {
+                Ok(mut reports) => self.follow(&mut reports, sum).await,
+                // A handler that restarts may be there again soon.
+                Err(error) if before > 0 => Some(Ended::temporarily(&error)),
+                Err(error) => return Err(error.into()),
+            };
+            let Some(Ended { reason, is_temporary }) = ended else { return Ok(()) };
+            attempts = if sum.examined() > before { 1 } else { attempts + 1 };
+            if !is_temporary || !self.is_resumable || attempts > ATTEMPTS_MAX {
+                let after = if self.after.is_empty() { "" } else { &format!(": go on with --after {}", self.after) };
+                bail!("stopped after {} {}, because {reason}{after}", sum.examined(), self.noun);
+            }
+            warn(format_args!("trying again: {reason}"))?;
+            sleep(RETRY_WAIT).await;
+        }
+    }
+
+    /// Adds up reports until the last one, and notes where to go on. Returns why they ended before that.
+    async fn follow<R: Report>(&mut self, reports: &mut Reports<R>, sum: &mut impl Sum<R>) -> Option<Ended> {
+        let shows = self.network.output.is_table() && stderr().is_terminal();
+        let ended = loop {
+            if sum.is_done() {
+                break None;
+            }
+            match reports.next().await {
+                Ok(Some(report)) => {
+                    let (next, error) = report.next_and_error();
+                    if !error.is_empty() {
+                        break Some(Ended { reason: error.to_owned(), is_temporary: report.is_temporary() });
+                    }
+                    if !next.is_empty() {
+                        next.clone_into(&mut self.after);
+                    }
+                    sum.add(report);
+                }
+                Ok(None) => break Some(Ended::temporarily(&"the connection was lost")),
+                Err(error) => break Some(Ended::temporarily(&error)),
+            }
+            if shows {
+                // With standard error closed, there is nobody to tell.
+                _ = write!(stderr(), "\r{} {}", sum.examined(), self.noun);
+            }
+        };
+        if shows {
+            _ = write!(stderr(), "\r\x1b[K");
+        }
+        ended
+    }
+}
+
+impl Ended {
+    fn temporarily(reason: &impl ToString) -> Self {
+        Self { reason: reason.to_string(), is_temporary: true }
+    }
+}
+
+impl Report for DecodeReport {
+    fn next_and_error(&self) -> (&str, &str) {
+        (&self.next, &self.error)
+    }
+
+    fn is_temporary(&self) -> bool {
+        self.temporary
+    }
+}
+
+impl Report for SendReport {
+    fn next_and_error(&self) -> (&str, &str) {
+        (&self.next, &self.error)
+    }
+
+    fn is_temporary(&self) -> bool {
+        self.temporary
+    }
+}
