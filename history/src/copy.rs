@@ -2,7 +2,8 @@
 
 use std::{
     fs::{self, File},
-    io::{Read, Write},
+    io::{self, Read, Write},
+    os::unix::fs::MetadataExt,
     path::{Component, Path, PathBuf},
 };
 
@@ -78,6 +79,7 @@ impl NewDirectory {
         let mut unfinished = dir.as_os_str().to_owned();
         unfinished.push(".unfinished");
         let this = Self { dir: dir.to_owned(), unfinished: unfinished.into() };
+        this.check_replaceable()?;
         this.delete()?;
         fs::create_dir_all(&this.unfinished).map_err(Error::file("create", &this.unfinished))?;
         Ok(this)
@@ -105,9 +107,25 @@ impl NewDirectory {
             fs::rename(&self.dir, keep_as).map_err(Error::file("rename", &self.dir))?;
         }
         fs::rename(&self.unfinished, &self.dir).map_err(Error::file("rename", &self.unfinished))?;
-        let parent = self.dir.parent().filter(|parent| !parent.as_os_str().is_empty());
-        sync_dir(parent.unwrap_or(Path::new(".")))?;
+        sync_dir(self.parent())?;
         Ok(replaces)
+    }
+
+    /// A mount point cannot be renamed, which nobody should learn when the rest is replaced already.
+    fn check_replaceable(&self) -> Result<(), Error> {
+        let device = |path: &Path| Ok::<_, Error>(fs::metadata(path).map_err(Error::file("read", path))?.dev());
+        match self.parent() {
+            parent if self.dir.exists() && device(&self.dir)? != device(parent)? => {
+                let why = io::Error::other("it is a mount point: set history.dir to a directory below it");
+                Err(Error::file("replace", &self.dir)(why))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn parent(&self) -> &Path {
+        let parent = self.dir.parent().filter(|parent| !parent.as_os_str().is_empty());
+        parent.unwrap_or(Path::new("."))
     }
 
     fn delete(&self) -> Result<(), Error> {
