@@ -87,6 +87,9 @@ impl SubscribedBroker {
     }
 }
 
+/// What reports call the broker.
+const RECEIVER: &str = "broker";
+
 /// Publishes messages in the broker, each as one that it confirms.
 struct BrokerOutput {
     publisher: Arc<BrokerPublisher>,
@@ -101,10 +104,13 @@ impl Output for BrokerOutput {
     }
 
     fn room<'a>(&'a self, _messages: &'a [Message], to: &'a Receivers) -> BoxFuture<'a, Result<Room, Error>> {
-        // What waits there is the broker's.
-        let (messages, bytes) = (usize::MAX, usize::MAX);
-        let receivers = usize::from(to.mqtt_prefix().is_some());
-        Box::pin(ready(Ok(Room { receivers, messages, bytes, ..Room::default() })))
+        let room = match (to.mqtt_prefix(), self.publisher.is_connected()) {
+            (None, _) => Room::default(),
+            (Some(_), false) => Room { full: [RECEIVER.to_owned()].into(), ..Room::default() },
+            // What waits there is the broker's.
+            (Some(_), true) => Room { receivers: 1, messages: usize::MAX, bytes: usize::MAX, ..Room::default() },
+        };
+        Box::pin(ready(Ok(room)))
     }
 
     fn publish_again<'a>(
@@ -118,13 +124,13 @@ impl Output for BrokerOutput {
                 messages.iter().map(|message| self.publish_below(prefix, message, Offline::Refuse)).collect();
             let mut receipts = Vec::with_capacity(kept.len());
             for kept in kept {
+                // Others have taken them by now, and would get them twice if this ended here.
                 receipts.push(match kept.wait().await {
                     Ok(()) => Receipt { taken: 1, ..Receipt::default() },
-                    Err(Error::Unpublishable(reason)) => {
-                        let refused = vec![Refused { receiver: "broker".to_owned(), reason }];
+                    Err(error) => {
+                        let refused = vec![Refused { receiver: RECEIVER.to_owned(), reason: error.to_string() }];
                         Receipt { refused, ..Receipt::default() }
                     }
-                    Err(error) => return Err(error),
                 });
             }
             Ok(receipts)

@@ -6,7 +6,7 @@ use anyhow::{Context as _, ensure};
 use api::discovery::Announcement;
 use client::{Trust, account::AccountClient, discovery::DiscoveryClient, network_broker::CallingComponent};
 use handler::{
-    CorrectionWriters,
+    OneAtATime,
     access::{Access, RateLimiter},
     announcement::Announcer,
     api::operations::Operations,
@@ -341,7 +341,8 @@ async fn operations(
         component,
         output,
         history,
-        writers: CorrectionWriters::default(),
+        corrections: OneAtATime::default(),
+        replays: OneAtATime::default(),
         webhooks: outputs.webhooks(),
         audit: context.audit.clone(),
         clock: context.clock.clone(),
@@ -353,10 +354,7 @@ async fn complete_deletions(operations: Arc<Operations>, stop: CancellationToken
 }
 
 async fn judge_candidates(operations: Arc<Operations>, stop: CancellationToken) {
-    _ = stop.run_until_cancelled(operations.judge_candidates()).await;
-    if let Err(error) = operations.store_all_counts().await {
-        tracing::warn!(error = %ErrorChain(&error), "cannot store what candidates made of the last uplinks");
-    }
+    operations.judge_candidates(&stop).await;
 }
 
 /// Takes what networks report, on the same stores as the operations.

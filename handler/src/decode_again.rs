@@ -5,7 +5,6 @@ mod correct;
 mod made;
 mod rerun;
 mod summary;
-mod writers;
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -18,11 +17,11 @@ use history::{History, Query, Record, Revisions};
 use server::usage::Usage;
 use types::DevId;
 
-pub use self::writers::CorrectionWriters;
-use self::{correct::Corrector, rerun::Rerun, writers::CorrectionWriter};
+use self::{correct::Corrector, rerun::Rerun};
 use crate::{
     Error,
     application::Application,
+    one_at_a_time::{OneAtATime, Running},
     uplink::{Uplinks, stored::newest_revisions},
 };
 
@@ -67,7 +66,8 @@ pub(crate) struct DecodeAgain {
 pub(crate) struct Parts {
     pub(crate) uplinks: Arc<Uplinks>,
     pub(crate) history: Arc<History>,
-    pub(crate) writers: CorrectionWriters,
+    /// Corrections, each of which gives the next revision to what it found.
+    pub(crate) corrections: OneAtATime,
     /// What running the functions costs is added here.
     pub(crate) usage: Usage,
 }
@@ -78,7 +78,8 @@ pub(crate) fn decode_again(
     parts: Parts,
     again: DecodeAgain,
 ) -> Result<impl Stream<Item = Result<DecodeReport, Error>> + Send, Error> {
-    let writer = if again.is_written { Some(parts.writers.begin(&again.query.app_id)?) } else { None };
+    let running =
+        if again.is_written { Some(parts.corrections.begin("a correction", &again.query.app_id)?) } else { None };
     let query = Query {
         kind: Some(history::Kind::Uplink),
         revisions: Revisions::Originals,
@@ -95,7 +96,7 @@ pub(crate) fn decode_again(
         looked_at: 0,
         taken: 0,
         waiting: VecDeque::new(),
-        _writer: writer,
+        _running: running,
     };
     Ok(stream::try_unfold(Some(decoder), async |decoder| {
         let Some(mut decoder) = decoder else { return Ok(None) };
@@ -120,7 +121,7 @@ struct Decoder {
     taken: usize,
     /// Uplinks of a batch, with their newest corrections, that have not run yet.
     waiting: VecDeque<(Record, Option<Record>)>,
-    _writer: Option<CorrectionWriter>,
+    _running: Option<Running>,
 }
 
 impl Decoder {

@@ -180,9 +180,14 @@ pub enum Error {
     /// History cannot be read. Where its files are is in the log only.
     #[error("the history cannot be read now: try again later")]
     History(#[from] history::Error),
-    /// Corrections of the application are being written already.
-    #[error("corrections of application {0} are being written already: try again when that is done")]
-    AlreadyCorrecting(AppId),
+    /// Work of which an application has one at a time.
+    #[error("{what} of application {app_id} is running already: try again when that is done")]
+    Running {
+        /// Such as `a correction`.
+        what: &'static str,
+        /// The application.
+        app_id: AppId,
+    },
     /// A correction cannot be kept.
     #[error("the correction of an uplink cannot be kept in history: {0}: try again later")]
     CorrectionNotKept(&'static str),
@@ -273,7 +278,7 @@ impl Kinded for Error {
             | Self::NoSession(_)
             | Self::WrongMic => Kind::NotFound,
             Self::AlreadyExists { .. } | Self::CandidateExists { .. } => Kind::AlreadyExists,
-            Self::Conflict(_) | Self::HandingOver(_) | Self::AlreadyCorrecting(_) => Kind::Conflict,
+            Self::Conflict(_) | Self::HandingOver(_) | Self::Running { .. } => Kind::Conflict,
             Self::Busy(_)
             | Self::DownlinksBusy
             | Self::Unidentified { .. }

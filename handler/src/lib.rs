@@ -15,6 +15,7 @@ mod lorawan;
 mod metrics;
 pub mod network;
 pub mod network_broker;
+mod one_at_a_time;
 pub mod output;
 pub mod payload;
 pub mod sealer;
@@ -26,7 +27,7 @@ pub mod uplink;
 pub use self::{
     api::{needs_credential, router},
     cost::Cost,
-    decode_again::CorrectionWriters,
     error::{Error, FunctionError},
+    one_at_a_time::OneAtATime,
     settings::{Loading, Settings},
 };

@@ -1,4 +1,4 @@
-//! Whoever writes corrections of an application: one at a time, because each gives the next revision to what it found.
+//! Long work of which an application has one at a time.
 
 use std::{
     collections::HashSet,
@@ -9,31 +9,31 @@ use types::AppId;
 
 use crate::Error;
 
-/// The applications whose corrections are being written by this process.
+/// The applications for which this process does such work now.
 #[derive(Clone, Debug, Default)]
-pub struct CorrectionWriters(Arc<Mutex<HashSet<AppId>>>);
+pub struct OneAtATime(Arc<Mutex<HashSet<AppId>>>);
 
-/// Nobody else in this process writes corrections of the application until it is dropped.
+/// Nobody else in this process does such work for the application until it is dropped.
 #[derive(Debug)]
 #[must_use]
-pub(crate) struct CorrectionWriter {
-    writers: CorrectionWriters,
+pub(crate) struct Running {
+    all: OneAtATime,
     app_id: AppId,
 }
 
-impl CorrectionWriters {
-    /// [`Error::AlreadyCorrecting`] if somebody writes corrections of the application now.
-    pub(crate) fn begin(&self, app_id: &AppId) -> Result<CorrectionWriter, Error> {
+impl OneAtATime {
+    /// [`Error::Running`] if `what` runs for the application already.
+    pub(crate) fn begin(&self, what: &'static str, app_id: &AppId) -> Result<Running, Error> {
         let is_first = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(app_id.clone());
         if !is_first {
-            return Err(Error::AlreadyCorrecting(app_id.clone()));
+            return Err(Error::Running { what, app_id: app_id.clone() });
         }
-        Ok(CorrectionWriter { writers: self.clone(), app_id: app_id.clone() })
+        Ok(Running { all: self.clone(), app_id: app_id.clone() })
     }
 }
 
-impl Drop for CorrectionWriter {
+impl Drop for Running {
     fn drop(&mut self) {
-        self.writers.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.app_id);
+        self.all.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.app_id);
     }
 }

@@ -17,6 +17,7 @@ use self::{
 };
 use crate::{
     Error,
+    one_at_a_time::Running,
     output::{Message, Receivers},
     uplink::{Uplinks, stored::newest_revisions},
 };
@@ -39,10 +40,11 @@ pub(crate) struct SendAgain {
 }
 
 /// The parts of the handler that send again.
-#[derive(Clone)]
 pub(crate) struct Parts {
     pub(crate) uplinks: Arc<Uplinks>,
     pub(crate) history: Arc<History>,
+    /// Ends when all is sent; none for what may run beside others.
+    pub(crate) _running: Option<Running>,
 }
 
 /// Sends the messages that are wanted. Each report says what became of those since the one before, and the last one that

@@ -234,9 +234,10 @@ impl Router {
         (given, Published(saved))
     }
 
-    /// What the sessions that get messages on these topics have room for behind what is live.
-    pub fn spare<'a>(&self, app_id: &AppId, topics: impl Iterator<Item = &'a str>) -> Spare {
-        self.application(app_id).map_or_else(Spare::default, |application| application.spare(topics))
+    /// What the sessions that get messages on these topics have room for behind what is live. One that cannot take this
+    /// many has none, unless no session ever has room for so many.
+    pub fn spare<'a>(&self, app_id: &AppId, topics: impl Iterator<Item = &'a str>, at_least: usize) -> Spare {
+        self.application(app_id).map_or_else(Spare::default, |application| application.spare(topics, at_least))
     }
 
     pub(crate) fn route(&self, app_id: &AppId, messages: impl IntoIterator<Item = Message>) -> Published {

@@ -21,7 +21,7 @@ use types::{Credential, Timestamp};
 
 pub(crate) use self::{
     attachment::Attachment,
-    outbox::{Outbox, Sending},
+    outbox::{Outbox, SPARE_MAX, Sending},
 };
 use self::{
     budget::SessionBytes,

@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::harness::MESSAGE_TIMEOUT;
 
 /// Waits until a process that serves `metrics` is ready: it publishes in the broker, and has subscribed there.
-async fn until_ready(metrics: &str) {
+pub(crate) async fn until_ready(metrics: &str) {
     let url = metrics.replace("/metrics", "/readyz");
     let ready = async {
         while !reqwest::get(&url).await.is_ok_and(|response| response.status().is_success()) {

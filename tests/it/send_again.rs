@@ -17,18 +17,29 @@ const NEVER_ZERO: &str = "function Validator(fields) { return fields.celsius !==
 
 /// Asks a handler to do something with history; returns the status, and its reports or its error.
 async fn post(network: &Network, owner: &Owner, what: &str, body: Value) -> (u16, Vec<Value>) {
-    let url = format!("{}/applications/{}/history/{what}", network.handler_http(), owner.app_id);
-    let request = reqwest::Client::new().post(url).header("authorization", owner.token.to_header());
-    let response = request.json(&body).send().await.unwrap();
+    let response = request(network, owner, what, &body).send().await.unwrap();
     let status = response.status().as_u16();
-    let text = response.text().await.unwrap();
-    (status, text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+    (status, reports(&response.text().await.unwrap()))
+}
+
+fn request(network: &Network, owner: &Owner, what: &str, body: &Value) -> reqwest::RequestBuilder {
+    let url = format!("{}/applications/{}/history/{what}", network.handler_http(), owner.app_id);
+    reqwest::Client::new().post(url).header("authorization", owner.token.to_header()).json(body)
+}
+
+fn reports(lines: &str) -> Vec<Value> {
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// The sum of what a handler reports about messages that it sends again, all of them.
 async fn send(network: &Network, owner: &Owner, body: Value) -> Value {
     let (status, reports) = post(network, owner, "replay", body).await;
-    assert_eq!((status, reports.last()), (200, Some(&json!({"done": true}))), "{reports:?}");
+    assert_eq!(status, 200, "{reports:?}");
+    sum(&reports)
+}
+
+fn sum(reports: &[Value]) -> Value {
+    assert_eq!(reports.last(), Some(&json!({"done": true})), "{reports:?}");
     let mut sum = serde_json::Map::new();
     for (name, value) in reports.iter().flat_map(|report| report.as_object().unwrap()) {
         match value.as_u64() {
@@ -167,6 +178,31 @@ async fn a_topic_reaches_those_who_name_it_and_nobody_with_wildcards() {
     owner.simulate("warm", &[33], 1).await.unwrap();
     let first = others.next().await;
     assert_eq!(first.json()["payload_fields"]["celsius"], 33, "the first that the others get is live: {first:?}");
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn uplinks_with_many_fields_have_room_for_each_of_them() {
+    let network = Network::start().await;
+    let owner = network.owner("many").await;
+    owner.add_device("warm").await;
+    let fields = "function Decoder(bytes) { const f = {}; for (let i = 0; i < 30; i++) f['f' + i] = i; return f; }";
+    owner.set_functions([fields, "", ""]).await.unwrap();
+    for byte in 0..12 {
+        owner.simulate("warm", &[byte], 1).await.unwrap();
+    }
+    let mut all = subscriber(&network, &owner, &["#"]).await;
+    // Whoever wants a field alone is somebody, too.
+    let mut field = subscriber(&network, &owner, &["devices/warm/up/f7"]).await;
+    let dry = json!({"kind": "up", "dry_run": true});
+    assert_eq!(send(&network, &owner, dry).await, json!({"examined": 12, "sent": 12}));
+    assert_eq!(send(&network, &owner, json!({"kind": "up", "per_s": 1000})).await, json!({"examined": 12, "sent": 12}));
+    for _ in 0..12 {
+        assert_eq!(field.next().await.json(), 7);
+    }
+    for _ in 0..12 * 31 {
+        all.next().await;
+    }
     network.stack.stop().await;
 }
 

@@ -107,7 +107,7 @@ impl BrokerPublisher {
         messages: Vec<BrokerMessage>,
         offline: Offline,
     ) -> Result<Confirmation, Unconfirmed> {
-        if offline == Offline::Refuse && !*self.connected.borrow() {
+        if offline == Offline::Refuse && !self.is_connected() {
             return Err(Unconfirmed::Disconnected);
         }
         let Ok(place) = self.places.clone().try_acquire_owned() else {
@@ -118,6 +118,11 @@ impl BrokerPublisher {
         let deadline = Instant::now() + self.confirm_wait_max;
         self.lanes.add(device, Job { messages, kind, deadline, done, _place: place });
         Ok(confirmation)
+    }
+
+    /// Whether it is connected now.
+    pub fn is_connected(&self) -> bool {
+        *self.connected.borrow()
     }
 
     /// Reports the connection as a health check.

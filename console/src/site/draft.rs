@@ -68,7 +68,7 @@ pub(super) fn path(id: &str) -> String {
     format!("/console/drafts/{id}")
 }
 
-/// Shows the form again, as it was sent. Nothing has been done with it yet.
+/// Shows the form again, as it was sent.
 pub(super) async fn show(
     State(console): State<Console>,
     viewer: Viewer,

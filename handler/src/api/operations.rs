@@ -24,7 +24,7 @@ use types::{AppId, ApplicationRight, Claims, Clock, Credential, DevId, Downlink,
 
 use self::to_end::to_end;
 use crate::{
-    CorrectionWriters, Error,
+    Error, OneAtATime,
     access::Access,
     announcement::Announcer,
     application::{Application, Applications, Conversion, JoinKeyChange, SentApplication, VersionOrigin},
@@ -71,8 +71,10 @@ pub struct Operations {
     pub output: Arc<dyn Output>,
     /// What was kept of messages.
     pub history: Arc<History>,
-    /// Who corrects them.
-    pub writers: CorrectionWriters,
+    /// The applications whose messages are being corrected.
+    pub corrections: OneAtATime,
+    /// The applications whose messages are being sent again.
+    pub replays: OneAtATime,
     /// The webhooks of applications.
     pub webhooks: Arc<Webhooks>,
     /// Where changes of settings and webhooks are recorded, and exports.

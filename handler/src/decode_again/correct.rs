@@ -6,7 +6,6 @@ use api::rest::handler::DecodeReport;
 use futures::future::join_all;
 use history::{History, Kept, Outcome};
 use tokio::time::sleep;
-use types::{AppId, DevId, Kind, Kinded};
 
 use super::{
     DecodeAgain,
@@ -15,7 +14,6 @@ use super::{
 };
 use crate::{
     Error,
-    device::Device,
     output::{Event, Message},
     payload::Decoded,
     uplink::{
@@ -71,7 +69,7 @@ impl Corrector {
     /// Publishes an uplink, and waits until the next one may be.
     async fn publish(&self, decoding: &Decoding, after: &After, report: &mut DecodeReport) -> Result<(), Error> {
         let Decoding { original, .. } = decoding;
-        let Some(device) = self.device(&original.app_id, &original.dev_id).await? else {
+        let Some(device) = self.uplinks.devices.find(&original.app_id, &original.dev_id).await? else {
             report.not_published += 1;
             return Ok(());
         };
@@ -87,14 +85,6 @@ impl Corrector {
         let per_s = self.published_per_s.unwrap_or(1).max(1);
         sleep(Duration::from_secs(1) / per_s).await;
         Ok(())
-    }
-
-    async fn device(&self, app_id: &AppId, dev_id: &DevId) -> Result<Option<Device>, Error> {
-        match self.uplinks.devices.get(app_id, dev_id).await {
-            Ok(device) => Ok(Some(device)),
-            Err(error) if error.kind() == Kind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
     }
 }
 

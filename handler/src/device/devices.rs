@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use server::usage::Usage;
 use store::{Batch, Commit, Entry, Key, Store};
-use types::{AppId, Clock, DevId};
+use types::{AppId, Clock, DevId, Kind, Kinded};
 
 use super::{change::Change, frame_counters, model::Device, record};
 use crate::{
@@ -69,6 +69,14 @@ impl Devices {
         }
         self.adopt(&device).await;
         Ok(device)
+    }
+
+    /// The same; none if it does not exist.
+    pub(crate) async fn find(&self, app_id: &AppId, dev_id: &DevId) -> Result<Option<Device>, Error> {
+        match self.get(app_id, dev_id).await {
+            Err(error) if error.kind() == Kind::NotFound => Ok(None),
+            found => found.map(Some),
+        }
     }
 
     /// Gets a device and the summary of its application in one read, without their keys, which an uplink does not need;

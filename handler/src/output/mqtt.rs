@@ -57,11 +57,13 @@ impl Output for MqttOutput {
         let (Some(prefix), Some(first)) = (to.mqtt_prefix(), messages.first()) else {
             return Box::pin(ready(Ok(Room::default())));
         };
-        let topics: Vec<_> = messages.iter().map(|message| topic(prefix, message)).collect();
-        let Spare { sessions, messages, bytes, full } =
-            self.router.spare(&first.app_id, topics.iter().map(String::as_str));
-        let full = full.iter().map(|id| client(id)).collect();
-        Box::pin(ready(Ok(Room { receivers: sessions, messages, bytes, full })))
+        let each: Vec<_> = messages.iter().map(|message| self.publications_again(message, prefix)).collect();
+        // A session may get all that is published of a message, or nothing of it.
+        let most = each.iter().map(Vec::len).max().unwrap_or_default().max(1);
+        let topics = each.iter().flatten().map(|publication| publication.topic.as_str());
+        let Spare { sessions, messages, bytes, full } = self.router.spare(&first.app_id, topics, most);
+        let full = full.iter().map(|id| session(id)).collect();
+        Box::pin(ready(Ok(Room { receivers: sessions, messages: (messages / most).max(1), bytes, full })))
     }
 
     fn publish_again<'a>(
@@ -88,14 +90,10 @@ impl MqttOutput {
     /// Publishes a message again below these levels; the first publication is that of all of it.
     fn send(&self, message: &Message, prefix: &str) -> (Receipt, Vec<Published>) {
         let app_id = &message.app_id;
-        let wants_fields = |topic: &str| self.field_topics && self.router.has_subscribers_below(app_id, topic);
-        let mut publications = publications_below(prefix, message, wants_fields);
+        let publications = self.publications_again(message, prefix);
         if publications.first().is_none_or(|whole| !is_small(whole)) {
             let refused = vec![Refused::too_large("mqtt")];
             return (Receipt { refused, ..Receipt::default() }, Vec::new());
-        }
-        if prefix.is_empty() {
-            publications.extend(publications.first().and_then(|whole| named_as_in_v2(message, whole)));
         }
         let (mut taken, mut full, mut waiting) = (0, BTreeSet::new(), Vec::new());
         for publication in publications.into_iter().filter(is_small) {
@@ -104,13 +102,23 @@ impl MqttOutput {
             full.extend(given.full);
             waiting.push(published);
         }
-        (Receipt { taken, refused: full.iter().map(|id| Refused::full(client(id))).collect() }, waiting)
+        (Receipt { taken, refused: full.iter().map(|id| Refused::full(session(id))).collect() }, waiting)
+    }
+
+    /// What is published below these levels when a message is sent again; all of it first.
+    fn publications_again(&self, message: &Message, prefix: &str) -> Vec<Publication> {
+        let wants_fields = |topic: &str| self.field_topics && self.router.has_subscribers_below(&message.app_id, topic);
+        let mut publications = publications_below(prefix, message, wants_fields);
+        if prefix.is_empty() {
+            publications.extend(publications.first().and_then(|whole| named_as_in_v2(message, whole)));
+        }
+        publications
     }
 }
 
-/// What people call the session of a client.
-fn client(id: &str) -> String {
-    format!("mqtt client {id}")
+/// What reports call a session, whose id is a hash.
+fn session(id: &str) -> String {
+    format!("mqtt session {id}")
 }
 
 /// The same event under the name that v2's specification gives it. The broker hands it to those who name it only.

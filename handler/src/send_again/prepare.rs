@@ -2,7 +2,6 @@
 
 use history::{Kind as RecordKind, Outcome, Record, RecordId};
 use serde_json::value::RawValue;
-use types::{AppId, DevId, Kind, Kinded};
 
 use crate::{
     Error,
@@ -42,7 +41,7 @@ impl Prepared {
 /// Makes the message of a record, with the fields of its newest correction.
 pub(super) async fn prepare(uplinks: &Uplinks, record: Record, newest: Option<Record>) -> Result<Prepared, Error> {
     let id = record.id;
-    let Some(device) = device(uplinks, &record.app_id, &record.dev_id).await? else {
+    let Some(device) = uplinks.devices.find(&record.app_id, &record.dev_id).await? else {
         return Ok(Prepared { id, fate: Fate::DeviceGone });
     };
     let event = match &record.kind {
@@ -72,12 +71,4 @@ fn uplink(device: &Device, record: &Record, newest: Option<&Record>) -> Event {
 /// None if it is empty.
 fn json(text: &str) -> Option<Box<RawValue>> {
     RawValue::from_string(text.to_owned()).ok()
-}
-
-async fn device(uplinks: &Uplinks, app_id: &AppId, dev_id: &DevId) -> Result<Option<Device>, Error> {
-    match uplinks.devices.get(app_id, dev_id).await {
-        Ok(device) => Ok(Some(device)),
-        Err(error) if error.kind() == Kind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
 }

@@ -53,9 +53,11 @@ impl Trials {
         self.counted.notified().await;
     }
 
-    /// Takes what is counted of an application.
-    pub(crate) fn take(&self, app_id: &AppId) -> Option<Counts> {
-        self.pending().remove(app_id)
+    /// Adds what is not stored yet to the counts of an application's candidate.
+    pub(crate) fn add_to(&self, app_id: &AppId, counts: &mut Counts) {
+        if let Some(more) = self.pending().get(app_id).filter(|more| more.version == counts.version) {
+            counts.add(more);
+        }
     }
 
     /// Takes what is counted of all applications.

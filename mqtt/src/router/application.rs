@@ -164,8 +164,8 @@ impl Application {
     }
 
     /// What those who get messages on these topics have room for behind what is live.
-    pub(super) fn spare<'a>(&self, topics: impl Iterator<Item = &'a str>) -> Spare {
-        self.lock().spare(topics)
+    pub(super) fn spare<'a>(&self, topics: impl Iterator<Item = &'a str>, at_least: usize) -> Spare {
+        self.lock().spare(topics, at_least)
     }
 
     /// Leaves the rest of a publication to [`Application::publish_more`]; returns what resolves when it is saved, and

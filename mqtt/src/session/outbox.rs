@@ -7,6 +7,9 @@ use crate::session::message::{Delivery, Level};
 /// Maximum number of messages of a session; beyond that, the oldest is dropped.
 pub(crate) const MESSAGES_MAX: usize = 1000;
 
+/// How many messages a session may have for others than live ones to be added.
+pub(crate) const SPARE_MAX: usize = MESSAGES_MAX / 10;
+
 /// Maximum size of a session's messages. They are shared by the sessions of an application.
 const BYTES_MAX: usize = 16 * 1024 * 1024;
 
@@ -103,7 +106,7 @@ impl Outbox {
 
     /// How many messages, and how many bytes, may be added behind those that are live: none once a tenth is in use.
     pub(crate) fn spare(&self) -> (usize, usize) {
-        match (MESSAGES_MAX / 10).checked_sub(self.len()) {
+        match SPARE_MAX.checked_sub(self.len()) {
             Some(messages) if messages > 0 && self.bytes <= BYTES_MAX / 10 => (messages, BYTES_MAX / 2 - self.bytes),
             _ => (0, 0),
         }
@@ -316,8 +319,8 @@ mod tests {
     #[test]
     fn has_room_behind_live_messages_until_a_tenth_is_in_use() {
         let mut outbox = Outbox::default();
-        assert_eq!(outbox.spare(), (MESSAGES_MAX / 10, BYTES_MAX / 2));
-        for number in 1..MESSAGES_MAX / 10 {
+        assert_eq!(outbox.spare(), (SPARE_MAX, BYTES_MAX / 2));
+        for number in 1..SPARE_MAX {
             outbox.push(delivery(number, Level::AtLeastOnce));
         }
         assert_eq!(outbox.spare().0, 1);

@@ -37,7 +37,7 @@ fn fill(harness: &Harness) {
 async fn a_session_with_many_live_messages_gets_no_others_and_keeps_them() {
     let harness = Harness::start().await;
     client(&harness, "away", &["#"]).await.disconnect().await;
-    let spare = |topic| harness.router.spare(&app_id(), [topic].into_iter());
+    let spare = |topic| harness.router.spare(&app_id(), [topic].into_iter(), 1);
     assert_eq!((spare(UP).sessions, spare(UP).messages), (1, 100));
     fill(&harness);
     let mut present = client(&harness, "present", &["app-one/devices/+/up"]).await;
@@ -90,7 +90,7 @@ async fn topics_below_a_prefix_reach_filters_that_name_it_and_no_wildcards() {
     ] {
         let harness = Harness::start().await;
         let _client = client(&harness, "client", &[filter]).await;
-        assert_eq!(harness.router.spare(&app_id(), [topic].into_iter()).sessions, expected, "{filter}");
+        assert_eq!(harness.router.spare(&app_id(), [topic].into_iter(), 1).sessions, expected, "{filter}");
         let (given, _published) = harness.router.publish_behind(&app_id(), publication(topic, 1));
         assert_eq!(given.taken, expected, "{filter}");
     }

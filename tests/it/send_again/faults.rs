@@ -1,11 +1,17 @@
 //! Stored messages are sent again while receivers are dead, devices are gone, and the server is killed.
 
-use std::{collections::BTreeSet, path::Path, process::Command, process::Stdio};
+use std::{
+    collections::BTreeSet,
+    path::Path,
+    process::{Command, Stdio},
+};
 
 use serde_json::{Value, json};
+use testing::Mosquitto;
 
 use super::{records, send, subscriber};
 use crate::{
+    external_broker::until_ready,
     harness::{Network, PASSWORD, airlock, next},
     server_process::{ServerProcess, serve},
     webhooks::{call, receiver::Receiver},
@@ -33,8 +39,14 @@ async fn a_full_queue_gets_no_more_and_loses_nothing_live() {
     }
     let mut listener = subscriber(&network, &owner, &["devices/+/up"]).await;
     let alone = json!({"kind": "up", "to": {"webhook": "dead"}});
-    let (seen, alone) =
-        tokio::join!(send(&network, &owner, json!({"kind": "up"})), super::post(&network, &owner, "replay", alone));
+    let seen = {
+        // It waits for room, as long as it has one.
+        let first = super::request(&network, &owner, "replay", &json!({"kind": "up"})).send().await.unwrap();
+        let second = super::post(&network, &owner, "replay", json!({"kind": "up"})).await;
+        assert_eq!(second.0, 409, "one at a time: {second:?}");
+        super::sum(&super::reports(&first.text().await.unwrap()))
+    };
+    let alone = super::post(&network, &owner, "replay", alone).await;
     // Others get them, and who does not is named.
     assert_eq!((&seen["examined"], &seen["refused"], &seen["sent"]), (&json!(10), &json!(10), &Value::Null));
     assert_eq!(seen["receivers"]["webhook dead"]["reason"], "its queue has room for live messages only", "{seen}");
@@ -144,4 +156,34 @@ fn at_the_same_places<'a>(command: &'a mut Command, server: &ServerProcess) -> &
 fn bytes(message: &Value) -> Vec<u8> {
     use base64::{Engine, engine::general_purpose::STANDARD};
     STANDARD.decode(message["payload_raw"].as_str().unwrap()).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broker_that_is_away_takes_nothing_and_others_get_each_message_once() {
+    let Some(mosquitto) = Mosquitto::start() else { return };
+    let network = Network::with(|settings| {
+        settings.external_broker.mqtt.url = mosquitto.url();
+        settings.output.delivery.allow_private_addresses = true;
+    })
+    .await;
+    let overview = network.stack.overview();
+    until_ready(overview.rsplit(' ').next().unwrap()).await;
+    let owner = network.owner("away").await;
+    owner.add_device("dev-1").await;
+    for byte in 0..10 {
+        owner.simulate("dev-1", &[byte], 1).await.unwrap();
+    }
+    let mut receiver = Receiver::start().await;
+    let webhook = json!({"url": receiver.url(), "events": ["up"]});
+    assert_eq!(call(&network.handler_http(), &owner, "PUT", "/my-hook", webhook).await.0, 200);
+    drop(mosquitto);
+    let seen = send(&network, &owner, json!({"kind": "up"})).await;
+    assert_eq!(
+        (&seen["examined"], &seen["refused"], &seen["receivers"]["broker"]["count"]),
+        (&json!(10), &json!(10), &json!(10))
+    );
+    for byte in 0..10 {
+        assert_eq!(bytes(&receiver.next().await.json())[0], byte);
+    }
+    network.stack.stop().await;
 }

@@ -7,6 +7,7 @@ use server::{
     status::ErrorChain,
 };
 use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 use types::{AppId, ApplicationRight, Claims, ErrorEvent};
 
 use super::{
@@ -52,10 +53,9 @@ impl Operations {
     /// Gets the candidate, with what came of the uplinks of this process until now, and of others until a moment ago.
     pub(crate) async fn get_candidate(&self, caller: Caller, app_id: &AppId) -> Result<CandidateState, Error> {
         self.allow_settings(caller, app_id, Purpose::Read).await?;
-        if let Some(counts) = self.uplinks.trials.take(app_id) {
-            self.store_counts(app_id, counts).await?;
-        }
-        self.applications.candidate(app_id).await
+        let mut state = self.applications.candidate(app_id).await?;
+        self.uplinks.trials.add_to(app_id, &mut state.counts);
+        Ok(state)
     }
 
     /// Changes the share of a candidate, and when it is abandoned.
@@ -96,20 +96,29 @@ impl Operations {
         Ok(())
     }
 
-    /// Stores what candidates make of uplinks, and abandons those that fail too much; runs until it is dropped.
-    pub async fn judge_candidates(&self) {
-        loop {
-            self.uplinks.trials.counted().await;
-            sleep(COUNTS_INTERVAL).await;
-            if let Err(error) = self.store_all_counts().await {
-                tracing::warn!(error = %ErrorChain(&error), "cannot store what candidates make of uplinks: trying again");
-                sleep(COUNTS_WAIT).await;
-            }
+    /// Stores what candidates make of uplinks, and abandons those that fail too much, until it is to stop; then a last
+    /// time.
+    pub async fn judge_candidates(&self, stop: &CancellationToken) {
+        let mut wait = Duration::ZERO;
+        while !stop.is_cancelled() {
+            let waiting = async {
+                sleep(wait).await;
+                self.uplinks.trials.counted().await;
+                sleep(COUNTS_INTERVAL).await;
+            };
+            _ = stop.run_until_cancelled(waiting).await;
+            wait = match self.store_all_counts().await {
+                Ok(()) => Duration::ZERO,
+                Err(error) => {
+                    tracing::warn!(error = %ErrorChain(&error), "cannot store what candidates make of uplinks");
+                    COUNTS_WAIT
+                }
+            };
         }
     }
 
     /// Stores what was counted so far. The first error is returned after all were tried.
-    pub async fn store_all_counts(&self) -> Result<(), Error> {
+    async fn store_all_counts(&self) -> Result<(), Error> {
         let mut stored = Ok(());
         for (app_id, counts) in self.uplinks.trials.take_all() {
             stored = stored.and(self.store_counts(&app_id, counts).await);

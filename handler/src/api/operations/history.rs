@@ -81,7 +81,7 @@ impl Operations {
         let parts = Parts {
             uplinks: self.uplinks.clone(),
             history: self.history.clone(),
-            writers: self.writers.clone(),
+            corrections: self.corrections.clone(),
             usage,
         };
         decode_again(parts, again)
@@ -100,15 +100,19 @@ impl Operations {
         self.check_receivers(&query.app_id, &to).await?;
         // What comes meanwhile reaches them anyway.
         query.until = query.until.or_else(|| Some(self.clock.now()));
+        let is_single = id.is_some();
         if let Some(id) = id {
             let record = self.history.get(&query.app_id, id).await?;
             let record = record.ok_or_else(|| Error::not_found("Record", id))?;
             query = Query::only(query.app_id, record.corrects.unwrap_or(id));
         }
+        // Twice the rate could push live messages out of queues. A single message does not matter.
+        let running = if is_dry_run || is_single { None } else { Some(self.replays.begin("a replay", &query.app_id)?) };
         if !is_dry_run {
             self.audit.note("history sent again", &actor(&claims), &query.app_id);
         }
-        let parts = send_again::Parts { uplinks: self.uplinks.clone(), history: self.history.clone() };
+        let parts =
+            send_again::Parts { uplinks: self.uplinks.clone(), history: self.history.clone(), _running: running };
         Ok(send_again(parts, SendAgain { query, to, per_s, is_dry_run }))
     }
 

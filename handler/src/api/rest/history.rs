@@ -184,7 +184,8 @@ async fn send_again(
     Ok(ReportLines::new(reports.map(|report| {
         report.unwrap_or_else(|error| {
             tracing::warn!(error = %ErrorChain(&error), "sending again was cut off");
-            body::SendReport { error: error.to_string(), ..body::SendReport::default() }
+            let temporary = error.kind() == Kind::Unavailable;
+            body::SendReport { error: error.to_string(), temporary, ..body::SendReport::default() }
         })
     })))
 }

@@ -21,7 +21,7 @@ use crate::{
         topics::Filters,
     },
     session::{
-        Holder, Session, Subscription,
+        Holder, SPARE_MAX, Session, Subscription,
         budget::{ApplicationMemory, SessionBytes},
         durable::{Durable, LogRecord},
         ending::Cause,
@@ -278,8 +278,8 @@ impl Subscribers {
     }
 
     /// What those who get messages on these topics have room for behind what is live.
-    pub(super) fn spare<'a>(&mut self, topics: impl Iterator<Item = &'a str>) -> Spare {
-        let mut spare = Spare::default();
+    pub(super) fn spare<'a>(&mut self, topics: impl Iterator<Item = &'a str>, at_least: usize) -> Spare {
+        let (mut spare, at_least) = (Spare::default(), at_least.min(SPARE_MAX));
         // Whatever waits here comes first.
         let is_busy = self.is_overloaded() || !self.pending.is_empty() || self.memory.is_exceeded();
         let mut seen = HashSet::new();
@@ -291,7 +291,8 @@ impl Subscribers {
                 let Some((session, _)) = most.filter(|(session, _)| seen.insert(session.number)) else { return };
                 // Only when they are read it is known how many there are.
                 backlog.want(session);
-                spare.add(&session.id, if is_busy { (0, 0) } else { session.spare() });
+                let room = session.spare();
+                spare.add(&session.id, if is_busy || room.0 < at_least { (0, 0) } else { room });
             });
         }
         spare

@@ -87,7 +87,7 @@ async fn a_queue_that_is_not_read_has_no_room_for_what_is_sent_again() {
         publish(&processes, 0..50).await;
         processes.restart().await;
         let app_id = "app-one".parse().unwrap();
-        let spare = || processes.harness.router.spare(&app_id, ["app-one/devices/dev/up"].into_iter());
+        let spare = || processes.harness.router.spare(&app_id, ["app-one/devices/dev/up"].into_iter(), 1);
         assert_eq!((spare().sessions, spare().full.len()), (0, 1));
         eventually("it is read", async {
             while spare().messages != 50 {

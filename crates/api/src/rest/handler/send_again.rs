@@ -97,7 +97,7 @@ pub struct SendReport {
     /// How many were not sent, because what is stored cannot be read.
     #[serde(skip_serializing_if = "is_default")]
     pub unreadable: u64,
-    /// Who refused messages, such as `webhook my-hook` or `mqtt client my-client`: at most 200.
+    /// Who refused messages, such as `webhook my-hook`: at most 200. MQTT sessions are named by a hash.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub receivers: BTreeMap<String, RefusedMessages>,
     /// Where to go on after this report; omitted in the last one.
@@ -109,6 +109,9 @@ pub struct SendReport {
     /// Why it ended too early.
     #[serde(skip_serializing_if = "is_default")]
     pub error: String,
+    /// With `error`: whether it may go on if it is asked for again.
+    #[serde(skip_serializing_if = "is_default")]
+    pub temporary: bool,
 }
 
 /// What a receiver refused.
