@@ -62,7 +62,8 @@ mod tests {
             (SendReport { refused: 1, receivers, ..none() }, "webhook one did not take it"),
             (SendReport { device_gone: 1, ..none() }, "device is gone"),
             (SendReport { never_published: 1, ..none() }, "validator refused it"),
-            (SendReport { unreadable: 1, ..none() }, "cannot be read"),
+            (SendReport { examined: 1, unreadable: 1, ..none() }, "cannot be read"),
+            (none(), "no longer kept"),
         ] {
             let text = outcome(report).unwrap_err().to_string();
             assert!(text.contains(expected), "{text}");
