@@ -1,5 +1,6 @@
 //! Which message runs when, on which thread: a worker pool with bounded, fair queues.
 
+mod call_worker;
 mod dispatcher;
 mod outcome_batch;
 pub(crate) mod pool;

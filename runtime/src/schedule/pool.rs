@@ -14,9 +14,8 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::functions::Functions;
 use crate::limits::Limits;
-use crate::sandbox::Sandbox;
-use crate::schedule::dispatcher::{Dispatcher, Work};
-use crate::schedule::outcome_batch::OutcomeBatch;
+use crate::schedule::call_worker::{CallJob, CallWorker, Calls};
+use crate::schedule::dispatcher::Dispatcher;
 use crate::schedule::queue::{Busy, Priority, QueueLimits, Tenant};
 
 /// Loader threads for live traffic; more would take processor time from it.
@@ -43,6 +42,8 @@ pub struct Pool {
     engine: Arc<Engine>,
     calls: Arc<Dispatcher<CallJob>>,
     loads: Loads,
+    /// A job that uses more fuel than this counts as long.
+    short_fuel_max: u64,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -50,12 +51,6 @@ pub struct Pool {
 struct Loads {
     live: Arc<Dispatcher<LoadJob>>,
     dry: Arc<Dispatcher<LoadJob>>,
-}
-
-struct CallJob {
-    functions: Functions,
-    call: Call,
-    done: oneshot::Sender<CallOutcome>,
 }
 
 /// A function set to load.
@@ -76,12 +71,6 @@ struct LoadJob {
     done: oneshot::Sender<Result<Functions, Failure>>,
 }
 
-/// The state of a worker that runs messages.
-struct CallWorker {
-    sandbox: Sandbox,
-    outcomes: OutcomeBatch,
-}
-
 impl Pool {
     /// Starts the threads.
     pub fn start(engine: Arc<Engine>) -> Result<Self, Error> {
@@ -90,11 +79,12 @@ impl Pool {
             0 => thread::available_parallelism().map_or(1, usize::from),
             workers => workers,
         };
+        let short_fuel_max = settings.limits.fuel / LONG_FRACTION;
         let calls = Arc::new(Dispatcher::new(QueueLimits {
             workers,
             waiting_max: settings.queue_max,
             tenant_waiting_max: settings.tenant_queue_max,
-            short_fuel_max: settings.limits.fuel / LONG_FRACTION,
+            short_fuel_max,
         }));
         let loads = |workers| {
             Arc::new(Dispatcher::new(QueueLimits {
@@ -105,10 +95,10 @@ impl Pool {
             }))
         };
         let loads = Loads { live: loads(LOADERS), dry: loads(DRY_LOADERS) };
-        let mut pool = Self { engine, calls, loads, threads: Vec::new() };
+        let mut pool = Self { engine, calls, loads, short_fuel_max, threads: Vec::new() };
         for worker in 0..workers {
             let calls = Arc::clone(&pool.calls);
-            let work = CallWorker { sandbox: pool.engine.sandbox(), outcomes: OutcomeBatch::default() };
+            let work = CallWorker::new(pool.engine.sandbox(), short_fuel_max);
             pool.spawn("sandbox", move || calls.run_worker(worker, work))?;
         }
         for loader in 0..LOADERS {
@@ -131,8 +121,31 @@ impl Pool {
     pub async fn call(&self, tenant: &Tenant, functions: Functions, call: Call) -> Result<CallOutcome, Busy> {
         let (done, outcome) = oneshot::channel();
         let home = functions.hash().as_index();
-        self.calls.put(tenant, home, CallJob { functions, call, done })?;
+        self.calls.put(tenant, home, CallJob { functions, calls: Calls::One(call, done) })?;
         outcome.await.map_err(|_| Busy)
+    }
+
+    /// Runs the first of these messages when it is the tenant's turn: all of them, if they are not more than a worker may
+    /// run as one short job. At least one runs, if there is one. `fuel` is what one is expected to use, if that is known.
+    pub async fn call_several(
+        &self,
+        tenant: &Tenant,
+        functions: Functions,
+        calls: Vec<Call>,
+        fuel: Option<u64>,
+    ) -> Result<Vec<CallOutcome>, Busy> {
+        let (done, outcomes) = oneshot::channel();
+        let (count, home) = (calls.len() as u64, functions.hash().as_index());
+        let job = CallJob { functions, calls: Calls::Several(calls, done) };
+        match fuel {
+            // A worker stops after a call that exceeds what is short.
+            Some(fuel) => {
+                let all = fuel.saturating_mul(count).min(self.short_fuel_max.max(fuel));
+                self.calls.put_known(tenant, all, job)?;
+            }
+            None => self.calls.put(tenant, home, job)?,
+        }
+        outcomes.await.map_err(|_| Busy)
     }
 
     /// Loads a function set when it is the tenant's turn: at most two at once for live traffic, and one for dry runs,
@@ -184,27 +197,6 @@ impl Drop for Pool {
     }
 }
 
-impl Work<CallJob> for CallWorker {
-    fn run(&mut self, job: CallJob, expected_fuel: u64) -> Option<u64> {
-        let CallJob { functions, call, done } = job;
-        if done.is_closed() {
-            // Cancelled messages count as no time, so outcomes must not wait for them.
-            self.outcomes.flush();
-            return None;
-        }
-        self.outcomes.before_message(expected_fuel);
-        let outcome = catch_panic(|| self.sandbox.call(&functions, &call));
-        let outcome = outcome.unwrap_or_else(|failure| CallOutcome::new(Err(failure)));
-        let fuel = outcome.fuel;
-        self.outcomes.push(done, outcome);
-        Some(fuel)
-    }
-
-    fn before_sleep(&mut self) {
-        self.outcomes.flush();
-    }
-}
-
 impl LoadJob {
     /// Loads the functions and returns the fuel used; a failed load counts as its whole limit.
     fn run(self, engine: &Engine) -> Option<u64> {
@@ -229,7 +221,7 @@ fn lower_priority() {
 
 /// Turns a panic, which would be a bug in the host, into a failure, so that the worker survives. Drops what `work`
 /// held.
-fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, Failure> {
+pub(super) fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, Failure> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|_| {
         tracing::error!("the sandbox host panicked; please report this bug");
         Failure::broken(Slot::Decoder, "the host has a bug")

@@ -104,10 +104,14 @@ impl<T> Queue<T> {
         self.waiting
     }
 
-    /// Queues `job`, which prefers the worker for `home`.
+    /// Queues `job`, which prefers the worker for `home`. A dry run may be the first run of its functions, so it is
+    /// expected to be long.
     pub(crate) fn put(&mut self, tenant: &Tenant, home: usize, job: T) -> Result<(), Busy> {
         let home = home % self.limits.workers;
-        self.put_in(tenant, |fair| fair.push(tenant.member(), home, job))
+        match tenant.priority {
+            Priority::Live => self.put_in(tenant, |fair| fair.push(tenant.member(), home, job)),
+            Priority::DryRun => self.put_known(tenant, self.limits.short_fuel_max.saturating_add(1), job),
+        }
     }
 
     /// Queues `job`, which will use about this much fuel.
@@ -147,10 +151,8 @@ impl<T> Queue<T> {
 
     /// Whether there is a job for a free worker.
     pub(crate) fn has_turn(&self) -> bool {
-        [Priority::Live, Priority::DryRun].into_iter().any(|priority| {
-            let eligibility = self.eligibility(priority);
-            self.lanes[priority.lane()].fair.has_turn(|next| eligibility.admits(next))
-        })
+        let eligibility = self.eligibility();
+        self.lanes.iter().any(|lane| lane.fair.has_turn(|next| eligibility.admits(next)))
     }
 
     /// Drops all waiting jobs.
@@ -166,7 +168,7 @@ impl<T> Queue<T> {
     }
 
     fn take_from(&mut self, priority: Priority, worker: usize) -> Option<(Ticket, T)> {
-        let (eligibility, running_max) = (self.eligibility(priority), self.workers_but_one());
+        let (eligibility, running_max) = (self.eligibility(), self.workers_but_one());
         let lane = &mut self.lanes[priority.lane()];
         // An owner does not get the last worker while another one waits, nor a tenant while another of its owner does.
         let limits = [(running_max, usize::MAX), (usize::MAX, running_max), (usize::MAX, usize::MAX)];
@@ -181,13 +183,9 @@ impl<T> Queue<T> {
     }
 
     /// Reserves one worker for short jobs.
-    fn eligibility(&self, priority: Priority) -> Eligibility {
-        let short_fuel_max = match priority {
-            Priority::Live => Some(self.limits.short_fuel_max),
-            // A dry run may be the first run of its functions.
-            Priority::DryRun => None,
-        };
-        Eligibility { long_may_run: self.long_running < self.workers_but_one(), short_fuel_max }
+    fn eligibility(&self) -> Eligibility {
+        let long_may_run = self.long_running < self.workers_but_one();
+        Eligibility { long_may_run, short_fuel_max: self.limits.short_fuel_max }
     }
 
     fn workers_but_one(&self) -> usize {
@@ -199,8 +197,7 @@ impl<T> Queue<T> {
 #[derive(Clone, Copy)]
 struct Eligibility {
     long_may_run: bool,
-    /// None if no job is expected to be short.
-    short_fuel_max: Option<u64>,
+    short_fuel_max: u64,
 }
 
 impl Eligibility {
@@ -209,7 +206,7 @@ impl Eligibility {
     }
 
     fn is_long(self, expected_fuel: u64) -> bool {
-        self.short_fuel_max.is_none_or(|short| expected_fuel > short)
+        expected_fuel > self.short_fuel_max
     }
 }
 
@@ -385,6 +382,16 @@ mod tests {
         assert_eq!(ran[0], 1000);
         let dry_runs = ran.iter().filter(|job| **job < 1000).count();
         assert!((99..=101).contains(&dry_runs), "{dry_runs} of 900");
+    }
+
+    #[test]
+    fn dry_runs_that_are_known_to_be_short_take_every_worker() {
+        let mut queue = queue(2, 100, 100);
+        for job in 0..2 {
+            queue.put_known(&dry("a"), SHORT, job).unwrap();
+        }
+        let both = [0, 1].map(|worker| queue.take(worker).unwrap());
+        both.into_iter().for_each(|(ticket, _)| queue.done(ticket, Some(SHORT)));
     }
 
     #[test]

@@ -57,6 +57,28 @@ async fn every_message_gets_its_own_outcome() {
 }
 
 #[tokio::test]
+async fn several_messages_run_in_order_as_long_as_they_are_short_together() {
+    let pool = pool(|settings| {
+        settings.workers = 2;
+        settings.limits.fuel = 50_000_000;
+    });
+    let text = "function Decoder(bytes) { while (bytes[0] === 13) {} return { bytes: bytes }; }";
+    let functions = load(&pool, "a", sources(Slot::Decoder, text)).await;
+    let calls = |payloads: &[u8]| payloads.iter().map(|byte| call(EntryPoint::Uplink, &[*byte])).collect();
+    for (tenant, fuel) in [(live("a"), Some(1_000)), (Tenant::alone("a", Priority::DryRun), None)] {
+        let payloads: Vec<u8> = (0..12).collect();
+        let outcomes = pool.call_several(&tenant, functions.clone(), calls(&payloads), fuel).await.unwrap();
+        let expected: Vec<_> = payloads.iter().map(|byte| format!(r#"{{"bytes":[{byte}]}}"#)).collect();
+        assert_eq!(outcomes.iter().map(fields).collect::<Vec<_>>(), expected);
+
+        let outcomes = pool.call_several(&tenant, functions.clone(), calls(&[7, 13, 8, 9]), fuel).await.unwrap();
+        assert_eq!((outcomes.len(), fields(&outcomes[0])), (2, r#"{"bytes":[7]}"#));
+        assert_eq!(outcomes[1].result.as_ref().unwrap_err().kind, FailureKind::Fuel);
+    }
+    assert!(pool.call_several(&live("a"), functions, Vec::new(), None).await.unwrap().is_empty());
+}
+
+#[tokio::test]
 async fn a_full_queue_refuses_and_recovers() {
     let pool = pool(|settings| {
         settings.workers = 1;
