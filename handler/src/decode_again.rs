@@ -2,38 +2,39 @@
 
 mod compare;
 mod correct;
+mod expected_fuel;
 mod made;
 mod rerun;
+mod source;
 mod summary;
 
-use std::{
-    collections::{HashMap, VecDeque},
-    sync::Arc,
-};
+use std::{collections::VecDeque, sync::Arc};
 
 use api::rest::handler::DecodeReport;
-use futures::{Stream, StreamExt, TryStreamExt, stream, stream::BoxStream};
-use history::{History, Query, Record, Revisions};
+use futures::{Stream, StreamExt, TryStreamExt, stream};
+use history::{History, Query};
 use server::usage::Usage;
-use types::DevId;
 
-use self::{correct::Corrector, rerun::Rerun};
+use self::{
+    correct::Corrector,
+    rerun::{Decoding, Rerun},
+    source::{Source, Stored},
+};
 use crate::{
     Error,
     application::Application,
     one_at_a_time::{OneAtATime, Running},
-    uplink::{Uplinks, stored::newest_revisions},
+    uplink::Uplinks,
 };
 
-/// How many uplinks run at the same time: enough for all workers, few enough for the queue of one application.
-const RUNNING_MAX: usize = 64;
+/// How many uplinks run one after the other, so that handing them over costs little.
+const GROUP: usize = 32;
+/// How many groups run at the same time: enough for all workers, few enough for the queue of one application.
+const GROUPS_MAX: usize = 8;
 /// How many uplinks a report is of at most, and how many corrections wait for the disk together.
 const REPORTED_AT_ONCE: usize = 1024;
 /// How many seconds may lie between two reports while corrections are published.
 const REPORT_S_MAX: usize = 5;
-/// How many uplinks are decoded at most, and looked at, if only some of each device are wanted.
-const PREVIEWED_MAX: usize = 100_000;
-const LOOKED_AT_MAX: usize = 1_000_000;
 
 /// Which functions run.
 #[derive(Clone, Debug)]
@@ -76,25 +77,15 @@ pub(crate) struct Parts {
 /// is the last. It ends after an error: `next` of the last report says where to go on.
 pub(crate) fn decode_again(
     parts: Parts,
-    again: DecodeAgain,
-) -> Result<impl Stream<Item = Result<DecodeReport, Error>> + Send, Error> {
+    again: &DecodeAgain,
+) -> Result<impl Stream<Item = Result<DecodeReport, Error>> + Send + use<>, Error> {
     let running =
         if again.is_written { Some(parts.corrections.begin("a correction", &again.query.app_id)?) } else { None };
-    let query = Query {
-        kind: Some(history::Kind::Uplink),
-        revisions: Revisions::Originals,
-        oldest_first: again.per_device.is_none(),
-        ..again.query.clone()
-    };
     let decoder = Decoder {
-        batches: parts.history.batches(query).boxed(),
-        rerun: Arc::new(Rerun::new(&parts, &again)),
-        corrector: Corrector::new(parts.uplinks, parts.history.clone(), &again),
-        history: parts.history,
-        again,
-        seen: HashMap::new(),
-        looked_at: 0,
-        taken: 0,
+        source: Source::new(&parts.history, again),
+        rerun: Arc::new(Rerun::new(&parts, again)),
+        published_per_s: again.published_per_s,
+        corrector: Corrector::new(parts.uplinks, parts.history, again),
         waiting: VecDeque::new(),
         _running: running,
     };
@@ -107,20 +98,13 @@ pub(crate) fn decode_again(
     }))
 }
 
-type Batches = BoxStream<'static, Result<Vec<Record>, history::Error>>;
-
 struct Decoder {
-    batches: Batches,
+    source: Source,
     rerun: Arc<Rerun>,
+    published_per_s: Option<u32>,
     corrector: Corrector,
-    history: Arc<History>,
-    again: DecodeAgain,
-    /// How many uplinks of each device were taken, if that matters.
-    seen: HashMap<DevId, usize>,
-    looked_at: usize,
-    taken: usize,
-    /// Uplinks of a batch, with their newest corrections, that have not run yet.
-    waiting: VecDeque<(Record, Option<Record>)>,
+    /// Uplinks of a batch that have not run yet.
+    waiting: VecDeque<Stored>,
     _running: Option<Running>,
 }
 
@@ -128,36 +112,16 @@ impl Decoder {
     /// What was found in the next uplinks; none after the last one.
     async fn next(&mut self) -> Result<Option<DecodeReport>, Error> {
         while self.waiting.is_empty() {
-            let batch = if self.is_done() { None } else { self.batches.try_next().await? };
-            let Some(records) = batch else { return Ok(None) };
-            self.take(records).await?;
+            let Some(batch) = self.source.next().await? else { return Ok(None) };
+            self.waiting.extend(batch);
         }
         self.decode().await.map(Some)
     }
 
-    fn is_done(&self) -> bool {
-        self.again.per_device.is_some() && (self.taken >= PREVIEWED_MAX || self.looked_at >= LOOKED_AT_MAX)
-    }
-
-    async fn take(&mut self, records: Vec<Record>) -> Result<(), Error> {
-        self.looked_at += records.len();
-        let records = self.wanted(records);
-        self.taken += records.len();
-        let mut newest = newest_revisions(&self.history, &self.again.query, &records).await?;
-        self.waiting.extend(records.into_iter().map(|record| {
-            let newest = newest.remove(&record.id);
-            (record, newest)
-        }));
-        Ok(())
-    }
-
     async fn decode(&mut self) -> Result<DecodeReport, Error> {
-        let published = self.again.published_per_s.map_or(REPORTED_AT_ONCE, |per_s| per_s as usize * REPORT_S_MAX);
+        let published = self.published_per_s.map_or(REPORTED_AT_ONCE, |per_s| per_s as usize * REPORT_S_MAX);
         let count = self.waiting.len().min(REPORTED_AT_ONCE).min(published.max(1));
-        let rerun = &self.rerun;
-        let runs = self.waiting.drain(..count).map(|(record, newest)| Arc::clone(rerun).run(record, newest));
-        let runs = stream::iter(runs.collect::<Vec<_>>()).buffered(RUNNING_MAX);
-        let decodings: Vec<_> = runs.try_collect().await?;
+        let decodings = self.run(count).await?;
         let next = decodings.last().map(|decoding| decoding.original.id.to_string()).unwrap_or_default();
         let mut report = DecodeReport { next, ..DecodeReport::default() };
         decodings.iter().for_each(|decoding| summary::add(&mut report, decoding));
@@ -165,17 +129,12 @@ impl Decoder {
         Ok(report)
     }
 
-    /// Those of these records that are among the newest of their device, if that matters.
-    fn wanted(&mut self, mut records: Vec<Record>) -> Vec<Record> {
-        if let Some(per_device) = self.again.per_device {
-            let seen = &mut self.seen;
-            records.retain(|record| {
-                let count = seen.entry(record.dev_id.clone()).or_default();
-                *count += 1;
-                *count <= per_device
-            });
-            records.truncate(PREVIEWED_MAX.saturating_sub(self.taken));
-        }
-        records
+    async fn run(&mut self, count: usize) -> Result<Vec<Decoding>, Error> {
+        let (rerun, waiting) = (&self.rerun, &mut self.waiting);
+        let groups = (0..count).step_by(GROUP).map(|first| {
+            let group = waiting.drain(..GROUP.min(count - first)).collect();
+            Arc::clone(rerun).run(group)
+        });
+        stream::iter(groups.collect::<Vec<_>>()).buffered(GROUPS_MAX).try_concat().await
     }
 }

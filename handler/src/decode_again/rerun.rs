@@ -1,4 +1,4 @@
-//! Runs functions on one stored uplink.
+//! Runs functions on stored uplinks.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -11,7 +11,9 @@ use types::{Kind, Kinded};
 use super::{
     DecodeAgain, Functions, Parts,
     compare::{Verdict, compare, compare_exactly},
+    expected_fuel::ExpectedFuel,
     made::Made,
+    source::Stored,
 };
 use crate::{
     Error,
@@ -30,6 +32,7 @@ pub(super) struct Rerun {
     usage: Usage,
     functions: Functions,
     compared: Option<Arc<Application>>,
+    fuel: ExpectedFuel,
     /// The versions that ran then, as far as they are kept.
     recorded: Mutex<HashMap<u32, Option<Arc<Application>>>>,
 }
@@ -58,64 +61,105 @@ impl Rerun {
             usage: parts.usage.clone(),
             functions: again.functions.clone(),
             compared: again.compared.clone(),
+            fuel: ExpectedFuel::default(),
             recorded: Mutex::default(),
         }
     }
 
-    /// Decodes an uplink again, and compares the result with that of its newest revision.
-    pub(super) async fn run(self: Arc<Self>, original: Record, newest: Option<Record>) -> Result<Decoding, Error> {
-        let application = match &self.functions {
-            Functions::Given(application) => Some(Arc::clone(application)),
-            Functions::Recorded => self.recorded(&original).await?,
-        };
-        let after = match application {
-            Some(application) => Some(self.decode(application, &original, newest.as_ref()).await?),
-            None => None,
-        };
-        Ok(Decoding { original, newest, after })
+    /// Decodes uplinks again, and compares the results with those of their newest revisions.
+    pub(super) async fn run(self: Arc<Self>, uplinks: Vec<Stored>) -> Result<Vec<Decoding>, Error> {
+        let payloads: Vec<_> = uplinks.iter().map(|(original, _)| payload(original)).collect();
+        let applications = self.applications(&uplinks).await?;
+        let decoded = self.decode(&applications, &payloads).await?;
+        let compared: Vec<_> = uplinks.iter().map(|stored| self.compared_with(stored)).collect();
+        let before = self.decode(&compared, &payloads).await?;
+        let results = uplinks.into_iter().zip(applications).zip(decoded.into_iter().zip(before));
+        let decodings = results.map(|(((original, newest), application), (decoded, before))| {
+            let after = application.zip(decoded).map(|(application, decoded)| {
+                let (verdict, fuel_before) = self.compare(&original, newest.as_ref(), before.as_ref(), &decoded);
+                After { application, decoded, verdict, fuel_before }
+            });
+            Decoding { original, newest, after }
+        });
+        Ok(decodings.collect())
     }
 
-    async fn decode(
+    /// The application whose functions decode each of these; none if they or the limits are gone.
+    async fn applications(&self, uplinks: &[Stored]) -> Result<Vec<Option<Arc<Application>>>, Error> {
+        let mut applications = Vec::with_capacity(uplinks.len());
+        for (original, _) in uplinks {
+            applications.push(match &self.functions {
+                Functions::Given(application) => Some(Arc::clone(application)),
+                Functions::Recorded => self.recorded(original).await?,
+            });
+        }
+        Ok(applications)
+    }
+
+    fn compare(
         &self,
-        application: Arc<Application>,
         original: &Record,
         newest: Option<&Record>,
-    ) -> Result<After, Error> {
-        let payload = payload(original);
-        let decoded = self.call(&application, &payload).await?;
-        let stored = match &self.functions {
-            Functions::Given(_) => newest.unwrap_or(original),
-            Functions::Recorded => original,
-        };
-        let (verdict, fuel_before) = match self.compared_with(stored) {
-            Some(compared) => {
-                let before = self.call(compared, &payload).await?;
-                (compare(&Made::from(&before), &Made::from(&decoded)), before.cost.fuel)
+        before: Option<&Decoded>,
+        decoded: &Decoded,
+    ) -> (Verdict, u64) {
+        match (before, &self.functions) {
+            (Some(before), _) => (compare(&Made::from(before), &Made::from(decoded)), before.cost.fuel),
+            (None, Functions::Recorded) => {
+                (compare_exactly(&Made::from(original), &Made::from(decoded)), original.fuel)
             }
-            None => {
-                let exactly = matches!(self.functions, Functions::Recorded);
-                let compare = if exactly { compare_exactly } else { compare };
-                (compare(&Made::from(stored), &Made::from(&decoded)), stored.fuel)
+            (None, Functions::Given(_)) => {
+                let stored = newest.unwrap_or(original);
+                (compare(&Made::from(stored), &Made::from(decoded)), stored.fuel)
             }
-        };
-        Ok(After { application, decoded, verdict, fuel_before })
+        }
     }
 
     /// The application that has to run for the comparison; none if what is stored came from its functions.
-    fn compared_with(&self, stored: &Record) -> Option<&Application> {
-        let compared = self.compared.as_deref()?;
+    fn compared_with(&self, (original, newest): &Stored) -> Option<Arc<Application>> {
+        let compared = self.compared.as_ref()?;
+        let stored = newest.as_ref().unwrap_or(original);
         let hash = compared.summary().functions_hash;
-        (stored.functions.as_ref() != Some(hash.as_bytes())).then_some(compared)
+        (stored.functions.as_ref() != Some(hash.as_bytes())).then(|| Arc::clone(compared))
     }
 
-    /// Runs at the lowest priority, and waits while the queue is full.
-    async fn call(&self, application: &Application, payload: &Payload) -> Result<Decoded, Error> {
+    /// Decodes each of these payloads with its application, if it has one.
+    async fn decode(
+        &self,
+        applications: &[Option<Arc<Application>>],
+        payloads: &[Payload],
+    ) -> Result<Vec<Option<Decoded>>, Error> {
+        let mut decoded = Vec::with_capacity(payloads.len());
+        while let Some(application) = applications.get(decoded.len()) {
+            let is_same = |other: &&Option<Arc<Application>>| match (application, other) {
+                (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+                (one, other) => one.is_none() && other.is_none(),
+            };
+            let (first, count) = (decoded.len(), applications[decoded.len()..].iter().take_while(is_same).count());
+            match application {
+                Some(application) => {
+                    let some = self.call(application, &payloads[first..first + count]).await?;
+                    decoded.extend(some.into_iter().map(Some));
+                }
+                None => decoded.extend((0..count).map(|_| None)),
+            }
+        }
+        Ok(decoded)
+    }
+
+    /// Decodes the first of these at the lowest priority, at least one, and waits while the queue is full.
+    async fn call(&self, application: &Application, payloads: &[Payload]) -> Result<Vec<Decoded>, Error> {
         let run = Run { priority: Priority::DryRun, usage: &self.usage };
         let mut attempts = 1;
         loop {
-            match self.uplinks.payloads.decode(application, payload, run).await {
+            let fuel = self.fuel.expected();
+            match self.uplinks.payloads.decode_several(application, payloads, fuel, run).await {
                 Err(error) if error.kind() == Kind::Unavailable && attempts < ATTEMPTS_MAX => attempts += 1,
-                result => return result,
+                result => {
+                    let decoded = result?;
+                    self.fuel.add(decoded.iter().map(|decoded| decoded.cost.fuel));
+                    return Ok(decoded);
+                }
             }
             sleep(BUSY_WAIT).await;
         }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures::future;
 use runtime::{Call, EntryPoint, Failure, Functions, Pool, Priority, Slot, Tenant, Value};
 use serde_json::value::RawValue;
 use server::{
@@ -102,6 +103,36 @@ impl Payloads {
                     .map(Some),
                 None => Ok(None),
             },
+        }
+    }
+
+    /// Decodes the first of several payloads of one application, at least one. `fuel` is what one is expected to use, if
+    /// that is known.
+    pub(crate) async fn decode_several(
+        &self,
+        application: &Application,
+        payloads: &[Payload],
+        fuel: Option<u64>,
+        run: Run<'_>,
+    ) -> Result<Vec<Decoded>, Error> {
+        let summary = application.summary();
+        if !matches!(summary.conversion(), Conversion::Custom(_)) || !summary.has_uplink_function {
+            let decode = |payload| async move { self.decode(application, payload, run).await };
+            return future::try_join_all(payloads.iter().map(decode)).await;
+        }
+        let tenant = self.tenant(&summary.app_id, run.priority);
+        let functions = match self.functions.get(summary) {
+            Some(functions) => functions,
+            None => self.load(&tenant, application, run.usage).await?,
+        };
+        match functions {
+            Ok(functions) => {
+                let calls = payloads.iter().map(|payload| call(EntryPoint::Uplink, payload, bytes(payload))).collect();
+                let outcomes = self.pool.call_several(&tenant, functions, calls, fuel).await?;
+                run.usage.add_fuel(outcomes.iter().map(|outcome| outcome.fuel).sum());
+                Ok(outcomes.into_iter().map(Decoded::from).collect())
+            }
+            Err(failure) => Ok(payloads.iter().map(|_| DecodeError::Function(failure.clone()).into()).collect()),
         }
     }
 

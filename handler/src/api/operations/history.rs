@@ -84,7 +84,7 @@ impl Operations {
             corrections: self.corrections.clone(),
             usage,
         };
-        decode_again(parts, again)
+        decode_again(parts, &again)
     }
 
     /// Sends stored messages again; see [`send_again`].
