@@ -13,7 +13,7 @@ const TRIES: usize = 50;
 /// The number of users; each needs a login, which is slow on purpose.
 const TRIES_OF_USERS: usize = 5;
 const ROUNDS: usize = 20;
-const ROUNDS_OF_CODES: usize = 200;
+const ROUNDS_OF_CODES: usize = 50;
 
 async fn at_once(service: &Service, calls: impl Iterator<Item = (&'static str, String, String, Value)>) -> Statuses {
     let mut running = tokio::task::JoinSet::new();
