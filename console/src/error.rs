@@ -44,6 +44,9 @@ pub enum Error {
     /// A message was not sent again, or not to everybody.
     #[error("the message was not sent again: {0}")]
     NotSent(String),
+    /// A version is not tried any more, so that it can neither be promoted nor abandoned.
+    #[error("version {0} does not have a share of the devices any more: the page now shows what has")]
+    NoShare(u32),
     /// As many live views are open as there may be.
     #[error(transparent)]
     LiveViews(#[from] Exceeded),
@@ -66,6 +69,7 @@ impl Kinded for Error {
         match self {
             Self::LoggedOut => Kind::Unauthenticated,
             Self::NotFound(_) | Self::NotServed | Self::Id(_) => Kind::NotFound,
+            Self::NoShare(_) => Kind::Conflict,
             Self::OtherSite(_) => Kind::Denied,
             Self::Login(_) | Self::Invalid { .. } | Self::Form(_) => Kind::Invalid,
             Self::Starting | Self::Insecure | Self::NotSent(_) => Kind::Unavailable,

@@ -26,7 +26,7 @@ use crate::{Console, Error, console::Place};
 use self::{
     device::downlinks,
     failure::Failure,
-    functions::versions,
+    functions::{candidate, versions},
     messages::{again, message},
     page::assets,
 };
@@ -80,6 +80,7 @@ fn in_applications() -> Router<Console> {
         .route(&path("/live"), get(live::show))
         .route(&path("/live/events"), get(live::events))
         .route(&path("/functions"), get(functions::show).post(functions::submit))
+        .route(&path("/functions/candidate"), post(candidate::submit))
         .route(&path("/versions"), get(versions::list))
         .route(&path("/versions/{number}"), get(versions::show))
         .route(&path("/versions/{number}/restore"), post(versions::restore))

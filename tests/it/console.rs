@@ -5,6 +5,7 @@ mod drafts;
 mod functions;
 mod live;
 mod messages;
+mod share;
 mod visitor;
 
 use self::visitor::Visitor;

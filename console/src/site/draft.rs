@@ -81,6 +81,8 @@ pub(super) async fn show(
     let request = InApplication::of_draft(console.clone(), (viewer, access), rest);
     match rest {
         "functions" => functions::draft(&request, &Sent(fields)).await,
+        // Nothing was typed that is worth keeping.
+        "functions/candidate" => Ok(Redirect::to(&format!("{}/functions", request.path())).into_response()),
         rest if rest.ends_with("/downlinks") => downlinks::draft(&request, &Sent(fields)).await,
         // Other forms have nothing that was typed.
         _ => Ok(Redirect::to(&request.path()).into_response()),

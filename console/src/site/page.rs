@@ -51,11 +51,15 @@ pub(super) struct Frame {
 pub(super) struct Notice(&'static str, &'static str);
 
 /// All messages, with their names in URLs.
-const NOTICES: [Notice; 9] = [
+const NOTICES: [Notice; 13] = [
     Notice("saved", "Saved. Messages are processed with this version from now on."),
     Notice("overtaken", "Saved. Somebody else has saved a version at the same time: look at all versions."),
     Notice("unchanged", "Nothing has changed: this version was live already."),
     Notice("restored", "Restored. Messages are processed with this version from now on."),
+    Notice("shared", "Saved for a share of the devices. See below how it does beside the version of the others."),
+    Notice("share", "The share is changed."),
+    Notice("promoted", "Promoted. Messages of all devices are processed with this version from now on."),
+    Notice("abandoned", "Abandoned. All devices have the live version again."),
     Notice("scheduled", "The downlink is in the queue."),
     Notice("cleared", "The queue is empty."),
     Notice("sent", "Sent again, to all who get live messages."),

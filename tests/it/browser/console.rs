@@ -47,6 +47,39 @@ async fn wait_for_text(browser: &Browser, selector: &str, text: &str) {
     }
 }
 
+/// New functions for a share of the devices, until they are promoted.
+async fn share(name: &'static str, look: Look) {
+    let network = Network::start().await;
+    let alice = application(&network).await;
+    let Some(browser) = Browser::start(site(&network), name, look).await else { return };
+    log_in(&browser).await;
+    browser.open(&format!("{APPLICATION}/functions")).await;
+    browser.wait_for("Functions").await;
+    let fields = [("decoder", MENDED), ("note", "<b>short</b> payloads, too"), ("share", "50")];
+    browser.submit("form.code", &fields, "form.code button[value=share]", "Functions").await;
+    wait_for_text(&browser, "h2", "Version 2 has a share of the devices").await;
+    for device in ["dev-1", "dev-2"] {
+        alice.simulate(device, &[9], 1).await.unwrap();
+    }
+    browser.open(&format!("{APPLICATION}/functions")).await;
+    wait_for_text(&browser, "h2", "Version 2 has a share of the devices").await;
+    browser.look("console-share").await;
+    browser.open(&format!("{APPLICATION}/versions/2")).await;
+    browser.wait_for("Version 2").await;
+    browser.look("console-share-version").await;
+    browser.open(&format!("{APPLICATION}/functions")).await;
+    browser.submit("#share form", &[("share", "90")], "#share button[value=share]", "Functions").await;
+    wait_for_text(&browser, "p", "The share is changed.").await;
+    browser.click("#share button[value=abandon]").await;
+    wait_for_text(&browser, "p", "Abandoned.").await;
+    browser.look("console-abandoned").await;
+    browser.submit("form.code", &[("decoder", MENDED)], "form.code button[value=share]", "Functions").await;
+    wait_for_text(&browser, "h2", "Version 3 has a share of the devices").await;
+    browser.click("#share button[value=promote]").await;
+    wait_for_text(&browser, "p", "Promoted.").await;
+    assert_eq!(browser.value("#decoder").await, MENDED);
+}
+
 /// The main way: a message failed, its functions are mended, and it is decoded.
 async fn mend(name: &'static str, look: Look) {
     let network = Network::start().await;
@@ -96,6 +129,16 @@ async fn a_user_finds_a_failed_message_and_mends_the_functions() {
 #[tokio::test]
 async fn the_console_works_on_a_phone_in_dark_mode_without_scripts() {
     mend("console-phone", Look { width: 375, dark: true, scripts: false }).await;
+}
+
+#[tokio::test]
+async fn a_share_of_the_devices_tries_functions() {
+    share("console-share-desk", Look { width: 1280, dark: true, ..DESK }).await;
+}
+
+#[tokio::test]
+async fn a_share_of_the_devices_tries_functions_on_a_phone_without_scripts() {
+    share("console-share-phone", Look { width: 375, dark: false, scripts: false }).await;
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use api::{
 use askama::Template;
 use axum::response::Redirect;
 
+use super::candidate::{Abandoned, rounded};
 use crate::site::{
     failure::Failure,
     page::{Frame, Page, Time},
@@ -33,17 +34,27 @@ pub(in crate::site) struct Show {
     functions: Application,
     /// What restoring it would change.
     diff: String,
+    /// Why it is not live, if it was tried and abandoned by itself.
+    abandoned: Option<Abandoned>,
 }
 
 impl List {
     fn time(&self, version: &Version) -> Option<Time> {
         time(version)
     }
+
+    fn share(&self, version: &Version) -> Option<f64> {
+        share(version)
+    }
 }
 
 impl Show {
     fn time(&self) -> Option<Time> {
         time(&self.version)
+    }
+
+    fn share(&self) -> Option<f64> {
+        share(&self.version)
     }
 
     fn sources(&self) -> Vec<(&'static str, &str)> {
@@ -70,10 +81,12 @@ pub(in crate::site) async fn show(request: InApplication) -> Result<Page<Show>, 
         true => String::new(),
         false => handler.compare_versions(request.app_id(), 0, number).await?,
     };
+    let is_in_use = version.live || version.share_percent > 0.0;
+    let abandoned = if is_in_use { None } else { Some(Abandoned::of(&request, &handler, &version).await) };
     version.changed_by = request.name(&version.changed_by);
     let functions = version.functions.take().unwrap_or_default();
     let (frame, app_id) = (request.frame.clone(), request.app_id().to_string());
-    Ok(Page::new(Show { frame, app_id, tab: "functions", version, functions, diff }))
+    Ok(Page::new(Show { frame, app_id, tab: "functions", version, functions, diff, abandoned }))
 }
 
 /// Makes the functions of a version live again.
@@ -91,6 +104,11 @@ pub(in crate::site) async fn restore(request: InApplication) -> Result<Redirect,
 fn number(request: &InApplication) -> Result<u32> {
     let number = request.parameter("number").parse().ok().filter(|number| *number > 0);
     number.ok_or(Error::NotFound("version"))
+}
+
+/// The share of the devices that have a version which is tried, in percent.
+fn share(version: &Version) -> Option<f64> {
+    (version.share_percent > 0.0).then(|| rounded(version.share_percent))
 }
 
 fn time(version: &Version) -> Option<Time> {
