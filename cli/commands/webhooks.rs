@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context, anyhow};
 use api::rest::handler::{DeadLetter, NewWebhook, Webhook};
-use client::webhooks::WebhookClient;
+use client::{handler::Page, webhooks::WebhookClient};
 use server::secret_file::read_secret;
 use types::{AppId, Secret, WebhookId};
 
@@ -95,7 +95,7 @@ async fn delete(
 }
 
 async fn failed(network: &Network, client: &WebhookClient, id: &WebhookId) -> anyhow::Result<()> {
-    let list = client.dead_letters(id).await?;
+    let list = client.dead_letters(id, Page::default()).await?;
     let shown = list.dead_letters.len();
     let success = if list.has_delivered { "took everything" } else { "has delivered nothing yet" };
     let row = |letter: DeadLetter| {

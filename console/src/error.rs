@@ -1,7 +1,7 @@
 //! Why a page cannot be shown, or a change not made.
 
 use server::ledger::Exceeded;
-use types::{IdError, Kind, Kinded};
+use types::{IdError, Kind, Kinded, WebhookId};
 
 /// The result of a call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -47,6 +47,9 @@ pub enum Error {
     /// A version is not tried any more, so that it can neither be promoted nor abandoned.
     #[error("version {0} does not have a share of the devices any more: the page now shows what has")]
     NoShare(u32),
+    /// A new webhook must not replace another.
+    #[error("there is a webhook {0} already: choose another id, or delete that one first")]
+    WebhookExists(WebhookId),
     /// As many live views are open as there may be.
     #[error(transparent)]
     LiveViews(#[from] Exceeded),
@@ -69,7 +72,7 @@ impl Kinded for Error {
         match self {
             Self::LoggedOut => Kind::Unauthenticated,
             Self::NotFound(_) | Self::NotServed | Self::Id(_) => Kind::NotFound,
-            Self::NoShare(_) => Kind::Conflict,
+            Self::NoShare(_) | Self::WebhookExists(_) => Kind::Conflict,
             Self::OtherSite(_) => Kind::Denied,
             Self::Login(_) | Self::Invalid { .. } | Self::Form(_) => Kind::Invalid,
             Self::Starting | Self::Insecure | Self::NotSent(_) => Kind::Unavailable,

@@ -1,7 +1,7 @@
 //! The services, as one user reaches them.
 
 use api::{discovery::Announcement, rest::account::Application};
-use client::handler::HandlerClient;
+use client::{handler::HandlerClient, webhooks::WebhookClient};
 use types::{AppId, Credential, Kind, Kinded, Scope, ServiceName};
 
 use crate::{Console, Error, Result, session::Session};
@@ -33,6 +33,13 @@ impl Console {
     pub(crate) async fn handler(&self, access: &Access) -> Result<Option<HandlerClient>> {
         let Some(announcement) = self.announcement(access).await? else { return Ok(None) };
         Ok(Some(HandlerClient::connect(&announcement, access.credential.clone())?))
+    }
+
+    /// The webhooks of an application; none if no handler serves it.
+    pub(crate) async fn webhooks(&self, access: &Access) -> Result<Option<WebhookClient>> {
+        let Some(announcement) = self.announcement(access).await? else { return Ok(None) };
+        let client = WebhookClient::connect(&announcement, access.app_id.clone(), access.credential.clone());
+        Ok(Some(client?))
     }
 
     /// The announcement of the handler of an application; none if no handler serves it.

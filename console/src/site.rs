@@ -12,6 +12,7 @@ mod messages;
 mod page;
 mod same_site;
 mod viewer;
+mod webhooks;
 
 use axum::{
     Router,
@@ -29,6 +30,7 @@ use self::{
     functions::{candidate, versions},
     messages::{again, message},
     page::assets,
+    webhooks::webhook,
 };
 
 /// Maximum size of a form, in bytes, as listeners have it: four functions of 128 KiB, each of whose characters may take
@@ -81,9 +83,21 @@ fn in_applications() -> Router<Console> {
         .route(&path("/live/events"), get(live::events))
         .route(&path("/functions"), get(functions::show).post(functions::submit))
         .route(&path("/functions/candidate"), post(candidate::submit))
+        .merge(webhooks(path))
         .route(&path("/versions"), get(versions::list))
         .route(&path("/versions/{number}"), get(versions::show))
         .route(&path("/versions/{number}/restore"), post(versions::restore))
+}
+
+fn webhooks(path: impl Fn(&str) -> String) -> Router<Console> {
+    let webhook = |rest: &str| path(&format!("/webhooks/{{webhook_id}}{rest}"));
+    Router::new()
+        .route(&path("/webhooks"), get(webhooks::list).post(webhooks::create))
+        .route(&webhook(""), get(webhook::show))
+        .route(&webhook("/test"), post(webhook::test))
+        .route(&webhook("/dead-letters/resend"), post(webhook::resend))
+        .route(&webhook("/dead-letters/delete"), post(webhook::delete_dead_letters))
+        .route(&webhook("/delete"), get(webhook::confirm).post(webhook::delete))
 }
 
 /// For unknown paths, inside the layers that turn errors into pages.

@@ -103,6 +103,11 @@ impl Lanes {
         }
     }
 
+    /// What every lane works with.
+    pub(crate) fn context(&self) -> &LaneContext {
+        &self.context
+    }
+
     fn running(&self) -> MutexGuard<'_, HashMap<Destination, bool>> {
         // No panic can leave it half changed.
         self.running.lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,5 +1,7 @@
 //! What owners of applications do with their webhooks.
 
+mod sample;
+
 use std::sync::Arc;
 
 use types::{AppId, WebhookId};
@@ -59,6 +61,11 @@ impl Webhooks {
     /// Whether whoever set a webhook may still read the messages that it sends.
     pub async fn standing(&self, app_id: &AppId, webhook: &Webhook) -> Standing {
         self.stored.grants.standing(app_id, &webhook.set_by).await
+    }
+
+    /// How many messages wait for a webhook.
+    pub async fn waiting(&self, app_id: &AppId, id: &WebhookId) -> Result<usize, Error> {
+        self.queues.len(&destination(app_id, id)).await
     }
 
     /// Creates or replaces a webhook. What waits for it stays. When this returns, all processes know it.

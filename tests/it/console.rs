@@ -7,6 +7,7 @@ mod live;
 mod messages;
 mod share;
 mod visitor;
+mod webhooks;
 
 use self::visitor::Visitor;
 use crate::harness::{Network, Owner};

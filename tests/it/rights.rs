@@ -52,6 +52,7 @@ const OPERATIONS: &[(&str, &str, &[ApplicationRight], u16)] = &[
     ("GET", "/webhooks/my-hook/dead-letters", &[], 200),
     ("POST", "/webhooks/my-hook/dead-letters/resend", &[Settings], 200),
     ("DELETE", "/webhooks/my-hook/dead-letters", &[Settings], 200),
+    ("POST", "/webhooks/nobody/test", &[Settings], 404),
     ("DELETE", "/webhooks/nobody", &[Settings], 404),
     ("POST", "/devices/dev-1/simulate", &[Devices, MessagesUpWrite], 200),
     ("POST", "/dry-uplink", &[Settings, Devices], 200),

@@ -18,6 +18,7 @@ use super::{
     failure::Failure,
     functions, login,
     viewer::{InApplication, MaybeViewer, Sent, Viewer},
+    webhooks,
 };
 use crate::{Console, Error, Result, session::Session};
 
@@ -80,6 +81,7 @@ pub(super) async fn show(
     let access = console.access(&viewer.session, app_id.parse()?).await?;
     let request = InApplication::of_draft(console.clone(), (viewer, access), rest);
     match rest {
+        "webhooks" => webhooks::draft(&request, &Sent(fields)).await,
         "functions" => functions::draft(&request, &Sent(fields)).await,
         // Nothing was typed that is worth keeping.
         "functions/candidate" => Ok(Redirect::to(&format!("{}/functions", request.path())).into_response()),

@@ -51,7 +51,7 @@ pub(super) struct Frame {
 pub(super) struct Notice(&'static str, &'static str);
 
 /// All messages, with their names in URLs.
-const NOTICES: [Notice; 13] = [
+const NOTICES: [Notice; 17] = [
     Notice("saved", "Saved. Messages are processed with this version from now on."),
     Notice("overtaken", "Saved. Somebody else has saved a version at the same time: look at all versions."),
     Notice("unchanged", "Nothing has changed: this version was live already."),
@@ -64,6 +64,10 @@ const NOTICES: [Notice; 13] = [
     Notice("cleared", "The queue is empty."),
     Notice("sent", "Sent again, to all who get live messages."),
     Notice("unwanted", "Nobody got it: there is no subscriber, and no webhook or other output for such messages."),
+    Notice("created", "The webhook is set. Send a sample message to see what it answers."),
+    Notice("deleted", "Deleted."),
+    Notice("resent", "These messages are at the end of the queue again."),
+    Notice("forgotten", "The messages that it did not take are deleted."),
     Notice("registered", "The application is registered with the handler."),
 ];
 
@@ -113,6 +117,10 @@ impl Notice {
 impl<T> Page<T> {
     pub(super) fn new(template: T) -> Self {
         Self { template, status: StatusCode::OK }
+    }
+
+    pub(super) fn template_mut(&mut self) -> &mut T {
+        &mut self.template
     }
 
     pub(super) fn with_status(self, status: StatusCode) -> Self {

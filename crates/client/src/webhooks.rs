@@ -1,13 +1,18 @@
 //! A client of the webhooks of an application, which a handler serves over HTTP only.
 
+use std::time::Duration;
+
 use api::{
     discovery::Announcement,
-    rest::handler::{DeadLetterList, NewWebhook, Resend, Resent, Webhook, WebhookList},
+    rest::handler::{DeadLetterList, NewWebhook, Resend, Resent, Webhook, WebhookAnswer, WebhookList},
 };
 use reqwest::{Method, RequestBuilder, header::AUTHORIZATION};
 use types::{AppId, Credential, WebhookId};
 
-use crate::{Result, http::Http};
+use crate::{Result, handler::Page, http::Http};
+
+/// How long a test may take: longer than the handler lets it.
+const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A client of the webhooks of one application. Limits and retries are those of `HandlerClient`.
 #[derive(Clone, Debug)]
@@ -39,9 +44,24 @@ impl WebhookClient {
         self.http.done(self.request(Method::DELETE, &[id.as_str()])).await
     }
 
-    /// The oldest messages that a webhook did not take, and how many there are.
-    pub async fn dead_letters(&self, id: &WebhookId) -> Result<DeadLetterList> {
-        self.http.json(self.request(Method::GET, &[id.as_str(), "dead-letters"])).await
+    /// Sends a sample message to a webhook, and says whether it took it.
+    pub async fn test(&self, id: &WebhookId) -> Result<WebhookAnswer> {
+        let request = self.request(Method::POST, &[id.as_str(), "test"]);
+        self.http.json(request.timeout(TEST_TIMEOUT)).await
+    }
+
+    /// Messages that a webhook did not take, the oldest first, and how many there are.
+    pub async fn dead_letters(&self, id: &WebhookId, page: Page) -> Result<DeadLetterList> {
+        let mut url = self.http.url(&self.path(&[id.as_str(), "dead-letters"]));
+        let numbers = [("limit", page.limit), ("offset", page.offset)];
+        url.query_pairs_mut().extend_pairs(numbers.map(|(name, number)| (name, number.to_string())));
+        let request = self.http.request_to(Method::GET, url);
+        self.http.json(request.header(AUTHORIZATION, self.credential.to_header())).await
+    }
+
+    /// Deletes the messages that a webhook did not take.
+    pub async fn delete_dead_letters(&self, id: &WebhookId) -> Result<()> {
+        self.http.done(self.request(Method::DELETE, &[id.as_str(), "dead-letters"])).await
     }
 
     /// Sends such messages again: those with these ids, or all if there are none. Returns how many.
@@ -52,7 +72,10 @@ impl WebhookClient {
     }
 
     fn request(&self, method: Method, below: &[&str]) -> RequestBuilder {
-        let path = [&["applications", self.app_id.as_str(), "webhooks"], below].concat();
-        self.http.request(method, &path).header(AUTHORIZATION, self.credential.to_header())
+        self.http.request(method, &self.path(below)).header(AUTHORIZATION, self.credential.to_header())
+    }
+
+    fn path<'a>(&'a self, below: &[&'a str]) -> Vec<&'a str> {
+        [&["applications", self.app_id.as_str(), "webhooks"], below].concat()
     }
 }

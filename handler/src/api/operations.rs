@@ -7,7 +7,7 @@ mod history;
 mod network_devices;
 mod to_end;
 mod versions;
-mod webhooks;
+pub(crate) mod webhooks;
 
 use std::{sync::Arc, time::Duration};
 

@@ -32,7 +32,7 @@ pub use self::{
     history::{Record, RecordList},
     send_again::{RefusedMessages, SendAgain, SendReport, SendTo},
     version::{NewVersion, Version, VersionComparison, VersionFunctions, VersionLabel, VersionList},
-    webhook::{DeadLetter, DeadLetterList, NewWebhook, Resend, Resent, Webhook, WebhookList},
+    webhook::{DeadLetter, DeadLetterList, NewWebhook, Resend, Resent, Webhook, WebhookAnswer, WebhookList},
 };
 
 /// An application's payload functions.

@@ -11,17 +11,25 @@ use crate::Error;
 /// Maximum number of dead letters in a response.
 const PAGE_MAX: usize = 100;
 
+/// How a webhook does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WebhookState {
+    pub(crate) standing: Standing,
+    /// How many messages wait for it.
+    pub(crate) waiting: usize,
+}
+
 impl Operations {
     pub(crate) async fn list_webhooks(
         &self,
         caller: Caller,
         app_id: &AppId,
-    ) -> Result<Vec<(WebhookId, Webhook, Standing)>, Error> {
+    ) -> Result<Vec<(WebhookId, Webhook, WebhookState)>, Error> {
         self.allow_webhooks(caller, app_id, Purpose::Read).await?;
         let mut all = Vec::new();
         for (id, webhook) in self.webhooks.list(app_id).await? {
-            let standing = self.webhooks.standing(app_id, &webhook).await;
-            all.push((id, webhook, standing));
+            let state = self.webhook_state(app_id, &id, &webhook).await?;
+            all.push((id, webhook, state));
         }
         Ok(all)
     }
@@ -31,11 +39,33 @@ impl Operations {
         caller: Caller,
         app_id: &AppId,
         id: &WebhookId,
-    ) -> Result<(Webhook, Standing), Error> {
+    ) -> Result<(Webhook, WebhookState), Error> {
         self.allow_webhooks(caller, app_id, Purpose::Read).await?;
         let webhook = self.webhooks.get(app_id, id).await?;
-        let standing = self.webhooks.standing(app_id, &webhook).await;
-        Ok((webhook, standing))
+        let state = self.webhook_state(app_id, id, &webhook).await?;
+        Ok((webhook, state))
+    }
+
+    async fn webhook_state(&self, app_id: &AppId, id: &WebhookId, webhook: &Webhook) -> Result<WebhookState, Error> {
+        let standing = self.webhooks.standing(app_id, webhook).await;
+        Ok(WebhookState { standing, waiting: self.webhooks.waiting(app_id, id).await? })
+    }
+
+    /// Sends a sample message to a webhook. What is inside is why the receiver did not take it.
+    pub(crate) async fn test_webhook(
+        &self,
+        caller: Caller,
+        app_id: &AppId,
+        id: &WebhookId,
+    ) -> Result<Result<(), String>, Error> {
+        // The rate of changes is limited, and so is what others' servers get of this one.
+        let claims = self.allow_webhooks(caller, app_id, Purpose::Change).await?;
+        self.audit.note("webhook tested", &actor(&claims), &format_args!("{app_id}/{id}"));
+        let webhook = self.webhooks.get(app_id, id).await?;
+        match self.webhooks.standing(app_id, &webhook).await {
+            Standing::Holds => Ok(self.webhooks.send_sample(app_id, id).await?),
+            _ => Err(Error::invalid("Test", "the webhook is stopped: set it again to go on")),
+        }
     }
 
     /// Creates or replaces a webhook. From then on it sends messages while the caller may read them.
@@ -45,13 +75,14 @@ impl Operations {
         app_id: &AppId,
         id: &WebhookId,
         webhook: Webhook,
-    ) -> Result<(), Error> {
+    ) -> Result<WebhookState, Error> {
         let claims = self.allow_webhooks(caller, app_id, Purpose::Change).await?;
         require_reading(&claims, app_id)?;
         let set_by = Grant::of(&claims).ok_or(Error::WebhookCaller)?;
         let webhook = Webhook { set_by, ..webhook };
         let change = self.audit.change("webhook set", &actor(&claims), &format_args!("{app_id}/{id}"))?;
-        Ok(change.run(self.webhooks.set(app_id, id, webhook)).await?)
+        change.run(self.webhooks.set(app_id, id, webhook)).await?;
+        Ok(WebhookState { standing: Standing::Holds, waiting: self.webhooks.waiting(app_id, id).await? })
     }
 
     pub(crate) async fn delete_webhook(&self, caller: Caller, app_id: &AppId, id: &WebhookId) -> Result<(), Error> {

@@ -21,7 +21,10 @@ use types::{AppId, Kind, WebhookId};
 use super::{ApplicationPath, HttpResult, Shared};
 use crate::{
     Error,
-    api::{operations::Operations, wire::app_id},
+    api::{
+        operations::{Operations, webhooks::WebhookState},
+        wire::app_id,
+    },
 };
 
 /// Why a webhook sends nothing.
@@ -75,6 +78,14 @@ pub(super) fn routes() -> ApiRouter<Arc<Operations>> {
                 op.doc("DeleteWebhook", "Delete a webhook, with what waits for it")
                     .fails(&[Kind::NotFound, Kind::Conflict])
             });
+    let test = post_with(test, |op| {
+        op.doc(
+            "TestWebhook",
+            "Send a sample uplink of the device `test-device` to a webhook, with the event `test`, once, and tell whether \
+             the receiver took it",
+        )
+        .fails(&[Kind::NotFound])
+    });
     let dead_letters = get_with(list_dead_letters, |op| {
         op.doc("ListDeadLetters", "List messages that a webhook did not take, the oldest first")
             .fails(&[Kind::NotFound])
@@ -89,6 +100,7 @@ pub(super) fn routes() -> ApiRouter<Arc<Operations>> {
     ApiRouter::new()
         .api_route("/applications/{app_id}/webhooks", list)
         .api_route("/applications/{app_id}/webhooks/{webhook_id}", webhook)
+        .api_route("/applications/{app_id}/webhooks/{webhook_id}/test", test)
         .api_route("/applications/{app_id}/webhooks/{webhook_id}/dead-letters", dead_letters)
         .api_route("/applications/{app_id}/webhooks/{webhook_id}/dead-letters/resend", resend)
 }
@@ -99,7 +111,7 @@ async fn list(
     Presented(caller): Presented,
 ) -> HttpResult<Json<body::WebhookList>> {
     let webhooks = operations.list_webhooks(caller?, &app_id(&path.app_id)?).await?;
-    let webhooks = webhooks.into_iter().map(|(id, webhook, standing)| shown(id, webhook, standing)).collect();
+    let webhooks = webhooks.into_iter().map(|(id, webhook, state)| shown(id, webhook, state)).collect();
     Ok(Json(body::WebhookList { webhooks }))
 }
 
@@ -109,8 +121,8 @@ async fn get(
     Presented(caller): Presented,
 ) -> HttpResult<Json<body::Webhook>> {
     let (app_id, id) = path.ids()?;
-    let (webhook, standing) = operations.get_webhook(caller?, &app_id, &id).await?;
-    Ok(Json(shown(id, webhook, standing)))
+    let (webhook, state) = operations.get_webhook(caller?, &app_id, &id).await?;
+    Ok(Json(shown(id, webhook, state)))
 }
 
 async fn set(
@@ -122,14 +134,24 @@ async fn set(
     let (app_id, id) = path.ids()?;
     let body::NewWebhook { url, events, headers, secret } = body;
     let webhook = outputs::Webhook { url, events, headers, secret, ..outputs::Webhook::default() };
-    operations.set_webhook(caller?, &app_id, &id, webhook.clone()).await?;
-    Ok(Json(shown(id, webhook, Standing::Holds)))
+    let state = operations.set_webhook(caller?, &app_id, &id, webhook.clone()).await?;
+    Ok(Json(shown(id, webhook, state)))
 }
 
 async fn delete(State(operations): Shared, Path(path): Path<WebhookPath>, Presented(caller): Presented) -> HttpResult {
     let (app_id, id) = path.ids()?;
     operations.delete_webhook(caller?, &app_id, &id).await?;
     Ok(Json(Empty {}))
+}
+
+async fn test(
+    State(operations): Shared,
+    Path(path): Path<WebhookPath>,
+    Presented(caller): Presented,
+) -> HttpResult<Json<body::WebhookAnswer>> {
+    let (app_id, id) = path.ids()?;
+    let answer = operations.test_webhook(caller?, &app_id, &id).await?;
+    Ok(Json(body::WebhookAnswer { is_taken: answer.is_ok(), reason: answer.err().unwrap_or_default() }))
 }
 
 async fn list_dead_letters(
@@ -168,7 +190,7 @@ async fn resend(
     Ok(Json(body::Resent { resent }))
 }
 
-fn shown(id: WebhookId, webhook: outputs::Webhook, standing: Standing) -> body::Webhook {
+fn shown(id: WebhookId, webhook: outputs::Webhook, WebhookState { standing, waiting }: WebhookState) -> body::Webhook {
     let stopped = match standing {
         Standing::Holds => None,
         Standing::Withdrawn => Some(WITHDRAWN),
@@ -181,6 +203,7 @@ fn shown(id: WebhookId, webhook: outputs::Webhook, standing: Standing) -> body::
         header_names: webhook.headers.into_keys().collect(),
         is_signed: webhook.secret.is_some(),
         stopped: stopped.map(str::to_owned),
+        waiting,
     }
 }
 

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use types::{Secret, Timestamp, WebhookId};
 
+use super::super::json::is_default;
+
 /// A webhook to create or to replace.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -43,6 +45,19 @@ pub struct Webhook {
     /// Why it sends nothing, if it is stopped. What waits for it stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
+    /// How many messages wait for it; omitted if none does.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub waiting: usize,
+}
+
+/// What became of a sample message.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct WebhookAnswer {
+    /// Whether the receiver took it.
+    pub is_taken: bool,
+    /// Why it did not: what it answered, or what went wrong.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub reason: String,
 }
 
 /// The webhooks of an application.

@@ -1,0 +1,143 @@
+//! The webhooks of an application: how each does, and a form for a new one.
+
+mod form;
+pub(super) mod webhook;
+
+use api::rest::handler::Webhook;
+use askama::Template;
+use axum::response::{IntoResponse, Redirect, Response};
+use client::{handler::Page as Part, webhooks::WebhookClient};
+use futures::future::join_all;
+use types::{Kind, Kinded, WebhookId};
+
+use self::form::WebhookForm;
+use super::{
+    failure::{Failure, Problem, log},
+    page::{Frame, Page, Time, short},
+    viewer::{InApplication, Sent},
+};
+use crate::{Error, Result};
+
+#[derive(Template)]
+#[template(path = "webhooks.html")]
+pub(super) struct List {
+    frame: Frame,
+    app_id: String,
+    tab: &'static str,
+    rows: Vec<Row>,
+    form: WebhookForm,
+    problem: Option<Problem>,
+    /// Whether the form was sent when the login had expired or a service was away, and is here again.
+    is_draft: bool,
+}
+
+/// A webhook, and what became of its messages.
+struct Row {
+    webhook: Webhook,
+    failed: Failed,
+}
+
+/// The messages that a webhook did not take.
+#[derive(Default)]
+struct Failed {
+    total: usize,
+    has_delivered: bool,
+    last: Option<LastFailure>,
+    /// Why nothing is known about them.
+    problem: Option<Problem>,
+}
+
+/// The last message that was given up.
+struct LastFailure {
+    time: Time,
+    reason: String,
+}
+
+pub(super) async fn list(request: InApplication) -> Result<Page<List>, Failure> {
+    Ok(page(&request, WebhookForm::default(), None).await?)
+}
+
+/// Creates a webhook. One that is there already is not replaced.
+pub(super) async fn create(request: InApplication, sent: Sent) -> Result<Response, Failure> {
+    let form = WebhookForm::of(&sent);
+    match try_create(&request, &form).await {
+        Ok(id) => Ok(Redirect::to(&format!("{}/webhooks/{id}?done=created", request.path())).into_response()),
+        Err(error) if matches!(error.kind(), Kind::Unauthenticated | Kind::Unavailable | Kind::Timeout) => {
+            // The form is kept as a draft.
+            Err(error.into())
+        }
+        Err(error) => {
+            let status = server::status::http(error.kind());
+            Ok(page(&request, form, Some(Problem::of(&error))).await?.with_status(status).into_response())
+        }
+    }
+}
+
+/// The page with a form that was sent when the login had expired, or a service was away.
+pub(super) async fn draft(request: &InApplication, sent: &Sent) -> Result<Response, Failure> {
+    let mut page = page(request, WebhookForm::of(sent), None).await?;
+    page.template_mut().is_draft = true;
+    Ok(page.into_response())
+}
+
+async fn try_create(request: &InApplication, form: &WebhookForm) -> Result<WebhookId> {
+    let (id, webhook) = form.webhook()?;
+    let client = client(request).await?;
+    if client.list().await?.iter().any(|other| other.id == id) {
+        return Err(Error::WebhookExists(id));
+    }
+    client.set(&id, &webhook).await?;
+    Ok(id)
+}
+
+async fn page(request: &InApplication, form: WebhookForm, problem: Option<Problem>) -> Result<Page<List>> {
+    let client = client(request).await?;
+    let webhooks = client.list().await?;
+    let rows = join_all(webhooks.into_iter().map(async |webhook| {
+        let failed = Failed::of(&client, &webhook.id).await;
+        Row { webhook, failed }
+    }));
+    let rows = rows.await;
+    let (frame, app_id) = (request.frame.clone(), request.app_id().to_string());
+    Ok(Page::new(List { frame, app_id, tab: "webhooks", rows, form, problem, is_draft: false }))
+}
+
+/// A client of the application's webhooks.
+async fn client(request: &InApplication) -> Result<WebhookClient> {
+    request.console.webhooks(&request.access).await?.ok_or(Error::NotServed)
+}
+
+impl Failed {
+    /// What is known now. Who may set webhooks need not be able to read messages.
+    async fn of(client: &WebhookClient, id: &WebhookId) -> Self {
+        Self::find(client, id).await.unwrap_or_else(|error| {
+            log(&error);
+            Self { problem: Some(Problem::of(&error)), ..Self::default() }
+        })
+    }
+
+    async fn find(client: &WebhookClient, id: &WebhookId) -> Result<Self> {
+        let mut found = client.dead_letters(id, Part { limit: 1, offset: 0 }).await?;
+        let total = found.total;
+        if total > 1 {
+            let last = u32::try_from(total - 1).unwrap_or(u32::MAX);
+            found = client.dead_letters(id, Part { limit: 1, offset: last }).await?;
+        }
+        let last = found.dead_letters.into_iter().next();
+        let last =
+            last.map(|letter| LastFailure { time: Time(letter.failed_at.as_nanos()), reason: short(&letter.reason) });
+        Ok(Self { total, has_delivered: found.has_delivered, last, problem: None })
+    }
+}
+
+impl Row {
+    /// How it does, in a word, and whether that is good or bad.
+    fn health(&self) -> (&'static str, &'static str) {
+        match &self.failed {
+            _ if self.webhook.stopped.is_some() => ("stopped", " bad"),
+            Failed { total: 1.., .. } => ("fails", " bad"),
+            Failed { has_delivered: true, .. } => ("delivers", " good"),
+            _ => ("nothing delivered yet", ""),
+        }
+    }
+}

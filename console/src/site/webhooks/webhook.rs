@@ -1,0 +1,125 @@
+//! One webhook: what it did not take, a test, its end.
+
+use api::rest::handler::{DeadLetter, Webhook, WebhookAnswer};
+use askama::Template;
+use axum::response::{IntoResponse, Redirect, Response};
+use client::{handler::Page as Part, webhooks::WebhookClient};
+use types::WebhookId;
+
+use super::client;
+use crate::{
+    Error, Result,
+    site::{
+        failure::{Failure, Problem, partly},
+        page::{Frame, Page, Time, pretty, short},
+        viewer::{InApplication, Sent},
+    },
+};
+
+#[derive(Template)]
+#[template(path = "webhook.html")]
+pub(in crate::site) struct Show {
+    frame: Frame,
+    app_id: String,
+    tab: &'static str,
+    webhook: Webhook,
+    /// What a sample message was answered with, if one was sent.
+    answer: Option<WebhookAnswer>,
+    letters: Vec<Letter>,
+    /// How many there are.
+    total: usize,
+    has_delivered: bool,
+    problem: Option<Problem>,
+}
+
+#[derive(Template)]
+#[template(path = "webhook_delete.html")]
+pub(in crate::site) struct Delete {
+    frame: Frame,
+    app_id: String,
+    tab: &'static str,
+    webhook: Webhook,
+}
+
+/// A message that it did not take, in a table.
+struct Letter {
+    id: String,
+    failed_at: Time,
+    dev_id: String,
+    event: String,
+    attempts: u32,
+    reason: String,
+    body: String,
+}
+
+impl Letter {
+    fn new(letter: DeadLetter) -> Self {
+        let DeadLetter { id, dev_id, event, failed_at, attempts, reason, body, .. } = letter;
+        let (failed_at, body) = (Time(failed_at.as_nanos()), pretty(body.get()));
+        Self { id, failed_at, dev_id, event, attempts, reason: short(&reason), body }
+    }
+}
+
+pub(in crate::site) async fn show(request: InApplication) -> Result<Page<Show>, Failure> {
+    Ok(page(&request, None).await?)
+}
+
+/// Sends a sample message, and shows the answer.
+pub(in crate::site) async fn test(request: InApplication) -> Result<Page<Show>, Failure> {
+    let answer = client(&request).await?.test(&id(&request)?).await.map_err(hiding)?;
+    Ok(page(&request, Some(answer)).await?)
+}
+
+/// Sends messages again that it did not take: the one whose id is sent, or all.
+pub(in crate::site) async fn resend(request: InApplication, sent: Sent) -> Result<Response, Failure> {
+    let ids = Some(sent.value("message").to_owned()).filter(|id| !id.is_empty()).into_iter().collect();
+    client(&request).await?.resend(&id(&request)?, ids).await.map_err(hiding)?;
+    Ok(done(&request, "resent"))
+}
+
+/// Deletes the messages that it did not take.
+pub(in crate::site) async fn delete_dead_letters(request: InApplication) -> Result<Response, Failure> {
+    client(&request).await?.delete_dead_letters(&id(&request)?).await.map_err(hiding)?;
+    Ok(done(&request, "forgotten"))
+}
+
+/// Asks whether it is to be deleted.
+pub(in crate::site) async fn confirm(request: InApplication) -> Result<Page<Delete>, Failure> {
+    let webhook = find(&client(&request).await?, &id(&request)?).await?;
+    let (frame, app_id) = (request.frame.clone(), request.app_id().to_string());
+    Ok(Page::new(Delete { frame, app_id, tab: "webhooks", webhook }))
+}
+
+pub(in crate::site) async fn delete(request: InApplication) -> Result<Redirect, Failure> {
+    client(&request).await?.delete(&id(&request)?).await.map_err(hiding)?;
+    Ok(Redirect::to(&format!("{}/webhooks?done=deleted", request.path())))
+}
+
+async fn page(request: &InApplication, answer: Option<WebhookAnswer>) -> Result<Page<Show>> {
+    let (client, id) = (client(request).await?, id(request)?);
+    let webhook = find(&client, &id).await?;
+    // Who may set webhooks need not be able to read messages.
+    let (found, problem) = partly(client.dead_letters(&id, Part::default()).await.map_err(Error::from))?;
+    let (total, has_delivered) = found.as_ref().map(|found| (found.total, found.has_delivered)).unwrap_or_default();
+    let letters = found.into_iter().flat_map(|found| found.dead_letters).map(Letter::new).collect();
+    let (frame, app_id) = (request.frame.clone(), request.app_id().to_string());
+    Ok(Page::new(Show { frame, app_id, tab: "webhooks", webhook, answer, letters, total, has_delivered, problem }))
+}
+
+async fn find(client: &WebhookClient, id: &WebhookId) -> Result<Webhook> {
+    let found = client.list().await?.into_iter().find(|webhook| webhook.id == *id);
+    found.ok_or(Error::NotFound("webhook"))
+}
+
+fn id(request: &InApplication) -> Result<WebhookId> {
+    request.parameter("webhook_id").parse().map_err(|_| Error::NotFound("webhook"))
+}
+
+fn hiding(error: client::Error) -> Error {
+    Error::hiding("webhook", error)
+}
+
+fn done(request: &InApplication, notice: &str) -> Response {
+    let path = format!("{}/webhooks/{}?done={notice}", request.path(), request.parameter("webhook_id"));
+    Redirect::to(&path).into_response()
+}

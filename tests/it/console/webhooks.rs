@@ -1,0 +1,113 @@
+//! Webhooks in the console: created, tested, their dead letters, deleted.
+
+use super::visitor::Visitor;
+use crate::{
+    harness::{Network, Owner},
+    webhooks::receiver::{Answer, Receiver},
+};
+
+const PATH: &str = "/console/applications/alice-app/webhooks";
+
+/// A network whose webhooks may have addresses of this machine.
+async fn start() -> (Network, Owner, Visitor, Receiver) {
+    let network = Network::with(|settings| settings.output.delivery.allow_private_addresses = true).await;
+    let (alice, visitor) = super::visitor(&network).await;
+    (network, alice, visitor, Receiver::start().await)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_webhook_is_created_and_tested_and_deleted() {
+    let (network, alice, visitor, mut receiver) = start().await;
+    assert!(visitor.get(PATH).await.html.contains("no webhooks yet"));
+    let url = format!("{}/{{dev_id}}?event={{event}}", receiver.url());
+    let headers = "X-Key: secret-of-mine\r\nx-device: {dev_id}";
+    let form = [("id", "my-hook"), ("url", &url), ("events", "up, down/acks"), ("headers", headers)];
+    let page = visitor.post(PATH, &form).await;
+    assert!(page.path.ends_with("/my-hook") && page.html.contains("The webhook is set"), "{}", page.html);
+    assert!(page.html.contains("X-Key, x-device") && !page.html.contains("secret-of-mine"), "{}", page.html);
+
+    let page = visitor.post(&format!("{PATH}/my-hook/test"), &[]).await;
+    assert!(page.html.contains("has taken a sample message"), "{}", page.html);
+    let sample = receiver.next().await;
+    assert_eq!((sample.path.as_str(), sample.header("airlock-event")), ("/test-device?event=test", "test"));
+    assert_eq!((sample.header("x-key"), &sample.json()["app_id"]), ("secret-of-mine", &"alice-app".into()));
+    receiver.answer([Answer::Status(400)]);
+    let page = visitor.post(&format!("{PATH}/my-hook/test"), &[]).await;
+    assert!(page.html.contains("did not take a sample") && page.html.contains("400 Bad Request"), "{}", page.html);
+    receiver.next().await;
+    alice.simulate("dev-1", &[8, 52], 1).await.unwrap();
+    assert_eq!(receiver.next().await.header("airlock-event"), "up", "a sample is not repeated");
+
+    let page = visitor.get(&format!("{PATH}/my-hook/delete")).await;
+    assert!(page.html.contains("Delete webhook my-hook?"), "{}", page.html);
+    assert!(visitor.get(PATH).await.html.contains("my-hook"), "nothing is deleted yet");
+    let page = visitor.post(&format!("{PATH}/my-hook/delete"), &[]).await;
+    assert!(page.html.contains("Deleted.") && page.html.contains("no webhooks yet"), "{}", page.html);
+    assert_eq!(visitor.get(&format!("{PATH}/my-hook")).await.status, 404);
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_webhook_did_not_take_is_shown_and_sent_again() {
+    let (network, alice, visitor, mut receiver) = start().await;
+    let url = receiver.url();
+    visitor.post(PATH, &[("id", "my-hook"), ("url", &url), ("events", "up")]).await;
+    receiver.answer([Answer::Status(400), Answer::Status(404)]);
+    for payload in [[8, 52], [8, 53]] {
+        alice.simulate("dev-1", &payload, 1).await.unwrap();
+        receiver.next().await;
+    }
+    let mut page = visitor.get(&format!("{PATH}/my-hook")).await;
+    while !page.html.contains("Resend all 2") {
+        page = visitor.get(&format!("{PATH}/my-hook")).await;
+    }
+    assert!(page.html.contains("400 Bad Request") && page.html.contains("CDQ="), "{}", page.html);
+    let list = visitor.get(PATH).await;
+    assert!(list.html.contains("fails") && list.html.contains("404 Not Found"), "{}", list.html);
+
+    let resend = format!("{PATH}/my-hook/dead-letters/resend");
+    let page = visitor.post(&resend, &[("message", &page.value("message"))]).await;
+    assert!(page.html.contains("at the end of the queue") && page.html.contains("Resend all 1"), "{}", page.html);
+    assert_eq!(receiver.next().await.json()["payload_raw"], "CDQ=");
+    let page = visitor.post(&resend, &[]).await;
+    assert!(page.html.contains("It took everything"), "{}", page.html);
+    assert_eq!(receiver.next().await.json()["payload_raw"], "CDU=");
+
+    receiver.answer([Answer::Status(400)]);
+    alice.simulate("dev-1", &[8, 54], 1).await.unwrap();
+    receiver.next().await;
+    while !visitor.get(&format!("{PATH}/my-hook")).await.html.contains("Delete all 1") {}
+    let page = visitor.post(&format!("{PATH}/my-hook/dead-letters/delete"), &[]).await;
+    assert!(page.html.contains("It took everything"), "{}", page.html);
+    network.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_webhook_that_cannot_be_set_is_refused_and_what_was_typed_stays() {
+    let (_network, _alice, visitor, receiver) = start().await;
+    let url = receiver.url();
+    visitor.post(PATH, &[("id", "my-hook"), ("url", &url)]).await;
+    for (fields, status, expected) in [
+        (
+            [("id", "my-hook"), ("url", "https://example.com"), ("events", "")],
+            409,
+            "there is a webhook my-hook already",
+        ),
+        ([("id", "<b>"), ("url", "https://example.com"), ("events", "")], 400, "id not valid"),
+        ([("id", "other"), ("url", "<script>"), ("events", "")], 400, "URL not valid"),
+        ([("id", "other"), ("url", "https://example.com"), ("events", "<i>")], 400, "there are up"),
+    ] {
+        let page = visitor.post(PATH, &fields).await;
+        assert_eq!(page.status, status, "{}", page.html);
+        assert!(page.html.to_lowercase().contains(&expected.to_lowercase()), "{expected}: {}", page.html);
+        for markup in ["<b>", "<script>", "<i>"] {
+            assert!(!page.html.contains(markup), "{}", page.html);
+        }
+        let typed = page.html.split("name=\"events\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+        assert_eq!(typed.is_empty(), fields[2].1.is_empty(), "{}", page.html);
+    }
+    let shown = visitor.get(&format!("{PATH}/my-hook")).await;
+    assert!(shown.html.contains(&url), "it is not replaced");
+    assert_eq!(visitor.get(&format!("{PATH}/nobody")).await.status, 404);
+    assert_eq!(visitor.post(&format!("{PATH}/nobody/test"), &[]).await.status, 404);
+}
