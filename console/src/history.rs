@@ -75,13 +75,7 @@ impl Filter {
     }
 
     fn time(&self, name: &'static str, now: Timestamp) -> Result<Option<i64>> {
-        let text = self.value(name);
-        if text.is_empty() {
-            return Ok(None);
-        }
-        let time = ago(text).map(|ago| now.minus(ago)).or_else(|| text.parse().ok());
-        let must = || "must be a time such as 2026-01-31T12:00:00Z, or how long ago: 90m, 2h, 7d".to_owned();
-        time.map(|time| Some(time.as_nanos())).ok_or_else(|| Error::Invalid { what: name, must: must() })
+        Ok(time(name, self.value(name), now)?.map(Timestamp::as_nanos))
     }
 
     fn number(&self, name: &'static str) -> Result<Option<u32>> {
@@ -91,6 +85,16 @@ impl Filter {
         }
         text.parse().map(Some).map_err(|_| Error::Invalid { what: name, must: "must be a number".to_owned() })
     }
+}
+
+/// A time as somebody writes it; none if they wrote nothing.
+pub(crate) fn time(name: &'static str, text: &str, now: Timestamp) -> Result<Option<Timestamp>> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let time = ago(text).map(|ago| now.minus(ago)).or_else(|| text.parse().ok());
+    let must = || "must be a time such as 2026-01-31T12:00:00Z, or how long ago: 90m, 2h, 7d".to_owned();
+    time.map(Some).ok_or_else(|| Error::Invalid { what: name, must: must() })
 }
 
 /// Pairs as the query of a URL, without the question mark.

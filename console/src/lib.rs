@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod chart;
 mod comparison;
 mod console;
 mod drafts;

@@ -1,7 +1,7 @@
 //! The services, as one user reaches them.
 
 use api::{discovery::Announcement, rest::account::Application};
-use client::{handler::HandlerClient, webhooks::WebhookClient};
+use client::{handler::HandlerClient, history::ChartClient, webhooks::WebhookClient};
 use types::{AppId, Credential, Kind, Kinded, Scope, ServiceName};
 
 use crate::{Console, Error, Result, session::Session};
@@ -40,6 +40,12 @@ impl Console {
         let Some(announcement) = self.announcement(access).await? else { return Ok(None) };
         let client = WebhookClient::connect(&announcement, access.app_id.clone(), access.credential.clone());
         Ok(Some(client?))
+    }
+
+    /// Charts of an application's history; none if no handler serves it.
+    pub(crate) async fn charts(&self, access: &Access) -> Result<Option<ChartClient>> {
+        let Some(announcement) = self.announcement(access).await? else { return Ok(None) };
+        Ok(Some(ChartClient::connect(&announcement, access.app_id.clone(), access.credential.clone())?))
     }
 
     /// The announcement of the handler of an application; none if no handler serves it.

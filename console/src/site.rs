@@ -25,7 +25,7 @@ use server::serve::run_to_end;
 use crate::{Console, Error, console::Place};
 
 use self::{
-    device::downlinks,
+    device::{charts, downlinks},
     failure::Failure,
     functions::{candidate, versions},
     messages::{again, message},
@@ -73,6 +73,8 @@ fn in_applications() -> Router<Console> {
         .route(&path(""), get(devices::list))
         .route(&path("/register"), post(applications::register))
         .route(&path("/devices/{dev_id}"), get(device::show))
+        .route(&path("/devices/{dev_id}/charts"), get(charts::show))
+        .route(&path("/devices/{dev_id}/charts/csv"), get(charts::csv))
         .route(&path("/devices/{dev_id}/downlinks"), post(downlinks::schedule))
         .route(&path("/devices/{dev_id}/downlinks/clear"), post(downlinks::clear))
         .route(&path("/messages"), get(messages::list))

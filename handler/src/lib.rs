@@ -4,6 +4,7 @@ pub mod access;
 pub mod announcement;
 pub mod api;
 pub mod application;
+mod chart;
 mod cost;
 mod decode_again;
 pub mod device;

@@ -1,6 +1,7 @@
 //! The console over HTTP, as a browser without scripts uses it.
 
 mod alone;
+mod charts;
 mod drafts;
 mod functions;
 mod live;

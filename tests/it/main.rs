@@ -10,6 +10,7 @@ mod backups;
 mod bridge;
 mod browser;
 mod candidates;
+mod chart;
 mod codecs;
 mod commands;
 mod conformance;

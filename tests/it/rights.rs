@@ -32,6 +32,7 @@ const OPERATIONS: &[(&str, &str, &[ApplicationRight], u16)] = &[
     ("GET", "/devices/dev-1/downlinks", &[Devices, MessagesDownWrite], 200),
     ("DELETE", "/devices/dev-1/downlinks", &[MessagesDownWrite], 200),
     ("GET", "/history", &[MessagesUpRead], 200),
+    ("GET", "/history/chart?dev_id=dev-1", &[MessagesUpRead], 200),
     ("GET", "/history/0000000000000000000000000001", &[MessagesUpRead], 404),
     ("GET", "/versions", &[Settings], 200),
     ("POST", "/versions", &[Settings], 200),

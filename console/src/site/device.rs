@@ -1,5 +1,6 @@
 //! A device: what it is, its last messages, its downlinks.
 
+pub(super) mod charts;
 pub(super) mod downlinks;
 mod form;
 

@@ -1,17 +1,17 @@
 //! Files with what was kept of an application's messages, decoding them and sending them again, which a handler serves
 //! over HTTP only.
 
-use std::{marker::PhantomData, time::Duration};
+use std::{marker::PhantomData, ops::Range, time::Duration};
 
 use api::{
     discovery::Announcement,
     history::Query,
-    rest::handler::{DecodeAgain, DecodeReport, SendAgain, SendReport},
+    rest::handler::{Chart, DecodeAgain, DecodeReport, SendAgain, SendReport},
 };
 use bytes::Bytes;
 use reqwest::{Method, Response, header::AUTHORIZATION};
 use serde::{Serialize, de::DeserializeOwned};
-use types::{AppId, Credential, Timestamp};
+use types::{AppId, Credential, DevId, Timestamp};
 
 use crate::{Result, http::Http};
 
@@ -49,6 +49,31 @@ impl Export {
     /// The next part; none after the last one.
     pub async fn next(&mut self) -> Result<Option<Bytes>> {
         self.http.next_part(&mut self.response).await
+    }
+}
+
+/// A client of the charts of one application. Limits and retries are those of `HandlerClient`.
+#[derive(Clone, Debug)]
+pub struct ChartClient {
+    http: Http,
+    app_id: AppId,
+    credential: Credential,
+}
+
+impl ChartClient {
+    /// Creates a client for an announced handler, trusting the announced certificate. The first call connects.
+    pub fn connect(announcement: &Announcement, app_id: AppId, credential: Credential) -> Result<Self> {
+        Ok(Self { http: Http::of_handler(announcement)?, app_id, credential })
+    }
+
+    /// The numeric fields of a device over time, or one of them, with at most so many points each.
+    pub async fn chart(&self, dev_id: &DevId, time: Range<Timestamp>, field: &str, points: usize) -> Result<Chart> {
+        let mut url = self.http.url(&["applications", self.app_id.as_str(), "history", "chart"]);
+        let (since, until, points) = (time.start.to_rfc3339(), time.end.to_rfc3339(), points.to_string());
+        let all = [("dev_id", dev_id.as_str()), ("since", &since), ("until", &until), ("points", &points)];
+        url.query_pairs_mut().extend_pairs(all).extend_pairs((!field.is_empty()).then_some(("field", field)));
+        let request = self.http.request_to(Method::GET, url);
+        self.http.json(request.header(AUTHORIZATION, self.credential.to_header())).await
     }
 }
 

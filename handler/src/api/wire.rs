@@ -4,6 +4,7 @@
 //! conversions here.
 
 pub(crate) mod candidate;
+pub(crate) mod chart;
 pub(crate) mod decode_again;
 pub(crate) mod downlink;
 mod dry_run;

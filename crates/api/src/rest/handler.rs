@@ -4,6 +4,7 @@
 //! body to its message and back loses nothing, so both APIs share the parser of the messages.
 
 mod candidate;
+mod chart;
 mod decode_again;
 mod downlink;
 mod dry_run;
@@ -23,6 +24,7 @@ use crate::{handler, lorawan};
 
 pub use self::{
     candidate::{Candidate, NewCandidate, Trial, VersionResults},
+    chart::{Chart, ChartPoint, ChartSeries},
     decode_again::{ChangedField, DecodeAgain, DecodeReport, FieldExample, NewFailure},
     downlink::{Downlink, DownlinkList},
     dry_run::{

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ::history::{Format, Page, Query, Record, RecordId};
-use api::rest::handler::{DecodeReport, SendReport};
+use api::rest::handler::{Chart, DecodeReport, SendReport};
 use bytes::Bytes;
 use futures::Stream;
 use server::auth::{Caller, Purpose};
@@ -17,6 +17,7 @@ use crate::{
         send_again::SentSendAgain,
     },
     application::Conversion,
+    chart::{ChartQuery, chart},
     decode_again::{DecodeAgain, Functions, Parts, decode_again},
     output::Receivers,
     send_again::{self, SendAgain, send_again},
@@ -30,6 +31,16 @@ impl Operations {
         let page = self.history.query(query).await?;
         usage.add_entries(page.records.len());
         Ok(page)
+    }
+
+    /// The numeric fields of a device over time.
+    pub(crate) async fn chart(&self, caller: Caller, query: ChartQuery) -> Result<Chart, Error> {
+        let usage = caller.usage.clone();
+        self.allow_history(caller, &query.app_id).await?;
+        let _turn = usage.turn_for_list().await;
+        let chart = chart(&self.history, query).await?;
+        usage.add_entries(usize::try_from(chart.examined).unwrap_or(usize::MAX));
+        Ok(chart)
     }
 
     /// All records that are wanted, as a file in parts.

@@ -36,6 +36,7 @@ use crate::{
         operations::Operations,
         wire::{
             app_id,
+            chart::SentChart,
             decode_again::SentDecodeAgain,
             history::{SentQuery, list_body, record_body, record_id},
             send_again::SentSendAgain,
@@ -92,6 +93,14 @@ pub(super) fn routes() -> ApiRouter<Arc<Operations>> {
         )
         .fails(&[Kind::NotFound])
     });
+    let chart = get_with(chart, |op| {
+        op.doc(
+            "GetChart",
+            "Get the numeric fields of a device over time, as so many points: the least, mean and greatest value of each \
+             part of the time",
+        )
+        .fails(&[Kind::NotFound])
+    });
     let decode = post_with(decode_again, |op| {
         op.doc(
             "DecodeAgain",
@@ -114,6 +123,7 @@ pub(super) fn routes() -> ApiRouter<Arc<Operations>> {
     ApiRouter::new()
         .api_route("/applications/{app_id}/history", list)
         .api_route("/applications/{app_id}/history/export/{format}", export)
+        .api_route("/applications/{app_id}/history/chart", chart)
         .api_route("/applications/{app_id}/history/decode", decode)
         .api_route("/applications/{app_id}/history/replay", send)
         .api_route("/applications/{app_id}/history/{id}", record)
@@ -128,6 +138,17 @@ async fn list(
     let app_id = app_id(&path.app_id)?;
     let page = operations.list_records(caller?, sent(query)?.into_query(app_id)?).await?;
     Ok(Json(list_body(page)))
+}
+
+async fn chart(
+    State(operations): Shared,
+    Path(path): Path<ApplicationPath>,
+    query: Result<Query<SentChart>, QueryRejection>,
+    Presented(caller): Presented,
+) -> HttpResult<Json<body::Chart>> {
+    let Query(sent) = query.map_err(|error| Error::invalid("Query", error.body_text()))?;
+    let query = sent.into_query(app_id(&path.app_id)?, operations.clock.now())?;
+    Ok(Json(operations.chart(caller?, query).await?))
 }
 
 async fn export(

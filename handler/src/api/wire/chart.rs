@@ -1,0 +1,49 @@
+//! Charts on the wire.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use types::{AppId, Timestamp};
+
+use crate::{Error, chart::ChartQuery};
+
+/// How many points a chart has at most, and if nothing else is asked for.
+const POINTS_MAX: usize = 1000;
+const POINTS: usize = 200;
+/// How much time it shows if nothing else is asked for.
+const SPAN: Duration = Duration::from_secs(24 * 3600);
+
+/// What a chart is to show, as it was sent.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub(crate) struct SentChart {
+    /// The device.
+    pub(crate) dev_id: String,
+    /// Where it begins; a day before its end if it is omitted.
+    pub(crate) since: Option<Timestamp>,
+    /// Where it ends; now if it is omitted.
+    pub(crate) until: Option<Timestamp>,
+    /// The path of the only field, such as `battery.volts`; up to 16 numeric ones if it is omitted.
+    pub(crate) field: String,
+    /// How many points each field has at most: 1000, or 200 if it is omitted or 0.
+    pub(crate) points: usize,
+}
+
+impl SentChart {
+    pub(crate) fn into_query(self, app_id: AppId, now: Timestamp) -> Result<ChartQuery, Error> {
+        let Self { dev_id, since, until, field, points } = self;
+        let until = until.unwrap_or(now);
+        let since = since.unwrap_or_else(|| until.minus(SPAN));
+        if since >= until {
+            return Err(Error::invalid("Since", "it must be before `until`"));
+        }
+        if points > POINTS_MAX {
+            return Err(Error::invalid("Points", format_args!("there must be at most {POINTS_MAX}")));
+        }
+        let points = if points == 0 { POINTS } else { points };
+        let field = Some(field).filter(|field| !field.is_empty());
+        Ok(ChartQuery { app_id, dev_id: dev_id.parse()?, since, until, field, points })
+    }
+}
