@@ -7,7 +7,10 @@ use super::{
     driver::{Browser, Look},
     site,
 };
-use crate::harness::{MESSAGE_TIMEOUT, Network, Owner, PASSWORD};
+use crate::{
+    harness::{MESSAGE_TIMEOUT, Network, Owner, PASSWORD},
+    webhooks::receiver::{Answer, Receiver},
+};
 
 const BROKEN: &str = "function Decoder(bytes, port) {
   if (bytes.length < 2) {
@@ -80,6 +83,45 @@ async fn share(name: &'static str, look: Look) {
     assert_eq!(browser.value("#decoder").await, MENDED);
 }
 
+/// Charts of a device, and a webhook whose receiver refuses everything.
+async fn look_around(name: &'static str, look: Look) {
+    let network = Network::with(|settings| settings.output.delivery.allow_private_addresses = true).await;
+    let alice = application(&network).await;
+    let Some(browser) = Browser::start(site(&network), name, look).await else { return };
+    log_in(&browser).await;
+    browser.open(&format!("{APPLICATION}/devices/dev-1")).await;
+    browser.click("a[href$='/charts']").await;
+    browser.wait_for("Charts").await;
+    browser.click("figure summary").await;
+    browser.look("console-charts").await;
+
+    let receiver = Receiver::start().await;
+    let url = receiver.url();
+    receiver.answer([Answer::Status(400); 2]);
+    browser.open(&format!("{APPLICATION}/webhooks")).await;
+    browser.wait_for("Webhooks").await;
+    browser.look("console-webhooks-none").await;
+    let fields = [("id", "my-hook"), ("url", url.as_str()), ("events", "up")];
+    browser.submit("form.narrow", &fields, "form.narrow button", "my-hook").await;
+    browser.click("form[action$='/test'] button").await;
+    wait_for_text(&browser, "p", "400 Bad Request").await;
+    browser.look("console-webhook-test").await;
+    alice.simulate("dev-1", &[8, 52], 1).await.unwrap();
+    while !browser.client.source().await.unwrap().contains("Resend all 1") {
+        browser.open(&format!("{APPLICATION}/webhooks/my-hook")).await;
+    }
+    browser.click("td summary").await;
+    browser.look("console-webhook").await;
+    browser.open(&format!("{APPLICATION}/webhooks")).await;
+    browser.look("console-webhooks").await;
+    browser.open(&format!("{APPLICATION}/webhooks/my-hook")).await;
+    browser.click("a.danger").await;
+    browser.wait_for("Delete webhook my-hook?").await;
+    browser.look("console-webhook-delete").await;
+    browser.click("main button.danger").await;
+    wait_for_text(&browser, "p", "Deleted.").await;
+}
+
 /// The main way: a message failed, its functions are mended, and it is decoded.
 async fn mend(name: &'static str, look: Look) {
     let network = Network::start().await;
@@ -139,6 +181,16 @@ async fn a_share_of_the_devices_tries_functions() {
 #[tokio::test]
 async fn a_share_of_the_devices_tries_functions_on_a_phone_without_scripts() {
     share("console-share-phone", Look { width: 375, dark: false, scripts: false }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn charts_and_webhooks_are_looked_at() {
+    look_around("console-pages-desk", Look { width: 1280, dark: true, ..DESK }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn charts_and_webhooks_are_looked_at_on_a_phone_without_scripts() {
+    look_around("console-pages-phone", Look { width: 375, dark: false, scripts: false }).await;
 }
 
 #[tokio::test]

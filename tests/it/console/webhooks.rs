@@ -69,9 +69,10 @@ async fn what_a_webhook_did_not_take_is_shown_and_sent_again() {
     let page = visitor.post(&resend, &[("message", &page.value("message"))]).await;
     assert!(page.html.contains("at the end of the queue") && page.html.contains("Resend all 1"), "{}", page.html);
     assert_eq!(receiver.next().await.json()["payload_raw"], "CDQ=");
-    let page = visitor.post(&resend, &[]).await;
-    assert!(page.html.contains("It took everything"), "{}", page.html);
+    visitor.post(&resend, &[]).await;
     assert_eq!(receiver.next().await.json()["payload_raw"], "CDU=");
+
+    while !visitor.get(&format!("{PATH}/my-hook")).await.html.contains("It took everything") {}
 
     receiver.answer([Answer::Status(400)]);
     alice.simulate("dev-1", &[8, 54], 1).await.unwrap();
