@@ -9,6 +9,7 @@ use std::{
 
 use crate::{
     Error,
+    bucket::CACHE,
     directory::{if_there, list, sync_dir},
     disk::{Disk, LOCK},
     sealed::write::UNFINISHED,
@@ -40,7 +41,7 @@ fn collect(dir: &Path, paths: &mut Vec<PathBuf>) -> Result<(), Error> {
     for path in if_there(list(dir))? {
         let is_unfinished = path.extension().is_some_and(|extension| extension == UNFINISHED);
         let metadata = fs::symlink_metadata(&path).map_err(Error::file("read", &path))?;
-        if metadata.is_dir() {
+        if metadata.is_dir() && !path.ends_with(CACHE) {
             collect(&path, paths)?;
         } else if metadata.is_file() && !path.ends_with(LOCK) && !is_unfinished {
             paths.push(path);

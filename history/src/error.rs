@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use server::secret_file::SecretFileError;
 use types::{Kind, Kinded};
 
 /// Why history cannot be read or changed.
@@ -28,6 +29,31 @@ pub enum Error {
         /// What is wrong.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// The bucket cannot be used.
+    #[error("cannot {what} in the bucket `{url}`{advice}")]
+    Bucket {
+        /// What was being done, such as `list`.
+        what: &'static str,
+        /// The bucket and the folder.
+        url: String,
+        /// What to do about it, if that is known.
+        advice: &'static str,
+        /// Whether the object is not there.
+        is_gone: bool,
+        /// What the server or the connection says.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A setting of the bucket is not valid.
+    #[error("`{name}` of history.bucket is not valid: {why}")]
+    Setting {
+        /// The setting.
+        name: &'static str,
+        /// What is wrong, and how to put it right.
+        why: &'static str,
+    },
+    /// The file with the secret of the bucket's access key has none.
+    #[error("cannot use `secret_access_key_file` of history.bucket")]
+    Secret(#[from] SecretFileError),
     /// Nobody waits for the result any more, or history was closed.
     #[error("the query was stopped")]
     Stopped,
@@ -51,6 +77,23 @@ impl Error {
         Self::Damaged { path: path.to_owned(), source: source.into() }
     }
 
+    /// Names what failed in a bucket.
+    pub(crate) fn bucket(what: &'static str, url: &str, source: &object_store::Error) -> Self {
+        let is_gone = matches!(source, object_store::Error::NotFound { .. });
+        // Each error of the library has the text of its cause in its own.
+        let text = source.to_string();
+        // It has no kind for what a server refuses to list.
+        let is_refused = ["401 Unauthorized", "403 Forbidden"].iter().any(|status| text.contains(status));
+        let advice = if is_refused {
+            ": check access_key_id and secret_access_key_file of history.bucket, and what the key may do"
+        } else if text.contains("NoSuchBucket") {
+            ": check url, endpoint and region of history.bucket"
+        } else {
+            ""
+        };
+        Self::Bucket { what, url: url.to_owned(), advice, is_gone, source: text.into() }
+    }
+
     /// Whether the disk has no room for more.
     pub(crate) fn is_full(&self) -> bool {
         let Self::File { source, .. } = self else { return false };
@@ -59,7 +102,11 @@ impl Error {
 
     /// Whether the file is not there any more.
     pub(crate) fn is_gone(&self) -> bool {
-        matches!(self, Self::File { source, .. } if source.kind() == io::ErrorKind::NotFound)
+        match self {
+            Self::File { source, .. } => source.kind() == io::ErrorKind::NotFound,
+            Self::Bucket { is_gone, .. } => *is_gone,
+            _ => false,
+        }
     }
 }
 
@@ -67,7 +114,8 @@ impl Kinded for Error {
     fn kind(&self) -> Kind {
         match self {
             Self::File { .. } if self.is_full() => Kind::Full,
-            Self::File { .. } | Self::Stopped => Kind::Unavailable,
+            Self::File { .. } | Self::Bucket { .. } | Self::Stopped => Kind::Unavailable,
+            Self::Setting { .. } | Self::Secret(_) => Kind::Invalid,
             Self::Damaged { .. } | Self::Task(_) | Self::Export(_) => Kind::Internal,
         }
     }

@@ -13,6 +13,7 @@ use types::{AppId, Clock, DevId, Random};
 
 use crate::{
     Error, Format, Kept, Loss, Losses, NewRecord, Page, Query, Record, RecordId, Settings,
+    bucket::Bucket,
     disk::Disk,
     keeper::Keeper,
     reader::Reader,
@@ -41,6 +42,7 @@ pub struct History {
     disk: Arc<Disk>,
     keeper: Arc<Keeper>,
     reader: Arc<Reader>,
+    bucket: Option<Arc<Bucket>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -50,8 +52,10 @@ impl History {
     /// Other processes may use the same directory: each writes files of its own, and sees what others have moved to
     /// Parquet files.
     pub fn open(dir: impl Into<PathBuf>, settings: Settings, environment: Environment<'_>) -> Result<Arc<Self>, Error> {
-        let (root, bounds) = (dir.into(), Bounds::new(settings));
+        let root = dir.into();
         let Environment { clock, random, owner_of } = environment;
+        let bucket = Bucket::open(&root, &settings.bucket, random)?.map(Arc::new);
+        let bounds = Bounds::new(settings);
         let writer = u64::from_be_bytes(random.array()) as u32;
         let tail = match bounds.is_on() {
             true => Some(Arc::new(Tail::open(&Disk::tail_dir(&root), writer, bounds.segment_bytes_max())?)),
@@ -61,8 +65,8 @@ impl History {
         let disk = Arc::new(Disk::new(root, tail));
         let losses = Arc::clone(&queue.losses);
         let keeper = Arc::new(Keeper::new(Arc::clone(&disk), bounds.clone(), (clock, owner_of), losses, writer));
-        let reader = Arc::new(Reader::new(Arc::clone(&disk), bounds.scans_max()));
-        let history = Arc::new(Self { bounds, queue, disk, keeper, reader, threads: Mutex::default() });
+        let reader = Arc::new(Reader::new(Arc::clone(&disk), bucket.clone(), bounds.scans_max()));
+        let history = Arc::new(Self { bounds, queue, disk, keeper, reader, bucket, threads: Mutex::default() });
         history.start()?;
         Ok(history)
     }
@@ -78,7 +82,12 @@ impl History {
             keeper.wake();
         }
         let keeping = spawn("history-keep", move || keeper.run())?;
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner).extend([writing, keeping]);
+        let uploading = self.bucket.clone().map(|bucket| {
+            let keeper = Arc::clone(&self.keeper);
+            spawn("history-upload", move || keeper.run_uploads(&bucket))
+        });
+        let threads = [writing, keeping].into_iter().chain(uploading.transpose()?);
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner).extend(threads);
         Ok(())
     }
 
@@ -147,6 +156,12 @@ impl History {
         self.keep(Keeper::seal_now).await
     }
 
+    /// Brings the bucket to what is in files here, as happens after each change anyway.
+    pub async fn upload(&self) -> Result<(), Error> {
+        let Some(bucket) = self.bucket.clone() else { return Ok(()) };
+        self.keep(move |keeper| keeper.upload(&bucket).map(drop)).await
+    }
+
     async fn keep(&self, work: impl FnOnce(&Keeper) -> Result<(), Error> + Send + 'static) -> Result<(), Error> {
         let keeper = Arc::clone(&self.keeper);
         let done = tokio::task::spawn_blocking(move || work(&keeper)).await;
@@ -170,6 +185,7 @@ impl History {
     fn end(&self) {
         self.queue.close();
         self.keeper.close();
+        self.bucket.iter().for_each(|bucket| bucket.close());
     }
 }
 

@@ -5,6 +5,7 @@ mod remove;
 mod retain;
 mod seal;
 mod steady;
+mod upload;
 
 use std::{
     path::PathBuf,
@@ -17,7 +18,11 @@ use types::{AppId, Clock, DevId};
 
 use self::steady::Steadiness;
 use crate::{
-    Error, Loss, OwnerOf, RecordId, directory::removed, disk::Disk, record::kept::Losses, record::moment,
+    Error, Loss, OwnerOf, RecordId,
+    directory::removed::{self, Removal},
+    disk::Disk,
+    record::kept::Losses,
+    record::moment,
     settings::bounds::Bounds,
 };
 
@@ -55,6 +60,7 @@ struct Work {
 #[derive(Default)]
 struct Signal {
     is_wanted: bool,
+    is_upload_wanted: bool,
     is_closed: bool,
 }
 
@@ -116,7 +122,8 @@ impl Keeper {
             // What is too old or too much goes first, because merging needs room.
             self.retain(&work, now)?;
             self.compact(&mut work, now)?;
-            self.disk.removals()?.forget_old(now)?;
+            self.disk.removals()?.forget_old(&self.disk.removed_dir(), now, self.removal_days())?;
+            self.wake_uploads();
             work.passes = LOOKS;
         }
         work.passes -= 1;
@@ -134,12 +141,21 @@ impl Keeper {
         let mut work = self.work();
         let newest = self.disk.tail.iter().filter_map(|tail| tail.last()).max();
         let last = RecordId::last(self.now()).max(newest.unwrap_or(RecordId::first(0)));
-        removed::write(&self.disk.removed_dir(), app_id, dev_id, last)?;
+        let removal = Removal { app_id: app_id.to_string(), dev_id: dev_id.map(DevId::to_string), last };
+        removed::write(&self.disk.removed_dir(), &removal)?;
         {
             let _change = self.disk.change()?;
-            self.remove_files(app_id, dev_id)?;
+            self.remove_files(&removal, &mut work)?;
         }
-        self.seal_all(&mut work)
+        let sealed = self.seal_all(&mut work);
+        self.wake_uploads();
+        sealed
+    }
+
+    /// How long it is remembered that something was removed, in days: no tail has it any more, nor what a handler that
+    /// is gone has left in the bucket.
+    fn removal_days(&self) -> u32 {
+        removed::DAYS.max(self.bounds.days_max_of_all().saturating_add(2))
     }
 
     /// Says how many records were not kept, at most once in each interval.

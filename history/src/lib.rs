@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod bucket;
 mod copy;
 mod directory;
 mod disk;
@@ -24,5 +25,5 @@ pub use self::{
     record::kept::{Kept, Loss, Losses},
     record::{Kind, NewRecord, Outcome, RECORD_BYTES_MAX, Record, RecordId, RecordIdError, usual_seed},
     sealed::chunk::{Chunks, Following},
-    settings::{ApplicationSettings, Settings},
+    settings::{ApplicationSettings, Settings, bucket::BucketSettings},
 };

@@ -1,11 +1,13 @@
 //! Reads pages of records from the tail and from files.
 
 pub(crate) mod export;
+mod objects;
 mod sources;
 mod turns;
 
 use std::{
     collections::HashSet,
+    mem,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     sync::{
@@ -17,9 +19,13 @@ use std::{
 
 use futures::{Stream, stream};
 
-use self::sources::{Source, Sources};
+use self::{
+    objects::Objects,
+    sources::{Source, Sources},
+};
 use crate::{
     Error, LIMIT_MAX, Page, Query, Record, Skipped,
+    bucket::Bucket,
     disk::Disk,
     query::{Best, Filter, Shared},
     reader::turns::Turns,
@@ -39,6 +45,7 @@ const REPORTED_MAX: usize = 1000;
 /// Reads pages of records from the tail and from files.
 pub(crate) struct Reader {
     disk: Arc<Disk>,
+    bucket: Option<Arc<Bucket>>,
     turns: Turns,
     /// Files that the log has named.
     reported: Mutex<HashSet<std::path::PathBuf>>,
@@ -55,8 +62,8 @@ impl Drop for Stop {
 }
 
 impl Reader {
-    pub(crate) fn new(disk: Arc<Disk>, scans_max: usize) -> Self {
-        Self { disk, turns: Turns::new(scans_max), reported: Mutex::default() }
+    pub(crate) fn new(disk: Arc<Disk>, bucket: Option<Arc<Bucket>>, scans_max: usize) -> Self {
+        Self { disk, bucket, turns: Turns::new(scans_max), reported: Mutex::default() }
     }
 
     /// One page, when it is the application's turn.
@@ -93,20 +100,26 @@ impl Reader {
         loop {
             match self.attempt(query, limit, is_stopped) {
                 // The records of a file that was merged are in another one now.
-                Err(error) if error.is_gone() && attempts < ATTEMPTS_MAX => attempts += 1,
+                Err(error) if error.is_gone() && attempts < ATTEMPTS_MAX => {
+                    attempts += 1;
+                    self.bucket.iter().for_each(|bucket| bucket.look_again(query.app_id.as_str()));
+                }
                 result => return result,
             }
         }
     }
 
     fn attempt(&self, query: &Query, limit: usize, is_stopped: &AtomicBool) -> Result<Page, Error> {
-        let filter = Filter::new(query.clone(), self.disk.removals()?);
-        let Sources { sources, foreign } = Sources::list(&self.disk, &filter)?;
+        let mut objects = Objects::look(self.bucket.as_deref(), query.app_id.as_str())?;
+        let removed = mem::take(&mut objects.removed);
+        let filter = Filter::new(query.clone(), self.disk.removals()?.with(removed));
+        let Sources { sources, mut foreign } = Sources::list(&self.disk, &filter, &objects)?;
+        foreign.extend(objects.skipped.take());
         // One more says whether there is another page.
         let best = Best::new(limit + 1, query.bytes_max, query.oldest_first);
         let best = Shared::new(best, query.oldest_first, is_stopped);
         let skipped = Mutex::new(foreign);
-        search_all(&sources, &filter, &best, &|damaged| {
+        search_all(&sources, &objects, (&filter, &best), &|damaged| {
             skipped.lock().unwrap_or_else(PoisonError::into_inner).push(damaged);
         })?;
         let mut skipped = skipped.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -133,8 +146,8 @@ impl Reader {
 /// Searches sources in their order, with few threads, as long as a source can have one of the best.
 fn search_all(
     sources: &[Source],
-    filter: &Filter,
-    best: &Shared<'_>,
+    objects: &Objects<'_>,
+    (filter, best): (&Filter, &Shared<'_>),
     skip: &(dyn Fn(Skipped) + Sync),
 ) -> Result<(), Error> {
     let next = AtomicUsize::new(0);
@@ -142,7 +155,7 @@ fn search_all(
         while let Some(source) = sources.get(next.fetch_add(1, Ordering::Relaxed)) {
             best.check()?;
             if best.admits_any(source.first(), source.last()) {
-                search(source, filter, best, skip)?;
+                search(source, objects, (filter, best), skip)?;
             }
         }
         Ok(())
@@ -156,10 +169,17 @@ fn search_all(
     })
 }
 
-fn search(source: &Source, filter: &Filter, best: &Shared<'_>, skip: &dyn Fn(Skipped)) -> Result<(), Error> {
+fn search(
+    source: &Source,
+    objects: &Objects<'_>,
+    (filter, best): (&Filter, &Shared<'_>),
+    skip: &dyn Fn(Skipped),
+) -> Result<(), Error> {
+    let search_path = |path: &Path| read_file(path, |open| search_file::search(open, filter, best));
     let result = match source {
         Source::Segment(segment, ..) => search_tail::search(segment, filter, best),
-        Source::File(file) => read_file(&file.path, |open| search_file::search(open, filter, best)),
+        Source::File(file) => search_path(&file.path),
+        Source::Object(_, object) => objects.read(object, search_path),
     };
     match result {
         Err(Error::Damaged { path, source }) => {

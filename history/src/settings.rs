@@ -1,12 +1,15 @@
 //! The settings of history.
 
 pub(crate) mod bounds;
+pub(crate) mod bucket;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::AppId;
+
+use self::bucket::BucketSettings;
 
 /// What is kept of messages, and for how long.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -33,6 +36,8 @@ pub struct Settings {
     pub seal_after_minutes: u32,
     /// How many queries read at the same time. Others wait, and one application reads with one at a time.
     pub scans_max: usize,
+    /// Where handlers that share no directory see each other's Parquet files.
+    pub bucket: BucketSettings,
     /// Other bounds for single applications, by application id.
     #[schemars(with = "BTreeMap<String, ApplicationSettings>")]
     pub applications: BTreeMap<AppId, ApplicationSettings>,
@@ -60,6 +65,7 @@ impl Default for Settings {
             segment_bytes_max: 16 << 20,
             seal_after_minutes: 60,
             scans_max: 2,
+            bucket: BucketSettings::default(),
             applications: BTreeMap::new(),
         }
     }

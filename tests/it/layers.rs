@@ -63,6 +63,7 @@ fn libraries_stay_in_their_crates() {
         ("mqtt5-protocol", &["mqtt"]),
         ("rumqttc", &["client", "link", "testing"]),
         ("wasmtime", &["runtime"]),
+        ("object_store", &["history"]),
         ("reqwest", &["client", "outputs", "testing"]),
         ("lettre", &["account"]),
     ] {

@@ -10,6 +10,7 @@ mod kafka;
 pub mod load;
 mod mosquitto;
 mod mqtt_client;
+mod object_server;
 mod packages;
 mod patience;
 mod port;
@@ -38,6 +39,7 @@ pub use self::{
     kafka::KafkaMock,
     mosquitto::Mosquitto,
     mqtt_client::{MqttClient, MqttMessage},
+    object_server::ObjectServer,
     packages::{Node, Python},
     patience::{PATIENCE, soon},
     postgres::Postgres,

@@ -1,6 +1,6 @@
 //! Merges the small files of an application and day into one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{Keeper, Work, seal::ids};
 use crate::{
@@ -48,8 +48,7 @@ impl Keeper {
             if batch.len() < 2 {
                 break;
             }
-            work.merged = work.merged.saturating_add(1);
-            self.merge(day, &batch, &format!("{:08x}m{:04x}", self.writer, work.merged))?;
+            self.merge(day, &batch, &self.origin(work))?;
         }
         Ok(())
     }
@@ -73,19 +72,30 @@ impl Keeper {
         let rows = sort(&records.iter().map(Record::view).collect::<Vec<View<'_>>>());
         let Some((first, last)) = ids(&rows).filter(|_| merged.len() > 1) else { return Ok(()) };
         let path = FileName::new(&day.path, first, last, origin).path;
-        let unfinished = Self::unfinished(&path);
-        if let Err(error) = write_file(&unfinished, &rows) {
+        self.replace(&merged, &path, &rows)
+    }
+
+    /// Writes a file in place of others in its directory, as one step for readers and for kills.
+    pub(super) fn replace(&self, replaced: &[PathBuf], path: &Path, rows: &[View<'_>]) -> Result<(), Error> {
+        let unfinished = Self::unfinished(path);
+        if let Err(error) = write_file(&unfinished, rows) {
             // On a full disk it would keep the room that others need.
             _ = remove(&unfinished);
             return Err(error);
         }
-        replaced::write(&path, &merged)?;
+        replaced::write(path, replaced)?;
         {
             let _moving = self.disk.moving();
-            finish(&unfinished, &path)?;
+            finish(&unfinished, path)?;
         }
-        sync_dir(&day.path)?;
-        replaced::delete(&path)
+        path.parent().map_or(Ok(()), sync_dir)?;
+        replaced::delete(path)
+    }
+
+    /// What the name of a file ends with that replaces others.
+    pub(super) fn origin(&self, work: &mut Work) -> String {
+        work.merged = work.merged.saturating_add(1);
+        format!("{:08x}m{:04x}", self.writer, work.merged)
     }
 }
 

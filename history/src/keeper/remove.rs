@@ -1,57 +1,66 @@
 //! Deletes what files have of an application or a device.
 
-use types::{AppId, DevId};
+use types::AppId;
 
-use super::Keeper;
+use super::{Keeper, Work, seal::ids};
 use crate::{
     Error, Record,
-    directory::{remove, sync_dir},
+    directory::{remove, removed::Removal, sync_dir},
     record::View,
     sealed::{
         file::SealedFile,
-        name::{self, FileName},
+        name::{self, DayDir, FileName},
         rows::read_all,
-        write::{finish, sort, write_file},
+        write::sort,
     },
 };
 
 impl Keeper {
-    /// Deletes the files of an application, or writes them again without a device.
-    pub(super) fn remove_files(&self, app_id: &AppId, dev_id: Option<&DevId>) -> Result<(), Error> {
-        for day in name::days(self.disk.root(), app_id)? {
+    /// Deletes the files of an application, or writes those that also have others' records again.
+    pub(super) fn remove_files(&self, removal: &Removal, work: &mut Work) -> Result<(), Error> {
+        // Nothing else has files.
+        let Ok(app_id) = removal.app_id.parse::<AppId>() else { return Ok(()) };
+        for day in name::days(self.disk.root(), &app_id)? {
             for file in day.files()?.files {
-                match dev_id {
-                    Some(dev_id) => self.remove_device_from(&file, dev_id)?,
-                    None => remove(&file.path)?,
+                match &removal.dev_id {
+                    None if file.last_id() <= removal.last => remove(&file.path)?,
+                    _ => self.remove_from(&day, &file, removal, work)?,
                 }
             }
             sync_dir(&day.path)?;
         }
-        self.delete_empty(app_id)
+        self.delete_empty(&app_id)
     }
 
     /// Files that are damaged stay: what they have of the device cannot be read either.
-    fn remove_device_from(&self, file: &FileName, dev_id: &DevId) -> Result<(), Error> {
-        let records = match has_device(&file.path, dev_id) {
+    fn remove_from(&self, day: &DayDir, file: &FileName, removal: &Removal, work: &mut Work) -> Result<(), Error> {
+        let records = match may_have(file, removal) {
             Ok(false) | Err(Error::Damaged { .. }) => return Ok(()),
             Ok(true) => read_all(&file.path)?,
             Err(error) => return Err(error),
         };
-        let rows: Vec<View<'_>> = records.iter().filter(|record| record.dev_id != *dev_id).map(Record::view).collect();
-        if rows.is_empty() {
-            return remove(&file.path);
+        let is_removed = |record: &&Record| {
+            removal.has(record.id, record.app_id.as_str().as_bytes(), record.dev_id.as_str().as_bytes())
+        };
+        let rows: Vec<View<'_>> = records.iter().filter(|record| !is_removed(record)).map(Record::view).collect();
+        if rows.len() == records.len() {
+            return Ok(());
         }
-        let unfinished = Self::unfinished(&file.path);
-        write_file(&unfinished, &sort(&rows))?;
-        // The name stays: it says between which times the records are, and that is still so.
-        finish(&unfinished, &file.path)
+        let Some((first, last)) = ids(&rows) else { return remove(&file.path) };
+        // Under another name, because no file changes: copies of it may be elsewhere.
+        let path = FileName::new(&day.path, first, last, &self.origin(work)).path;
+        self.replace(std::slice::from_ref(&file.path), &path, &sort(&rows))
     }
 }
 
-fn has_device(path: &std::path::Path, dev_id: &DevId) -> Result<bool, Error> {
-    let file = SealedFile::open(path)?;
-    for group in file.groups() {
-        let rows = group.device(dev_id.as_str()).map_err(|source| Error::damaged(path, source))?;
+/// Whether a file can have removed records, as far as that is quickly seen.
+fn may_have(file: &FileName, removal: &Removal) -> Result<bool, Error> {
+    let Some(dev_id) = removal.dev_id.as_ref().filter(|_| file.first_id() <= removal.last) else {
+        return Ok(file.first_id() <= removal.last);
+    };
+    let opened = SealedFile::open(&file.path)?;
+    for group in opened.groups() {
+        let rows = group.device(dev_id).map_err(|source| Error::damaged(&file.path, source))?;
         if !rows.is_empty() {
             return Ok(true);
         }

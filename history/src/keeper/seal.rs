@@ -48,9 +48,14 @@ impl Keeper {
     fn seal_ended(&self, work: &mut Work, tail: &Tail) -> Result<(), Error> {
         // One that cannot be sealed now does not hold up the others.
         let mut result = Ok(());
-        for segment in tail.ended() {
+        let ended = tail.ended();
+        let tail_is_quiet = ended.is_empty();
+        for segment in ended {
             result = result.and(self.seal(tail, &segment));
             work.passes = 0;
+        }
+        if !tail_is_quiet {
+            self.wake_uploads();
         }
         result
     }

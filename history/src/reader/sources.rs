@@ -4,8 +4,10 @@ use std::{cmp::Reverse, sync::Arc};
 
 use crate::{
     Error, RecordId, Skipped,
+    bucket::listing::Object,
     disk::Disk,
     query::Filter,
+    reader::objects::Objects,
     sealed::name::{self, FileName},
     tail::segment::{Index, Segment},
 };
@@ -16,6 +18,8 @@ pub(super) enum Source {
     /// A segment, with the first and the last id in it.
     Segment(Arc<Segment>, RecordId, RecordId),
     File(FileName),
+    /// A file that is not here, but in the bucket.
+    Object(FileName, Object),
 }
 
 /// What a query reads.
@@ -31,23 +35,25 @@ impl Source {
     pub(super) fn first(&self) -> RecordId {
         match self {
             Self::Segment(_, first, _) => *first,
-            Self::File(file) => file.first_id(),
+            Self::File(file) | Self::Object(file, _) => file.first_id(),
         }
     }
 
     pub(super) fn last(&self) -> RecordId {
         match self {
             Self::Segment(_, _, last) => *last,
-            Self::File(file) => file.last_id(),
+            Self::File(file) | Self::Object(file, _) => file.last_id(),
         }
     }
 }
 
 impl Sources {
     /// Lists them while no records move between them.
-    pub(super) fn list(disk: &Disk, filter: &Filter) -> Result<Self, Error> {
+    pub(super) fn list(disk: &Disk, filter: &Filter, objects: &Objects<'_>) -> Result<Self, Error> {
         let _still = disk.still();
         let mut list = Self::default();
+        let elsewhere = objects.listed.iter().filter(|object| !objects.is_here(object)).cloned();
+        list.sources.extend(elsewhere.filter_map(|object| Some(Source::Object(object.name()?, object))));
         for segment in disk.tail.iter().flat_map(|tail| tail.segments()) {
             let ends = segment.index(|index| Some((Index::first(index)?, Index::last(index)?)));
             list.sources.extend(ends.map(|(first, last)| Source::Segment(segment, first, last)));

@@ -55,7 +55,7 @@ impl FileName {
     }
 
     /// What the name of a file says. None if it is not one of ours.
-    fn parse(path: &Path) -> Option<Self> {
+    pub(crate) fn parse(path: &Path) -> Option<Self> {
         let mut parts = path.file_stem()?.to_str()?.splitn(3, '-');
         let (first, last) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
         parts.next().filter(|_| first <= last).map(|_| Self { path: path.to_owned(), first, last })

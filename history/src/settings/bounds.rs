@@ -41,6 +41,12 @@ impl Bounds {
         own.unwrap_or(self.settings.days_max)
     }
 
+    /// How long messages of any application are kept, in days.
+    pub(crate) fn days_max_of_all(&self) -> u32 {
+        let own = self.settings.applications.values().filter_map(|own| own.days_max);
+        own.chain([self.settings.days_max]).max().unwrap_or_default()
+    }
+
     /// How long records stay in the tail, in milliseconds.
     pub(crate) fn seal_after_ms(&self) -> u64 {
         u64::from(self.settings.seal_after_minutes) * 60_000

@@ -3,6 +3,7 @@
 
 extern crate airlock_history as history;
 
+mod bucket;
 mod damage;
 mod export;
 mod faults;

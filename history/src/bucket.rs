@@ -1,0 +1,274 @@
+//! A bucket of objects, in which handlers that share no disk see each other's sealed files. Each puts its own there, and
+//! nobody else's; a file is there as a whole or not at all.
+
+mod cache;
+mod connect;
+pub(crate) mod ledger;
+pub(crate) mod listing;
+pub(crate) mod looks;
+
+use std::{
+    fs::{self, File, TryLockError},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use futures::{TryStreamExt, future};
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutPayload, path::Path as Key};
+use tokio::{runtime::Handle, sync::watch};
+use types::Random;
+
+use self::{
+    cache::Cache,
+    ledger::{Ledger, write_whole},
+    listing::{HANDLER, Listing, Object, REMOVED, removal_key},
+    looks::{Look, Looks},
+};
+use crate::{Error, directory::removed::Removal, disk::LOCK, settings::bucket::BucketSettings};
+
+/// Where copies of others' objects are, below the directory of history.
+pub(crate) const CACHE: &str = "bucket/cache";
+
+/// A bucket that handlers share. All methods wait: they are not for async code.
+#[derive(Debug)]
+pub(crate) struct Bucket {
+    store: Arc<dyn ObjectStore>,
+    url: String,
+    /// The folder in the bucket.
+    folder: String,
+    /// What this directory's files are below: handlers that share a directory are one.
+    pub(crate) handler: String,
+    root: PathBuf,
+    cache: Cache,
+    looks: Looks,
+    runtime: Handle,
+    closed: watch::Sender<bool>,
+    /// Held while this process brings the bucket to what is here.
+    changing: Mutex<()>,
+}
+
+/// The right to change what this directory has in the bucket.
+pub(crate) struct Turn<'a> {
+    // Given up before this process may try it again.
+    _lock: File,
+    _own: MutexGuard<'a, ()>,
+}
+
+impl Bucket {
+    /// Prepares to use the bucket of the settings; none if they name none. It need not be there now.
+    pub(crate) fn open(root: &Path, settings: &BucketSettings, random: &dyn Random) -> Result<Option<Self>, Error> {
+        if settings.url.is_empty() {
+            return Ok(None);
+        }
+        let (bucket, folder) = connect::parse_url(&settings.url)?;
+        let runtime = Handle::try_current().map_err(|error| Error::Task(error.into()))?;
+        let cache = Cache::open(root.join(CACHE), settings.cache_bytes_max)?;
+        Ok(Some(Self {
+            store: connect::connect(settings, bucket)?,
+            url: settings.url.trim_end_matches('/').to_owned(),
+            folder: folder.to_owned(),
+            handler: handler_id(root, random)?,
+            root: root.to_owned(),
+            cache,
+            looks: Looks::default(),
+            runtime,
+            closed: watch::Sender::new(false),
+            changing: Mutex::default(),
+        }))
+    }
+
+    /// Ends what waits, and lets nothing begin.
+    pub(crate) fn close(&self) {
+        self.closed.send_replace(true);
+    }
+
+    /// None while another process that shares the directory has it.
+    pub(crate) fn turn(&self) -> Result<Option<Turn<'_>>, Error> {
+        let own = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let path = self.dir().join(LOCK);
+        let lock = File::options().write(true).create(true).truncate(false).open(&path);
+        let lock = lock.map_err(Error::file("open", &path))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Some(Turn { _lock: lock, _own: own })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(Error::file("lock", &path)(error)),
+        }
+    }
+
+    /// What this directory has put there so far.
+    pub(crate) fn ledger(&self, _turn: &Turn<'_>) -> Result<Ledger, Error> {
+        Ledger::read(&self.dir())
+    }
+
+    /// Everything that is there.
+    pub(crate) fn list(&self) -> Result<Listing, Error> {
+        let found = self.wait("list", self.list_folder(String::new()))?;
+        Ok(self.listing(found))
+    }
+
+    /// What is there of an application. If it cannot be known now, what was there before, with the reason.
+    pub(crate) fn look(&self, app_id: &str) -> Result<Look, Error> {
+        self.looks.look(app_id, &self.url, || self.list_application(app_id))
+    }
+
+    /// Has the next query of an application list the bucket again.
+    pub(crate) fn look_again(&self, app_id: &str) {
+        self.looks.forget(app_id);
+    }
+
+    /// What is there of an application, whose handler does not matter.
+    fn list_application(&self, app_id: &str) -> Result<Listing, Error> {
+        let folder = (!self.folder.is_empty()).then(|| Key::parse(&self.folder)).transpose();
+        let found = self.wait("list", async {
+            let handlers = self.store.list_with_delimiter(folder?.as_ref()).await?.common_prefixes;
+            let handlers = handlers.iter().filter_map(|key| self.below(key)).filter(|key| key.starts_with(HANDLER));
+            let folders = handlers.map(|handler| format!("{handler}/app={app_id}")).chain([REMOVED.to_owned()]);
+            let found = future::try_join_all(folders.map(|folder| self.list_folder(folder)));
+            Ok(found.await?.concat())
+        })?;
+        Ok(self.listing(found))
+    }
+
+    /// Puts a file of this directory there. What is gone meanwhile is left out.
+    pub(crate) fn put_file(&self, file: &str) -> Result<(), Error> {
+        let path = self.root.join(file);
+        match fs::read(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            content => {
+                let content = content.map_err(Error::file("read", &path))?;
+                self.put(&self.own_key(file), content)
+            }
+        }
+    }
+
+    /// Says that something was removed.
+    pub(crate) fn put_removed(&self, removal: &Removal) -> Result<(), Error> {
+        self.put(&removal_key(removal), Vec::new())
+    }
+
+    /// Deletes a file that this directory has put there.
+    pub(crate) fn delete_file(&self, file: &str) -> Result<(), Error> {
+        self.delete(&self.own_key(file))
+    }
+
+    /// Forgets that something was removed.
+    pub(crate) fn delete_removed(&self, removal: &Removal) -> Result<(), Error> {
+        self.delete(&removal_key(removal))
+    }
+
+    /// Deletes an object, whoever has put it there.
+    pub(crate) fn delete_object(&self, object: &Object) -> Result<(), Error> {
+        self.delete(&object.key)
+    }
+
+    /// Whether the object is a file of this directory that is here.
+    pub(crate) fn is_here(&self, object: &Object) -> bool {
+        object.handler() == self.handler && self.root.join(object.file()).exists()
+    }
+
+    /// A copy of an object on this disk.
+    pub(crate) fn fetch(&self, object: &Object) -> Result<PathBuf, Error> {
+        if let Some(path) = self.cache.get(object) {
+            return Ok(path);
+        }
+        if object.bytes > self.cache.bytes_max {
+            let why = "it is larger than cache_bytes_max of history.bucket";
+            return Err(Error::damaged(&self.url_of(object), why));
+        }
+        let key = self.key(&object.key);
+        let content = self.wait("read a file", async { self.store.get(&key?).await?.bytes().await })?;
+        self.cache.add(object, &content)
+    }
+
+    /// Forgets the copy of an object, which may be damaged.
+    pub(crate) fn forget(&self, object: &Object) -> Result<(), Error> {
+        self.cache.remove(&object.key)
+    }
+
+    /// Whether it needs no connection to read it.
+    pub(crate) fn has_copy(&self, object: &Object) -> bool {
+        self.cache.get(object).is_some()
+    }
+
+    /// Deletes copies of what is not there any more.
+    pub(crate) fn forget_all_but(&self, listing: &Listing) -> Result<(), Error> {
+        let keys: std::collections::HashSet<_> = listing.objects.iter().map(|object| object.key.as_str()).collect();
+        self.cache.retain(|key| keys.contains(key))
+    }
+
+    /// Where an object is, for people.
+    pub(crate) fn url_of(&self, object: &Object) -> PathBuf {
+        format!("{}/{}", self.url, object.key).into()
+    }
+
+    fn dir(&self) -> PathBuf {
+        self.root.join("bucket")
+    }
+
+    fn own_key(&self, file: &str) -> String {
+        format!("{HANDLER}{}/{file}", self.handler)
+    }
+
+    fn put(&self, key: &str, content: Vec<u8>) -> Result<(), Error> {
+        let key = self.key(key);
+        self.wait("write", async { self.store.put(&key?, PutPayload::from(content)).await }).map(drop)
+    }
+
+    fn delete(&self, key: &str) -> Result<(), Error> {
+        let key = self.key(key);
+        match self.wait("delete", async { self.store.delete(&key?).await }) {
+            Err(error) if error.is_gone() => Ok(()),
+            result => result,
+        }
+    }
+
+    async fn list_folder(&self, folder: String) -> object_store::Result<Vec<ObjectMeta>> {
+        let path = [self.folder.as_str(), &folder].join("/");
+        self.store.list(Some(&Key::parse(path.trim_matches('/'))?)).try_collect().await
+    }
+
+    fn listing(&self, found: Vec<ObjectMeta>) -> Listing {
+        let mut listing = Listing::default();
+        for object in found {
+            if let Some(key) = self.below(&object.location) {
+                listing.add(key, object.size);
+            }
+        }
+        listing
+    }
+
+    /// The part of a key below the folder.
+    fn below<'a>(&self, key: &'a Key) -> Option<&'a str> {
+        key.as_ref().strip_prefix(self.folder.as_str()).map(|key| key.trim_start_matches('/'))
+    }
+
+    fn key(&self, key: &str) -> object_store::Result<Key> {
+        Ok(Key::parse([self.folder.as_str(), key].join("/").trim_start_matches('/'))?)
+    }
+
+    fn wait<T>(&self, what: &'static str, work: impl Future<Output = object_store::Result<T>>) -> Result<T, Error> {
+        let mut closed = self.closed.subscribe();
+        let done = self.runtime.block_on(async {
+            tokio::select! {
+                biased;
+                _ = closed.wait_for(|is_closed| *is_closed) => None,
+                result = work => Some(result),
+            }
+        });
+        done.ok_or(Error::Stopped)?.map_err(|source| Error::bucket(what, &self.url, &source))
+    }
+}
+
+/// The id of a directory's handler, which is made once.
+fn handler_id(root: &Path, random: &dyn Random) -> Result<String, Error> {
+    let path = root.join("bucket").join("handler");
+    match fs::read_to_string(&path) {
+        Ok(id) if !id.is_empty() => Ok(id),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::file("read", &path)(error)),
+        _ => {
+            let id = hex::encode(random.array::<8>());
+            write_whole(&path, &id)?;
+            Ok(id)
+        }
+    }
+}

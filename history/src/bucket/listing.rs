@@ -1,0 +1,105 @@
+//! What a bucket has: objects are named like files, below the handler that has put them there.
+
+use std::{collections::BTreeMap, path::Path};
+
+use crate::{directory::removed::Removal, sealed::name::FileName};
+
+/// What the folders of handlers begin with.
+pub(super) const HANDLER: &str = "handler=";
+/// The folder that says what was removed.
+pub(super) const REMOVED: &str = "removed";
+
+/// A sealed file in the bucket, which never changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Object {
+    /// `handler=<id>/app=<id>/day=<date>/<name>`.
+    pub(crate) key: String,
+    /// Its length.
+    pub(crate) bytes: u64,
+}
+
+/// What is in a bucket, or in a part of it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Listing {
+    pub(crate) objects: Vec<Object>,
+    pub(crate) removed: Vec<Removal>,
+}
+
+impl Listing {
+    /// Takes note of what a key stands for. Those that are not ours are left out.
+    pub(super) fn add(&mut self, key: &str, bytes: u64) {
+        if key.starts_with(HANDLER) && FileName::parse(Path::new(key)).is_some() {
+            self.objects.push(Object { key: key.to_owned(), bytes });
+        } else if let Some(removed) = parse_removal(key) {
+            self.removed.push(removed);
+        }
+    }
+
+    /// The files of one handler, by their paths in its directory, with their lengths.
+    pub(crate) fn files_of(&self, handler: &str) -> BTreeMap<&str, u64> {
+        let own = self.objects.iter().filter(|object| object.handler() == handler);
+        own.map(|object| (object.file(), object.bytes)).collect()
+    }
+}
+
+impl Object {
+    /// The id of the handler that has put it there.
+    pub(crate) fn handler(&self) -> &str {
+        self.split().0
+    }
+
+    /// The path of the file in the handler's directory.
+    pub(crate) fn file(&self) -> &str {
+        self.split().1
+    }
+
+    fn split(&self) -> (&str, &str) {
+        self.key.strip_prefix(HANDLER).and_then(|key| key.split_once('/')).unwrap_or_default()
+    }
+
+    /// What its name says.
+    pub(crate) fn name(&self) -> Option<FileName> {
+        FileName::parse(Path::new(&self.key))
+    }
+
+    /// The application whose records it has.
+    pub(crate) fn app_id(&self) -> Option<&str> {
+        self.file().strip_prefix("app=")?.split_once('/').map(|(app_id, _)| app_id)
+    }
+}
+
+/// The key that says that something was removed, without content.
+pub(super) fn removal_key(removal: &Removal) -> String {
+    format!("{REMOVED}/{}/{}", removal.name(), removal.last)
+}
+
+fn parse_removal(key: &str) -> Option<Removal> {
+    let (name, last) = key.strip_prefix(REMOVED)?.strip_prefix('/')?.split_once('/')?;
+    Some(Removal::named(name, last.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RecordId;
+
+    #[test]
+    fn keys_say_whose_file_it_is_and_what_was_removed() {
+        let mut listing = Listing::default();
+        let removed = Removal::named("a,d", RecordId::new(17, 1, 2));
+        for key in [
+            "handler=h/app=a/day=2026-01-01/5-17-0-1.parquet",
+            "handler=h/app=a/day=2026-01-01/other.parquet",
+            "x/app=a/day=2026-01-01/5-17-0-1.parquet",
+            "removed/a/nothing",
+            "notes.txt",
+            &removal_key(&removed),
+        ] {
+            listing.add(key, 7);
+        }
+        assert_eq!(listing.removed, [removed]);
+        assert_eq!(listing.files_of("h"), BTreeMap::from([("app=a/day=2026-01-01/5-17-0-1.parquet", 7)]));
+        assert!(listing.files_of("other").is_empty());
+        assert_eq!(listing.objects[0].app_id(), Some("a"));
+    }
+}

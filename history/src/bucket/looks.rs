@@ -1,0 +1,72 @@
+//! What queries see of a bucket: it is listed at most every few seconds for each application.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use server::status::ErrorChain;
+use tokio::time::Instant;
+
+use super::listing::Listing;
+use crate::{Error, Skipped};
+
+/// How long a list is used.
+const AGE_MAX: Duration = Duration::from_secs(5);
+/// Of how many applications lists are kept.
+const LISTS_MAX: usize = 100;
+
+/// What queries see of a bucket.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Look {
+    pub(crate) listing: Listing,
+    /// Set if the bucket cannot be listed now; what is listed was there before.
+    pub(crate) skipped: Option<Skipped>,
+}
+
+/// The last look of each application.
+#[derive(Debug, Default)]
+pub(super) struct Looks(Mutex<HashMap<String, (Instant, Look)>>);
+
+impl Looks {
+    /// The last look at an application, or a new one by `list`. If that fails, what was there before, with the reason.
+    pub(super) fn look(
+        &self,
+        app_id: &str,
+        url: &str,
+        list: impl FnOnce() -> Result<Listing, Error>,
+    ) -> Result<Look, Error> {
+        let last = self.lock().get(app_id).cloned();
+        if let Some((_, look)) = last.as_ref().filter(|(when, _)| when.elapsed() < AGE_MAX) {
+            return Ok(look.clone());
+        }
+        let look = match list() {
+            Ok(listing) => Look { listing, skipped: None },
+            Err(Error::Stopped) => return Err(Error::Stopped),
+            Err(error) => {
+                let skipped = Skipped { path: url.into(), reason: ErrorChain(&error).to_string() };
+                Look { skipped: Some(skipped), ..last.map(|(_, look)| look).unwrap_or_default() }
+            }
+        };
+        self.keep(app_id, &look);
+        Ok(look)
+    }
+
+    /// Has the next query of an application list the bucket again.
+    pub(super) fn forget(&self, app_id: &str) {
+        self.lock().remove(app_id);
+    }
+
+    fn keep(&self, app_id: &str, look: &Look) {
+        let mut looks = self.lock();
+        if looks.len() >= LISTS_MAX {
+            looks.clear();
+        }
+        looks.insert(app_id.to_owned(), (Instant::now(), look.clone()));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, (Instant, Look)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,144 @@
+//! Has a bucket show what this directory has: files are put there, and those that are gone here are deleted there.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::PoisonError,
+    time::Duration,
+};
+
+use metrics::{counter, describe_counter};
+use server::status::ErrorChain;
+
+use super::{INTERVAL, Keeper, LOOKS, Signal};
+use crate::{
+    Error,
+    bucket::{Bucket, listing::Listing},
+    directory::removed,
+    record::moment,
+    sealed::name,
+};
+
+/// The pauses after failures, which double.
+const PAUSE_MIN: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_secs(60);
+/// How many days longer than a handler itself the others keep its files: it may be gone for good.
+const DAYS_MORE: u32 = 1;
+
+const FAILURES: &str = "airlock_history_upload_failures_total";
+
+impl Keeper {
+    /// Works until it is closed.
+    pub(crate) fn run_uploads(&self, bucket: &Bucket) {
+        describe_counter!(FAILURES, "Attempts to bring files of history into the bucket that failed");
+        counter!(FAILURES).increment(0);
+        let mut failures = 0;
+        loop {
+            let result = self.upload(bucket);
+            if let Err(error) = &result {
+                counter!(FAILURES).increment(1);
+                if failures == 0 {
+                    tracing::error!(error = %ErrorChain(error), "files of history wait to be put into the bucket");
+                }
+            }
+            failures = if result.is_err() { failures + 1 } else { 0 };
+            let goes_on = match result {
+                Ok(true) => self.wait_for_files(INTERVAL * LOOKS, true),
+                _ => self.wait_for_files(pause(failures), false),
+            };
+            if !goes_on {
+                return;
+            }
+        }
+    }
+
+    /// Has it upload soon.
+    pub(super) fn wake_uploads(&self) {
+        self.signal().is_upload_wanted = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits, if so wanted only until there are files. False once it is closed.
+    fn wait_for_files(&self, time: Duration, ends_early: bool) -> bool {
+        let is_idle = |signal: &mut Signal| !(signal.is_closed || ends_early && signal.is_upload_wanted);
+        let waited = self.changed.wait_timeout_while(self.signal(), time, is_idle);
+        let (mut signal, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        signal.is_upload_wanted = false;
+        !signal.is_closed
+    }
+
+    /// Brings the bucket to what is here. False if another process of the directory is at it.
+    pub(crate) fn upload(&self, bucket: &Bucket) -> Result<bool, Error> {
+        let Some(turn) = bucket.turn()? else { return Ok(false) };
+        let listing = bucket.list()?;
+        self.share_removals(bucket, &listing)?;
+        let files = self.own_files()?;
+        let mut ledger = bucket.ledger(&turn)?;
+        // Before anything is there, so that a process that is killed leaves nothing that is not deleted later.
+        ledger.set(ledger.files.iter().chain(files.keys()).cloned().collect())?;
+        let there = listing.files_of(&bucket.handler);
+        let missing = files.iter().filter(|(file, bytes)| there.get(file.as_str()) != Some(bytes));
+        missing.map(|(file, _)| file).try_for_each(|file| bucket.put_file(file))?;
+        // Last, because what they had may be in files that were missing.
+        let mut gone = ledger.files.iter().filter(|file| !files.contains_key(*file));
+        gone.try_for_each(|file| bucket.delete_file(file))?;
+        ledger.set(files.into_keys().collect::<BTreeSet<_>>())?;
+        self.delete_abandoned(bucket, &listing)?;
+        bucket.forget_all_but(&listing)?;
+        Ok(true)
+    }
+
+    /// The files of this directory, by their paths in it, with their lengths.
+    fn own_files(&self) -> Result<BTreeMap<String, u64>, Error> {
+        let (root, mut files) = (self.disk.root(), BTreeMap::new());
+        for app_id in name::applications(root)? {
+            for day in name::days(root, &app_id)? {
+                let names = day.files()?.files.into_iter();
+                files.extend(names.filter_map(|file| {
+                    let path = file.path.strip_prefix(root).ok()?.to_str()?.to_owned();
+                    Some((path, file.bytes())).filter(|(_, bytes)| *bytes > 0)
+                }));
+            }
+        }
+        Ok(files)
+    }
+
+    /// Learns what others have removed, deletes that here, and tells them what was removed here.
+    fn share_removals(&self, bucket: &Bucket, listing: &Listing) -> Result<(), Error> {
+        let oldest = moment::days_before(self.now(), self.removal_days());
+        let here = self.disk.removals()?;
+        for removal in &listing.removed {
+            if removal.last.millis < oldest {
+                bucket.delete_removed(removal)?;
+            } else if !here.know(removal) {
+                let mut work = self.work();
+                let _change = self.disk.change()?;
+                self.remove_files(removal, &mut work)?;
+                // Not before: if this process is killed, it has to be done again.
+                removed::write(&self.disk.removed_dir(), removal)?;
+            }
+        }
+        let untold = here.0.iter().filter(|removal| !listing.removed.contains(removal));
+        untold.filter(|removal| removal.last.millis >= oldest).try_for_each(|removal| bucket.put_removed(removal))
+    }
+
+    /// Deletes what is so old that its own handler would have deleted it, if it still ran.
+    fn delete_abandoned(&self, bucket: &Bucket, listing: &Listing) -> Result<(), Error> {
+        if !self.work().steadiness.is_steady() {
+            return Ok(());
+        }
+        let now = self.now();
+        let is_old = |app_id: &str, last: u64| {
+            let days = app_id.parse().map(|app_id| self.bounds.days_max(&app_id));
+            days.is_ok_and(|days| last < moment::days_before(now, days.saturating_add(DAYS_MORE)))
+        };
+        let mut old = listing.objects.iter().filter(|object| {
+            let name = object.app_id().zip(object.name());
+            name.is_some_and(|(app_id, name)| is_old(app_id, name.last))
+        });
+        old.try_for_each(|object| bucket.delete_object(object))
+    }
+}
+
+fn pause(failures: u32) -> Duration {
+    (PAUSE_MIN * (1 << failures.saturating_sub(1).min(6))).min(PAUSE_MAX)
+}
