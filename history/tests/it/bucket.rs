@@ -67,8 +67,9 @@ async fn handlers_see_each_others_files() {
     other.seal().await.unwrap();
     one.upload().await.unwrap();
     other.upload().await.unwrap();
-    assert_eq!(page(&other).await, ((0..10).rev().collect(), false));
-    assert_eq!(page(&one).await, ((0..10).rev().collect(), false));
+    let expected: Vec<u32> = (0..10).rev().collect();
+    sees(&other, &expected, false).await;
+    sees(&one, &expected, false).await;
     let device = Query { dev_id: Some(dev("a1")), oldest_first: true, ..everything() };
     assert_eq!(counters(&other, device).await, (0..9).collect::<Vec<_>>());
 
@@ -76,10 +77,10 @@ async fn handlers_see_each_others_files() {
     one.maintain().await.unwrap();
     assert_eq!(files(&first).len(), 1);
     one.upload().await.unwrap();
-    assert_eq!(page(&other).await, ((0..10).rev().collect(), false));
+    sees(&other, &expected, false).await;
     // One that has nothing of its own sees them, too.
     let third = machine(&server, &proxy, 3);
-    assert_eq!(page(&third.open()).await, ((0..10).rev().collect(), false));
+    sees(&third.open(), &expected, false).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
