@@ -6,6 +6,7 @@ mod series;
 use api::rest::handler::Chart;
 use futures::TryStreamExt;
 use history::{History, Kind, Outcome, Query, Record, Revisions};
+use server::usage::Usage;
 use tokio::task::yield_now;
 use types::{AppId, DevId, Timestamp};
 
@@ -14,8 +15,10 @@ use crate::{Error, uplink::stored::newest_revisions};
 
 /// How many uplinks a chart is made of at most, the newest.
 const UPLINKS_MAX: usize = 200_000;
+/// How many bytes of uplinks are read at once.
+const BATCH_BYTES_MAX: usize = 4 << 20;
 /// After how many uplinks others may go on.
-const TOGETHER: usize = 256;
+const UPLINKS_TOGETHER: usize = 64;
 
 /// What a chart shows.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,13 +41,14 @@ impl ChartQuery {
             until: Some(self.until),
             kind: Some(Kind::Uplink),
             revisions: Revisions::Originals,
+            bytes_max: BATCH_BYTES_MAX,
             ..Query::of(self.app_id.clone())
         }
     }
 }
 
-/// Reads the uplinks of a chart, each as it was decoded last.
-pub(crate) async fn chart(history: &History, query: ChartQuery) -> Result<Chart, Error> {
+/// Reads the uplinks of a chart, each as it was decoded last, and charges them to `usage`.
+pub(crate) async fn chart(history: &History, query: ChartQuery, usage: &Usage) -> Result<Chart, Error> {
     let uplinks = query.uplinks();
     let mut collector = Collector::new(&query);
     let mut batches = Box::pin(history.batches(uplinks.clone()));
@@ -53,8 +57,10 @@ pub(crate) async fn chart(history: &History, query: ChartQuery) -> Result<Chart,
         is_cut = batch.len() > UPLINKS_MAX - examined;
         batch.truncate(UPLINKS_MAX - examined);
         examined += batch.len();
+        usage.add_entries(batch.len());
         let mut newest = newest_revisions(history, &uplinks, &batch).await?;
-        let current = batch.into_iter().map(|record| newest.remove(&record.id).map_or(record, |newest| newest));
+        let current =
+            batch.into_iter().map(|record| (record.id.recorded(), newest.remove(&record.id).unwrap_or(record)));
         add(&mut collector, current.collect()).await;
         if is_cut {
             break;
@@ -63,11 +69,12 @@ pub(crate) async fn chart(history: &History, query: ChartQuery) -> Result<Chart,
     Ok(Chart { examined: examined as u64, is_cut, ..collector.finish(&query) })
 }
 
-async fn add(collector: &mut Collector, records: Vec<Record>) {
-    for part in records.chunks(TOGETHER) {
+/// Each with the time when it was recorded first, as everywhere in history: networks report any time of receipt.
+async fn add(collector: &mut Collector, records: Vec<(Timestamp, Record)>) {
+    for part in records.chunks(UPLINKS_TOGETHER) {
         // What the validator refused was not published.
-        for record in part.iter().filter(|record| record.outcome == Outcome::Decoded) {
-            collector.add(record.received, &record.result);
+        for (time, record) in part.iter().filter(|(_, record)| record.outcome == Outcome::Decoded) {
+            collector.add(*time, &record.result);
         }
         yield_now().await;
     }

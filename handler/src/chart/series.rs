@@ -54,7 +54,7 @@ impl Collector {
         Self { since, until, width: width.max(1), only, series, has_more: false }
     }
 
-    /// Adds the numbers of an uplink. What was received before it was asked for, and only recorded later, is left out.
+    /// Adds the numbers of an uplink.
     pub(super) fn add(&mut self, time: Timestamp, fields: &str) {
         let time = time.as_nanos();
         if !(self.since..self.until).contains(&time) {

@@ -38,9 +38,7 @@ impl Operations {
         let usage = caller.usage.clone();
         self.allow_history(caller, &query.app_id).await?;
         let _turn = usage.turn_for_list().await;
-        let chart = chart(&self.history, query).await?;
-        usage.add_entries(usize::try_from(chart.examined).unwrap_or(usize::MAX));
-        Ok(chart)
+        chart(&self.history, query, &usage).await
     }
 
     /// All records that are wanted, as a file in parts.
