@@ -343,6 +343,7 @@ async fn operations(
         history,
         corrections: OneAtATime::default(),
         replays: OneAtATime::default(),
+        webhook_tests: OneAtATime::default(),
         webhooks: outputs.webhooks(),
         audit: context.audit.clone(),
         clock: context.clock.clone(),

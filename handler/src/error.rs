@@ -209,6 +209,9 @@ pub enum Error {
     /// Whoever sets a webhook must be somebody whose rights can be asked for later.
     #[error("permission denied: only users and access keys can set webhooks")]
     WebhookCaller,
+    /// Nobody can say now whether a webhook may send.
+    #[error("the account service cannot be asked now whether the webhook may still send: try again later")]
+    WebhookUnknown,
     /// A message cannot be published now, or nobody has confirmed it.
     #[error("cannot publish the message: {0}: try again later")]
     Unpublished(String),
@@ -280,6 +283,7 @@ impl Kinded for Error {
             Self::AlreadyExists { .. } | Self::CandidateExists { .. } => Kind::AlreadyExists,
             Self::Conflict(_) | Self::HandingOver(_) | Self::Running { .. } => Kind::Conflict,
             Self::Busy(_)
+            | Self::WebhookUnknown
             | Self::DownlinksBusy
             | Self::Unidentified { .. }
             | Self::NetworkBrokerGone

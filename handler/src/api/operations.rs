@@ -75,6 +75,8 @@ pub struct Operations {
     pub corrections: OneAtATime,
     /// The applications whose messages are being sent again.
     pub replays: OneAtATime,
+    /// Tests of webhooks.
+    pub webhook_tests: OneAtATime,
     /// The webhooks of applications.
     pub webhooks: Arc<Webhooks>,
     /// Where changes of settings and webhooks are recorded, and exports.

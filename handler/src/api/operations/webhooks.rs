@@ -58,14 +58,17 @@ impl Operations {
         app_id: &AppId,
         id: &WebhookId,
     ) -> Result<Result<(), String>, Error> {
-        // The rate of changes is limited, and so is what others' servers get of this one.
         let claims = self.allow_webhooks(caller, app_id, Purpose::Change).await?;
-        self.audit.note("webhook tested", &actor(&claims), &format_args!("{app_id}/{id}"));
         let webhook = self.webhooks.get(app_id, id).await?;
         match self.webhooks.standing(app_id, &webhook).await {
-            Standing::Holds => Ok(self.webhooks.send_sample(app_id, id).await?),
-            _ => Err(Error::invalid("Test", "the webhook is stopped: set it again to go on")),
+            Standing::Holds => {}
+            Standing::Withdrawn => return Err(Error::invalid("Test", "the webhook is stopped: set it again to go on")),
+            Standing::Unknown => return Err(Error::WebhookUnknown),
         }
+        // So that nobody has this server send many requests to another one.
+        let _running = self.webhook_tests.begin("a test of a webhook", app_id)?;
+        self.audit.note("webhook tested", &actor(&claims), &format_args!("{app_id}/{id}"));
+        Ok(self.webhooks.send_sample(app_id, id).await?)
     }
 
     /// Creates or replaces a webhook. From then on it sends messages while the caller may read them.
@@ -82,7 +85,9 @@ impl Operations {
         let webhook = Webhook { set_by, ..webhook };
         let change = self.audit.change("webhook set", &actor(&claims), &format_args!("{app_id}/{id}"))?;
         change.run(self.webhooks.set(app_id, id, webhook)).await?;
-        Ok(WebhookState { standing: Standing::Holds, waiting: self.webhooks.waiting(app_id, id).await? })
+        // It is set, also if what waits for it cannot be counted now.
+        let waiting = self.webhooks.waiting(app_id, id).await.unwrap_or_default();
+        Ok(WebhookState { standing: Standing::Holds, waiting })
     }
 
     pub(crate) async fn delete_webhook(&self, caller: Caller, app_id: &AppId, id: &WebhookId) -> Result<(), Error> {
