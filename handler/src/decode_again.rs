@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// How many uplinks run one after the other, so that handing them over costs little.
-const GROUP: usize = 32;
+const GROUP_UPLINKS: usize = 32;
 /// How many groups run at the same time: enough for all workers, few enough for the queue of one application.
 const GROUPS_MAX: usize = 8;
 /// How many uplinks a report is of at most, and how many corrections wait for the disk together.
@@ -131,8 +131,8 @@ impl Decoder {
 
     async fn run(&mut self, count: usize) -> Result<Vec<Decoding>, Error> {
         let (rerun, waiting) = (&self.rerun, &mut self.waiting);
-        let groups = (0..count).step_by(GROUP).map(|first| {
-            let group = waiting.drain(..GROUP.min(count - first)).collect();
+        let groups = (0..count).step_by(GROUP_UPLINKS).map(|first| {
+            let group = waiting.drain(..GROUP_UPLINKS.min(count - first)).collect();
             Arc::clone(rerun).run(group)
         });
         stream::iter(groups.collect::<Vec<_>>()).buffered(GROUPS_MAX).try_concat().await

@@ -1,21 +1,45 @@
 //! How much fuel an uplink is expected to use.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
 
-/// The most fuel that an uplink used lately: a slowly decaying maximum.
+use runtime::SourcesHash;
+
+/// The most fuel that an uplink used lately, a slowly decaying maximum for each set of functions: the first run of
+/// others may take long.
 #[derive(Debug, Default)]
-pub(super) struct ExpectedFuel(AtomicU64);
+pub(super) struct ExpectedFuel(Mutex<HashMap<SourcesHash, u64>>);
 
 impl ExpectedFuel {
-    /// None before the first.
-    pub(super) fn expected(&self) -> Option<u64> {
-        Some(self.0.load(Ordering::Relaxed)).filter(|fuel| *fuel > 0)
+    /// None before these functions have run.
+    pub(super) fn expected(&self, functions: SourcesHash) -> Option<u64> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&functions).copied()
     }
 
-    /// Adds what several used. An estimate: of several that add at the same time, one may be lost.
-    pub(super) fn add(&self, used: impl Iterator<Item = u64>) {
-        let before = self.0.load(Ordering::Relaxed);
-        let most = used.max().unwrap_or_default().max(before - before / 8);
-        self.0.store(most, Ordering::Relaxed);
+    /// Adds what several uplinks used.
+    pub(super) fn add(&self, functions: SourcesHash, used: impl Iterator<Item = u64>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let most = all.entry(functions).or_default();
+        *most = used.max().unwrap_or_default().max(*most - *most / 8);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use runtime::Sources;
+
+    use super::*;
+
+    #[test]
+    fn what_functions_use_is_expected_of_them_and_of_no_others() {
+        let [one, other] = ["1", "2"].map(|text| Sources::single_file(text).hash());
+        let fuel = ExpectedFuel::default();
+        assert_eq!(fuel.expected(one), None);
+        fuel.add(one, [10, 800, 20].into_iter());
+        assert_eq!((fuel.expected(one), fuel.expected(other)), (Some(800), None));
+        fuel.add(one, [30].into_iter());
+        assert_eq!(fuel.expected(one), Some(700));
     }
 }

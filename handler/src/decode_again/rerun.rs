@@ -150,14 +150,15 @@ impl Rerun {
     /// Decodes the first of these at the lowest priority, at least one, and waits while the queue is full.
     async fn call(&self, application: &Application, payloads: &[Payload]) -> Result<Vec<Decoded>, Error> {
         let run = Run { priority: Priority::DryRun, usage: &self.usage };
+        let functions = application.summary().functions_hash;
         let mut attempts = 1;
         loop {
-            let fuel = self.fuel.expected();
+            let fuel = self.fuel.expected(functions);
             match self.uplinks.payloads.decode_several(application, payloads, fuel, run).await {
                 Err(error) if error.kind() == Kind::Unavailable && attempts < ATTEMPTS_MAX => attempts += 1,
                 result => {
                     let decoded = result?;
-                    self.fuel.add(decoded.iter().map(|decoded| decoded.cost.fuel));
+                    self.fuel.add(functions, decoded.iter().map(|decoded| decoded.cost.fuel));
                     return Ok(decoded);
                 }
             }

@@ -14,6 +14,9 @@ use crate::{Error, uplink::stored::newest_revisions};
 /// How many uplinks are decoded at most, and looked at, if only some of each device are wanted.
 const PREVIEWED_MAX: usize = 100_000;
 const LOOKED_AT_MAX: usize = 1_000_000;
+/// How many bytes of records are read at once. There are two batches in memory at most: one that
+/// runs, and one that waits or is read.
+const BATCH_BYTES_MAX: usize = 16 << 20;
 
 /// An uplink, and the newest correction of it if there is one.
 pub(super) type Stored = (Record, Option<Record>);
@@ -21,7 +24,7 @@ pub(super) type Stored = (Record, Option<Record>);
 /// Stored uplinks, one batch ahead of those that were taken.
 pub(super) struct Source {
     batches: mpsc::Receiver<Result<Vec<Stored>, Error>>,
-    _reading: AbortOnDropHandle<()>,
+    reading: Option<AbortOnDropHandle<()>>,
 }
 
 impl Source {
@@ -29,16 +32,29 @@ impl Source {
         let mut batches = Box::pin(read(history, again));
         let (send, receive) = mpsc::channel(1);
         let reading = tokio::spawn(async move {
-            while let Some(batch) = batches.next().await
-                && send.send(batch).await.is_ok()
-            {}
+            // Nothing is read before there is room for it.
+            while let Ok(room) = send.reserve().await
+                && let Some(batch) = batches.next().await
+            {
+                room.send(batch);
+            }
         });
-        Self { batches: receive, _reading: AbortOnDropHandle::new(reading) }
+        Self { batches: receive, reading: Some(AbortOnDropHandle::new(reading)) }
     }
 
     /// The next batch; none after the last one.
     pub(super) async fn next(&mut self) -> Result<Option<Vec<Stored>>, Error> {
-        self.batches.recv().await.transpose()
+        match (self.batches.recv().await, self.reading.take()) {
+            (Some(batch), reading) => {
+                self.reading = reading;
+                batch.map(Some)
+            }
+            (None, Some(reading)) => match reading.await {
+                Ok(()) => Ok(None),
+                Err(error) => Err(history::Error::Task(error.into()).into()),
+            },
+            (None, None) => Ok(None),
+        }
     }
 }
 
@@ -47,6 +63,7 @@ fn read(history: &Arc<History>, again: &DecodeAgain) -> impl Stream<Item = Resul
         kind: Some(history::Kind::Uplink),
         revisions: Revisions::Originals,
         oldest_first: again.per_device.is_none(),
+        bytes_max: BATCH_BYTES_MAX,
         ..again.query.clone()
     };
     let reader = Reader {

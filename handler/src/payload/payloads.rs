@@ -106,13 +106,13 @@ impl Payloads {
         }
     }
 
-    /// Decodes the first of several payloads of one application, at least one. `fuel` is what one is expected to use, if
-    /// that is known.
+    /// Decodes the first of several payloads of one application, at least one. `fuel_each` is what one is expected to
+    /// use, if these functions ran before.
     pub(crate) async fn decode_several(
         &self,
         application: &Application,
         payloads: &[Payload],
-        fuel: Option<u64>,
+        fuel_each: Option<u64>,
         run: Run<'_>,
     ) -> Result<Vec<Decoded>, Error> {
         let summary = application.summary();
@@ -128,7 +128,7 @@ impl Payloads {
         match functions {
             Ok(functions) => {
                 let calls = payloads.iter().map(|payload| call(EntryPoint::Uplink, payload, bytes(payload))).collect();
-                let outcomes = self.pool.call_several(&tenant, functions, calls, fuel).await?;
+                let outcomes = self.pool.call_several(&tenant, functions, calls, fuel_each).await?;
                 run.usage.add_fuel(outcomes.iter().map(|outcome| outcome.fuel).sum());
                 Ok(outcomes.into_iter().map(Decoded::from).collect())
             }

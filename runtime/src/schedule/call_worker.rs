@@ -8,6 +8,7 @@ use crate::sandbox::Sandbox;
 use crate::schedule::dispatcher::Work;
 use crate::schedule::outcome_batch::OutcomeBatch;
 use crate::schedule::pool::catch_panic;
+use crate::schedule::queue::JOB_FUEL;
 
 /// Messages to run.
 pub(super) struct CallJob {
@@ -80,7 +81,9 @@ impl CallWorker {
                 break;
             }
             let outcome = self.call(functions, call);
-            fuel = fuel.saturating_add(outcome.fuel);
+            // The queue charges the job for restoring memory once.
+            let restoring = if outcomes.is_empty() { 0 } else { JOB_FUEL };
+            fuel = fuel.saturating_add(outcome.fuel).saturating_add(restoring);
             outcomes.push(outcome);
         }
         let has_run = !outcomes.is_empty();

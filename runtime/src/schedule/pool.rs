@@ -126,21 +126,22 @@ impl Pool {
     }
 
     /// Runs the first of these messages when it is the tenant's turn: all of them, if they are not more than a worker may
-    /// run as one short job. At least one runs, if there is one. `fuel` is what one is expected to use, if that is known.
+    /// run as one short job. At least one runs, if there is one. `fuel_each` is what one is expected to use, if these
+    /// functions ran before.
     pub async fn call_several(
         &self,
         tenant: &Tenant,
         functions: Functions,
         calls: Vec<Call>,
-        fuel: Option<u64>,
+        fuel_each: Option<u64>,
     ) -> Result<Vec<CallOutcome>, Busy> {
         let (done, outcomes) = oneshot::channel();
         let (count, home) = (calls.len() as u64, functions.hash().as_index());
         let job = CallJob { functions, calls: Calls::Several(calls, done) };
-        match fuel {
+        match fuel_each {
             // A worker stops after a call that exceeds what is short.
-            Some(fuel) => {
-                let all = fuel.saturating_mul(count).min(self.short_fuel_max.max(fuel));
+            Some(each) => {
+                let all = each.saturating_mul(count).min(self.short_fuel_max.max(each));
                 self.calls.put_known(tenant, all, job)?;
             }
             None => self.calls.put(tenant, home, job)?,

@@ -12,7 +12,9 @@ use fair_queue::{Costs, Member, MemberTurn, NextJob, OwnerQueue};
 
 /// The fuel charged for each job, for restoring memory and dispatching; and how far ahead of another a tenant may be
 /// served because the worker has its functions loaded.
-const COSTS: Costs = Costs { job: 10_000, slack: 1_000_000 };
+const COSTS: Costs = Costs { job: JOB_FUEL, slack: 1_000_000 };
+/// The fuel that restoring memory for a message counts as.
+pub(crate) const JOB_FUEL: u64 = 10_000;
 /// When both wait, live traffic gets this many times the fuel of dry runs.
 const DRY_WEIGHT: u64 = 8;
 
@@ -104,8 +106,8 @@ impl<T> Queue<T> {
         self.waiting
     }
 
-    /// Queues `job`, which prefers the worker for `home`. A dry run may be the first run of its functions, so it is
-    /// expected to be long.
+    /// Queues `job`, which prefers the worker for `home` if it is live. A dry run may be the first run of its functions,
+    /// so it is expected to be long.
     pub(crate) fn put(&mut self, tenant: &Tenant, home: usize, job: T) -> Result<(), Busy> {
         let home = home % self.limits.workers;
         match tenant.priority {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use airlock_runtime::{
-    Busy, Engine, EntryPoint, Failure, FailureKind, Functions, LoadRequest, Pool, Priority, Settings, Slot, Sources,
-    Tenant,
+    Busy, CallOutcome, Engine, EntryPoint, Failure, FailureKind, Functions, LoadRequest, Pool, Priority, Settings,
+    Slot, Sources, Tenant,
 };
 
 use crate::harness::{call, fields, settings, sources};
@@ -62,7 +62,11 @@ async fn several_messages_run_in_order_as_long_as_they_are_short_together() {
         settings.workers = 2;
         settings.limits.fuel = 50_000_000;
     });
-    let text = "function Decoder(bytes) { while (bytes[0] === 13) {} return { bytes: bytes }; }";
+    let text = "function Decoder(bytes) {
+        while (bytes[0] === 13) {}
+        for (let round = 0; bytes[0] === 14 && round < 5000; round++) {}
+        return { bytes: bytes };
+    }";
     let functions = load(&pool, "a", sources(Slot::Decoder, text)).await;
     let calls = |payloads: &[u8]| payloads.iter().map(|byte| call(EntryPoint::Uplink, &[*byte])).collect();
     for (tenant, fuel) in [(live("a"), Some(1_000)), (Tenant::alone("a", Priority::DryRun), None)] {
@@ -75,6 +79,12 @@ async fn several_messages_run_in_order_as_long_as_they_are_short_together() {
         assert_eq!((outcomes.len(), fields(&outcomes[0])), (2, r#"{"bytes":[7]}"#));
         assert_eq!(outcomes[1].result.as_ref().unwrap_err().kind, FailureKind::Fuel);
     }
+    // None is long, all of them are.
+    let outcomes = pool.call_several(&live("a"), functions.clone(), calls(&[14; 200]), None).await.unwrap();
+    let fuel = |outcomes: &[CallOutcome]| outcomes.iter().map(|outcome| outcome.fuel).sum::<u64>();
+    let (last, others) = outcomes.split_last().unwrap();
+    assert!(last.result.is_ok() && others.len() > 1 && outcomes.len() < 200, "{} of 200 ran", outcomes.len());
+    assert!(fuel(others) <= 50_000_000 / 16, "they had used {} before the last", fuel(others));
     assert!(pool.call_several(&live("a"), functions, Vec::new(), None).await.unwrap().is_empty());
 }
 
