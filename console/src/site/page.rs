@@ -51,7 +51,7 @@ pub(super) struct Frame {
 pub(super) struct Notice(&'static str, &'static str);
 
 /// All messages, with their names in URLs.
-const NOTICES: [Notice; 17] = [
+const NOTICES: [Notice; 19] = [
     Notice("saved", "Saved. Messages are processed with this version from now on."),
     Notice("overtaken", "Saved. Somebody else has saved a version at the same time: look at all versions."),
     Notice("unchanged", "Nothing has changed: this version was live already."),
@@ -67,6 +67,8 @@ const NOTICES: [Notice; 17] = [
     Notice("created", "The webhook is set. Send a sample message to see what it answers."),
     Notice("deleted", "Deleted."),
     Notice("resent", "These messages are at the end of the queue again."),
+    Notice("none-resent", "Nothing was left to send."),
+    Notice("taken", "The receiver has taken a sample message."),
     Notice("forgotten", "The messages that it did not take are deleted."),
     Notice("registered", "The application is registered with the handler."),
 ];

@@ -57,7 +57,7 @@ pub(super) async fn list(request: InApplication) -> Result<Page<List>, Failure> 
     Ok(page(&request, WebhookForm::default(), None).await?)
 }
 
-/// Creates a webhook. One that is there already is not replaced.
+/// Creates a webhook. Whether one with this id is there already is checked just before.
 pub(super) async fn create(request: InApplication, sent: Sent) -> Result<Response, Failure> {
     let form = WebhookForm::of(&sent);
     match try_create(&request, &form).await {
@@ -135,7 +135,8 @@ impl Row {
     fn health(&self) -> (&'static str, &'static str) {
         match &self.failed {
             _ if self.webhook.stopped.is_some() => ("stopped", " bad"),
-            Failed { total: 1.., .. } => ("fails", " bad"),
+            Failed { problem: Some(_), .. } => ("unknown", ""),
+            Failed { total: 1.., .. } => ("did not take some", " bad"),
             Failed { has_delivered: true, .. } => ("delivers", " good"),
             _ => ("nothing delivered yet", ""),
         }

@@ -1,6 +1,9 @@
 //! The console in a real browser: from a failed message to mended functions, and the live view.
 
+use std::time::Duration;
+
 use fantoccini::Locator;
+use tokio::time::sleep;
 
 use super::{
     DESK,
@@ -47,6 +50,15 @@ async fn wait_for_text(browser: &Browser, selector: &str, text: &str) {
     let found = browser.client.wait().at_most(MESSAGE_TIMEOUT).for_element(Locator::XPath(&path)).await;
     if found.is_err() {
         panic!("no {text:?}: {}", browser.client.source().await.unwrap());
+    }
+}
+
+/// Opens a page of the application until it has a text.
+async fn open_until(browser: &Browser, page: &str, text: &str) {
+    browser.open(&format!("{APPLICATION}/{page}")).await;
+    while !browser.client.source().await.unwrap().contains(text) {
+        sleep(Duration::from_millis(100)).await;
+        browser.open(&format!("{APPLICATION}/{page}")).await;
     }
 }
 
@@ -107,9 +119,7 @@ async fn look_around(name: &'static str, look: Look) {
     wait_for_text(&browser, "p", "400 Bad Request").await;
     browser.look("console-webhook-test").await;
     alice.simulate("dev-1", &[8, 52], 1).await.unwrap();
-    while !browser.client.source().await.unwrap().contains("Resend all 1") {
-        browser.open(&format!("{APPLICATION}/webhooks/my-hook")).await;
-    }
+    testing::soon("a message that is not taken", open_until(&browser, "webhooks/my-hook", "Resend all 1")).await;
     browser.click("td summary").await;
     browser.look("console-webhook").await;
     browser.open(&format!("{APPLICATION}/webhooks")).await;

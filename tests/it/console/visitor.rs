@@ -1,6 +1,6 @@
 //! A browser without scripts: it keeps cookies, follows redirects, and says where its forms come from.
 
-use std::{collections::BTreeMap, sync::Mutex};
+use std::{collections::BTreeMap, sync::Mutex, time::Duration};
 
 use reqwest::{
     Client, RequestBuilder, Response, Url,
@@ -8,9 +8,13 @@ use reqwest::{
     redirect::Policy,
 };
 
-use crate::harness::PASSWORD;
+use tokio::time::{Instant, sleep};
+
+use crate::harness::{MESSAGE_TIMEOUT, PASSWORD};
 
 const REDIRECTS_MAX: usize = 10;
+/// Between two looks at a page that is to change.
+const PAUSE: Duration = Duration::from_millis(50);
 
 pub(crate) struct Visitor {
     http: Client,
@@ -48,6 +52,19 @@ impl Visitor {
 
     pub(crate) async fn get(&self, path: &str) -> Page {
         self.follow(self.open(path).await).await
+    }
+
+    /// The page, as soon as it has the text.
+    pub(crate) async fn until(&self, path: &str, text: &str) -> Page {
+        let end = Instant::now() + MESSAGE_TIMEOUT;
+        loop {
+            let page = self.get(path).await;
+            if page.html.contains(text) {
+                return page;
+            }
+            assert!(Instant::now() < end, "no {text:?}: {}", page.html);
+            sleep(PAUSE).await;
+        }
     }
 
     /// A response whose body may not end.

@@ -57,13 +57,10 @@ async fn what_a_webhook_did_not_take_is_shown_and_sent_again() {
         alice.simulate("dev-1", &payload, 1).await.unwrap();
         receiver.next().await;
     }
-    let mut page = visitor.get(&format!("{PATH}/my-hook")).await;
-    while !page.html.contains("Resend all 2") {
-        page = visitor.get(&format!("{PATH}/my-hook")).await;
-    }
+    let page = visitor.until(&format!("{PATH}/my-hook"), "Resend all 2").await;
     assert!(page.html.contains("400 Bad Request") && page.html.contains("CDQ="), "{}", page.html);
     let list = visitor.get(PATH).await;
-    assert!(list.html.contains("fails") && list.html.contains("404 Not Found"), "{}", list.html);
+    assert!(list.html.contains("did not take some") && list.html.contains("404 Not Found"), "{}", list.html);
 
     let resend = format!("{PATH}/my-hook/dead-letters/resend");
     let page = visitor.post(&resend, &[("message", &page.value("message"))]).await;
@@ -72,12 +69,14 @@ async fn what_a_webhook_did_not_take_is_shown_and_sent_again() {
     visitor.post(&resend, &[]).await;
     assert_eq!(receiver.next().await.json()["payload_raw"], "CDU=");
 
-    while !visitor.get(&format!("{PATH}/my-hook")).await.html.contains("It took everything") {}
+    visitor.until(&format!("{PATH}/my-hook"), "It took everything").await;
+    let page = visitor.post(&resend, &[]).await;
+    assert!(page.html.contains("Nothing was left to send"), "{}", page.html);
 
     receiver.answer([Answer::Status(400)]);
     alice.simulate("dev-1", &[8, 54], 1).await.unwrap();
     receiver.next().await;
-    while !visitor.get(&format!("{PATH}/my-hook")).await.html.contains("Delete all 1") {}
+    visitor.until(&format!("{PATH}/my-hook"), "Delete all 1").await;
     let page = visitor.post(&format!("{PATH}/my-hook/dead-letters/delete"), &[]).await;
     assert!(page.html.contains("It took everything"), "{}", page.html);
     network.stack.stop().await;
@@ -111,4 +110,21 @@ async fn a_webhook_that_cannot_be_set_is_refused_and_what_was_typed_stays() {
     assert!(shown.html.contains(&url), "it is not replaced");
     assert_eq!(visitor.get(&format!("{PATH}/nobody")).await.status, 404);
     assert_eq!(visitor.post(&format!("{PATH}/nobody/test"), &[]).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_refused_form_comes_back_without_its_secrets() {
+    let (_network, _alice, visitor, _receiver) = start().await;
+    let form = [
+        ("id", "my-hook"),
+        ("url", "no-url-of-mine"),
+        ("headers", "Authorization: Bearer token-of-mine"),
+        ("secret", "key-of-mine"),
+    ];
+    let page = visitor.post(PATH, &form).await;
+    assert!(page.status == 400 && page.html.contains("no-url-of-mine"), "{}: {}", page.status, page.html);
+    assert!(page.html.contains("Type them again") && page.html.contains("Type it again"), "{}", page.html);
+    for secret in ["token-of-mine", "key-of-mine"] {
+        assert!(!page.html.contains(secret), "{secret}: {}", page.html);
+    }
 }

@@ -8,22 +8,23 @@ use types::{Secret, WebhookId};
 use crate::{Error, Result, site::viewer::Sent};
 
 /// The form, with what was entered.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct WebhookForm {
     pub(super) id: String,
     pub(super) url: String,
     /// Separated by spaces or commas; all if there are none.
     pub(super) events: String,
-    /// One `Name: value` per line.
-    pub(super) headers: String,
-    pub(super) secret: String,
+    /// One `Name: value` per line. No page has them.
+    headers: Secret,
+    /// No page has it.
+    secret: Secret,
 }
 
 impl WebhookForm {
     pub(super) fn of(sent: &Sent) -> Self {
         let text = |name: &str| sent.value(name).trim().to_owned();
         let (id, url, events) = (text("id"), text("url"), text("events"));
-        Self { id, url, events, headers: text("headers"), secret: text("secret") }
+        Self { id, url, events, headers: Secret::new(text("headers")), secret: Secret::new(text("secret")) }
     }
 
     /// The webhook. The handler checks the rest.
@@ -31,12 +32,12 @@ impl WebhookForm {
         let must = || "must have 2 to 36 lowercase letters, digits, dashes or underscores".to_owned();
         let id = self.id.parse().map_err(|_| Error::Invalid { what: "id", must: must() })?;
         let events = self.events.split([' ', ',']).filter(|event| !event.is_empty()).map(str::to_owned).collect();
-        let secret = Some(&self.secret).filter(|secret| !secret.is_empty()).map(Secret::new);
+        let secret = Some(self.secret.clone()).filter(|secret| !secret.expose().is_empty());
         Ok((id, NewWebhook { url: self.url.clone(), events, headers: self.headers()?, secret }))
     }
 
     fn headers(&self) -> Result<BTreeMap<String, Secret>> {
-        let lines = self.headers.lines().filter(|line| !line.trim().is_empty());
+        let lines = self.headers.expose().lines().filter(|line| !line.trim().is_empty());
         let header = |line: &str| {
             let (name, value) = line.split_once(':')?;
             Some((name.trim().to_owned(), Secret::new(value.trim())))
@@ -56,8 +57,8 @@ mod tests {
             id: "my-hook".into(),
             url: "https://example.com".into(),
             events: "up, down/acks".into(),
-            headers: "Authorization: Bearer a:b\r\n\r\nx-y:z".into(),
-            secret: String::new(),
+            headers: Secret::new("Authorization: Bearer a:b\r\n\r\nx-y:z"),
+            secret: Secret::default(),
         };
         let (id, webhook) = form.webhook().unwrap();
         assert_eq!((id.as_str(), webhook.url.as_str()), ("my-hook", "https://example.com"));
@@ -65,7 +66,7 @@ mod tests {
         let headers: Vec<_> = webhook.headers.iter().map(|(name, value)| (name.as_str(), value.expose())).collect();
         assert_eq!(headers, [("Authorization", "Bearer a:b"), ("x-y", "z")]);
         assert!(webhook.secret.is_none());
-        assert!(WebhookForm { headers: "no".into(), ..form.clone() }.webhook().is_err());
+        assert!(WebhookForm { headers: Secret::new("no"), ..form.clone() }.webhook().is_err());
         assert!(WebhookForm { id: "NO".into(), ..form }.webhook().is_err());
     }
 }

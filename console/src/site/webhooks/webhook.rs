@@ -1,6 +1,6 @@
 //! One webhook: what it did not take, a test, its end.
 
-use api::rest::handler::{DeadLetter, Webhook, WebhookAnswer};
+use api::rest::handler::{DeadLetter, Webhook};
 use askama::Template;
 use axum::response::{IntoResponse, Redirect, Response};
 use client::{handler::Page as Part, webhooks::WebhookClient};
@@ -11,10 +11,15 @@ use crate::{
     Error, Result,
     site::{
         failure::{Failure, Problem, partly},
-        page::{Frame, Page, Time, pretty, short},
+        page::{Frame, Page, Time, short},
         viewer::{InApplication, Sent},
     },
 };
+
+/// How many messages the page shows.
+const LETTERS_MAX: u32 = 20;
+/// How much of each, in bytes.
+const BODY_BYTES_MAX: usize = 4096;
 
 #[derive(Template)]
 #[template(path = "webhook.html")]
@@ -23,8 +28,8 @@ pub(in crate::site) struct Show {
     app_id: String,
     tab: &'static str,
     webhook: Webhook,
-    /// What a sample message was answered with, if one was sent.
-    answer: Option<WebhookAnswer>,
+    /// Why the receiver did not take a sample message, if it did not.
+    refused: Option<String>,
     letters: Vec<Letter>,
     /// How many there are.
     total: usize,
@@ -49,14 +54,19 @@ struct Letter {
     event: String,
     attempts: u32,
     reason: String,
+    /// Its beginning, if it is long.
     body: String,
+    /// How many bytes are left out.
+    left_out: usize,
 }
 
 impl Letter {
     fn new(letter: DeadLetter) -> Self {
         let DeadLetter { id, dev_id, event, failed_at, attempts, reason, body, .. } = letter;
-        let (failed_at, body) = (Time(failed_at.as_nanos()), pretty(body.get()));
-        Self { id, failed_at, dev_id, event, attempts, reason: short(&reason), body }
+        let (failed_at, reason) = (Time(failed_at.as_nanos()), short(&reason));
+        let shown = beginning(body.get());
+        let left_out = body.get().len() - shown.len();
+        Self { id, failed_at, dev_id, event, attempts, reason, body: shown.to_owned(), left_out }
     }
 }
 
@@ -64,17 +74,20 @@ pub(in crate::site) async fn show(request: InApplication) -> Result<Page<Show>, 
     Ok(page(&request, None).await?)
 }
 
-/// Sends a sample message, and shows the answer.
-pub(in crate::site) async fn test(request: InApplication) -> Result<Page<Show>, Failure> {
+/// Sends a sample message. If it is not taken, the page says why.
+pub(in crate::site) async fn test(request: InApplication) -> Result<Response, Failure> {
     let answer = client(&request).await?.test(&id(&request)?).await.map_err(hiding)?;
-    Ok(page(&request, Some(answer)).await?)
+    match answer.is_taken {
+        true => Ok(done(&request, "taken")),
+        false => Ok(page(&request, Some(answer.reason)).await?.into_response()),
+    }
 }
 
 /// Sends messages again that it did not take: the one whose id is sent, or all.
 pub(in crate::site) async fn resend(request: InApplication, sent: Sent) -> Result<Response, Failure> {
     let ids = Some(sent.value("message").to_owned()).filter(|id| !id.is_empty()).into_iter().collect();
-    client(&request).await?.resend(&id(&request)?, ids).await.map_err(hiding)?;
-    Ok(done(&request, "resent"))
+    let resent = client(&request).await?.resend(&id(&request)?, ids).await.map_err(hiding)?;
+    Ok(done(&request, if resent == 0 { "none-resent" } else { "resent" }))
 }
 
 /// Deletes the messages that it did not take.
@@ -95,15 +108,21 @@ pub(in crate::site) async fn delete(request: InApplication) -> Result<Redirect, 
     Ok(Redirect::to(&format!("{}/webhooks?done=deleted", request.path())))
 }
 
-async fn page(request: &InApplication, answer: Option<WebhookAnswer>) -> Result<Page<Show>> {
+async fn page(request: &InApplication, refused: Option<String>) -> Result<Page<Show>> {
     let (client, id) = (client(request).await?, id(request)?);
     let webhook = find(&client, &id).await?;
     // Who may set webhooks need not be able to read messages.
-    let (found, problem) = partly(client.dead_letters(&id, Part::default()).await.map_err(Error::from))?;
+    let part = Part { limit: LETTERS_MAX, offset: 0 };
+    let (found, problem) = partly(client.dead_letters(&id, part).await.map_err(Error::from))?;
     let (total, has_delivered) = found.as_ref().map(|found| (found.total, found.has_delivered)).unwrap_or_default();
     let letters = found.into_iter().flat_map(|found| found.dead_letters).map(Letter::new).collect();
     let (frame, app_id) = (request.frame.clone(), request.app_id().to_string());
-    Ok(Page::new(Show { frame, app_id, tab: "webhooks", webhook, answer, letters, total, has_delivered, problem }))
+    Ok(Page::new(Show { frame, app_id, tab: "webhooks", webhook, refused, letters, total, has_delivered, problem }))
+}
+
+/// As much of a body as is shown.
+fn beginning(body: &str) -> &str {
+    &body[..body.floor_char_boundary(BODY_BYTES_MAX)]
 }
 
 async fn find(client: &WebhookClient, id: &WebhookId) -> Result<Webhook> {
@@ -122,4 +141,17 @@ fn hiding(error: client::Error) -> Error {
 fn done(request: &InApplication, notice: &str) -> Response {
     let path = format!("{}/webhooks/{}?done={notice}", request.path(), request.parameter("webhook_id"));
     Redirect::to(&path).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_body_is_cut_between_characters() {
+        assert_eq!(beginning("{}"), "{}");
+        let long = format!("a{}", "é".repeat(BODY_BYTES_MAX));
+        let shown = beginning(&long);
+        assert!(long.starts_with(shown) && shown.len() == BODY_BYTES_MAX - 1, "{}", shown.len());
+    }
 }
