@@ -22,6 +22,9 @@ use super::{
 };
 use crate::{Console, Error, Result, session::Session};
 
+/// Fields of webhooks that are not kept: they are secret.
+const SECRET: [&str; 2] = ["headers", "secret"];
+
 /// The id of the draft that a form became which a service that is away could not take.
 #[derive(Clone)]
 pub(super) struct Kept(pub(super) String);
@@ -55,7 +58,8 @@ pub(super) async fn keep_drafts(
 
 async fn keep(console: &Console, session: &Session, form: Request) -> Result<String, Failure> {
     let sent = form.uri().path().to_owned();
-    let Sent(fields) = Sent::from_request(form, console).await?;
+    let Sent(mut fields) = Sent::from_request(form, console).await?;
+    fields.retain(|(name, _)| !SECRET.contains(&name.as_str()));
     Ok(console.drafts.keep(&session.user_id, (sent, fields), console.clock.now(), console.random.as_ref()))
 }
 
@@ -83,8 +87,7 @@ pub(super) async fn show(
     match rest {
         "webhooks" => webhooks::draft(&request, &Sent(fields)).await,
         "functions" => functions::draft(&request, &Sent(fields)).await,
-        // Nothing was typed that is worth keeping.
-        "functions/candidate" => Ok(Redirect::to(&format!("{}/functions", request.path())).into_response()),
+        "functions/candidate" => functions::candidate::draft(&request, &Sent(fields)).await,
         rest if rest.ends_with("/downlinks") => downlinks::draft(&request, &Sent(fields)).await,
         // Other forms have nothing that was typed.
         _ => Ok(Redirect::to(&request.path()).into_response()),

@@ -121,7 +121,7 @@ async fn live(request: &InApplication, handler: &HandlerClient) -> Result<Versio
 }
 
 async fn page(request: &InApplication, form: FunctionsForm, state: State) -> Page<Show> {
-    let candidate = CandidatePart::of(request, form.base).await;
+    let candidate = CandidatePart::of(request).await;
     with_candidate(request, form, state, candidate)
 }
 

@@ -43,6 +43,40 @@ async fn what_was_typed_comes_back_after_the_login() {
 }
 
 #[tokio::test]
+async fn a_draft_of_a_webhook_has_no_secrets() {
+    let (network, clock) = network().await;
+    let (_alice, visitor) = visitor(&network).await;
+    clock.advance(EXPIRES);
+    let form = [
+        ("id", "hook-of-mine"),
+        ("url", "https://example.com"),
+        ("headers", "x: token-of-mine"),
+        ("secret", "key-of-mine"),
+    ];
+    let page = visitor.post("/console/applications/alice-app/webhooks", &form).await;
+    assert!(page.path.starts_with("/console/drafts/") && page.html.contains("hook-of-mine"), "{}", page.html);
+    assert!(page.html.contains("Type them again"), "{}", page.html);
+    assert!(!page.html.contains("token-of-mine") && !page.html.contains("key-of-mine"), "{}", page.html);
+}
+
+#[tokio::test]
+async fn a_share_that_was_typed_comes_back_after_the_login() {
+    let (network, clock) = network().await;
+    let (_alice, visitor) = visitor(&network).await;
+    let path = "/console/applications/alice-app/functions";
+    let decoder = "function Decoder() { return { tried: 1 }; }";
+    let form = [("do", "share"), ("base", "1"), ("payload_format", "custom"), ("decoder", decoder), ("share", "5")];
+    visitor.post(path, &form).await;
+    clock.advance(EXPIRES);
+    let form = [("do", "share"), ("version", "2"), ("share", "7"), ("margin", "1.5"), ("uplinks_min", "33")];
+    let page = visitor.post(&format!("{path}/candidate"), &form).await;
+    assert!(page.path.starts_with("/console/drafts/"), "{}", page.path);
+    for (name, typed) in [("share", "7"), ("margin", "1.5"), ("uplinks_min", "33")] {
+        assert_eq!(page.value(name), typed, "{}", page.html);
+    }
+}
+
+#[tokio::test]
 async fn nobody_else_sees_a_draft() {
     let (network, clock) = network().await;
     let (_alice, visitor) = visitor(&network).await;

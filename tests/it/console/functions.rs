@@ -67,6 +67,17 @@ async fn nothing_is_lost_when_somebody_else_saves_in_between() {
 }
 
 #[tokio::test]
+async fn what_somebody_else_made_live_is_not_said_to_be_abandoned() {
+    let network = Network::start().await;
+    let (alice, visitor) = visitor(&network).await;
+    alice.set_functions(["function Decoder() { return { theirs: 1 }; }", "", ""]).await.unwrap();
+    let form = [("do", "try"), ("base", "1"), ("payload_format", "custom"), ("decoder", MENDED)];
+    let page = visitor.post(PATH, &form).await;
+    assert_eq!((page.status, page.typed("decoder").as_str()), (200, MENDED), "{}", page.html);
+    assert!(!page.html.contains("abandoned"), "{}", page.html);
+}
+
+#[tokio::test]
 async fn an_older_version_is_compared_and_restored() {
     let network = Network::start().await;
     let (alice, visitor) = visitor(&network).await;

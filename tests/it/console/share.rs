@@ -1,5 +1,9 @@
 //! Functions that a share of the devices tries, in the console.
 
+use std::time::Duration;
+
+use api::version::Results;
+use tokio::time::sleep;
 use types::{Kind, Kinded};
 
 use super::{
@@ -14,6 +18,8 @@ const TRIED: &str = "function Decoder(bytes) { return { celsius: bytes[0] / 100 
 const FAILING: &str = "function Decoder(bytes) { throw new Error('</p><script>'); }";
 /// Enough that some have functions that half of them try, and some do not.
 const DEVICES: usize = 12;
+/// Between two looks at what is to change.
+const PAUSE: Duration = Duration::from_millis(50);
 
 async fn visitor(network: &Network) -> (Owner, Visitor) {
     let (alice, visitor) = super::visitor(network).await;
@@ -34,6 +40,26 @@ async fn simulate_all(alice: &Owner) {
     }
 }
 
+/// What was made of an uplink of each device, as soon as all are counted: later than they are processed.
+async fn counted(alice: &Owner) -> (Results, Results) {
+    loop {
+        let state = alice.handler.get_candidate(&alice.app_id).await.unwrap();
+        let (tried, live) = (state.results.unwrap_or_default(), state.live_results.unwrap_or_default());
+        if tried.uplinks + live.uplinks >= DEVICES as u64 {
+            return (tried, live);
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+/// Sends uplinks until the candidate has ended.
+async fn abandoned(alice: &Owner) {
+    while alice.handler.get_candidate(&alice.app_id).await.is_ok() {
+        simulate_all(alice).await;
+        sleep(PAUSE).await;
+    }
+}
+
 #[tokio::test]
 async fn a_share_of_the_devices_gets_functions_that_are_then_promoted() {
     let network = Network::start().await;
@@ -41,8 +67,7 @@ async fn a_share_of_the_devices_gets_functions_that_are_then_promoted() {
     let page = save(&visitor, TRIED, "50%").await;
     assert!(page.html.contains("Saved for a share") && page.html.contains("Version 2 has a share"), "{}", page.html);
     simulate_all(&alice).await;
-    let state = alice.handler.get_candidate(&alice.app_id).await.unwrap();
-    let (tried, live) = (state.results.unwrap(), state.live_results.unwrap());
+    let (tried, live) = testing::soon("all are counted", counted(&alice)).await;
     assert_eq!((tried.uplinks + live.uplinks, tried.failed), (DEVICES as u64, 0));
 
     let page = visitor.get(PATH).await;
@@ -74,18 +99,18 @@ async fn functions_that_are_abandoned_by_themselves_say_why() {
     let network = Network::start().await;
     let (alice, visitor) = visitor(&network).await;
     save(&visitor, FAILING, "50").await;
-    let change = [("do", "share"), ("version", "2"), ("share", "50"), ("margin", "5"), ("uplinks_min", "5")];
-    visitor.post(CANDIDATE, &change).await;
+    let change = |uplinks_min| {
+        [("do", "share"), ("version", "2"), ("share", "50"), ("margin", "5"), ("uplinks_min", uplinks_min)]
+    };
+    // It is not judged before it was looked at.
+    visitor.post(CANDIDATE, &change("1000")).await;
     simulate_all(&alice).await;
-    let page = visitor.get(PATH).await;
-    assert!(page.html.contains("(100%)") && page.html.contains("tr class=\"failed\""), "{}", page.html);
-    let mut rounds = 0;
-    while alice.handler.get_candidate(&alice.app_id).await.is_ok() {
-        simulate_all(&alice).await;
-        rounds += 1;
-        assert!(rounds < 100, "it is not abandoned");
-    }
-    let page = visitor.get(PATH).await;
+    let page = visitor.until(PATH, "(100%)").await;
+    assert!(page.html.contains("tr class=\"failed\""), "{}", page.html);
+    visitor.post(CANDIDATE, &change("5")).await;
+    testing::soon("its end", abandoned(&alice)).await;
+    // The event is recorded later.
+    let page = visitor.until(PATH, "was abandoned</h2>").await;
     for expected in ["was abandoned</h2>", "all devices have version 1 again: it failed on", "Or for a share"] {
         assert!(page.html.contains(expected), "{expected}: {}", page.html);
     }

@@ -62,20 +62,20 @@ pub(super) struct ResultsRow {
 }
 
 impl CandidatePart {
-    /// What is known while the version `live` is live.
-    pub(super) async fn of(request: &InApplication, live: u32) -> Self {
-        Self::find(request, live).await.unwrap_or_else(|error| {
+    /// What is known now.
+    pub(super) async fn of(request: &InApplication) -> Self {
+        Self::find(request).await.unwrap_or_else(|error| {
             log(&error);
             Self { problem: Some(Problem::of(&error)), ..Self::default() }
         })
     }
 
-    async fn find(request: &InApplication, live: u32) -> Result<Self> {
+    async fn find(request: &InApplication) -> Result<Self> {
         let handler = request.handler().await?;
         let found = match handler.get_candidate(request.app_id()).await {
             Ok(candidate) => Self { view: Some(CandidateView::new(candidate)), ..Self::default() },
             Err(error) if error.kind() == Kind::NotFound => {
-                Self { abandoned: Abandoned::newest(request, &handler, live).await?, ..Self::default() }
+                Self { abandoned: Abandoned::newest(request, &handler).await?, ..Self::default() }
             }
             Err(error) => return Err(error.into()),
         };
@@ -157,14 +157,36 @@ async fn change(request: &InApplication, sent: &Sent, form: &ShareForm) -> Resul
     Ok(done?)
 }
 
-/// Nobody promotes another version than the one they have looked at.
+/// Whether the version that was looked at still has a share. It is checked just before something is changed: what
+/// happens in between is not noticed.
 async fn is_still_there(request: &InApplication, handler: &HandlerClient, sent: &Sent) -> Result<()> {
-    let seen = sent.value("version").parse().unwrap_or_default();
+    let seen = seen(sent);
     match handler.get_candidate(request.app_id()).await {
         Ok(candidate) if candidate.version == seen => Ok(()),
         Err(error) if error.kind() != Kind::NotFound => Err(error.into()),
         _ => Err(Error::NoShare(seen)),
     }
+}
+
+/// The version that was looked at.
+fn seen(sent: &Sent) -> u32 {
+    sent.value("version").parse().unwrap_or_default()
+}
+
+/// The page of the functions, with what was typed about the share when the login had expired, or a service was away.
+pub(in crate::site) async fn draft(request: &InApplication, sent: &Sent) -> Result<Response, Failure> {
+    let form = FunctionsForm::live(request).await?;
+    let mut part = CandidatePart::of(request).await;
+    let state = match &mut part.view {
+        Some(view) if view.version == seen(sent) => {
+            view.form = ShareForm::of(sent);
+            State { is_draft: true, ..State::default() }
+        }
+        // The page says that it is not known.
+        _ if part.problem.is_some() => State::default(),
+        _ => State::refused(&Error::NoShare(seen(sent))),
+    };
+    Ok(with_candidate(request, form, state, part).into_response())
 }
 
 /// The page of the functions, with what was typed about the share.
@@ -173,7 +195,7 @@ async fn refused(request: &InApplication, typed: ShareForm, error: Error) -> Res
         return Err(error.into());
     }
     let form = FunctionsForm::live(request).await?;
-    let mut part = CandidatePart::of(request, form.base).await;
+    let mut part = CandidatePart::of(request).await;
     if let Some(view) = &mut part.view {
         view.form = typed;
     }

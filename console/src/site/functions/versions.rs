@@ -7,7 +7,10 @@ use api::{
 use askama::Template;
 use axum::response::Redirect;
 
-use super::candidate::{Abandoned, rounded};
+use super::{
+    candidate::{Abandoned, rounded},
+    live,
+};
 use crate::site::{
     failure::Failure,
     page::{Frame, Page, Time},
@@ -82,7 +85,11 @@ pub(in crate::site) async fn show(request: InApplication) -> Result<Page<Show>, 
         false => handler.compare_versions(request.app_id(), 0, number).await?,
     };
     let is_in_use = version.live || version.share_percent > 0.0;
-    let abandoned = if is_in_use { None } else { Some(Abandoned::of(&request, &handler, &version).await) };
+    // Older ones were live once, or have been followed: the search is not worth it.
+    let abandoned = match !is_in_use && version.number > live(&request, &handler).await?.number {
+        true => Some(Abandoned::of(&request, &handler, &version).await),
+        false => None,
+    };
     version.changed_by = request.name(&version.changed_by);
     let functions = version.functions.take().unwrap_or_default();
     let (frame, app_id) = (request.frame.clone(), request.app_id().to_string());

@@ -14,6 +14,8 @@ use crate::{Result, site::viewer::InApplication};
 
 /// How long a page waits for history, which may be long.
 const WAIT_MAX: Duration = Duration::from_secs(2);
+/// How many records are looked at: functions may say the same.
+const RECORDS_MAX: u32 = 10;
 
 /// A version that was tried, and then abandoned.
 pub(in crate::site) struct Abandoned {
@@ -25,15 +27,13 @@ pub(in crate::site) struct Abandoned {
 }
 
 impl Abandoned {
-    /// The newest version, if it was tried while the version `live` was live.
-    pub(in crate::site) async fn newest(
-        request: &InApplication,
-        handler: &HandlerClient,
-        live: u32,
-    ) -> Result<Option<Self>> {
+    /// The newest version, if it was tried and is not live.
+    pub(in crate::site) async fn newest(request: &InApplication, handler: &HandlerClient) -> Result<Option<Self>> {
         let versions = handler.list_versions(request.app_id()).await?;
         match versions.into_iter().max_by_key(|version| version.number) {
-            Some(newest) if newest.number > live => Ok(Some(Self::of(request, handler, &newest).await)),
+            Some(newest) if !newest.live && newest.share_percent <= 0.0 => {
+                Ok(Some(Self::of(request, handler, &newest).await))
+            }
             _ => Ok(None),
         }
     }
@@ -46,13 +46,13 @@ impl Abandoned {
             since: (version.time > 0).then_some(version.time),
             kind: "up/errors".to_owned(),
             text: beginning(number),
-            limit: 1,
+            limit: RECORDS_MAX,
             ..Query::default()
         };
         let found = timeout(WAIT_MAX, handler.list_records(query)).await;
         // The page is of use without it.
-        let record = found.ok().and_then(Result::ok).and_then(|list| list.records.into_iter().next());
-        let (reason, id) = record.and_then(|record| reason(number, record)).unwrap_or_default();
+        let records = found.ok().and_then(Result::ok).map(|list| list.records).unwrap_or_default();
+        let (reason, id) = records.into_iter().find_map(|record| reason(number, record)).unwrap_or_default();
         Self { version: number, reason, id }
     }
 }
