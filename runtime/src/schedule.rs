@@ -1,6 +1,7 @@
 //! Which message runs when, on which thread: a worker pool with bounded, fair queues.
 
 mod call_worker;
+mod catch_panic;
 mod dispatcher;
 mod outcome_batch;
 pub(crate) mod pool;

@@ -5,9 +5,9 @@ use tokio::sync::oneshot;
 use crate::contract::call::{Call, CallOutcome};
 use crate::functions::Functions;
 use crate::sandbox::Sandbox;
+use crate::schedule::catch_panic::catch_panic;
 use crate::schedule::dispatcher::Work;
 use crate::schedule::outcome_batch::OutcomeBatch;
-use crate::schedule::pool::catch_panic;
 use crate::schedule::queue::JOB_FUEL;
 
 /// Messages to run.

@@ -1,6 +1,5 @@
 //! The worker pool: a fixed set of threads that load and run functions, with bounded queues.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
@@ -9,12 +8,12 @@ use tokio::sync::oneshot;
 use crate::contract::call::{Call, CallOutcome};
 use crate::contract::failure::Failure;
 use crate::contract::sources::{Sources, SourcesHash};
-use crate::contract::wire::Slot;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::functions::Functions;
 use crate::limits::Limits;
 use crate::schedule::call_worker::{CallJob, CallWorker, Calls};
+use crate::schedule::catch_panic::catch_panic;
 use crate::schedule::dispatcher::Dispatcher;
 use crate::schedule::queue::{Busy, Priority, QueueLimits, Tenant};
 
@@ -218,15 +217,6 @@ impl LoadJob {
 fn lower_priority() {
     // Linux has a niceness per thread. A system that refuses only schedules it like the others.
     _ = rustix::process::nice(DRY_NICENESS);
-}
-
-/// Turns a panic, which would be a bug in the host, into a failure, so that the worker survives. Drops what `work`
-/// held.
-pub(super) fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, Failure> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|_| {
-        tracing::error!("the sandbox host panicked; please report this bug");
-        Failure::broken(Slot::Decoder, "the host has a bug")
-    })
 }
 
 #[cfg(test)]
