@@ -11,7 +11,7 @@ use types::{AppId, Credential, WebhookId};
 
 use crate::{Result, handler::Page, http::Http};
 
-/// How long a test may take: longer than the handler lets it.
+/// How long a test may take: its turn and one attempt, with the handler's usual settings, take less.
 const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A client of the webhooks of one application. Limits and retries are those of `HandlerClient`.
@@ -32,6 +32,11 @@ impl WebhookClient {
     pub async fn list(&self) -> Result<Vec<Webhook>> {
         let list: WebhookList = self.http.json(self.request(Method::GET, &[])).await?;
         Ok(list.webhooks)
+    }
+
+    /// Gets a webhook, without its secrets.
+    pub async fn get(&self, id: &WebhookId) -> Result<Webhook> {
+        self.http.json(self.request(Method::GET, &[id.as_str()])).await
     }
 
     /// Creates or replaces a webhook.

@@ -14,8 +14,8 @@ use crate::{Error, uplink::stored::newest_revisions};
 /// How many uplinks are decoded at most, and looked at, if only some of each device are wanted.
 const PREVIEWED_MAX: usize = 100_000;
 const LOOKED_AT_MAX: usize = 1_000_000;
-/// How many bytes of records are read at once. There are two batches in memory at most: one that
-/// runs, and one that waits or is read.
+/// How many bytes of records are read at once. There are two batches in memory at most: one that runs, and one that
+/// waits or is read.
 const BATCH_BYTES_MAX: usize = 16 << 20;
 
 /// An uplink, and the newest correction of it if there is one.

@@ -49,12 +49,12 @@ impl Keeper {
         // One that cannot be sealed now does not hold up the others.
         let mut result = Ok(());
         let ended = tail.ended();
-        let tail_is_quiet = ended.is_empty();
+        let has_ended = !ended.is_empty();
         for segment in ended {
             result = result.and(self.seal(tail, &segment));
             work.passes = 0;
         }
-        if !tail_is_quiet {
+        if has_ended {
             self.wake_uploads();
         }
         result

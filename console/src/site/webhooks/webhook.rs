@@ -3,7 +3,7 @@
 use api::rest::handler::{DeadLetter, Webhook};
 use askama::Template;
 use axum::response::{IntoResponse, Redirect, Response};
-use client::{handler::Page as Part, webhooks::WebhookClient};
+use client::handler::Page as Part;
 use types::WebhookId;
 
 use super::client;
@@ -98,7 +98,7 @@ pub(in crate::site) async fn delete_dead_letters(request: InApplication) -> Resu
 
 /// Asks whether it is to be deleted.
 pub(in crate::site) async fn confirm(request: InApplication) -> Result<Page<Delete>, Failure> {
-    let webhook = find(&client(&request).await?, &id(&request)?).await?;
+    let webhook = client(&request).await?.get(&id(&request)?).await.map_err(hiding)?;
     let (frame, app_id) = (request.frame.clone(), request.app_id().to_string());
     Ok(Page::new(Delete { frame, app_id, tab: "webhooks", webhook }))
 }
@@ -110,7 +110,7 @@ pub(in crate::site) async fn delete(request: InApplication) -> Result<Redirect, 
 
 async fn page(request: &InApplication, refused: Option<String>) -> Result<Page<Show>> {
     let (client, id) = (client(request).await?, id(request)?);
-    let webhook = find(&client, &id).await?;
+    let webhook = client.get(&id).await.map_err(hiding)?;
     // Who may set webhooks need not be able to read messages.
     let part = Part { limit: LETTERS_MAX, offset: 0 };
     let (found, problem) = partly(client.dead_letters(&id, part).await.map_err(Error::from))?;
@@ -123,11 +123,6 @@ async fn page(request: &InApplication, refused: Option<String>) -> Result<Page<S
 /// As much of a body as is shown.
 fn beginning(body: &str) -> &str {
     &body[..body.floor_char_boundary(BODY_BYTES_MAX)]
-}
-
-async fn find(client: &WebhookClient, id: &WebhookId) -> Result<Webhook> {
-    let found = client.list().await?.into_iter().find(|webhook| webhook.id == *id);
-    found.ok_or(Error::NotFound("webhook"))
 }
 
 fn id(request: &InApplication) -> Result<WebhookId> {

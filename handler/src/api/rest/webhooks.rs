@@ -84,7 +84,7 @@ pub(super) fn routes() -> ApiRouter<Arc<Operations>> {
             "Send a sample uplink of the device `test-device` to a webhook, with the event `test`, once, and tell whether \
              the receiver took it",
         )
-        .fails(&[Kind::NotFound])
+        .fails(&[Kind::NotFound, Kind::Conflict])
     });
     let dead_letters = get_with(list_dead_letters, |op| {
         op.doc("ListDeadLetters", "List messages that a webhook did not take, the oldest first")

@@ -20,7 +20,7 @@ const RECORDS_MAX: u32 = 10;
 /// A version that was tried, and then abandoned.
 pub(in crate::site) struct Abandoned {
     pub(in crate::site) version: u32,
-    /// Why, if it was abandoned by itself and history still knows: one or more sentences.
+    /// Why, if it was abandoned by itself and history still knows: a sentence without its period.
     pub(in crate::site) reason: String,
     /// The message that says so.
     pub(in crate::site) id: String,
