@@ -77,10 +77,16 @@ compile() {
     )
 }
 
-# The tool runs on this machine, with whichever cargo is first on the path.
+# The tool runs on this machine, with whichever cargo is first on the path. It is built as `check` builds the tests, where
+# they are: with a test, as tests turn on features. So one build of what they share serves both.
 finish() {
-    tool_target=${GUEST_TOOL_TARGET_DIR:-$target/tool}
-    (cd "$guest/tool" && CARGO_TARGET_DIR="$tool_target" cargo build --quiet --locked)
+    root=$guest/../..
+    tool_target=${CARGO_TARGET_DIR:-$root/target}
+    (
+        cd "$root"
+        CARGO_TARGET_DIR="$tool_target" cargo build --quiet --locked --workspace --features kafka \
+            --bin airlock-guest-tool --test guest_tool
+    )
     tool=$tool_target/debug/airlock-guest-tool
     "$tool" stub "$target/$triple/release/airlock_guest.wasm" "$work/stubbed.wasm"
     "$tool" snapshot "$work/stubbed.wasm" "$work/snapshot.wasm"
