@@ -1,6 +1,8 @@
 //! One connection to a broker, in MQTT 5 or 3.1.1. Packets are written and read in batches: a system call for each would
 //! cost more than everything else that is done for a message.
 
+mod arrivals;
+
 use std::{collections::VecDeque, pin::pin, time::Duration};
 
 use bytes::{Bytes, BytesMut};
@@ -10,6 +12,7 @@ use tokio::{
     time::{Instant, Interval, MissedTickBehavior, interval_at, timeout},
 };
 
+use self::arrivals::{Arrivals, Settled};
 use super::{
     endpoint::Endpoint,
     lost::Lost,
@@ -27,8 +30,10 @@ const READ_BYTES_MIN: usize = 4 * 1024;
 const READ_BYTES_MAX: usize = 64 * 1024;
 /// Nothing but a ping is added to as much as is not sent yet, in bytes.
 const UNSENT_BYTES_MAX: usize = 64 * 1024;
-/// How many acknowledgements wait to be sent. Whoever has another one waits, too.
-const ACKS_MAX: usize = 256;
+/// How many acknowledgements wait to be put in order. Whoever has another one waits, too.
+const SETTLED_MAX: usize = 256;
+/// How often it is looked whether an acknowledgement was held for long enough.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// An accepted connection. Futures of its methods may be dropped at any time.
 pub(super) struct Connection {
@@ -44,23 +49,45 @@ struct Writer {
     socket: WriteHalf<Box<dyn Socket>>,
     output: BytesMut,
     is_flushed: bool,
-    acks: Receiver<u16>,
-    acks_sender: Sender<u16>,
+    arrivals: Arrivals,
+    settled: Receiver<Settled>,
+    settled_sender: Sender<Settled>,
+    looks: Interval,
     pings: Interval,
     /// Whether the broker has not answered the last ping yet.
     is_pinged: bool,
     protocol: Protocol,
 }
 
-/// Acknowledges messages of one connection.
-#[derive(Clone)]
-pub(super) struct Acknowledger(Sender<u16>);
+/// Acknowledges a message of a connection. If it is dropped instead, the broker sends the message again on the next one,
+/// and on this one no other message waits for it.
+pub(super) struct Acknowledger {
+    number: u64,
+    packet: u16,
+    sender: Sender<Settled>,
+    is_settled: bool,
+}
 
 impl Acknowledger {
-    /// Acknowledges a message. On a connection that has ended it does nothing: the broker sends the message again.
-    pub(super) async fn acknowledge(&self, packet: u16) {
-        if self.0.send(packet).await.is_err() {
-            tracing::debug!(packet, "the connection ended before an acknowledgement");
+    /// Acknowledges the message, behind those that came before it. On a connection that has ended it does nothing: the
+    /// broker sends the message again.
+    pub(super) async fn acknowledge(mut self) {
+        if self.sender.send(self.settled(true)).await.is_err() {
+            tracing::debug!(packet = self.packet, "the connection ended before an acknowledgement");
+        }
+        self.is_settled = true;
+    }
+
+    fn settled(&self, is_done: bool) -> Settled {
+        Settled { number: self.number, packet: self.packet, is_done }
+    }
+}
+
+impl Drop for Acknowledger {
+    fn drop(&mut self) {
+        if !self.is_settled {
+            // Where there is no room for this, the message is passed over a little later.
+            _ = self.sender.try_send(self.settled(false));
         }
     }
 }
@@ -147,7 +174,7 @@ impl Connection {
 
     /// Ends subscriptions, which the broker may not have. It answers when it has read the acknowledgements so far.
     pub(super) fn unsubscribe(&mut self, filters: &[String]) -> Result<(), Lost> {
-        self.writer.take_acks();
+        self.writer.take_settled();
         self.protocol.unsubscribe(filters, &mut self.writer.output)
     }
 
@@ -161,8 +188,10 @@ impl Connection {
         self.protocol.publish(packet, topic, payload, &mut self.writer.output);
     }
 
-    pub(super) fn acknowledger(&self) -> Acknowledger {
-        Acknowledger(self.writer.acks_sender.clone())
+    /// Notes that a message has come, which is to be acknowledged in its turn.
+    pub(super) fn arrived(&mut self, packet: u16) -> Acknowledger {
+        let number = self.writer.arrivals.add(packet);
+        Acknowledger { number, packet, sender: self.writer.settled_sender.clone(), is_settled: false }
     }
 
     /// Ends the connection behind everything that is to be sent, and waits until the broker has read it.
@@ -180,10 +209,19 @@ impl Connection {
 
 impl Writer {
     fn new(socket: WriteHalf<Box<dyn Socket>>, protocol: Protocol) -> Self {
-        let (acks_sender, acks) = channel(ACKS_MAX);
-        let pings = every(Duration::from_secs(packet::KEEP_ALIVE_S.into()));
-        let output = BytesMut::new();
-        Self { socket, output, is_flushed: true, acks, acks_sender, pings, is_pinged: false, protocol }
+        let (settled_sender, settled) = channel(SETTLED_MAX);
+        Self {
+            socket,
+            output: BytesMut::new(),
+            is_flushed: true,
+            arrivals: Arrivals::default(),
+            settled,
+            settled_sender,
+            looks: every(LOOK_INTERVAL),
+            pings: every(Duration::from_secs(packet::KEEP_ALIVE_S.into())),
+            is_pinged: false,
+            protocol,
+        }
     }
 
     fn ping_every(&mut self, keep_alive: Duration) {
@@ -196,25 +234,34 @@ impl Writer {
 
     /// Sends some of what is to be sent, once there is something.
     async fn write(&mut self) -> Result<(), Lost> {
-        let mut packets = Vec::new();
+        let mut settled = Vec::new();
         let (has_room, is_sent) = (self.has_room(), self.output.is_empty() && self.is_flushed);
+        let is_holding = self.arrivals.is_holding();
         tokio::select! {
-            _ = self.acks.recv_many(&mut packets, ACKS_MAX), if has_room => {
-                packets.into_iter().for_each(|packet| packet::acknowledge(packet, &mut self.output));
-                Ok(())
-            }
+            _ = self.settled.recv_many(&mut settled, SETTLED_MAX), if has_room => self.settle(settled),
             sent = send(&mut self.socket, &mut self.output, &mut self.is_flushed), if !is_sent => {
-                sent.map_err(|error| Lost::io(&error, self.protocol))
+                return sent.map_err(|error| Lost::io(&error, self.protocol));
             }
-            _ = self.pings.tick() => self.ping(),
+            _ = self.looks.tick(), if has_room && is_holding => {
+                self.arrivals.release_late(Instant::now(), &mut self.output);
+            }
+            _ = self.pings.tick() => return self.ping(),
         }
+        Ok(())
     }
 
-    /// Puts the acknowledgements that wait behind what is to be sent.
-    fn take_acks(&mut self) {
-        while let Ok(packet) = self.acks.try_recv() {
-            packet::acknowledge(packet, &mut self.output);
+    /// Puts the acknowledgements of these behind what is to be sent, unless they have to wait for others.
+    fn settle(&mut self, settled: impl IntoIterator<Item = Settled>) {
+        let now = Instant::now();
+        settled.into_iter().for_each(|settled| self.arrivals.settle(settled, now, &mut self.output));
+    }
+
+    /// Puts all acknowledgements that wait behind what is to be sent.
+    fn take_settled(&mut self) {
+        while let Ok(settled) = self.settled.try_recv() {
+            self.settle([settled]);
         }
+        self.arrivals.release_all(&mut self.output);
     }
 
     fn ping(&mut self) -> Result<(), Lost> {
@@ -226,7 +273,7 @@ impl Writer {
     }
 
     async fn disconnect(&mut self) -> Result<(), Lost> {
-        self.take_acks();
+        self.take_settled();
         packet::disconnect(&mut self.output);
         let sent = send(&mut self.socket, &mut self.output, &mut self.is_flushed).await;
         sent.map_err(|error| Lost::io(&error, self.protocol))
@@ -260,7 +307,7 @@ fn every(period: Duration) -> Interval {
 mod tests {
     use tokio::{io::DuplexStream, time::sleep};
 
-    use super::{super::settings::MqttSettings, *};
+    use super::{super::settings::MqttSettings, arrivals::HELD_MAX, *};
 
     const CONNACK: [u8; 4] = [0x20, 2, 0, 0];
     const PINGRESP: [u8; 2] = [0xd0, 0];
@@ -275,7 +322,7 @@ mod tests {
             assert_eq!(read(&mut broker).await[0], 0x10);
             broker.write_all(&CONNACK).await.unwrap();
         };
-        let role = Role::Subscriber { in_flight_max: 1, keeps_session: true };
+        let role = Role::Subscriber { in_flight_max: 10, keeps_session: true };
         let (connection, ()) = tokio::join!(Connection::over(Box::new(ours), &endpoint, Protocol::V4, role), accept);
         let mut connection = connection.unwrap();
         assert!(matches!(connection.next().await, Ok(Event::Connected(_))));
@@ -346,10 +393,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn acknowledgements_wait_for_a_broker_that_does_not_read() {
         let (mut connection, mut broker) = connect().await;
-        let acknowledger = connection.acknowledger();
+        let messages = (0..50_000_u16).map(|packet| connection.arrived(packet)).collect::<Vec<_>>();
         let mut acknowledged = tokio::spawn(async move {
-            for packet in 0..50_000_u16 {
-                acknowledger.acknowledge(packet).await;
+            for message in messages {
+                message.acknowledge().await;
             }
         });
         let stalled = connection.write_until(sleep(KEEP_ALIVE)).await;
@@ -358,5 +405,66 @@ mod tests {
         );
         tokio::spawn(async move { while !read(&mut broker).await.is_empty() {} });
         assert!(connection.write_until(&mut acknowledged).await.unwrap().is_ok());
+    }
+
+    /// The packets of the next acknowledgements that the broker gets.
+    async fn acknowledged<const N: usize>(connection: &mut Connection, broker: &mut DuplexStream) -> [u16; N] {
+        let mut packets = [[0; 4]; N];
+        for packet in &mut packets {
+            connection.write_until(broker.read_exact(packet)).await.unwrap().unwrap();
+        }
+        packets.map(|[kind, length, high, low]| {
+            assert_eq!([kind, length], [0x40, 2]);
+            u16::from_be_bytes([high, low])
+        })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn acknowledgements_leave_in_the_order_of_what_came() {
+        let (mut connection, mut broker) = connect().await;
+        let [first, second, third] = [7, 3, 9].map(|packet| connection.arrived(packet));
+        for message in [third, second, first] {
+            message.acknowledge().await;
+        }
+        assert_eq!(acknowledged(&mut connection, &mut broker).await, [7, 3, 9]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn messages_do_not_wait_for_one_that_is_given_up() {
+        let (mut connection, mut broker) = connect().await;
+        let [first, second, third] = [7, 3, 9].map(|packet| connection.arrived(packet));
+        second.acknowledge().await;
+        drop(first);
+        assert_eq!(acknowledged(&mut connection, &mut broker).await, [3]);
+        third.acknowledge().await;
+        assert_eq!(acknowledged(&mut connection, &mut broker).await, [9]);
+    }
+
+    /// A broker that sends few at once would send no more.
+    #[tokio::test(start_paused = true)]
+    async fn a_message_in_progress_does_not_hold_back_others_for_ever() {
+        let (mut connection, mut broker) = connect().await;
+        let [first, second, third] = [7, 3, 9].map(|packet| connection.arrived(packet));
+        let done = Instant::now();
+        third.acknowledge().await;
+        assert_eq!(acknowledged(&mut connection, &mut broker).await, [9]);
+        assert!((HELD_MAX..=HELD_MAX + LOOK_INTERVAL).contains(&done.elapsed()));
+        first.acknowledge().await;
+        second.acknowledge().await;
+        assert_eq!(acknowledged(&mut connection, &mut broker).await, [7, 3]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_held_is_acknowledged_when_the_connection_ends() {
+        let (mut connection, mut broker) = connect().await;
+        let [_first, second, third] = [7, 3, 9].map(|packet| connection.arrived(packet));
+        third.acknowledge().await;
+        second.acknowledge().await;
+        let ended = tokio::spawn(connection.disconnect());
+        let mut sent = [0; 10];
+        broker.read_exact(&mut sent).await.unwrap();
+        assert_eq!(sent, [0x40, 2, 0, 3, 0x40, 2, 0, 9, 0xe0, 0]);
+        drop(broker);
+        ended.await.unwrap();
     }
 }

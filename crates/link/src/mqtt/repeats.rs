@@ -61,7 +61,8 @@ impl Repeats {
     }
 
     /// The broker has answered a ping, and so has read every acknowledgement that was sent before it. A message that was
-    /// settled at the ping before that has one: its number is free for another.
+    /// settled at the ping before that has one, as none is held for as long as from one ping to the next: its number is
+    /// free for another.
     pub(super) fn answered(&mut self) {
         self.known.retain(|_, known| {
             let is_acknowledged = known.was_settled;

@@ -337,10 +337,10 @@ impl<F: Fn(Delivery)> Task<F> {
             crate::metrics::dropped("too many in progress");
             return Ok(());
         };
-        let acknowledger = connection.acknowledger();
+        let acknowledger = packet.map(|packet| connection.arrived(packet));
         let acknowledge = async move {
-            if let Some(packet) = packet {
-                acknowledger.acknowledge(packet).await;
+            if let Some(acknowledger) = acknowledger {
+                acknowledger.acknowledge().await;
             }
         };
         let ack = Ack::new(acknowledge, permit);
