@@ -3,7 +3,8 @@
 //! Redis, Mosquitto, a stand-in for ChirpStack's API and the bridge share this machine. Events wait in Redis, or in a
 //! session of Mosquitto, before the bridge starts. Forty device profiles have codecs of `AIRLOCK_CORPUS`, or our own.
 //! Arguments name what is measured, such as `cargo bench --bench bridge mqtt redis`; without any it is everything.
-//! `BRIDGE_UPLINKS` is the number of uplinks (150,000). Node needs `NODE_PATH` with the package `mqtt`.
+//! `BRIDGE_UPLINKS` is the number of uplinks (150,000). Node needs `NODE_PATH` with the package `mqtt`, and gets a
+//! process for each processor.
 //! `AIRLOCK_BINARY` names another binary.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
@@ -29,7 +30,7 @@ const PROFILES: usize = 40;
 const DEVICES: usize = 1000;
 
 /// What can be measured.
-const NAMES: [&str; 6] = ["mqtt", "redis", "endless", "two", "node", "memory"];
+const NAMES: [&str; 7] = ["mqtt", "redis", "brokers", "endless", "two", "node", "memory"];
 
 #[tokio::main]
 async fn main() {
@@ -53,8 +54,12 @@ async fn main() {
     if has("two") {
         two(&input, uplinks, &mut figures).await;
     }
-    if has("node") {
-        peer::compare(&input, &mut figures).await;
+    if has("brokers") || has("node") {
+        let ours = between_brokers(&input, uplinks).await;
+        ours.add_to(&mut figures, "Mosquitto to Mosquitto, QoS 1", "≥ 40,000/s");
+        if has("node") {
+            peer::compare(&input, uplinks, ours, &mut figures).await;
+        }
     }
     if has("memory") {
         memory::measure(&mut figures).await;
@@ -81,6 +86,18 @@ async fn to_redis(input: &Input, uplinks: usize) -> Measured {
     network.fill(input, uplinks);
     let arguments = ["--redis", &network.redis.url(), "--to", &network.out.url()];
     BridgeProcess::start(&network, &arguments).measure(input.decoded(uplinks)).await
+}
+
+async fn between_brokers(input: &Input, uplinks: usize) -> Measured {
+    let network = Network::start(input).await;
+    let (url, dir) = (network.broker.url(), tempfile::tempdir().unwrap());
+    let arguments = ["--mqtt", &url];
+    // Its session keeps what comes after it has ended.
+    let bridge = BridgeProcess::start_in(&network, &arguments, dir);
+    bridge.ready().await;
+    let dir = bridge.end();
+    network.publish(input, uplinks).await;
+    BridgeProcess::start_in(&network, &arguments, dir).measure(input.decoded(uplinks)).await
 }
 
 /// One more profile never ends; its devices send as much as those of the others.

@@ -6,7 +6,8 @@ use std::{
 };
 
 use api::chirpstack::CodecRuntime;
-use testing::{CHIRPSTACK_TOKEN, ChirpStackApi, Mosquitto, RedisProcess, redis_command};
+use rumqttc::v5::{AsyncClient, Event, MqttOptions, mqttbytes::QoS, mqttbytes::v5::Packet};
+use testing::{CHIRPSTACK_APPLICATION, CHIRPSTACK_TOKEN, ChirpStackApi, Mosquitto, RedisProcess, redis_command};
 
 use crate::input::{Input, dev_eui, profile_id};
 
@@ -50,6 +51,31 @@ impl Network {
             stream.write_all(&commands).unwrap();
             // The length of each id, and the id.
             responses.by_ref().take(2 * batch.len()).for_each(|line| assert!(!line.unwrap().starts_with('-')));
+        }
+    }
+
+    /// Publishes uplinks, which wait in the sessions that receive them.
+    pub(crate) async fn publish(&self, input: &Input, uplinks: usize) {
+        let address = self.broker.address();
+        let mut options = MqttOptions::new("chirpstack", address.ip().to_string(), address.port());
+        options.set_max_packet_size(Some(1 << 20));
+        let (client, mut connection) = AsyncClient::new(options, 100);
+        let messages: Vec<_> = (0..uplinks)
+            .map(|number| {
+                let device = dev_eui(number % input.devices);
+                let topic = format!("application/{CHIRPSTACK_APPLICATION}/device/{device}/event/up");
+                (topic, serde_json::to_vec(&input.uplink(number)).unwrap())
+            })
+            .collect();
+        tokio::spawn(async move {
+            for (topic, payload) in messages {
+                client.publish(topic, QoS::AtLeastOnce, false, payload).await.unwrap();
+            }
+            std::future::pending::<()>().await;
+        });
+        let mut confirmed = 0;
+        while confirmed < uplinks {
+            confirmed += usize::from(matches!(connection.poll().await.unwrap(), Event::Incoming(Packet::PubAck(_))));
         }
     }
 
