@@ -29,7 +29,6 @@ const RELOAD_INTERVAL: Duration = Duration::from_secs(10);
 /// Signs and verifies tokens. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Signer {
-    issuer: Arc<str>,
     clock: Arc<dyn Clock>,
     state: Arc<RwLock<LoadedKeys>>,
 }
@@ -42,7 +41,7 @@ struct LoadedKeys {
 /// Key pairs in the order in which they start to sign.
 struct KeyRing {
     pairs: Vec<Pair>,
-    verifier: Verifier,
+    verifier: Arc<Verifier>,
 }
 
 impl Signer {
@@ -114,12 +113,13 @@ impl Signer {
 
     fn new(issuer: &str, stored: &SigningKeys, keys: &SealingKeys, clock: Arc<dyn Clock>) -> Result<Self> {
         let read = clock.now();
-        let ring = Arc::new(KeyRing::new(issuer, stored, keys, read)?);
-        Ok(Self { issuer: issuer.into(), clock, state: Arc::new(RwLock::new(LoadedKeys { ring, read })) })
+        let verifier = Arc::new(Verifier::new(issuer, &JwkSet { keys: Vec::new() }));
+        let ring = Arc::new(KeyRing::new(stored, keys, read, &verifier)?);
+        Ok(Self { clock, state: Arc::new(RwLock::new(LoadedKeys { ring, read })) })
     }
 
     pub(crate) fn install(&self, stored: &SigningKeys, keys: &SealingKeys, now: Timestamp) -> Result<()> {
-        let ring = Arc::new(KeyRing::new(&self.issuer, stored, keys, now)?);
+        let ring = Arc::new(KeyRing::new(stored, keys, now, &self.ring().verifier)?);
         *self.state.write().unwrap_or_else(PoisonError::into_inner) = LoadedKeys { ring, read: now };
         Ok(())
     }
@@ -143,10 +143,11 @@ impl Signer {
 }
 
 impl KeyRing {
-    fn new(issuer: &str, stored: &SigningKeys, keys: &SealingKeys, now: Timestamp) -> Result<Self> {
+    /// `verifier` is the one before, which stays if the keys do.
+    fn new(stored: &SigningKeys, keys: &SealingKeys, now: Timestamp, verifier: &Arc<Verifier>) -> Result<Self> {
         let pairs = stored.unexpired(now).map(|key| key.open(keys)).collect::<Result<Vec<_>>>()?;
         let jwks = JwkSet { keys: pairs.iter().map(|pair| pair.public.clone()).collect() };
-        Ok(Self { pairs, verifier: Verifier::new(issuer, &jwks) })
+        Ok(Self { verifier: verifier.with_keys(&jwks), pairs })
     }
 
     /// The last key that has started to sign.

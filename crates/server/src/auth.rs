@@ -18,6 +18,7 @@ mod rule;
 mod self_signed;
 mod settings;
 mod unique_members;
+mod verified_tokens;
 mod verifier;
 
 use std::sync::Arc;

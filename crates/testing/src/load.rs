@@ -1,4 +1,4 @@
-//! A cheap HTTP load generator that sends the same bytes over persistent connections.
+//! A cheap HTTP load generator that sends the same requests over persistent connections.
 
 use std::{
     net::SocketAddr,
@@ -17,11 +17,13 @@ use tokio::{
 
 use crate::figures::quantile;
 
-/// Sends a request over and over, on several connections.
+/// Sends a request over and over, or several in turn, on several connections.
 #[derive(Clone)]
 pub struct Load {
     address: SocketAddr,
-    request: Arc<[u8]>,
+    requests: Arc<[Vec<u8>]>,
+    /// The number of the next request, over all connections.
+    next: Arc<AtomicUsize>,
     in_flight: usize,
     pause: Option<Duration>,
     back_off: Duration,
@@ -37,7 +39,13 @@ pub struct Taken {
 impl Load {
     /// Sends the bytes of `request`, one after the other on each of `in_flight` connections.
     pub fn new(address: SocketAddr, request: &[u8], in_flight: usize) -> Self {
-        Self { address, request: request.into(), in_flight, pause: None, back_off: Duration::ZERO }
+        Self::in_turn(address, vec![request.to_vec()], in_flight)
+    }
+
+    /// Sends these requests in turn, over and over, on `in_flight` connections together.
+    pub fn in_turn(address: SocketAddr, requests: Vec<Vec<u8>>, in_flight: usize) -> Self {
+        let (requests, next) = (requests.into(), Arc::default());
+        Self { address, requests, next, in_flight, pause: None, back_off: Duration::ZERO }
     }
 
     /// Limits the rate of all connections together.
@@ -90,7 +98,8 @@ impl Load {
                 None => due = Instant::now(),
             }
             let sent = self.pause.map_or(due, |pause| due - pause);
-            stream.write_all(&self.request).await.unwrap();
+            let number = self.next.fetch_add(1, Ordering::Relaxed) % self.requests.len();
+            stream.write_all(&self.requests[number]).await.unwrap();
             let status = response(&mut stream, &mut buffer).await;
             responses.push((status, sent.elapsed().as_secs_f64() * 1e3));
             if status != 200 {

@@ -3,28 +3,32 @@
 //! Not `moka`: it reads the machine's clock, and here the clock is given.
 
 use std::{
-    collections::HashMap,
     hash::Hash,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
+use lru::LruCache;
 use tokio::sync::watch;
 use types::Timestamp;
+
+use super::memory::CREDENTIALS_MAX;
 
 /// How long a response is used: a deleted key or a lost right takes effect within this time.
 ///
 /// Together with the MQTT server's checks of open connections it stays below the 5 seconds that revoking may take.
 const AGE_MAX: Duration = Duration::from_secs(2);
-/// Maximum number of entries; when there are more, the oldest is removed.
-const ENTRIES_MAX: usize = 4096;
+/// Maximum number of entries; when there are more, the oldest is removed. As many as there are confirmed credentials,
+/// so that as many applications in turn ask once in [`AGE_MAX`] each.
+const ENTRIES_MAX: usize = CREDENTIALS_MAX;
 
 /// What came of a question; none while it is being asked.
 pub(super) type Outcome<V, E> = watch::Receiver<Option<Result<V, E>>>;
 
 /// Recent responses by key, refusals included. A question without a response is not kept.
-pub(super) struct Cache<K, V, E> {
-    entries: Mutex<HashMap<K, Entry<V, E>>>,
+pub(super) struct Cache<K: Eq + Hash, V, E> {
+    /// In the order in which they were asked: reading does not move them.
+    entries: Mutex<LruCache<K, Entry<V, E>>>,
 }
 
 struct Entry<V, E> {
@@ -32,9 +36,9 @@ struct Entry<V, E> {
     outcome: Outcome<V, E>,
 }
 
-impl<K, V, E> Default for Cache<K, V, E> {
+impl<K: Eq + Hash, V, E> Default for Cache<K, V, E> {
     fn default() -> Self {
-        Self { entries: Mutex::default() }
+        Self { entries: Mutex::new(LruCache::unbounded()) }
     }
 }
 
@@ -42,20 +46,20 @@ impl<K: Clone + Eq + Hash, V: Clone, E> Cache<K, V, E> {
     /// The response to a question that was asked just now.
     pub(super) fn response(&self, key: &K, now: Timestamp) -> Option<V> {
         let entries = self.lock();
-        entries.get(key).filter(|entry| entry.is_recent(now))?.response()
+        entries.peek(key).filter(|entry| entry.is_recent(now))?.response()
     }
 
     /// The outcome of the question that is being asked, or was just answered; otherwise of `ask`, which starts one.
     pub(super) fn join_or(&self, key: &K, now: Timestamp, ask: impl FnOnce() -> Outcome<V, E>) -> Outcome<V, E> {
         let mut entries = self.lock();
-        if let Some(entry) = entries.get(key)
+        if let Some(entry) = entries.peek(key)
             && (entry.is_pending() || entry.is_recent(now) && entry.response().is_some())
         {
             return entry.outcome.clone();
         }
         make_room(&mut entries, now);
         let outcome = ask();
-        entries.insert(key.clone(), Entry { asked: now, outcome: outcome.clone() });
+        entries.put(key.clone(), Entry { asked: now, outcome: outcome.clone() });
         outcome
     }
 
@@ -64,7 +68,7 @@ impl<K: Clone + Eq + Hash, V: Clone, E> Cache<K, V, E> {
         self.lock().len()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<K, Entry<V, E>>> {
+    fn lock(&self) -> MutexGuard<'_, LruCache<K, Entry<V, E>>> {
         // Every change of the map is one call, so a panic cannot have left it inconsistent.
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -86,15 +90,12 @@ impl<V: Clone, E> Entry<V, E> {
     }
 }
 
-fn make_room<K: Clone + Eq + Hash, V: Clone, E>(entries: &mut HashMap<K, Entry<V, E>>, now: Timestamp) {
-    if entries.len() < ENTRIES_MAX {
-        return;
-    }
-    entries.retain(|_, entry| entry.is_recent(now) || entry.is_pending());
-    if entries.len() >= ENTRIES_MAX
-        && let Some(oldest) = entries.iter().min_by_key(|(_, entry)| entry.asked).map(|(key, _)| key.clone())
+/// Removes the oldest entries: those that are of no use any more, and one if there is no room.
+fn make_room<K: Eq + Hash, V: Clone, E>(entries: &mut LruCache<K, Entry<V, E>>, now: Timestamp) {
+    while let Some((_, oldest)) = entries.peek_lru()
+        && (entries.len() >= ENTRIES_MAX || !oldest.is_recent(now) && !oldest.is_pending())
     {
-        entries.remove(&oldest);
+        entries.pop_lru();
     }
 }
 

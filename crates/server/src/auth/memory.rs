@@ -16,6 +16,7 @@ use aws_lc_rs::digest::{Context, SHA256};
 use lru::LruCache;
 use types::{Claims, Credential, Timestamp};
 
+pub(super) use self::confirmed::CREDENTIALS_MAX;
 use self::confirmed::{Confirmed, ConfirmedCredentials};
 use super::{entity::Entity, rule::Before};
 

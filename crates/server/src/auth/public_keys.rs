@@ -137,9 +137,12 @@ impl PublicKeys {
         let now = self.clock.now();
         match response {
             Ok(set) => {
-                let verifier = Verifier::new(&self.issuer, &set);
+                let verifier = match self.change(|cached| cached.verifier.clone()) {
+                    Some(verifier) => verifier.with_keys(&set),
+                    None => Arc::new(Verifier::new(&self.issuer, &set)),
+                };
                 tracing::debug!(?verifier, "fetched the keys of an account service");
-                let (verifier, now) = (Some(Arc::new(verifier)), Some(now));
+                let (verifier, now) = (Some(verifier), Some(now));
                 self.change(|cached| *cached = CachedKeys { verifier, confirmed: now, tried: now, failure: None });
             }
             Err(error) => self.note_failure(error, now),

@@ -1,6 +1,6 @@
 //! Verifies tokens with the public keys of their issuer.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use jsonwebtoken::{
@@ -11,7 +11,10 @@ use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Map, Value};
 use types::{CREDENTIAL_BYTES_MAX, Claims, Timestamp};
 
-use super::unique_members::UniqueMembers;
+use super::{
+    unique_members::UniqueMembers,
+    verified_tokens::{TokenHash, VerifiedTokens},
+};
 
 const KEY_ID_BYTES_MAX: usize = 128;
 /// How far the issuer's clock may differ from ours, in seconds.
@@ -52,11 +55,13 @@ pub enum TokenError {
     Early,
 }
 
-/// The public keys of one issuer.
+/// The public keys of one issuer, and which tokens they have verified.
 pub struct Verifier {
     issuer: String,
+    set: JwkSet,
     keys: BTreeMap<String, DecodingKey>,
     rules: Validation,
+    verified: VerifiedTokens,
 }
 
 /// What a token says of its origin, unverified: for finding the key, and for nothing else.
@@ -68,13 +73,25 @@ pub(super) struct Origin {
 
 impl Verifier {
     /// Takes the ES256 keys that have an id, and ignores all others.
-    pub fn new(issuer: &str, keys: &JwkSet) -> Self {
-        let es256 = keys.keys.iter().filter(|key| {
+    pub fn new(issuer: &str, set: &JwkSet) -> Self {
+        let es256 = set.keys.iter().filter(|key| {
             matches!(&key.algorithm, AlgorithmParameters::EllipticCurve(curve) if curve.curve == EllipticCurve::P256)
         });
         let keys =
             es256.filter_map(|key| Some((key.common.key_id.clone()?, DecodingKey::from_jwk(key).ok()?))).collect();
-        Self { issuer: issuer.to_owned(), keys, rules: signature_only() }
+        Self {
+            issuer: issuer.to_owned(),
+            set: set.clone(),
+            keys,
+            rules: signature_only(),
+            verified: VerifiedTokens::default(),
+        }
+    }
+
+    /// The verifier for the keys that the issuer has now: itself if they are the same, so that no token has to be
+    /// verified again.
+    pub fn with_keys(self: &Arc<Self>, set: &JwkSet) -> Arc<Self> {
+        if self.set == *set { Arc::clone(self) } else { Arc::new(Self::new(&self.issuer, set)) }
     }
 
     /// Whether the issuer has a key with this id.
@@ -100,8 +117,17 @@ impl Verifier {
             return Err(TokenError::Issuer);
         }
         let key = self.keys.get(&origin.key_id).ok_or(TokenError::Key)?;
-        decode::<IgnoredAny>(token, key, &self.rules).map_err(|_| TokenError::Signature)?;
+        self.verify_signature(token, key)?;
         claims(origin.claims, now)
+    }
+
+    fn verify_signature(&self, token: &str, key: &DecodingKey) -> Result<(), TokenError> {
+        let hash = TokenHash::of(token);
+        if !self.verified.contains(hash) {
+            decode::<IgnoredAny>(token, key, &self.rules).map_err(|_| TokenError::Signature)?;
+            self.verified.insert(hash);
+        }
+        Ok(())
     }
 }
 

@@ -1,5 +1,7 @@
 //! Verifying tokens: a valid one, and every way to make it invalid.
 
+use std::{sync::Arc, time::Duration};
+
 use jsonwebtoken::{Algorithm, EncodingKey, crypto};
 use serde_json::{Value, json};
 use server::auth::{AuthError, TokenError, Verifier};
@@ -129,6 +131,36 @@ fn refuses_changed_and_malformed_tokens() {
     }
     let long = signer.token(&changed("name", json!({ "first": "x".repeat(16 * 1024) })));
     assert_eq!(verify(&signer, &long), Err(TokenError::TooLong));
+}
+
+#[test]
+fn checks_all_but_the_signature_of_a_token_that_it_verified_before() {
+    let (signer, clock) = (Signer::new("k1"), ManualClock::new());
+    let verifier = Verifier::new("account", &signer.key_set());
+    let good = signer.token(&changed("exp", json!(clock.secs() + 60)));
+    for _ in 0..2 {
+        assert!(verifier.verify(&good, clock.now()).is_ok());
+    }
+    let (message, signature) = good.rsplit_once('.').unwrap();
+    let stranger = Signer::new("k1").token(&changed("exp", json!(clock.secs() + 60)));
+    let (_, other) = stranger.rsplit_once('.').unwrap();
+    let richer = unsigned(&signer.header(), &changed("apps", json!({ "my-app": ["settings", "delete"] })));
+    for changed in [format!("{message}.{other}"), format!("{richer}.{signature}")] {
+        assert_eq!(verifier.verify(&changed, clock.now()), Err(TokenError::Signature));
+    }
+    clock.advance(Duration::from_secs(90));
+    assert_eq!(verifier.verify(&good, clock.now()), Err(TokenError::Expired));
+}
+
+#[test]
+fn verifies_all_tokens_again_when_a_key_was_replaced() {
+    let (signer, stranger, now) = (Signer::new("k1"), Signer::new("k1"), ManualClock::new().now());
+    let verifier = Arc::new(Verifier::new("account", &signer.key_set()));
+    let token = signer.token(&changed("jti", json!("t1")));
+    assert!(verifier.verify(&token, now).is_ok());
+    assert!(Arc::ptr_eq(&verifier, &verifier.with_keys(&signer.key_set())), "the keys are the same");
+    let replaced = verifier.with_keys(&stranger.key_set());
+    assert_eq!(replaced.verify(&token, now), Err(TokenError::Signature));
 }
 
 #[test]

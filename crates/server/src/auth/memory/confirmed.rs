@@ -9,7 +9,7 @@ use super::{Asked, CredentialId};
 use crate::auth::entity::Entity;
 
 /// The most confirmed credentials that are remembered, of all applications and gateways together.
-const CREDENTIALS_MAX: usize = 16 * 1024;
+pub(in crate::auth) const CREDENTIALS_MAX: usize = 16 * 1024;
 
 /// A credential that was confirmed, and what it may do.
 pub(super) struct Confirmed {
