@@ -89,9 +89,6 @@ pub enum Error {
     /// A network reports about a downlink whose id may not be stored yet.
     #[error("a downlink for {0} is just being handed over")]
     HandingOver(DevId),
-    /// The application has too many downlinks in progress.
-    #[error("too many downlinks at once: try again later")]
-    DownlinksBusy,
     /// The credential is missing or invalid, or cannot be checked now.
     #[error(transparent)]
     Auth(#[from] server::auth::AuthError),
@@ -284,7 +281,6 @@ impl Kinded for Error {
             Self::Conflict(_) | Self::HandingOver(_) | Self::Running { .. } => Kind::Conflict,
             Self::Busy(_)
             | Self::WebhookUnknown
-            | Self::DownlinksBusy
             | Self::Unidentified { .. }
             | Self::NetworkBrokerGone
             | Self::NetworkBrokersBusy

@@ -8,6 +8,7 @@ mod inbound;
 pub(crate) mod listener;
 pub(crate) mod open_connections;
 mod packet_stream;
+mod publications;
 mod websocket;
 
 use std::{net::IpAddr, pin::pin, time::Duration};
@@ -182,20 +183,58 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         self.stream.close(ControlPacket::connack(version, false, error.reason, properties).ok()).await;
     }
 
-    /// Exchanges packets until one side ends the connection.
+    /// Exchanges packets until one side ends the connection. What the client has published until then is handed over,
+    /// unless the broker ends the connection: the client sends it again.
     async fn exchange(&mut self, context: &Context, connect: &Connect, attachment: &Attachment) -> End {
         let mut inbound = Inbound::new(context, connect, attachment);
+        let end = self.exchange_packets(context, connect, attachment, &mut inbound).await;
+        if inbound.is_publishing() {
+            // In a box, because it is rare.
+            Box::pin(self.answer_all(attachment, &mut inbound)).await;
+        }
+        end
+    }
+
+    /// Answers what the client has published, also if it did not wait for that. Why the connection ends is known already.
+    async fn answer_all(&mut self, attachment: &Attachment, inbound: &mut Inbound<'_>) {
+        let answer_all = async {
+            while inbound.is_publishing() {
+                _ = inbound.answer(self.stream.unwritten()).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            // The client has connected again, and sends what was not answered, or may do nothing more.
+            _ = attachment.ending.wait() => {}
+            _ = timeout(CLOSE_WAIT, answer_all) => {}
+        }
+    }
+
+    async fn exchange_packets(
+        &mut self,
+        context: &Context,
+        connect: &Connect,
+        attachment: &Attachment,
+        inbound: &mut Inbound<'_>,
+    ) -> End {
         let ended = attachment.ending.wait();
         // The client may be late by half of what it promised.
         let patience = Duration::from_secs(connect.keep_alive.into()).mul_f64(1.5);
         let (mut ended, mut check) = (pin!(ended), pin!(sleep(CHECK_INTERVAL.min(patience))));
-        let mut last_packet = Instant::now();
+        let (mut last_packet, mut answers) = (Instant::now(), Vec::new());
         loop {
             self.deliver(connect, attachment);
             report_dropped(context, connect, attachment);
             let progress = tokio::select! {
                 biased;
-                cause = ended.as_mut() => return Box::pin(self.ended(cause, &mut inbound)).await,
+                cause = ended.as_mut() => return Box::pin(self.ended(cause, inbound)).await,
+                answered = inbound.answer(&mut answers), if inbound.is_publishing() => {
+                    self.stream.unwritten().append(&mut answers);
+                    match answered {
+                        Ok(()) => continue,
+                        Err(reason) => return End::Violation(reason),
+                    }
+                }
                 progress = self.stream.progress(CLIENT_PACKET_BYTES_MAX as usize) => progress,
                 () = attachment.changed(), if self.stream.has_room() => continue,
                 () = check.as_mut() => {
@@ -218,8 +257,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
             last_packet = Instant::now();
             let answer = tokio::select! {
                 biased;
-                answer = inbound.handle(packet) => answer,
-                cause = ended.as_mut() => return Box::pin(self.ended(cause, &mut inbound)).await,
+                answer = inbound.handle(packet, self.stream.unwritten()) => answer,
+                cause = ended.as_mut() => return Box::pin(self.ended(cause, inbound)).await,
             };
             match answer {
                 Ok(Answer::Nothing) => {}
@@ -239,7 +278,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
             let Some(Ok(progress)) = progress else { break };
             if let Progress::Packet(packet) = progress
                 && packet.packet_type() == Some(PacketType::Disconnect)
-                && let Ok(Answer::Leaves { with_will }) = inbound.handle(packet).await
+                && let Ok(Answer::Leaves { with_will }) = inbound.disconnect(&packet)
             {
                 return End::Left { with_will };
             }

@@ -4,36 +4,32 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use mqtt::{Accepted, DownlinkRefusal, DownlinkSink, PublishedDownlink};
-use server::ledger::{Budget, Ledger, Limits, Owner, Resource};
+use server::ledger::{Ledger, Limits, Owner, Resource, Turns};
 
 use super::Downlinks;
-use crate::Error;
 
-/// How many downlinks are processed at once, and how many of one application; the more are, the fewer it gets.
-const CONCURRENCY: Limits = Limits { total: 256, owner_max: 128, owner_min: 0 };
+/// How many downlinks are processed at once, and how many of one application; the more are, the fewer it gets. Others
+/// wait, as many as their clients may have published.
+const CONCURRENCY: Limits = Limits { total: 256, owner_max: 128, owner_min: 1 };
 
 /// The way of downlinks from the broker to the queues of their devices.
 pub struct DownlinkReceiver {
     downlinks: Arc<Downlinks>,
-    budget: Arc<Budget>,
+    turns: Arc<Turns>,
 }
 
 impl DownlinkReceiver {
     /// A receiver that is not busy.
     pub fn new(downlinks: Arc<Downlinks>, ledger: &Ledger) -> Self {
-        Self { downlinks, budget: ledger.budget(Resource::Downlinks, CONCURRENCY) }
+        Self { downlinks, turns: Turns::new(ledger.budget(Resource::Downlinks, CONCURRENCY)) }
     }
 }
 
 #[async_trait]
 impl DownlinkSink for DownlinkReceiver {
     async fn accept(&self, downlink: PublishedDownlink, accepted: Accepted<'_>) -> Result<(), DownlinkRefusal> {
-        let Ok(_charge) = self.budget.charge(&Owner::from(&downlink.app_id), 1) else {
-            if !DownlinkRefusal::Busy.comes_again(downlink.offer) {
-                self.downlinks.publish_error(&downlink.app_id, &downlink.dev_id, None, &Error::DownlinksBusy).forget();
-            }
-            return Err(DownlinkRefusal::Busy);
-        };
-        self.downlinks.handle(&downlink, accepted).await
+        let _turn = self.turns.take(&Owner::from(&downlink.app_id)).await;
+        // In a box, so that those that wait are small.
+        Box::pin(self.downlinks.handle(&downlink, accepted)).await
     }
 }

@@ -34,8 +34,6 @@ pub enum Offer {
 /// Why a downlink was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DownlinkRefusal {
-    /// The application has too many in progress; the client may send it again.
-    Busy,
     /// It could not be kept; the client may send it again.
     Unavailable,
     /// Something is broken here, and probably still is at the next attempt.
@@ -49,7 +47,7 @@ pub enum DownlinkRefusal {
 impl DownlinkRefusal {
     /// Whether another attempt may succeed, once something else has changed.
     pub fn may_succeed_later(self) -> bool {
-        matches!(self, Self::Busy | Self::Unavailable)
+        self == Self::Unavailable
     }
 
     /// Whether a downlink comes again that was offered like this.
@@ -71,6 +69,6 @@ pub trait DownlinkSink: Send + Sync {
     /// Returns when the downlink is kept, or the event is that tells the application why not; none does if it comes
     /// again. The client's PUBACK follows. Calls `accepted` as soon as that is certain, before anything is published about it.
     ///
-    /// The downlinks of one client are accepted one after the other.
+    /// The downlinks of one client for one device are accepted one after the other.
     async fn accept(&self, downlink: PublishedDownlink, accepted: Accepted<'_>) -> Result<(), DownlinkRefusal>;
 }

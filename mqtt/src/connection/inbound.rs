@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::future::{BoxFuture, FutureExt, ready};
 use mqtt5_protocol::{
     MqttError, PacketType, PropertyId, PropertyValue, QoS, is_valid_topic_name,
     packet::{publish::PublishPacket, subscribe::TopicFilter},
@@ -20,6 +21,7 @@ use crate::{
         connect::Connect,
         context::Context,
         downlinks::{DownlinkRefusal, Offer, PublishedDownlink},
+        publications::Publications,
     },
     packet::{
         ControlPacket, forwarded,
@@ -40,6 +42,7 @@ pub(crate) struct Inbound<'a> {
     connect: &'a Connect,
     attachment: &'a Attachment,
     pace: PublishPace,
+    publications: Publications<'a>,
     /// The client's aliases, which begin with 1.
     aliases: Vec<Alias>,
     /// How many misdirected downlinks the application has not been told of.
@@ -67,20 +70,35 @@ pub(crate) enum Answer {
 impl<'a> Inbound<'a> {
     pub(crate) fn new(context: &'a Context, connect: &'a Connect, attachment: &'a Attachment) -> Self {
         let pace = PublishPace::new(context.publishes_per_second_max);
-        Self { context, connect, attachment, pace, aliases: Vec::new(), untold: 0 }
+        let publications = Publications::default();
+        Self { context, connect, attachment, pace, publications, aliases: Vec::new(), untold: 0 }
     }
 
-    /// Handles a packet; an error is the reason to disconnect the client.
-    pub(crate) async fn handle(&mut self, packet: ControlPacket) -> Result<Answer, ReasonCode> {
-        match packet.packet_type() {
-            Some(PacketType::Publish) => {
-                self.pace.wait().await;
-                self.publish(&packet).await
-            }
+    /// Handles a packet; an error is the reason to disconnect the client. Answers to publications that it has to wait
+    /// for are put behind `unwritten`.
+    pub(crate) async fn handle(
+        &mut self,
+        packet: ControlPacket,
+        unwritten: &mut Vec<u8>,
+    ) -> Result<Answer, ReasonCode> {
+        let packet_type = packet.packet_type();
+        if let Some(PacketType::PubRel | PacketType::Subscribe | PacketType::Unsubscribe | PacketType::Disconnect) =
+            packet_type
+        {
+            self.publications.answer_all(unwritten).await?;
+        }
+        match packet_type {
+            Some(PacketType::Publish) => self.publish(&packet, unwritten).await.map(|()| Answer::Nothing),
             Some(PacketType::PubAck) => self.acknowledged(&packet),
             Some(PacketType::PubRel) => self.released(&packet),
-            Some(PacketType::Subscribe) => self.stored(self.subscribe(&packet)?).await,
-            Some(PacketType::Unsubscribe) => self.stored(self.unsubscribe(&packet)?).await,
+            Some(PacketType::Subscribe) => {
+                let answer = self.subscribe(&packet)?;
+                self.stored(answer).await
+            }
+            Some(PacketType::Unsubscribe) => {
+                let answer = self.unsubscribe(&packet)?;
+                self.stored(answer).await
+            }
             Some(PacketType::PingReq) => Ok(Answer::Packet(ControlPacket::pong())),
             Some(PacketType::Disconnect) => self.disconnect(&packet),
             // The client never gets QoS 2, so it has no reason for a PUBREC or PUBCOMP.
@@ -88,18 +106,32 @@ impl<'a> Inbound<'a> {
         }
     }
 
+    /// Whether publications are to be answered.
+    pub(crate) fn is_publishing(&self) -> bool {
+        !self.publications.is_empty()
+    }
+
+    /// Waits for the next answers to publications, and puts them behind `unwritten`; an error is the reason to
+    /// disconnect the client. Can be cancelled without losing anything.
+    pub(crate) async fn answer(&mut self, unwritten: &mut Vec<u8>) -> Result<(), ReasonCode> {
+        self.publications.answer(unwritten).await
+    }
+
     fn version(&self) -> u8 {
         self.connect.version
     }
 
-    /// Answers when the session's subscriptions are stored, if it outlives the process.
-    async fn stored(&self, answer: Answer) -> Result<Answer, ReasonCode> {
+    /// Answers when the session's subscriptions are stored, if it outlives the process. It takes `&mut self` because
+    /// publications can be sent to another thread, but not be shared with it.
+    async fn stored(&mut self, answer: Answer) -> Result<Answer, ReasonCode> {
         let stored = self.context.router.stored(&self.connect.permissions.app_id, self.attachment);
         stored.await.map(|()| answer).map_err(|_| ReasonCode::ImplementationSpecificError)
     }
 
-    /// Messages are never retained; only MQTT 5 has a reason code to say so.
-    async fn publish(&mut self, packet: &ControlPacket) -> Result<Answer, ReasonCode> {
+    /// Begins to hand over a publication, once it may. Messages are never retained; only MQTT 5 has a reason code to say
+    /// so.
+    async fn publish(&mut self, packet: &ControlPacket, unwritten: &mut Vec<u8>) -> Result<(), ReasonCode> {
+        self.wait_for_pace(unwritten).await?;
         let mut publish = packet.publish(self.version()).map_err(malformed)?;
         if publish.retain && self.version() >= 5 {
             return Err(ReasonCode::RetainNotSupported);
@@ -114,21 +146,47 @@ impl<'a> Inbound<'a> {
         let topic = self.topic(&publish)?;
         let is_forbidden = topic.is_none();
         publish.topic_name = topic.unwrap_or_default();
+        let dev_id = self.connect.permissions.downlink_device(&publish.topic_name);
+        let bytes = publish.topic_name.len() + publish.payload.len() + publish.properties.encoded_len();
+        self.wait_for_room((publish.qos, bytes), dev_id.as_ref(), unwritten).await?;
         let reason = match publish.qos {
-            _ if is_forbidden => ReasonCode::NotAuthorized,
-            QoS::ExactlyOnce if self.attachment.is_unreleased(packet_id) => ReasonCode::Success,
+            _ if is_forbidden => ready(Ok(ReasonCode::NotAuthorized)).boxed(),
+            QoS::ExactlyOnce if self.attachment.is_unreleased(packet_id) => ready(Ok(ReasonCode::Success)).boxed(),
             QoS::ExactlyOnce if !self.attachment.may_begin() => return Err(ReasonCode::ReceiveMaximumExceeded),
-            _ => self.accept(&publish).await?,
+            _ => self.accept(&publish, dev_id.clone())?,
         };
-        let answer = match publish.qos {
-            QoS::AtMostOnce => return Ok(Answer::Nothing),
-            QoS::AtLeastOnce => PacketType::PubAck,
-            QoS::ExactlyOnce => PacketType::PubRec,
-        };
-        if answer == PacketType::PubRec && (reason == ReasonCode::Success || self.version() < 5) {
-            self.attachment.begin(packet_id);
+        let (qos, version, attachment) = (publish.qos, self.version(), self.attachment);
+        let answer = async move { Ok(answer_to(qos, packet_id, reason.await?, version, attachment)) };
+        self.publications.begin(dev_id, bytes, answer.boxed());
+        Ok(())
+    }
+
+    /// Waits while the client publishes too fast.
+    async fn wait_for_pace(&mut self, unwritten: &mut Vec<u8>) -> Result<(), ReasonCode> {
+        loop {
+            tokio::select! {
+                biased;
+                () = self.pace.wait() => return Ok(()),
+                answered = self.publications.answer(unwritten), if !self.publications.is_empty() => answered?,
+            }
         }
-        Ok(Answer::Packet(ControlPacket::acknowledge(answer, packet_id, reason, self.version())))
+    }
+
+    /// Waits for the publications before this one that it must not come together with.
+    async fn wait_for_room(
+        &mut self,
+        (qos, bytes): (QoS, usize),
+        dev_id: Option<&DevId>,
+        unwritten: &mut Vec<u8>,
+    ) -> Result<(), ReasonCode> {
+        if qos == QoS::ExactlyOnce {
+            // Whether it has come before is known when the others are answered.
+            return self.publications.answer_all(unwritten).await;
+        }
+        while !self.publications.may_begin(dev_id, bytes) {
+            self.publications.answer(unwritten).await?;
+        }
+        Ok(())
     }
 
     /// The topic of a publication, which MQTT 5 may abbreviate; none if it is that of an alias for a topic on which the
@@ -161,11 +219,14 @@ impl<'a> Inbound<'a> {
     /// Hands a downlink to the handler and to the application's subscribers. MQTT 3.1.1 cannot refuse a publication, so
     /// success means there that it was answered for: what is forbidden is dropped, of what is invalid an event tells,
     /// and what could not be kept ends the connection, upon which the client sends it again.
-    async fn accept(&mut self, publish: &PublishPacket) -> Result<ReasonCode, ReasonCode> {
-        let permissions = &self.connect.permissions;
-        let Some(dev_id) = permissions.downlink_device(&publish.topic_name) else {
+    fn accept(
+        &mut self,
+        publish: &PublishPacket,
+        dev_id: Option<DevId>,
+    ) -> Result<BoxFuture<'a, Result<ReasonCode, ReasonCode>>, ReasonCode> {
+        let Some(dev_id) = dev_id else {
             self.report_misdirected(&publish.topic_name);
-            return Ok(ReasonCode::NotAuthorized);
+            return Ok(ready(Ok(ReasonCode::NotAuthorized)).boxed());
         };
         let message = Message {
             topic: publish.topic_name.clone(),
@@ -176,13 +237,16 @@ impl<'a> Inbound<'a> {
             publisher: Some(self.attachment.session.number),
             _memory: None,
         };
-        match publish_downlink(self.context, self.connect, dev_id, message).await {
+        let (context, connect) = (self.context, self.connect);
+        let is_told = publish.qos == QoS::AtMostOnce || self.version() >= 5;
+        let accepted = publish_downlink(context, connect, dev_id, message).map(move |accepted| match accepted {
             Ok(()) => Ok(ReasonCode::Success),
-            Err(refusal) if publish.qos == QoS::AtMostOnce || self.version() >= 5 => Ok(reason_of(refusal)),
+            Err(refusal) if is_told => Ok(reason_of(refusal)),
             // The client would send it again and again.
             Err(refusal) if !refusal.may_succeed_later() => Ok(ReasonCode::Success),
             Err(refusal) => Err(reason_of(refusal)),
-        }
+        });
+        Ok(accepted.boxed())
     }
 
     /// Tells the application of a downlink that reaches no device, of which only MQTT 5 can tell the client. A client
@@ -296,7 +360,7 @@ impl<'a> Inbound<'a> {
         )))
     }
 
-    fn disconnect(&self, packet: &ControlPacket) -> Result<Answer, ReasonCode> {
+    pub(crate) fn disconnect(&self, packet: &ControlPacket) -> Result<Answer, ReasonCode> {
         if self.version() < 5 {
             return Ok(Answer::Leaves { with_will: false });
         }
@@ -311,6 +375,25 @@ impl<'a> Inbound<'a> {
         }
         Ok(Answer::Leaves { with_will: disconnect.reason_code == ReasonCode::DisconnectWithWillMessage })
     }
+}
+
+/// The answer to a publication that was accepted or refused, of which the session takes note.
+fn answer_to(
+    qos: QoS,
+    packet_id: u16,
+    reason: ReasonCode,
+    version: u8,
+    attachment: &Attachment,
+) -> Option<ControlPacket> {
+    let answer = match qos {
+        QoS::AtMostOnce => return None,
+        QoS::AtLeastOnce => PacketType::PubAck,
+        QoS::ExactlyOnce => PacketType::PubRec,
+    };
+    if answer == PacketType::PubRec && (reason == ReasonCode::Success || version < 5) {
+        attachment.begin(packet_id);
+    }
+    Some(ControlPacket::acknowledge(answer, packet_id, reason, version))
 }
 
 /// Hands a downlink to the handler, and to the application's subscribers if it is accepted: what the handler publishes
@@ -331,7 +414,6 @@ pub(crate) async fn publish_downlink(
 
 fn reason_of(refusal: DownlinkRefusal) -> ReasonCode {
     match refusal {
-        DownlinkRefusal::Busy => ReasonCode::QuotaExceeded,
         DownlinkRefusal::Unavailable | DownlinkRefusal::Failed => ReasonCode::ImplementationSpecificError,
         DownlinkRefusal::UnknownDevice => ReasonCode::TopicNameInvalid,
         DownlinkRefusal::Invalid => ReasonCode::PayloadFormatInvalid,

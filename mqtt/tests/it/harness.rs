@@ -23,7 +23,7 @@ use server::{
 };
 use store::Store;
 use testing::{FixedRandom, ManualClock};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_rustls::rustls::ServerConfig;
 use types::{AppId, ApplicationRight, Claims, Clock, Credential, Scope, UserId};
 
@@ -241,16 +241,25 @@ impl Handler {
 type Accepted =
     (mpsc::UnboundedSender<PublishedDownlink>, tokio::sync::Mutex<mpsc::UnboundedReceiver<PublishedDownlink>>);
 
-/// Takes downlinks, unless a test makes it refuse them.
+/// Takes downlinks, unless a test makes it refuse them, or hold those for the device [`SLOW`].
 pub struct FakeDownlinks {
     accepted: Accepted,
     refusal: Mutex<Option<DownlinkRefusal>>,
+    is_holding: watch::Sender<bool>,
 }
+
+/// A device whose downlinks a test may hold.
+pub const SLOW: &str = "slow";
 
 impl FakeDownlinks {
     fn new() -> Self {
         let (sender, receiver) = mpsc::unbounded_channel();
-        Self { accepted: (sender, receiver.into()), refusal: Mutex::default() }
+        Self { accepted: (sender, receiver.into()), refusal: Mutex::default(), is_holding: watch::Sender::new(false) }
+    }
+
+    /// Whether downlinks for [`SLOW`] wait.
+    pub fn hold(&self, is_holding: bool) {
+        self.is_holding.send_replace(is_holding);
     }
 
     pub fn refuse(&self, refusal: Option<DownlinkRefusal>) {
@@ -263,6 +272,9 @@ impl DownlinkSink for FakeDownlinks {
     async fn accept(&self, downlink: PublishedDownlink, accepted: mqtt::Accepted<'_>) -> Result<(), DownlinkRefusal> {
         if let Some(refusal) = *self.refusal.lock().unwrap() {
             return Err(refusal);
+        }
+        if downlink.dev_id.as_str() == SLOW {
+            self.is_holding.subscribe().wait_for(|is_holding| !is_holding).await.unwrap();
         }
         accepted();
         self.accepted.0.send(downlink).unwrap();

@@ -14,6 +14,7 @@ mod harness;
 mod limits;
 mod owners;
 mod packets;
+mod publications;
 mod raw_client;
 mod sessions;
 mod third_party_clients;

@@ -90,7 +90,8 @@ impl<V: Clone, E> Entry<V, E> {
     }
 }
 
-/// Removes the oldest entries: those that are of no use any more, and one if there is no room.
+/// Removes the oldest entries: those that are of no use any more, up to a question that is still asked, and one if there
+/// is no room.
 fn make_room<K: Eq + Hash, V: Clone, E>(entries: &mut LruCache<K, Entry<V, E>>, now: Timestamp) {
     while let Some((_, oldest)) = entries.peek_lru()
         && (entries.len() >= ENTRIES_MAX || !oldest.is_recent(now) && !oldest.is_pending())

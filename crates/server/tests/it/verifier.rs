@@ -145,8 +145,9 @@ fn checks_all_but_the_signature_of_a_token_that_it_verified_before() {
     let stranger = Signer::new("k1").token(&changed("exp", json!(clock.secs() + 60)));
     let (_, other) = stranger.rsplit_once('.').unwrap();
     let richer = unsigned(&signer.header(), &changed("apps", json!({ "my-app": ["settings", "delete"] })));
-    for changed in [format!("{message}.{other}"), format!("{richer}.{signature}")] {
-        assert_eq!(verifier.verify(&changed, clock.now()), Err(TokenError::Signature));
+    let forged = [format!("{message}.{other}"), format!("{richer}.{signature}")];
+    for token in forged.iter().chain(&forged) {
+        assert_eq!(verifier.verify(token, clock.now()), Err(TokenError::Signature));
     }
     clock.advance(Duration::from_secs(90));
     assert_eq!(verifier.verify(&good, clock.now()), Err(TokenError::Expired));
