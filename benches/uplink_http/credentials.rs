@@ -22,7 +22,7 @@ const APPLICATIONS_PER_OWNER: usize = 1000;
 #[tokio::main]
 async fn main() {
     ::server::system::install_crypto();
-    let number = |name, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
+    let number = |name, default| std::env::var_os(name).map_or(default, |text| text.to_str().unwrap().parse().unwrap());
     let (applications, seconds) = (number("APPLICATIONS", 10_000), number("UPLINK_SECONDS", 10));
     let server = ServerProcess::start("").await;
     let applications = register(&server, applications).await;

@@ -33,7 +33,7 @@ const DEVICES: usize = 200;
 #[tokio::main]
 async fn main() {
     ::server::system::install_crypto();
-    let seconds = std::env::var("DOWNLINK_SECONDS").map_or(5.0, |text| text.parse().unwrap());
+    let seconds = std::env::var_os("DOWNLINK_SECONDS").map_or(5.0, |text| text.to_str().unwrap().parse().unwrap());
     let server = ServerProcess::start("broker.publishes_per_second_max = 1000000").await;
     let application = server.create_application("bench-app", ServerProcess::demo_functions()).await;
     for number in 0..DEVICES {
