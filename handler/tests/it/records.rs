@@ -373,7 +373,8 @@ async fn a_large_list_of_devices_is_read_in_pieces() {
         list.as_mut().poll(context)
     });
     assert_eq!(page.await.unwrap().devices.len(), 320);
-    assert!(polls >= 10, "{polls}");
+    // Seven times among the first 256, which are read at once, and once among the rest. The store may answer at once.
+    assert!(polls > 8, "{polls}");
 }
 
 #[tokio::test]
