@@ -18,7 +18,7 @@ fn script(version: u32) -> String {
 async fn a_start_with_wrong_settings_says_what_to_do() {
     let Some(mut network) = Network::start().await else { return };
     let right = network.settings.clone();
-    let message = async |network: &Network| loop {
+    let refused = async |network: &Network| loop {
         let text = network.try_bridge().await.err().unwrap().to_string();
         // A process that another test starts may have inherited the lock of the last attempt until it runs.
         if !text.contains("another bridge runs with the directory") {
@@ -26,6 +26,7 @@ async fn a_start_with_wrong_settings_says_what_to_do() {
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     };
+    let message = async |network: &Network| soon("a free directory", refused(network)).await;
 
     network.settings.grpc.url = "http://127.0.0.1:1".to_owned();
     let text = message(&network).await;
