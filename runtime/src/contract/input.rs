@@ -5,7 +5,7 @@ use crate::contract::failure::Failure;
 use crate::contract::wire::{EntryPoint, FailureKind, Function, Slot};
 use crate::limits::Limits;
 
-/// The depth and number of keys of a JSON text.
+/// The depth and number of keys of a JSON text, or bounds of both that fit.
 pub(crate) struct Shape {
     /// How deeply objects and arrays are nested.
     pub(crate) depth: usize,
@@ -15,7 +15,26 @@ pub(crate) struct Shape {
 
 impl Shape {
     /// Measures `json` without recursion. The result for malformed JSON is arbitrary.
-    pub(crate) fn of(json: &str) -> Self {
+    pub(crate) fn of(json: &str, limits: &Limits) -> Self {
+        let bound = Self::bound(json.as_bytes());
+        if bound.fits(limits) { bound } else { Self::exact(json) }
+    }
+
+    /// Whether both are within `limits`.
+    pub(crate) fn fits(&self, limits: &Limits) -> bool {
+        self.depth <= limits.fields_depth_max as usize && self.keys <= limits.fields_keys_max as usize
+    }
+
+    /// Upper bounds, found some thirty times faster and tight enough for nearly every message: all opening brackets
+    /// count, also in strings, and no key takes less than the four bytes of `"":1`.
+    fn bound(json: &[u8]) -> Self {
+        // Sums of a byte, for as many bytes as they hold, are vectorized. `[` and `{` differ in this bit alone.
+        let openings = |chunk: &[u8]| chunk.iter().map(|byte| u8::from(byte | 0x20 == b'{')).sum::<u8>();
+        let depth = json.chunks(u8::MAX.into()).map(|chunk| usize::from(openings(chunk))).sum();
+        Self { depth, keys: json.len() / 4 }
+    }
+
+    fn exact(json: &str) -> Self {
         let (mut depth, mut deepest, mut keys) = (0_usize, 0, 0);
         let (mut in_string, mut escaped) = (false, false);
         for byte in json.bytes() {
@@ -52,7 +71,8 @@ fn check_json(json: &[u8], limits: &Limits) -> Result<(), String> {
     if json.len() > *fields_bytes_max as usize {
         return Err(format!("got more than {fields_bytes_max} bytes of JSON"));
     }
-    let shape = Shape::of(std::str::from_utf8(json).map_err(|_| "got fields that are no JSON".to_owned())?);
+    let json = std::str::from_utf8(json).map_err(|_| "got fields that are no JSON".to_owned())?;
+    let shape = Shape::of(json, limits);
     if shape.depth > *fields_depth_max as usize {
         return Err(format!("got fields more than {fields_depth_max} levels deep"));
     }

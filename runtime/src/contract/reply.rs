@@ -153,9 +153,7 @@ fn optional(reader: &mut Reader<'_>, limits: &Limits) -> Option<Option<Box<RawVa
     }
     // Parsing a raw value checks the whole grammar without recursion.
     let json: Box<RawValue> = serde_json::from_str(text).ok()?;
-    let shape = Shape::of(json.get());
-    let fits = shape.depth <= limits.fields_depth_max as usize && shape.keys <= limits.fields_keys_max as usize;
-    fits.then_some(Some(json))
+    Shape::of(json.get(), limits).fits(limits).then_some(Some(json))
 }
 
 #[cfg(test)]
@@ -188,6 +186,9 @@ mod tests {
         assert!(is_readable(&nested(32)));
         assert!(!is_readable(&nested(33)));
         assert!(!is_readable(&format!("{{\"a\":{}1{}}}", "[".repeat(8000), "]".repeat(8000))));
+        // Neither brackets one after the other nor those in strings are nested.
+        assert!(is_readable(&format!("{{\"a\":[{}1]}}", "[{}],".repeat(500))));
+        assert!(is_readable(&format!("{{\"a\":\"{}\"}}", "[".repeat(300))));
     }
 
     #[test]
