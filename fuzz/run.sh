@@ -12,6 +12,9 @@ case $target in module) bytes_max=65536 ;; *) bytes_max=4096 ;; esac
 mkdir -p "corpus/$target" "artifacts/$target" "seeds/$target"
 # With `--target`, so that build scripts are built without the flags.
 host=$(rustc -vV | sed -n 's/^host: //p')
-RUSTFLAGS=$flags cargo run --release --target "$host" --bin "$target" -- \
+# What a release leaves out.
+export CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true
+export CARGO_PROFILE_RELEASE_DEBUG=line-tables-only CARGO_PROFILE_RELEASE_STRIP=none
+RUSTFLAGS=$flags cargo run --release --package airlock-fuzz --target "$host" --bin "$target" -- \
     "corpus/$target" "seeds/$target" -max_total_time="$seconds" -artifact_prefix="artifacts/$target/" \
     -max_len="$bytes_max" -timeout=30 -rss_limit_mb=4096

@@ -84,7 +84,7 @@ finish() {
     tool_target=${CARGO_TARGET_DIR:-$root/target}
     (
         cd "$root"
-        CARGO_TARGET_DIR="$tool_target" cargo build --quiet --locked --workspace --features kafka \
+        CARGO_TARGET_DIR="$tool_target" cargo build --quiet --locked --workspace --exclude airlock-fuzz --features kafka \
             --bin airlock-guest-tool --test guest_tool
     )
     tool=$tool_target/debug/airlock-guest-tool
