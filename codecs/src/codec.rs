@@ -23,11 +23,12 @@ use crate::{
 /// Maximum number of messages of one codec in the sandbox's queue. Others wait here, so that the queue has room for
 /// all.
 const QUEUED_MAX: usize = 96;
-/// How long a message may wait here: one that comes alone hardly, because its request holds a place of its caller.
+/// Maximum wait of a message for its turn: short for one that comes alone, because its request holds a place of its
+/// caller.
 const WAIT_MAX_ALONE: Duration = Duration::from_millis(100);
 const WAIT_MAX_IN_BATCH: Duration = Duration::from_secs(10);
 
-/// Whether a message is the only one of its request.
+/// Size of a request: one message, or several.
 #[derive(Clone, Copy)]
 pub(crate) enum Batch {
     Alone,
@@ -60,7 +61,7 @@ impl Codec {
         self.functions(None).await.map(drop)
     }
 
-    /// Why it cannot be loaded, as far as that was tried.
+    /// Returns the error of loading the codec, as far as that was tried.
     pub(crate) fn problem(&self) -> Option<String> {
         if self.text.trim_ascii().is_empty() {
             return Some(Error::Empty(self.name.to_string()).to_string());

@@ -1,4 +1,4 @@
-//! What a message cost, and what the codec logged.
+//! The cost of a message, and the codec's logs.
 
 use runtime::{CallOutcome, LogEntry};
 use schemars::JsonSchema;

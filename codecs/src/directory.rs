@@ -21,7 +21,7 @@ use tokio::{
 use self::files::{Found, Stamp};
 use crate::{Error, OpenError, Settings, codec::Codec, metrics, name::CodecName};
 
-/// How many codecs of the directory are loaded at once. One that is saved over HTTP waits behind them.
+/// Number of codecs of the directory loaded at once. One that is saved over HTTP waits behind them.
 const LOADS_MAX: usize = 4;
 
 /// A codec whose file has changed, with the version that is used so far.
@@ -41,28 +41,28 @@ pub(crate) struct CodecDirectory {
 #[derive(Default)]
 struct Known {
     codecs: BTreeMap<CodecName, Entry>,
-    /// Why the directory could not be read.
+    /// Reason why the directory could not be read.
     problem: Option<String>,
 }
 
 struct Entry {
-    /// None if no version of the file could be read.
+    /// `None` if no version of the file could be read.
     codec: Option<Arc<Codec>>,
-    /// None if the file could not be read or loaded for now, so that it is tried again.
+    /// `None` if the file could not be read or loaded for now, so that it is tried again.
     stamp: Option<Stamp>,
-    /// Why the file's newest text is not used.
+    /// Reason why the file's newest text is not used.
     problem: Option<String>,
 }
 
 /// A codec in a list.
 pub(crate) struct Listed {
     pub(crate) name: CodecName,
-    /// Why it cannot be used, or why an older version of it is.
+    /// Reason why the codec cannot be used, or why an older version of it is.
     pub(crate) problem: Option<String>,
 }
 
 impl Entry {
-    /// Whether there is a codec that can be used, as far as that was tried.
+    /// Returns true if there is a codec that can be used, as far as that was tried.
     fn works(&self) -> bool {
         self.codec.as_ref().is_some_and(|codec| codec.problem().is_none())
     }
@@ -162,12 +162,12 @@ impl CodecDirectory {
         }
     }
 
-    /// Whether the directory could be read the last time.
+    /// Fails with the reason why the directory could not be read the last time.
     pub(crate) fn check(&self) -> Result<(), String> {
         self.known().problem.clone().map_or(Ok(()), Err)
     }
 
-    /// Reads what has changed since the last time, and loads it while others may save and delete codecs.
+    /// Reads files that have changed since the last time, and loads them while others may save and delete codecs.
     async fn refresh(self: &Arc<Self>) -> Result<(), OpenError> {
         let changed = self.changed().await?;
         let load = async |(name, old, found)| {
@@ -195,12 +195,12 @@ impl CodecDirectory {
         Ok(is_changed.map(|(name, found)| (name.clone(), self.stamp(&name), found)).collect())
     }
 
-    /// The version of a file that is used, or was tried; none outside for a codec that is not known.
+    /// The version of a file that is used, or was tried; the outer `None` stands for a codec that is not known.
     fn stamp(&self, name: &CodecName) -> Option<Option<Stamp>> {
         self.known().codecs.get(name).map(|entry| entry.stamp)
     }
 
-    /// What a file has, and why it cannot be used.
+    /// Returns the codec of a file, and the reason why it cannot be used.
     async fn load(&self, name: &CodecName, found: Found) -> (Entry, Option<String>) {
         let mut new = self.entry(name, found);
         let problem = match (&new.codec, &new.problem) {

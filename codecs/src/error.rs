@@ -1,4 +1,4 @@
-//! Why the codec service cannot start, and why a request to it failed.
+//! Errors at the start of the codec service, and of requests to it.
 
 use std::{fmt, io, path::PathBuf};
 
@@ -7,7 +7,7 @@ use types::{Kind, Kinded};
 
 use crate::{cost::Cost, name::CodecName};
 
-/// Why the service cannot start.
+/// Reasons why the service cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The settings name no directory.
@@ -34,7 +34,7 @@ pub enum OpenError {
     KeyTooShort(PathBuf),
 }
 
-/// Why a request failed.
+/// Reasons why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// A part of the request breaks a rule.
@@ -42,7 +42,7 @@ pub(crate) enum Error {
     Invalid {
         /// The part.
         what: &'static str,
-        /// What is allowed.
+        /// The rule.
         reason: String,
     },
     /// There is no such codec.
@@ -68,9 +68,9 @@ pub(crate) enum Error {
     Codec {
         /// The codec.
         name: String,
-        /// What failed, and where.
+        /// The failure and its position.
         failure: Failure,
-        /// What the run cost, up to the failure.
+        /// The cost of the run, up to the failure.
         cost: Box<Cost>,
     },
     /// The file of a codec cannot be read.
@@ -78,7 +78,7 @@ pub(crate) enum Error {
     Unreadable {
         /// The codec.
         name: String,
-        /// Why its file cannot be read.
+        /// Reason why its file cannot be read.
         problem: String,
     },
     /// The source of a codec is empty.
@@ -89,7 +89,7 @@ pub(crate) enum Error {
     NoFunction {
         /// The codec.
         name: String,
-        /// What was asked: decode or encode.
+        /// The requested direction: `decode` or `encode`.
         direction: &'static str,
     },
     /// Too many messages wait for a sandbox.
@@ -116,7 +116,7 @@ impl Error {
 }
 
 impl Error {
-    /// Whether the same codec may work the next time.
+    /// Returns true if the same codec may work the next time.
     pub(crate) fn may_pass(&self) -> bool {
         match self {
             Self::Busy => true,

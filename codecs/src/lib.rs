@@ -52,7 +52,7 @@ impl Codecs {
         Ok(Self { directory, service: Arc::new(service) })
     }
 
-    /// How many codecs there are.
+    /// Returns the number of codecs.
     pub fn count(&self) -> usize {
         self.directory.list().len()
     }

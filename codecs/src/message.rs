@@ -1,4 +1,4 @@
-//! The bodies of requests and responses: a message for a codec, and what came of it.
+//! The bodies of requests and responses: a message for a codec, and its outcome.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ pub(crate) struct Message {
     variables: Option<Box<RawValue>>,
 }
 
-/// What a codec is to do with a message.
+/// Input of a codec.
 pub(crate) enum Input {
     Payload(Vec<u8>),
     /// The text of a JSON object.
@@ -152,7 +152,7 @@ impl TryFrom<MessageBody> for Message {
 }
 
 impl Message {
-    /// What the codec gets besides the payload, as `runtime` expects it.
+    /// Returns the codec's input besides the payload, in the form that `runtime` expects.
     pub(crate) fn extra(&self) -> String {
         self.variables.as_ref().map_or_else(String::new, |variables| format!(r#"{{"variables":{variables}}}"#))
     }

@@ -30,10 +30,10 @@ pub use self::host::names_this_machine;
 pub(crate) use self::key::Key;
 use crate::{directory::CodecDirectory, name::CodecName};
 
-/// What the routes share.
+/// State that the routes share.
 pub(crate) struct Service {
     pub(crate) directory: Arc<CodecDirectory>,
-    /// None if everybody may run codecs, and nobody may change them.
+    /// `None` if everybody may run codecs, and nobody may change them.
     pub(crate) key: Option<Key>,
     /// The hosts that it answers for besides this machine.
     pub(crate) hosts: Vec<String>,

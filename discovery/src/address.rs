@@ -107,7 +107,7 @@ impl Form {
     }
 }
 
-/// Whether a text is `host(:port)`, where the host is a name, an IPv4 address, or an IPv6 address in brackets.
+/// Returns true if a text is `host(:port)`, where the host is a name, an IPv4 address, or an IPv6 address in brackets.
 fn is_host(text: &str, port_required: bool) -> bool {
     let end = if text.starts_with('[') { text.find(']').map(|at| at + 1) } else { text.find(':') };
     let (host, port) = text.split_at(end.unwrap_or(text.len()));
@@ -122,7 +122,7 @@ fn is_port(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok_and(|port| port > 0)
 }
 
-/// Whether a text consists of labels of letters, digits, dashes and underscores; IPv4 addresses qualify too.
+/// Returns true if a text consists of labels of letters, digits, dashes and underscores; IPv4 addresses qualify too.
 fn is_name(text: &str) -> bool {
     let label = |label: &str| {
         let plain = label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));

@@ -16,7 +16,7 @@ const KEY_BYTES_MAX: usize = 4 << 10;
 /// Maximum size of a certificate chain in PEM, in bytes.
 const CERTIFICATE_BYTES_MAX: usize = 64 << 10;
 
-/// What a component announces about itself, without the list of what it serves.
+/// An announcement of a component, without the list of what it serves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Announcement {
     pub(crate) id: ComponentId,
@@ -36,9 +36,9 @@ pub(crate) struct Announcement {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(crate) announcement: Announcement,
-    /// When the component first announced itself.
+    /// Time at which the component first announced itself.
     pub(crate) created_at: Timestamp,
-    /// When it last did.
+    /// Time of the last announcement.
     pub(crate) updated_at: Timestamp,
 }
 
@@ -99,7 +99,7 @@ fn url(text: String) -> Result<String> {
     if text.is_empty() || (web && plain) { Ok(text) } else { Err(Error::invalid("URL", "must be http(s)://…")) }
 }
 
-/// Validates a public key, without which nobody could verify what the component signs.
+/// Validates a public key, without which nobody could verify the component's signatures.
 fn public_key(pem: String) -> Result<String> {
     let is_key = pem.len() <= KEY_BYTES_MAX && SubjectPublicKeyInfoDer::from_pem_slice(pem.as_bytes()).is_ok();
     if is_key { Ok(pem) } else { Err(Error::invalid("PublicKey", "must be a public key as PEM")) }

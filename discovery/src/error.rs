@@ -10,7 +10,7 @@ use types::{Kind, Kinded, RateLimitExceeded};
 
 pub(crate) type Result<T> = std::result::Result<T, Error>;
 
-/// Why an operation failed.
+/// Reasons why an operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A value breaks a rule.
@@ -18,7 +18,7 @@ pub enum Error {
     Invalid {
         /// The field.
         what: &'static str,
-        /// The rule, or what is allowed.
+        /// The rule, or the allowed values.
         reason: String,
     },
     /// An id is malformed.
@@ -33,19 +33,19 @@ pub enum Error {
     /// There is no such component.
     #[error("discovery:{entity} not found")]
     NotFound {
-        /// What was requested, such as `app_id:my-app`.
+        /// The requested entity, such as `app_id:my-app`.
         entity: String,
     },
     /// The caller lacks the right.
     #[error("permission denied: {reason}")]
     Denied {
-        /// What the operation requires.
+        /// The requirement of the operation.
         reason: String,
     },
     /// Another component serves it, and the caller may not move it.
     #[error("{what} overlaps one that is served by {holder}: announce another one")]
     Taken {
-        /// What the caller wanted to serve.
+        /// The entity that the caller wanted to serve.
         what: String,
         /// The component that serves it.
         holder: String,
@@ -59,7 +59,7 @@ pub enum Error {
     /// Concurrent changes kept interfering.
     #[error("{what} is being changed by others: try again later")]
     Conflict {
-        /// What the caller wanted to change.
+        /// The records that the caller wanted to change.
         what: String,
     },
     /// The change cannot be recorded in the audit log.

@@ -53,7 +53,7 @@ impl Discovery {
     }
 }
 
-/// Whether a request needs a credential: changes do, and everybody may look things up.
+/// Returns true if a request needs a credential: changes do, and everybody may look things up.
 pub fn needs_credential(method: &Method, path: &str) -> bool {
     match path.strip_prefix("/discovery.Discovery/") {
         Some(call) => ["Announce", "AddMetadata", "DeleteMetadata"].contains(&call),

@@ -1,4 +1,4 @@
-//! What components serve: applications, gateways, join EUIs and prefixes of device addresses.
+//! Metadata of components: the applications, gateways, join EUIs and prefixes of device addresses that they serve.
 
 use std::{fmt, str::FromStr};
 

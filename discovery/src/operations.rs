@@ -142,7 +142,7 @@ impl Operations {
         self.serving(Metadata::AppEui(app_eui)).await
     }
 
-    /// Returns the component that serves something, without the rest of what it serves.
+    /// Returns the component that serves something, without its other metadata.
     async fn serving(&self, metadata: Metadata) -> Result<message::Announcement> {
         let id = self.registry.holder(&metadata).await?;
         Ok(self.registry.announcement(metadata.service(), &id).await?.into_message(Vec::new()))

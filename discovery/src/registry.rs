@@ -1,4 +1,4 @@
-//! What is stored, and where. There is one tag per service, so that moving something is one commit.
+//! Stored records of announcements. There is one tag per service, so that moving something is one commit.
 //!
 //! | key under `{d:<service>}` | value |
 //! |---|---|
@@ -20,7 +20,7 @@ use crate::{
     metadata::Metadata,
 };
 
-/// How often a change is attempted while others change the same records.
+/// Maximum number of attempts at a change while others change the same records.
 const ATTEMPTS_MAX: usize = 5;
 /// Maximum number of prefixes of device addresses, all of which are compared with a new one.
 const PREFIXES_MAX: usize = 4096;

@@ -17,10 +17,10 @@ use crate::name::CodecName;
 /// Opening does not follow links, and does not block on a pipe that has no writer.
 const FLAGS: OFlags = OFlags::NONBLOCK.union(OFlags::NOFOLLOW).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
-/// What tells versions of a file apart.
+/// Properties that tell versions of a file apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
-    /// When the content, the owner or the permissions changed, in seconds and nanoseconds.
+    /// Time of the last change to the content, the owner or the permissions, in seconds and nanoseconds.
     changed: (i64, i64),
     modified: Option<SystemTime>,
     bytes: u64,
@@ -30,7 +30,7 @@ pub(super) struct Stamp {
 /// A file that was found.
 pub(super) struct Found {
     pub(super) stamp: Stamp,
-    /// Its text, or why it cannot be read; none if it has not changed.
+    /// Its text, or the reason why it cannot be read; `None` if it has not changed.
     pub(super) text: Option<io::Result<String>>,
 }
 

@@ -67,7 +67,7 @@ pub(super) async fn delete(
 }
 
 impl Service {
-    /// Without a key nobody can show that they may change codecs.
+    /// Fails if there is no key, because then nobody can show that they may change codecs.
     fn check_writable(&self) -> Result<(), Error> {
         if self.key.is_some() { Ok(()) } else { Err(Error::ReadOnly) }
     }

@@ -24,7 +24,7 @@ pub(super) async fn check(State(service): State<Arc<Service>>, request: Request,
     if is_known || is_local(&host) { next.run(request).await } else { RestError::from(Error::Host).into_response() }
 }
 
-/// Whether a request names a host that leads to this machine, and is that of no web page.
+/// Returns true if a request names a host that leads to this machine, and is that of no web page.
 pub fn names_this_machine(request: &Request) -> bool {
     host(request).is_some_and(|host| is_local(&host))
 }
@@ -38,7 +38,7 @@ fn host(request: &Request) -> Option<String> {
     Some(authority.host().to_owned())
 }
 
-/// Whether no web page can be from this host.
+/// Returns true if no web page can be from this host.
 fn is_local(host: &str) -> bool {
     let lower = host.to_ascii_lowercase();
     let is_localhost = lower == LOCALHOST || lower.strip_suffix(LOCALHOST).is_some_and(|rest| rest.ends_with('.'));

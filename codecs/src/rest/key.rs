@@ -44,7 +44,7 @@ impl Key {
     }
 }
 
-/// Whether a text is one word that nobody guesses.
+/// Returns true if a text is one word that nobody guesses.
 fn is_strong(key: &str) -> bool {
     key.len() >= BYTES_MIN && !key.contains(char::is_whitespace)
 }

@@ -19,7 +19,7 @@ use crate::{
     message::{FailedMessage, FunctionFailure, Message, MessageBody, Outcome},
 };
 
-/// How many messages of one request run at the same time.
+/// Maximum number of messages of one request that run at the same time.
 const CONCURRENT_MAX: usize = 16;
 
 /// Once the results of a request have this size, further messages are not run.

@@ -1,4 +1,4 @@
-//! Who may run and change codecs.
+//! Access to running and changing codecs.
 
 use std::{fs, sync::Arc};
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::{chirpstack, chirpstack_events::gw, handler, lorawan};
 
-/// Whether there is a key.
+/// True if there is a key.
 struct Hidden(bool);
 
 impl fmt::Debug for Hidden {

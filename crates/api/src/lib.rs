@@ -56,7 +56,7 @@ pub mod chirpstack_events {
         include!(concat!(env!("OUT_DIR"), "/chirpstack/chirpstack.integration.serde.rs"));
     }
 
-    /// What they say about gateways, modulation and keys.
+    /// The parts of them about gateways, modulation and keys.
     #[allow(missing_docs, clippy::pedantic, clippy::all, unused_qualifications, rustdoc::all)]
     pub mod gw {
         tonic::include_proto!("chirpstack/chirpstack.gw");

@@ -16,7 +16,7 @@ use airlock_client::{
     types::{Credential, Random, Secret, Username},
 };
 
-/// Where the account service displays the code; a web site would read it from the query instead.
+/// Path at which the account service displays the code; a web site would read it from the query instead.
 const REDIRECT_URI: &str = "/oauth/callback/airlock";
 
 struct System;

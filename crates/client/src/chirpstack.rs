@@ -18,7 +18,7 @@ use crate::{
     retry::Call,
 };
 
-/// How many items a page of a list has.
+/// Number of items in one page of a list.
 pub const PAGE_ITEMS: u32 = 1000;
 
 const SERVICE: &str = "ChirpStack API";

@@ -38,11 +38,11 @@ pub use self::{
 };
 use crate::{Error, Result, Trust};
 
-/// How long a subscription and a downlink may take.
+/// Maximum time to wait for the broker's response to a subscription or a downlink.
 const RESPONSE_WAIT: Duration = Duration::from_secs(10);
-/// How many calls may wait for the client's task.
+/// Maximum number of calls that wait for the client's task.
 const COMMANDS_MAX: usize = 64;
-/// How many events of the connection wait for a slow listener, who then misses the oldest.
+/// Maximum number of connection events kept for a slow listener. If there are more, it misses the oldest.
 const CONNECTION_EVENTS_MAX: usize = 64;
 
 /// A client of one application, with the convention of the data clients of The Things Network v2.
@@ -58,7 +58,7 @@ pub struct DataClient {
     events: broadcast::Sender<ConnectionEvent>,
 }
 
-/// What [`DataClient::on`] started, for [`DataClient::off`].
+/// A running listener of [`DataClient::on`], for [`DataClient::off`].
 #[derive(Debug)]
 #[must_use = "without it, the listener cannot be stopped"]
 pub struct Listener(AbortHandle);

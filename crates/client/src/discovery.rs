@@ -1,4 +1,4 @@
-//! A client of discovery: which component serves what, and where.
+//! A client of discovery, which knows the component that serves an application, and its address.
 
 mod cache;
 
@@ -38,7 +38,7 @@ impl DiscoveryClient {
         Ok(Self { peer: Peer::new("discovery service", address, trust)?, cache: Arc::default() })
     }
 
-    /// One component.
+    /// Returns one component. Fails with `NotFound` if it is not announced.
     pub async fn get(&self, service: ServiceName, id: &ComponentId) -> Result<Announcement> {
         let key = (service, Some(id.clone()));
         if let Some(cached) = self.cache.get(&key).and_then(|cached| cached.into_iter().next()) {
@@ -50,7 +50,7 @@ impl DiscoveryClient {
         Ok(response)
     }
 
-    /// Every component of a service.
+    /// Returns all components of a service.
     pub async fn get_all(&self, service: ServiceName) -> Result<Vec<Announcement>> {
         let key = (service, None);
         if let Some(cached) = self.cache.get(&key) {

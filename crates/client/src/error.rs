@@ -17,7 +17,7 @@ pub(crate) fn unknown_call(service: &str, address: &str) -> String {
     format!("what runs at {address} does not know this call: check that this is the address of the {service}")
 }
 
-/// Why a call failed.
+/// Reasons why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The address is not valid.
@@ -85,7 +85,7 @@ pub enum Error {
         service: &'static str,
         /// Its address.
         address: String,
-        /// How many.
+        /// Number of messages dropped.
         count: u64,
     },
     /// The connection ended earlier, with an error that connecting again does not mend.
@@ -103,7 +103,7 @@ pub enum Error {
         kind: Kind,
         /// The text of the error, unchanged.
         message: String,
-        /// When the service asks to be called again.
+        /// Time after which the service asks to be called again.
         retry_after: Option<Duration>,
     },
     /// An error that does not look like one of the service: a proxy may have answered in its place.
@@ -113,7 +113,7 @@ pub enum Error {
         kind: Kind,
         /// The text of the error, unchanged, or its status.
         message: String,
-        /// When to call again.
+        /// Time after which to call again.
         retry_after: Option<Duration>,
     },
     /// The service did not accept the credential that authenticates the call, and said so in `WWW-Authenticate`.
@@ -145,17 +145,18 @@ pub enum Error {
 }
 
 impl Error {
-    /// Why a connection failed or was lost, in words for people; none if that is not known. The source is for programmers.
+    /// Describes for users why a connection failed or was lost; `None` if that is not known. Developers read the source
+    /// instead.
     pub fn reason(&self) -> Option<String> {
         reason(self)
     }
 
-    /// Whether the service has a certificate that is not trusted here.
+    /// Returns true if the service has a certificate that is not trusted here.
     pub fn is_untrusted(&self) -> bool {
         is_certificate(self)
     }
 
-    /// Whether the call may have taken effect, because nobody answered for the service.
+    /// Returns true if the call may have taken effect although no response came.
     pub fn may_have_happened(&self) -> bool {
         matches!(self, Self::Lost { .. }) || self.kind() == Kind::Timeout
     }

@@ -16,10 +16,10 @@ use crate::{
     retry::{ATTEMPT_TIMEOUT, Call, retry},
 };
 
-/// How long connecting may take.
+/// Maximum time to wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a stream may be silent before its connection is tested, and how long that may take. Servers of TTN v2 end
-/// connections that are tested more often than every 30 s.
+/// Time without traffic on a stream after which its connection is tested, and the maximum time to wait for the answer.
+/// Servers of TTN v2 end connections that are tested more often than every 30 s.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(60);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) const RESPONSE_BYTES_MAX: usize = 4 << 20;
@@ -30,7 +30,7 @@ pub(crate) struct Peer {
     channel: Channel,
     service: &'static str,
     address: String,
-    /// When to repeat a call beyond a rate limit if the server does not say it; never if unset.
+    /// Time after which a call beyond a rate limit is repeated if the server names none; never if unset.
     rate_limit_wait: Option<Duration>,
 }
 
@@ -40,7 +40,7 @@ impl Peer {
         Self::with(service, net_address, trust, |endpoint| endpoint)
     }
 
-    /// The same for streams, whose connection is tested while it is silent.
+    /// Like [`Self::new`], for streams, whose connection is tested while it is silent.
     pub(crate) fn for_streams(service: &'static str, net_address: &str, trust: &Trust) -> Result<Self> {
         Self::with(service, net_address, trust, |endpoint| {
             endpoint.http2_keep_alive_interval(KEEP_ALIVE_INTERVAL).keep_alive_timeout(KEEP_ALIVE_TIMEOUT)

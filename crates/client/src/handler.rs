@@ -131,7 +131,7 @@ impl HandlerClient {
         self.call(Call::Repeatable, downlink, |mut stub, request| async move { stub.dry_downlink(request).await }).await
     }
 
-    /// Processes an uplink as if a device had sent it. Handlers of v2 do not report what it cost and what became of it.
+    /// Processes an uplink as if a device had sent it. Handlers of v2 do not report its cost and its outcome.
     pub async fn simulate_uplink(&self, uplink: SimulatedUplinkMessage) -> Result<SimulatedUplinkResult> {
         self.call(Call::Once, uplink, |mut stub, request| async move { stub.simulate_uplink(request).await }).await
     }

@@ -1,5 +1,5 @@
-//! Files with what was kept of an application's messages, decoding them and sending them again, which a handler serves
-//! over HTTP only.
+//! Stored messages of an application: files of them, decoding them and sending them again, which a handler serves over
+//! HTTP only.
 
 use std::{marker::PhantomData, ops::Range, time::Duration};
 
@@ -15,7 +15,7 @@ use types::{AppId, Credential, DevId, Timestamp};
 
 use crate::{Result, http::Http};
 
-/// How long an export, decoding or sending again may take.
+/// Maximum duration of an export, of decoding again or of sending again.
 const TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 /// Maximum length of a report, in bytes.
 const REPORT_BYTES_MAX: usize = 4 << 20;
@@ -28,8 +28,8 @@ pub struct Export {
 }
 
 impl Export {
-    /// Asks an announced handler for a file of this format (`jsonl`, `csv` or `parquet`) with all records that the query
-    /// wants, whatever its limit.
+    /// Asks an announced handler for a file of this format (`jsonl`, `csv` or `parquet`) with all records that match
+    /// the query. Its limit does not count.
     pub async fn start(
         announcement: &Announcement,
         app_id: &AppId,
@@ -77,7 +77,7 @@ impl ChartClient {
     }
 }
 
-/// What a handler does with stored messages: reports that come while it does.
+/// Progress reports of a handler that works on stored messages, as they arrive.
 #[derive(Debug)]
 pub struct Reports<R> {
     http: Http,

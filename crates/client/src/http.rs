@@ -21,11 +21,11 @@ use crate::{
 /// The header with the token of the component that calls, by which the account service gives it turns of its own.
 pub const COMPONENT_HEADER: &str = "airlock-component";
 
-/// How long connecting may take.
+/// Maximum time to wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const RESPONSE_BYTES_MAX: usize = 4 << 20;
 const HANDLER: &str = "handler";
-/// What our services say of a path that they do not have.
+/// The error text of our services for a path that they do not have.
 const PATH_NOT_FOUND: &str = "path not found";
 
 /// A service with a JSON API.
@@ -204,7 +204,7 @@ impl Http {
         }
     }
 
-    /// What was sent is not what this call is answered with.
+    /// Returns the error for a response of an unexpected form.
     pub(crate) fn unreadable(&self, source: impl Into<crate::error::Cause>) -> Error {
         Error::Unreadable { service: self.service, address: self.address(), source: source.into() }
     }
@@ -214,7 +214,7 @@ impl Http {
     }
 }
 
-/// Whether the response is not one of HTTP/1.
+/// Returns true if the response is not HTTP/1.
 fn is_no_http(error: &reqwest::Error) -> bool {
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -24,7 +24,8 @@ use crate::{
 const SERVICE: &str = "network broker";
 /// The port of network brokers that announce none.
 const PORT_DEFAULT: u16 = 1902;
-/// When to repeat a call beyond a rate limit. Those of v2 are five calls per second, and name no time.
+/// Time after which a call beyond a rate limit is repeated. The limits of v2 are five calls per second, and name no
+/// time.
 const RATE_LIMIT_WAIT: Duration = Duration::from_secs(1);
 
 /// The component that calls. It signs a token for each call with the key that it announces.
@@ -32,13 +33,13 @@ const RATE_LIMIT_WAIT: Duration = Duration::from_secs(1);
 pub struct CallingComponent {
     /// Its id.
     pub id: ComponentId,
-    /// What kind of component it is.
+    /// The kind of the component.
     pub service: ServiceName,
     /// Its version.
     pub version: String,
-    /// Where it can be reached.
+    /// Address at which it can be reached.
     pub net_address: String,
-    /// Signs a token that is valid for a moment; none if that fails.
+    /// Signs a token that is valid for a moment; `None` if that fails.
     pub sign: Arc<dyn Fn() -> Option<Secret> + Send + Sync>,
 }
 
@@ -105,8 +106,8 @@ impl NetworkBrokerClient {
             .await
     }
 
-    /// What the network server has about a device, in the name of a user who may see the application's devices. An
-    /// error of the kind `NotFound` if it has none.
+    /// Returns the network server's record of a device, in the name of a user who may see the application's devices.
+    /// Fails with `NotFound` if it has none.
     pub async fn get_device(&self, token: &Secret, app_eui: AppEui, dev_eui: DevEui) -> Result<Device> {
         let message = identifier(app_eui, dev_eui);
         let request = || self.caller.request(message.clone(), token);
@@ -138,7 +139,7 @@ fn identifier(app_eui: AppEui, dev_eui: DevEui) -> DeviceIdentifier {
 }
 
 impl UplinkStream {
-    /// Waits for the next uplink; none when the network broker has ended the stream.
+    /// Waits for the next uplink; `None` when the network broker has ended the stream.
     pub async fn next(&mut self) -> Result<Option<DeduplicatedUplinkMessage>> {
         self.messages.message().await.map_err(|status| self.peer.failed(status))
     }

@@ -1,15 +1,15 @@
-//! Why a connection failed, in words for people: what libraries say of it is for programmers.
+//! Reasons why a connection failed, in words for users. The texts of libraries are for developers.
 
 use std::{error::Error, io};
 
 use rustls::CertificateError;
 
-/// The reason that the last known cause of an error tells; none if no cause is known.
+/// The reason that the last known cause of an error tells; `None` if no cause is known.
 pub(crate) fn reason(error: &(dyn Error + 'static)) -> Option<String> {
     causes(error).filter_map(known).last()
 }
 
-/// Whether a cause of an error is a certificate that is not accepted.
+/// Returns true if one of an error's causes is a certificate that is not accepted.
 pub(crate) fn is_certificate(error: &(dyn Error + 'static)) -> bool {
     causes(error).filter_map(tls_error).any(|error| matches!(error, rustls::Error::InvalidCertificate(_)))
 }

@@ -1,6 +1,6 @@
 //! Retries of calls: only where repeating is safe, and for a limited time.
 //!
-//! Not `backon`: each error decides whether to retry and how long to wait, which leaves only the loop to a library.
+//! Not `backon`: each error decides about the retry and its pause, which leaves only the loop to a library.
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ use types::{Kind, Kinded};
 
 use crate::{Error, Result};
 
-/// How long one attempt may take.
+/// Maximum duration of one attempt.
 pub(crate) const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of attempts per call.
 const ATTEMPTS_MAX: u32 = 3;
-/// How long after the first attempt another one may start.
+/// Time after the first attempt within which another one may start.
 const RETRY_WINDOW: Duration = Duration::from_secs(20);
 /// Maximum `Retry-After` that is obeyed; with a longer one the call fails.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(5);
 /// The pause before the second attempt without `Retry-After`; doubled for each further attempt.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Whether a call may be repeated.
+/// Calls that may be repeated, and calls that may not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
     /// It changes nothing, or repeating it has no further effect.
@@ -47,7 +47,7 @@ where
     }
 }
 
-/// The pause before the next attempt; none when the error is final.
+/// The pause before the next attempt; `None` when the error is final.
 fn pause(call: Call, error: &Error, attempts: u32) -> Option<Duration> {
     if attempts >= ATTEMPTS_MAX {
         return None;

@@ -37,19 +37,19 @@ pub struct Formatters {
     pub down_formatter_parameter: String,
 }
 
-/// What the Application Server knows of a device.
+/// A device's settings on the Application Server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct EndDevice {
-    /// Its own formatters; none if those of its application apply.
+    /// Its own formatters; `None` if those of its application apply.
     pub formatters: Option<Formatters>,
-    /// What it is, in the device repository.
+    /// The model of the device in the device repository.
     pub version_ids: Option<VersionIds>,
-    /// Whether payloads stay encrypted in The Things Stack; none if its application says so.
+    /// True if payloads stay encrypted in The Things Stack; `None` if the application decides.
     pub skip_payload_crypto_override: Option<bool>,
 }
 
-/// What its owner noted about a device.
+/// Attributes that the owner of a device has set.
 pub type Attributes = BTreeMap<String, String>;
 
 /// The ids of a device.
@@ -82,13 +82,13 @@ pub struct VersionIds {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct RepositoryFormatter {
-    /// What it is, such as `FORMATTER_JAVASCRIPT`.
+    /// The kind of formatter, such as `FORMATTER_JAVASCRIPT`.
     pub formatter: String,
     /// Its source.
     pub formatter_parameter: String,
 }
 
-/// Which formatter of a model.
+/// Roles of a model's formatters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FormatterRole {
     /// Decodes uplinks.
@@ -99,7 +99,7 @@ pub enum FormatterRole {
     DownlinkDecoder,
 }
 
-/// What becomes of a device's downlink queue.
+/// Operations on a device's downlink queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueOperation {
     /// Downlinks are added.
@@ -108,24 +108,24 @@ pub enum QueueOperation {
     Replace,
 }
 
-/// Which stored uplinks.
+/// Selection of stored uplinks.
 #[derive(Clone, Copy, Debug)]
 pub struct StoredQuery<'a> {
     /// The time after which they were received.
     pub after: &'a str,
-    /// How many, at most.
+    /// Maximum number of uplinks to return.
     pub limit: u32,
     /// The fields to return besides ids and times; all if there is none.
     pub fields: Option<&'a str>,
 }
 
-/// What the Application Server knows of an application.
+/// An application's settings on the Application Server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Link {
     /// The formatters of devices that have none.
     pub default_formatters: Option<Formatters>,
-    /// Whether payloads stay encrypted in The Things Stack.
+    /// True if payloads stay encrypted in The Things Stack.
     pub skip_payload_crypto: Option<bool>,
 }
 

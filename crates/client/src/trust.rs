@@ -1,4 +1,4 @@
-//! Which certificates a connection trusts.
+//! Certificates that a connection trusts.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use types::Secret;
 
 use crate::{Error, Result};
 
-/// Which certificates a connection trusts.
+/// Certificates that a connection trusts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
     /// None: the connection is not encrypted.
@@ -28,12 +28,13 @@ pub enum Trust {
 }
 
 impl Trust {
-    /// Trusts what a component announced; an empty certificate means plain text.
+    /// Trusts the certificate that a component announced; an empty one means plain text.
     pub fn announced(certificate: &str) -> Self {
         if certificate.trim().is_empty() { Self::Plaintext } else { Self::Certificate(certificate.to_owned()) }
     }
 
-    /// What the scheme of an MQTT broker's address asks for: the system's authorities for `mqtts`, or else plain text.
+    /// Returns the trust for the scheme of an MQTT broker's address: the system's authorities for `mqtts`, otherwise
+    /// plain text.
     pub(crate) fn of_mqtt(address: &str) -> Self {
         if address.starts_with("mqtts:") { Self::System } else { Self::Plaintext }
     }

@@ -11,7 +11,7 @@ use types::{AppId, Credential, WebhookId};
 
 use crate::{Result, handler::Page, http::Http};
 
-/// How long a test may take: its turn and one attempt, with the handler's usual settings, take less.
+/// Maximum duration of a test. With the handler's usual settings, waiting for a turn and one attempt take less.
 const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A client of the webhooks of one application. Limits and retries are those of `HandlerClient`.
@@ -44,18 +44,18 @@ impl WebhookClient {
         self.http.json(self.request(Method::PUT, &[id.as_str()]).json(webhook)).await
     }
 
-    /// Deletes a webhook, with what waits for it.
+    /// Deletes a webhook, with the messages that wait for it.
     pub async fn delete(&self, id: &WebhookId) -> Result<()> {
         self.http.done(self.request(Method::DELETE, &[id.as_str()])).await
     }
 
-    /// Sends a sample message to a webhook, and says whether it took it.
+    /// Sends a sample message to a webhook, and returns its answer.
     pub async fn test(&self, id: &WebhookId) -> Result<WebhookAnswer> {
         let request = self.request(Method::POST, &[id.as_str(), "test"]);
         self.http.json(request.timeout(TEST_TIMEOUT)).await
     }
 
-    /// Messages that a webhook did not take, the oldest first, and how many there are.
+    /// Returns messages that a webhook did not take, the oldest first, and the number of all of them.
     pub async fn dead_letters(&self, id: &WebhookId, page: Page) -> Result<DeadLetterList> {
         let mut url = self.http.url(&self.path(&[id.as_str(), "dead-letters"]));
         let numbers = [("limit", page.limit), ("offset", page.offset)];
@@ -69,7 +69,7 @@ impl WebhookClient {
         self.http.done(self.request(Method::DELETE, &[id.as_str(), "dead-letters"])).await
     }
 
-    /// Sends such messages again: those with these ids, or all if there are none. Returns how many.
+    /// Sends such messages again: those with these ids, or all if there are none. Returns their number.
     pub async fn resend(&self, id: &WebhookId, ids: Vec<String>) -> Result<usize> {
         let request = self.request(Method::POST, &[id.as_str(), "dead-letters", "resend"]);
         let resent: Resent = self.http.json(request.json(&Resend { ids })).await?;

@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use crate::queue::{Costs, FairQueue, IDLE_MAX, NextJob, Turn};
 
-/// How many idle tenants of an owner are remembered.
+/// Maximum number of idle tenants remembered per owner.
 const IDLE_TENANTS_MAX: usize = 64;
 
 /// Jobs of many owners in fair order. An owner gets no more by having more tenants; whose turn it is among those is
@@ -22,7 +22,7 @@ pub struct OwnerQueue<T> {
 pub struct Member<'a> {
     /// The owner.
     pub owner: &'a Arc<str>,
-    /// How many others the owner counts for.
+    /// The weight of the owner: one of weight 2 gets twice the share of one of weight 1.
     pub weight: u64,
     /// The tenant.
     pub tenant: &'a Arc<str>,
@@ -36,7 +36,7 @@ pub struct MemberTurn {
 }
 
 impl MemberTurn {
-    /// What the job is expected to cost; zero if unknown.
+    /// Returns the expected cost of the job; zero if unknown.
     pub fn expected_cost(&self) -> u64 {
         self.tenant.expected_cost()
     }
@@ -48,7 +48,7 @@ impl<T> OwnerQueue<T> {
         Self { costs, owners: FairQueue::new(costs), tenants: HashMap::new() }
     }
 
-    /// Whether an owner has fewer than `owner_max` waiting jobs, and the tenant fewer than `tenant_max`.
+    /// Returns true if the owner has fewer than `owner_max` waiting jobs, and the tenant fewer than `tenant_max`.
     pub fn has_room(&self, Member { owner, tenant, .. }: Member<'_>, owner_max: usize, tenant_max: usize) -> bool {
         let of_owner = self.owners.waiting(owner);
         let of_tenant = || self.tenants.get(owner).map_or(0, |tenants| tenants.waiting(tenant));
@@ -56,7 +56,7 @@ impl<T> OwnerQueue<T> {
         of_owner < owner_max && (of_owner < tenant_max || of_tenant() < tenant_max)
     }
 
-    /// Whether no job waits or runs.
+    /// Returns true if no job waits or runs.
     pub fn is_idle(&self) -> bool {
         self.owners.is_idle()
     }
@@ -73,7 +73,7 @@ impl<T> OwnerQueue<T> {
         self.tenants_of(owner).push_known(tenant, weight, cost, job)
     }
 
-    /// Removes a job that is no longer wanted; none if it was taken before.
+    /// Removes a job that is no longer wanted; `None` if it was taken before.
     pub fn remove(&mut self, owner: &str, tenant: &str, number: u64) -> Option<T> {
         let job = self.tenants.get_mut(owner)?.remove(tenant, number)?;
         self.owners.remove_last(owner);
@@ -99,7 +99,7 @@ impl<T> OwnerQueue<T> {
         Some((MemberTurn { owner, tenant }, job))
     }
 
-    /// Ends a turn. `cost` is what the job used, and counts up to a maximum; none if it was not run.
+    /// Ends a turn. `cost` is the cost of the job, which counts up to a maximum; `None` if it was not run.
     pub fn done(&mut self, turn: MemberTurn, cost: Option<u64>) {
         if let Some(tenants) = self.tenants.get_mut(&turn.owner.tenant) {
             tenants.done(turn.tenant, cost);
@@ -107,7 +107,7 @@ impl<T> OwnerQueue<T> {
         self.owners.done(turn.owner, cost);
     }
 
-    /// Whether there is a job of a tenant that `allow_tenant` admits.
+    /// Returns true if there is a job of a tenant that `allow_tenant` admits.
     pub fn has_turn(&self, allow_tenant: impl Fn(NextJob) -> bool) -> bool {
         let has_turn = |owner: &str| self.tenants.get(owner).is_some_and(|tenants| tenants.has_turn(&allow_tenant));
         self.owners.has_turn_where(|owner, _| has_turn(owner))

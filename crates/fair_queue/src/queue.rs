@@ -7,7 +7,7 @@ use std::{
 
 /// Maximum number of tenants among which a worker looks for one that prefers it.
 const CANDIDATES_MAX: usize = 4;
-/// How many idle tenants are remembered by default.
+/// Default maximum number of idle tenants remembered.
 pub(crate) const IDLE_MAX: usize = 16_384;
 /// The most that one job is charged: with fuel, about two minutes of a processor. A wrong cost must not move a tenant,
 /// or the start of all others, out of reach.
@@ -16,35 +16,35 @@ const JOB_COST_MAX: u64 = 1 << 40;
 /// Jobs of many tenants in fair order.
 pub struct FairQueue<T> {
     costs: Costs,
-    /// How many idle tenants are remembered.
+    /// Maximum number of idle tenants remembered.
     idle_max: usize,
     tenants: HashMap<Arc<str>, Tenant<T>>,
-    /// Tenants with waiting jobs, by what they have used, then by arrival.
+    /// Tenants with waiting jobs, by their use, then by arrival.
     ready: BTreeMap<Rank, Arc<str>>,
     /// Tenants without jobs, the longest idle first.
     idle: BTreeMap<u64, Arc<str>>,
     running: usize,
-    /// What the tenant served last had used; nobody starts below it.
+    /// The use of the tenant served last, at that time; no tenant starts below it.
     served_up_to: u128,
-    /// What the tenant that used the most has used.
+    /// The highest use of any tenant.
     highest: u128,
     sequence: u64,
 }
 
-/// What the queue itself adds to the costs of jobs.
+/// Costs that the queue adds to those of the jobs.
 #[derive(Clone, Copy, Debug)]
 pub struct Costs {
     /// Overhead charged for each job.
     pub job: u64,
-    /// How far ahead of another a tenant may be served because the worker is the one that it prefers.
+    /// The lead that a tenant may have over another one because the worker is the one that it prefers.
     pub slack: u64,
 }
 
-/// Who goes first: the tenant with the lowest rank.
+/// Position of a tenant among the others: the one with the lowest rank goes first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
-    /// What it has used, and what its running jobs are expected to cost. This only grows, so it is too wide to
-    /// overflow: tenants at the end of the range could not be told apart.
+    /// Cost that the tenant has used, and the expected cost of its running jobs. It only grows, so the type is too wide
+    /// to overflow: tenants at the end of the range could not be told apart.
     used: u128,
     /// Makes the rank unique.
     sequence: u64,
@@ -55,14 +55,14 @@ struct Tenant<T> {
     running: usize,
     weight: u64,
     rank: Rank,
-    /// What its next job is expected to cost, divided by the weight: a slowly decaying maximum of its last jobs.
+    /// Expected cost of the tenant's next job, divided by its weight: a slowly decaying maximum of its last jobs.
     expected_cost: u64,
 }
 
 struct Job<T> {
     number: u64,
     home: usize,
-    /// What it costs, divided by the weight, if that is known before it runs.
+    /// Cost divided by the weight, if it is known before the job runs.
     cost: Option<u64>,
     job: T,
 }
@@ -71,23 +71,23 @@ struct Job<T> {
 #[must_use = "a turn must be returned with `done`"]
 pub struct Turn {
     pub(crate) tenant: Arc<str>,
-    /// What the tenant was charged in advance.
+    /// Cost charged to the tenant in advance.
     expected_cost: u64,
 }
 
-/// What is known about the next job of a tenant.
+/// Properties of a tenant's next job that decide whether it may run.
 #[derive(Clone, Copy)]
 pub struct NextJob {
     /// Running jobs of the same tenant.
     pub running: usize,
     /// The weight of the tenant.
     pub weight: u64,
-    /// What it is expected to cost, divided by the weight; zero if unknown.
+    /// Expected cost of the job, divided by the weight; zero if unknown.
     pub expected_cost: u64,
 }
 
 impl Turn {
-    /// What the job is expected to cost; zero if unknown.
+    /// Returns the expected cost of the job; zero if unknown.
     pub fn expected_cost(&self) -> u64 {
         self.expected_cost
     }
@@ -119,7 +119,7 @@ impl<T> FairQueue<T> {
         self.tenants.get(tenant).map_or(0, |tenant| tenant.jobs.len())
     }
 
-    /// Whether no job waits or runs.
+    /// Returns true if no job waits or runs.
     pub fn is_idle(&self) -> bool {
         self.ready.is_empty() && self.running == 0
     }
@@ -155,7 +155,7 @@ impl<T> FairQueue<T> {
         number
     }
 
-    /// Removes a job of this tenant that is no longer wanted; none if it was taken before.
+    /// Removes a job of this tenant that is no longer wanted; `None` if it was taken before.
     pub fn remove(&mut self, name: &str, number: u64) -> Option<T> {
         let tenant = self.tenants.get_mut(name)?;
         let index = tenant.jobs.binary_search_by_key(&number, |job| job.number).ok()?;
@@ -199,7 +199,7 @@ impl<T> FairQueue<T> {
         Some((Turn { tenant: name, expected_cost }, job))
     }
 
-    /// Ends a turn. `cost` is what the job used, and counts up to a maximum; none if it was not run.
+    /// Ends a turn. `cost` is the cost of the job, which counts up to a maximum; `None` if it was not run.
     pub fn done(&mut self, turn: Turn, cost: Option<u64>) {
         let Some(tenant) = self.tenants.get_mut(&turn.tenant) else { return };
         let is_ready = self.ready.remove(&tenant.rank).is_some();
@@ -214,7 +214,7 @@ impl<T> FairQueue<T> {
         self.level_if_idle();
     }
 
-    /// Whether there is a job that `allow` admits.
+    /// Returns true if there is a job that `allow` admits.
     pub fn has_turn(&self, allow: impl Fn(NextJob) -> bool) -> bool {
         self.has_turn_where(|_, next| allow(next))
     }
@@ -223,7 +223,7 @@ impl<T> FairQueue<T> {
         self.admitted(allow).next().is_some()
     }
 
-    /// Whether something is remembered of a tenant.
+    /// Returns true if the queue has an entry for this tenant, busy or idle.
     pub(crate) fn contains(&self, name: &str) -> bool {
         self.tenants.contains_key(name)
     }
@@ -283,7 +283,7 @@ impl<T> Tenant<T> {
         Self { jobs: VecDeque::new(), running: 0, weight: 1, rank, expected_cost: 0 }
     }
 
-    /// Replaces the expected cost by what was used. A job that was not run does not change the expectation.
+    /// Replaces the expected cost by the actual cost. A job that was not run does not change the expectation.
     fn settle(&mut self, expected_cost: u64, cost: Option<u64>) {
         self.running -= 1;
         let cost = cost.map(|cost| cost.min(JOB_COST_MAX) / self.weight);

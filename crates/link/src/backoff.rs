@@ -38,7 +38,7 @@ impl Backoff {
         self.pause_at_most(Duration::MAX).await;
     }
 
-    /// The same, for no longer than this.
+    /// Like [`Self::pause`], for no longer than this.
     pub async fn pause_at_most(&mut self, pause_max: Duration) {
         sleep(self.pauses.next().unwrap_or(PAUSE_MAX).min(pause_max)).await;
     }

@@ -15,9 +15,9 @@ pub struct Delivery {
     pub topic: String,
     /// Its content.
     pub payload: Bytes,
-    /// Whether the source sent it before.
+    /// True if the source sent it before.
     pub is_repeated: bool,
-    /// Whether the source may have kept it for some time, while others received what was published later.
+    /// True if the source may have kept it for some time, while others received later messages.
     pub is_late: bool,
     /// Acknowledges it.
     pub ack: Ack,
@@ -26,7 +26,7 @@ pub struct Delivery {
 /// Acknowledges a message. If it is dropped instead, the source sends the message again later.
 pub struct Ack {
     acknowledge: BoxFuture<'static, ()>,
-    /// Set when the message is dealt with. None where a repetition cannot be told.
+    /// Set when the message is dealt with. `None` where a repetition cannot be told.
     is_settled: Option<Arc<AtomicBool>>,
     /// The place of the message among those in progress.
     _permit: OwnedSemaphorePermit,
@@ -53,7 +53,7 @@ impl Ack {
         Self { is_settled: Some(is_settled), ..self }
     }
 
-    /// Whether the message came before, on a connection that was lost, and was dealt with.
+    /// Returns true if the message already came on a connection that was lost, and was dealt with.
     pub fn is_settled(&self) -> bool {
         self.is_settled.as_ref().is_some_and(|is_settled| is_settled.load(Ordering::Acquire))
     }

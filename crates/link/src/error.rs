@@ -1,11 +1,11 @@
-//! Why a connection cannot be set up.
+//! Errors that prevent a connection.
 
 use std::{io, path::PathBuf};
 
 use server::secret_file::SecretFileError;
 use types::{Kind, Kinded};
 
-/// Why a connection cannot be set up. Once it is, failures are repaired, logged and counted.
+/// Reasons why a connection cannot be set up. Later failures are repaired, logged and counted instead.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A setting is missing or its value is not valid.
@@ -13,7 +13,7 @@ pub enum Error {
     Setting {
         /// The name of the setting.
         name: String,
-        /// What is wrong, and what to do.
+        /// The problem and its remedy.
         reason: String,
         /// The flag of a command that sets it, too.
         flag: Option<&'static str>,
@@ -36,7 +36,7 @@ pub enum Error {
     Stream {
         /// Its key and server.
         name: String,
-        /// What to do, after a colon; empty where there is nothing but to try again.
+        /// The remedy, after a colon; empty if all one can do is try again.
         advice: String,
         /// The library's error.
         source: Box<dyn std::error::Error + Send + Sync>,
@@ -59,12 +59,12 @@ impl Kinded for Error {
 }
 
 impl Error {
-    /// A setting with a value that is not valid.
+    /// Returns the error for a setting whose value is not valid.
     pub fn setting(name: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::Setting { name: name.into(), reason: reason.into(), flag: None }
     }
 
-    /// The same for a setting that a command has a flag for, whose name ends the message.
+    /// Like [`Self::setting`], for a setting that a command has a flag for, whose name ends the message.
     pub fn flag(name: impl Into<String>, reason: impl Into<String>, flag: &'static str) -> Self {
         Self::Setting { name: name.into(), reason: reason.into(), flag: Some(flag) }
     }

@@ -1,7 +1,8 @@
 //! MQTT 5, or 3.1.1 where a broker has nothing newer: messages in that are acknowledged once they are dealt with, and
 //! messages out that count as published once the broker has confirmed them.
 //!
-//! Each connection starts anew: what was unfinished on the last one is repeated from here (out) or by the broker (in).
+//! Each connection starts anew: messages that were unfinished on the last one are repeated from here (out) or by the
+//! broker (in).
 
 mod connection;
 mod endpoint;

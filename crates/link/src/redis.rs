@@ -1,5 +1,5 @@
-//! Reads a Redis stream with a consumer group: each entry is acknowledged once it is dealt with, and what a dead
-//! consumer left is taken over. Or watches it, or reads it to its end, without taking anything. And writes one.
+//! Reads a Redis stream with a consumer group: each entry is acknowledged once it is dealt with, and the entries of a
+//! dead consumer are taken over. Or watches it, or reads it to its end, without taking anything. And writes one.
 
 mod acknowledge;
 mod advice;

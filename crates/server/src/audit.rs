@@ -43,7 +43,7 @@ use crate::{
 
 /// The target of security events.
 const TARGET: &str = "audit";
-/// How often events that were left out are reported, and a file that could not be written is tried again.
+/// Interval at which left-out events are reported, and a file that could not be written is tried again.
 const INTERVAL: Duration = Duration::from_secs(10);
 const LEFT_OUT: &str = "airlock_audit_left_out_total";
 const WRITABLE: &str = "airlock_audit_writable";
@@ -54,7 +54,7 @@ pub struct AuditLog(Arc<Shared>);
 
 struct Shared {
     file: Option<Mutex<AuditFile>>,
-    /// Whether the last attempt to write the file failed.
+    /// True if the last attempt to write the file failed.
     is_failing: AtomicBool,
     sources: Mutex<Classes>,
     /// The changes of each actor.
@@ -64,7 +64,7 @@ struct Shared {
     changes: Notify,
 }
 
-/// Why a change that must be audited was refused.
+/// Reasons for refusing a change that must be audited.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum AuditError {
     /// The file cannot be written.
@@ -104,25 +104,24 @@ impl AuditLog {
         Self(Arc::new(Shared { file, is_failing, sources, limiter, clock, changes: Notify::new() }))
     }
 
-    /// Records what is no change that must be audited; `actor` did it.
+    /// Records an event of `actor` that is no change that must be audited.
     ///
     /// If an actor causes too many events in a minute, further ones are counted only.
     pub fn note(&self, event: &'static str, actor: &dyn Display, object: &dyn Display) {
         self.note_in((Class::Other, &actor.to_string()), event, actor, object);
     }
 
-    /// Records what was refused to an actor who is known.
+    /// Records a refusal to a known actor.
     pub fn note_refusal(&self, event: &'static str, actor: &dyn Display, object: &dyn Display) {
         self.note_in((Class::Refusal, &actor.to_string()), event, actor, object);
     }
 
-    /// Records what was refused to an address. An IPv6 network counts as one source.
+    /// Records a refusal to an address. An IPv6 network counts as one source.
     pub fn note_from(&self, from: IpAddr, event: &'static str, object: &dyn Display) {
         self.note_in((Class::Refusal, &rate_limit_address(from)), event, &from, object);
     }
 
-    /// Records what was refused, when `actor` is only what a request claims: the refusals of `source` are counted
-    /// together.
+    /// Records a refusal to an `actor` that a request only claims: the refusals of `source` are counted together.
     pub fn note_of(&self, source: &str, event: &'static str, actor: &dyn Display, object: &dyn Display) {
         self.note_in((Class::Refusal, source), event, actor, object);
     }
@@ -162,7 +161,7 @@ impl AuditLog {
         });
     }
 
-    /// Reports the events that were left out, and writes what waits for the file; runs until it is dropped.
+    /// Reports the events that were left out, and writes the lines that wait for the file; runs until it is dropped.
     pub async fn run(self) {
         loop {
             tokio::time::sleep(INTERVAL).await;
@@ -196,13 +195,13 @@ impl AuditLog {
         self.report_written();
     }
 
-    /// Reports what the file's layer failed to write, if anything.
+    /// Reports failures of the file's layer to write, if any.
     fn report_written(&self) {
         let failure = self.file().and_then(|file| file.failure());
         self.report(failure.as_deref());
     }
 
-    /// Reports what was left out of minutes that have passed, and tries a failing file again.
+    /// Reports events left out in minutes that have passed, and tries a failing file again.
     fn write_ended(&self) {
         let ended = self.sources().take_ended(self.0.clock.now());
         self.write_left_out(ended);
@@ -211,7 +210,7 @@ impl AuditLog {
         self.write_lost();
     }
 
-    /// Reports what the file lacks because too much waited for it.
+    /// Reports the number of lines that the file lacks because too many waited for it.
     fn write_lost(&self) {
         let lost = self.file().map_or(0, |mut file| file.take_lost());
         if lost > 0 {

@@ -34,7 +34,7 @@ pub use self_signed::SelfSigned;
 pub use settings::AuthSettings;
 pub use verifier::{TokenError, Verifier};
 
-/// Why a call is not authenticated.
+/// Reasons why a call is not authenticated.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum AuthError {
     /// The call has no credential.
@@ -81,7 +81,7 @@ pub enum AuthError {
     Unavailable {
         /// The account service.
         issuer: String,
-        /// What went wrong.
+        /// The error of the client.
         #[source]
         source: Arc<client::Error>,
     },
@@ -99,21 +99,21 @@ pub enum AuthError {
     Issued {
         /// The account service.
         issuer: String,
-        /// What is wrong with it.
+        /// Reason why the token is not valid.
         reason: TokenError,
     },
-    /// There is no response about the credential, and what is known does not suffice.
+    /// There is no response about the credential, and earlier ones do not suffice.
     #[error("{why}: {}", cause_text(.cause.as_deref()))]
     Unconfirmed {
-        /// What is known.
+        /// Reason why earlier responses do not suffice.
         why: Unconfirmed,
-        /// Why there is no response; none if the question was not repeated.
+        /// The error that kept the response away; `None` if the question was not repeated.
         cause: Option<Arc<AuthError>>,
     },
 }
 
 impl AuthError {
-    /// Whether this is not a response: the account service could not be asked.
+    /// Returns true if the account service could not be asked, so that the error is not its response.
     fn is_silence(&self) -> bool {
         matches!(self, Self::Unavailable { .. } | Self::NotAccepted { .. } | Self::Issued { .. })
     }

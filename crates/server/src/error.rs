@@ -4,7 +4,7 @@ use std::{io, path::PathBuf};
 
 use types::{Kind, Kinded};
 
-/// Why a service cannot start.
+/// Errors that keep a service from starting.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A setting is unknown or its value is not valid.
@@ -18,7 +18,7 @@ pub enum Error {
     Listen {
         /// The address from the settings.
         address: String,
-        /// How to solve it.
+        /// The remedy.
         hint: &'static str,
         /// The system's error.
         source: io::Error,

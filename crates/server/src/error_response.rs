@@ -42,7 +42,7 @@ impl ErrorResponse {
         Self::of(ErrorFormat::GrpcGateway, error)
     }
 
-    /// A response for what has no error type, such as a body that axum refused.
+    /// A response for a failure without an error type, such as a body that axum refused.
     pub fn new(format: ErrorFormat, kind: Kind, message: impl Into<String>) -> Self {
         Self { format, status: status::http(kind), code: status::grpc(kind), message: message.into(), exceeded: None }
     }

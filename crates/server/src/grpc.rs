@@ -1,4 +1,4 @@
-//! The gRPC services that every listener has, health and reflection, and what the calls of all services share.
+//! The gRPC services that every listener has, health and reflection, and code that the calls of all services share.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use tonic_reflection::server::Builder;
 
 use crate::{Error, auth::Caller, status::to_status, telemetry::Health};
 
-/// How long a result of the readiness checks is reused.
+/// Time for which a result of the readiness checks is reused.
 const RESULT_AGE_MAX: Duration = Duration::from_secs(1);
 
 /// Routes for health and reflection (v1 and v1alpha); add the services, then call `routes().into_axum_router()`.
@@ -46,7 +46,7 @@ pub fn number<E>(
     number.ok_or_else(|| refuse(name, "must be a whole number from 0 up"))
 }
 
-/// The same number in a header of an HTTP request, as a gRPC gateway maps it: `Grpc-Metadata-Limit`.
+/// Like [`number`], for a header of an HTTP request, as a gRPC gateway maps it: `Grpc-Metadata-Limit`.
 pub fn number_in_header<E>(
     headers: &HeaderMap,
     name: &'static str,

@@ -9,7 +9,7 @@ use types::{ComponentId, Secret, Timestamp};
 
 use crate::{Error, private_file::write_private};
 
-/// How long before and after its signing a token is valid, in seconds: as long as those of TTN v2.
+/// Validity of a token before and after its signing, in seconds: as long as in TTN v2.
 const TOKEN_VALIDITY_S: u64 = 20;
 
 /// The key pair of a component, ECDSA over P-256. It signs the component's calls to network brokers.
@@ -46,7 +46,7 @@ impl Identity {
         Ok(Self { public_key_pem: pair.public_key_pem().replace("\r\n", "\n"), signing_key })
     }
 
-    /// A token that the component signs itself, valid for a moment; none if the crypto library fails.
+    /// A token that the component signs itself, valid for a moment; `None` if the crypto library fails.
     pub fn token(&self, id: &ComponentId, now: Timestamp) -> Option<Secret> {
         let (iss, now) = (id.as_str(), now.as_secs());
         let start = now.saturating_sub(TOKEN_VALIDITY_S);

@@ -31,7 +31,7 @@ pub struct JsonObject<T>(pub T);
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Json<T>(pub T);
 
-/// After how many entries the length of a list is estimated.
+/// Number of entries after which the length of a list is estimated.
 const ESTIMATED_FROM: usize = 16;
 
 /// A JSON object with one member, a list, as `serde_json` writes it; `{}` if the list is empty.
@@ -70,8 +70,8 @@ pub async fn list_in_pieces<T, E: Serialize>(
 #[schemars(extend("maxProperties" = 0))]
 pub struct Empty {}
 
-/// Fills in what the body omits from the path. If both have it, they must agree; otherwise `refuse` makes the error
-/// from the name and the reason.
+/// Fills in from the path a field that the body omits. If both have it, they must agree; otherwise `refuse` makes the
+/// error from the name and the reason.
 pub fn fill_from_path<E>(
     what: &'static str,
     body: &mut String,

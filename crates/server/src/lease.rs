@@ -10,19 +10,19 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use types::Clock;
 
-/// How long a lease counts that is not renewed, because its process was killed.
+/// Time after which a lease that is not renewed ends, because its process was killed.
 const LEASE: Duration = Duration::from_secs(10);
 const RENEW_INTERVAL: Duration = Duration::from_secs(3);
-/// How long renewing may take. Together with the interval it ends before the lease does.
+/// Maximum duration of a renewal. Together with the interval it ends before the lease does.
 const RENEW_MAX: Duration = Duration::from_secs(4);
 
 /// Takes leases.
 pub struct Leases {
-    /// Where their records are.
+    /// The store with their records.
     pub store: Arc<dyn Store>,
     /// The time of their ends.
     pub clock: Arc<dyn Clock>,
-    /// Whether other processes use the store. If not, nothing is leased.
+    /// True if other processes use the store. If not, nothing is leased.
     pub is_shared: bool,
     /// Differs for each process.
     pub process: String,
@@ -38,14 +38,14 @@ struct Held {
     clock: Arc<dyn Clock>,
     key: Key,
     process: String,
-    /// The version of its record; none when it is lost.
+    /// The version of its record; `None` when it is lost.
     version: Mutex<Option<Version>>,
     /// Cancelled when it is lost.
     lost: CancellationToken,
 }
 
 impl Leases {
-    /// Takes the lease with that record; none if another process has it.
+    /// Takes the lease with that record; `None` if another process has it.
     pub async fn take(&self, key: Key) -> Result<Option<Lease>, Error> {
         if !self.is_shared {
             return Ok(Some(Lease { held: None }));
@@ -96,7 +96,7 @@ impl Held {
 }
 
 impl Lease {
-    /// Commits something for as long as the lease is held, with the version that its record has then; none if it is
+    /// Commits something for as long as the lease is held, with the version that its record has then; `None` if it is
     /// lost.
     pub async fn hold<T>(&self, work: impl AsyncFnOnce(Option<Version>) -> T) -> Option<T> {
         match &self.held {
@@ -111,7 +111,7 @@ impl Lease {
         }
     }
 
-    /// Whether another process may have it.
+    /// Returns true if another process may have the lease.
     pub async fn is_lost(&self) -> bool {
         match &self.held {
             None => false,

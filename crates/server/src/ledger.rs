@@ -1,4 +1,4 @@
-//! Who uses how much of what can run out: a total for each resource, and a share of it for each owner.
+//! Accounts of limited resources: a total for each resource, and a share of it for each owner.
 //!
 //! A process has one ledger. Whoever would exceed a share is refused by the name of the budget, and others notice
 //! nothing.
@@ -89,7 +89,7 @@ impl Ledger {
         Arc::new(move || metrics::render(ledger.budgets().iter().map(|budget| budget.sample())))
     }
 
-    /// What is used of each budget, by all owners or one of them.
+    /// Returns the use of each budget, by all owners or one of them.
     pub fn usage(&self, owner: Option<&Owner>) -> Vec<BudgetUsage> {
         self.budgets().iter().map(|budget| budget.usage(owner)).collect()
     }

@@ -1,7 +1,8 @@
 //! OpenAPI documents, generated from the routers that serve them.
 //!
 //! The types in a handler's signature describe its parameters, credentials, body and responses; its route adds an
-//! operation id and a summary. This module adds what all operations share: error responses and the order of operations.
+//! operation id and a summary. This module adds the parts that all operations share: error responses and the order of
+//! operations.
 
 mod credential;
 mod error;

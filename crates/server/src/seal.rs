@@ -23,7 +23,7 @@ use crate::private_file::create_private;
 
 const KEY_BYTES: usize = 32;
 
-/// Why a secret cannot be sealed or opened.
+/// Reasons why a secret cannot be sealed or opened.
 #[derive(Debug, thiserror::Error)]
 pub enum SealError {
     /// The key file cannot be used.
@@ -141,7 +141,7 @@ impl SealingKeys {
         KeyedHash(URL_SAFE_NO_PAD.encode(self.mac(context, secret)))
     }
 
-    /// Whether `hash` is that of this secret, in constant time.
+    /// Returns true if `hash` is that of this secret, in constant time.
     pub fn verify_hash(&self, hash: &KeyedHash, context: &str, secret: &[u8]) -> bool {
         self.hash(context, secret).equals(hash)
     }
@@ -170,7 +170,7 @@ impl Sealed {
 }
 
 impl KeyedHash {
-    /// Whether both are hashes of the same secret, in constant time.
+    /// Returns true if both are hashes of the same secret, in constant time.
     pub fn equals(&self, other: &Self) -> bool {
         aws_lc_rs::constant_time::verify_slices_are_equal(self.0.as_bytes(), other.0.as_bytes()).is_ok()
     }

@@ -10,10 +10,10 @@ use std::{
 use tokio::time::Instant;
 use types::Secret;
 
-/// How long what was read is used before the file is read again.
+/// Time for which a secret is used before its file is read again.
 const REREAD_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Why a file has no secret.
+/// Reasons why a file has no secret.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretFileError {
     /// It cannot be read.
@@ -40,11 +40,11 @@ pub struct SecretFile {
     last: Arc<Mutex<Last>>,
 }
 
-/// What the last attempt to read the file showed.
+/// Result of the last attempt to read the file.
 struct Last {
     when: Instant,
     secret: Secret,
-    /// Whether the file could be read, and the secret is what it has.
+    /// True if the file could be read, and has this secret.
     is_current: bool,
 }
 
@@ -64,13 +64,13 @@ impl SecretFile {
         Self { path, last: Arc::new(Mutex::new(last)) }
     }
 
-    /// What the file has, or had when it could be read last: to log in somewhere.
+    /// Returns the secret, from when the file could last be read: to log in somewhere.
     pub fn current(&self) -> Secret {
         self.read_again().secret.clone()
     }
 
-    /// What the file has, to compare with what others bring; none while it cannot be read, because what it had may have
-    /// been revoked.
+    /// Returns the secret, to compare with a credential that others bring. `None` while the file cannot be read,
+    /// because the secret that it had may have been revoked.
     pub fn verified(&self) -> Option<Secret> {
         let last = self.read_again();
         last.is_current.then(|| last.secret.clone())

@@ -90,10 +90,10 @@ impl Default for ServeSettings {
     }
 }
 
-/// The claims of a component's token; none if it is not valid, or nobody's but a component's. Needs no I/O.
+/// The claims of a component's token; `None` if it is not valid, or nobody's but a component's. Needs no I/O.
 pub type VerifyComponent = Arc<dyn Fn(&Secret) -> Option<Claims> + Send + Sync>;
 
-/// Whether a request of this method and path is refused without a credential.
+/// Returns true if a request of this method and path is refused without a credential.
 pub type NeedsCredential = fn(&Method, &str) -> bool;
 
 /// A service and its routes.
@@ -129,7 +129,7 @@ impl HttpService {
     }
 }
 
-/// What all services of a process have in common.
+/// Settings and resources that all services of a process share.
 #[derive(Clone)]
 pub struct Server {
     /// The limits.
@@ -140,7 +140,7 @@ pub struct Server {
     pub stop: CancellationToken,
     /// The budgets of bodies and responses.
     pub ledger: Ledger,
-    /// To whom applications belong; without it, each is an owner of its own.
+    /// Owners of applications; without it, each is an owner of its own.
     pub owners: Option<Arc<Owners>>,
 }
 

@@ -32,7 +32,7 @@ pub struct Layers {
 }
 
 impl Layers {
-    /// Only the defaults.
+    /// Returns layers with the defaults alone.
     pub fn new() -> Self {
         Self::default()
     }
@@ -68,7 +68,7 @@ impl Layers {
         self.one(format!("flag `{flag}`"), key, value)
     }
 
-    /// Whether a variable or a flag sets a key such as `handler.id`, even to its default.
+    /// Returns true if a variable or a flag sets a key such as `handler.id`, even to its default.
     pub fn is_named(&self, key: &str) -> bool {
         self.named.contains(key)
     }

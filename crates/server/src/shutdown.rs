@@ -16,7 +16,7 @@ pub struct Shutdown {
     pub forced: CancellationToken,
 }
 
-/// How a drain ended.
+/// Outcome of a drain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drained {
     /// All accepted work is finished.

@@ -1,4 +1,4 @@
-//! What services with pages for browsers share: files in the program, headers of pages, where a request comes from.
+//! Shared by services with pages for browsers: files in the program, headers of pages, the origin of a request.
 
 mod asset;
 mod origin;

@@ -20,13 +20,13 @@ use types::{Kind, Kinded, Random};
 
 use crate::{audit::AuditLog, private_file::write_private, status::ErrorChain};
 
-/// How often the counter grows without a change.
+/// Interval at which the counter grows without a change.
 const INTERVAL: Duration = Duration::from_secs(300);
-/// How often the counters are compared: as long as a response of the account service counts as fresh.
+/// Interval between comparisons of the counters: as long as a response of the account service counts as fresh.
 const COMPARE_INTERVAL: Duration = Duration::from_secs(2);
-/// How long the file waits for a store that may lose the last second: it must not look older than it was.
+/// Delay of the file for a store that may lose the last second: the store must not look older than it was.
 const SETTLE: Duration = Duration::from_secs(2);
-/// How often a conflict with another process of the same data directory is retried.
+/// Maximum number of attempts when another process of the same data directory conflicts.
 const TRIES_MAX: usize = 20;
 
 /// The counter of this instance.
@@ -38,7 +38,7 @@ pub struct StoreMark {
     settle: Duration,
 }
 
-/// What to do about a store that went back.
+/// Ways to deal with a store that went back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OlderStore {
     /// Fail.
@@ -47,7 +47,7 @@ pub enum OlderStore {
     Accept,
 }
 
-/// What a store may lose of what it has acknowledged.
+/// Acknowledged changes that a store may lose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     /// Nothing.
@@ -56,7 +56,7 @@ pub enum Durability {
     LosesLastSecond,
 }
 
-/// Why a store cannot be used.
+/// Reasons why a store cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreMarkError {
     /// The store went back.
@@ -103,7 +103,7 @@ pub enum StoreMarkError {
     Store(#[from] store::Error),
 }
 
-/// What is in the file.
+/// The content of the file.
 #[derive(Debug, Serialize, Deserialize)]
 struct Saved {
     instance: String,

@@ -1,4 +1,4 @@
-//! What a request uses, and who makes it.
+//! Use of a process by a request, and the tenant who makes it.
 
 use std::{
     convert::Infallible,
@@ -27,24 +27,24 @@ const BYTE_FUEL: u64 = 100;
 const ENTRY_FUEL: u64 = 50_000;
 /// The cost of giving up a place to wait for a body, and of taking it again.
 const ABSENCE_FUEL: u64 = 50_000;
-/// How many entries of a list are read, converted or written before others take their turn, or entries with how many
-/// bytes: what takes a processor 0.1 to 0.2 ms.
+/// Number of entries of a list that are read, converted or written before others take their turn, and the number of
+/// bytes of such entries: work that takes a processor 0.1 to 0.2 ms.
 const PIECE_ENTRIES: usize = 32;
 const PIECE_ENTRY_BYTES: usize = 16 * 1024;
 /// A body of up to this many bytes is parsed in less than half a millisecond, which is not worth a turn.
 const PIECE_BYTES: usize = 64 * 1024;
-/// How many callers a network counts for.
+/// Weight of a network, in callers.
 const NETWORK_WEIGHT: u64 = 8;
 
-/// Whose turn it is: a caller, or all callers of an address that are not known.
+/// A party in the turns of requests: a caller, or all callers of an address that are not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tenant {
     pub(crate) name: Arc<str>,
-    /// How many others it counts for.
+    /// Number of others that it counts for.
     pub(crate) weight: u64,
 }
 
-/// What a request has used so far, and who makes it. Its tenant is charged when it ends.
+/// The tenant of a request, and its use so far. The tenant is charged when the request ends.
 ///
 /// It is in the extensions of every request that a [`crate::serve::Server`] serves. Clones share what they count.
 #[derive(Clone, Debug, Default)]
@@ -53,13 +53,13 @@ pub struct Usage(Arc<Counted>);
 #[derive(Debug, Default)]
 struct Counted {
     fuel: AtomicU64,
-    /// Who made earlier requests with the same credential.
+    /// The tenant of earlier requests with the same credential.
     known: Option<Tenant>,
     caller: OnceLock<Arc<str>>,
     is_network: AtomicBool,
-    /// Who is charged for what the request takes; none outside of a server.
+    /// The owner charged for the request; `None` outside of a server.
     owner: Option<Owner>,
-    /// The turns for long work; none outside of a server.
+    /// The turns for long work; `None` outside of a server.
     long_work: Option<Arc<LongWork>>,
 }
 
@@ -70,7 +70,7 @@ struct Counted {
 pub struct LongTurn<'a> {
     usage: &'a Usage,
     piece: Option<OwnerTurn>,
-    /// How many entries of this piece were begun, and their bytes.
+    /// Number of entries of this piece that were begun, and their bytes.
     entries: usize,
     bytes: usize,
 }
@@ -92,7 +92,8 @@ impl Tenant {
 }
 
 impl Usage {
-    /// The usage of a request of a known caller, and where it waits for turns, and as whose.
+    /// Returns the usage of a request, with its tenant if the caller is known, and with the turns and the owner for
+    /// long work.
     pub(crate) fn of(known: Option<Tenant>, long_work: Option<(Arc<LongWork>, Owner)>) -> Self {
         let (long_work, owner) = long_work.unzip();
         Self(Arc::new(Counted { known, owner, long_work, ..Counted::default() }))
@@ -137,7 +138,7 @@ impl Usage {
         let _ = self.0.fuel.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     }
 
-    /// Who is charged for what the request takes; none outside of a server.
+    /// Returns the owner charged for the request; `None` outside of a server.
     pub(crate) fn owner(&self) -> Option<&Owner> {
         self.0.owner.as_ref()
     }
@@ -148,7 +149,7 @@ impl Usage {
     }
 
     /// Waits until another list of its owner may be in memory: until the turn is dropped, which should be when the
-    /// response has been made. None outside of a server.
+    /// response has been made. `None` outside of a server.
     pub async fn turn_for_list(&self) -> Option<OwnerTurn> {
         self.0.long_work.as_ref()?.lists.take(self.owner()?).await
     }
@@ -179,7 +180,7 @@ impl Usage {
         LongTurn { usage: self, piece: self.piece(cost).await, entries: 0, bytes: 0 }
     }
 
-    /// None outside of a server, which bounds how many requests wait.
+    /// Waits for the turn of a piece of work. `None` outside of a server, which bounds the number of waiting requests.
     async fn piece(&self, fuel: u64) -> Option<OwnerTurn> {
         let turns = &self.0.long_work.as_ref()?.pieces;
         turns.take_costing(self.owner()?, fuel / FUEL_PER_MICROSECOND).await
@@ -193,7 +194,7 @@ impl Usage {
         self.add_fuel(BYTE_FUEL.saturating_mul(bytes));
     }
 
-    /// What the whole request costs its tenant.
+    /// Returns the cost of the whole request for its tenant, in fuel.
     pub(crate) fn cost(&self) -> u64 {
         // Whoever sends wrong credentials makes us verify each of them.
         let is_unknown = self.0.caller.get().is_none() && self.0.known.is_none();
@@ -201,7 +202,7 @@ impl Usage {
         self.fuel().saturating_add(REQUEST_FUEL + unknown)
     }
 
-    /// What was added so far.
+    /// Returns the fuel added so far.
     pub(crate) fn fuel(&self) -> u64 {
         self.0.fuel.load(Ordering::Relaxed)
     }

@@ -38,7 +38,7 @@ pub enum Commit {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Check {
     pub(crate) key: Key,
-    /// None when the key must be absent.
+    /// `None` when the key must be absent.
     pub(crate) version: Option<Version>,
 }
 
@@ -102,18 +102,19 @@ impl Batch {
     /// Marks a batch that stores more for its owner, which is only refused for the sake of the others: it may be
     /// refused when its owner has used up its stored bytes, or the disk its reserve.
     ///
-    /// Not for what ends something, or must not fail half-way: deletions, acknowledgements, leases, revocations, logins.
+    /// Not for changes that end something, or must not fail half-way: deletions, acknowledgements, leases, revocations,
+    /// logins.
     pub fn growing(mut self) -> Self {
         self.is_growing = true;
         self
     }
 
-    /// Whether it may be refused to save room.
+    /// Returns true if the batch may be refused to save room.
     pub fn is_growing(&self) -> bool {
         self.is_growing
     }
 
-    /// The tag of its keys with its braces; none when it is empty.
+    /// The tag of its keys with its braces; `None` when it is empty.
     pub fn tag(&self) -> Option<&str> {
         let check = self.checks.first().map(|check| &check.key);
         check.or_else(|| self.changes.first().map(Change::key)).map(Key::tag)
@@ -127,7 +128,8 @@ impl Batch {
         keys
     }
 
-    /// What its entries will take, counted as in [`Usage::bytes`]. What they replace is not subtracted.
+    /// Returns the size of the entries to put, counted as in [`Usage::bytes`]. Entries that they replace are not
+    /// subtracted.
     pub fn put_bytes(&self) -> u64 {
         let bytes = |change: &Change| match change {
             Change::Put { key, value, .. } => entry_bytes(key.as_str().len(), value.len()),
@@ -136,14 +138,14 @@ impl Batch {
         self.changes.iter().map(bytes).sum()
     }
 
-    /// Whether it has neither conditions nor changes.
+    /// Returns true if the batch has neither conditions nor changes.
     pub fn is_empty(&self) -> bool {
         self.checks.is_empty() && self.changes.is_empty()
     }
 
     /// Refuses keys of different tags, which a cluster could not commit together, and batches that are too large.
     ///
-    /// Returns one of its keys, for the tag; none when the batch is empty.
+    /// Returns one of its keys, for the tag; `None` when the batch is empty.
     pub(crate) fn check(&self) -> Result<Option<&Key>, Error> {
         let keys = || self.checks.iter().map(|check| &check.key).chain(self.changes.iter().map(Change::key));
         let first = keys().next();

@@ -10,14 +10,15 @@ use crate::{Rate, TakenToken, UnixMillis};
 
 /// Maximum number of buckets; full ones are not stored.
 const BUCKETS_MAX: usize = 1 << 16;
-/// How far two tasks' readings of one clock may differ, in microseconds; a clock that goes back further was set back.
+/// Tolerated difference between two tasks' readings of one clock, in microseconds; a clock that goes back further was
+/// set back.
 const READINGS_DIFFER_MAX: u64 = 1_000_000;
 
 /// Rate limit buckets by key, for one process: at most 65,536.
 pub struct Buckets<K>(Mutex<State<K>>);
 
 struct State<K> {
-    /// When each bucket will be full, in `time`; a missing bucket is full.
+    /// Time at which each bucket will be full, in `time`; a missing bucket is full.
     full_at: HashMap<K, u64>,
     time: Time,
 }
@@ -49,7 +50,7 @@ impl<K> Default for Buckets<K> {
 }
 
 impl<K: Clone + Eq + Hash> Buckets<K> {
-    /// Takes a token from the bucket of `key`, or returns how long to wait for one.
+    /// Takes a token from the bucket of `key`, or returns the time until there is one.
     pub fn take(&self, key: &K, rate: Rate, now: UnixMillis) -> TakenToken {
         // Every change of the map is one call, so a panic cannot have left it inconsistent.
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);

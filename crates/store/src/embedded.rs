@@ -80,8 +80,8 @@ impl Embedded {
         Ok(Self { database, writer, readers, failure, buckets: Buckets::default(), clock })
     }
 
-    /// Waits until the store fails for good, as on a full disk or one that cannot be read, and returns why. A process
-    /// with such a store should end: opened again, the store has what was committed.
+    /// Waits until the store fails for good, as on a full disk or one that cannot be read, and returns the reason. A
+    /// process with such a store should end: opened again, the store has all committed changes.
     pub fn failure(&self) -> impl Future<Output = Error> + Send + use<> {
         let failure = self.failure.wait();
         async move { Error::Failed { source: failure.await } }

@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 /// The error of whichever library is below.
 pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a call failed.
+/// Reasons why a call failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The store is unavailable or failed; a commit may or may not have been applied.
     #[error("cannot {what}: the store is unavailable: try again later")]
     Unavailable {
-        /// What was being done.
+        /// The operation, as a verb and its object.
         what: &'static str,
         /// The cause, if one is known.
         source: Option<Cause>,
@@ -28,7 +28,7 @@ pub enum Error {
     /// A batch that may be refused to save room was refused.
     #[error("{reason}")]
     Full {
-        /// Which budget is used up, and what to do about it.
+        /// The budget that is used up, and the remedy.
         reason: String,
     },
     /// A batch or a list has keys of different tags.
@@ -40,7 +40,7 @@ pub enum Error {
     /// A tag, a key or a setting is not valid.
     #[error("{what} `{value}` is not valid: {rule}")]
     Invalid {
-        /// What the value was for.
+        /// The kind of value, such as `tag`.
         what: &'static str,
         /// The value, shortened.
         value: String,
@@ -50,7 +50,7 @@ pub enum Error {
     /// A value, batch or request is too large.
     #[error("a {what} of {size} is too large: at most {limit} is allowed")]
     TooLarge {
-        /// What is too large.
+        /// The kind of thing that is too large.
         what: &'static str,
         /// Its size, in bytes or items.
         size: usize,
@@ -68,7 +68,7 @@ pub enum Error {
     /// Stored data is damaged.
     #[error("{what} in the store is damaged: restore it from a backup")]
     Corrupt {
-        /// What is damaged.
+        /// The damaged data.
         what: String,
         /// The cause, if one is known.
         source: Option<Cause>,

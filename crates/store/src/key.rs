@@ -13,7 +13,7 @@ const PATH_BYTES_MAX: usize = 512;
 /// Maximum length of a tag's kind, in bytes.
 const KIND_BYTES_MAX: usize = 8;
 
-/// What a key belongs to; keys with the same tag can be committed together.
+/// The first part of a key; keys with the same tag can be committed together.
 ///
 /// A Redis Cluster uses it as the hash tag and keeps all its keys on one node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -70,12 +70,12 @@ impl Tag {
         &self.0
     }
 
-    /// What it is a tag of: `a` for an application.
+    /// Returns the kind of thing that the tag belongs to, such as `a` for an application.
     pub fn kind(&self) -> &str {
         self.parts().0
     }
 
-    /// What distinguishes it from others of its kind: the id of an application.
+    /// Returns the part that distinguishes the tag from others of its kind, such as the id of an application.
     pub fn id(&self) -> &str {
         self.parts().1
     }

@@ -35,7 +35,7 @@ pub use self::{
 
 /// Maximum number of keys of one `get`.
 pub const GET_KEYS_MAX: usize = 1000;
-/// Maximum number of entries that one `list` or `page` returns, whatever its `limit`.
+/// Maximum number of entries that one `list` or `page` returns, even if its `limit` is higher.
 pub const LIST_MAX: usize = 1000;
 
 /// A stored value and its version.
@@ -92,7 +92,7 @@ pub trait Store: Send + Sync + 'static {
     /// [`Error::Unavailable`] it may or may not have been applied: read again to find out.
     async fn commit(&self, batch: Batch) -> Result<Commit, Error>;
 
-    /// Takes one token from the bucket at `key`, or returns how long to wait for one.
+    /// Takes one token from the bucket at `key`, or returns the time until there is one.
     ///
     /// Buckets are not entries: they need no commit, and restarting the store may fill them.
     async fn take_token(&self, key: &Key, rate: Rate) -> Result<TakenToken, Error>;
@@ -104,10 +104,10 @@ pub trait Store: Send + Sync + 'static {
         Err(Error::NoSnapshots)
     }
 
-    /// How much is stored under every tag, in pages: from the first one, or from where another page says.
+    /// Returns the size of every tag, in pages: from the first one, or from the cursor of another page.
     async fn usage(&self, from: Option<&UsageCursor>) -> Result<UsagePage, Error>;
 
-    /// How much is stored under these tags in bytes, in the same order. At most [`GET_KEYS_MAX`].
+    /// Returns the sizes of these tags in bytes, in the same order. At most [`GET_KEYS_MAX`].
     async fn usage_of(&self, tags: &[Tag]) -> Result<Vec<u64>, Error>;
 
     /// Checks that the store answers and accepts writes, for readiness.
@@ -121,8 +121,8 @@ impl dyn Store + '_ {
         Ok(std::array::from_fn(|_| found.next().flatten()))
     }
 
-    /// How many bytes more are stored after a batch, counted as in [`Usage::bytes`]: what it replaces or deletes is
-    /// subtracted. 0 when there are less.
+    /// Returns the number of bytes by which a batch lets the store grow, counted as in [`Usage::bytes`]. Entries that
+    /// it replaces or deletes are subtracted. 0 if the store shrinks.
     pub async fn growth_of(&self, batch: &Batch) -> Result<u64, Error> {
         let mut before = 0;
         for keys in batch.changed_keys().chunks(GET_KEYS_MAX) {

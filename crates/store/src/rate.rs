@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// How fast a bucket fills, and how much it holds.
+/// The rate at which a bucket fills, and its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rate {
     /// The time in which one token is added; at least a microsecond.
@@ -13,12 +13,12 @@ pub struct Rate {
     pub burst: u32,
 }
 
-/// Whether a token was taken.
+/// Result of taking a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TakenToken {
     /// A token was taken.
     Taken {
-        /// How many more are left.
+        /// Number of tokens left.
         remaining: u32,
     },
     /// The bucket stays empty for this long.
@@ -57,7 +57,7 @@ impl Rate {
         }
     }
 
-    /// What is left when a token was taken and the bucket will be full in `micros`.
+    /// Returns the result for a token that was taken from a bucket that will be full in `micros`.
     pub(crate) fn taken(self, micros: u64) -> TakenToken {
         let remaining = self.fill_micros().saturating_sub(micros) / self.per_micros();
         TakenToken::Taken { remaining: u32::try_from(remaining).unwrap_or(u32::MAX) }

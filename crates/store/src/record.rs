@@ -12,7 +12,7 @@ pub(crate) const NEVER: UnixMillis = 0;
 /// A stored entry.
 pub(crate) struct Record {
     pub(crate) version: Version,
-    /// When it expires, or [`NEVER`].
+    /// Time of expiry, or [`NEVER`].
     pub(crate) expires: UnixMillis,
     pub(crate) value: Bytes,
 }
@@ -37,7 +37,7 @@ impl Record {
         self.is_live(now).then_some(Entry { key, value: self.value, version: self.version })
     }
 
-    /// Whether it has not expired.
+    /// Returns true if it has not expired.
     pub(crate) fn is_live(&self, now: UnixMillis) -> bool {
         is_live(self.expires, now)
     }
@@ -48,7 +48,7 @@ pub(crate) fn is_live_in(bytes: &[u8], key: &str, now: UnixMillis) -> Result<boo
     header(bytes, key).map(|(_, expires)| is_live(expires, now))
 }
 
-/// When a record expires. A damaged one counts as one that does not: it may be replaced.
+/// Returns the expiry of a record. A damaged one counts as one that does not: it may be replaced.
 pub(crate) fn expiry_in(bytes: &[u8]) -> UnixMillis {
     header(bytes, "").map_or(NEVER, |(_, expires)| expires)
 }

@@ -1,7 +1,7 @@
 //! A store in Redis, behind sentinels or not, or a Redis Cluster, which several processes can share.
 //!
 //! Each write is one script, which Redis runs atomically. Scripts use the keys of one tag only, and declare all of
-//! them. They get the time from us, so that all back ends agree on what has expired; Redis' own expiry only cleans up
+//! them. They get the time from us, so that all back ends agree on expired entries; Redis' own expiry only cleans up
 //! later.
 
 mod commits;
@@ -33,11 +33,11 @@ use crate::{
 /// The format that this version writes, and the newest that it reads.
 const FORMAT: u64 = 1;
 
-/// How long to wait before a Redis that is loading is asked again.
+/// Pause before a Redis that is loading is asked again.
 const LOADING_PAUSE: Duration = Duration::from_secs(1);
-/// Where the last time is that could be believed.
+/// Key of the last time that could be believed.
 const TIME: &str = "time";
-/// How often the time is stored, in milliseconds.
+/// Interval at which the time is stored, in milliseconds.
 const TIME_INTERVAL_MS: u64 = 60_000;
 
 /// A store in Redis.
@@ -47,7 +47,7 @@ const TIME_INTERVAL_MS: u64 = 60_000;
 /// commit that was applied; its conditions then conflict.
 pub struct Redis {
     connection: Connection,
-    /// None if no replica needs to confirm what is committed.
+    /// `None` if no replica needs to confirm a commit.
     confirmed: Option<ConfirmedCommits>,
     scripts: Scripts,
     names: Names,
@@ -208,7 +208,7 @@ impl Store for Redis {
     }
 }
 
-/// Whether a Redis had a format.
+/// Format of a Redis: written just now, or found there.
 enum Format {
     Written,
     Found,
@@ -235,10 +235,10 @@ async fn last_time(names: &Names, connection: &mut Connection) -> Result<Option<
     found.map_err(|error| Error::unavailable("read the time of the store", error))
 }
 
-/// What a Redis answers that has just started: it is loading its data, or its cluster is not complete yet.
+/// Error codes of a Redis that has just started: it is loading its data, or its cluster is not complete yet.
 const STARTING: [&str; 4] = ["LOADING", "CLUSTERDOWN", "MASTERDOWN", "TRYAGAIN"];
 
-/// Whether Redis refused because it has just started.
+/// Returns true if Redis refused because it has just started.
 fn is_starting(error: &Error) -> bool {
     let Error::Unavailable { source: Some(source), .. } = error else { return false };
     let code = source.downcast_ref::<RedisError>().and_then(RedisError::code);

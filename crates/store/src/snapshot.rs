@@ -10,7 +10,7 @@ use crate::{Entry, Error, Key, UnixMillis, Version, base64_bytes, record::NEVER,
 pub(crate) const PART_BYTES_MAX: usize = 1 << 20;
 /// Maximum number of entries of a part.
 pub(crate) const PART_ENTRIES_MAX: usize = 1000;
-/// How many parts are read ahead.
+/// Number of parts read ahead.
 const PARTS_AHEAD: usize = 2;
 
 /// An entry, and when it expires.
@@ -21,7 +21,7 @@ pub struct StoredEntry {
     pub key: Key,
     /// The version of its last write.
     pub version: Version,
-    /// When it expires, if it does.
+    /// Time of expiry; `None` if it does not expire.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<UnixMillis>,
     /// Its value.

@@ -82,7 +82,7 @@ impl Store for SocketStore {
         self.call(&Request::UsageOf(tags.to_vec())).await
     }
 
-    /// Over a connection of its own, which other calls need not wait for.
+    /// Uses a connection of its own, which other calls need not wait for.
     async fn snapshot(&self) -> Result<Snapshot, Error> {
         let mut connection = connect(&self.path).await?;
         write(&mut connection, &Request::Snapshot).await.map_err(unavailable)?;

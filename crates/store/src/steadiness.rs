@@ -1,20 +1,20 @@
-//! Whether the clock can be believed: what a wrong time seems to have expired must not be removed.
+//! Tells whether the clock can be believed: entries that expired only by a wrong time must not be removed.
 
 use std::sync::{Mutex, PoisonError};
 
 use crate::{StoreClock, UnixMillis};
 
-/// How far the clock may be from where it is expected, in milliseconds: an hour.
+/// Tolerated difference of the clock from its expected time, in milliseconds: an hour.
 const JUMP_MS: u64 = 3_600_000;
-/// How long a clock that has jumped ahead must go on evenly before it is believed, in milliseconds: five minutes.
+/// Time for which a clock that has jumped ahead must go on evenly before it is believed, in milliseconds: five minutes.
 const STEADY_MS: u64 = 300_000;
 
-/// What a commit needs to know of the time.
+/// Times that a commit needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CommitTime {
-    /// The time by the clock: what has expired by then does not exist for any call.
+    /// The time by the clock: entries that have expired by then do not exist for any call.
     pub(crate) now: UnixMillis,
-    /// The time as far as it can be believed: what has expired by then may be removed.
+    /// The time as far as it can be believed: entries that have expired by then may be removed.
     pub(crate) believed: UnixMillis,
 }
 
@@ -34,9 +34,9 @@ struct Moment {
 }
 
 struct State {
-    /// When the clock could last be believed.
+    /// The last time at which the clock could be believed.
     believed: Moment,
-    /// What the clock jumped to, if it cannot be believed now.
+    /// The time that the clock jumped to, if it cannot be believed now.
     jumped: Option<Moment>,
 }
 
@@ -46,21 +46,21 @@ impl CommitTime {
         Self { now, believed: now }
     }
 
-    /// Whether the clock can be believed.
+    /// Returns true if the clock can be believed.
     pub(crate) fn is_steady(self) -> bool {
         self.now == self.believed
     }
 }
 
 impl Moment {
-    /// What the clock should show at this monotonic time.
+    /// Returns the time that the clock should show at this monotonic time.
     fn expected(self, monotonic: u64) -> UnixMillis {
         self.wall.saturating_add(monotonic.saturating_sub(self.monotonic))
     }
 }
 
 impl Steadiness {
-    /// `last` is a time before that could be believed; none if that is not known.
+    /// `last` is an earlier time that could be believed; `None` if it is not known.
     pub(crate) fn new(clock: StoreClock, last: Option<UnixMillis>) -> Self {
         let believed = Moment { wall: last.unwrap_or(0), monotonic: clock.monotonic_ms() };
         Self { clock, state: Mutex::new(State { believed, jumped: None }) }
@@ -105,7 +105,7 @@ mod tests {
     const DAY_MS: u64 = 24 * 3_600_000;
     const START_MS: u64 = 20_000 * DAY_MS;
 
-    /// What each look says: how far the clock is from the start and from what is believed, in milliseconds.
+    /// Returns the result of each look: the time by the clock and the time believed, in milliseconds.
     fn looks(last: Option<u64>, seen: &[(u64, u64)]) -> Vec<CommitTime> {
         let believed = Moment { wall: last.unwrap_or(0), monotonic: 0 };
         let mut state = State { believed, jumped: None };

@@ -1,13 +1,13 @@
-//! How many bytes are stored under each tag.
+//! Size of each tag in the store.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Tag;
 
-/// What an entry takes beside its key and its value: version, expiry, and its part of the pages.
+/// Size of an entry beside its key and its value, in bytes: version, expiry, and its part of the pages.
 const ENTRY_BYTES: u64 = 64;
 
-/// How much is stored under a tag.
+/// The size of a tag.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// The tag.
@@ -17,20 +17,20 @@ pub struct Usage {
     pub bytes: u64,
 }
 
-/// Some tags, and what is stored under each of them.
+/// Some tags, with their sizes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsagePage {
-    /// Some tags. What changes meanwhile may be missing; a tag that is on two pages has what the later one says.
+    /// Some tags. Changes made meanwhile may be missing; of a tag that is on two pages, the later one counts.
     pub tags: Vec<Usage>,
-    /// Where the next page begins; none after the last one.
+    /// Start of the next page; `None` after the last one.
     pub next: Option<UsageCursor>,
 }
 
-/// Where a page of tags begins.
+/// Start of a page of tags.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageCursor(pub(crate) String);
 
-/// What an entry with a key and a value of these lengths takes.
+/// Returns the size of an entry with a key and a value of these lengths, in bytes.
 pub(crate) fn entry_bytes(key: usize, value: usize) -> u64 {
     2 * key as u64 + value as u64 + ENTRY_BYTES
 }

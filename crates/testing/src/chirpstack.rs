@@ -79,7 +79,7 @@ impl ChirpStackApi {
         Self { address, state, task }
     }
 
-    /// Where it listens.
+    /// Returns the address at which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -14,7 +14,7 @@ use types::{Clock, Timestamp};
 #[derive(Debug)]
 pub struct ManualClock {
     millis: AtomicI64,
-    /// What a monotonic clock shows.
+    /// Reading of a monotonic clock.
     passed: AtomicI64,
 }
 
@@ -55,7 +55,7 @@ impl ManualClock {
         self.millis.load(Ordering::SeqCst).try_into().unwrap()
     }
 
-    /// The same clock as a store takes it.
+    /// Returns this clock as a store takes it.
     pub fn for_store(self: &Arc<Self>) -> store::StoreClock {
         let (clock, passing) = (Arc::clone(self), Arc::clone(self));
         let passed = move || Duration::from_millis(passing.passed.load(Ordering::SeqCst).try_into().unwrap());

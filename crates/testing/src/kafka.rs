@@ -30,12 +30,12 @@ pub struct KafkaMock {
 }
 
 impl KafkaMock {
-    /// Starts a cluster with packages in `dir`; none when they cannot be installed and the test is skipped.
+    /// Starts a cluster with packages in `dir`; `None` when they cannot be installed and the test is skipped.
     pub fn start(dir: &Path) -> Option<Self> {
         Self::start_with(dir, &[])
     }
 
-    /// The same with TLS, for the user `airlock` with the password `hush`.
+    /// Like [`Self::start`], with TLS, for the user `airlock` with the password `hush`.
     pub fn start_tls(dir: &Path, certificates: &Certificates) -> Option<Self> {
         let file = |name| certificates.path(name).display().to_string();
         Self::start_with(dir, &["--tls".to_owned(), file("ca.pem"), file("server.pem"), file("server.key")])
@@ -59,7 +59,7 @@ impl KafkaMock {
         Some(Self { child, commands, done, records, address, _dir: dir })
     }
 
-    /// Where it listens, as settings take it.
+    /// Returns the address at which it listens, as settings take it.
     pub fn address(&self) -> String {
         self.address.clone()
     }
@@ -74,7 +74,7 @@ impl KafkaMock {
         self.command(&json!({"do": "down"}));
     }
 
-    /// Accepts connections again. What was confirmed is still there.
+    /// Accepts connections again. Confirmed messages are still there.
     pub fn start_again(&mut self) {
         self.command(&json!({"do": "up"}));
     }

@@ -135,7 +135,7 @@ impl Taken {
         self.of(status) as f64 / self.time.as_secs_f64()
     }
 
-    /// How many responses had this status.
+    /// Returns the number of responses with this status.
     pub fn of(&self, status: u16) -> usize {
         self.responses.iter().filter(|(answered, _)| *answered == status).count()
     }

@@ -15,7 +15,7 @@ use crate::port::Port;
 
 /// Debian keeps it where only an administrator's path leads.
 const PROGRAMS: [&str; 2] = ["mosquitto", "/usr/sbin/mosquitto"];
-/// How many ports are tried; another process may take the chosen one first.
+/// Number of ports to try; another process may take the chosen one first.
 const TRIES_MAX: usize = 5;
 
 /// A broker that keeps sessions on disk; it ends when this is dropped.
@@ -26,7 +26,7 @@ pub struct Mosquitto {
 }
 
 impl Mosquitto {
-    /// Starts a broker that accepts everybody; none when the program is missing and the test is skipped.
+    /// Starts a broker that accepts everybody; `None` when the program is missing and the test is skipped.
     pub fn start() -> Option<Self> {
         Self::start_with("allow_anonymous true")
     }
@@ -36,7 +36,7 @@ impl Mosquitto {
         Self::start_with_files(configuration, &[])
     }
 
-    /// The same with these files, by name and content, in its directory.
+    /// Like [`Self::start_with`], with these files, by name and content, in its directory.
     pub fn start_with_files(configuration: &str, files: &[(&str, &str)]) -> Option<Self> {
         if program().is_none() {
             crate::skip("mosquitto is missing", "install it, on Debian by `apt-get install mosquitto`");
@@ -45,7 +45,7 @@ impl Mosquitto {
         Some((0..TRIES_MAX).find_map(|_| Self::try_start(configuration, files)).expect("mosquitto did not start"))
     }
 
-    /// Where it listens.
+    /// Returns the address at which it listens.
     pub fn address(&self) -> SocketAddr {
         ([127, 0, 0, 1], self.port.number()).into()
     }
@@ -106,7 +106,7 @@ fn program() -> Option<&'static str> {
     PROGRAMS.into_iter().find(|program| Command::new(program).arg("-h").stdout(Stdio::null()).status().is_ok())
 }
 
-/// None when the broker ended before it was ready, as it does when its port is taken.
+/// `None` when the broker ended before it was ready, as it does when its port is taken.
 fn serve(dir: &Path) -> Option<Child> {
     let mut child = Command::new(program()?)
         .arg("-c")

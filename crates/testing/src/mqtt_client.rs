@@ -20,7 +20,7 @@ const RETRY_PAUSE: Duration = Duration::from_millis(5);
 /// A message as it was published.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MqttMessage {
-    /// Where it was published.
+    /// The topic to which it was published.
     pub topic: String,
     /// Its content.
     pub payload: Vec<u8>,
@@ -118,7 +118,7 @@ fn options(address: &str, id: &str) -> MqttOptions {
     options
 }
 
-/// What the connection's task reports.
+/// Channels on which the connection's task reports.
 struct Reports {
     confirmed: mpsc::UnboundedSender<()>,
     subscribed: mpsc::UnboundedSender<()>,

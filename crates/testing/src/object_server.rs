@@ -9,14 +9,14 @@ use std::{
 
 use crate::Python;
 
-/// What moto needs for S3 over HTTP; its own list has more.
+/// Packages that moto needs for S3 over HTTP; its own list has more.
 const PACKAGES: [&str; 3] = ["moto[s3]==5.2.5", "flask==3.1.3", "flask-cors==6.0.5"];
 const SCRIPT: &str = include_str!("object_server/server.py");
 
 /// A server with an empty bucket, `history`, in memory; it ends when this is dropped.
 pub struct ObjectServer {
     child: Child,
-    /// Where it listens.
+    /// The address at which it listens.
     pub address: SocketAddr,
     /// Id of the access key that may do everything.
     pub access_key_id: String,
@@ -25,7 +25,7 @@ pub struct ObjectServer {
 }
 
 impl ObjectServer {
-    /// Starts a server, whose packages are installed into `dir` unless they are there; none when the test is skipped.
+    /// Starts a server, whose packages are installed into `dir` unless they are there; `None` when the test is skipped.
     pub fn start(dir: &Path) -> Option<Self> {
         let python = Python::install(dir, &PACKAGES)?;
         let mut command = Command::new(python.program("python"));

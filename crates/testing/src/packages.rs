@@ -13,11 +13,11 @@ use std::{
 /// The file that lists the packages of a directory, written once all of them are installed.
 const INSTALLED: &str = "installed";
 
-/// How many seconds a program may take to install packages. A registry may accept a connection and then say nothing.
+/// Maximum time for a program to install packages, in seconds. A registry may accept a connection and then say nothing.
 const INSTALL_SECONDS: &str = "180";
-/// How often installing is tried.
+/// Maximum number of attempts to install.
 const ATTEMPTS: u32 = 5;
-/// How long a registry that refuses requests is left alone, times the number of the attempt.
+/// Pause after a registry refused requests, times the number of the attempt.
 const PAUSE: Duration = Duration::from_secs(10);
 
 /// A Python virtual environment with packages from PyPI.
@@ -33,7 +33,7 @@ pub struct Node {
 }
 
 impl Python {
-    /// Installs packages into `dir` unless they are there; none when that fails and the test is skipped.
+    /// Installs packages into `dir` unless they are there; `None` when that fails and the test is skipped.
     pub fn install(dir: &Path, packages: &[&str]) -> Option<Self> {
         let python = Self { dir: dir.to_owned() };
         let install = || {
@@ -59,7 +59,7 @@ impl Python {
 }
 
 impl Node {
-    /// Installs packages into `dir` unless they are there; none when that fails and the test is skipped.
+    /// Installs packages into `dir` unless they are there; `None` when that fails and the test is skipped.
     pub fn install(dir: &Path, packages: &[&str]) -> Option<Self> {
         let install = || {
             let npm = ["install", "--silent", "--no-audit", "--no-fund", "--no-update-notifier"];

@@ -1,4 +1,4 @@
-//! How long tests wait for what must happen.
+//! Maximum times for tests to wait.
 
 use std::time::Duration;
 

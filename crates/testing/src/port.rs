@@ -20,7 +20,7 @@ impl Port {
         Self { number: held.local_addr().unwrap().port(), _held: vec![held] }
     }
 
-    /// With the port of the bus; none when that is taken.
+    /// Takes a free port, with the port of its bus; `None` when that is taken.
     pub(crate) fn with_bus() -> Option<Self> {
         let port = Self::free();
         let number = if port.number > u16::MAX - BUS_ABOVE { port.number - 2 * BUS_ABOVE } else { port.number };

@@ -22,7 +22,7 @@ use crate::{
 /// The user of the server, and its password.
 const USER: &str = "chirpstack";
 const PASSWORD: &str = "correct horse";
-/// How many ports are tried; another process may take the chosen one first.
+/// Number of ports to try; another process may take the chosen one first.
 const TRIES_MAX: usize = 3;
 
 /// A server that also speaks TLS; it ends when this is dropped.
@@ -34,7 +34,7 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Starts a server with one user; none when the program is missing and the test is skipped.
+    /// Starts a server with one user; `None` when the program is missing and the test is skipped.
     pub fn start(certificates: &Certificates) -> Option<Self> {
         let Some(programs) = programs() else {
             crate::skip("PostgreSQL is missing", "install it, on Debian by `apt-get install postgresql`");
@@ -104,7 +104,7 @@ fn programs() -> Option<PathBuf> {
     bins.filter(|bin| bin.join("initdb").exists()).max()
 }
 
-/// The user and group of the server, which does not run as root; none where we are another user anyway.
+/// The user and group of the server, which does not run as root; `None` where we are another user anyway.
 fn owner() -> Option<(u32, u32)> {
     let is_root = fs::metadata("/proc/self").unwrap().uid() == 0;
     let users = fs::read_to_string("/etc/passwd").unwrap();
@@ -139,7 +139,7 @@ fn create(programs: &Path, dir: &Path, owner: Option<(u32, u32)>) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// None when the server ended before it was ready, as it does when its port is taken.
+/// `None` when the server ended before it was ready, as it does when its port is taken.
 fn serve(programs: &Path, dir: &Path, owner: Option<(u32, u32)>) -> Option<(Child, Port)> {
     let port = Port::free();
     let mut command = command(programs.join("postgres"), dir, owner);

@@ -9,12 +9,12 @@ use tokio::{
     task::JoinSet,
 };
 
-/// Whether a connection goes on behind what a client sent.
+/// Decides, by the bytes that a client has sent, whether its connection goes on.
 type Passes = dyn Fn(&[u8]) -> bool + Send + Sync;
 
 /// Forwards connections to a server, or closes them.
 pub struct Proxy {
-    /// Where clients connect.
+    /// The address to which clients connect.
     pub address: SocketAddr,
     state: Arc<Mutex<State>>,
 }

@@ -12,7 +12,7 @@ use std::{
 use self::node::{Home, Node, PROGRAM};
 use crate::Certificates;
 
-/// How many ports are tried; another process may take the chosen ones first.
+/// Number of ports to try; another process may take the chosen ones first.
 const TRIES_MAX: usize = 3;
 /// The largest message that a node takes over AMQP.
 pub const RABBITMQ_MESSAGE_BYTES_MAX: usize = 100_000;
@@ -26,7 +26,7 @@ pub struct RabbitMq {
 }
 
 impl RabbitMq {
-    /// Starts a node that speaks AMQP, also with TLS; none when the program is missing and the test is skipped. That
+    /// Starts a node that speaks AMQP, also with TLS; `None` when the program is missing and the test is skipped. That
     /// takes up to 20 s.
     pub fn start_amqp(certificates: &Certificates) -> Option<Self> {
         let file = |name: &str| certificates.path(name).display().to_string();
@@ -45,7 +45,7 @@ impl RabbitMq {
     }
 
     /// Starts a node that speaks MQTT, knows the user `guest`, and asks the HTTP service at `access_url` about all
-    /// others; none when the test is skipped.
+    /// others; `None` when the test is skipped.
     pub fn start_mqtt(access_url: &str) -> Option<Self> {
         start(|home| {
             Node::start(home, "[rabbitmq_mqtt,rabbitmq_auth_backend_http].", |ports| {
@@ -61,7 +61,7 @@ impl RabbitMq {
         })
     }
 
-    /// Starts a cluster of two nodes that speak MQTT, and let everybody in; none when the test is skipped.
+    /// Starts a cluster of two nodes that speak MQTT, and let everybody in; `None` when the test is skipped.
     pub fn start_mqtt_pair() -> Option<[Self; 2]> {
         start(|home| {
             let mut members = Vec::new();
@@ -98,7 +98,7 @@ impl RabbitMq {
         format!("mqtt://{}", self.address())
     }
 
-    /// Where it listens, without TLS.
+    /// Returns the address at which it listens, without TLS.
     pub fn address(&self) -> SocketAddr {
         ([127, 0, 0, 1], self.node.ports.plain).into()
     }
@@ -115,7 +115,7 @@ impl RabbitMq {
         path
     }
 
-    /// Kills the node; what it confirmed is in its directory.
+    /// Kills the node; confirmed messages are in its directory.
     pub fn kill(&mut self) {
         self.node.kill();
     }

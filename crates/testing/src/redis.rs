@@ -17,9 +17,9 @@ use tempfile::TempDir;
 pub use self::{cluster::RedisCluster, sentinels::RedisSentinels};
 use crate::{Certificates, port::Port};
 
-/// How many ports are tried; another process may take the chosen one first.
+/// Number of ports to try; another process may take the chosen one first.
 const TRIES_MAX: usize = 5;
-/// How often a server is asked whether it is ready, and how many times.
+/// Interval at which a server is asked whether it is ready, and the maximum number of times.
 const POLL_EVERY: Duration = Duration::from_millis(10);
 const POLLS_MAX: usize = 6000;
 
@@ -28,12 +28,12 @@ pub struct RedisProcess {
     child: Child,
     port: Port,
     dir: TempDir,
-    /// What it was started with, beside what every server is.
+    /// Options that it was started with, beside those of every server.
     options: Vec<String>,
 }
 
 impl RedisProcess {
-    /// Starts a single server; none when the program is missing and the test is skipped.
+    /// Starts a single server; `None` when the program is missing and the test is skipped.
     pub fn start() -> Option<Self> {
         Self::start_with(&[])
     }
@@ -57,7 +57,7 @@ impl RedisProcess {
         Some((0..TRIES_MAX).find_map(try_start).expect("redis-server did not start"))
     }
 
-    /// Starts a cluster of one node that owns every slot; none when the test is skipped.
+    /// Starts a cluster of one node that owns every slot; `None` when the test is skipped.
     pub fn start_cluster() -> Option<Self> {
         let server = Self::start_with(&["--cluster-enabled", "yes"])?;
         server.command("CLUSTER ADDSLOTSRANGE 0 16383");
@@ -70,7 +70,7 @@ impl RedisProcess {
         format!("redis://127.0.0.1:{}", self.port.number())
     }
 
-    /// Kills the server; what it acknowledged is in its directory.
+    /// Kills the server; acknowledged writes are in its directory.
     pub fn stop(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -102,7 +102,7 @@ impl RedisProcess {
             && self.command("GET filler:1").starts_with("-LOADING")
     }
 
-    /// Copies what the server has stored.
+    /// Copies the server's data.
     pub fn backup(&mut self) -> TempDir {
         let backup = tempfile::tempdir().unwrap();
         self.stop();
@@ -111,7 +111,7 @@ impl RedisProcess {
         backup
     }
 
-    /// Replaces what the server has stored by a backup.
+    /// Replaces the server's data by a backup.
     pub fn restore(&mut self, backup: &TempDir) {
         self.stop();
         self.dir = tempfile::tempdir().unwrap();
@@ -193,7 +193,7 @@ impl RedisProcess {
         self.send(format!("{command}\r\n").as_bytes())
     }
 
-    /// Whether the server has become a primary. On the way, it closes connections.
+    /// Returns true if the server has become a primary. On the way, it closes connections.
     fn is_primary(&self) -> bool {
         let answer = self.try_request(b"ROLE\r\n").unwrap_or_default();
         String::from_utf8_lossy(&answer).contains("master")
@@ -255,12 +255,12 @@ pub fn encode(arguments: &[&[u8]]) -> Vec<u8> {
     request
 }
 
-/// None when the server ended before it was ready, as it does when its port is taken.
+/// `None` when the server ended before it was ready, as it does when its port is taken.
 fn serve(port: u16, dir: &Path, options: &[String]) -> Option<Child> {
     wait_for_line(command(port, dir, options), "Ready to accept connections")
 }
 
-/// None when the program ended before it wrote such a line.
+/// `None` when the program ended before it wrote such a line.
 fn wait_for_line(mut command: Command, text: &str) -> Option<Child> {
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();

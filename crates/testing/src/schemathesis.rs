@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::Python;
 
 const PACKAGE: &str = "schemathesis==4.32.5";
-/// What must hold for every response.
+/// Checks of every response.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
                       response_headers_conformance,response_schema_conformance,unsupported_method,ignored_auth";
 
@@ -24,7 +24,7 @@ pub struct Schemathesis {
 }
 
 impl Schemathesis {
-    /// Installs the program into `dir`; none when that fails and the test is skipped.
+    /// Installs the program into `dir`; `None` when that fails and the test is skipped.
     ///
     /// `parameters` is its settings file, with the ids of things that exist: made-up ones would only ever get "not
     /// found". `url` is the address of the description, `authorization` the value of that header.
@@ -44,7 +44,7 @@ impl Schemathesis {
         assert_eq!((first + then, then), (operations, last.len()));
     }
 
-    /// Returns how many operations were tested.
+    /// Returns the number of tested operations.
     async fn test(&self, chosen: Vec<String>) -> usize {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("schemathesis.toml"), self.parameters).unwrap();
@@ -60,7 +60,7 @@ impl Schemathesis {
     }
 }
 
-/// How many operations a path has.
+/// Returns the number of operations of a path.
 fn count(path: &Value) -> usize {
     path.as_object().unwrap().keys().filter(|name| *name != "parameters").count()
 }

@@ -6,7 +6,7 @@ use std::{fs, path::Path, process::Command};
 pub struct SmallDisk {
     dir: tempfile::TempDir,
     bytes: usize,
-    /// What precedes the commands of this disk.
+    /// Prefix of the commands for this disk.
     prefix: &'static [&'static str],
 }
 
@@ -19,7 +19,7 @@ impl SmallDisk {
         Self::of_size(1 << 20)
     }
 
-    /// The same with a disk of this many bytes.
+    /// Like [`Self::mount`], with a disk of this many bytes.
     pub fn of_size(bytes: usize) -> Option<Self> {
         let dir = tempfile::tempdir().unwrap();
         let options = format!("size={bytes},mode=1777");
@@ -32,7 +32,7 @@ impl SmallDisk {
         Some(Self { dir, bytes, prefix })
     }
 
-    /// Where it is mounted.
+    /// Returns the directory at which it is mounted.
     pub fn path(&self) -> &Path {
         self.dir.path()
     }
@@ -56,7 +56,7 @@ impl Drop for SmallDisk {
     }
 }
 
-/// Whether a command succeeds.
+/// Returns true if a command succeeds.
 fn run(prefix: &[&str], command: &[&str], path: &Path) -> bool {
     let words = [prefix, command].concat();
     Command::new(words[0]).args(&words[1..]).arg(path).output().is_ok_and(|output| output.status.success())

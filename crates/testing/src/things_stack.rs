@@ -21,7 +21,7 @@ use tokio::{net::TcpListener, task::AbortHandle};
 pub const THINGS_STACK_KEY: &str = "NNSXS.TESTKEY.SECRET";
 /// The application that tests use, with its tenant.
 pub const THINGS_STACK_APPLICATION: &str = "sensors@lab";
-/// How many stored messages a page has at most.
+/// Maximum number of stored messages in a page.
 const PAGE_MAX: usize = 1000;
 
 /// The stand-in; it ends when this is dropped.
@@ -41,7 +41,7 @@ struct Contents {
     repository: HashMap<String, Value>,
     stored: Vec<Value>,
     storage_refusal: Option<(u16, Value)>,
-    /// How many pages are returned before the refusal.
+    /// Number of pages returned before the refusal.
     pages_before_refusal: u32,
     downlinks: VecDeque<(String, Value)>,
     downlink_refusals: VecDeque<u16>,
@@ -83,12 +83,12 @@ impl ThingsStackApi {
         self.set_link(application, json!({"default_formatters": formatters}));
     }
 
-    /// Sets what the Application Server knows of an application: `default_formatters` and `skip_payload_crypto`.
+    /// Sets the settings of an application on the Application Server: `default_formatters` and `skip_payload_crypto`.
     pub fn set_link(&self, application: &str, link: Value) {
         self.lock().links.insert(application.to_owned(), link);
     }
 
-    /// Sets what the API says of a device: `ids`, `attributes`, `formatters`, `version_ids` and
+    /// Sets the API's record of a device: `ids`, `attributes`, `formatters`, `version_ids` and
     /// `skip_payload_crypto_override`.
     pub fn set_device(&self, application: &str, device: &str, known: Value) {
         self.lock().devices.insert(format!("{application}/{device}"), known);
@@ -152,7 +152,7 @@ impl ThingsStackApi {
         self.lock().without_repository.push(application.to_owned());
     }
 
-    /// How many calls there were.
+    /// Returns the number of calls.
     pub fn calls(&self) -> u64 {
         self.lock().calls
     }

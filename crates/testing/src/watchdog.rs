@@ -27,7 +27,7 @@ impl Watchdog {
     }
 }
 
-/// What a program prints; one that takes too long is killed.
+/// Returns the output of a program; kills it if it takes too long.
 pub(crate) fn output(command: &mut Command) -> Output {
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let _watchdog = Watchdog::of(&child);

@@ -32,7 +32,7 @@ macro_rules! fixed_bytes {
                 &self.0
             }
 
-            /// Whether all bytes are zero, which stands for "none".
+            /// Returns true if all bytes are zero, which stands for "none".
             pub fn is_zero(&self) -> bool {
                 self.0.iter().all(|byte| *byte == 0)
             }

@@ -14,16 +14,16 @@ use crate::{
 /// A right counts only if the scope names the entity and the map of that entity's rights contains it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claims {
-    /// Who issued the token: the id of the account service.
+    /// The issuer of the token: the id of the account service.
     pub iss: String,
     /// The subject: the id of a user, application, gateway or component.
     pub sub: String,
     /// The type of the subject: `user`, `gateway`, `handler`, `router` or `broker`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// When it was issued, backdated to tolerate slow clocks.
+    /// Time of issue in seconds since 1970, backdated to tolerate slow clocks.
     pub iat: u64,
-    /// When it expires.
+    /// Time of expiry, in seconds since 1970.
     pub exp: u64,
     /// The id of this token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -31,10 +31,10 @@ pub struct Claims {
     /// The OAuth client it was issued to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientId>,
-    /// What the token may be used for.
+    /// Scopes in which the token may be used.
     #[serde(default)]
     pub scope: Vec<Scope>,
-    /// Whether it can be exchanged for a token for other entities.
+    /// True if it can be exchanged for a token for other entities.
     #[serde(default)]
     pub interchangeable: bool,
     /// Rights to applications.
@@ -52,22 +52,22 @@ pub struct Claims {
     /// The user's e-mail address; with the scope `profile`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
-    /// When the user registered; with the scope `profile`.
+    /// Time at which the user registered; with the scope `profile`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created: Option<String>,
     /// The user's full name; with the scope `profile`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<FullName>,
-    /// Whether the e-mail address is confirmed; with the scope `profile`.
+    /// True if the e-mail address is confirmed; with the scope `profile`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub valid: Option<bool>,
     /// The user to whom a gateway or component belongs, and who is charged for it; in its own token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<UserId>,
-    /// Whether the gateway's location is public; in a gateway's own token.
+    /// True if the gateway's location is public; in a gateway's own token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location_public: Option<bool>,
-    /// Whether the gateway's status is public; in a gateway's own token.
+    /// True if the gateway's status is public; in a gateway's own token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status_public: Option<bool>,
 }
@@ -86,18 +86,18 @@ pub struct FullName {
 }
 
 impl Claims {
-    /// Whether the bearer has `right` to this application.
+    /// Returns true if the bearer has `right` to this application.
     pub fn allows(&self, app_id: &AppId, right: ApplicationRight) -> bool {
         self.reaches(app_id) && self.apps.get(app_id).is_some_and(|rights| rights.contains(&right))
     }
 
-    /// Whether the bearer has any right to this application.
+    /// Returns true if the bearer has any right to this application.
     pub fn reaches(&self, app_id: &AppId) -> bool {
         self.scope.iter().any(|scope| matches!(scope, Scope::App(id) if id == app_id))
     }
 
-    /// Whether the bearer is this component of this service. What a component was given to show to others, a token for
-    /// applications, does not make them the component.
+    /// Returns true if the bearer is this component of this service. A token for applications that a component was
+    /// given to show to others does not make its bearer the component.
     pub fn is_component(&self, service: ServiceName, id: &ComponentId) -> bool {
         self.kind == service.as_str() && self.sub == id.as_str() && self.scope.is_empty() && self.apps.is_empty()
     }

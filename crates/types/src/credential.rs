@@ -70,7 +70,7 @@ impl AccessKey {
         Ok(Self { text: Secret::new(text), dot: None })
     }
 
-    /// The account service that issued the key; none if the key does not say.
+    /// The account service that issued the key; `None` if the key does not say.
     pub fn issuer(&self) -> Option<&str> {
         self.dot.map(|dot| &self.text.expose()[..dot])
     }
@@ -133,7 +133,7 @@ pub enum Credential {
     Key(AccessKey),
 }
 
-/// Why a text is not a credential.
+/// Reasons for refusing a text as a credential.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialError {
     /// Not an access key.

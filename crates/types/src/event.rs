@@ -7,12 +7,12 @@ use crate::{AppEui, DevAddr, DevEui, Downlink, Metadata, SentDownlink, Timestamp
 /// The payload of `…/events/up/errors`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorEvent {
-    /// What went wrong, for people; the first if there is more.
+    /// The error, for users; the first one if there are several.
     pub error: String,
     /// All that went wrong with the uplink, the first included; empty if that is all. v2 had an event for each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
-    /// When it happened; v2 did not say.
+    /// Time of the event; v2 did not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Timestamp>,
     /// The version of the payload functions that ran, if any did; v2 had no versions.
@@ -21,7 +21,7 @@ pub struct ErrorEvent {
 }
 
 impl ErrorEvent {
-    /// One event for everything that went wrong with an uplink; none if nothing did.
+    /// One event for all errors of an uplink; `None` if there was none.
     pub fn of(errors: Vec<String>, time: Option<Timestamp>) -> Option<Self> {
         let error = errors.first()?.clone();
         let errors = if errors.len() > 1 { errors } else { Vec::new() };
@@ -32,7 +32,7 @@ impl ErrorEvent {
 /// The payload of `…/events/activations` and `…/events/activations/errors`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Activation {
-    /// Why the device could not join, for people; `None` if it did.
+    /// Reason why the device could not join, for users; `None` if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// The application EUI in the join request.
@@ -41,7 +41,7 @@ pub struct Activation {
     pub dev_eui: DevEui,
     /// The address assigned to the device; zero, which JSON shows as an empty string, if it could not join.
     pub dev_addr: DevAddr,
-    /// When and how the join request was received.
+    /// Metadata of the join request's reception.
     pub metadata: Metadata,
 }
 
@@ -57,23 +57,23 @@ pub struct DeviceEvent {
     /// Metres above the sea.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub altitude: Option<i32>,
-    /// When the device was set. v2 spells the key this way.
+    /// Time at which the device was set. v2 spells the key this way.
     pub update_at: Timestamp,
 }
 
 /// The payload of `…/events/down/scheduled`, `…/events/down/acks` and `…/events/down/errors`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct DownlinkEvent {
-    /// What went wrong, for people; `None` if nothing did.
+    /// The error, for users; `None` if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// The downlink as published, without its schedule; `None` if the message was not a downlink.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Downlink>,
-    /// What the encoder warned of; v2 has no warnings.
+    /// Warnings of the encoder; v2 has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// When it happened; v2 did not say.
+    /// Time of the event; v2 did not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Timestamp>,
     /// The version of the payload functions whose encoder failed or warned; v2 had no versions.
@@ -92,14 +92,14 @@ pub struct DownlinkSentEvent {
     /// The gateway that sent it; empty if unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub gateway_id: String,
-    /// How it was sent.
+    /// The radio settings of the transmission.
     pub config: DownlinkConfig,
-    /// When it happened; v2 did not say.
+    /// Time of the event; v2 did not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Timestamp>,
 }
 
-/// How a downlink was sent. What is unknown is left out.
+/// Radio settings of a transmitted downlink. Unknown ones are left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DownlinkConfig {
     /// `LORA` or `FSK`.

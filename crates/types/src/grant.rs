@@ -1,4 +1,4 @@
-//! Who allowed what goes on after the call that asked for it.
+//! Permission for work that goes on after the call that asked for it.
 
 use std::fmt;
 
@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Claims, ClientId, UserId};
 
-/// Who allowed something that goes on after the call that asked for it. It goes on as long as they have the right.
+/// The party that permitted work which goes on after the call that asked for it. The work goes on as long as the party
+/// has the right.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Grant {

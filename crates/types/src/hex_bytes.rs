@@ -1,4 +1,4 @@
-//! Bytes as people write them: hexadecimal, with or without spaces.
+//! Bytes in hexadecimal, with or without spaces.
 
 use std::{fmt, str::FromStr};
 
@@ -8,7 +8,7 @@ use hex::FromHexError;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HexBytes(pub Vec<u8>);
 
-/// Why a text is not hexadecimal.
+/// Reasons why a text is not hexadecimal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HexBytesError {
     /// A character is not a hexadecimal digit.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Maximum length of an id, in characters.
 const LENGTH_MAX: usize = 36;
 
-/// Why a text is not a valid id.
+/// Reasons for refusing a text as an id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
     /// The text is empty.
@@ -28,7 +28,7 @@ pub enum IdError {
     },
 }
 
-/// What [`check`] accepts, apart from the length.
+/// Pattern of a valid id, apart from the length. [`check`] implements it.
 const PATTERN: &str = "^[0-9a-z](?:[_-]?[0-9a-z]){1,35}$";
 
 /// Checks [`PATTERN`] and at most [`LENGTH_MAX`] characters.

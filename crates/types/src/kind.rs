@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::RateLimitExceeded;
 
-/// The kind of an error, by what a caller would do about it.
+/// Kinds of errors, by a caller's way to deal with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// The request is malformed or breaks a rule: change it.
@@ -45,7 +45,7 @@ pub trait Kinded: std::error::Error {
         None
     }
 
-    /// Whether its cause is logged once, so that the calls that it fails need not be.
+    /// Returns true if the cause is logged once elsewhere, so that the calls that fail because of it need not log it.
     fn is_cause_logged(&self) -> bool {
         false
     }

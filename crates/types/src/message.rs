@@ -21,10 +21,10 @@ pub struct Uplink {
     pub port: u8,
     /// The frame counter.
     pub counter: u32,
-    /// Whether the device requested an acknowledgement.
+    /// True if the device requested an acknowledgement.
     #[serde(default, skip_serializing_if = "is_false")]
     pub confirmed: bool,
-    /// Whether the device sent this counter before.
+    /// True if the device sent this counter before.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_retry: bool,
     /// The payload; base64 in JSON, or null.
@@ -36,12 +36,12 @@ pub struct Uplink {
     /// The output of `normalizeUplink`, if the decoder's source defines it: an object or an array of objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub normalized_payload: Option<Box<RawValue>>,
-    /// When and how it was received.
+    /// Metadata of its reception.
     pub metadata: Metadata,
     /// The device's attributes; only if the payload functions ran.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attributes: BTreeMap<String, String>,
-    /// Which correction of an earlier message this is, from 1 on; 0 for a message that corrects none. Not in v2.
+    /// Number of this correction of an earlier message, from 1 on; 0 for a message that corrects none. Not in v2.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub revision: u32,
     /// The id in history of the message that this one corrects; empty for none. Not in v2.
@@ -49,7 +49,7 @@ pub struct Uplink {
     pub corrects: String,
 }
 
-/// When and how a message was received.
+/// Metadata of the reception of a message.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Metadata {
     /// RFC 3339, UTC; empty if unknown.
@@ -93,22 +93,22 @@ pub struct Metadata {
     pub functions_version: u32,
 }
 
-/// How one gateway received a message.
+/// Reception of a frame by one gateway.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GatewayMetadata {
     /// The gateway's id.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub gtw_id: String,
-    /// Whether the gateway is authenticated.
+    /// True if the gateway is authenticated.
     #[serde(default, skip_serializing_if = "is_false")]
     pub gtw_trusted: bool,
     /// The concentrator's counter in microseconds, which wraps around.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub timestamp: u32,
-    /// When the antenna received it, in nanoseconds within the second.
+    /// Time at which the antenna received it, in nanoseconds within the second.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub fine_timestamp: u64,
-    /// The same, encrypted; base64 in JSON.
+    /// The fine timestamp, encrypted; base64 in JSON.
     #[serde(default, with = "base64_or_null", skip_serializing_if = "Option::is_none")]
     pub fine_timestamp_encrypted: Option<Vec<u8>>,
     /// RFC 3339, UTC; empty if unknown.
@@ -150,7 +150,7 @@ pub struct Downlink {
     /// The LoRaWAN port; zero leaves it to the encoder, and otherwise means 1.
     #[serde(default, deserialize_with = "null_is_default")]
     pub port: u8,
-    /// Whether the device has to acknowledge it.
+    /// True if the device has to acknowledge it.
     #[serde(default, skip_serializing_if = "is_false", deserialize_with = "null_is_default")]
     pub confirmed: bool,
     /// Its position in the queue: `replace` (default), `first` or `last`.
@@ -173,7 +173,7 @@ pub struct SentDownlink {
     pub dev_id: DevId,
     /// The LoRaWAN port.
     pub port: u8,
-    /// Whether the device has to acknowledge it.
+    /// True if the device has to acknowledge it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub confirmed: bool,
     /// The payload; base64 in JSON.

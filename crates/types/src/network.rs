@@ -1,4 +1,4 @@
-//! What a network reports about its devices, in words that do not depend on the network.
+//! Events of devices and their reports, independent of the network that sends them.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::{AppEui, DevAddr, DevEui, DownlinkConfig, Kind, Kinded, Metadata, Timestamp};
 
-/// What a network reports about a device.
+/// An event that a network reports about a device.
 #[derive(Clone, Debug)]
 pub enum NetworkEvent {
     /// It sent an uplink.
@@ -20,7 +20,7 @@ pub enum NetworkEvent {
 }
 
 impl NetworkEvent {
-    /// The device that it is about.
+    /// Returns the device of the event.
     pub fn device(&self) -> &NetworkDevice {
         match self {
             Self::Uplink(uplink) => &uplink.device,
@@ -29,7 +29,7 @@ impl NetworkEvent {
         }
     }
 
-    /// The same, to add what is learned elsewhere.
+    /// Returns the device, to add data from other sources.
     pub fn device_mut(&mut self) -> &mut NetworkDevice {
         match self {
             Self::Uplink(uplink) => &mut uplink.device,
@@ -57,7 +57,7 @@ pub struct NetworkDevice {
     pub dev_eui: DevEui,
     /// The EUI of its join server, zero if it has none; `None` if the network does not say.
     pub app_eui: Option<AppEui>,
-    /// Whether the network may say later what it does not say now. Such a device is not registered: its events wait.
+    /// True if the network may later know more than it does now. Such a device is not registered: its events wait.
     pub is_provisional: bool,
     /// Its name there.
     pub name: String,
@@ -68,56 +68,56 @@ pub struct NetworkDevice {
 /// An uplink that a network received and decrypted.
 #[derive(Clone, Debug, Default)]
 pub struct NetworkUplink {
-    /// Who sent it.
+    /// The device that sent it.
     pub device: NetworkDevice,
     /// The LoRaWAN port; zero if it has no payload for the application.
     pub port: u8,
     /// The frame counter.
     pub counter: u32,
-    /// Whether the device requested an acknowledgement.
+    /// True if the device requested an acknowledgement.
     pub confirmed: bool,
     /// The decrypted payload.
     pub payload: Vec<u8>,
-    /// When it was received; none if the network does not say.
+    /// Time of reception; `None` if the network does not say.
     pub received: Option<Timestamp>,
-    /// How it was received, without its time.
+    /// Metadata of the reception, without its time.
     pub metadata: Metadata,
-    /// What the network keeps for the device's decoder, a JSON object. These may be secrets.
+    /// Variables that the network keeps for the device's decoder, a JSON object. They may be secrets.
     pub variables: Option<Box<RawValue>>,
-    /// What the application should know, such as why there are no variables.
+    /// Warnings for the application, such as the reason why there are no variables.
     pub warnings: Vec<String>,
 }
 
 /// A device that has joined a network.
 #[derive(Clone, Debug, Default)]
 pub struct NetworkJoin {
-    /// Who joined.
+    /// The device that joined.
     pub device: NetworkDevice,
     /// The address that the network chose.
     pub dev_addr: DevAddr,
-    /// When; none if the network does not say.
+    /// Time of the join; `None` if the network does not say.
     pub received: Option<Timestamp>,
 }
 
-/// What became of a downlink that a network took.
+/// The fate of a downlink that a network accepted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DownlinkReport {
-    /// For which device.
+    /// The device that the downlink is for.
     pub device: NetworkDevice,
     /// The id that the network gave it.
     pub id: String,
-    /// What became of it.
+    /// The outcome.
     pub outcome: DownlinkOutcome,
 }
 
-/// What became of a downlink.
+/// Possible outcomes of a downlink.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DownlinkOutcome {
     /// A gateway sent it.
     Sent {
-        /// Which one; empty if the network does not say.
+        /// The gateway; empty if the network does not say.
         gateway_id: String,
-        /// How.
+        /// Radio settings of the transmission.
         config: DownlinkConfig,
     },
     /// The device acknowledged it.
@@ -137,15 +137,15 @@ pub struct NetworkDownlink {
     pub app_eui: AppEui,
     /// The LoRaWAN port.
     pub port: u8,
-    /// Whether the device has to acknowledge it.
+    /// True if the device has to acknowledge it.
     pub confirmed: bool,
     /// Its payload, which the network encrypts.
     pub payload: Vec<u8>,
-    /// Whether it replaces the downlinks that are waiting in the network.
+    /// True if it replaces the downlinks that are waiting in the network.
     pub replaces_others: bool,
 }
 
-/// Why an event of a network, or a downlink for it, was not taken.
+/// Reason why an event of a network, or a downlink for it, was not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct NetworkRefusal {
@@ -154,22 +154,22 @@ pub struct NetworkRefusal {
 }
 
 impl NetworkRefusal {
-    /// Why something was not taken.
+    /// Makes a refusal of this kind, with the reason as its text.
     pub fn new(kind: Kind, reason: impl fmt::Display) -> Self {
         Self { kind, reason: reason.to_string() }
     }
 
-    /// The reason, for people.
+    /// The reason, in words for users.
     pub fn reason(&self) -> &str {
         &self.reason
     }
 
-    /// Whether it may have been taken nevertheless, because no answer came.
+    /// Returns true if it may have been accepted nevertheless, because no answer came.
     pub fn may_be_taken(&self) -> bool {
         self.kind == Kind::Timeout
     }
 
-    /// Whether the same may be taken later.
+    /// Returns true if the same may be accepted later.
     pub fn may_pass(&self) -> bool {
         matches!(self.kind, Kind::Unavailable | Kind::Timeout | Kind::Exhausted | Kind::Conflict)
     }

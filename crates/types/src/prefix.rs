@@ -30,7 +30,7 @@ impl DevAddrPrefix {
         Ok(Self { address, bits })
     }
 
-    /// Whether some address has both prefixes.
+    /// Returns true if some address has both prefixes.
     pub fn overlaps(&self, other: &Self) -> bool {
         let shorter = self.bits.min(other.bits);
         number(self.address) & mask(shorter) == number(other.address) & mask(shorter)

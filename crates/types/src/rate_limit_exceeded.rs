@@ -5,11 +5,11 @@
 pub struct RateLimitExceeded {
     /// The name of the limit, one word.
     pub policy: &'static str,
-    /// How many calls are allowed at once.
+    /// Number of calls allowed at once.
     pub burst: u32,
     /// The time in which an empty bucket fills, in seconds.
     pub window_s: u64,
-    /// How long to wait before the next call, in seconds; at least 1.
+    /// Time to wait before the next call, in seconds; at least 1.
     pub wait_s: u64,
 }
 

@@ -40,7 +40,7 @@ impl Scope {
     }
 }
 
-/// Why a text is not a scope.
+/// Reasons for refusing a text as a scope.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScopeError {
     /// There is no such scope.

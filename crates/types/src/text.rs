@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-/// Whether a text is one line without control characters, and its length in characters is in this range.
+/// Returns true if a text is one line without control characters, and its length in characters is in this range.
 pub fn is_line(text: &str, characters: RangeInclusive<usize>) -> bool {
     characters.contains(&text.chars().count()) && !text.chars().any(char::is_control)
 }

@@ -12,12 +12,12 @@ use time::{OffsetDateTime, format_description::well_known::Rfc3339, macros::form
 pub struct Timestamp(#[schemars(with = "String", extend("format" = "date-time"))] i64);
 
 impl Timestamp {
-    /// From nanoseconds since 1970.
+    /// Returns the time at this number of nanoseconds since 1970.
     pub fn from_nanos(nanos: i64) -> Self {
         Self(nanos)
     }
 
-    /// From milliseconds since 1970, saturating.
+    /// Returns the time at this number of milliseconds since 1970, saturating.
     pub fn from_millis(millis: i64) -> Self {
         Self(millis.saturating_mul(1_000_000))
     }
@@ -63,7 +63,7 @@ impl Timestamp {
         self.date_time().format(&shape).unwrap_or_default()
     }
 
-    /// Formats for people, to the minute: `17 Jan 17 14:47`, UTC.
+    /// Formats for display, to the minute: `17 Jan 17 14:47`, UTC.
     pub fn to_short(self) -> String {
         let shape = format_description!("[day] [month repr:short] [year repr:last_two] [hour]:[minute]");
         self.date_time().format(&shape).unwrap_or_default()
@@ -75,7 +75,7 @@ impl Timestamp {
     }
 }
 
-/// Why a text is not a point in time.
+/// Reasons for refusing a text as a point in time.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTimestamp {
     /// It is not in the form of RFC 3339.

@@ -1,4 +1,4 @@
-//! Who may announce what.
+//! Permission to announce components.
 
 use airlock_discovery::Settings;
 use api::discovery::{Announcement, Metadata, metadata::Metadata as Served};

@@ -1,4 +1,4 @@
-//! Who may change what a component serves.
+//! Permission to change what a component serves.
 
 use api::discovery::{MetadataRequest, metadata::Metadata as Served};
 use serde_json::json;
@@ -20,7 +20,7 @@ fn app(id: &str) -> Served {
     Served::AppId(id.into())
 }
 
-/// What a component serves, as returned by `Get`.
+/// Returns the entities that a component serves, as returned by `Get`.
 async fn served(discovery: &TestDiscovery, service: ServiceName, id: &str) -> Vec<Served> {
     let found = discovery.client().get(service, &id.parse().unwrap()).await.unwrap();
     found.metadata.into_iter().filter_map(|metadata| metadata.metadata).collect()

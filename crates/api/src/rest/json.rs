@@ -17,7 +17,7 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// Whether a member is omitted.
+/// Returns true if a member with this value is omitted.
 pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -28,7 +28,7 @@ pub(super) mod number {
 
     use serde::{Deserialize, Deserializer, de::Error};
 
-    /// How much of a text an error repeats, in bytes.
+    /// Maximum length of a text that an error repeats, in bytes.
     const EXCERPT_BYTES_MAX: usize = 32;
 
     #[derive(Deserialize)]

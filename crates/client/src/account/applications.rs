@@ -41,7 +41,7 @@ impl AccountClient {
         self.http.done(request.json(&json!({ "name": name }))).await
     }
 
-    /// Returns the owner of an application, to whom is charged what it uses.
+    /// Returns the owner of an application, who is charged for its use.
     ///
     /// Needs any right to the application, or the token of one of the operator's components.
     pub async fn application_owner(&self, credential: &Credential, app_id: &AppId) -> Result<Owner> {

@@ -9,14 +9,14 @@ use types::{AccessKey, AppId, ClientId, ComponentId, Credential, Scope, Secret, 
 use super::{AccountClient, ClientCredentials, CodeVerifier, Exchanger};
 use crate::Result;
 
-/// An authorization code, and what is needed to redeem it.
+/// An authorization code, and the data needed to redeem it.
 #[derive(Clone, Debug)]
 pub struct AuthorizationCode {
     /// The code.
     pub code: Secret,
     /// The exact redirect URI of the authorization.
     pub redirect_uri: String,
-    /// The verifier used to build the authorization URL; none if that had none.
+    /// The verifier used to build the authorization URL; `None` if that had none.
     pub verifier: Option<CodeVerifier>,
 }
 

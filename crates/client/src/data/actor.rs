@@ -20,10 +20,10 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// How long the last packet may take.
+/// Maximum time to wait for the last packet to be sent.
 const DISCONNECT_WAIT: Duration = Duration::from_secs(5);
 
-/// What callers ask of the task.
+/// A request of a caller to the task.
 #[derive(Debug)]
 pub(super) enum Command {
     Listen {
@@ -51,7 +51,7 @@ pub(super) struct Actor {
     listeners: Vec<(Topics, Queue)>,
     subscriptions: Subscriptions,
     downlinks: Downlinks,
-    /// Whom to tell that the client is closed.
+    /// Answers the caller that closes the client.
     closing: Option<oneshot::Sender<()>>,
 }
 

@@ -28,7 +28,7 @@ pub(super) fn read<'a>(address: &'a str, trust: &Trust) -> Result<(&'a str, u16)
     if host.is_empty() || host.contains(['/', '@', ':', ' ']) { Err(invalid()) } else { Ok((host, port)) }
 }
 
-/// TCP, or TLS with the certificates that `trust` accepts.
+/// Returns TCP, or TLS with the certificates that `trust` accepts.
 pub(super) fn transport(trust: &Trust) -> Result<Transport> {
     Ok(match trust {
         Trust::Plaintext => Transport::tcp(),

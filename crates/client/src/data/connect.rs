@@ -1,4 +1,4 @@
-//! How a connection to the broker is made, how often, and why it cannot be.
+//! Connection to the broker: options, delays between attempts, and errors.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ pub(super) fn retries() -> ExponentialBuilder {
         .with_jitter()
 }
 
-/// Why there is no connection, for callers.
+/// Returns the error that a caller gets when there is no connection.
 pub(super) fn connection_error(address: &str, error: ConnectionError) -> Error {
     match error {
         ConnectionError::ConnectionRefused(code) => Error::Refused {
@@ -67,12 +67,12 @@ pub(super) fn connection_error(address: &str, error: ConnectionError) -> Error {
     }
 }
 
-/// Whether a reconnection would fail in the same way.
+/// Returns true if a reconnection would fail in the same way.
 pub(super) fn is_permanent(error: &ConnectionError) -> bool {
     matches!(error, ConnectionError::ConnectionRefused(code) if is_permanent_code(*code))
 }
 
-/// Whether the broker refused the client, rather than being out of service itself.
+/// Returns true if the broker refused the client, and false if the broker itself is out of service.
 fn is_permanent_code(code: ConnectReturnCode) -> bool {
     code != ConnectReturnCode::ServiceUnavailable
 }

@@ -1,6 +1,6 @@
-//! What happens to a connection.
+//! Events of a connection.
 
-/// What happens to a connection, under the names of the data clients of The Things Network v2.
+/// An event of a connection, named as in the data clients of The Things Network v2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConnectionEvent {
     /// The client is connected again.

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use super::connect::SERVICE;
 use crate::{Error, Result};
 
-/// How many downlinks may wait for the broker.
+/// Maximum number of downlinks that wait for the broker.
 const DOWNLINKS_MAX: usize = 1000;
 
 /// Downlinks that the broker has not acknowledged, in the order in which they are sent.

@@ -10,12 +10,12 @@ use types::{AppId, Credential};
 use super::connect::{RETRY_DELAY_MAX, SERVICE, connection_error, is_permanent, options, retries};
 use crate::{Error, Result, Trust};
 
-/// How many requests may wait for the connection: more than messages, downlinks and filters together.
+/// Maximum number of requests that wait for the connection: more than messages, downlinks and filters together.
 const REQUESTS_MAX: usize = 8192;
-/// How many events may wait for the client's task.
+/// Maximum number of events that wait for the client's task.
 const EVENTS_MAX: usize = 64;
 
-/// What happens on the connections.
+/// An event of the connections to the broker.
 #[derive(Debug)]
 pub(super) enum LinkEvent {
     /// There is a new connection.

@@ -19,7 +19,7 @@ pub enum Message {
     },
     /// A join; with an error, one that failed.
     Activation(Box<Activation>),
-    /// What became of a downlink.
+    /// A downlink was queued, sent or acknowledged, or failed.
     Downlink(DeviceEventName, Box<DownlinkEvent>),
     /// The device was created, updated or deleted.
     Device(DeviceEventName, Option<DeviceEvent>),
@@ -31,7 +31,7 @@ pub enum Message {
 
 macro_rules! names {
     ($($(#[doc = $doc:literal])+ $name:ident = $text:literal,)+) => {
-        /// What happens to a device.
+        /// Names of the events of a device.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum DeviceEventName {
             $($(#[doc = $doc])+ $name,)+
@@ -74,7 +74,7 @@ names! {
 }
 
 impl FromStr for DeviceEventName {
-    /// What is wrong, for people.
+    /// A message that says which name is unknown.
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {

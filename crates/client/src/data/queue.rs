@@ -10,7 +10,7 @@ use types::{DevId, Kind};
 
 use super::{link::Acknowledgement, message::Message};
 
-/// How many messages wait for a slow program. Those that arrive while so many wait are dropped and counted.
+/// Maximum number of messages queued for a slow program. Those that arrive at a full queue are dropped and counted.
 pub const QUEUE_MAX: usize = 1000;
 
 /// A message that arrived.
@@ -20,7 +20,7 @@ pub const QUEUE_MAX: usize = 1000;
 pub struct Received {
     /// The device.
     pub dev_id: DevId,
-    /// What it is about.
+    /// The message itself.
     pub message: Arc<Message>,
     pub(super) _acknowledgement: Option<Arc<Acknowledgement>>,
 }
@@ -39,7 +39,7 @@ pub(super) struct Queue {
     shared: Arc<Shared>,
 }
 
-/// What the stream learns beside the messages.
+/// State that the stream reads beside its messages: the number of dropped ones, and a refusal.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     missed: AtomicU64,
@@ -73,12 +73,12 @@ impl Queue {
 }
 
 impl Shared {
-    /// How many messages were dropped.
+    /// Returns the number of messages dropped because the queue was full.
     pub(super) fn missed(&self) -> u64 {
         self.missed.load(Ordering::Relaxed)
     }
 
-    /// Why the broker refused the credential, once.
+    /// Takes the broker's reason for refusing the credential. Later calls return `None`.
     pub(super) fn refusal(&self) -> Option<(Kind, String)> {
         self.refusal.lock().ok()?.take()
     }

@@ -41,7 +41,7 @@ impl MessageStream {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
 
-    /// Why the stream ended, once.
+    /// Takes the error that ended the stream. Later calls return `None`.
     fn refusal(&self) -> Option<Error> {
         let (kind, message) = self.shared.refusal()?;
         Some(Error::Refused { kind, message, retry_after: None })

@@ -13,7 +13,7 @@ use crate::{Error, Result};
 #[derive(Debug)]
 pub(super) struct Subscriptions {
     app_id: AppId,
-    /// Filters, and whether the broker has granted them.
+    /// Filters, with a flag that is true once the broker has granted them.
     held: BTreeMap<String, bool>,
     /// Filters that were requested, in order, until the numbers of their packets are known.
     requested: VecDeque<String>,
@@ -46,7 +46,7 @@ impl Subscriptions {
         self.waiting.push(Waiting { filters: filters.to_owned(), done });
     }
 
-    /// Subscribes to what is wanted, and unsubscribes from everything else.
+    /// Subscribes to the wanted filters, and unsubscribes from all others.
     pub(super) fn update(&mut self, wanted: &[String], client: &AsyncClient) {
         let wanted = widest(wanted);
         let added: Vec<_> = wanted.iter().filter(|filter| !self.held.contains_key(**filter)).collect();
@@ -64,7 +64,7 @@ impl Subscriptions {
         self.settle();
     }
 
-    /// The next requested subscription is in the packet of this number.
+    /// Takes note that the next requested subscription is in the packet of this number.
     pub(super) fn requested(&mut self, packet: u16) {
         if let Some(filter) = self.requested.pop_front() {
             self.packets.insert(packet, filter);

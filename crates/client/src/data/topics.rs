@@ -1,11 +1,11 @@
-//! What to listen to, in the words of the data clients of The Things Network v2.
+//! Topics to listen to, named as in the data clients of The Things Network v2.
 
 use types::{DevId, Kind};
 
 use super::message::DeviceEventName;
 use crate::{Error, Result};
 
-/// Which messages a listener hears, as MQTT filters below the application.
+/// Messages that a listener hears, as MQTT filters below the application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topics {
     filters: Vec<String>,
@@ -52,7 +52,7 @@ impl Topics {
         &self.filters
     }
 
-    /// Whether a message on this topic, below the application, belongs to them.
+    /// Returns true if one of the filters matches this topic, which is relative to the application.
     pub(super) fn matches(&self, topic: &str) -> bool {
         self.filters.iter().any(|filter| covers(filter, topic))
     }
@@ -77,7 +77,7 @@ fn events(names: &[&str]) -> Result<Vec<String>> {
     names.map(|name| name.map(|name| format!("events/{}", name.as_str()))).collect()
 }
 
-/// Whether a filter matches each topic that another filter, or topic, matches.
+/// Returns true if the filter `wide` matches each topic that `narrow`, a filter or a topic, matches.
 pub(super) fn covers(wide: &str, narrow: &str) -> bool {
     let mut others = narrow.split('/');
     for level in wide.split('/') {

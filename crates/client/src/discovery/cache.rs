@@ -13,7 +13,7 @@ use api::discovery::Announcement;
 use tokio::time::Instant;
 use types::{ComponentId, ServiceName};
 
-/// How long an entry is used.
+/// Lifetime of an entry.
 const AGE_MAX: Duration = Duration::from_secs(60);
 /// Maximum number of entries; when there are more, all are removed.
 const ENTRIES_MAX: usize = 1000;

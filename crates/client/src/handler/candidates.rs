@@ -17,7 +17,7 @@ impl HandlerClient {
         self.peer.call(Call::Once, request, send).await
     }
 
-    /// Returns the version that a share of the devices has, and what came of uplinks since.
+    /// Returns the version that a share of the devices has, and the results of uplinks since.
     pub async fn get_candidate(&self, app_id: &AppId) -> Result<Candidate> {
         let request = || authorized(ApplicationIdentifier { app_id: app_id.to_string() }, &self.credential);
         let send = |channel, request| async move { stub(channel).get_candidate(request).await };

@@ -1,4 +1,4 @@
-//! What was kept of an application's messages.
+//! Stored messages of an application.
 
 use api::history::{Query, Record, RecordIdentifier, RecordList, history_manager_client::HistoryManagerClient as Stub};
 use tonic::transport::Channel;

@@ -32,7 +32,7 @@ impl HandlerClient {
         self.peer.call(Call::Repeatable, request, send).await
     }
 
-    /// Returns what changed between two versions, as a unified diff; zero stands for the one that is live.
+    /// Returns the changes between two versions, as a unified diff; zero stands for the live one.
     pub async fn compare_versions(&self, app_id: &AppId, from: u32, to: u32) -> Result<String> {
         let request = || authorized(VersionPair { app_id: app_id.to_string(), from, to }, &self.credential);
         let send = |channel, request| async move { stub(channel).compare_versions(request).await };

@@ -21,18 +21,18 @@ use super::{
     socket::{self, Socket},
 };
 
-/// How long a broker may take to accept a connection.
+/// Maximum time to wait for a broker to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long the last acknowledgements may take to be sent.
+/// Maximum time to wait for the last acknowledgements to be sent.
 const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How much is read at once, in bytes.
+/// Least free space in the buffer for one read, in bytes.
 const READ_BYTES_MIN: usize = 4 * 1024;
 const READ_BYTES_MAX: usize = 64 * 1024;
 /// Nothing but a ping is added to as much as is not sent yet, in bytes.
 const UNSENT_BYTES_MAX: usize = 64 * 1024;
-/// How many acknowledgements wait to be put in order. Whoever has another one waits, too.
+/// Maximum number of acknowledgements that wait to be put in order. Tasks with further ones wait, too.
 const SETTLED_MAX: usize = 256;
-/// How often it is looked whether an acknowledgement was held for long enough.
+/// Interval between checks whether an acknowledgement was held for long enough.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// An accepted connection. Futures of its methods may be dropped at any time.
@@ -44,7 +44,7 @@ pub(super) struct Connection {
     protocol: Protocol,
 }
 
-/// What is sent: what was asked for, acknowledgements and pings.
+/// The sending half: packets asked for, acknowledgements and pings.
 struct Writer {
     socket: WriteHalf<Box<dyn Socket>>,
     output: BytesMut,
@@ -54,7 +54,7 @@ struct Writer {
     settled_sender: Sender<Settled>,
     looks: Interval,
     pings: Interval,
-    /// Whether the broker has not answered the last ping yet.
+    /// True if the broker has not answered the last ping yet.
     is_pinged: bool,
     protocol: Protocol,
 }
@@ -147,7 +147,7 @@ impl Connection {
         self.events.pop_front()
     }
 
-    /// Reads nothing, but sends what is to be sent, until `done`.
+    /// Sends the output without reading anything, until `done`.
     pub(super) async fn write_until<T>(&mut self, done: impl Future<Output = T>) -> Result<T, Lost> {
         let mut done = pin!(done);
         loop {
@@ -178,7 +178,7 @@ impl Connection {
         self.protocol.unsubscribe(filters, &mut self.writer.output)
     }
 
-    /// Whether a message may be added to what is not sent yet.
+    /// Returns true if the buffer of unsent bytes has room for another message.
     pub(super) fn has_room(&self) -> bool {
         self.writer.has_room()
     }
@@ -232,7 +232,7 @@ impl Writer {
         self.output.len() < UNSENT_BYTES_MAX
     }
 
-    /// Sends some of what is to be sent, once there is something.
+    /// Sends some of the output, once there is any.
     async fn write(&mut self) -> Result<(), Lost> {
         let mut settled = Vec::new();
         let (has_room, is_sent) = (self.has_room(), self.output.is_empty() && self.is_flushed);
@@ -250,13 +250,13 @@ impl Writer {
         Ok(())
     }
 
-    /// Puts the acknowledgements of these behind what is to be sent, unless they have to wait for others.
+    /// Appends the acknowledgements of these to the output, unless they have to wait for others.
     fn settle(&mut self, settled: impl IntoIterator<Item = Settled>) {
         let now = Instant::now();
         settled.into_iter().for_each(|settled| self.arrivals.settle(settled, now, &mut self.output));
     }
 
-    /// Puts all acknowledgements that wait behind what is to be sent.
+    /// Appends all acknowledgements that wait to the output.
     fn take_settled(&mut self) {
         while let Ok(settled) = self.settled.try_recv() {
             self.settle([settled]);
@@ -280,7 +280,7 @@ impl Writer {
     }
 }
 
-/// Sends all of `output`. What it has sent is removed, also if the future is dropped.
+/// Sends all of `output`. Sent bytes are removed, also if the future is dropped.
 async fn send(
     socket: &mut WriteHalf<Box<dyn Socket>>,
     output: &mut BytesMut,
@@ -335,7 +335,7 @@ mod tests {
         bytes
     }
 
-    /// Why the connection ends, on which nothing but pings is answered.
+    /// Returns the reason why a connection ends on which nothing but pings is answered.
     async fn reason(connection: &mut Connection) -> String {
         loop {
             match connection.next().await {
@@ -381,7 +381,7 @@ mod tests {
         assert_eq!(reason(&mut connection).await, "the broker closed the connection");
     }
 
-    /// Whoever works on a message may take long, and what the broker answers is not read meanwhile.
+    /// Work on a message may take long, and the broker's packets are not read meanwhile.
     #[tokio::test(start_paused = true)]
     async fn a_busy_bridge_keeps_its_connection() {
         let (mut connection, broker) = connect().await;

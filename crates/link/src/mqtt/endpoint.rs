@@ -15,7 +15,7 @@ use crate::{
 /// A broker, and how to log in there.
 #[derive(Clone)]
 pub struct Endpoint {
-    /// Where it is.
+    /// The broker's address.
     pub url: BrokerUrl,
     /// The id of this client, under which the broker keeps a session.
     pub client_id: String,
@@ -42,7 +42,7 @@ impl Endpoint {
         Ok(Self { url, client_id, login: login(settings, &setting)?, tls })
     }
 
-    /// The same for a user and password that do not come from these settings, which must not have any.
+    /// Like [`Self::new`], with a user and password that do not come from these settings, which must not have any.
     pub fn with_login(
         settings: &MqttSettings,
         table: &str,
@@ -57,7 +57,7 @@ impl Endpoint {
         Ok(Self { login, ..Self::new(settings, table, client_id)? })
     }
 
-    /// The same under another client id.
+    /// Returns the endpoint with another client id.
     pub fn with_client_id(&self, client_id: String) -> Self {
         Self { client_id, ..self.clone() }
     }

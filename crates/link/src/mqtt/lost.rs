@@ -1,16 +1,16 @@
-//! Why a connection ended, or was not made.
+//! Reasons why a connection ended, or was not made.
 
 use std::{fmt::Display, io};
 
 use super::protocol::Protocol;
 
-/// Why a connection ended, or was not made.
+/// Reason why a connection ended, or was not made.
 #[derive(Clone, Debug)]
 pub(super) struct Lost {
     pub(super) reason: String,
-    /// Whether the broker may know only another version of the protocol.
+    /// True if the broker may only know another version of the protocol.
     pub(super) is_protocol_unknown: bool,
-    /// Whether it said so.
+    /// True if the broker said so.
     pub(super) is_version_refused: bool,
 }
 

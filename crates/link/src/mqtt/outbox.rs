@@ -1,4 +1,4 @@
-//! What the broker has not confirmed yet.
+//! Messages that the broker has not confirmed yet.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
@@ -13,10 +13,10 @@ use super::{
     suspects::{Number, Suspects},
 };
 
-/// How long a broker may take to confirm a message while the connection lasts.
+/// Maximum time to wait for a broker to confirm a message while the connection lasts.
 const CONFIRMATION_WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// Why a message was not published.
+/// Reasons why a message was not published.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PublishError {
     /// The broker said no.
@@ -39,13 +39,13 @@ pub enum PublishError {
 /// A message, and who waits for the result.
 pub(super) struct Publication {
     pub(super) topic: String,
-    /// What the broker's access control treats alike.
+    /// Messages of the same kind are treated alike by the broker's access control.
     pub(super) kind: String,
     pub(super) payload: Bytes,
     pub(super) done: oneshot::Sender<Result<(), PublishError>>,
 }
 
-/// What is not confirmed yet. Publications are numbered in their order.
+/// Messages that are not confirmed yet, numbered in their order.
 pub(super) struct Outbox {
     next: Number,
     unconfirmed: BTreeMap<Number, Publication>,
@@ -53,7 +53,7 @@ pub(super) struct Outbox {
     waiting: BTreeSet<Number>,
     /// Sent, by the number of the packet.
     sent: HashMap<u16, Number>,
-    /// When each was sent. The first is one that is not confirmed.
+    /// Times at which messages were sent. The first is one that is not confirmed.
     since: VecDeque<(u16, Number, Instant)>,
     last_packet: u16,
     /// Maximum number of messages that the broker has not confirmed yet.
@@ -91,8 +91,8 @@ impl Outbox {
         self.next += 1;
     }
 
-    /// When a message will have been sent for too long without a confirmation. Its place is free only on another
-    /// connection: the broker may still confirm it on this one.
+    /// Returns the time at which a message will have been sent for too long without a confirmation. Its place is free
+    /// only on another connection: the broker may still confirm it on this one.
     pub(super) fn overdue_at(&self) -> Option<Instant> {
         self.since.front().map(|(_, _, since)| *since + CONFIRMATION_WAIT_MAX)
     }
@@ -103,7 +103,8 @@ impl Outbox {
         self.since.clear();
     }
 
-    /// Takes note of the end of a connection; whether it has led to anything, so that the next one may come soon.
+    /// Takes note of the end of a connection. Returns true if it has led to anything, so that the next one may come
+    /// soon.
     pub(super) fn lose_connection(&mut self) -> bool {
         self.since.clear();
         let in_flight = self.sent.drain().map(|(_, number)| number);
@@ -146,7 +147,7 @@ impl Outbox {
         self.unconfirmed.get(&number).map(|publication| (packet, publication))
     }
 
-    /// Whether nobody waits for a publication any more.
+    /// Returns true if the publication is gone, or nobody waits for it any more.
     fn is_withdrawn(&self, number: Number) -> bool {
         self.unconfirmed.get(&number).is_none_or(|publication| publication.done.is_closed())
     }
@@ -174,7 +175,7 @@ impl Outbox {
         }
     }
 
-    /// The broker has confirmed a packet, or refused it for a reason.
+    /// Takes note that the broker has confirmed a packet, or refused it for a reason.
     pub(super) fn confirm(&mut self, packet: u16, refusal: Option<String>) {
         let Some(number) = self.sent.remove(&packet) else { return };
         while self.since.pop_front_if(|(packet, number, _)| self.sent.get(packet) != Some(number)).is_some() {}
@@ -209,8 +210,8 @@ mod tests {
         confirmed
     }
 
-    /// A connection to a broker that takes one message after the other, until it closes the connection at one of these
-    /// kinds; whether it did.
+    /// Simulates a connection to a broker that takes one message after the other, until it closes the connection at one
+    /// of these kinds. Returns true if it did.
     fn connect(outbox: &mut Outbox, closes_at: &[&str]) -> bool {
         outbox.start_again(u32::MAX, u16::MAX);
         let mut in_flight = VecDeque::new();

@@ -27,7 +27,7 @@ const DISCONNECT: [u8; 2] = [0xe0, 0];
 const SUBSCRIBE_PACKET: u16 = 1;
 const UNSUBSCRIBE_PACKET: u16 = 2;
 
-/// What a connection is for.
+/// Purpose of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Role {
     /// Receives up to so many messages that are not acknowledged yet. A broker keeps the session if it is told to.
@@ -36,7 +36,7 @@ pub(super) enum Role {
     Publisher,
 }
 
-/// What a broker says.
+/// A packet from the broker.
 #[derive(Debug)]
 pub(super) enum Event {
     Connected(Connected),
@@ -55,10 +55,10 @@ pub(super) enum Event {
     Pong,
 }
 
-/// What a broker says about itself.
+/// The broker's response to a connection request.
 #[derive(Clone, Debug)]
 pub(super) struct Connected {
-    /// Whether the broker has kept a session.
+    /// True if the broker has kept a session.
     pub(super) has_session: bool,
     pub(super) has_shared_subscriptions: bool,
     pub(super) packet_bytes_max: u32,
@@ -72,11 +72,11 @@ pub(super) struct Connected {
 pub(super) struct Received {
     pub(super) topic: String,
     pub(super) payload: Bytes,
-    /// The number to acknowledge; none if the message was sent at most once.
+    /// The number to acknowledge; `None` if the message was sent at most once.
     pub(super) packet: Option<u16>,
-    /// Whether the broker sent it before.
+    /// True if the broker sent it before.
     pub(super) is_repeated: bool,
-    /// Whether it was published at some time before the subscription.
+    /// True if it was published before the subscription.
     pub(super) is_retained: bool,
 }
 
@@ -138,7 +138,7 @@ pub(super) fn disconnect(out: &mut BytesMut) {
     out.put_slice(&DISCONNECT);
 }
 
-/// Seven bits in each byte, the lowest first.
+/// Writes a length with seven bits in each byte, the lowest first.
 fn put_length(mut length: usize, out: &mut BytesMut) {
     while length >= 0x80 {
         out.put_u8((length & 0x7f) as u8 | 0x80);

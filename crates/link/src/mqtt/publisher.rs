@@ -40,13 +40,13 @@ impl Publisher {
         Self { queue, connected, _task: AbortOnDropHandle::new(tokio::spawn(task.run())) }
     }
 
-    /// Whether the broker is connected, now and as it changes.
+    /// Returns a receiver of the state of the connection: true while the broker is connected.
     pub fn connected(&self) -> watch::Receiver<bool> {
         self.connected.clone()
     }
 
-    /// Publishes a message, and waits until the broker has confirmed it, however long it is away. `kind` is what the
-    /// broker's access control treats alike.
+    /// Publishes a message, and waits until the broker has confirmed it, even if it is away for long. The broker's
+    /// access control treats messages of the same `kind` alike. Fails if the broker does not take it.
     pub async fn publish(&self, topic: String, kind: String, payload: Bytes) -> Result<(), PublishError> {
         let (done, confirmed) = oneshot::channel();
         self.queue.send(Publication { topic, kind, payload, done }).await.map_err(|_| PublishError::Stopped)?;
@@ -90,7 +90,7 @@ impl Task {
         }
     }
 
-    /// Publishes until the connection is lost; none when nobody can publish any more.
+    /// Publishes until the connection is lost; `None` when nobody can publish any more.
     async fn serve(&mut self, connection: &mut Connection) -> Option<Lost> {
         let mut added = Vec::new();
         loop {

@@ -14,7 +14,7 @@ use std::{
 
 use aws_lc_rs::digest::{Context, Digest, SHA256};
 
-/// How many messages are remembered, which are the last. No broker has more without an acknowledgement.
+/// Number of messages remembered, the last ones. No broker has more without an acknowledgement.
 const MESSAGES_MAX: usize = 1024;
 
 /// The messages that a session has got, by their numbers.
@@ -28,12 +28,13 @@ pub(super) struct Repeats {
 struct Known {
     content: Digest,
     is_settled: Arc<AtomicBool>,
-    /// Whether it was settled when the broker last answered a ping.
+    /// True if it was settled when the broker last answered a ping.
     was_settled: bool,
 }
 
 impl Repeats {
-    /// Notes a message, and returns what tells whether it is settled: for one that comes again, the same as before.
+    /// Notes a message, and returns the flag that tells whether it is settled: for one that comes again, the same as
+    /// before.
     pub(super) fn note(&mut self, packet: u16, is_repeated: bool, topic: &str, payload: &[u8]) -> Arc<AtomicBool> {
         let content = content(topic, payload);
         if let Some(known) = self.known.get(&packet)
@@ -60,9 +61,9 @@ impl Repeats {
         *self = Self::default();
     }
 
-    /// The broker has answered a ping, and so has read every acknowledgement that was sent before it. A message that was
-    /// settled at the ping before that has one, as none is held for as long as from one ping to the next: its number is
-    /// free for another.
+    /// Takes note that the broker has answered a ping, and so has read every acknowledgement that was sent before it. A
+    /// message that was settled at the ping before that has one, as none is held for as long as from one ping to the
+    /// next: its number is free for another.
     pub(super) fn answered(&mut self) {
         self.known.retain(|_, known| {
             let is_acknowledged = known.was_settled;

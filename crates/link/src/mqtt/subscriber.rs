@@ -27,14 +27,14 @@ use crate::{
     delivery::{Ack, Delivery},
 };
 
-/// After how long without a message the broker is asked whether it has more that it kept.
+/// Time without a message after which the broker is asked whether it has more that it kept.
 const IDLE_TIME: Duration = Duration::from_secs(1);
 
-/// For how long after a connection was resumed messages may be those that the broker kept meanwhile. It does not say
-/// which of them are.
+/// Time after a connection was resumed within which messages may be those that the broker kept meanwhile. It does not
+/// say which of them are.
 const LATE_TIME: Duration = Duration::from_secs(10);
 
-/// What to receive.
+/// A request to receive messages.
 pub struct Subscription {
     /// The filters.
     pub filters: Vec<String>,
@@ -42,14 +42,15 @@ pub struct Subscription {
     pub group: Option<Group>,
     /// Maximum number of messages that are not acknowledged yet.
     pub in_flight_max: u16,
-    /// Whether the broker keeps what arrives while there is no connection.
+    /// True if the broker keeps messages that arrive while there is no connection.
     pub keeps_session: bool,
-    /// Whether MQTT 5 is tried before 3.1.1.
+    /// True if MQTT 5 is tried before 3.1.1.
     pub tries_mqtt5: bool,
-    /// Whether retained messages are dropped: they say what was wanted at some time, and would come on each connection.
+    /// True if retained messages are dropped: they are outdated requests, and the broker would send them on each
+    /// connection.
     pub drops_retained: bool,
-    /// Is called whenever the broker has granted the subscription, before its first message comes. Where it is set, no
-    /// message is dropped when there are too many: what the broker has dropped meanwhile can be had in another way.
+    /// Called whenever the broker has granted the subscription, before its first message comes. If it is set, no
+    /// message is dropped when there are too many: messages that the broker has dropped can be had in another way.
     pub on_granted: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
@@ -58,11 +59,11 @@ pub struct Subscription {
 pub struct Group {
     /// The name in `$share/NAME/…`.
     pub name: &'static str,
-    /// What this process gets.
+    /// The part of this process in the group.
     pub membership: Membership,
 }
 
-/// What a process gets of a group's messages.
+/// The share of a group's messages that a process gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Membership {
     /// A share, where the broker can.
@@ -71,7 +72,7 @@ pub enum Membership {
     SharedOnly,
     /// All of them.
     Alone,
-    /// No new ones, only what the broker has kept.
+    /// No new ones, only those that the broker has kept.
     Leaving,
 }
 
@@ -85,7 +86,7 @@ pub struct Subscriber {
     received: Arc<AtomicU64>,
     /// Asks the broker to end the subscriptions once more.
     asking: Arc<Notify>,
-    /// How often the broker has answered that they are ended.
+    /// Number of times that the broker has answered that they are ended.
     answers: watch::Receiver<u64>,
     draining: CancellationToken,
     drained: CancellationToken,
@@ -127,7 +128,7 @@ impl Subscriber {
         Self { subscribed, cannot_share, in_flight, in_flight_max, received, asking, answers, draining, drained, task }
     }
 
-    /// Whether the broker has granted the subscription, now and as it changes.
+    /// Returns a receiver of the state of the subscription: true while the broker grants it.
     pub fn subscribed(&self) -> watch::Receiver<bool> {
         self.subscribed.clone()
     }
@@ -185,7 +186,7 @@ struct Task<F> {
     drained: CancellationToken,
     has_shared_subscriptions: bool,
     is_sharing_refused: bool,
-    /// Until when messages may be late.
+    /// End of the time in which messages may be late.
     late_until: Option<Instant>,
     repeats: Repeats,
 }
@@ -223,7 +224,7 @@ impl<F: Fn(Delivery)> Task<F> {
         }
     }
 
-    /// Receives until the connection is lost; none when the subscription is drained.
+    /// Receives until the connection is lost; `None` when the subscription is drained.
     async fn serve(&mut self, connection: &mut Connection) -> Option<Lost> {
         loop {
             let event = tokio::select! {
@@ -319,13 +320,14 @@ impl<F: Fn(Delivery)> Task<F> {
         Err(Lost::because(format!("the subscription was refused: {reason}")))
     }
 
-    /// Whether repetitions are told: where the broker shares. Others may repeat messages under other numbers.
+    /// Returns true if repeated messages can be recognized, which holds where the broker shares. Others may repeat
+    /// messages under other numbers.
     fn tells_repeats(&self) -> bool {
         let is_shared = |group: Group| group.membership == Membership::SharedOnly;
         self.has_shared_subscriptions && self.subscription.group.is_some_and(is_shared)
     }
 
-    /// Hands a message on. When too many are in progress, it waits, and so does whatever the broker sends next.
+    /// Hands a message on. When too many are in progress, it waits, and so do the broker's next messages.
     async fn receive(&mut self, received: Received, connection: &mut Connection) -> Result<(), Lost> {
         self.received.fetch_add(1, Ordering::Relaxed);
         let Received { topic, payload, packet, is_repeated, is_retained } = received;
@@ -382,7 +384,7 @@ impl<F: Fn(Delivery)> Task<F> {
     }
 }
 
-/// Ends the session that a broker keeps, and drops what is in it; false if the broker cannot be reached.
+/// Ends the session that a broker keeps, and drops the messages in it. Returns false if the broker cannot be reached.
 pub async fn end_session(endpoint: &Endpoint) -> bool {
     let role = Role::Subscriber { in_flight_max: 1, keeps_session: false };
     for protocol in [Protocol::V5, Protocol::V4] {
@@ -394,15 +396,15 @@ pub async fn end_session(endpoint: &Endpoint) -> bool {
     false
 }
 
-/// How often MQTT 5 is tried before 3.1.1, where the broker closes the connection without a word.
+/// Number of attempts with MQTT 5 before 3.1.1, for brokers that close the connection without a word.
 const V5_TRIES: u32 = 3;
 
-/// Which version of the protocol to connect with: 5, unless the broker does not know it.
+/// Chooses the version of the protocol to connect with: 5, unless the broker does not know it.
 #[derive(Default)]
 pub(super) struct ProtocolChoice {
     closed: u32,
     is_refused: bool,
-    /// Whether only 3.1.1 is used.
+    /// True if only 3.1.1 is used.
     is_fixed: bool,
 }
 

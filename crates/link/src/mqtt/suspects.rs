@@ -17,9 +17,10 @@ use tokio::time::Instant;
 
 /// Maximum number of messages in flight.
 pub(super) const IN_FLIGHT_MAX: u16 = 4096;
-/// How many connections that had just confirmed another message may be lost at a suspect until it is given up.
+/// Number of lost connections after which a suspect is given up. Only those count that had just confirmed another
+/// message.
 const LOSSES_MAX: usize = 3;
-/// How many other messages are sent between two trials.
+/// Maximum number of other messages sent between two trials.
 const OTHERS_MAX: usize = 256;
 /// Maximum number of kinds of messages that are remembered as causes.
 const CAUSES_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(999);
@@ -27,22 +28,22 @@ const CAUSES_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(999);
 /// Numbers a message.
 pub(super) type Number = u64;
 
-/// Which messages may be sent, as far as lost connections tell.
+/// Decides which messages may be sent, as far as lost connections tell.
 pub(super) struct Suspects {
     suspects: BTreeMap<Number, Suspect>,
-    /// The same in the order of their trials.
+    /// The suspects in the order of their trials.
     turns: VecDeque<Number>,
     /// The suspect that is in flight, alone.
     tried: Option<Number>,
-    /// How many others may be sent before the next trial.
+    /// Number of other messages that may be sent before the next trial.
     others: usize,
-    /// How many messages may be in flight.
+    /// Maximum number of messages in flight now.
     window: usize,
-    /// Whether the broker has confirmed anything on this connection.
+    /// True if the broker has confirmed a message on this connection.
     has_confirmed: bool,
-    /// Since when connections have been lost without a message confirmed.
+    /// Time since which connections have been lost without a message confirmed.
     fruitless_since: Option<Instant>,
-    /// After how long one message is given up in that case.
+    /// Time after which one message is given up in that case.
     wait_max: Duration,
     /// The kinds of messages that were causes, and when: the next one is a suspect from the start.
     causes: LruCache<String, Instant>,
@@ -50,7 +51,7 @@ pub(super) struct Suspects {
 
 struct Suspect {
     kind: String,
-    /// How many losses speak against it.
+    /// Number of lost connections counted against it.
     losses: usize,
 }
 
@@ -69,7 +70,7 @@ impl Suspects {
         }
     }
 
-    /// Whether the broker has confirmed anything on this connection.
+    /// Returns true if the broker has confirmed a message on this connection.
     pub(super) fn has_confirmed(&self) -> bool {
         self.has_confirmed
     }
@@ -99,7 +100,8 @@ impl Suspects {
         other.or_else(|| self.turns.front().copied().filter(|_| in_flight == 0))
     }
 
-    /// Each trial needs another message before it, so few others are sent one by one.
+    /// Returns true if the next message is not a suspect. Each trial needs another message before it, so few others are
+    /// sent one by one.
     fn is_turn_of_others(&self, waiting: usize, in_flight: usize) -> bool {
         match self.suspects.len() {
             0 => true,
@@ -116,7 +118,7 @@ impl Suspects {
         }
     }
 
-    /// The broker has confirmed a message, or refused it, in which case it works, too.
+    /// Takes note that the broker has confirmed a message, or refused it, in which case the broker works, too.
     pub(super) fn confirmed(&mut self, number: Number, kind: &str) {
         self.window = (self.window + 1).min(IN_FLIGHT_MAX.into());
         (self.has_confirmed, self.fruitless_since) = (true, None);
@@ -129,14 +131,15 @@ impl Suspects {
         }
     }
 
-    /// A message needs no confirmation any more.
+    /// Forgets a message that needs no confirmation any more.
     pub(super) fn forget(&mut self, number: Number) {
         if self.suspects.remove(&number).is_some() {
             self.turns.retain(|turn| *turn != number);
         }
     }
 
-    /// The connection was lost with these messages in flight, each with its kind; returns the one to give up.
+    /// Takes note that the connection was lost with these messages in flight, each with its kind. Returns the one to
+    /// give up.
     pub(super) fn lose(&mut self, in_flight: &[(Number, &str)]) -> Option<Number> {
         let given_up = match (self.tried.take(), in_flight) {
             (_, []) => None,
@@ -154,7 +157,7 @@ impl Suspects {
         given_up.inspect(|number| self.forget(*number))
     }
 
-    /// The suspect if it is the cause.
+    /// Counts a loss against a suspect. Returns it if it is the cause.
     fn accuse(&mut self, number: Number) -> Option<Number> {
         let suspect = self.suspects.get_mut(&number)?;
         if self.has_confirmed {

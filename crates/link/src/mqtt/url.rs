@@ -5,7 +5,7 @@ use std::fmt;
 const PORT: u16 = 1883;
 const TLS_PORT: u16 = 8883;
 
-/// Where a broker is.
+/// Address of a broker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrokerUrl {
     /// A name or an address, an IPv6 one without its brackets.

@@ -18,8 +18,8 @@ use crate::backoff::Backoff;
 /// Maximum number of entries that one command names.
 const BATCH: usize = 256;
 
-/// Acknowledges entries, and keeps other consumers from taking over what is in progress. It has a connection of its
-/// own, because the reader waits while there is no room.
+/// Acknowledges entries, and keeps other consumers from taking over those in progress. It has a connection of its own,
+/// because the reader waits while there is no room.
 pub(super) struct Acknowledger {
     subscription: Arc<StreamSubscription>,
     in_progress: InProgress,

@@ -1,8 +1,8 @@
-//! What to do when Redis refuses.
+//! Advice for the case that Redis refuses a command.
 
 use redis::{ErrorKind, RedisError};
 
-/// What to do; none where trying again is all there is to do.
+/// Returns advice for the user; `None` if all one can do is try again.
 pub(super) fn advice(error: &RedisError) -> Option<&'static str> {
     match error.code() {
         _ if error.kind() == ErrorKind::AuthenticationFailed => Some("check `username` and `password_file`"),

@@ -9,9 +9,9 @@ use redis::{
 
 use super::node::Node;
 
-/// How long connecting may take.
+/// Maximum time to wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a response may take. Longer than a read waits for new entries.
+/// Maximum time to wait for a response; longer than a read waits for new entries.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(15);
 
 pub(super) enum Connection {

@@ -7,16 +7,16 @@ use crate::metrics;
 const LENGTH_MIN: u64 = 1000;
 const ADVICE: &str = "set `device_event_log_max_history` in ChirpStack's [monitoring] to 100000";
 
-/// What is known about the losses of a stream.
+/// Entries that a stream has lost, as far as is known.
 #[derive(Default)]
 pub(super) struct History {
-    /// How many entries had left unread when the group had last read all others.
+    /// Number of entries that had left unread when the group had last read all others.
     unread: Option<u64>,
     has_warned: bool,
 }
 
 impl History {
-    /// Takes a look before anything is read. Returns how many entries left while nobody read, or earlier.
+    /// Takes a look before anything is read. Returns the number of entries that left while nobody read, or earlier.
     pub(super) fn start(&mut self, progress: Progress) -> u64 {
         self.check_length(progress);
         let (Some(added), Some(read)) = (progress.added, progress.read) else { return 0 };
@@ -25,7 +25,7 @@ impl History {
         if has_gap && self.unread.is_none() { self.lose(lost) } else { 0 }
     }
 
-    /// Takes a look in between. Returns how many entries have left unread since the last one.
+    /// Takes a look in between. Returns the number of entries that have left unread since the last look.
     pub(super) fn look(&mut self, progress: Progress) -> u64 {
         self.check_length(progress);
         let (Some(added), Some(read)) = (progress.added, progress.read) else { return 0 };

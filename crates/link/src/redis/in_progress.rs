@@ -1,4 +1,4 @@
-//! Which entries are being worked on, and how often work on an entry ended without a result.
+//! Entries that are being worked on, and the number of times that work on an entry ended without a result.
 
 use std::{
     collections::HashSet,
@@ -17,7 +17,7 @@ pub(super) struct InProgress(Arc<Mutex<State>>);
 
 struct State {
     ids: HashSet<String>,
-    /// How often work on an entry ended without a result.
+    /// Number of times that work on an entry ended without a result.
     failures: LruCache<String, u32>,
 }
 
@@ -33,7 +33,7 @@ impl InProgress {
         Self(Arc::new(Mutex::new(State { ids: HashSet::new(), failures: LruCache::new(FAILED_MAX) })))
     }
 
-    /// Begins work on an entry; none if somebody works on it already.
+    /// Begins work on an entry; `None` if somebody works on it already.
     pub(super) fn hold(&self, id: String) -> Option<Held> {
         let is_new = self.lock().ids.insert(id.clone());
         is_new.then(|| Held { id, is_done: false, in_progress: self.clone() })
@@ -54,7 +54,7 @@ impl Held {
         &self.id
     }
 
-    /// How often work on it has ended without a result.
+    /// Returns the number of times that work on the entry has ended without a result.
     pub(super) fn failures(&self) -> u32 {
         self.in_progress.lock().failures.get(&self.id).copied().unwrap_or_default()
     }

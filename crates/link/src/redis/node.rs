@@ -16,7 +16,7 @@ use crate::{
 
 const TLS: &str = "rediss://";
 const URL: &str = "must be like redis://host:6379, or rediss:// for TLS";
-/// What a bridge works on is renewed three times as often, each time with a command.
+/// Minimum of the setting. A bridge renews its claims three times as often, each time with a command.
 const CLAIM_AFTER_MS_MIN: u64 = 1000;
 
 /// A server, or one node of a cluster, and how to log in there.
@@ -24,13 +24,13 @@ const CLAIM_AFTER_MS_MIN: u64 = 1000;
 pub struct Node {
     info: ConnectionInfo,
     password: Option<SecretFile>,
-    /// None without TLS.
+    /// `None` without TLS.
     certificates: Option<TlsCertificates>,
     /// Without a password.
     pub url: String,
 }
 
-/// Whether a URL leads to Redis.
+/// Returns true if the scheme of a URL is `redis` or `rediss`.
 pub fn is_redis(url: &str) -> bool {
     url.starts_with("redis://") || url.starts_with(TLS)
 }
@@ -91,7 +91,7 @@ impl Node {
         }
     }
 
-    /// Whether both have the same address, as far as their URLs tell.
+    /// Returns true if both have the same address, as far as their URLs tell.
     pub fn is_same_server(&self, other: &Self) -> bool {
         let address = |node: &Self| match node.info.addr() {
             ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
@@ -104,7 +104,7 @@ impl Node {
     }
 }
 
-/// The certificates of the settings; none without TLS.
+/// The certificates of the settings; `None` without TLS.
 fn certificates(
     server: &MqttSettings,
     refused: &dyn Fn(&str, &str) -> Error,

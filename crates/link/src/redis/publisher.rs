@@ -15,9 +15,9 @@ use crate::backoff::Backoff;
 
 /// Maximum number of entries that are sent at once.
 const BATCH: usize = 256;
-/// How many entries may wait to be sent.
+/// Maximum number of entries that wait to be sent.
 const QUEUE_MAX: usize = 4096;
-/// How often a server that gets no entries is asked whether it is there.
+/// Time without entries after which the server is asked whether it is there.
 const IDLE: Duration = Duration::from_secs(5);
 
 /// A stream to write.
@@ -26,7 +26,7 @@ pub struct StreamTarget {
     pub node: Node,
     /// The key of the stream.
     pub key: String,
-    /// About how many entries the stream keeps.
+    /// Approximate number of entries that the stream keeps.
     pub length_max: u64,
 }
 
@@ -52,7 +52,7 @@ impl StreamPublisher {
         Self { queue, connected, _task: AbortOnDropHandle::new(tokio::spawn(task.run())) }
     }
 
-    /// Whether the server is connected, now and as it changes.
+    /// Returns a receiver of the state of the connection: true while the server is connected.
     pub fn connected(&self) -> watch::Receiver<bool> {
         self.connected.clone()
     }

@@ -1,11 +1,11 @@
-//! Reads what a stream has at one moment, and changes nothing in it.
+//! Reads the entries of a stream at one moment, and changes nothing in it.
 
 use redis::RedisError;
 
 use super::{advice::advice, node::Node, settings::StreamSettings, stream::Stream};
 use crate::Error;
 
-/// How many entries are read at once.
+/// Maximum number of entries per read.
 const BATCH: usize = 200;
 
 /// The entries of a stream, from the oldest one to that which was the newest at the start.

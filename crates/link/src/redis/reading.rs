@@ -7,12 +7,12 @@ use tokio_util::sync::CancellationToken;
 use super::{advice::advice, node::Node};
 use crate::backoff::Backoff;
 
-/// What reads a stream.
+/// A reader of a stream.
 pub(super) trait Reading: Send {
     /// The server.
     fn node(&self) -> &Node;
 
-    /// Whether the stream is being read.
+    /// Returns the state of the reader: true while the stream is being read.
     fn subscribed(&self) -> &watch::Sender<bool>;
 
     /// Reads until something fails.

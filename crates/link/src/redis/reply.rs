@@ -1,4 +1,4 @@
-//! What Redis answers to the commands of streams.
+//! Parses the replies of Redis to commands on streams.
 
 use redis::Value;
 

@@ -11,7 +11,7 @@ use super::{
     settings::StreamSettings,
 };
 
-/// How long a read waits for new entries.
+/// Time for which a read waits for new entries.
 const BLOCK: Duration = Duration::from_secs(1);
 
 /// A stream, read as one consumer of a group.
@@ -22,13 +22,13 @@ pub(super) struct Stream {
     consumer: String,
 }
 
-/// How much of a stream there is, and how much of it the group has read. Redis counts from version 7 on.
+/// The length of a stream, and the group's position in it. Redis counts from version 7 on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Progress {
     pub(super) length: u64,
-    /// How many entries it has ever had.
+    /// Number of entries ever added to the stream.
     pub(super) added: Option<u64>,
-    /// How many entries the group has read.
+    /// Number of entries that the group has read.
     pub(super) read: Option<u64>,
     /// The oldest entry.
     pub(super) first: Id,
@@ -51,7 +51,7 @@ impl Stream {
         })
     }
 
-    /// Creates the group if it does not exist; it starts with what the stream has.
+    /// Creates the group if it does not exist; it starts with the entries that are in the stream.
     pub(super) async fn create_group(&mut self) -> RedisResult<()> {
         let created =
             self.run(cmd("XGROUP").arg("CREATE").arg(&self.key).arg(&self.group).arg("0").arg("MKSTREAM")).await;
@@ -106,7 +106,7 @@ impl Stream {
         cmd("XREADGROUP").arg("GROUP").arg(&self.group).arg(&self.consumer).arg("COUNT").arg(count).clone()
     }
 
-    /// Takes over what other consumers have not acknowledged for `idle`, from `cursor` on.
+    /// Takes over entries that other consumers have not acknowledged for `idle`, from `cursor` on.
     pub(super) async fn claim(
         &mut self,
         cursor: &str,

@@ -24,11 +24,11 @@ use crate::delivery::Ack;
 
 /// Maximum number of entries that one command returns.
 const BATCH: usize = 256;
-/// How often to look whether entries leave the stream unread.
+/// Interval between checks whether entries leave the stream unread.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How many acknowledgements may wait to be sent.
+/// Maximum number of acknowledgements that wait to be sent.
 const ACKS_MAX: usize = 4096;
-/// How often work on an entry may end without a result, such as in a panic, until it is given up.
+/// Number of times that work on an entry may end without a result, such as in a panic, until it is given up.
 const FAILURES_MAX: u32 = 3;
 
 /// An entry that was received.
@@ -76,12 +76,12 @@ impl StreamSubscriber {
         Self { subscribed, in_flight, in_flight_max, draining, tasks: tasks.map(AbortOnDropHandle::new) }
     }
 
-    /// Whether the stream is being read, now and as it changes.
+    /// Returns a receiver of the state of the reader: true while the stream is being read.
     pub fn subscribed(&self) -> watch::Receiver<bool> {
         self.subscribed.clone()
     }
 
-    /// Reads no more, and waits until what is in progress is acknowledged or given up.
+    /// Stops reading, and waits until the entries in progress are acknowledged or given up.
     pub async fn drain(self) {
         self.draining.cancel();
         // It fails only for a closed semaphore, which this one never is.
@@ -101,7 +101,7 @@ struct Reader<F> {
     acks: mpsc::Sender<Held>,
     subscribed: watch::Sender<bool>,
     history: History,
-    /// Whether it was logged that the user may not ask how much of the stream is read.
+    /// True once it was logged that the user may not ask for the progress of the group.
     is_blind: bool,
 }
 
@@ -145,7 +145,7 @@ impl<F: Fn(StreamEntry) + Send + Sync> Reading for Reader<F> {
 }
 
 impl<F: Fn(StreamEntry) + Send + Sync> Reader<F> {
-    /// How much of the stream is read; none without the right to ask, which reading does not need.
+    /// Returns the progress of the group; `None` without the right to ask for it, which reading does not need.
     async fn progress(&mut self, stream: &mut Stream) -> RedisResult<Option<Progress>> {
         match stream.progress().await {
             Err(error) if error.code() == Some("NOPERM") => {
@@ -159,7 +159,7 @@ impl<F: Fn(StreamEntry) + Send + Sync> Reader<F> {
         }
     }
 
-    /// Delivers what this consumer had received before its connection, or its process, ended.
+    /// Delivers entries that this consumer had received before its connection, or its process, ended.
     async fn continue_own(&mut self, stream: &mut Stream) -> RedisResult<()> {
         let mut after = "0".to_owned();
         loop {
@@ -171,7 +171,7 @@ impl<F: Fn(StreamEntry) + Send + Sync> Reader<F> {
         }
     }
 
-    /// Takes over what dead consumers left, and what this one received and failed to work on.
+    /// Takes over the entries that dead consumers left, and those that this one received and failed to work on.
     async fn take_over(&mut self, stream: &mut Stream, idle: Duration) -> RedisResult<()> {
         let mut cursor = "0-0".to_owned();
         loop {
@@ -262,7 +262,7 @@ mod tests {
         timeout(PATIENCE, entries.recv()).await.expect("no entry came").unwrap()
     }
 
-    /// For how long the entry has not been renewed; none if it is acknowledged.
+    /// Returns the time since the entry was last renewed, in milliseconds; `None` if it is acknowledged.
     fn idle_ms(redis: &RedisProcess) -> Option<u64> {
         let pending = redis.call(&[b"XPENDING", KEY, b"airlock", b"-", b"+", b"1"]);
         pending.lines().find_map(|line| line.strip_prefix(':')).map(|idle| idle.parse().unwrap())
@@ -321,7 +321,7 @@ mod tests {
         assert!(entries.try_recv().is_err(), "it came once more");
     }
 
-    /// Redis does not let this user know how much of the stream there is.
+    /// Redis does not tell this user the length of the stream.
     #[tokio::test]
     async fn a_stream_is_read_without_the_right_to_inspect_it() {
         let Some(redis) = RedisProcess::start() else { return };

@@ -1,8 +1,8 @@
-//! Which stream is read, and as whom.
+//! Subscription to a stream, as a consumer of its group.
 
 use super::{node::Node, settings::StreamSettings};
 
-/// What to read.
+/// The stream to read, and the consumer that reads it.
 pub struct StreamSubscription {
     /// The server.
     pub node: Node,
@@ -10,7 +10,7 @@ pub struct StreamSubscription {
     pub settings: StreamSettings,
     /// The key of the stream.
     pub key: String,
-    /// The name of this process in the group: what it left unfinished, it continues with after a restart.
+    /// The name of this process in the group: after a restart, it continues with the entries that it left unfinished.
     pub consumer: String,
     /// Maximum number of entries that are not acknowledged yet.
     pub in_flight_max: u16,

@@ -1,4 +1,4 @@
-//! Watches a stream without a consumer group: sees what is added, takes nothing from others and leaves nothing behind.
+//! Watches a stream without a consumer group: sees new entries, takes none from others and leaves nothing behind.
 
 use std::sync::Arc;
 
@@ -39,12 +39,12 @@ impl StreamWatcher {
         Self { subscribed, in_flight, in_flight_max, draining, _task: task }
     }
 
-    /// Whether the stream is being read, now and as it changes.
+    /// Returns a receiver of the state of the watcher: true while the stream is being read.
     pub fn subscribed(&self) -> watch::Receiver<bool> {
         self.subscribed.clone()
     }
 
-    /// Reads no more, and waits until what is in progress is dealt with.
+    /// Stops reading, and waits until the entries in progress are dealt with.
     pub async fn drain(self) {
         self.draining.cancel();
         // It fails only for a closed semaphore, which this one never is.

@@ -20,7 +20,7 @@ pub struct Change<'a> {
 }
 
 impl AuditLog {
-    /// Begins a change: `actor` is about to do what `event` says to `object`.
+    /// Begins a change: `actor` is about to change `object`, as `event` says.
     ///
     /// Refused while the file cannot be written, and if the actor makes too many changes.
     pub fn change(
@@ -44,7 +44,7 @@ impl Change<'_> {
         outcome
     }
 
-    /// Like [`Change::run`]; `object` names what was changed when that is only known afterwards.
+    /// Like [`Change::run`]; `object` names the changed object when that is only known afterwards.
     pub async fn run_on<T, E: Kinded>(
         mut self,
         work: impl Future<Output = Result<T, E>>,
@@ -97,7 +97,8 @@ impl Drop for Change<'_> {
     }
 }
 
-/// Whether an error of this kind says that nothing was changed. A store may have changed what it could not confirm.
+/// Returns true if an error of this kind says that nothing was changed. A store may have changed what it could not
+/// confirm.
 fn is_refusal(kind: Kind) -> bool {
     !matches!(kind, Kind::Unavailable | Kind::Timeout | Kind::Internal)
 }

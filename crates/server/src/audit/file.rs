@@ -28,7 +28,7 @@ pub(super) struct AuditFile {
     file: Option<File>,
     /// Lines that are not in the file yet, in order.
     waiting: VecDeque<Vec<u8>>,
-    /// How many lines were too many to wait.
+    /// Number of lines dropped because too many were waiting.
     lost: u64,
     failure: Option<String>,
 }
@@ -70,8 +70,8 @@ impl AuditFile {
         self.failure.clone()
     }
 
-    /// How many lines are missing since the last call; 0 while the file cannot be written, when nobody could read it
-    /// there.
+    /// Returns the number of lines dropped since the last call; 0 while the file cannot be written, when nobody could
+    /// read the number there.
     pub(super) fn take_lost(&mut self) -> u64 {
         if self.failure.is_none() { std::mem::take(&mut self.lost) } else { 0 }
     }
@@ -86,7 +86,7 @@ impl AuditFile {
         Ok(())
     }
 
-    /// Writes a line. After an error, what is left of it is what the file still lacks.
+    /// Writes a line. After an error, it holds the rest that the file still lacks.
     fn append(&mut self, line: &mut Vec<u8>) -> io::Result<()> {
         let file = self.with_room(line.len() as u64)?;
         while !line.is_empty() {

@@ -1,4 +1,4 @@
-//! Escapes what JSON leaves alone, but some readers of lines do not.
+//! Escapes characters that JSON leaves alone, but some readers of lines do not.
 
 use std::{borrow::Cow, fmt::Write};
 
@@ -21,7 +21,8 @@ pub(super) fn escaped(line: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(escaped.into_bytes())
 }
 
-/// Line breaks of Unicode, what terminals obey, and what changes the direction of text.
+/// Returns true for line breaks of Unicode, control characters of terminals, and characters that change the direction
+/// of text.
 fn is_escaped(character: char) -> bool {
     match character {
         '\n' => false,

@@ -1,4 +1,4 @@
-//! How many events of a source are written within a minute: refusals apart from logins and everything else.
+//! Limits on the events of a source that are written within a minute: refusals apart from logins and everything else.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -8,12 +8,12 @@ const WINDOW: Duration = Duration::from_secs(60);
 /// The most sources that are told apart within a minute; the rest count as one.
 const SOURCES_MAX: usize = 4096;
 const OTHERS: &str = "other sources";
-/// How many times the events of one source all sources may have together.
+/// Limit of all sources together, as a multiple of that of one source.
 const TOTAL_FACTOR: u32 = 20;
 /// A source may write at most this part of what is left for all, so that many of them leave something to others.
 const SHARE_OF_ROOM: u32 = 2;
 
-/// What an event says. Each class has a budget of its own, because anybody can cause any number of refusals.
+/// Classes of events. Each has a budget of its own, because anybody can cause any number of refusals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     /// Something was refused, perhaps to somebody unknown.
@@ -54,7 +54,7 @@ impl Classes {
         Self { refusals: Sources::new(events_max), others: Sources::new(events_max) }
     }
 
-    /// Whether an event of this class and source is written. Otherwise it is counted.
+    /// Returns true if an event of this class and source is to be written. Otherwise it is counted.
     pub(super) fn admit(&mut self, class: Class, source: &str, now: Timestamp) -> bool {
         let sources = match class {
             Class::Refusal => &mut self.refusals,
@@ -63,12 +63,12 @@ impl Classes {
         sources.admit(source, now)
     }
 
-    /// What was left out of minutes that have passed. Their sources start anew.
+    /// Takes the events left out in minutes that have passed. Their sources start anew.
     pub(super) fn take_ended(&mut self, now: Timestamp) -> Vec<LeftOut> {
         [self.refusals.take_ended(now), self.others.take_ended(now)].concat()
     }
 
-    /// What was left out until now.
+    /// Takes the events left out until now.
     pub(super) fn take_all(&mut self) -> Vec<LeftOut> {
         [self.refusals.take_all(), self.others.take_all()].concat()
     }
@@ -80,7 +80,7 @@ impl Sources {
         Self { events_max, windows: HashMap::new(), total }
     }
 
-    /// Whether an event of this source is written. Otherwise it is counted.
+    /// Returns true if an event of this source is to be written. Otherwise it is counted.
     fn admit(&mut self, source: &str, now: Timestamp) -> bool {
         if self.windows.len() >= SOURCES_MAX {
             self.windows.retain(|_, window| window.left_out > 0 || !window.has_ended(now));
@@ -118,7 +118,7 @@ impl Sources {
 }
 
 impl Window {
-    /// Whether a minute has passed, or the clock was set back.
+    /// Returns true if a minute has passed, or the clock was set back.
     fn has_ended(&self, now: Timestamp) -> bool {
         now < self.started || now.since(self.started) >= WINDOW
     }

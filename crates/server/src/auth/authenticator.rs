@@ -23,14 +23,14 @@ use super::{
 };
 use crate::ledger::Owner;
 
-/// How long a question may take.
+/// Maximum duration of a question.
 const ASK_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a call waits that can go on without a response. The question goes on, and its response counts for later
-/// calls.
+/// Maximum time that a call waits if it can go on without a response. The question goes on, and its response counts for
+/// later calls.
 const ASK_AGAIN_WAIT: Duration = Duration::from_secs(1);
 /// Maximum number of questions at the same time. Further calls are decided without asking.
 const QUESTIONS_MAX: usize = 4096;
-/// How often this component's own token is checked.
+/// Interval between checks of this component's own token.
 const COMPONENT_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Authenticates callers.
@@ -285,7 +285,7 @@ fn identified(issuer: &str, client: Arc<AccountClient>, component: Option<&Arc<C
     Arc::new(Arc::unwrap_or_clone(client).identified_by(move || component.upgrade()?.current().filter(&is_issuer)))
 }
 
-/// What came of a question.
+/// Outcome of a question.
 enum Asked {
     Response(Response),
     /// There is no response yet; why, if the question failed.

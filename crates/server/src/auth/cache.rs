@@ -1,4 +1,4 @@
-//! The account service's responses of the last few seconds, and the questions that it has yet to response.
+//! The account service's responses of the last few seconds, and the questions that it has yet to answer.
 //!
 //! Not `moka`: it reads the machine's clock, and here the clock is given.
 
@@ -14,7 +14,7 @@ use types::Timestamp;
 
 use super::memory::CREDENTIALS_MAX;
 
-/// How long a response is used: a deleted key or a lost right takes effect within this time.
+/// Time for which a response is used: a deleted key or a lost right takes effect within this time.
 ///
 /// Together with the MQTT server's checks of open connections it stays below the 5 seconds that revoking may take.
 const AGE_MAX: Duration = Duration::from_secs(2);
@@ -22,7 +22,7 @@ const AGE_MAX: Duration = Duration::from_secs(2);
 /// so that as many applications in turn ask once in [`AGE_MAX`] each.
 const ENTRIES_MAX: usize = CREDENTIALS_MAX;
 
-/// What came of a question; none while it is being asked.
+/// Outcome of a question; `None` while it is being asked.
 pub(super) type Outcome<V, E> = watch::Receiver<Option<Result<V, E>>>;
 
 /// Recent responses by key, refusals included. A question without a response is not kept.
@@ -80,7 +80,7 @@ impl<V: Clone, E> Entry<V, E> {
         self.asked <= now && now.since(self.asked) < AGE_MAX
     }
 
-    /// Whether the question is still being asked; not if whoever asked it is gone.
+    /// Returns true if the question is still being asked, and false if whoever asked it is gone.
     fn is_pending(&self) -> bool {
         self.outcome.borrow().is_none() && self.outcome.has_changed().is_ok()
     }

@@ -12,28 +12,28 @@ use types::{Clock, Secret, Timestamp};
 
 use super::metrics;
 
-/// How long fetching a token may take.
+/// Maximum time to wait for a token.
 const RENEW_TIMEOUT: Duration = Duration::from_secs(5);
 /// The pause after the first attempt that did not help; it doubles with every further one.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// Where a component gets its token from.
+/// Source of a component's token.
 #[async_trait]
 pub trait TokenSource: Send + Sync {
     /// Returns a token to use in place of `current`, which may have been refused.
     async fn renew(&self, current: Option<&Secret>) -> Result<Secret, RenewError>;
 
-    /// Whether the account service accepts `token`; none if it does not say.
+    /// Returns true if the account service accepts `token`; `None` if it does not say.
     async fn accepts(&self, token: &Secret) -> Option<bool>;
 
-    /// Whether the account service is in this process, so that it can be asked at any time.
+    /// Returns true if the account service is in this process, so that it can be asked at any time.
     fn is_local(&self) -> bool {
         false
     }
 }
 
-/// Why there is no new token, and what to do about it.
+/// Reason why there is no new token, and the remedy.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct RenewError(pub String);
@@ -65,7 +65,7 @@ struct Times {
 }
 
 impl ComponentToken {
-    /// Starts with this token; none if the source has to be asked first.
+    /// Starts with this token; with `None`, the source has to be asked first.
     pub fn new(token: Option<Secret>, source: impl TokenSource + 'static, clock: Arc<dyn Clock>) -> Self {
         metrics::describe();
         metrics::component_accepted(token.is_some());
@@ -73,7 +73,7 @@ impl ComponentToken {
         Self { source: Box::new(source), clock, state, renewing: tokio::sync::Mutex::default() }
     }
 
-    /// The current token; none if there is none yet.
+    /// The current token; `None` if there is none yet.
     pub fn current(&self) -> Option<Secret> {
         self.state().token.clone()
     }
@@ -142,7 +142,7 @@ impl ComponentToken {
         is_accepted
     }
 
-    /// Returns a token that is newer than `old`; none if there is none, or the last attempt was just now.
+    /// Returns a token that is newer than `old`; `None` if there is none, or the last attempt was just now.
     async fn renew(&self, old: Option<&Secret>) -> Option<Secret> {
         let _renewing = self.renewing.lock().await;
         let current = self.current();
@@ -204,7 +204,7 @@ impl ComponentToken {
 }
 
 impl State {
-    /// Takes a new token; returns whether the account service refused the one before.
+    /// Takes a new token; returns true if the account service refused the one before.
     fn replace_token(&mut self, token: Secret) -> bool {
         self.token = Some(token);
         self.failure = None;
@@ -241,7 +241,7 @@ impl Times {
     }
 }
 
-/// When a token expires, in seconds since 1970; none if it is not a token.
+/// Returns the time at which a token expires, in seconds since 1970; `None` if it is not a token.
 pub fn expiry_of(token: &Secret) -> Option<u64> {
     Times::of(token).map(|times| times.exp)
 }

@@ -21,7 +21,7 @@ const KEY: [&str; 2] = ["key", "grpc-metadata-key"];
 /// All headers that may have a credential, the one that takes precedence first.
 const CREDENTIAL_HEADERS: [&str; 5] = [AUTHORIZATION, TOKEN[0], TOKEN[1], KEY[0], KEY[1]];
 
-/// Who calls: a credential, if there is one, and what the call uses.
+/// A caller: its credential, if there is one, and the use of its call.
 #[derive(Clone, Debug, Default)]
 pub struct Caller {
     /// The credential.

@@ -1,11 +1,11 @@
-//! What a credential has rights to: an application or a gateway.
+//! Entities that a credential has rights to: applications and gateways.
 
 use types::{AppId, Claims, Credential, GatewayId};
 
 use super::AuthError;
 use crate::ledger::Owner;
 
-/// What a credential has rights to.
+/// An entity that a credential has rights to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Entity {
     Application(AppId),
@@ -13,7 +13,7 @@ pub(super) enum Entity {
 }
 
 impl Entity {
-    /// Who is charged for a question about it that comes without a request.
+    /// Returns the owner charged for a question about the entity that comes without a request.
     pub(super) fn owner(&self) -> Owner {
         match self {
             Self::Application(app_id) => Owner::from(app_id),
@@ -21,7 +21,7 @@ impl Entity {
         }
     }
 
-    /// Whether these claims have rights to it, as far as the token says.
+    /// Returns true if these claims name the entity, as far as the token says.
     pub(super) fn is_in(&self, claims: &Claims) -> bool {
         match self {
             Self::Application(app_id) => claims.apps.contains_key(app_id),
@@ -29,7 +29,7 @@ impl Entity {
         }
     }
 
-    /// Whether these claims have any right to it.
+    /// Returns true if these claims have any right to the entity.
     pub(super) fn has_rights_in(&self, claims: &Claims) -> bool {
         match self {
             Self::Application(app_id) => claims.apps.get(app_id).is_some_and(|rights| !rights.is_empty()),

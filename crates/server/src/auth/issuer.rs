@@ -1,4 +1,4 @@
-//! A trusted account service: what it says about tokens and access keys.
+//! A trusted account service, and its responses about tokens and access keys.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,8 +19,8 @@ use crate::{
     status::ErrorChain,
 };
 
-/// How many questions are asked at once; more wait, and owners take turns, so that wrong keys from one address delay
-/// nobody else. The account service limits what it takes from one caller.
+/// Maximum number of questions asked at once. Others wait, and owners take turns, so that wrong keys from one address
+/// delay nobody else. The account service limits what it takes from one caller.
 const ASKING: Limits = Limits { total: 64, owner_max: 48, owner_min: 1 };
 
 /// A trusted account service.
@@ -65,12 +65,12 @@ impl Issuer {
         Ok(keys.verifier.verify_vouched(token.expose(), self.clock.now())?)
     }
 
-    /// Whether a token was signed with a key that the account service had withdrawn when it last answered.
+    /// Returns true if a token was signed with a key that the account service had withdrawn when it last answered.
     pub(super) fn has_withdrawn_key_of(&self, token: &Secret) -> bool {
         Origin::of(token.expose()).is_ok_and(|origin| self.keys.has_dropped(&origin.key_id))
     }
 
-    /// The claims of a token without the rights that its bearer lost; none if it was revoked.
+    /// The claims of a token without the rights that its bearer lost; `None` if it was revoked.
     pub(super) async fn current_claims(
         &self,
         entity: &Entity,
@@ -109,7 +109,7 @@ impl Issuer {
         Ok(self.answered(true))
     }
 
-    /// Exchanges an access key for its claims; none if the account service refuses the key.
+    /// Exchanges an access key for its claims; `None` if the account service refuses the key.
     pub(super) async fn exchange(
         &self,
         app_id: &AppId,
@@ -122,7 +122,7 @@ impl Issuer {
         }
     }
 
-    /// Exchanges an access key for a token; none if the account service refuses the key.
+    /// Exchanges an access key for a token; `None` if the account service refuses the key.
     pub(super) async fn exchange_for_token(
         &self,
         app_id: &AppId,
@@ -216,7 +216,7 @@ impl Issuer {
         AuthError::Unavailable { issuer: self.id.clone(), source: Arc::new(error) }
     }
 
-    /// The same when it took too long.
+    /// Returns the error for a question that took too long.
     pub(super) fn timed_out(&self) -> AuthError {
         self.silent(client::Error::Timeout { service: "account service", address: self.id.clone() })
     }
@@ -242,7 +242,7 @@ fn refusal(error: &client::Error) -> Option<Kind> {
     }
 }
 
-/// Whether the account service refused our own credential, rather than the access key that we sent.
+/// Returns true if the account service refused our own credential, rather than the access key that we sent.
 fn is_about_us(error: &client::Error) -> bool {
     matches!(error, client::Error::NotAccepted { .. } | client::Error::Refused { kind: Kind::Denied, .. })
 }

@@ -1,4 +1,4 @@
-//! What the account service last said about each credential, for when it cannot be asked.
+//! The account service's last response about each credential, for when it cannot be asked.
 //!
 //! Losing an entry is safe: a credential without one counts as never confirmed.
 
@@ -27,7 +27,7 @@ const REFUSED_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(4 * 1024 - 1)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct CredentialId([u8; 32]);
 
-/// When a question was asked. Of two responses about a credential, the one to the later question counts.
+/// Time and order of a question. Of two responses about a credential, the one to the later question counts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
     at: Timestamp,
@@ -126,7 +126,7 @@ impl Memory {
 }
 
 impl Entries {
-    /// Whether a question that was asked after this one was answered already.
+    /// Returns true if a question that was asked after this one has been answered.
     fn has_later(&mut self, id: &CredentialId, entity: &Entity, asked: Asked) -> bool {
         let confirmed = self.confirmed.get(entity, id).map(|confirmed| confirmed.asked.number);
         let last = confirmed.or_else(|| self.refused.get(id).copied());

@@ -15,17 +15,17 @@ use super::{
 };
 use crate::status::ErrorChain;
 
-/// How long keys are used before they are fetched again; a removed key is trusted no longer than this.
+/// Time for which keys are used before they are fetched again; a removed key is trusted no longer than this.
 pub(super) const AGE_MAX: Duration = Duration::from_secs(60);
-/// The same for changes, for which nothing else is asked.
+/// Maximum age of keys for changes, for which nothing else is asked.
 pub(super) const AGE_MAX_FOR_CHANGES: Duration = Duration::from_secs(2);
-/// How long to wait between fetches for unknown key ids, so that garbage does not turn into calls.
+/// Pause between fetches for unknown key ids, so that garbage does not turn into calls.
 const FETCH_PAUSE: Duration = Duration::from_secs(10);
-/// The same while there are no keys: short, for an account service that is still starting.
+/// Pause between fetches while there are no keys: short, for an account service that is still starting.
 const FAILED_PAUSE: Duration = Duration::from_secs(1);
-/// How long a fetch may take.
+/// Maximum duration of a fetch.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a token waits for it that the old keys verify.
+/// Maximum time that a token waits for a fetch if the old keys verify it.
 const REFRESH_WAIT: Duration = Duration::from_secs(1);
 
 /// Fetches and caches the keys of one account service.
@@ -41,7 +41,7 @@ pub(super) struct PublicKeys {
 /// A verifier that has a token's key, and how current it is.
 pub(super) struct CurrentKeys {
     pub(super) verifier: Arc<Verifier>,
-    /// Whether the account service confirmed the keys just now or, if it is silent, how long ago.
+    /// Confirmation of the keys: just now or, if the account service is silent, some time ago.
     pub(super) confirmed: (Now, Before),
 }
 
@@ -54,7 +54,7 @@ struct CachedKeys {
     failure: Option<Failure>,
 }
 
-/// Why the last fetch failed, and since when all have.
+/// The error of the last fetch, and the time since which all fetches have failed.
 #[derive(Clone)]
 struct Failure {
     since: Timestamp,
@@ -73,13 +73,13 @@ impl PublicKeys {
         self.current(key_id, age_max)
     }
 
-    /// The same for a token that the account service has just sent: an unknown key is fetched at once.
+    /// Like [`Self::with`], for a token that the account service has just sent: an unknown key is fetched at once.
     pub(super) async fn with_new(self: &Arc<Self>, key_id: &str) -> Result<CurrentKeys, AuthError> {
         self.fetch_if(|cached, _| !cached.has(key_id), key_id, AGE_MAX).await;
         self.current(key_id, AGE_MAX)
     }
 
-    /// Whether the account service has keys, but this one no longer.
+    /// Returns true if the account service has keys, but this one no longer.
     pub(super) fn has_dropped(&self, key_id: &str) -> bool {
         self.change(|cached| cached.verifier.is_some() && !cached.has(key_id))
     }
@@ -177,7 +177,7 @@ impl CachedKeys {
         self.verifier.as_ref().is_some_and(|verifier| verifier.knows(key_id))
     }
 
-    /// Whether it is time to fetch them again, for a token with this key.
+    /// Returns true if it is time to fetch the keys again, for a token with this key.
     fn is_due(&self, key_id: &str, age_max: Duration, now: Timestamp) -> bool {
         let pause = match (self.has(key_id), self.failure.is_some()) {
             (true, false) => age_max,

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::ledger::Owner;
 
-/// What the account service said about a credential: what it may do, or none if it is refused.
+/// The claims of a credential, according to the account service; `None` if it refused the credential.
 pub(super) type Response = Option<Arc<Claims>>;
 
 /// A credential that there is no recent response about.
@@ -21,12 +21,12 @@ pub(super) struct Question {
     pub(super) id: CredentialId,
     pub(super) entity: Entity,
     pub(super) credential: Credential,
-    /// Whose turn it is to ask.
+    /// The owner whose turn the question takes.
     owner: Owner,
 }
 
 impl Question {
-    /// Without an owner, the turn is that of what the question is about.
+    /// Without an owner, the turn is that of the entity.
     pub(super) fn new(entity: Entity, credential: Credential, owner: Option<&Owner>) -> Self {
         let owner = owner.cloned().unwrap_or_else(|| entity.owner());
         Self { id: CredentialId::of(&entity, &credential), entity, credential, owner }
@@ -56,7 +56,7 @@ impl Question {
 
     /// The claims of a token, as far as they still hold.
     ///
-    /// Whether it is too early is for the account service to say, by whose clock it was issued.
+    /// The account service decides whether it is used too early: the token was issued by that service's clock.
     async fn current_claims(
         &self,
         issuer: &Issuer,

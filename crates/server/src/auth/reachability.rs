@@ -1,4 +1,4 @@
-//! Whether an account service answers, so that calls do not wait for one that does not.
+//! Tracks whether an account service answers, so that calls do not wait for one that does not.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -9,21 +9,21 @@ use types::Timestamp;
 
 use super::metrics;
 
-/// How long calls are decided without asking, until one of them asks again.
+/// Time for which calls are decided without asking, until one of them asks again.
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// Remembers whether the last question was answered.
 pub(super) struct Reachability {
-    /// None while it answers.
+    /// `None` while it answers.
     outage: Mutex<Option<Outage>>,
 }
 
 #[derive(Clone, Copy)]
 struct Outage {
     since: Timestamp,
-    /// When it was last asked in vain.
+    /// Time of the last question without a response.
     tried: Timestamp,
-    /// Whether a question failed. Otherwise, one only takes long.
+    /// True if a question failed. Otherwise, one only takes long.
     is_silent: bool,
 }
 
@@ -36,7 +36,8 @@ impl Default for Reachability {
 }
 
 impl Reachability {
-    /// Whether a call may ask and wait for the response: if the service answers, or one call per pause.
+    /// Returns true if a call may ask and wait for the response: if the service answers, and otherwise one call per
+    /// pause.
     pub(super) fn may_ask(&self, now: Timestamp) -> bool {
         self.change(|outage| {
             let Some(outage) = outage else { return true };
@@ -48,7 +49,7 @@ impl Reachability {
         })
     }
 
-    /// How long it has not answered.
+    /// Returns the time since which it has not answered; zero if it answers.
     pub(super) fn silent_for(&self, now: Timestamp) -> Duration {
         self.change(|outage| outage.map_or(Duration::ZERO, |outage| now.since(outage.since.min(now))))
     }
@@ -76,7 +77,7 @@ impl Reachability {
         !was_silent
     }
 
-    /// Returns whether it was silent before.
+    /// Returns true if it was silent before.
     fn note(outage: &mut Option<Outage>, now: Timestamp, is_silent: bool) -> bool {
         let before = outage.unwrap_or(Outage { since: now, tried: now, is_silent: false });
         *outage = Some(Outage { since: before.since.min(now), tried: now, is_silent: before.is_silent || is_silent });

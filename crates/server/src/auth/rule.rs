@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
-/// How long before an outage a credential must have been confirmed for live traffic to go on with it.
+/// Time before an outage within which a credential must have been confirmed for live traffic to go on with it.
 const CONFIRMED_BEFORE_MAX: Duration = Duration::from_secs(24 * 3600);
 
-/// What a call does, as far as an outage of the account service matters.
+/// Purposes of calls, as far as they matter in an outage of the account service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Reads, dry runs, MQTT connections with what is published on them.
@@ -18,7 +18,7 @@ pub enum Purpose {
     Change,
 }
 
-/// What the account service says now.
+/// The account service's response now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Now {
     Confirmed,
@@ -27,7 +27,7 @@ pub(super) enum Now {
     Silent(Duration),
 }
 
-/// What the account service said before.
+/// The account service's last response before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Before {
     /// It confirmed the credential this long ago.
@@ -36,7 +36,7 @@ pub(super) enum Before {
     Never,
 }
 
-/// Whether the call goes on.
+/// The decision about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Allowed,
@@ -44,7 +44,7 @@ pub(super) enum Verdict {
     Unavailable(Unconfirmed),
 }
 
-/// Why a credential does not count while the account service cannot be asked.
+/// Reasons why a credential does not count while the account service cannot be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unconfirmed {
     /// It was never confirmed here.

@@ -39,7 +39,7 @@ impl SelfSigned {
         Some(Self { token: token.clone(), claims })
     }
 
-    /// Who claims to have signed it.
+    /// Returns the id of the component that claims to have signed it.
     pub fn issuer(&self) -> &str {
         &self.claims.iss
     }

@@ -17,10 +17,10 @@ use super::{
 };
 
 const KEY_ID_BYTES_MAX: usize = 128;
-/// How far the issuer's clock may differ from ours, in seconds.
+/// Tolerated difference between the issuer's clock and ours, in seconds.
 pub(super) const LEEWAY_S: u64 = 30;
 
-/// Why a token is not valid.
+/// Reasons for refusing a token.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
     /// It is longer than any issued token.
@@ -64,7 +64,7 @@ pub struct Verifier {
     verified: VerifiedTokens,
 }
 
-/// What a token says of its origin, unverified: for finding the key, and for nothing else.
+/// The origin that a token claims, unverified: for finding the key, and for nothing else.
 pub(super) struct Origin {
     pub(super) issuer: String,
     pub(super) key_id: String,
@@ -94,7 +94,7 @@ impl Verifier {
         if self.set == *set { Arc::clone(self) } else { Arc::new(Self::new(&self.issuer, set)) }
     }
 
-    /// Whether the issuer has a key with this id.
+    /// Returns true if the issuer has a key with this id.
     pub fn knows(&self, key_id: &str) -> bool {
         self.keys.contains_key(key_id)
     }
@@ -105,7 +105,7 @@ impl Verifier {
         if starts > now.as_secs().saturating_add(LEEWAY_S) { Err(TokenError::Early) } else { Ok(claims) }
     }
 
-    /// The same for a token that its issuer itself vouches for now: by our clock it may be early.
+    /// Like [`Self::verify`], for a token that its issuer itself vouches for now: by our clock it may be early.
     pub(super) fn verify_vouched(&self, token: &str, now: Timestamp) -> Result<Claims, TokenError> {
         self.verify_end(token, now).map(|(claims, _)| claims)
     }

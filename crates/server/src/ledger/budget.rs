@@ -1,4 +1,4 @@
-//! A budget: how much of one resource all owners have, and each of them.
+//! A budget: the use of one resource, in total and by owner.
 
 use std::{
     collections::HashMap,
@@ -16,7 +16,7 @@ use super::{
 /// A single owner may have at most this many times what is left for all: three quarters of an otherwise unused total.
 const SHARE_OF_ROOM: u64 = 3;
 
-/// What can run out.
+/// Limited resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
@@ -53,15 +53,16 @@ pub enum Resource {
 /// The size of a budget, in the unit of its resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// What all owners may have together.
+    /// Maximum of all owners together.
     pub total: u64,
-    /// What one owner may have at most.
+    /// Maximum of one owner.
     pub owner_max: u64,
-    /// What an owner may have even if others use up the total, so that many large owners never refuse a small one.
+    /// Amount that an owner may have even if others use up the total, so that many large owners never refuse a small
+    /// one.
     pub owner_min: u64,
 }
 
-/// How much of one resource all owners have, and each of them.
+/// The use of one resource, in total and by owner.
 #[derive(Debug)]
 pub struct Budget {
     pub(super) resource: Resource,
@@ -75,7 +76,7 @@ pub(super) struct State {
     pub(super) owners: HashMap<Owner, u64>,
 }
 
-/// What an owner uses of a budget, until it is dropped.
+/// An owner's use of a budget, until it is dropped.
 #[derive(Debug)]
 pub struct Charge {
     budget: Arc<Budget>,
@@ -91,13 +92,13 @@ pub struct Charge {
     .resource.noun(), .resource.remedy()
 )]
 pub struct Exceeded {
-    /// What is used up.
+    /// The resource that is used up.
     pub resource: Resource,
-    /// What the owner uses already.
+    /// Amount that the owner uses already.
     pub used: u64,
-    /// What was refused.
+    /// Amount that was refused.
     pub asked: u64,
-    /// What the owner may use at the moment.
+    /// Amount that the owner may use at the moment.
     pub share: u64,
 }
 
@@ -165,7 +166,7 @@ impl Kinded for Exceeded {
 }
 
 impl Limits {
-    /// What one owner may have while all have `used`.
+    /// Returns the amount that one owner may have while all have `used`.
     pub(super) fn share(self, used: u64) -> u64 {
         let room = self.total.saturating_sub(used);
         room.saturating_mul(SHARE_OF_ROOM).min(self.owner_max).max(self.owner_min.min(self.owner_max))
@@ -184,19 +185,19 @@ impl Budget {
         Ok(Charge { budget: Arc::clone(self), owner: owner.clone(), amount })
     }
 
-    /// What all owners use.
+    /// Returns the amount that all owners use.
     pub fn used(&self) -> u64 {
         self.lock().used
     }
 
-    /// What any one owner may use at the moment; nothing once the total is used up, even if it has less than its
-    /// minimum: for what others can wait for.
+    /// Returns the amount that any one owner may use at the moment, for work that can wait. It is 0 once the total is
+    /// used up, even for owners below their minimum.
     pub(super) fn share_of_room(&self) -> u64 {
         let used = self.lock().used;
         if used < self.limits.total { self.limits.share(used) } else { 0 }
     }
 
-    /// What the metrics say of it.
+    /// Returns the values that the metrics report.
     pub(super) fn sample(&self) -> Sample {
         let state = self.lock();
         let largest = state.owners.values().max().copied().unwrap_or_default();
@@ -204,7 +205,7 @@ impl Budget {
         Sample { resource: self.resource, total: self.limits.total, used: state.used, nearest: part }
     }
 
-    /// Replaces a part of what an owner uses, even if it exceeds its share then.
+    /// Replaces a part of an owner's use, even if it exceeds its share then.
     pub(super) fn replace(&self, owner: &Owner, before: u64, after: u64) {
         if before > after {
             return self.give_back(owner, before - after);
@@ -255,7 +256,7 @@ impl Charge {
         self.try_grow(more).inspect_err(|_| metrics::refused(self.budget.resource))
     }
 
-    /// The same if less will do: nobody is refused anything yet.
+    /// Like [`Self::grow`], for callers that can do with less: a refusal is not counted.
     pub fn try_grow(&mut self, more: u64) -> Result<(), Exceeded> {
         self.budget.take(&self.owner, more)?;
         self.amount += more;

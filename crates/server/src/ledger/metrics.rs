@@ -1,4 +1,4 @@
-//! What budgets report. No label names an owner.
+//! Metrics of budgets. No label names an owner.
 
 use std::{collections::BTreeMap, fmt::Write};
 
@@ -8,7 +8,7 @@ use super::Resource;
 
 const REFUSED: &str = "airlock_budget_refused_total";
 
-/// What is used of a budget at one moment.
+/// The use of a budget at one moment.
 pub(super) struct Sample {
     pub(super) resource: Resource,
     pub(super) total: u64,

@@ -1,4 +1,4 @@
-//! Who is charged for what is used.
+//! Owners, who are charged for the resources that they use.
 
 use std::{fmt, net::IpAddr, sync::Arc};
 
@@ -7,7 +7,7 @@ use types::{AppId, UserId};
 
 use crate::rate_limit::rate_limit_address;
 
-/// Who is charged for what is used.
+/// An owner, who is charged for the resources that it uses.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Owner {
@@ -48,7 +48,7 @@ impl From<Owner> for String {
     }
 }
 
-/// Reads what [`Display`](fmt::Display) writes.
+/// Reads the format that [`Display`](fmt::Display) writes.
 impl TryFrom<String> for Owner {
     type Error = &'static str;
 

@@ -1,4 +1,4 @@
-//! Which user an application or gateway belongs to, as the account service says.
+//! Users to whom applications and gateways belong, as the account service says.
 
 use std::{
     collections::BTreeSet,
@@ -15,29 +15,29 @@ use types::{AppId, Clock, GatewayId, Timestamp, UserId};
 
 use super::Owner;
 
-/// How many applications are remembered.
+/// Maximum number of applications remembered.
 const KNOWN: NonZeroUsize = NonZeroUsize::MIN.saturating_add(65_535);
-/// How long an owner counts as known: ownership can be handed over.
+/// Time for which an owner counts as known, in seconds: ownership can be handed over.
 const KNOWN_S: u64 = 300;
-/// How long a question may take, and how long none is asked again after one that failed.
+/// Maximum duration of a question, and the time in seconds for which none is asked again after one that failed.
 const ASK_TIMEOUT: Duration = Duration::from_secs(2);
 const UNKNOWN_S: u64 = 5;
-/// How many applications that are not remembered wait to be asked about.
+/// Maximum number of applications that wait to be asked about because they are not remembered.
 const MISSED_MAX: usize = 1024;
 
 /// Says which user something belongs to.
 #[async_trait]
 pub trait OwnerSource: Send + Sync {
-    /// The user of an application; none if nobody says. It may fail for a moment, and is asked again later.
+    /// Returns the user of an application; `None` if nobody says. It may fail for a moment, and is asked again later.
     async fn owner_of(&self, app_id: &AppId) -> Option<UserId>;
 
-    /// The same for a gateway. By default, nobody says.
+    /// Returns the user of a gateway. By default, nobody says.
     async fn owner_of_gateway(&self, _gateway_id: &GatewayId) -> Option<UserId> {
         None
     }
 }
 
-/// What belongs to a user.
+/// An entity that belongs to a user.
 pub(super) enum Entity {
     Application(AppId),
     Gateway(GatewayId),
@@ -57,7 +57,7 @@ struct Known {
 }
 
 impl Owners {
-    /// Asks `source`, and remembers what it says.
+    /// Asks `source`, and remembers its responses.
     pub fn new(source: Arc<dyn OwnerSource>, clock: Arc<dyn Clock>) -> Self {
         let owners = Self::unknown(clock);
         owners.ask(source);

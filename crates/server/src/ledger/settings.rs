@@ -1,4 +1,4 @@
-//! How large the budgets are.
+//! Settings for the sizes of the budgets.
 
 use std::thread;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Limits, Resource};
 
-/// How many large lists are in memory at once, of all owners and of one, and how many an owner always may have.
+/// Numbers of large lists in memory at once: maximum of all owners, maximum of one owner, and minimum of each owner.
 const LISTS: (u64, u64, u64) = (16, 4, 1);
 
 /// Budgets of what can run out. An owner is the user to whom an application or gateway belongs or, for calls without

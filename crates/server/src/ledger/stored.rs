@@ -1,6 +1,6 @@
 //! A store that refuses what would exceed the stored bytes of its owner, or use up the reserve of the disk.
 //!
-//! The store counts the bytes of each tag. What was counted last, and all that was put since, is in memory here.
+//! The store counts the bytes of each tag. The last counts, and the bytes put since, are in memory here.
 
 use std::{
     sync::{
@@ -20,18 +20,18 @@ use tokio::time::{Instant, sleep, timeout};
 use super::{Budget, Owners, Resource, metrics::refused, owners::Entity, tags::Tags};
 use crate::status::ErrorChain;
 
-/// How often the tags that have changed are counted again.
+/// Interval between counts of the tags that have changed.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// All tags are counted again when this many times what that takes has passed.
+/// All tags are counted again after this many times the duration of a count.
 const PAUSE_FACTOR: u32 = 50;
-/// How long the start waits until everything is counted.
+/// Maximum time to wait at the start until everything is counted.
 const FIRST_COUNT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How many tags are counted at a time; the store takes no more.
+/// Maximum number of tags counted at a time; the store takes no more.
 const COUNTED_AT_A_TIME: usize = store::GET_KEYS_MAX;
-/// How many applications' owners are asked for at a time, and how many of them may be unknown.
+/// Maximum number of applications whose owners are asked for at a time, and of unknown ones among them.
 const ASKED_AT_A_TIME: usize = 256;
 const UNKNOWN_AT_A_TIME: usize = 8;
-/// How many times the bytes of its entries a file may take, with what is lost in its pages. The rest of it is free.
+/// Maximum size of a file as a multiple of the bytes of its entries, with losses in its pages. The rest of it is free.
 const FILE_FACTOR: u64 = 3;
 /// The reserve is at most this part of the disk, so that a small disk can be used, too.
 const RESERVE_PART: u64 = 20;
@@ -47,26 +47,26 @@ const ROOM: &str = "airlock_stored_room_bytes";
 pub struct BudgetedStore {
     store: Arc<dyn Store>,
     budget: Arc<Budget>,
-    /// Whom they ask may use this store.
+    /// Weak, because the source of the owners may use this store.
     owners: Weak<Owners>,
     disk: Option<ReservedDisk>,
     tags: Mutex<Tags>,
-    /// How much more owners can store until the disk has only its reserve.
+    /// Number of bytes that owners can still store until the disk has only its reserve.
     room: AtomicU64,
-    /// What owners have put since that was measured, in bytes.
+    /// Number of bytes that owners have put since the disk was measured.
     put_since: AtomicU64,
 }
 
-/// The disk of a store, and how much of it stays free for the service itself.
+/// The disk of a store, and the space on it that stays free for the service itself.
 pub struct ReservedDisk {
     /// The disk.
     pub disk: StoreDisk,
-    /// What stays free, in bytes; at most a twentieth of the disk.
+    /// Space that stays free, in bytes; at most a twentieth of the disk.
     pub reserve_bytes: u64,
 }
 
 impl BudgetedStore {
-    /// Counts what `store` has, and goes on counting as long as somebody uses this.
+    /// Counts the bytes in `store`, and goes on counting as long as somebody uses this.
     pub async fn open(
         store: Arc<dyn Store>,
         disk: Option<ReservedDisk>,
@@ -168,7 +168,7 @@ impl BudgetedStore {
         Ok(())
     }
 
-    /// Gives back what a batch does not need that was not stored.
+    /// Gives back the charge for a batch that was not stored.
     fn give_back(&self, tag: &str, bytes: u64) {
         self.tags().give_back(tag, bytes, &self.budget);
         let give_back = |room: u64| Some(room.saturating_add(bytes));
@@ -188,7 +188,7 @@ fn not_counted(error: &Error) {
     tracing::debug!(error = %ErrorChain(error), "cannot count what is stored: trying again");
 }
 
-/// Measures what changes until nobody uses the store.
+/// Counts changed tags until nobody uses the store.
 async fn count_changes(store: Weak<BudgetedStore>) {
     loop {
         sleep(INTERVAL).await;

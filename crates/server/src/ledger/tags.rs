@@ -1,4 +1,4 @@
-//! How many bytes each tag of the store has, and to whom they belong.
+//! Size of each tag of the store in bytes, and its owner.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -10,19 +10,19 @@ use types::AppId;
 
 use super::{Budget, Exceeded, Owner, Owners, owners::Entity};
 
-/// How many bytes each tag has that belongs to somebody, as they are charged to its owner in the budget.
+/// Sizes of all tags that belong to somebody, in bytes, as they are charged to their owners in the budget.
 #[derive(Default)]
 pub(super) struct Tags {
     counted: HashMap<Box<str>, Counted>,
     /// Those that have changed since they were counted.
     changed: HashSet<Box<str>>,
-    /// What all tags have.
+    /// Size of all tags, in bytes.
     total: u64,
-    /// What those have that belong to the service itself: there may be one for each device.
+    /// Size of the tags that belong to the service itself, in bytes: there may be one for each device.
     of_service: u64,
-    /// The same, as far as it was counted in this pass.
+    /// Size of these tags, as far as they were counted in this pass.
     of_service_counted: u64,
-    /// How often all tags were counted.
+    /// Number of times that all tags were counted.
     pass: u64,
 }
 
@@ -53,7 +53,7 @@ impl Tags {
         Ok(())
     }
 
-    /// Gives back what was charged for a batch that was not stored.
+    /// Gives back the charge for a batch that was not stored.
     pub(super) fn give_back(&mut self, tag: &str, bytes: u64, budget: &Budget) {
         match self.counted.get_mut(tag) {
             Some(counted) => {
@@ -67,7 +67,7 @@ impl Tags {
         }
     }
 
-    /// What all tags have, in bytes.
+    /// Returns the size of all tags, in bytes.
     pub(super) fn total(&self) -> u64 {
         self.total
     }
@@ -85,12 +85,12 @@ impl Tags {
         taken.filter_map(|tag| Tag::try_from(tag.into_string()).ok()).collect()
     }
 
-    /// The same tags could not be counted.
+    /// Puts back tags that could not be counted.
     pub(super) fn put_back(&mut self, tags: &[Tag]) {
         self.changed.extend(tags.iter().map(|tag| tag.as_str().into()));
     }
 
-    /// Replaces what a tag has by what the store has counted.
+    /// Replaces the size of a tag by the one that the store has counted.
     pub(super) fn set(&mut self, tag: &Tag, bytes: u64, budget: &Budget, owners: &Weak<Owners>) {
         let pass = self.pass;
         let Some(counted) = self.know(tag.as_str(), owners) else {
@@ -164,7 +164,7 @@ impl Tags {
         counted.replace(bytes, budget);
     }
 
-    /// Remembers to whom a tag belongs; none if that is the service itself.
+    /// Remembers the owner of a tag; `None` if that is the service itself.
     fn know(&mut self, tag: &str, owners: &Weak<Owners>) -> Option<&mut Counted> {
         if !self.counted.contains_key(tag) {
             let counted = Counted { bytes: 0, owner: owner_of(tag, owners)?, pass: self.pass };
@@ -186,7 +186,7 @@ impl Counted {
     }
 }
 
-/// To whom a tag belongs; none if that is the service itself.
+/// Returns the owner of a tag; `None` if that is the service itself.
 fn owner_of(tag: &str, owners: &Weak<Owners>) -> Option<Owner> {
     match entity(tag) {
         Some(Entity::Application(app_id)) => Some(last_owner(&app_id, owners)),

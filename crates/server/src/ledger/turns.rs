@@ -50,12 +50,13 @@ impl Turns {
         Arc::new(Self { budget, queue: Mutex::new(FairQueue::new(COSTS)) })
     }
 
-    /// Waits until it is the turn of this owner; none if that can never be.
+    /// Waits until it is the turn of this owner; `None` if that can never be.
     pub async fn take(self: &Arc<Self>, owner: &Owner) -> Option<OwnerTurn> {
         self.take_at(owner, None).await
     }
 
-    /// The same for work whose cost is known, in microseconds of a processor: it is charged before the work is done.
+    /// Like [`Self::take`], for work whose cost is known, in microseconds of a processor: it is charged before the work
+    /// is done.
     pub async fn take_costing(self: &Arc<Self>, owner: &Owner, cost_us: u64) -> Option<OwnerTurn> {
         self.take_at(owner, Some(cost_us)).await
     }
@@ -73,7 +74,7 @@ impl Turns {
         begins.await.ok()
     }
 
-    /// How many wait for a turn of this owner.
+    /// Returns the number of jobs that wait for a turn of this owner.
     pub fn waiting(&self, owner: &Owner) -> usize {
         self.queue().waiting(&owner.to_string())
     }

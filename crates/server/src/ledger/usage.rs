@@ -1,38 +1,38 @@
-//! What owners use of each budget, as the operator of a process sees it.
+//! Use of each budget by its owners, as shown to the operator of a process.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Budget, Limits, Owner, Resource};
 
-/// How many owners are listed for each budget.
+/// Maximum number of owners listed per budget.
 const LISTED_MAX: usize = 100;
 
-/// What is used of one budget.
+/// The use of one budget.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BudgetUsage {
-    /// What can run out.
+    /// The resource.
     pub resource: Resource,
-    /// What all owners may use together.
+    /// Maximum of all owners together.
     pub total: u64,
-    /// What all owners use together.
+    /// Amount that all owners use together.
     pub used: u64,
     /// Owners that use something, the largest first; at most 100, or only the one that was asked for.
     pub owners: Vec<OwnerUsage>,
 }
 
-/// What one owner uses of a budget.
+/// One owner's use of a budget.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnerUsage {
     /// The owner.
     pub owner: Owner,
-    /// How much it uses.
+    /// Amount that it uses.
     pub used: u64,
-    /// How much it may use at the moment.
+    /// Amount that it may use at the moment.
     pub share: u64,
 }
 
 impl Budget {
-    /// What is used, by all owners or one of them.
+    /// Returns the use by all owners or one of them.
     pub(super) fn usage(&self, owner: Option<&Owner>) -> BudgetUsage {
         let state = self.lock();
         let share = self.limits.share(state.used);

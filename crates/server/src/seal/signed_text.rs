@@ -4,7 +4,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 
 use super::SealingKeys;
 
-/// How many bytes of the HMAC a text carries.
+/// Number of bytes of the HMAC that a text carries.
 const MAC_BYTES: usize = 16;
 
 impl SealingKeys {
@@ -14,7 +14,7 @@ impl SealingKeys {
         URL_SAFE_NO_PAD.encode([payload, &mac.as_ref()[..MAC_BYTES]].concat())
     }
 
-    /// The payload of a text that was signed in this context; none when the signature does not match.
+    /// The payload of a text that was signed in this context; `None` when the signature does not match.
     pub fn verify_text<const COUNT: usize>(&self, context: &str, text: &str) -> Option<[u8; COUNT]> {
         let (payload, mac) = split(text)?;
         let expected = self.mac(context, &payload);

@@ -1,4 +1,4 @@
-//! What a connection does: its running requests, and the responses that its client reads.
+//! Activity of a connection: its running requests, and the responses that its client reads.
 
 use std::{
     collections::HashMap,
@@ -11,10 +11,10 @@ use tokio::{
     time::{Instant, interval},
 };
 
-/// How often it is checked whether a client reads, in parts of the time that it may take.
+/// Number of checks whether a client reads, within the time that it may take.
 const CHECKS: u32 = 4;
 
-/// What a connection does, for those who decide whether it may stay open.
+/// Activity of a connection, which decides whether it may stay open.
 pub(super) struct Activity {
     state: Mutex<State>,
     closed: Notify,
@@ -23,17 +23,17 @@ pub(super) struct Activity {
 struct State {
     /// Requests whose responses have not begun.
     running: usize,
-    /// When it last did something.
+    /// Time of its last activity.
     last: Instant,
     responses: HashMap<u64, Progress>,
     next: u64,
 }
 
-/// How far a response is read.
+/// Progress of the client in reading a response.
 struct Progress {
-    /// How many parts of it have been handed over and not been sent.
+    /// Number of its parts that have been handed over and not been sent.
     parts: usize,
-    /// Whether its client waits for the service.
+    /// True if its client waits for the service.
     is_wanted: bool,
     since: Instant,
 }
@@ -71,7 +71,7 @@ impl Activity {
         Sending { activity: Arc::clone(self), number }
     }
 
-    /// For how long it has done nothing; none while a request runs.
+    /// Returns the time since its last activity; `None` while a request runs.
     pub(super) fn idle(&self) -> Option<Duration> {
         let state = self.lock();
         (state.running == 0).then(|| state.last.elapsed())

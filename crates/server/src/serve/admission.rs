@@ -36,17 +36,17 @@ use crate::{
     usage::{Tenant, Usage},
 };
 
-/// How long a client should wait before it retries, in seconds.
+/// Time after which a client should retry, in seconds.
 pub(super) const RETRY_AFTER_S: u64 = 1;
 
-/// How many KiB of a body must arrive per second once the time to wait for it is used up.
+/// Rate at which a body must arrive once the time to wait for it is used up, in KiB per second.
 const BODY_RATE_KIB: u64 = 16;
 
 /// The tenant of requests whose caller is not known: the address that they come from.
 #[derive(Clone)]
 pub(super) struct AddressTenant(pub(super) Arc<str>);
 
-/// Why a request is not handled.
+/// Reasons for refusing a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {
     #[error(

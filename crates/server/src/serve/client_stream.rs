@@ -17,7 +17,7 @@ use super::control_frames::ControlFrames;
 /// The first bytes of every HTTP/2 client.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// How much is written before other tasks go on: it takes a processor some 20 µs.
+/// Number of bytes written before other tasks go on: it takes a processor some 20 µs.
 const WRITTEN_TOGETHER: usize = 64 * 1024;
 
 /// A stream with limits that hyper does not have.
@@ -27,10 +27,10 @@ const WRITTEN_TOGETHER: usize = 64 * 1024;
 pub(super) struct ClientStream<S> {
     stream: S,
     protocol: Protocol,
-    /// How long the client may not read anything while something is to be written.
+    /// Maximum time for which the client may read nothing although there is something to write.
     unread_timeout: Duration,
     unread: Option<Pin<Box<Sleep>>>,
-    /// How much was written since other tasks went on.
+    /// Number of bytes written since other tasks went on.
     written: usize,
 }
 

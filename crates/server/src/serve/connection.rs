@@ -29,16 +29,16 @@ use super::{
 };
 use crate::{ledger::Ledger, rate_limit::rate_limit_address};
 
-/// How long a TLS handshake may take.
+/// Maximum duration of a TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum size of a request's head, in bytes: room for a token of 16 KiB. A larger head gets 431.
 const HEAD_BYTES_MAX: u32 = 32 * 1024;
 /// Maximum number of concurrent requests on one HTTP/2 connection.
 const STREAMS_MAX: u32 = 200;
-/// How often an idle HTTP/2 client is pinged, and how long it may take to answer.
+/// Interval between pings of an idle HTTP/2 client, and the maximum time to wait for its answer.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
-/// How much of one request's body, and of all bodies on a connection, a client may send before somebody reads it. A
-/// request that waits for its turn has that much in memory.
+/// Maximum number of bytes that a client may send of one request's body, and of all bodies on a connection, before
+/// somebody reads them. A request that waits for its turn has that much in memory.
 const STREAM_WINDOW: u32 = 64 * 1024;
 const CONNECTION_WINDOW: u32 = 128 * 1024;
 
@@ -59,10 +59,10 @@ pub(super) struct Accepted {
     open: OpenConnection,
 }
 
-/// Who sends the requests of a connection.
+/// The client of a connection.
 struct Client {
     peer: SocketAddr,
-    /// What its requests count for if their caller is not known.
+    /// The tenant of its requests if their caller is not known.
     tenant: Arc<str>,
     activity: Arc<Activity>,
 }
@@ -84,7 +84,7 @@ impl Connection {
         Self { http, router, open: OpenConnections::new(settings, ledger), head_timeout, unread_timeout }
     }
 
-    /// Waits until another connection is allowed; none if its address has its share, or its peer has disconnected.
+    /// Waits until another connection is allowed; `None` if its address has its share, or its peer has disconnected.
     pub(super) async fn admit(&self, stream: TcpStream) -> Option<Accepted> {
         let peer = stream.peer_addr().ok()?;
         let open = self.open.admit(peer.ip()).await?;

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How many control frames a client may send at once.
+/// Number of control frames that a client may send at once.
 const BURST: u64 = 1000;
-/// How many more it may send for each request, and for each KiB that it is sent.
+/// Number of further ones that it may send for each request, and for each KiB that it is sent.
 const PER_REQUEST: u64 = 8;
 const PER_KIB: u64 = 1;
 /// The time after which it may send another one without either.
@@ -23,14 +23,14 @@ const CONTINUATION: u8 = 9;
 /// The control frames that a client may still send.
 pub(super) struct ControlFrames {
     left: u64,
-    /// Until when time is accounted for.
+    /// End of the time that is accounted for.
     counted: Instant,
-    /// What was written, as far as it makes no whole KiB.
+    /// Number of bytes written that do not make a whole KiB yet.
     written: u64,
-    /// The beginning of a frame, and how much of it has come.
+    /// The beginning of a frame's header, and the number of its bytes that have come.
     head: [u8; HEAD_BYTES],
     head_bytes: usize,
-    /// How much of a frame's payload is still to come.
+    /// Number of bytes of a frame's payload that are still to come.
     payload: usize,
 }
 
@@ -46,7 +46,7 @@ impl ControlFrames {
         Self { left, counted, written: 0, head: [0; HEAD_BYTES], head_bytes: 0, payload: 0 }
     }
 
-    /// Counts the frames in what the client has sent after the preface.
+    /// Counts the frames that the client has sent after the preface.
     pub(super) fn read(&mut self, mut bytes: &[u8]) -> Result<(), Flood> {
         while !bytes.is_empty() {
             if self.payload > 0 {
@@ -67,7 +67,7 @@ impl ControlFrames {
         Ok(())
     }
 
-    /// Lets the client acknowledge what it was sent.
+    /// Lets the client acknowledge the bytes that it was sent.
     pub(super) fn note_written(&mut self, bytes: usize) {
         self.written += bytes as u64;
         self.add(self.written / 1024 * PER_KIB);
@@ -115,7 +115,7 @@ mod tests {
         frame
     }
 
-    /// How many frames pass that have no payload, at most 10,000.
+    /// Returns the number of frames without payload that pass, at most 10,000.
     fn pings(frames: &mut ControlFrames) -> usize {
         (0..10_000).take_while(|_| frames.read(&frame(PING, 0)).is_ok()).count()
     }

@@ -1,4 +1,4 @@
-//! The header `grpc-timeout`: how long the client waits. The gRPC gateway of v2 took it over HTTP too.
+//! The header `grpc-timeout`: the time for which the client waits. The gRPC gateway of v2 took it over HTTP too.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use axum::http::HeaderMap;
 const HEADER: &str = "grpc-timeout";
 const DIGITS_MAX: usize = 8;
 
-/// How long the client waits; none when it does not say, or says it wrongly.
+/// Returns the time for which the client waits; `None` if the header is missing or not valid.
 pub(super) fn of(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(HEADER)?.to_str().ok()?;
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;

@@ -19,14 +19,14 @@ use super::{
 };
 use crate::Error;
 
-/// How long to wait when the process is out of file descriptors; closing connections free some.
+/// Pause when the process is out of file descriptors; closing connections free some.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How many clients may wait to be accepted: one that finds no room tries again only after a second. The system may
-/// allow less.
+/// Number of clients that may wait to be accepted: one that finds no room tries again only after a second. The system
+/// may allow less.
 const BACKLOG: u32 = 4096;
 
-/// How many connections are accepted before others go on.
+/// Number of connections accepted before other tasks go on.
 const ACCEPTED_TOGETHER: usize = 8;
 
 /// Bound addresses that are not served yet.
@@ -42,7 +42,7 @@ pub struct ServerHandle {
 }
 
 impl Listeners {
-    /// No listeners yet.
+    /// Returns an empty set of listeners.
     pub fn new() -> Self {
         Self::default()
     }
@@ -197,7 +197,7 @@ async fn accept(listener: &TcpListener) -> TcpStream {
     }
 }
 
-/// Whether accepting failed because one peer disconnected, so that the next attempt need not wait.
+/// Returns true if accepting failed because one peer disconnected, so that the next attempt need not wait.
 fn is_peer_error(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)

@@ -1,4 +1,4 @@
-//! What the listeners and admission control measure. No label names a tenant.
+//! Metrics of the listeners and of admission control. No label names a tenant.
 
 use std::time::Duration;
 
@@ -38,17 +38,17 @@ pub(super) fn answered(service: &'static str, route: String, status: u16, elapse
     counter!(REQUESTS, "service" => service, "status" => status.to_string()).increment(1);
 }
 
-/// How many requests of a service wait.
+/// Returns the gauge of a service's waiting requests.
 pub(super) fn waiting(service: &'static str) -> Gauge {
     gauge!(WAITING, "service" => service)
 }
 
-/// How many requests of a service are being handled.
+/// Returns the gauge of a service's running requests.
 pub(super) fn running(service: &'static str) -> Gauge {
     gauge!(RUNNING, "service" => service)
 }
 
-/// Counts what a request cost.
+/// Adds the cost of a request to the counter.
 pub(super) fn charged(service: &'static str, fuel: u64) {
     counter!(FUEL, "service" => service).increment(fuel);
 }

@@ -32,7 +32,7 @@ use crate::{
 /// The header with the request id, by which the log is searched.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// How tonic's `grpc-message` begins when a message does not decode.
+/// Start of tonic's `grpc-message` for a message that does not decode.
 const UNDECODABLE: &[u8] = b"failed%20to%20decode%20Protobuf%20message";
 
 /// Maximum length of an error text of axum's, in bytes. It is a sentence.
@@ -158,7 +158,7 @@ impl Middleware {
         }
     }
 
-    /// Whether a request would have its body read only to be refused, because it has no credential.
+    /// Returns true if a request would have its body read only to be refused, because it has no credential.
     fn lacks_credential(&self, request: &Request) -> bool {
         let is_route = || request.extensions().get::<MatchedPath>().is_some();
         !request.body().is_end_stream()
@@ -207,13 +207,14 @@ impl Middleware {
     }
 }
 
-/// Whether it is clear which host an HTTP/1.1 request is for: with two, a proxy may see another than the service.
+/// Returns true if it is clear which host an HTTP/1.1 request is for: with two, a proxy may see another than the
+/// service.
 fn has_one_host(request: &Request) -> bool {
     let mut hosts = request.headers().get_all(header::HOST).iter();
     request.version() != Version::HTTP_11 || (hosts.next().is_some() && hosts.next().is_none())
 }
 
-/// Whether a path is `/package.Service/Method`; no REST path that takes a body has a dot in its first part.
+/// Returns true if a path is `/package.Service/Method`; no REST path that takes a body has a dot in its first part.
 fn names_a_method(path: &str) -> bool {
     let parts = path.strip_prefix('/').and_then(|path| path.split_once('/'));
     parts.is_some_and(|(service, method)| service.contains('.') && !method.is_empty() && !method.contains('/'))

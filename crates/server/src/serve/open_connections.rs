@@ -1,4 +1,4 @@
-//! The open connections of a service: how many an address may have, and which is closed when there are too many.
+//! The open connections of a service: the share of an address, and the choice of one to close when there are too many.
 
 use std::{
     collections::HashMap,
@@ -16,14 +16,14 @@ use tokio::{
 use super::{ServeSettings, activity::Activity, metrics};
 use crate::ledger::{Budget, Charge, Ledger, Limits, Owner, Resource};
 
-/// How many connections an address may have although others have all there are: those are closed for it.
+/// Number of connections that an address may have even if others have all there are: some of those are closed for it.
 const PER_ADDRESS_MIN: u64 = 64;
-/// For how long a connection must have been idle to be closed for another of an address that has as many: a new one is
-/// about to be used.
+/// Minimum idle time of a connection that is closed for another of an address that has as many: a new one is about to
+/// be used.
 const IDLE_MIN: Duration = Duration::from_secs(1);
-/// After which time another connection is looked for that can be closed.
+/// Time after which another connection is looked for that can be closed.
 const RETRY: Duration = Duration::from_millis(100);
-/// After which time a connection is closed although a request runs on it.
+/// Time after which a connection is closed although a request runs on it.
 const BUSY_AFTER: Duration = Duration::from_secs(1);
 
 /// The open connections of a service.
@@ -50,7 +50,7 @@ pub(super) struct OpenConnection {
 }
 
 impl OpenConnections {
-    /// None yet.
+    /// Returns an empty set of connections.
     pub(super) fn new(settings: &ServeSettings, ledger: &Ledger) -> Arc<Self> {
         let total = settings.connections_max.clamp(1, Semaphore::MAX_PERMITS);
         let owner_max = settings.connections_per_address_max.max(1) as u64;
@@ -59,7 +59,7 @@ impl OpenConnections {
         Arc::new(Self { places: Arc::new(Semaphore::new(total)), budget, open: Mutex::default() })
     }
 
-    /// Waits until another connection of this address is allowed; none if it has its share.
+    /// Waits until another connection of this address is allowed; `None` if it has its share.
     ///
     /// While all are open, one of the address that has most is closed: the longest idle, or after a second a busy one.
     /// An address that has as many as the others is refused at once, so that nobody waits behind it; only where there are
@@ -125,7 +125,7 @@ impl OpenConnections {
 }
 
 impl Open {
-    /// Whether an address has connections, and others have, too.
+    /// Returns true if an address has connections, and others have, too.
     fn has_like_others(&self, owner: &Owner) -> bool {
         self.of_owners.len() > 1 && self.of_owners.contains_key(owner)
     }
@@ -167,7 +167,7 @@ mod tests {
         std::iter::from_fn(|| connections.admit(address).now_or_never().flatten()).collect()
     }
 
-    /// Whether a connection was told to close.
+    /// Returns true if a connection was told to close.
     fn is_closed(connection: &OpenConnection) -> bool {
         connection.activity.closed().now_or_never().is_some()
     }

@@ -1,6 +1,6 @@
 //! A response's body: it is charged until its client has read it, and handed over in pieces.
 //!
-//! What hyper holds of a response that nobody reads would otherwise be without a bound, as would the time.
+//! Without this, hyper would hold any amount of a response that nobody reads, for any time.
 
 use std::{
     future::poll_fn,
@@ -18,10 +18,10 @@ use hyper::body::{Frame, SizeHint};
 use super::activity::{Activity, Sending};
 use crate::ledger::{Budget, Charge, Exceeded, Owner};
 
-/// What each response is charged with at least, before its request is handled: those of most changes are smaller, so
-/// that none is refused when the change has been made.
+/// Minimum charge for a response, in bytes, before its request is handled. The responses of most changes are smaller,
+/// so that none is refused when the change has been made.
 const BYTES_MIN: u64 = 16 * 1024;
-/// How much is handed over at once: a client that reads less than that in the time it has is cut.
+/// Number of bytes handed over at once: a client that reads less than that in the time it has is cut.
 const PIECE_BYTES: usize = 32 * 1024;
 
 type ReadFrame = Option<Result<Frame<Bytes>, axum::Error>>;
@@ -39,7 +39,7 @@ struct ResponseBody {
     unread: Arc<Unread>,
 }
 
-/// What a client has not read of a response. The body has it, and each piece that was not sent.
+/// The part of a response that its client has not read. The body has it, and each piece that was not sent.
 struct Unread {
     held: Mutex<Held>,
     sending: Option<Sending>,
@@ -62,7 +62,7 @@ impl Reserved {
         Ok(Self { charge: budget.charge(owner, BYTES_MIN)?, activity })
     }
 
-    /// Charges for a response until it is read. Fails if it is too large for what its owner may have.
+    /// Charges for a response until it is read. Fails if it exceeds its owner's share.
     pub(super) async fn send(self, response: Response) -> Result<Response, Exceeded> {
         if response.body().is_end_stream() {
             return Ok(response);

@@ -20,7 +20,7 @@ use crate::status;
 
 use super::admission::Place;
 
-/// How long a request may run on without its client. Each call of a store ends much earlier.
+/// Maximum time for which a request may run on without its client. Each call of a store ends much earlier.
 const TIME_MAX: Duration = Duration::from_secs(120);
 
 /// Lets each request that may change something run to its end in a task of its own, once its body has arrived.

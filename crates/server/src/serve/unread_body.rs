@@ -18,19 +18,19 @@ use http_body_util::BodyExt;
 use hyper::body::{Frame, SizeHint};
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// How much is read and thrown away: eight times the default limit of a body.
+/// Maximum number of bytes read and thrown away: eight times the default limit of a body.
 const UNREAD_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// How long that may take. The connection is closed afterwards.
+/// Maximum time for that. The connection is closed afterwards.
 const UNREAD_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// How much of all bodies is thrown away per second: what nobody wants must not take the processor from others.
+/// Number of bytes of all bodies thrown away per second: what nobody wants must not take the processor from others.
 const UNREAD_BYTES_PER_SECOND: u32 = 64 * 1024 * 1024;
 
 /// The bodies of a service that are thrown away. They take turns, part by part.
 #[derive(Clone)]
 pub(super) struct UnreadBodies {
-    /// When the next part may be thrown away.
+    /// Time at which the next part may be thrown away.
     next: Arc<Mutex<Instant>>,
 }
 
@@ -67,7 +67,7 @@ impl UnreadBodies {
         }
     }
 
-    /// When this many bytes have had their time.
+    /// Returns the time at which this many bytes have had their turn.
     fn take_turn(&self, bytes: usize) -> Instant {
         let time = Duration::from_secs_f64(bytes as f64 / f64::from(UNREAD_BYTES_PER_SECOND));
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);

@@ -29,7 +29,7 @@ impl Asset {
         self.path
     }
 
-    /// What pages link to: the path with the fingerprint.
+    /// Returns the link for pages: the path with the fingerprint.
     pub fn link(&self) -> String {
         format!("{}?{:016x}", self.path, self.fingerprint)
     }

@@ -1,4 +1,4 @@
-//! Which site caused a request.
+//! The site that caused a request.
 //!
 //! A browser sends cookies with requests that any site causes. So requests that change something must come from the site
 //! itself, according to `Sec-Fetch-Site` or `Origin`, which other sites cannot forge.
@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, header};
 
 const FETCH_SITE: &str = "sec-fetch-site";
 
-/// Which site caused a request, according to its headers.
+/// The site that caused a request, according to its headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The site itself.
@@ -18,7 +18,7 @@ pub enum Origin {
     Unknown,
 }
 
-/// Which site caused the request with these headers; `own` is the origin of this one.
+/// Returns the site that caused the request with these headers; `own` is the origin of this one.
 pub fn origin(headers: &HeaderMap, own: &str) -> Origin {
     let single = |name: &str| {
         let mut values = headers.get_all(name).iter();

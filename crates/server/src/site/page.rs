@@ -1,4 +1,4 @@
-//! Pages: their headers, and texts for people.
+//! Pages: their headers, and texts for users.
 
 use axum::{
     http::{HeaderValue, StatusCode, header},

@@ -26,7 +26,7 @@ type Check = Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Syn
 pub struct Health {
     checks: Arc<Mutex<BTreeMap<&'static str, Check>>>,
     draining: CancellationToken,
-    /// Why the process must be started again.
+    /// Reason why the process must be started again.
     failed: Arc<OnceLock<String>>,
 }
 
@@ -62,7 +62,7 @@ impl Health {
         _ = self.failed.set(reason);
     }
 
-    /// Why the process must be started again, if it must.
+    /// Returns the reason why the process must be started again, if it must.
     pub(crate) fn failure(&self) -> Option<&str> {
         self.failed.get().map(String::as_str)
     }
@@ -86,7 +86,7 @@ impl Health {
 }
 
 impl Report {
-    /// Whether the process accepts new work.
+    /// Returns true if the process accepts new work.
     pub fn is_ready(&self) -> bool {
         self.status == "ready"
     }

@@ -16,7 +16,7 @@ const BUCKETS_FUEL: [f64; 11] = [1e4, 3e4, 1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8, 3e
 /// Bucket bounds of everything else: with a summary in their place, an idle server would report quantiles of 0.
 const BUCKETS: [f64; 10] = [1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 1e4, 1e5, 1e6];
 const BUILD_INFO: &str = "airlock_build_info";
-/// How often samples are moved into buckets, so that they do not pile up while nobody scrapes.
+/// Interval at which samples are moved into buckets, so that they do not pile up while nobody scrapes.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Writes metrics in the text format of Prometheus when they are collected. Here series may end, whereas the recorder
@@ -41,7 +41,7 @@ impl Metrics {
         Ok(metrics)
     }
 
-    /// Reports what the process is built from; an unknown commit is empty.
+    /// Reports the version and commit that the process is built from; an unknown commit is empty.
     pub fn report_build(&self, version: &'static str, commit: &'static str) {
         describe_gauge!(BUILD_INFO, "Always 1; version and commit of this process are its labels");
         gauge!(BUILD_INFO, "version" => version, "commit" => commit).set(1.0);

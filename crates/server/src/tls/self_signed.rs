@@ -16,13 +16,13 @@ use crate::{Error, private_file::write_private};
 
 /// The file name in the data directory.
 const FILE: &str = "tls.pem";
-/// How the first line of the file begins; the host names and the expiry follow.
+/// Start of the first line of the file; the host names and the expiry follow.
 const TITLE: &str = "Made by Airlock for";
-/// How long a certificate is valid.
+/// Validity of a certificate.
 const VALIDITY: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
-/// How long before its expiry a certificate is replaced.
+/// Time before its expiry at which a certificate is replaced.
 const RENEWAL: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// How far its start is backdated, for clients with slow clocks.
+/// Time by which its start is backdated, for clients with slow clocks.
 const BACKDATED: Duration = Duration::from_secs(24 * 60 * 60);
 /// The host names in every certificate.
 const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
@@ -49,7 +49,7 @@ pub(super) fn load_or_create(dir: &Path, names: &[String], clock: &dyn Clock) ->
     }
 }
 
-/// Whether the first line has these names and an expiry that is not near.
+/// Returns true if the first line has these names and an expiry that is not near.
 fn is_current(text: &str, names: &[String], now: Timestamp) -> bool {
     let title = format!("{TITLE} {} until ", names.join(" "));
     let until = text.lines().next().and_then(|line| line.strip_prefix(&title)?.parse::<Timestamp>().ok());

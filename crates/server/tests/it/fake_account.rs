@@ -37,10 +37,10 @@ pub(crate) struct FakeAccount {
     /// Its response about rights, and the number of calls.
     pub(crate) rights: Mutex<(StatusCode, Value)>,
     pub(crate) rights_asked: AtomicUsize,
-    /// How many calls were made, and how many of them it answers; it never answers those after.
+    /// Number of calls made, and the number of them that it answers; it never answers those after.
     calls: AtomicUsize,
     answered_max: watch::Sender<usize>,
-    /// What a proxy in front of it answers instead.
+    /// The response of a proxy in front of it, in place of its own.
     proxy: Mutex<Option<(StatusCode, &'static str)>>,
     /// The components that the calls named, by token.
     pub(crate) callers: Mutex<BTreeSet<Option<String>>>,
@@ -65,7 +65,7 @@ impl FakeAccount {
         (self.keys_read.load(Ordering::SeqCst), self.exchanges.load(Ordering::SeqCst))
     }
 
-    /// Whether it answers at all.
+    /// Takes the service away, so that it answers nothing, or brings it back.
     pub(crate) fn set_away(&self, away: bool) {
         self.away.store(away, Ordering::SeqCst);
     }

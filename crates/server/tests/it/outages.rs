@@ -13,7 +13,7 @@ use crate::{
     signer::{Signer, claims},
 };
 
-/// How long a response counts as fresh.
+/// Time for which a response counts as fresh.
 const FRESH: Duration = Duration::from_secs(2);
 const GRACE_TIME: Duration = Duration::from_secs(600);
 
@@ -21,7 +21,7 @@ fn key() -> Credential {
     Credential::Key("account.good".parse().unwrap())
 }
 
-/// Why each purpose is refused; none if it is allowed.
+/// Returns the reason why each purpose is refused; `None` if it is allowed.
 async fn refusals(fixture: &Fixture, credential: &Credential) -> [Option<Unconfirmed>; 3] {
     let mut refusals = [None; 3];
     for (refusal, purpose) in refusals.iter_mut().zip([Purpose::Read, Purpose::Live, Purpose::Change]) {

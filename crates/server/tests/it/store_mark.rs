@@ -72,7 +72,7 @@ impl Disk {
         StoreMark::open(file, store, &OsRandom, older).await
     }
 
-    /// What an instance does from its start to its end.
+    /// Runs an instance from its start to its end.
     async fn run(&self, file: &Path) -> Result<(), StoreMarkError> {
         self.run_if(file, OlderStore::Refuse).await
     }

@@ -1,4 +1,4 @@
-//! What owners may store: their share of all, and what the disk has beside its reserve.
+//! Limits on what owners store: their share of all, and the disk beside its reserve.
 
 use std::{
     sync::{

@@ -1,4 +1,4 @@
-//! How many bytes the entries of each tag take, counted in the transactions that change them.
+//! Size of the entries of each tag, counted in the transactions that change them.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ const PAGE_TAGS: usize = 10_000;
 /// The bytes of each tag within a write transaction.
 pub(super) struct Counted<'txn> {
     table: Table<'txn, &'static str, u64>,
-    /// What the transaction adds to its tags, and takes from them.
+    /// Numbers of bytes that the transaction adds to its tags, and takes from them.
     changed: HashMap<Box<str>, (u64, u64)>,
 }
 
@@ -35,7 +35,7 @@ impl<'txn> Counted<'txn> {
         self.change(key).1 += bytes(key, record);
     }
 
-    /// Stores what has changed.
+    /// Stores the changed sizes.
     pub(super) fn finish(&mut self) -> Result<(), redb::Error> {
         for (tag, (more, less)) in self.changed.drain() {
             let counted = self.table.get(&*tag)?.map_or(0, |found| found.value());

@@ -5,16 +5,17 @@ use redb::{ReadableTable, Table};
 /// A table that is written together with the entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Derived {
-    /// How many keys there are, in blocks.
+    /// Numbers of keys, in blocks.
     Blocks,
-    /// How many bytes each tag has.
+    /// Sizes of tags, in bytes.
     Counted,
 }
 
 impl Derived {
     const ALL: [Self; 2] = [Self::Blocks, Self::Counted];
 
-    /// Where the table of versions has the version that it was written with, and the number of entries.
+    /// Returns the keys in the table of versions: of the version that it was written with, and of the number of
+    /// entries.
     fn keys(self) -> [&'static str; 2] {
         match self {
             Self::Blocks => ["blocks_version", "blocks_entries"],
@@ -22,7 +23,7 @@ impl Derived {
         }
     }
 
-    /// Whether it was last written together with this version and these entries.
+    /// Returns true if the table was last written together with this version and these entries.
     ///
     /// It was not if an older version of Airlock, which does not have it, has written since.
     pub(super) fn is_current(

@@ -11,7 +11,7 @@ use std::{
 
 use redb::{BackendError, StorageBackend, backends::FileBackend};
 
-/// How much is allocated ahead at least and at most, in bytes; in between it is a part of the file.
+/// Minimum and maximum space allocated ahead, in bytes; in between it is a part of the file.
 const AHEAD_BYTES: (u64, u64) = (1 << 20, 64 << 20);
 const AHEAD_PART: u64 = 8;
 
@@ -21,14 +21,14 @@ pub struct StoreDisk {
     path: PathBuf,
 }
 
-/// How much room a disk has.
+/// Space on a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskSpace {
     /// The size of the disk in bytes.
     pub total_bytes: u64,
-    /// What is free for this process, in bytes.
+    /// Space that is free for this process, in bytes.
     pub free_bytes: u64,
-    /// What the file of the store takes, in bytes, with what it does not use at the moment.
+    /// Space that the file of the store takes, in bytes, including its unused parts.
     pub file_bytes: u64,
 }
 
@@ -37,7 +37,7 @@ impl StoreDisk {
         Self { path: path.to_owned() }
     }
 
-    /// How much room there is now.
+    /// Returns the space at the moment. Fails if the system does not tell.
     #[cfg(unix)]
     pub fn space(&self) -> io::Result<DiskSpace> {
         let disk = rustix::fs::statvfs(&self.path)?;
@@ -50,7 +50,7 @@ impl StoreDisk {
         })
     }
 
-    /// How much room there is now.
+    /// Returns the space at the moment. Always fails here: it is known on Unix only.
     #[cfg(not(unix))]
     pub fn space(&self) -> io::Result<DiskSpace> {
         Err(io::ErrorKind::Unsupported.into())
@@ -67,7 +67,7 @@ pub(super) struct AllocatedFile {
 }
 
 impl AllocatedFile {
-    /// `file` and `inner` are the same file.
+    /// Wraps `inner`; `file` must be the same file.
     pub(super) fn new(file: File, inner: FileBackend) -> Self {
         let this = Self { allocated: AtomicU64::new(written(&file)), file, inner };
         this.allocate(0);
@@ -145,7 +145,7 @@ impl StorageBackend for AllocatedFile {
     }
 }
 
-/// Up to where a file has been written without a gap: redb lengthens its file before it writes.
+/// Returns the length up to which a file has been written without a gap: redb lengthens its file before it writes.
 #[cfg(unix)]
 fn written(file: &File) -> u64 {
     rustix::fs::seek(file, rustix::fs::SeekFrom::Hole(0)).unwrap_or(0)

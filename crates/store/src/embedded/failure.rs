@@ -18,7 +18,7 @@ pub(super) fn panics_as_errors<T, E: From<redb::Error>>(run: impl FnOnce() -> Re
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(damaged()))
 }
 
-/// Why the store failed, once it has; clones share it.
+/// The error that made the store fail, once it has; clones share it.
 #[derive(Clone)]
 pub(super) struct Failure {
     cause: watch::Sender<Option<Arc<redb::Error>>>,

@@ -136,7 +136,7 @@ pub(super) fn backend(backend: impl StorageBackend) -> Result<Database, Error> {
         .map_err(|error| Error::unavailable("open the store", error))
 }
 
-/// Writes the format into a new database, and refuses a newer one; counts what it has if that is necessary.
+/// Writes the format into a new database, and refuses a newer one; counts its entries if that is necessary.
 ///
 /// Returns the last time that could be believed, if it is known.
 pub(super) fn prepare(database: &Database, now: UnixMillis) -> Result<Option<UnixMillis>, Error> {

@@ -1,4 +1,4 @@
-//! Reads a page of a list and counts the list, with the help of the blocks that say how many keys there are.
+//! Reads a page of a list and counts the list, with the help of the blocks, which know their numbers of keys.
 
 use bytes::Bytes;
 use redb::{Database, ReadOnlyTable, ReadableDatabase};
@@ -10,12 +10,12 @@ use super::{
 };
 use crate::{Error, Key, Page, record};
 
-/// The entries under a prefix after the first `offset`, at most `limit`, and how many there are.
+/// Returns the entries under a prefix after the first `offset`, at most `limit`, and the number of all.
 pub(super) fn page(database: &Database, prefix: &Key, offset: usize, limit: usize, now: u64) -> Result<Page, Error> {
     page_and_reads(database, prefix, offset, limit, now).map(|(page, _)| page)
 }
 
-/// The same, and how many blocks and entries were read for it.
+/// Like `page`, and returns the number of blocks and entries read for it.
 pub(super) fn page_and_reads(
     database: &Database,
     prefix: &Key,
@@ -71,7 +71,7 @@ struct Reader<'a> {
     limit: usize,
     now: u64,
     page: Page,
-    /// How many blocks and entries were read.
+    /// Number of blocks and entries read.
     reads: usize,
 }
 

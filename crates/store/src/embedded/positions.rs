@@ -1,5 +1,5 @@
-//! The positions of keys: how many keys each tag has, in blocks, so that a page neither counts nor skips them one by
-//! one.
+//! The positions of keys: the number of keys of each tag, in blocks, so that a page neither counts nor skips them one
+//! by one.
 //!
 //! A block has the keys of a tag from its first path to that of the next block. Entries that expire are counted apart:
 //! only a block with some of them is read to count it.

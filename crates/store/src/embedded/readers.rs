@@ -1,4 +1,4 @@
-//! Threads that read much at a time, so that neither the runtime nor what others do on its blocking threads waits.
+//! Threads for long reads, so that neither the runtime nor other work on its blocking threads waits.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -9,14 +9,14 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::Error;
 
-/// How many threads there are.
+/// Number of threads.
 const THREADS: usize = 4;
-/// How many reads can wait for a thread; beyond that, callers wait.
+/// Maximum number of reads that wait for a thread; beyond that, callers wait.
 const WAITING_MAX: usize = 1024;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// The threads; they end when this is dropped and what waits is done.
+/// The threads; they end when this is dropped and the waiting reads are done.
 pub(super) struct Readers {
     jobs: mpsc::Sender<Job>,
 }
@@ -53,7 +53,7 @@ impl Readers {
     }
 }
 
-/// Runs what waits until there will be nothing more.
+/// Runs waiting reads until there will be no more.
 fn run(waiting: &Mutex<mpsc::Receiver<Job>>) {
     loop {
         // One thread waits for the next job, the others for it.

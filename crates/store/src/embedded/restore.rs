@@ -17,7 +17,7 @@ use crate::{Error, StoredEntry, Version, steadiness::CommitTime};
 /// A store that is written beside the one that it replaces, which nothing else can open meanwhile.
 pub struct Restoring {
     path: PathBuf,
-    /// Where it is written; none when it is complete.
+    /// The file to which it is written; `None` when it is complete.
     unfinished: Option<PathBuf>,
     // Before the database, in the order of dropping.
     transaction: Option<WriteTransaction>,
@@ -37,7 +37,7 @@ impl Restoring {
         Ok(Self { path, unfinished, transaction: Some(transaction), _database: database, replaced })
     }
 
-    /// Whether there is a store that is replaced.
+    /// Returns true if there is a store that is replaced.
     pub fn replaces(&self) -> bool {
         self.replaced.is_some()
     }
@@ -78,7 +78,7 @@ impl Drop for Restoring {
     }
 }
 
-/// Locks the file at `path` as an open store does; none if there is none. A damaged store can be locked, too.
+/// Locks the file at `path` as an open store does; `None` if there is none. A damaged store can be locked, too.
 fn lock(path: &Path) -> Result<Option<File>, Error> {
     match File::open(path) {
         Ok(file) => match file.try_lock() {

@@ -12,7 +12,7 @@ use crate::{
     snapshot::{PART_BYTES_MAX, PART_ENTRIES_MAX, Part, PartSender, StoredEntry},
 };
 
-/// What one transaction sees.
+/// The view of one transaction.
 pub(super) struct Seen {
     last_version: Version,
     entries: ReadOnlyTable<&'static str, &'static [u8]>,

@@ -26,10 +26,10 @@ const TIME_KEY: &str = "time";
 pub(super) const ENTRIES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("entries");
 /// Expiry and key, for removing expired entries.
 const EXPIRY: TableDefinition<'_, (u64, &str), ()> = TableDefinition::new("expiry");
-/// How many expired entries a transaction removes, in addition to two per change.
+/// Maximum number of expired entries that a transaction removes, in addition to two per change.
 const SWEEP_SPARE: usize = 64;
 
-/// Why a step of a transaction failed.
+/// Reasons why a step of a transaction failed.
 pub(super) enum Fault {
     /// The step was refused and changed nothing; other steps of the transaction are not affected.
     Refused(Error),
@@ -117,7 +117,8 @@ impl<'txn> Tables<'txn> {
         derived::mark_current(&mut self.meta, self.version, self.entries.len()?)
     }
 
-    /// Counts again what another version of Airlock has written without counting. Returns whether it had to.
+    /// Counts entries again that another version of Airlock has written without counting. Returns true if there were
+    /// any.
     pub(super) fn correct_derived(&mut self) -> Result<bool, redb::Error> {
         let entries = self.entries.len()?;
         let is_current = |derived: Derived| derived.is_current(&self.meta, self.version, entries);
@@ -189,7 +190,7 @@ impl<'txn> Tables<'txn> {
     }
 }
 
-/// When a record expires, and its size in bytes.
+/// Returns the expiry of a record, and its size in bytes.
 fn seen(record: &[u8]) -> (UnixMillis, usize) {
     (record::expiry_in(record), record.len())
 }
@@ -209,7 +210,7 @@ pub(super) fn write_time(meta: &mut Table<'_, &'static str, u64>, now: UnixMilli
     meta.insert(TIME_KEY, now).map(drop).map_err(Into::into)
 }
 
-/// Writes what else a restored file needs.
+/// Writes the format and the last version of a restored file.
 pub(super) fn write_meta(
     meta: &mut Table<'_, &'static str, u64>,
     format: u64,

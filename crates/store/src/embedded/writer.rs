@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{Error, steadiness::Steadiness};
 
-/// How many writes can wait for the writer; beyond that, callers wait.
+/// Maximum number of writes that wait for the writer; beyond that, callers wait.
 const WAITING_MAX: usize = 1024;
 const GROUP_MAX: usize = 256;
 

@@ -17,13 +17,13 @@ use tokio::{
 use super::{connection::Connection, settings::RedisSettings};
 use crate::Error;
 
-/// How many changes wait for replicas at the same time.
+/// Maximum number of changes that wait for replicas at the same time.
 const CONNECTIONS: usize = 16;
 
 /// Connections for commits that replicas confirm.
 pub(super) struct ConfirmedCommits {
-    /// Each sends one change at a time. What were sent behind a change that waits for replicas would be made even
-    /// after we have answered that it is not, and then overwrite newer changes.
+    /// Each sends one change at a time. A change sent behind one that waits for replicas would be made even after we
+    /// have answered that it is not, and then overwrite newer changes.
     connections: Vec<Arc<Mutex<Connection>>>,
     next: AtomicUsize,
     replicas: u8,
@@ -31,7 +31,7 @@ pub(super) struct ConfirmedCommits {
 }
 
 impl ConfirmedCommits {
-    /// Connects; none if no replica needs to confirm anything.
+    /// Connects; `None` if no replica needs to confirm anything.
     pub(super) async fn open(settings: &RedisSettings) -> Result<Option<Self>, Error> {
         let replicas = settings.confirming_replicas;
         if replicas == 0 {
@@ -46,7 +46,7 @@ impl ConfirmedCommits {
         Ok(Some(Self { connections, next: AtomicUsize::new(0), replicas, wait_max }))
     }
 
-    /// Runs the script of a commit, and waits until enough replicas have what it changed.
+    /// Runs the script of a commit, and waits until enough replicas have its changes.
     pub(super) async fn run(&self, call: &ScriptInvocation<'_>) -> RedisResult<bool> {
         let mut commands = Pipeline::new();
         commands.invoke_script(call);

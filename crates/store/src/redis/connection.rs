@@ -19,7 +19,7 @@ use super::{
 };
 use crate::Error;
 
-/// How often connecting is retried before a call fails.
+/// Number of further attempts to connect before a call fails.
 const RETRIES: usize = 3;
 /// The shortest and the longest pause between two attempts.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
@@ -67,7 +67,7 @@ impl Connection {
         }
     }
 
-    /// Looks for the primary again, because no replica confirms what this one is told.
+    /// Looks for the primary again, because no replica confirms changes on this one.
     pub(super) async fn give_up(&self) {
         if let Self::Primary(connection) = self {
             connection.give_up().await;

@@ -7,7 +7,7 @@ use crate::{
     Batch, Key, Rate, Tag, UnixMillis, batch::Change, record::stored_expiry, steadiness::CommitTime, usage::entry_bytes,
 };
 
-/// How many expired entries a commit removes, in addition to two per change.
+/// Maximum number of expired entries that a commit removes, in addition to two per change.
 const SWEEP_SPARE: usize = 64;
 
 pub(super) struct Scripts {
@@ -76,7 +76,7 @@ impl Scripts {
         call
     }
 
-    /// How much a tag has.
+    /// Returns a call that measures the size of a tag in bytes.
     pub(super) fn usage(&self, tag: &Tag) -> ScriptInvocation<'_> {
         let [entries, index, _, version, bytes] = self.names.tag(tag.as_str());
         let mut call = self.usage.prepare_invoke();

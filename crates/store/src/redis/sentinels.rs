@@ -13,9 +13,9 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-/// How long a failure to connect is the answer for all calls, so that they do not flood the sentinels.
+/// Time for which a failure to connect is the answer to all calls, so that they do not flood the sentinels.
 const PAUSE: Duration = Duration::from_millis(100);
-/// What a server says that is not the primary, or no longer.
+/// Error codes of a server that is not the primary, or no longer.
 const NOT_PRIMARY: [&str; 4] = ["READONLY", "MASTERDOWN", "UNBLOCKED", "NOREPLICAS"];
 
 /// A connection to the primary, wherever it is.
@@ -31,7 +31,7 @@ struct State {
     /// The login of the servers; its host is the name of the primary.
     server: ConnectionInfo,
     config: AsyncConnectionConfig,
-    /// How long connecting may take in all.
+    /// Maximum time for connecting, with all attempts.
     wait_max: Duration,
     current: Option<MultiplexedConnection>,
     /// Counts connections, so that an error gives up none but the one that it came from.

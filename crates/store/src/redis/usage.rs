@@ -1,11 +1,11 @@
-//! How much is stored under each tag. Servers have no list of the tags, so all their keys are gone through in steps.
+//! Size of each tag. Servers have no list of the tags, so all their keys are gone through in steps.
 
 use redis::cmd;
 
 use super::Redis;
 use crate::{Error, Tag, Usage, UsageCursor, UsagePage};
 
-/// How many keys a server looks at for a page, about: a millisecond of its time.
+/// Approximate number of keys that a server looks at for a page: a millisecond of its time.
 const SCAN_KEYS: usize = 1000;
 const WHAT: &str = "read how much is stored";
 
@@ -34,7 +34,7 @@ impl Redis {
         Ok(UsagePage { tags: tags.collect(), next: next.map(UsageCursor) })
     }
 
-    /// What some tags have.
+    /// Returns the sizes of these tags in bytes.
     pub(super) async fn bytes_of(&self, tags: &[Tag]) -> Result<Vec<u64>, Error> {
         let mut bytes = Vec::with_capacity(tags.len());
         for tag in tags {

@@ -13,7 +13,7 @@ use crate::{Error, Snapshot, Store, Version, snapshot::Part};
 
 /// Maximum number of connections; more wait to be accepted.
 const CONNECTIONS_MAX: usize = 16;
-/// How long to wait after accepting failed.
+/// Pause after accepting failed.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
 /// Serves `store` on `listener` until `stop`; no reference to the store is left when it returns.

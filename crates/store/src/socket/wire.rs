@@ -25,7 +25,7 @@ pub(super) enum Request {
     Snapshot,
 }
 
-/// What the client needs to know of an error.
+/// The kind and text of an error, for the client.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Failure {
     kind: ErrorKind,

@@ -40,7 +40,7 @@ impl Backend {
         file
     }
 
-    /// None when Redis is missing and the test is skipped.
+    /// `None` when Redis is missing and the test is skipped.
     pub(crate) async fn redis() -> Option<Self> {
         let server = RedisProcess::start()?;
         Some(Self::connect(&settings(&server, false), server).await)

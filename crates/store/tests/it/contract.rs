@@ -1,4 +1,4 @@
-//! What every back end must do. Each check uses a tag of its own.
+//! Checks that every back end must pass. Each uses a tag of its own.
 
 use std::{sync::Arc, time::Duration};
 

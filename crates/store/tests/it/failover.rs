@@ -1,4 +1,4 @@
-//! What becomes of commits when the Redis that took them dies, and a replica of it takes over.
+//! Commits when the Redis that took them dies, and a replica of it takes over.
 
 use std::{
     ops::Range,
@@ -15,19 +15,19 @@ use tokio::time::{sleep, timeout};
 
 use crate::backend::{behind, of_cluster, settings};
 
-/// How many commits are made at the same time, each of another tag, and so of all nodes of a cluster.
+/// Number of commits made at the same time, each of another tag, and so on all nodes of a cluster.
 const WRITERS: usize = 24;
-/// How many commits precede and follow the death of the primary.
+/// Number of commits that precede and follow the death of the primary.
 const COMMITS: usize = 2000;
-/// How many changes can wait for replicas at the same time.
+/// Maximum number of changes that wait for replicas at the same time.
 const CONNECTIONS: usize = 16;
-/// How many changes are made at once while no replica answers.
+/// Number of changes made at once while no replica answers.
 const CHANGES: usize = 200;
-/// How long something that failed waits for the next attempt.
+/// Pause before the next attempt after a failure.
 const PAUSE: Duration = Duration::from_millis(20);
-/// How long a caller waits who does not wait for long.
+/// Time after which an impatient caller gives up.
 const GIVES_UP_AFTER: Duration = Duration::from_millis(200);
-/// When a test is given up.
+/// Time after which a test is given up.
 const HANGS_AFTER: Duration = Duration::from_secs(120);
 
 fn key(writer: usize, number: usize) -> Key {
@@ -120,8 +120,8 @@ async fn replicas_confirm(settings: RedisSettings, freeze: impl FnOnce(), thaw: 
     timeout(HANGS_AFTER, again).await.expect("commits are confirmed again");
 }
 
-/// What was refused because too many changes waited for a replica is not made later, when it might overwrite a newer
-/// change.
+/// Changes that were refused because too many waited for a replica are not made later, when they might overwrite newer
+/// ones.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_that_was_not_sent_in_time_is_never_made() {
     let Some(sentinels) = RedisSentinels::start(1) else { return };
@@ -149,8 +149,8 @@ async fn a_change_that_was_not_sent_in_time_is_never_made() {
     assert_eq!(read(&store, &keys).await, before);
 }
 
-/// Who waits for a change may give up before the replicas have answered: then its connection is not free yet, and what
-/// is sent behind the change would be made after its own caller has given up, too.
+/// A caller may give up before the replicas have answered: then its connection is not free yet, and changes sent behind
+/// its own would be made after their callers have given up, too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_sent_behind_a_change_that_nobody_waits_for_any_more() {
     let Some(sentinels) = RedisSentinels::start(1) else { return };

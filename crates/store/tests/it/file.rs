@@ -1,4 +1,4 @@
-//! What only the file does: it survives restarts, and opening it reports clear errors.
+//! Behaviour of the file alone: it survives restarts, and opening it reports clear errors.
 
 use std::{
     future::ready,
@@ -19,9 +19,9 @@ use crate::{backend::settings, contract::all};
 const CHILD_PATH: &str = "STORE_TEST_CHILD_PATH";
 /// The page size of redb.
 const PAGE_BYTES: usize = 4096;
-/// How many pages are damaged, one at a time.
+/// Number of pages damaged, one at a time.
 const PAGES_MAX: usize = 200;
-/// How many commits the child acknowledges before it is killed.
+/// Number of commits that the child acknowledges before it is killed.
 const ACKNOWLEDGED: usize = 40;
 
 fn key(path: &str) -> Key {

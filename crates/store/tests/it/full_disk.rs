@@ -5,7 +5,7 @@ use testing::{ManualClock, SmallDisk};
 
 use crate::file::unlocked;
 
-/// How many times a small record is replaced, which takes no more room in the end.
+/// Number of times that a small record is replaced, which takes no more room in the end.
 const CHANGES: usize = 500;
 
 #[tokio::test]

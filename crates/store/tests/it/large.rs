@@ -13,9 +13,9 @@ const CHILD_PATH: &str = "STORE_TEST_LARGE_PATH";
 const VALUE_BYTES: usize = 64 << 10;
 /// Together 160 MiB.
 const VALUES: usize = 2560;
-/// How many values one commit has.
+/// Number of values in one commit.
 const COMMIT_VALUES: usize = 64;
-/// What a process takes that has opened the file and read every value: its cache has 64 MiB.
+/// Maximum memory of a process that has opened the file and read every value, in bytes: its cache has 64 MiB.
 const MEMORY_BYTES_MAX: u64 = 120 << 20;
 
 fn key(number: usize) -> Key {

@@ -1,4 +1,4 @@
-//! How many bytes each tag has, and that all back ends count the same.
+//! Size of each tag, which all back ends count in the same way.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -22,7 +22,7 @@ async fn commit(store: &dyn Store, batch: Batch) {
     assert_eq!(store.commit(batch).await.unwrap(), Commit::Done);
 }
 
-/// What the entries of a tag take that are there.
+/// Returns the size of the entries of a tag that are there, in bytes.
 async fn expected(store: &dyn Store, id: &str) -> u64 {
     let entries = store.list(&key(id, ""), None, 1000).await.unwrap();
     entries.iter().map(|entry| (2 * entry.key.as_str().len() + entry.value.len() + 64) as u64).sum()

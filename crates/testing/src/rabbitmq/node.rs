@@ -1,4 +1,4 @@
-//! The process of a node, and what nodes that form a cluster have in common.
+//! The process of a node, and the shared parts of nodes that form a cluster.
 
 use std::{
     fs,
@@ -25,7 +25,7 @@ pub(super) struct Home {
     port: Port,
 }
 
-/// Where a node listens.
+/// Ports of a node.
 #[derive(Clone, Copy)]
 pub(super) struct Ports {
     pub(super) plain: u16,
@@ -58,8 +58,8 @@ impl Ports {
 }
 
 impl Node {
-    /// Starts a node whose configuration has these lines; none when it ended before it was ready, as it does when a port
-    /// is taken.
+    /// Starts a node whose configuration has these lines; `None` when it ended before it was ready, as it does when a
+    /// port is taken.
     pub(super) fn start(home: &Arc<Home>, plugins: &str, lines: impl FnOnce(Ports) -> String) -> Option<Self> {
         let held = [(); 3].map(|()| Port::free());
         let [plain, tls, distribution] = held.each_ref().map(Port::number);

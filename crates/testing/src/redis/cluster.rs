@@ -4,9 +4,9 @@ use std::process::{Command, Stdio};
 
 use super::{RedisProcess, wait};
 
-/// How many nodes have slots.
+/// Number of nodes with slots.
 const PRIMARIES: usize = 3;
-/// After how long the others take a node for dead, in milliseconds.
+/// Time after which the others take a node for dead, in milliseconds.
 const NODE_TIMEOUT_MS: &str = "3000";
 
 /// Three nodes with slots, and perhaps a replica of each.
@@ -15,7 +15,7 @@ pub struct RedisCluster {
 }
 
 impl RedisCluster {
-    /// Starts three nodes that share the slots; none when the test is skipped.
+    /// Starts three nodes that share the slots; `None` when the test is skipped.
     pub fn start() -> Option<Self> {
         Self::start_with(0)
     }
@@ -72,7 +72,7 @@ impl RedisCluster {
     }
 }
 
-/// Whether a node is a replica that is up to date, or has one.
+/// Returns true if a node is a replica that is up to date, or has one.
 fn has_replica(node: &RedisProcess) -> bool {
     let replication = node.command("INFO replication");
     replication.contains("master_link_status:up") || replication.contains("state=online")

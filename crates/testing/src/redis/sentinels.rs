@@ -5,7 +5,7 @@ use std::{fs, process::Command};
 use super::{RedisProcess, TRIES_MAX, wait, wait_for_line};
 use crate::port::Port;
 
-/// How many sentinels there are; two must agree.
+/// Number of sentinels; two must agree.
 const SENTINELS: usize = 3;
 /// The name by which they know the primary.
 const PRIMARY: &str = "airlock";
@@ -17,7 +17,7 @@ pub struct RedisSentinels {
 }
 
 impl RedisSentinels {
-    /// Starts a primary with so many replicas; none when the test is skipped.
+    /// Starts a primary with so many replicas; `None` when the test is skipped.
     pub fn start(replicas: usize) -> Option<Self> {
         let primary = RedisProcess::start()?;
         let port = primary.port.number().to_string();

@@ -65,7 +65,7 @@ pub struct DecodeAgain {
     pub publish_per_s: u32,
 }
 
-/// How many places and reasons are told apart in a sum of reports.
+/// Maximum number of places and reasons told apart in a sum of reports.
 const PLACES_MAX: usize = 1000;
 
 /// What came of the uplinks since the report before.

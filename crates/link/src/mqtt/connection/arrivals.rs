@@ -12,7 +12,8 @@ use tokio::time::Instant;
 
 use super::super::packet;
 
-/// For how long an acknowledgement is held. A broker that sends fewer messages at once than [`HELD_MIN`] waits for it.
+/// Maximum time for which an acknowledgement is held. A broker that sends fewer messages at once than [`HELD_MIN`]
+/// waits for it.
 pub(super) const HELD_MAX: Duration = Duration::from_millis(200);
 /// No message is passed over for fewer than these, unless one of them was held for [`HELD_MAX`].
 const HELD_MIN: usize = 8;
@@ -23,7 +24,7 @@ pub(super) struct Arrivals {
     messages: VecDeque<Message>,
     /// The number of the first of them. Earlier ones have left, or were passed over.
     first: u64,
-    /// How many of them are done, and wait for an earlier one.
+    /// Number of messages that are done and wait for an earlier one.
     held: usize,
 }
 
@@ -38,13 +39,13 @@ enum State {
     GivenUp,
 }
 
-/// What came of a message.
+/// The outcome of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Settled {
     /// The number that it got when it came.
     pub(super) number: u64,
     pub(super) packet: u16,
-    /// Whether it is to be acknowledged. If not, the broker sends it again on the next connection.
+    /// True if the message is to be acknowledged. If not, the broker sends it again on the next connection.
     pub(super) is_done: bool,
 }
 
@@ -55,7 +56,7 @@ impl Arrivals {
         self.first + self.messages.len() as u64 - 1
     }
 
-    /// Takes note of what came of a message, and puts the acknowledgements that may leave now behind `out`.
+    /// Takes note of the outcome of a message, and appends the acknowledgements that may leave now to `out`.
     pub(super) fn settle(&mut self, settled: Settled, now: Instant, out: &mut BytesMut) {
         let Settled { number, packet, is_done } = settled;
         if number < self.first {
@@ -72,7 +73,7 @@ impl Arrivals {
         self.release(out);
     }
 
-    /// Whether an acknowledgement may be held.
+    /// Returns true if acknowledgements are being held.
     pub(super) fn is_holding(&self) -> bool {
         self.held > 0
     }
@@ -99,7 +100,8 @@ impl Arrivals {
         }
     }
 
-    /// Whether more than half of the messages wait for the others, and the broker may send no more before they leave.
+    /// Returns true if more than half of the messages wait for others, since the broker may send no more before they
+    /// leave.
     fn holds_too_many(&self) -> bool {
         self.held >= HELD_MIN && self.held > self.messages.len() / 2
     }
@@ -138,7 +140,7 @@ mod tests {
 
     use super::*;
 
-    /// How many messages the broker sends at once.
+    /// Number of messages that the broker sends at once.
     const WINDOW: usize = 20;
 
     #[derive(Clone, Debug)]
@@ -157,7 +159,7 @@ mod tests {
         ]
     }
 
-    /// Arrivals with packets that are numbered like the messages, and what is known of them.
+    /// Arrivals with packets that are numbered like the messages, and the state of each.
     struct Model {
         arrivals: Arrivals,
         now: Instant,

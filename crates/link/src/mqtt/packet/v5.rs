@@ -15,7 +15,7 @@ use super::{
 };
 use crate::mqtt::{endpoint::Endpoint, lost::Lost, protocol::Protocol};
 
-/// How long a broker keeps a session without a connection, and what it queues for it. MQTT 3.1.1 cannot say.
+/// Time for which a broker keeps a session without a connection, and the messages queued for it. MQTT 3.1.1 cannot say.
 const SESSION_EXPIRY_S: u32 = 24 * 60 * 60;
 
 pub(super) fn connect(endpoint: &Endpoint, role: Role, out: &mut BytesMut) -> Result<(), Lost> {

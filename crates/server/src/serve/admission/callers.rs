@@ -1,4 +1,4 @@
-//! Which credentials belong to whom, so that a request's tenant is known before it is authenticated.
+//! Remembers the callers of credentials, so that a request's tenant is known before it is authenticated.
 //!
 //! Losing an entry is safe: the next request with that credential counts for its address.
 
@@ -53,7 +53,7 @@ impl Callers {
     }
 }
 
-/// The digest of a request's credential, if it has one. What else is in its head does not count.
+/// The digest of a request's credential, if it has one. The rest of its head does not count.
 pub(super) fn digest(headers: &HeaderMap) -> Option<CredentialDigest> {
     let (name, value) = credential_header(headers)?;
     digest_of(name, value.as_bytes())

@@ -24,7 +24,7 @@ use crate::usage::Tenant;
 
 /// The most tokens that are remembered. The least recently used is forgotten first.
 const KNOWN_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1023);
-/// How many tokens of one address are verified before their requests are admitted. It takes some 100 µs each.
+/// Rate at which tokens of one address are verified before their requests are admitted. It takes some 100 µs each.
 const VERIFIED: Rate = Rate { per: Duration::from_millis(500), burst: 10 };
 
 /// The components that have identified themselves, by token.
@@ -41,7 +41,7 @@ impl Components {
         Self { verify, known, verified: Buckets::default(), started: Instant::now() }
     }
 
-    /// The component that sends a request from this address; none if it does not say so, or its token is not valid.
+    /// The component that sends a request from this address; `None` if it does not say so, or its token is not valid.
     pub(super) fn tenant(&self, headers: &HeaderMap, address: &Arc<str>) -> Option<Tenant> {
         let verify = self.verify.as_ref()?;
         let token = headers.get(COMPONENT_HEADER)?.to_str().ok().filter(|token| token.len() <= CREDENTIAL_BYTES_MAX)?;

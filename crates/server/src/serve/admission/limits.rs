@@ -1,4 +1,4 @@
-//! How many requests of a service may start, run and wait: of all, of an owner, and of a tenant.
+//! Limits on requests of a service that start, run and wait: of all, of an owner, and of a tenant.
 
 use std::{thread, time::Duration};
 
@@ -11,7 +11,7 @@ const STARTING_PER_PROCESSOR: usize = 2;
 /// Requests of one owner that may run, per processor, while others call, too. Each of them may be ready to go on at any
 /// time, and whatever others do then comes after it.
 const SHARED_RUNNING_PER_PROCESSOR: usize = 8;
-/// What those may cost together, in fuel: fewer run if each takes a processor for long, but two may.
+/// Expected cost of those together, in fuel: fewer run if each takes a processor for long, but two may.
 const SHARED_COST_PER_PROCESSOR: u64 = 8_000_000;
 const SHARED_RUNNING_MIN: usize = 2;
 
@@ -47,8 +47,8 @@ impl Limits {
         self.tenant_running_max.saturating_mul(usize::try_from(weight).unwrap_or(usize::MAX))
     }
 
-    /// What the requests of an owner are expected to cost does not depend on which of its tenants is next: otherwise
-    /// those with cheap requests would have all turns.
+    /// Returns the number of an owner's requests that may run at once. Their expected cost does not depend on which of
+    /// its tenants is next: otherwise those with cheap requests would have all turns.
     pub(super) fn owner_running_max(&self, owner: NextJob, is_only_one: bool) -> usize {
         if is_only_one {
             return usize::MAX;

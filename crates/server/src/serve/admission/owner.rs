@@ -1,4 +1,4 @@
-//! Who is charged for the bodies and responses of a request.
+//! The owner charged for the bodies and responses of a request.
 
 use crate::{
     ledger::{Owner, Owners},

@@ -17,29 +17,29 @@ use crate::{
     usage::{Tenant, Usage},
 };
 
-/// What a request that waits for its body is charged with at least, in bytes: it takes a connection or a stream.
+/// Minimum charge for a request that waits for its body, in bytes: it takes a connection or a stream.
 const WAITING_BYTES: u64 = 16 * 1024;
 
-/// A request's place among the running ones, until it is dropped. Its tenant is charged for what the request used.
+/// A request's place among the running ones, until it is dropped. Its tenant is charged for the use by the request.
 pub(in crate::serve) struct Place {
     service: &'static str,
     queue: Arc<RequestQueue>,
     tenant: Tenant,
     usage: Usage,
-    /// Where its body is charged, and to whom.
+    /// The budget in which its body is charged, and the owner.
     bodies: (Arc<Budget>, Owner),
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// None while the request waits for its body.
+    /// `None` while the request waits for its body.
     permit: Option<Permit>,
     charged: u64,
-    /// None while little of its body has come.
+    /// `None` while little of its body has come.
     body: Option<Charge>,
     body_bytes: u64,
-    /// Why the request is not handled to its end.
+    /// Reason why the request is not handled to its end.
     refusal: Option<Refusal>,
 }
 
@@ -60,7 +60,7 @@ impl Place {
         Arc::new(Self { service, queue, tenant, usage, bodies, state })
     }
 
-    /// The place of the request with these extensions; none if it has ended. What keeps it counts as running.
+    /// The place of the request with these extensions; `None` if it has ended. What keeps it counts as running.
     pub(in crate::serve) fn of(extensions: &Extensions) -> Option<Arc<Self>> {
         extensions.get().and_then(|PlaceOf(place)| place.upgrade())
     }
@@ -82,7 +82,7 @@ impl Place {
         .await
     }
 
-    /// Charges for what has come of the request's body, `bytes` in all, until the request ends.
+    /// Charges for the part of the request's body that has come, `bytes` in all, until the request ends.
     pub(super) fn hold(&self, bytes: u64) -> Result<(), Refusal> {
         let mut state = self.lock();
         let more = bytes.saturating_sub(state.body_bytes);
@@ -123,7 +123,7 @@ impl Place {
         self.lock().refusal
     }
 
-    /// Charges what was used since the last turn, of `cost` in all.
+    /// Charges for the use since the last turn, of `cost` in all.
     fn end_turn(&self, cost: u64) {
         let mut state = self.lock();
         let unpaid = cost.saturating_sub(state.charged);

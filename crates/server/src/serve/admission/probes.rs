@@ -9,7 +9,7 @@ use store::{Buckets, Rate, TakenToken};
 use tokio::time::Instant;
 
 const PATHS: [&str; 5] = ["/grpc.health.v1.Health/Check", "/livez", "/healthz", "/readyz", "/metrics"];
-/// How many probes of one address are answered at once; further ones take turns like other requests.
+/// Rate at which probes of one address are answered at once; further ones take turns like other requests.
 const RATE: Rate = Rate { per: Duration::from_millis(50), burst: 100 };
 
 /// Counts the probes of each address.
@@ -26,7 +26,7 @@ impl Default for Probes {
 }
 
 impl Probes {
-    /// Whether a request from this address is a probe that need not wait.
+    /// Returns true if a request from this address is a probe that need not wait.
     pub(super) fn may_pass(&self, path: &str, address: &Arc<str>) -> bool {
         let now = || u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         PATHS.contains(&path) && matches!(self.answered.take(address, RATE, now()), TakenToken::Taken { .. })

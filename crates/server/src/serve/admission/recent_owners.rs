@@ -1,8 +1,8 @@
-//! Whether several owners call at the moment: how many requests of one may run depends on it.
+//! Tells whether several owners call at the moment, which decides how many requests of one may run.
 
 use std::sync::Arc;
 
-/// Among how many starts there must be one of another owner.
+/// Number of starts among which there must be one of another owner.
 const STARTS: u64 = 1024;
 
 /// Counts the requests that have started, instead of reading a clock.
@@ -24,7 +24,7 @@ impl RecentOwners {
         self.latest = Some(Arc::clone(owner));
     }
 
-    /// Whether a single owner has started all of the last requests.
+    /// Returns true if a single owner has started all of the last requests.
     pub(super) fn is_only_one(&self) -> bool {
         self.of_another.is_none_or(|last| self.starts - last > STARTS)
     }

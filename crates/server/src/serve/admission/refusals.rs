@@ -13,11 +13,11 @@ use tokio::{
 };
 use tonic::{Code, Status};
 
-/// How long a refusal is held back.
+/// Time for which a refusal is held back.
 const PAUSE: Duration = Duration::from_millis(500);
 /// Maximum number of refusals that are held back; further ones are sent at once.
 const HELD_MAX: usize = 4096;
-/// How many of one tenant's refusals by the service itself are sent at once: a person's mistakes are not slowed.
+/// Rate at which one tenant's refusals by the service itself are sent at once: a person's mistakes are not slowed.
 const RATE: Rate = Rate { per: Duration::from_millis(10), burst: 200 };
 
 /// Counts the refusals of each tenant.
@@ -51,12 +51,13 @@ impl Refusals {
     }
 }
 
-/// Whether the credential of a request was refused.
+/// Returns true if the credential of a request was refused.
 pub(super) fn is_unauthenticated(response: &Response) -> bool {
     response.status() == StatusCode::UNAUTHORIZED || grpc_code(response) == Some(Code::Unauthenticated)
 }
 
-/// Whether a request was refused in a way that makes clients try again: for its credential, or because of a limit.
+/// Returns true if a request was refused in a way that makes clients try again: for its credential, or because of a
+/// limit.
 pub(super) fn invites_retries(response: &Response) -> bool {
     let is_limited = matches!(response.status(), StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
     let code = grpc_code(response);
@@ -71,7 +72,7 @@ fn grpc_code(response: &Response) -> Option<Code> {
 mod tests {
     use super::*;
 
-    /// How many of these refusals are sent at once.
+    /// Returns the number of these refusals that are sent at once.
     async fn at_once(refusals: &Refusals, tenant: &Arc<str>, count: usize) -> usize {
         let mut sent = 0;
         for _ in 0..count {

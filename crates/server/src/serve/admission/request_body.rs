@@ -21,15 +21,15 @@ use tokio::time::{Instant, Sleep, sleep};
 use super::{Refusal, place::Place, request_queue::Permit};
 use crate::usage::Usage;
 
-/// How long a request may keep its place while it waits for its body, in all. A body that comes at once takes less.
+/// Total time for which a request may keep its place while it waits for its body. A body that comes at once takes less.
 const PLACE_KEPT: Duration = Duration::from_millis(100);
-/// How long a request may wait for its body afterwards, in all, besides the time for the bytes that arrive.
+/// Total time for which a request may wait for its body afterwards, besides the time for the bytes that arrive.
 const WAIT_MAX: Duration = Duration::from_secs(5);
-/// The time for each byte that arrives: [`super::BODY_RATE_KIB`] per second are enough.
-/// How much of a body is not charged: the places of running requests bound it.
+/// Size up to which a body is not charged, in bytes: the places of running requests bound it.
 const UNCHARGED_BYTES: u64 = 16 * 1024;
-/// What a part of a body takes besides its bytes, while they are collected.
+/// Memory that a part of a body takes besides its bytes while they are collected, in bytes.
 const PART_BYTES: u64 = 64;
+/// The time for each byte that arrives: [`super::BODY_RATE_KIB`] per second are enough.
 const BYTE_TIME: Duration = Duration::from_nanos(1_000_000_000 / (1024 * super::BODY_RATE_KIB));
 
 type ReadFrame = Option<Result<Frame<Bytes>, axum::Error>>;
@@ -37,7 +37,7 @@ type ReadFrame = Option<Result<Frame<Bytes>, axum::Error>>;
 struct RequestBody {
     body: Body,
     usage: Usage,
-    /// How much memory has been taken by what has come.
+    /// Memory taken by the parts that have arrived, in bytes.
     bytes: u64,
     /// Gone once the response has begun: a stream may pause then.
     place: Weak<Place>,
@@ -57,7 +57,7 @@ enum Phase {
     Refused,
 }
 
-/// How much longer one may wait.
+/// Time that is left to wait.
 struct Patience {
     left: Duration,
     waiting: Option<(Instant, Pin<Box<Sleep>>)>,
@@ -88,14 +88,14 @@ impl RequestBody {
         Poll::Ready(frame)
     }
 
-    /// The next frame, which is charged until the request ends.
+    /// Polls for the next frame, which is charged until the request ends.
     fn poll_charged(&mut self, context: &mut Context<'_>, place: &Place) -> Poll<Result<ReadFrame, Refusal>> {
         let frame = ready!(self.poll_read(context));
         let held = if self.bytes > UNCHARGED_BYTES { place.hold(self.bytes) } else { Ok(()) };
         Poll::Ready(held.map(|()| frame))
     }
 
-    /// The next frame, once the request has its place again; if it cannot have it, why.
+    /// Polls for the next frame, once the request has its place again. Fails with the reason if it cannot have it.
     fn poll_with_place(&mut self, context: &mut Context<'_>, place: &Place) -> Poll<Result<ReadFrame, Refusal>> {
         loop {
             match &mut self.phase {
@@ -125,7 +125,7 @@ impl RequestBody {
         }
     }
 
-    /// The next frame of a stream whose response has begun.
+    /// Polls for the next frame of a stream whose response has begun.
     fn poll_stream(&mut self, context: &mut Context<'_>) -> Poll<ReadFrame> {
         match std::mem::replace(&mut self.phase, Phase::Placed) {
             Phase::Returning { frame, .. } => Poll::Ready(frame),

@@ -45,7 +45,7 @@ pub(super) struct Permit {
     /// None once it was returned.
     turn: Option<MemberTurn>,
     is_starting: bool,
-    /// None if the request was not handled.
+    /// `None` if the request was not handled.
     cost: Option<u64>,
 }
 
