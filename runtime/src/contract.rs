@@ -1,4 +1,4 @@
-//! What crosses the sandbox boundary: messages, replies, failures, and the bytes that carry them.
+//! Data that crosses the sandbox boundary: messages, replies, failures, and the bytes that carry them.
 
 pub(crate) mod call;
 mod excerpt;

@@ -38,8 +38,8 @@ impl Engine {
         Self::with_reset(settings, Reset::probe())
     }
 
-    /// An engine whose sandboxes can also count what each step of a script costs, for [`Sandbox::call_recorded`]. Messages
-    /// use the same fuel there, but take many times as long.
+    /// An engine whose sandboxes can also count the cost of each step of a script, for [`Sandbox::call_recorded`].
+    /// Messages use the same fuel there, but take many times as long.
     pub fn profiling(settings: &Settings) -> Result<Self, Error> {
         // Its guest is another one, so neither cache may be shared.
         let cache_dir = settings.cache_dir.as_ref().map(|dir| dir.join("profiling"));
@@ -73,7 +73,7 @@ impl Engine {
         Ok(Self { host, cache, settings: settings.clone(), limits: Arc::new(settings.limits.clone()) })
     }
 
-    /// How memories are restored after each message.
+    /// Returns the way in which memories are restored after each message.
     pub fn reset(&self) -> Reset {
         self.host.reset()
     }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Why functions cannot run at all. A failing function is a [`crate::Failure`] instead.
+/// Reasons why functions cannot run at all. A failing function is a [`crate::Failure`] instead.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -25,7 +25,7 @@ pub enum Error {
     Thread(#[source] io::Error),
 }
 
-/// Why a module was refused. The functions are then loaded from their sources again.
+/// Reasons for refusing a module. The functions are then loaded from their sources again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModuleError {

@@ -24,7 +24,7 @@ struct Loaded {
     image: Mutex<Weak<Image>>,
 }
 
-/// How a function set was loaded.
+/// Origin of a function set.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// Its sources were evaluated.
@@ -58,7 +58,7 @@ impl Functions {
         if self.is_new() { self.load_fuel() } else { 0 }
     }
 
-    /// Whether its sources were evaluated, rather than read.
+    /// Returns true if its sources were evaluated, rather than read.
     pub(crate) fn is_new(&self) -> bool {
         self.loaded.origin == Origin::Evaluated
     }

@@ -13,7 +13,7 @@ use crate::settings::Settings;
 /// The guest misbehaves on messages with this port.
 const HOSTILE_PORT: u8 = 1;
 
-/// What a guest does, its code in WebAssembly text, and how the message fails.
+/// Acts of a guest: the name, the code in WebAssembly text, and the failure of the message.
 const ACTS: &[(&str, &str, FailureKind)] = &[
     ("traps", "unreachable", FailureKind::Broken),
     ("reads outside of its memory", "(drop (i32.load (i32.const -16)))", FailureKind::Broken),

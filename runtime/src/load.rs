@@ -1,4 +1,4 @@
-//! Where sandboxes get their code and first memory: the compiled guest, and loaded functions as modules.
+//! Code and first memory of sandboxes: the compiled guest, and loaded functions as modules.
 
 mod atomic_file;
 pub(crate) mod compiled_guest;

@@ -42,7 +42,7 @@ pub struct Sandbox {
     shared: Vec<SharedMemory>,
     faults: FaultCounter,
     request: Writer,
-    /// How long the guest ran for the last message, if that is measured.
+    /// Time for which the guest ran for the last message, if it is measured.
     timed: Option<Duration>,
     /// Counts the steps of the next message.
     recorder: Option<Box<Recorder>>,
@@ -125,8 +125,9 @@ impl Sandbox {
         Steps::read(&list, &memory).map(Arc::new).ok_or_else(|| Failure::malformed_reply(slot))
     }
 
-    /// Like [`call`](Self::call), and adds what each step cost to a recording of [`steps`](Self::steps). Only sandboxes of
-    /// [`Engine::profiling`](crate::Engine::profiling) count steps; in others, all fuel is outside of them.
+    /// Like [`call`](Self::call), and adds the cost of each step to a recording of [`steps`](Self::steps). Only
+    /// sandboxes of [`Engine::profiling`](crate::Engine::profiling) count steps; in others, all fuel is outside of
+    /// them.
     pub fn call_recorded(
         &mut self,
         functions: &Functions,

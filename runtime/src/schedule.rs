@@ -1,4 +1,4 @@
-//! Which message runs when, on which thread: a worker pool with bounded, fair queues.
+//! Schedules messages to threads: a worker pool with bounded, fair queues.
 
 mod call_worker;
 mod catch_panic;

@@ -10,7 +10,7 @@ use crate::contract::wire::{EntryPoint, Function, LogLevel, Slot};
 /// One message to run through the functions.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// Which functions run.
+    /// The functions to run.
     pub entry_point: EntryPoint,
     /// The port that the functions see.
     pub port: u8,
@@ -71,7 +71,7 @@ pub enum Value {
         /// A well-formed JSON object within the limits; null if there is no decoder or converter, or a TS013 decoder
         /// returned no data.
         json: Box<RawValue>,
-        /// The result of `normalizeUplink`: an object or an array of objects. None without such a function, or if it
+        /// The result of `normalizeUplink`: an object or an array of objects. `None` without such a function, or if it
         /// failed, which is a warning.
         normalized: Option<Box<RawValue>>,
         /// The result of the validator; true without a validator.

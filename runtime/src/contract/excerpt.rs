@@ -14,7 +14,8 @@ const WIDTH_CHARS: usize = 100;
 const BEFORE_CHARS: usize = 60;
 
 impl Failure {
-    /// The line where the function failed and, on a second line, a caret under the column. None if the line is unknown.
+    /// The line where the function failed and, on a second line, a caret under the column. `None` if the line is
+    /// unknown.
     ///
     /// `sources` are those that failed. Control characters are replaced, so the result is safe to print on a terminal.
     pub fn excerpt(&self, sources: &Sources) -> Option<String> {
@@ -36,7 +37,7 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.split('\n').flat_map(|line| line.strip_suffix('\r').unwrap_or(line).split('\r'))
 }
 
-/// How many whole characters of `line` its first UTF-16 units have.
+/// Returns the number of whole characters in the first UTF-16 units of `line`.
 fn characters(line: &str, units: usize) -> usize {
     let ends = line.chars().scan(0, |end, character| {
         *end += character.len_utf16();

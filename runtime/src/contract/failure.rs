@@ -4,20 +4,21 @@ use std::fmt;
 
 use crate::contract::wire::{Dialect, FailureKind, Function, Slot};
 
-/// Why a function has no result. Its display is one sentence for the author of the function.
+/// A failure, in place of a function's result. Its display is one sentence for the author of the function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The function that failed.
     pub slot: Slot,
     /// The function that was asked for, if it was one of several in that slot.
     pub function: Option<Function>,
-    /// What went wrong.
+    /// The kind of failure.
     pub kind: FailureKind,
     /// The line in the function's source, from 1, if known.
     pub line: Option<u32>,
     /// The column in that line, from 1, in UTF-16 units as editors and other engines count, if known.
     pub column: Option<u32>,
-    /// What it threw or why it cannot be loaded; for all other kinds a predicate such as "used up its fuel".
+    /// The thrown value, or the reason why it cannot be loaded; for all other kinds a predicate such as "used up its
+    /// fuel".
     pub message: String,
 }
 
@@ -41,8 +42,8 @@ impl Failure {
         Self::broken(slot, "its reply was malformed")
     }
 
-    /// Whether the same call may succeed later: the machine may have been slow, or short of room for a sandbox. All
-    /// other failures depend on the call alone, so they can be remembered.
+    /// Returns true if the same call may succeed later: the machine may have been slow, or short of room for a sandbox.
+    /// All other failures depend on the call alone, so they can be remembered.
     pub fn may_pass(&self) -> bool {
         matches!(self.kind, FailureKind::Time | FailureKind::Broken)
     }
@@ -109,7 +110,7 @@ impl Dialect {
         }
     }
 
-    /// The name of the JavaScript function for `slot`; none if the dialect has no such function.
+    /// The name of the JavaScript function for `slot`; `None` if the dialect has no such function.
     pub const fn function_name(self, slot: Slot) -> Option<&'static str> {
         match (self, slot) {
             (Self::V2, Slot::Decoder) => Some("Decoder"),

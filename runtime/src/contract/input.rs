@@ -7,7 +7,7 @@ use crate::limits::Limits;
 
 /// The depth and number of keys of a JSON text, or bounds of both that fit.
 pub(crate) struct Shape {
-    /// How deeply objects and arrays are nested.
+    /// Nesting depth of objects and arrays.
     pub(crate) depth: usize,
     /// The number of keys of all objects together.
     pub(crate) keys: usize,
@@ -82,7 +82,7 @@ fn check_json(json: &[u8], limits: &Limits) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the payload is JSON rather than bytes.
+/// Returns true if the payload is JSON rather than bytes.
 fn is_json(call: &Call) -> bool {
     match (call.entry_point, call.single_function) {
         (EntryPoint::EncodeDownlink, _) => true,

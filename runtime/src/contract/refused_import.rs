@@ -3,7 +3,7 @@
 use super::failure::Failure;
 use super::sources::Sources;
 
-/// What the guest says before the name of a module, and after it.
+/// The guest's text before the name of a module, and after it.
 const BEFORE: &str = "cannot import '";
 const AFTER: &str = "': only 'buffer' can be imported";
 
@@ -18,7 +18,7 @@ pub(crate) fn locate(failure: Failure, sources: &Sources) -> Failure {
     Failure { line: line.and_then(|line| u32::try_from(line + 1).ok()), ..failure }
 }
 
-/// Whether a line names the module behind `from` or `import`.
+/// Returns true if a line names the module behind `from` or `import`.
 fn imports(line: &str, name: &str) -> bool {
     let is_import = |(place, _): (usize, &str)| {
         let before = line[..place].strip_suffix(['\'', '"']).unwrap_or_default().trim_end();

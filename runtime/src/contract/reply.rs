@@ -8,7 +8,8 @@ use crate::contract::input::Shape;
 use crate::contract::wire::{Dialect, FailureKind, LogLevel, Reader, Slot};
 use crate::limits::Limits;
 
-/// How much a truncated field, and the logs with the marker for dropped entries, may exceed their limits.
+/// Number of bytes by which a truncated field, and the logs with the marker for dropped entries, may exceed their
+/// limits.
 const LOG_SLACK_BYTES: usize = 64;
 
 /// Parses the reply to a call; `None` if it is malformed.
@@ -26,7 +27,7 @@ pub(crate) fn call(bytes: &[u8], limits: &Limits) -> Option<CallOutcome> {
     reader.is_empty().then_some(CallOutcome { warnings, logs, ..CallOutcome::new(result) })
 }
 
-/// Maximum length of a reply within `limits`.
+/// Returns the maximum length of a reply within `limits`.
 pub(crate) fn bytes_max(limits: &Limits) -> usize {
     /// Overhead of a text, log entry or failure.
     const OVERHEAD: usize = 16;
@@ -44,7 +45,7 @@ pub(crate) fn bytes_max(limits: &Limits) -> usize {
     .fold(0, usize::saturating_add)
 }
 
-/// Whether bytes are a reply to a call and to a load, with the default limits. For tests and fuzzing.
+/// Tells whether bytes are a reply to a call, and to a load, with the default limits. For tests and fuzzing.
 pub fn is_reply(bytes: &[u8]) -> [bool; 2] {
     let limits = Limits::default();
     [call(bytes, &limits).is_some(), load(bytes, &limits).is_some()]
@@ -70,7 +71,7 @@ pub(crate) fn load(bytes: &[u8], limits: &Limits) -> Option<Result<[Option<Diale
     reader.is_empty().then_some(reply)
 }
 
-/// What the guest reports after a trap.
+/// The guest's report after a trap.
 pub(crate) struct TrapReport {
     /// The position of the script.
     pub(crate) line: Option<u32>,

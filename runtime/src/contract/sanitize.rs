@@ -31,8 +31,8 @@ pub fn escape_json(json: &str) -> String {
     escaped
 }
 
-/// Whether a character is invisible: Unicode's default ignorable code points, which include bidirectional controls,
-/// the interlinear annotation characters, and the two that XML forbids.
+/// Returns true if a character is invisible: Unicode's default ignorable code points, which include bidirectional
+/// controls, the interlinear annotation characters, and the two that XML forbids.
 const fn is_hidden(character: char) -> bool {
     matches!(
         character,

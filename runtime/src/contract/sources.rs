@@ -22,7 +22,7 @@ pub struct Sources {
     pub encoder: String,
     /// The dialect; detected if absent.
     pub dialect: Option<Dialect>,
-    /// Whether `decoder` is a single file that may define any of the functions. The other sources are then ignored.
+    /// True if `decoder` is a single file that may define any of the functions. The other sources are then ignored.
     pub is_single_file: bool,
 }
 
@@ -91,7 +91,7 @@ impl Sources {
     }
 }
 
-/// Whether a dialect has functions for any of `slots`; v2 converters and validators combine with every decoder.
+/// Returns true if a dialect has functions for any of `slots`; v2 converters and validators combine with every decoder.
 fn has_function(dialect: Dialect, slots: u8) -> bool {
     slots == ANY_SLOT
         || Slot::ALL.into_iter().any(|slot| slots & (1 << slot as u8) != 0 && dialect.function_name(slot).is_some())

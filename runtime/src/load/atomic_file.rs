@@ -38,7 +38,7 @@ pub(crate) fn remove_abandoned(dir: &Path) {
     }
 }
 
-/// Whether [`write`] made this name; the directory may hold files of the user too.
+/// Returns true if [`write`] made this name; the directory may hold files of the user too.
 fn is_temporary(name: &OsStr) -> bool {
     let middle = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.strip_suffix('.'));
     middle.is_some_and(|middle| middle.len() == 6 && middle.bytes().all(|byte| byte.is_ascii_alphanumeric()))

@@ -23,7 +23,7 @@ const SEAL_HEADER: &[u8] = b"\0\x2c\x0bairlock.mac";
 /// The version of this format.
 const FORMAT: u8 = 1;
 
-/// What a module was made from.
+/// Origin of a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Metadata {
     /// The SHA-256 of the guest.
@@ -42,11 +42,11 @@ pub(crate) struct Module {
     memory_bytes: usize,
     /// The changed pages, in ascending order.
     pages: Box<[PageIndex]>,
-    /// Where the segments end.
+    /// End of the segments.
     data_end: usize,
 }
 
-/// Where the segments of one page begin in the file.
+/// Start of the segments of one page in the file.
 struct PageIndex {
     page: u32,
     offset: u32,
@@ -62,8 +62,8 @@ impl Module {
         Self::parse(bytes.into())
     }
 
-    /// Maximum length of a module within `limits`: segments take less than twice the size of the pages that they
-    /// change.
+    /// Returns the maximum length of a module within `limits`: segments take less than twice the size of the pages that
+    /// they change.
     pub(crate) fn bytes_max(limits: &Limits) -> usize {
         limits.kept_bytes_max.saturating_mul(2)
     }
@@ -95,7 +95,7 @@ impl Module {
         &self.bytes
     }
 
-    /// What it was made from.
+    /// Returns the origin of the module.
     pub(crate) fn metadata(&self) -> &Metadata {
         &self.metadata
     }

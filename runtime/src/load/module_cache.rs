@@ -191,7 +191,7 @@ fn load_key(dir: &Path, fresh: &[u8; KEY_BYTES]) -> io::Result<[u8; KEY_BYTES]> 
     read_key(&path)?.ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
-/// The key in the file. Removes the file and returns none if another user could have read or written it.
+/// The key in the file. Removes the file and returns `None` if another user could have read or written it.
 fn read_key(path: &Path) -> io::Result<Option<[u8; KEY_BYTES]>> {
     let mut file = match File::open(path) {
         Ok(file) => file,

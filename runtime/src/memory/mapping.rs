@@ -35,17 +35,17 @@ struct Access {
     open_bytes: usize,
     /// The deadline of the running call; `None` between calls.
     deadline: Option<Instant>,
-    /// Whether a call was armed since the last check of the watchdog.
+    /// True if a call was armed since the last check of the watchdog.
     used: bool,
-    /// Whether the watchdog has revoked access.
+    /// True if the watchdog has revoked access.
     is_revoked: bool,
     /// Offsets of the pages that differ from the image's file, as of the last scan.
     changed: Vec<Range<usize>>,
-    /// Whether that scan is out of date, because pages were dropped since.
+    /// True if that scan is out of date, because pages were dropped since.
     is_scan_stale: bool,
-    /// For each page, how many times in a row it was unchanged.
+    /// For each page, the number of times in a row that it was unchanged.
     idle: Vec<u8>,
-    /// How often it was restored.
+    /// Number of times that the memory was restored.
     restore_count: u32,
 }
 
@@ -114,12 +114,12 @@ impl Mapping {
         Ok(false)
     }
 
-    /// Whether access is revoked, so that the memory must not be read.
+    /// Returns true if access is revoked, so that the memory must not be read.
     pub(crate) fn is_revoked(&self) -> bool {
         self.lock().is_revoked
     }
 
-    /// Revokes access if the call is overdue; returns whether a call was armed since the last check.
+    /// Revokes access if the call is overdue; returns true if a call was armed since the last check.
     pub(crate) fn revoke_if_overdue(&self, now: Instant) -> io::Result<bool> {
         let mut access = self.lock();
         if access.deadline.is_some_and(|deadline| deadline <= now) && !access.is_revoked {

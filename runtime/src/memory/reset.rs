@@ -8,7 +8,7 @@ use crate::memory::image::Image;
 use crate::memory::mapping::{Baseline, Mapping};
 use crate::memory::page_scan::Scanner;
 
-/// How a memory is restored after a message.
+/// Ways to restore a memory after a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reset {
     /// The kernel reports the changed pages, which are copied back: 1 to 5 µs (Linux 6.7 and later).

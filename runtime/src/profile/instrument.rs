@@ -26,7 +26,7 @@ pub(crate) fn instrument(wasm: &[u8]) -> Result<Vec<u8>, Error> {
         .ok_or_else(|| Error::Guest("its interpreter is not recognized".to_owned()))
 }
 
-/// What the instrumented guest has more of, or other.
+/// The parts of the guest that instrumentation extends or replaces.
 struct Guest {
     /// All sections: their id and content.
     sections: Vec<(u8, Range<usize>)>,
@@ -38,7 +38,7 @@ struct Guest {
     dispatch: Dispatch,
 }
 
-/// Where the interpreter reads the next step: which local has its address, and in which function.
+/// Place where the interpreter reads the next step: the function, and the local that has the address of the step.
 struct Dispatch {
     body: usize,
     offset: usize,

@@ -1,4 +1,4 @@
-//! Adds up what steps cost while a message runs.
+//! Adds up the costs of steps while a message runs.
 //!
 //! Fuel is what was used between two steps. It counts for the first of them, or, when that one has returned since, for
 //! the step that called: that includes what built-in functions do. What is used before the first step and after the last
@@ -14,14 +14,14 @@ use super::steps::{Exit, Steps};
 /// Chains of calls that are told apart; further ones count for their caller.
 const CHAINS_MAX: usize = 10_000;
 
-/// How often a step was run, and what it cost.
+/// Cost of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepCost {
-    /// How often it was run.
+    /// Number of runs.
     pub runs: u64,
     /// The fuel that it used, with the built-in functions that it called.
     pub fuel: u64,
-    /// For a branch: how often it went elsewhere than to the next step.
+    /// For a branch: number of times that it went elsewhere than to the next step.
     pub jumps: u64,
 }
 
@@ -36,14 +36,14 @@ pub struct Chain {
     pub fuel: u64,
 }
 
-/// What each step of one or more messages cost.
+/// Costs of all steps of one or more messages.
 #[derive(Clone, Debug)]
 pub struct Recording {
     /// The steps that were counted.
     pub steps: Arc<Steps>,
     /// The cost of each of [`Steps::all`].
     pub costs: Vec<StepCost>,
-    /// How often each of [`Steps::functions`] was called.
+    /// Number of calls of each of [`Steps::functions`].
     pub calls: Vec<u64>,
     /// All chains of calls.
     pub chains: Vec<Chain>,
@@ -98,7 +98,7 @@ impl Recorder {
         self.left = fuel;
     }
 
-    /// The message has ended with this much fuel left, perhaps cut off by a limit.
+    /// Ends the recording of a message with this much fuel left, perhaps cut off by a limit.
     pub(crate) fn finish(mut self, left: i64, is_cut_off: bool) -> Recording {
         let has_returned = |frame: &Frame| self.recording.steps.all()[frame.step].exit == Exit::Caller;
         let running = self.frames.iter().rposition(|frame| !has_returned(frame)).filter(|_| is_cut_off);

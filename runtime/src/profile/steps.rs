@@ -11,7 +11,7 @@ pub struct ScriptFunction {
     pub slot: Slot,
     /// Its name; may be empty.
     pub name: String,
-    /// Where its first step is, from 1.
+    /// Line of its first step, from 1.
     pub line: u32,
     /// Its steps among all.
     pub steps: Range<usize>,
@@ -28,21 +28,21 @@ pub struct Step {
     pub line: u32,
     /// The column in that line, from 1, in UTF-16 units.
     pub column: u32,
-    /// Whether it decides between two ways to go on.
+    /// True if it decides between two ways to go on.
     pub is_branch: bool,
-    /// Where it goes on, if not at the next step.
+    /// Continuation, if it is not the next step.
     pub(crate) exit: Exit,
     offset: u32,
 }
 
-/// Where a step goes on.
+/// Continuation of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// In the function, for as far as is known here.
     Inside,
     /// At the first step of the function: the end of a loop. Otherwise that step is the beginning of a call.
     First,
-    /// In what called the function.
+    /// In the caller of the function.
     Caller,
 }
 

@@ -1,4 +1,4 @@
-//! What all sandboxes of an engine share: the compiled guest, its initial memory, the page scanner and the watchdog.
+//! Shared by all sandboxes of an engine: the compiled guest, its initial memory, the page scanner and the watchdog.
 
 use std::io;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ impl Host {
         })
     }
 
-    /// How memories are restored after each message.
+    /// Returns the way in which memories are restored after each message.
     pub(crate) fn reset(&self) -> Reset {
         self.reset
     }

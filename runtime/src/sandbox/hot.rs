@@ -17,7 +17,7 @@ use crate::functions::Functions;
 const HALF_LIFE_MESSAGES: u64 = 4096;
 /// Sets without their own memory whose messages are counted.
 const CANDIDATES_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(255);
-/// How many times busier than another a set must be to take its place.
+/// Factor by which a set must be busier than another to take its place.
 const BUSIER: u32 = 2;
 
 /// A function set with its own memory.
@@ -37,7 +37,7 @@ pub(crate) struct HotSets {
 }
 
 impl HotSets {
-    /// At most `sets_max` sets get their own memory, each after `messages_min` recent messages.
+    /// Lets at most `sets_max` sets get their own memory, each after `messages_min` recent messages.
     pub(crate) fn new(sets_max: usize, messages_min: u32) -> Self {
         Self { sets: Vec::new(), candidates: LruCache::new(CANDIDATES_MAX), calls: 0, sets_max, messages_min }
     }
@@ -88,7 +88,7 @@ impl HotSets {
         self.sets.iter().position(|set| set.hash == hash)
     }
 
-    /// Whether one more set fits; evicts the least busy one if it is far less busy than `score`.
+    /// Returns true if one more set fits; evicts the least busy one if it is far less busy than `score`.
     fn make_room(&mut self, score: Score) -> bool {
         if self.sets.len() < self.sets_max {
             return true;

@@ -37,7 +37,7 @@ pub(crate) struct Task<'a> {
     pub(crate) limits: &'a Limits,
     pub(crate) fuel: u64,
     pub(crate) deadline: Instant,
-    /// Whether to measure how long the guest runs.
+    /// True to measure the time for which the guest runs.
     pub(crate) timed: bool,
     /// Counts steps; the run takes it and returns it.
     pub(crate) recorder: Cell<Option<Box<Recorder>>>,
@@ -52,7 +52,7 @@ impl Task<'_> {
     }
 }
 
-/// Which exported function runs.
+/// Operations of the guest, one for each exported function.
 #[derive(Clone, Copy)]
 pub(crate) enum Operation {
     /// Evaluate function sources.
@@ -67,7 +67,7 @@ pub(crate) enum Operation {
 pub(crate) struct Run {
     pub(crate) reply: Result<Vec<u8>, Failure>,
     pub(crate) fuel: u64,
-    /// Whether the guest asked for more memory than allowed.
+    /// True if the guest asked for more memory than allowed.
     pub(crate) memory_refused: bool,
     /// Time between entering and leaving the guest; zero unless measured.
     pub(crate) in_guest: Duration,
@@ -167,12 +167,12 @@ impl Instance {
         self.memory.data(&self.store)
     }
 
-    /// Whether its memory still has `bytes`, so that restoring the mapping resets it.
+    /// Returns true if its memory still has `bytes`, so that restoring the mapping resets it.
     pub(crate) fn is_reusable(&self, bytes: usize) -> bool {
         self.memory.data_size(&self.store) == bytes
     }
 
-    /// Whether its last call trapped or returned a reply outside of its memory.
+    /// Returns true if its last call trapped or returned a reply outside of its memory.
     pub(crate) fn has_trapped(&self) -> bool {
         self.trapped
     }
@@ -236,7 +236,7 @@ impl Instance {
         }
     }
 
-    /// Whether the shadow stack has reached its end, the start of the memory.
+    /// Returns true if the shadow stack has reached its end, the start of the memory.
     fn is_stack_used_up(&mut self, host: &Host) -> bool {
         // A leaf function does not write back its stack pointer, so almost full counts as full.
         const NEARLY: u32 = 4096;
@@ -253,7 +253,7 @@ impl Instance {
     }
 }
 
-/// `len` bytes from `start`; none if that overflows.
+/// `len` bytes from `start`; `None` if that overflows.
 fn byte_range(start: u32, len: usize) -> Option<Range<usize>> {
     let start = start as usize;
     Some(start..start.checked_add(len)?)

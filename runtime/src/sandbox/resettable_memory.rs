@@ -18,9 +18,9 @@ pub(crate) struct ResettableMemory {
     mapping: Arc<Mapping>,
     /// None after a message that grew its memory or trapped: neither can be undone within an instance.
     instance: Option<Instance>,
-    /// Whether the memory equals the image, so that a message can start.
+    /// True if the memory equals the image, so that a message can start.
     is_clean: bool,
-    /// Whether the thread met no page fault from before the last message was prepared until its end.
+    /// True if the thread met no page fault from before the last message was prepared until its end.
     no_faults: bool,
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct FaultCounter {
 }
 
 impl FaultCounter {
-    /// Whether this thread met no page fault since the last call on it.
+    /// Returns true if this thread met no page fault since the last call on it.
     fn none_since_last_check(&mut self, host: &Host) -> bool {
         let now = host.faults().map(|faults| (thread::current().id(), faults));
         let before = std::mem::replace(&mut self.last, now);

@@ -13,14 +13,14 @@ pub(crate) struct Dispatcher<T> {
 
 struct State<T> {
     queue: Queue<T>,
-    /// Which workers sleep.
+    /// For each worker, true if it sleeps.
     asleep: Vec<bool>,
     is_shut_down: bool,
 }
 
-/// How a worker runs its jobs.
+/// Work of a worker.
 pub(crate) trait Work<T> {
-    /// Runs a job that is expected to use `expected_fuel`. Returns the fuel used; none if its caller has given up.
+    /// Runs a job that is expected to use `expected_fuel`. Returns the fuel used; `None` if its caller has given up.
     fn run(&mut self, job: T, expected_fuel: u64) -> Option<u64>;
 
     /// Called before the worker sleeps or ends: finishes everything it has delayed.

@@ -3,8 +3,8 @@
 //! Waking a thread costs the worker a few microseconds, as much as a small message. While messages are queued, a
 //! slightly later outcome costs nobody anything.
 //!
-//! How long the next message takes is only a prediction. If a tenant was fast until now and suddenly loops, the delayed
-//! outcomes wait for that one message; after that its tenant counts as slow.
+//! The duration of the next message is only a prediction. If a tenant was fast until now and suddenly loops, the
+//! delayed outcomes wait for that one message; after that its tenant counts as slow.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use crate::contract::call::CallOutcome;
 
 const OUTCOMES_MAX: usize = 32;
-/// How long the first outcome waits, measured by the messages after it.
+/// Maximum time for which the first outcome waits, measured by the messages after it.
 const AGE_MAX: Duration = Duration::from_micros(100);
 /// Outcomes do not wait for a message that is expected to use more fuel than this, which takes about as long.
 const FUEL_MAX: u64 = 1_000_000;
@@ -63,7 +63,8 @@ mod tests {
         CallOutcome { elapsed, ..CallOutcome::new(Err(Failure::broken(Slot::Decoder, "for the test"))) }
     }
 
-    /// How many of `count` outcomes, each of which took `elapsed`, are sent before a message with this expected fuel.
+    /// Returns the number of outcomes, of `count` that took `elapsed` each, that are sent before a message with this
+    /// expected fuel.
     fn arrived(count: usize, elapsed: Duration, expected: u64) -> usize {
         let mut outcomes = OutcomeBatch::default();
         let mut receivers = Vec::new();

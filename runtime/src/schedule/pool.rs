@@ -21,8 +21,8 @@ use crate::schedule::queue::{Busy, Priority, QueueLimits, Tenant};
 const LOADERS: usize = 2;
 /// Loader threads for dry runs and for functions that somebody saves.
 const DRY_LOADERS: usize = 1;
-/// How much nicer those are to other threads than the process: while the processors are busy, they get about a tenth of
-/// one. Evaluating sources takes a processor for up to a second, and nobody can interrupt it but the kernel.
+/// Niceness of those threads relative to the process: while the processors are busy, they get about a tenth of one.
+/// Evaluating sources takes a processor for up to a second, and nobody can interrupt it but the kernel.
 const DRY_NICENESS: i32 = 10;
 /// Waiting loads of all tenants, and of one.
 const LOADS_MAX: usize = 256;
@@ -31,7 +31,7 @@ const TENANT_LOADS_MAX: usize = 32;
 const LONG_FRACTION: u64 = 16;
 /// Fuel charged for each byte of a set that is read from the cache, roughly by the time it takes.
 const READ_FUEL: u64 = 32;
-/// What evaluating a byte of source is expected to cost in fuel; what it did cost is charged afterwards.
+/// Expected fuel for evaluating a byte of source; the actual cost is charged afterwards.
 const SOURCE_FUEL: u64 = 2_000;
 /// Compiled code uses up to 512 KiB of it, the host far less.
 const STACK_BYTES: usize = 2 << 20;
@@ -61,7 +61,7 @@ pub struct LoadRequest {
     pub hash: SourcesHash,
     /// The limits for loading and for every message.
     pub limits: Arc<Limits>,
-    /// Whether to add the result to the cache on disk; false for dry runs.
+    /// True to add the result to the cache on disk; false for dry runs.
     pub is_cached: bool,
 }
 
@@ -124,8 +124,8 @@ impl Pool {
         outcome.await.map_err(|_| Busy)
     }
 
-    /// Runs the first of these messages when it is the tenant's turn: all of them, if they are not more than a worker may
-    /// run as one short job. At least one runs, if there is one. `fuel_each` is what one is expected to use, if these
+    /// Runs the first of these messages when it is the tenant's turn: all of them, if they are not more than a worker
+    /// may run as one short job. At least one runs, if there is one. `fuel_each` is the expected fuel of one, if these
     /// functions ran before.
     pub async fn call_several(
         &self,

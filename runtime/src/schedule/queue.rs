@@ -15,7 +15,7 @@ use fair_queue::{Costs, Member, MemberTurn, NextJob, OwnerQueue};
 const COSTS: Costs = Costs { job: JOB_FUEL, slack: 1_000_000 };
 /// The fuel that restoring memory for a message counts as.
 pub(crate) const JOB_FUEL: u64 = 10_000;
-/// When both wait, live traffic gets this many times the fuel of dry runs.
+/// Factor by which live traffic gets more fuel than dry runs when both wait.
 const DRY_WEIGHT: u64 = 8;
 
 /// The tenant that a job belongs to, and the priority of the job.
@@ -23,7 +23,7 @@ const DRY_WEIGHT: u64 = 8;
 pub struct Tenant {
     /// Fuel is shared fairly between owners.
     pub owner: Arc<str>,
-    /// What an owner gets is shared fairly between its tenants.
+    /// An owner's share is divided fairly between its tenants.
     pub id: Arc<str>,
     /// The priority of the job.
     pub priority: Priority,
@@ -137,13 +137,13 @@ impl<T> Queue<T> {
         Ok(())
     }
 
-    /// Takes the next job for `worker`; none if no job waits, or all waiting jobs must wait for another worker.
+    /// Takes the next job for `worker`; `None` if no job waits, or all waiting jobs must wait for another worker.
     pub(crate) fn take(&mut self, worker: usize) -> Option<(Ticket, T)> {
         let first = self.first_lane();
         self.take_from(first, worker).or_else(|| self.take_from(first.other(), worker))
     }
 
-    /// Ends a job. `fuel` is what it used; none if it was not run because its caller had given up.
+    /// Ends a job. `fuel` is the fuel that it used; `None` if it was not run because its caller had given up.
     pub(crate) fn done(&mut self, ticket: Ticket, fuel: Option<u64>) {
         let lane = &mut self.lanes[ticket.priority.lane()];
         lane.used = lane.used.saturating_add(fuel.unwrap_or(0).saturating_mul(ticket.priority.weight()));
@@ -151,7 +151,7 @@ impl<T> Queue<T> {
         self.long_running -= usize::from(ticket.is_long);
     }
 
-    /// Whether there is a job for a free worker.
+    /// Returns true if there is a job for a free worker.
     pub(crate) fn has_turn(&self) -> bool {
         let eligibility = self.eligibility();
         self.lanes.iter().any(|lane| lane.fair.has_turn(|next| eligibility.admits(next)))
@@ -163,7 +163,7 @@ impl<T> Queue<T> {
         self.waiting = 0;
     }
 
-    /// Live traffic, unless dry runs have had less than their share.
+    /// Returns live traffic, unless dry runs have had less than their share.
     fn first_lane(&self) -> Priority {
         let [live, dry] = &self.lanes;
         if live.used <= dry.used { Priority::Live } else { Priority::DryRun }
@@ -195,7 +195,7 @@ impl<T> Queue<T> {
     }
 }
 
-/// Which jobs may run now.
+/// Decides which jobs may run now.
 #[derive(Clone, Copy)]
 struct Eligibility {
     long_may_run: bool,
@@ -256,7 +256,7 @@ mod tests {
         jobs.into_iter().for_each(|job| queue.put(tenant, 0, job).unwrap());
     }
 
-    /// Runs jobs on the only worker; `fuel` says how much each job uses.
+    /// Runs jobs on the only worker; `fuel` returns the fuel that a job uses.
     fn run(queue: &mut Queue<u32>, times: usize, fuel: impl Fn(u32) -> u64) -> Vec<u32> {
         let mut ran = Vec::new();
         for _ in 0..times {

@@ -92,7 +92,7 @@ fn every_thrown_value_is_described_within_the_limit() {
     assert!(long.message.len() <= 1024 && long.message.ends_with('…'), "{}", long.message.len());
 }
 
-/// What recurses too deeply: functions that built-ins call, and built-ins that call themselves.
+/// Scripts that recurse too deeply: functions that built-ins call, and built-ins that call themselves.
 const THROWING: &[&str] = &[
     "(function f() { return [1].map(f); })()",
     "(function f() { return [2, 1].sort(f); })()",

@@ -8,14 +8,14 @@ use crate::harness::Harness;
 const TABLE: &str = include_str!("positions/table.txt");
 const MARK: char = '‸';
 
-/// Where the mark is: line and column from 1, the column in UTF-16 units.
+/// Returns the position of the mark: line and column from 1, the column in UTF-16 units.
 fn marked(source: &str) -> (u32, u32) {
     let before = source.split(MARK).next().unwrap();
     let line = before.rsplit('\n').next().unwrap();
     (before.matches('\n').count() as u32 + 1, line.encode_utf16().count() as u32 + 1)
 }
 
-/// What is wrong with the position of the failure of `source`, if anything is.
+/// Describes what is wrong with the position of the failure of `source`; `None` if it is right.
 fn mismatch(harness: &mut Harness, source: &str) -> Option<String> {
     let failure = harness.fail(Slot::Decoder, &source.replace(MARK, ""));
     let (line, column) = marked(source);

@@ -1,4 +1,4 @@
-//! What each line of a script costs: the same fuel in total as in a live message, at the lines that use it.
+//! Costs of the lines of a script: the same fuel in total as in a live message, at the lines that use it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What functions may return, and how it is interpreted.
+//! Values that functions may return, and their interpretation.
 
 use airlock_runtime::{EntryPoint, FailureKind, Slot, Sources};
 

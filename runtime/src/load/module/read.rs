@@ -62,7 +62,7 @@ fn length(memories: &[MemoryType]) -> Result<usize, ModuleError> {
     Ok(pages.ok_or(ModuleError::Damaged("its memory is of another kind or size"))? * WASM_PAGE_BYTES)
 }
 
-/// Where the segments of each page begin, and where the last one ends.
+/// Returns the start of the segments of each page, and the end of the last one.
 fn index_pages(
     data: wasmparser::DataSectionReader<'_>,
     body: &[u8],

@@ -8,7 +8,7 @@ use super::places_of;
 use super::tenant::{ENDINGS, SECRET, Tenant};
 use crate::harness::{Harness, settings, sources, ways};
 
-/// What a source does when evaluated, and how that fails.
+/// Ends of a source's evaluation, and their failures.
 const ENDS: [(&str, FailureKind); 6] = [
     ("throw new Error(text);", FailureKind::Thrown),
     ("while (true) text = (text + 'x').slice(1, 50);", FailureKind::Fuel),

@@ -10,17 +10,17 @@ use memchr::memmem;
 use self::tenant::{ENDINGS, Ending, SECRET, Tenant};
 use crate::harness::{Harness, RESETS, call, settings, ways};
 
-/// How the message that looks for the secret relates to the one that hides it.
+/// Relation between the message that looks for the secret and the one that hides it.
 #[derive(Clone, Copy, Debug)]
 struct Path {
-    /// How many function sets get a dedicated memory; all others share one.
+    /// Number of function sets with a dedicated memory; all others share one.
     hot_max: usize,
-    /// Whether the looking functions run first, and so get a dedicated memory first.
+    /// True if the looking functions run first, and so get a dedicated memory first.
     looker_first: bool,
     next: Next,
 }
 
-/// Which functions look.
+/// The functions that look.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Next {
     /// The same functions.
@@ -184,7 +184,7 @@ fn every_reset_method_gives_the_same_results() {
     assert!(reports.all(|others| others == first));
 }
 
-/// How often `memory` contains `secret`, as bytes or as UTF-16.
+/// Returns the number of times that `memory` contains `secret`, as bytes or as UTF-16.
 fn places_of(secret: &[u8], memory: &[u8]) -> usize {
     let wide: Vec<u8> = secret.iter().flat_map(|byte| [*byte, 0]).collect();
     let count = |needle: &[u8]| memmem::find_iter(memory, needle).count();

@@ -8,7 +8,7 @@ use crate::harness::{Harness, call, settings};
 
 /// The secret. It is part of the message, so that no source contains it.
 pub(super) const SECRET: &[u8] = b"k7Qz-9fW2x";
-/// How often the time limit may end a message before it hid anything.
+/// Number of times that the time limit may end a message before it hid anything.
 const TRIES_MAX: usize = 20;
 /// The mask that hides the secret from a memory search in messages that look for it.
 const VEIL: u8 = 0x55;
@@ -46,7 +46,7 @@ pub(super) const ENDINGS: [Ending; 9] = [
 ];
 
 impl Ending {
-    /// Whether the limits leave functions enough time to look for a secret.
+    /// Returns true if the limits leave functions enough time to look for a secret.
     pub(super) fn leaves_time(&self) -> bool {
         self.kind != Some(FailureKind::Time)
     }
@@ -63,7 +63,7 @@ impl Ending {
 pub(super) struct Tenant {
     pub(super) functions: Functions,
     pub(super) slot: Slot,
-    /// How its messages end; its limits match.
+    /// End of its messages; its limits match.
     pub(super) ending: &'static Ending,
 }
 
