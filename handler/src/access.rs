@@ -47,7 +47,7 @@ impl Access {
         Err(Error::Denied { right, app_id: app_id.clone() })
     }
 
-    /// Whether a caller that was allowed something else may also read what takes this right. Counts no call.
+    /// Returns true if a caller that was allowed another operation also holds this right to read. Counts no call.
     pub(crate) async fn may_read(&self, caller: Caller, app_id: &AppId, right: ApplicationRight) -> bool {
         let claims = self.authenticator.authenticate_for(app_id, caller, Purpose::Read).await;
         claims.is_ok_and(|claims| claims.allows(app_id, right))

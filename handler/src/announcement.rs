@@ -22,9 +22,9 @@ use self::pending::{PendingAnnouncement, PendingAnnouncements};
 /// The wait after the first failure; it doubles with every further one.
 const RETRY_WAIT_MIN: Duration = Duration::from_millis(200);
 const RETRY_WAIT_MAX: Duration = Duration::from_secs(30);
-/// How often the handler announces itself again, in case the discovery service lost its announcement.
+/// Interval at which the handler announces itself again, in case the discovery service lost its announcement.
 const REPEAT_INTERVAL: Duration = Duration::from_secs(600);
-/// How long a client that registers or deletes an application waits for its announcement.
+/// Time that a client that registers or deletes an application waits for its announcement.
 const SEND_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// Announces the handler and its applications.
@@ -34,9 +34,9 @@ pub struct Announcer {
     token: Arc<ComponentToken>,
     announcement: api::discovery::Announcement,
     pending: PendingAnnouncements,
-    /// Whether the last call to the discovery service failed for a reason that may pass.
+    /// True if the last call to the discovery service failed for a reason that may pass.
     is_unreachable: AtomicBool,
-    /// Why the handler has not been announced since it started; none if it was.
+    /// Reason why the handler has not been announced since it started; none if it was.
     missing: Mutex<Option<String>>,
 }
 
@@ -187,7 +187,7 @@ impl Announcer {
     }
 }
 
-/// Whether the same call may succeed later: when the service is reachable, or knows this handler again.
+/// Returns true if the same call may succeed later: when the service is reachable, or knows this handler again.
 fn is_transient(error: &client::Error) -> bool {
     matches!(error.kind(), Kind::Unavailable | Kind::Timeout | Kind::Exhausted | Kind::Conflict | Kind::NotFound)
 }

@@ -21,7 +21,8 @@ pub fn router(operations: Arc<Operations>, health: &Health) -> Result<axum::Rout
     Ok(rest::router(operations).merge(services.routes().into_axum_router()))
 }
 
-/// Whether a request needs a credential: all but health checks, reflection, and the prefixes of device addresses.
+/// Returns true if a request needs a credential: all but health checks, reflection, and the prefixes of device
+/// addresses.
 pub fn needs_credential(_method: &Method, path: &str) -> bool {
     !["/grpc.", "/lorawan."].iter().any(|package| path.starts_with(package))
 }

@@ -13,14 +13,14 @@ use types::{AppId, DevId, Timestamp};
 use self::series::Collector;
 use crate::{Error, uplink::stored::newest_revisions};
 
-/// How many uplinks a chart is made of at most, the newest.
+/// Maximum number of uplinks in a chart: the newest.
 const UPLINKS_MAX: usize = 200_000;
-/// How many bytes of uplinks are read at once.
+/// Bytes of uplinks read at once.
 const BATCH_BYTES_MAX: usize = 4 << 20;
 /// After how many uplinks others may go on.
 const UPLINKS_TOGETHER: usize = 64;
 
-/// What a chart shows.
+/// Device, time and fields of a chart.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ChartQuery {
     pub(crate) app_id: AppId,
@@ -29,7 +29,7 @@ pub(crate) struct ChartQuery {
     pub(crate) until: Timestamp,
     /// The only field; all numeric ones if there is none.
     pub(crate) field: Option<String>,
-    /// How many points each field has at most.
+    /// Maximum number of points of each field.
     pub(crate) points: usize,
 }
 

@@ -1,8 +1,8 @@
-//! What a message costs in the sandbox.
+//! Cost of a message in the sandbox.
 
 use std::time::Duration;
 
-/// What a message used in the sandbox.
+/// Resources that a message used in the sandbox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Units of fuel: the same for the same message on every machine.

@@ -27,16 +27,17 @@ use crate::{
     uplink::Uplinks,
 };
 
-/// How many uplinks run one after the other, so that handing them over costs little.
+/// Number of uplinks that run one after the other, so that handing them over costs little.
 const GROUP_UPLINKS: usize = 32;
-/// How many groups run at the same time: enough for all workers, few enough for the queue of one application.
+/// Maximum number of groups that run at the same time: enough for all workers, few enough for the queue of one
+/// application.
 const GROUPS_MAX: usize = 8;
-/// How many uplinks a report is of at most, and how many corrections wait for the disk together.
+/// Maximum number of uplinks in a report, and of corrections that wait for the disk together.
 const REPORTED_AT_ONCE: usize = 1024;
-/// How many seconds may lie between two reports while corrections are published.
+/// Maximum time between two reports while corrections are published, in seconds.
 const REPORT_S_MAX: usize = 5;
 
-/// Which functions run.
+/// Selects the functions to run.
 #[derive(Clone, Debug)]
 pub(crate) enum Functions {
     /// These on all uplinks.
@@ -45,20 +46,20 @@ pub(crate) enum Functions {
     Recorded,
 }
 
-/// What is to be done.
+/// Request to decode stored uplinks again.
 #[derive(Debug)]
 pub(crate) struct DecodeAgain {
-    /// Which uplinks.
+    /// Selects the uplinks.
     pub(crate) query: Query,
-    /// Which functions run.
+    /// Selects the functions to run.
     pub(crate) functions: Functions,
-    /// The application whose functions made what is compared; none for what is stored.
+    /// Application whose functions produce the results to compare with; none for the stored results.
     pub(crate) compared: Option<Arc<Application>>,
-    /// How many uplinks of each device, from the newest on; none for all, from the oldest on.
+    /// Maximum number of uplinks of each device, from the newest on; none for all, from the oldest on.
     pub(crate) per_device: Option<usize>,
-    /// Whether what has changed is kept as a correction.
+    /// True to keep changed results as corrections.
     pub(crate) is_written: bool,
-    /// How many corrections are published each second at most; none to publish none.
+    /// Maximum number of corrections published each second; none to publish none.
     pub(crate) published_per_s: Option<u32>,
 }
 
@@ -67,14 +68,14 @@ pub(crate) struct DecodeAgain {
 pub(crate) struct Parts {
     pub(crate) uplinks: Arc<Uplinks>,
     pub(crate) history: Arc<History>,
-    /// Corrections, each of which gives the next revision to what it found.
+    /// Corrections in progress. Each gives the next revision to what it found.
     pub(crate) corrections: OneAtATime,
-    /// What running the functions costs is added here.
+    /// Receives the cost of running the functions.
     pub(crate) usage: Usage,
 }
 
-/// Decodes the uplinks that are wanted. Each report says what was found since the one before, and the last one that it
-/// is the last. It ends after an error: `next` of the last report says where to go on.
+/// Decodes the selected uplinks. Each report covers the uplinks since the one before, and the last one has `done`.
+/// The stream ends after an error: continue at `next` of the last report.
 pub(crate) fn decode_again(
     parts: Parts,
     again: &DecodeAgain,
@@ -109,7 +110,8 @@ struct Decoder {
 }
 
 impl Decoder {
-    /// What was found in the next uplinks; none after the last one.
+    /// Decodes the next uplinks and reports on them; none after the last one. Fails if they cannot be read or
+    /// decoded.
     async fn next(&mut self) -> Result<Option<DecodeReport>, Error> {
         while self.waiting.is_empty() {
             let Some(batch) = self.source.next().await? else { return Ok(None) };

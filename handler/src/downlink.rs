@@ -45,17 +45,17 @@ const PAYLOAD_BYTES_MAX: usize = 242;
 pub(crate) struct Scheduled {
     /// It as it will be sent: with its bytes and port.
     pub(crate) downlink: Downlink,
-    /// What its encoder warned of.
+    /// Warnings of its encoder.
     pub(crate) warnings: Vec<String>,
     /// The version of the functions whose encoder ran, if one did.
     version: Option<u32>,
 }
 
-/// How a downlink came.
+/// Source of a downlink, and what its scheduling reports back.
 pub(crate) struct Origin<'a> {
-    /// Whether it may have been published before others that wait already.
+    /// True if it may have been published before others that already wait.
     pub(crate) is_late: bool,
-    /// What its encoder costs is added here.
+    /// Receives the cost of its encoder.
     pub(crate) usage: &'a Usage,
     /// Called when it is in the queue, before anything is published about it.
     pub(crate) kept: &'a mut (dyn FnMut() + Send),
@@ -69,7 +69,7 @@ pub struct Downlinks {
     pub devices: Devices,
     /// Encodes fields.
     pub payloads: Arc<Payloads>,
-    /// Where events go.
+    /// Receives events.
     pub output: Arc<dyn Output>,
     /// Counts downlinks.
     pub traffic: Arc<Traffic>,
@@ -143,8 +143,8 @@ impl Downlinks {
         self.outgoing.queues.list(app_id, dev_id).await
     }
 
-    /// Empties the queue of a device; [`Error::NotFound`] if the device does not exist. What its network has taken stays
-    /// there, but is not sent again.
+    /// Empties the queue of a device; [`Error::NotFound`] if the device does not exist. What its network has taken
+    /// stays there, but is not sent again.
     pub(crate) async fn clear(&self, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
         self.outgoing.queues.clear(app_id, dev_id).await
     }
@@ -217,7 +217,7 @@ impl Downlinks {
     }
 }
 
-/// Why a downlink is refused that could not be scheduled.
+/// Returns the reason for refusing a downlink that could not be scheduled.
 fn refusal(error: &Error) -> DownlinkRefusal {
     match error.kind() {
         Kind::Conflict | Kind::Exhausted | Kind::Timeout | Kind::Unavailable => DownlinkRefusal::Unavailable,
@@ -243,7 +243,7 @@ fn parse(body: &[u8]) -> Result<Downlink, Error> {
     serde_json::from_slice(body).map_err(|error| Error::invalid("Downlink", error))
 }
 
-/// Whether this is the text of an empty object.
+/// Returns true if the text is an empty JSON object.
 fn is_empty(fields: &str) -> bool {
     serde_json::from_str::<serde_json::Map<_, serde_json::Value>>(fields).is_ok_and(|fields| fields.is_empty())
 }

@@ -8,15 +8,15 @@ use types::{AppId, DevEui, DevId, Kind, Kinded, RateLimitExceeded};
 
 pub use self::function::FunctionError;
 
-/// Why an operation of the handler failed.
+/// Errors of the handler's operations.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A value breaks a rule.
     #[error("{what} not valid: {reason}")]
     Invalid {
-        /// Which value.
+        /// Name of the value.
         what: &'static str,
-        /// The rule, and what is allowed.
+        /// The rule, and the allowed values.
         reason: String,
     },
     /// An id is malformed.
@@ -25,7 +25,7 @@ pub enum Error {
     /// It does not exist on this handler.
     #[error("{what} {id} not found")]
     NotFound {
-        /// What it is, such as `Device`.
+        /// Kind of the entity, such as `Device`.
         what: &'static str,
         /// Its id.
         id: String,
@@ -37,7 +37,7 @@ pub enum Error {
         app_id: AppId,
         /// The number of the version; zero for the one that is live.
         number: u32,
-        /// Which versions there are.
+        /// The versions that exist.
         kept: String,
     },
     /// Some devices have other functions, so those of all cannot be changed.
@@ -62,7 +62,7 @@ pub enum Error {
     /// The id is taken.
     #[error("{what} {id} already exists")]
     AlreadyExists {
-        /// What it is, such as `Device`.
+        /// Kind of the entity, such as `Device`.
         what: &'static str,
         /// Its id.
         id: String,
@@ -166,7 +166,7 @@ pub enum Error {
     /// A rate limit is exceeded.
     #[error("Rate limit for {} \"{name}\" reached: try again in {} s", .exceeded.policy, .exceeded.wait_s)]
     RateLimited {
-        /// Which limit, and when to try again.
+        /// The limit, and the time until the next try.
         exceeded: RateLimitExceeded,
         /// The client or application whose calls were counted.
         name: String,
@@ -203,7 +203,7 @@ pub enum Error {
     /// A change cannot be recorded in the audit log.
     #[error(transparent)]
     Audit(#[from] server::audit::AuditError),
-    /// Whoever sets a webhook must be somebody whose rights can be asked for later.
+    /// A webhook was set by a caller whose rights cannot be asked for later.
     #[error("permission denied: only users and access keys can set webhooks")]
     WebhookCaller,
     /// Nobody can say now whether a webhook may send.

@@ -1,4 +1,4 @@
-//! Whether whoever set a webhook may still read the messages of its application, as the account service says.
+//! Asks the account service if the user who set a webhook may still read the messages of its application.
 
 use std::{
     num::NonZeroUsize,
@@ -14,13 +14,13 @@ use server::{audit::AuditLog, auth::ComponentToken, status::ErrorChain};
 use tokio::time::timeout;
 use types::{AppId, ApplicationRight, Clock, Credential, Grant, Kind, Kinded, Timestamp};
 
-/// How many grants are remembered.
+/// Maximum number of grants remembered.
 const KNOWN: NonZeroUsize = NonZeroUsize::MIN.saturating_add(65_535);
-/// How long an answer counts as fresh, as those about credentials do.
+/// Time that an answer counts as fresh, as those about credentials do.
 const FRESH: Duration = Duration::from_secs(2);
-/// How long nothing is asked after no answer.
+/// Time without further questions after no answer.
 const SILENCE_PAUSE: Duration = Duration::from_secs(5);
-/// How long a question may take, and how long if deliveries can go on without an answer.
+/// Time limits of a question, and of one without whose answer deliveries can go on.
 const ASK_TIMEOUT: Duration = Duration::from_secs(5);
 const ASK_AGAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -35,13 +35,13 @@ pub struct AccountGrants {
     known: Mutex<LruCache<(AppId, Grant), Known>>,
 }
 
-/// What the account service said of a grant.
+/// Answers of the account service about a grant.
 #[derive(Clone, Copy)]
 struct Known {
     standing: Standing,
-    /// When it last confirmed the grant, unless it has refused it since.
+    /// Time of the last confirmation, unless the grant was refused since.
     confirmed: Option<Timestamp>,
-    /// When it was last asked, and how long that counts.
+    /// Time of the last question, and how long its answer counts.
     asked: Timestamp,
     fresh_for: Duration,
 }
@@ -60,7 +60,7 @@ impl AccountGrants {
         Self { client, token, grace_time, audit, clock, known: Mutex::new(LruCache::new(KNOWN)) }
     }
 
-    /// What the account service says; none if it cannot be asked.
+    /// Asks the account service; none if it cannot be asked.
     async fn ask(&self, app_id: &AppId, grant: &Grant, can_go_on: bool) -> Option<Standing> {
         let token = Credential::Token(self.token.current()?);
         let limit = if can_go_on { ASK_AGAIN_TIMEOUT } else { ASK_TIMEOUT };
@@ -106,7 +106,7 @@ impl Known {
         now >= self.asked && now.since(self.asked) < self.fresh_for
     }
 
-    /// Whether the last confirmation counts while nobody can be asked.
+    /// Returns true if the last confirmation counts while nobody can be asked.
     fn may_go_on(&self, now: Timestamp, grace_time: Duration) -> bool {
         self.confirmed.is_some_and(|confirmed| now.since(confirmed) <= grace_time)
     }

@@ -39,7 +39,7 @@ pub struct Joins {
     pub devices: Devices,
     /// The network brokers, whose network servers need to know devices that register on join.
     pub network_brokers: Arc<NetworkBrokers>,
-    /// Where events go.
+    /// Receives events.
     pub output: Arc<dyn Output>,
     /// Chooses application nonces.
     pub random: Arc<dyn Random>,
@@ -56,7 +56,7 @@ pub(crate) struct ActivationRequest {
     pub(crate) join_request: JoinRequest,
     /// The join accept that the network prepared; none if no gateway can send it.
     pub(crate) join_accept: Option<JoinAccept>,
-    /// When and how the request was received.
+    /// Time and metadata of the reception.
     pub(crate) metadata: Metadata,
 }
 

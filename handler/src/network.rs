@@ -1,4 +1,4 @@
-//! Networks that bring devices: what they report about them comes in here. Downlinks leave through
+//! Receives the reports of networks that bring devices. Downlinks leave through
 //! [`Network`](crate::downlink::Network).
 
 mod registration;
@@ -30,11 +30,11 @@ pub struct NetworkEvents {
     pub uplinks: Arc<Uplinks>,
     /// Knows which downlinks networks have taken.
     pub outgoing: Arc<Outgoing>,
-    /// Where events go.
+    /// Receives events.
     pub output: Arc<dyn Output>,
     /// Counts uplinks and activations.
     pub traffic: Arc<Traffic>,
-    /// The time of what comes in.
+    /// Clock for the time of reception.
     pub clock: Arc<dyn Clock>,
 }
 

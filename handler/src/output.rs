@@ -28,11 +28,11 @@ pub struct Message {
     pub app_id: AppId,
     /// The device that the message is about.
     pub dev_id: DevId,
-    /// What happened.
+    /// Event that the message reports.
     pub event: Event,
 }
 
-/// What a message reports. It serializes to the JSON of v2.
+/// Content of a message. It serializes to the JSON of v2.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Event {
@@ -81,7 +81,7 @@ impl Event {
         }
     }
 
-    /// What it is called where it has no topic: `up`, `down/sent`.
+    /// Returns its name in logs, outputs and history, such as `up` or `down/sent`.
     pub fn name(&self) -> &'static str {
         let topic = self.topic();
         topic.strip_prefix("events/").unwrap_or(topic)
@@ -89,14 +89,14 @@ impl Event {
 }
 
 impl Message {
-    /// How many bytes its JSON has.
+    /// Returns the size of its JSON in bytes.
     pub(crate) fn bytes(&self) -> usize {
         // What cannot be written is refused where it should be sent.
         serde_json::to_vec(&self.event).map_or(0, |json| json.len())
     }
 
-    /// What tells the application that an output cannot take this message, which has so many bytes. None if nobody
-    /// waits for it as for an uplink. It is logged.
+    /// Logs that an output cannot take this message of `bytes` bytes, and returns an error event for the application.
+    /// None for events, which nobody awaits as they do uplinks.
     pub(crate) fn too_large(&self, bytes: usize, bytes_max: usize) -> Option<Self> {
         let Self { app_id, dev_id, event } = self;
         tracing::warn!(
@@ -117,18 +117,17 @@ impl Message {
 pub trait Output: Send + Sync {
     /// Publishes a message without waiting.
     ///
-    /// Who is about to tell somebody that the message is accepted waits for what this returns.
+    /// Await the returned [`Kept`] before telling a client that the message is accepted.
     fn publish(&self, message: Message) -> Kept;
 
-    /// What those of the receivers that get such messages of one application have room for behind what is live. By
-    /// default there are none.
+    /// Returns the room for such messages of one application, behind live messages, in those receivers that get them.
+    /// By default there are no receivers.
     fn room<'a>(&'a self, _messages: &'a [Message], _to: &'a Receivers) -> BoxFuture<'a, Result<Room, Error>> {
         Box::pin(ready(Ok(Room::default())))
     }
 
-    /// Publishes messages of one application that were published before, in order, to those of the receivers that have
-    /// room for them behind what is live. Says of each message who took it, once it is stored there. By default nobody
-    /// does.
+    /// Publishes messages of one application again, in order, to those of the receivers that have room for them
+    /// behind live messages. Returns the receivers that took each message, once it is stored there; by default none.
     fn publish_again<'a>(
         &'a self,
         messages: &'a [Message],
@@ -188,7 +187,7 @@ impl Kept {
         Self(Some(Box::pin(storing)))
     }
 
-    /// When both are kept.
+    /// Resolves when both are kept.
     fn and(self, other: Self) -> Self {
         match (self.0, other.0) {
             (Some(one), Some(another)) => Self::when(async {

@@ -1,4 +1,4 @@
-//! Sends stored messages again, behind what is live, and tells what became of each.
+//! Sends stored messages again, behind live messages, and reports the results.
 
 mod prepare;
 mod room;
@@ -22,20 +22,20 @@ use crate::{
     uplink::{Uplinks, stored::newest_revisions},
 };
 
-/// How many messages are looked at together, and how many bytes of them are sent.
+/// Maximum number of messages looked at together, and of bytes that are sent of them.
 const TOGETHER_MAX: usize = 32;
 const TOGETHER_BYTES_MAX: usize = 256 << 10;
 
-/// What is to be sent.
+/// Request to send stored messages again.
 #[derive(Clone, Debug)]
 pub(crate) struct SendAgain {
-    /// Which messages, the oldest first.
+    /// Selects the messages, the oldest first.
     pub(crate) query: Query,
-    /// To whom.
+    /// Selects the receivers.
     pub(crate) to: Receivers,
-    /// How many each second at most.
+    /// Maximum number of messages sent each second.
     pub(crate) per_s: u32,
-    /// Whether they are only counted.
+    /// True to only count them.
     pub(crate) is_dry_run: bool,
 }
 
@@ -47,8 +47,8 @@ pub(crate) struct Parts {
     pub(crate) _running: Option<Running>,
 }
 
-/// Sends the messages that are wanted. Each report says what became of those since the one before, and the last one that
-/// it is the last. It ends after an error: `next` of the last report says where to go on.
+/// Sends the messages that are wanted. Each report says what became of those since the one before, and the last one
+/// that it is the last. It ends after an error: `next` of the last report says where to go on.
 pub(crate) fn send_again(parts: Parts, again: SendAgain) -> impl Stream<Item = Result<SendReport, Error>> + Send {
     let query = Query { revisions: Revisions::Originals, oldest_first: true, ..again.query.clone() };
     let sender = Sender {
@@ -152,7 +152,7 @@ impl Sender {
     }
 }
 
-/// How many of these messages fit, at least one.
+/// Returns the number of these messages that fit, at least one.
 fn fitting(messages: &[Message], count_max: usize, bytes_max: usize) -> usize {
     let mut bytes = 0_usize;
     let fits = |message: &&Message| {

@@ -16,7 +16,7 @@ use types::{ComponentId, Timestamp};
 
 pub use self::rates::{Meter, Traffic};
 
-/// What the status is made of.
+/// Sources of the status of this component.
 pub struct Component {
     /// The id with which it announces itself.
     pub id: ComponentId,

@@ -42,19 +42,19 @@ pub struct Uplinks {
     pub devices: Devices,
     /// Decodes payloads.
     pub payloads: Arc<Payloads>,
-    /// Where messages and events go.
+    /// Receives messages and events.
     pub output: Arc<dyn Output>,
-    /// Keeps what was decoded; none keeps nothing.
+    /// Keeps decoded uplinks; none keeps nothing.
     pub history: Option<Arc<History>>,
-    /// Whether messages say which version of the functions ran.
+    /// True if messages carry `functions_version`, the version of the functions that ran.
     pub shows_version: bool,
     /// Counts what candidates make of uplinks.
     pub trials: Trials,
 }
 
 impl Uplinks {
-    /// Handles a frame that was received, and returns what its functions cost. That, and what loading them cost, is
-    /// added to `usage`.
+    /// Handles a received frame, and returns the cost of its functions. That and the cost of loading them are added to
+    /// `usage`.
     ///
     /// A function that fails does not stop its message, which goes out without fields, together with an event. Only a
     /// validator that returns false drops it.
@@ -62,7 +62,7 @@ impl Uplinks {
         Ok(self.handle_for(frame, usage, Reader::Nobody).await?.cost)
     }
 
-    /// Handles a frame in the same way, and also returns what its functions made of it, if somebody reads that.
+    /// Handles a frame in the same way, and also returns the result of its functions, if `reader` reads it.
     pub async fn handle_for(&self, frame: Frame, usage: &Usage, reader: Reader) -> Result<Handled, Error> {
         self.process(frame, usage, reader).await.inspect_err(|error| metrics::uplink_dropped(error.kind()))
     }
@@ -149,7 +149,7 @@ impl Uplinks {
     }
 }
 
-/// What the application should know about a message.
+/// Returns the errors and warnings that the application is told about a message.
 fn complaints(payload: &mut Payload, decoded: &mut Decoded) -> Vec<String> {
     let mut complaints = Vec::new();
     if let Some(error) = &decoded.error {

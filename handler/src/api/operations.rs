@@ -38,9 +38,9 @@ use crate::{
     uplink::{Frame, Handled, Reader, Uplinks},
 };
 
-/// How often interrupted deletions are searched for, besides those of this process.
+/// Interval at which interrupted deletions are searched for, besides those of this process.
 const DELETIONS_INTERVAL: Duration = Duration::from_secs(300);
-/// How long to wait before deletions that failed are tried again.
+/// Pause before deletions that failed are tried again.
 const DELETIONS_WAIT: Duration = Duration::from_secs(10);
 
 /// The handler's operations.
@@ -67,9 +67,9 @@ pub struct Operations {
     pub addresses: Addresses,
     /// The status of the handler.
     pub component: Component,
-    /// Where events go.
+    /// Receives events.
     pub output: Arc<dyn Output>,
-    /// What was kept of messages.
+    /// History of messages.
     pub history: Arc<History>,
     /// The applications whose messages are being corrected.
     pub corrections: OneAtATime,
@@ -79,7 +79,7 @@ pub struct Operations {
     pub webhook_tests: OneAtATime,
     /// The webhooks of applications.
     pub webhooks: Arc<Webhooks>,
-    /// Where changes of settings and webhooks are recorded, and exports.
+    /// Records exports, and changes of settings and webhooks.
     pub audit: AuditLog,
     /// The time of a call.
     pub clock: Arc<dyn Clock>,
@@ -392,7 +392,7 @@ impl Operations {
     }
 }
 
-/// Who makes a change, for the audit log.
+/// Returns the caller that makes a change, for the audit log.
 fn actor(claims: &Claims) -> String {
     match Grant::of(claims) {
         Some(Grant::Key { id }) => format!("{} {} key {id}", claims.kind, claims.sub),

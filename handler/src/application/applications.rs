@@ -15,10 +15,10 @@ use super::{
 use crate::{Error, sealer::Sealer};
 
 const DELETE_RECORDS_MAX: usize = 256;
-/// How often a change is attempted while others change the same application.
+/// Maximum number of attempts of a change while others change the same application.
 pub(super) const SET_ATTEMPTS_MAX: usize = 8;
 
-/// What happens to the access key for registering on join when an application is set.
+/// Handling of the access key for registering on join when an application is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JoinKeyChange {
     /// It is set too.

@@ -38,13 +38,13 @@ pub struct Candidate {
     pub functions_hash: SourcesHash,
     /// Its payload format.
     pub payload_format: String,
-    /// Whether uplinks run a function of it.
+    /// True if its uplinks run a function.
     pub has_uplink_function: bool,
-    /// How it is tried.
+    /// Share of the devices, and the conditions for abandoning it.
     pub trial: Trial,
 }
 
-/// Which devices have a candidate, and when it is abandoned.
+/// Share of the devices that have a candidate, and the rule for abandoning it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trial {
     /// The share of the devices that have it.
@@ -56,8 +56,8 @@ pub struct Trial {
 }
 
 impl Candidate {
-    /// Whether a device has it. The same devices have it again at any larger share, and others have another candidate:
-    /// its functions are the key of the hash.
+    /// Returns true if a device has it. The same devices have it again at any larger share, and others have another
+    /// candidate: its functions are the key of the hash.
     pub fn is_of(&self, app_id: &AppId, dev_id: &DevId) -> bool {
         let mut hash = Sha256::new();
         hash.update(self.functions_hash.as_bytes());

@@ -1,4 +1,4 @@
-//! What changed between two versions, as a unified diff.
+//! Differences between two versions, as a unified diff.
 
 use std::{fmt::Write, time::Duration};
 

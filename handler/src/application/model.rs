@@ -9,7 +9,7 @@ use crate::Error;
 
 const FORMAT_BYTES_MAX: usize = 64;
 
-/// What the handler keeps about an application: its [`ApplicationSummary`] and the sources of its payload functions.
+/// An application as the handler stores it: its [`ApplicationSummary`] and the sources of its payload functions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Application {
     summary: ApplicationSummary,
@@ -33,7 +33,7 @@ pub struct ApplicationSummary {
     pub app_id: AppId,
     /// The payload format as it was set; see `conversion`.
     pub payload_format: String,
-    /// Whether uplinks run a function: a decoder, a converter or a validator.
+    /// True if uplinks run a function: a decoder, a converter or a validator.
     pub has_uplink_function: bool,
     /// Identifies the sources, so that loaded functions are found without reading these.
     pub functions_hash: SourcesHash,
@@ -43,7 +43,7 @@ pub struct ApplicationSummary {
     /// Other functions that a share of the devices has, if there are such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidate: Option<Candidate>,
-    /// Whether these functions are those of the candidate, which only some devices have. What is stored never is.
+    /// True if these functions are those of the candidate, which only some devices have. Never true in the store.
     #[serde(skip)]
     pub is_candidate: bool,
     /// The access key that registers devices when they join; absent from what an uplink reads. The account service
@@ -156,12 +156,12 @@ impl Application {
 }
 
 impl ApplicationSummary {
-    /// Whether it has had functions or a payload format set: functions come with a format.
+    /// Returns true if it has had functions or a payload format set: functions come with a format.
     pub(crate) fn is_set_up(&self) -> bool {
         self.has_uplink_function || !self.payload_format.is_empty()
     }
 
-    /// Whether it has the same functions and the same payload format as another.
+    /// Returns true if it has the same functions and the same payload format as another.
     pub(super) fn has_functions_of(&self, other: &Self) -> bool {
         self.functions_hash == other.functions_hash && self.payload_format == other.payload_format
     }
@@ -190,7 +190,7 @@ impl ApplicationSummary {
 }
 
 impl Conversion {
-    /// What a payload format asks for; an unknown one converts nothing.
+    /// Returns the conversion of a payload format; an unknown format converts nothing.
     fn of(payload_format: &str) -> Self {
         match payload_format {
             "custom" => Self::Custom(None),

@@ -1,4 +1,4 @@
-//! How applications are stored: two JSON records, the summary with its access key sealed, and the function sources.
+//! Stored form of applications: two JSON records, the summary with its access key sealed, and the function sources.
 
 use std::borrow::Cow;
 

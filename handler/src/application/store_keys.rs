@@ -1,4 +1,4 @@
-//! Where the handler keeps its records in the store.
+//! Keys of the handler's records in the store.
 //!
 //! All records of an application share its tag, so one commit can change several of them and one prefix finds them all.
 //! Only the holders of EUIs and the deletions that have begun have other tags.
@@ -38,7 +38,7 @@ pub(crate) fn version_text_of(app_id: &AppId, hash: &[u8; 32]) -> Result<Key, Er
     key(app_id, &format!("version/{}", hex::encode(hash)))
 }
 
-/// What came of uplinks since a share of the devices has other functions.
+/// Returns the key of the counts of uplinks by candidate and live version.
 pub(crate) fn candidate_counts(app_id: &AppId) -> Result<Key, Error> {
     key(app_id, "candidate")
 }

@@ -1,4 +1,4 @@
-//! A version of an application's functions: what is known about it, and what a caller says about it.
+//! A version of an application's functions: its origin, its use, and the label that callers give it.
 
 use runtime::SourcesHash;
 use schemars::JsonSchema;
@@ -37,7 +37,7 @@ pub struct FunctionsVersion {
     pub payload_format: String,
     /// The size of its functions in the store, in bytes.
     pub bytes: usize,
-    /// Where it comes from.
+    /// Origin of the version.
     #[serde(flatten)]
     pub origin: VersionOrigin,
 }
@@ -49,7 +49,7 @@ pub struct StoredVersion {
     pub version: FunctionsVersion,
     /// The application with the functions of that version, without its access key.
     pub application: Application,
-    /// Which devices have it.
+    /// Devices that have it.
     pub used: VersionUse,
 }
 
@@ -58,11 +58,11 @@ pub struct StoredVersion {
 pub struct ListedVersion {
     /// The version.
     pub version: FunctionsVersion,
-    /// Which devices have it.
+    /// Devices that have it.
     pub used: VersionUse,
 }
 
-/// Which devices have a version.
+/// Devices that have a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VersionUse {
     /// All that no candidate has.
@@ -73,24 +73,24 @@ pub enum VersionUse {
     Older,
 }
 
-/// Where a version comes from. Of functions that were set before there were versions, nothing is known.
+/// Origin of a version. Empty for functions that were set before there were versions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VersionOrigin {
-    /// When it was made.
+    /// Time of creation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Timestamp>,
-    /// Who made it, such as `user bob`.
+    /// Author, such as `user bob`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_by: Option<String>,
     /// The version of which it is a copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restores: Option<u32>,
-    /// What people say about it.
+    /// Note and link that users attached to it.
     #[serde(default, skip_serializing_if = "VersionLabel::is_empty")]
     pub label: VersionLabel,
 }
 
-/// What people say about a version.
+/// Note and link that users attached to a version.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct VersionLabel {
@@ -115,13 +115,13 @@ impl VersionLabel {
         Ok(Self { note, link })
     }
 
-    /// The same label, with what is not said in it from another.
+    /// Returns the label with missing parts filled in from another.
     pub(super) fn or(self, other: &Self) -> Self {
         let or = |own: String, other: &String| if own.is_empty() { other.clone() } else { own };
         Self { note: or(self.note, &other.note), link: or(self.link, &other.link) }
     }
 
-    /// Whether nothing is said.
+    /// Returns true if there is neither a note nor a link.
     pub fn is_empty(&self) -> bool {
         self.note.is_empty() && self.link.is_empty()
     }

@@ -20,7 +20,7 @@ pub(super) struct VersionList(Vec<FunctionsVersion>);
 pub(super) type Texts = BTreeMap<[u8; 32], usize>;
 
 impl VersionList {
-    /// Makes the list end with what is live, whose functions have `bytes`; none if these are missing.
+    /// Makes the list end with the live functions, which have `bytes`; none if they are missing.
     ///
     /// An Airlock without versions may have set it, before there was a list or since. What it replaced then is lost.
     pub(super) fn follow(&mut self, live: &ApplicationSummary, bytes: Option<usize>) {
@@ -147,7 +147,7 @@ impl FunctionsVersion {
         Self { number, hash: live.functions_hash, payload_format: live.payload_format.clone(), bytes, origin }
     }
 
-    /// Whether it is of this application's functions and payload format.
+    /// Returns true if it has this application's functions and payload format.
     pub(super) fn is_of(&self, live: &ApplicationSummary) -> bool {
         self.hash == live.functions_hash && self.payload_format == live.payload_format
     }

@@ -194,7 +194,7 @@ impl Stored {
         Ok(batch)
     }
 
-    /// Which devices have a version.
+    /// Returns the devices that have a version.
     fn used(&self, number: u32, live: Option<u32>) -> VersionUse {
         match &self.summary.candidate {
             Some(candidate) if candidate.version == number => VersionUse::Share(candidate.trial.share),
@@ -203,7 +203,7 @@ impl Stored {
         }
     }
 
-    /// Whether the application was registered, and has not been set up since.
+    /// Returns true if the application was registered, and has not been set up since.
     fn is_empty(&self) -> bool {
         self.versions.is_none() && !self.summary.is_set_up()
     }

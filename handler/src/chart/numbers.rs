@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// Maximum length of a path, in bytes. Longer ones are left out.
 const PATH_BYTES_MAX: usize = 200;
-/// How many numbers of an uplink are looked at.
+/// Maximum number of numbers looked at in an uplink.
 const NUMBERS_MAX: usize = 1000;
 
 /// Numbers by path, such as `temperature` or `battery.volts`. Lists are left out, because their members have no names.

@@ -7,7 +7,7 @@ use types::Timestamp;
 
 use super::{ChartQuery, numbers::numbers};
 
-/// How many fields a chart has at most.
+/// Maximum number of fields in a chart.
 const SERIES_MAX: usize = 16;
 
 /// Puts values together: each bucket of time becomes one point.
@@ -77,7 +77,7 @@ impl Collector {
         points.entry(bucket).and_modify(|bucket| bucket.add(value)).or_insert_with(|| Bucket::of(value));
     }
 
-    /// The chart, without what its uplinks were.
+    /// Returns the chart. The caller fills in `examined` and `is_cut`.
     pub(super) fn finish(self, query: &ChartQuery) -> Chart {
         let Self { since, width, series, has_more, .. } = self;
         let point = |(bucket, Bucket { min, max, mean, count }): (i64, Bucket)| ChartPoint {

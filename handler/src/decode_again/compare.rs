@@ -1,13 +1,13 @@
-//! What differs between two results of functions.
+//! Compares two results of functions.
 
 use serde_json::{Map, Value};
 
 use super::made::Made;
 
-/// How many differences of one uplink are told apart.
+/// Maximum number of differences of one uplink that are told apart.
 const DIFFERENCES_MAX: usize = 100;
 
-/// What became of an uplink, compared with what it was before.
+/// Result of decoding an uplink again, compared with the earlier one.
 #[derive(Debug, PartialEq)]
 pub(super) enum Verdict {
     /// The same fields.

@@ -1,4 +1,4 @@
-//! Corrects uplinks: keeps what they are now as a new revision, and publishes it.
+//! Corrects uplinks: keeps their new results as a new revision, and publishes them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -88,7 +88,7 @@ impl Corrector {
     }
 }
 
-/// What came of an uplink, if that is better than what is stored.
+/// Returns the new result of an uplink if it decodes to fields that differ from the stored ones.
 fn correctable(decoding: &Decoding) -> Option<&After> {
     let after = decoding.after.as_ref()?;
     let is_other = matches!(after.verdict, Verdict::Changed(_) | Verdict::NewlyDecoded);
@@ -100,7 +100,7 @@ fn correction(decoding: &Decoding) -> Correction {
     Correction { revision: before.saturating_add(1), corrects: Some(decoding.original.id) }
 }
 
-/// What a message takes of it.
+/// Copies what a message contains of a result.
 fn copy(decoded: &Decoded) -> Decoded {
     Decoded {
         fields: decoded.fields.clone(),

@@ -1,4 +1,4 @@
-//! How much fuel an uplink is expected to use.
+//! Expected fuel of an uplink.
 
 use std::{
     collections::HashMap,

@@ -1,4 +1,4 @@
-//! What functions made of an uplink, whether it is stored or has just been made.
+//! Result of functions for an uplink, stored or new.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::{
     uplink::record::{logs, outcome, warnings_text},
 };
 
-/// What functions made of an uplink, in the form that history has it.
+/// Result of functions for an uplink, in the form that history has.
 #[derive(Debug)]
 pub(super) struct Made<'a> {
     pub(super) outcome: Outcome,

@@ -22,7 +22,7 @@ use crate::{
     uplink::{Uplinks, stored::payload},
 };
 
-/// How often an uplink is tried while the queue of the sandbox is full, and how long between.
+/// Maximum number of attempts while the queue of the sandbox is full, and the pause between them.
 const ATTEMPTS_MAX: usize = 600;
 const BUSY_WAIT: Duration = Duration::from_millis(100);
 
@@ -46,7 +46,7 @@ pub(super) struct Decoding {
     pub(super) after: Option<After>,
 }
 
-/// What came of it.
+/// Result of decoding an uplink again.
 pub(super) struct After {
     pub(super) application: Arc<Application>,
     pub(super) decoded: Decoded,

@@ -11,10 +11,10 @@ use types::DevId;
 use super::DecodeAgain;
 use crate::{Error, uplink::stored::newest_revisions};
 
-/// How many uplinks are decoded at most, and looked at, if only some of each device are wanted.
+/// Maximum numbers of uplinks decoded, and looked at, if only some of each device are wanted.
 const PREVIEWED_MAX: usize = 100_000;
 const LOOKED_AT_MAX: usize = 1_000_000;
-/// How many bytes of records are read at once. There are two batches in memory at most: one that runs, and one that
+/// Maximum size of a batch of records, in bytes. There are two batches in memory at most: one that runs, and one that
 /// waits or is read.
 const BATCH_BYTES_MAX: usize = 16 << 20;
 

@@ -9,9 +9,9 @@ use super::{
     rerun::{After, Decoding},
 };
 
-/// How many places and failures a report tells apart.
+/// Maximum number of places, and of failures, that a report tells apart.
 const PLACES_MAX: usize = 200;
-/// How long a value in an example is at most, in bytes of JSON, and a failure.
+/// Maximum size of a value in an example, as JSON, and of a failure, in bytes.
 const EXAMPLE_BYTES_MAX: usize = 500;
 
 pub(super) fn add(report: &mut DecodeReport, decoding: &Decoding) {
@@ -74,7 +74,7 @@ fn reason(after: &Made<'_>) -> String {
     if after.failure.is_empty() { "the validator returned false".to_owned() } else { after.failure.to_string() }
 }
 
-/// A value, unless it is too long to be shown: then what it begins with, as a text.
+/// Returns a value, or only its beginning as a text if it is too long to be shown.
 fn example(value: &Value) -> Option<Box<RawValue>> {
     let json = to_raw_value(value).ok()?;
     if json.get().len() <= EXAMPLE_BYTES_MAX {

@@ -8,7 +8,7 @@ use types::{DevAddr, DevAddrPrefix, Random};
 
 use crate::Error;
 
-/// How much of an unknown usage an error repeats.
+/// Maximum length of an unknown usage in an error, in characters.
 const USAGE_CHARS_MAX: usize = 32;
 
 /// A block of device addresses.

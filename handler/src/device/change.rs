@@ -5,7 +5,7 @@ use types::{DeviceEvent, Timestamp};
 use super::model::Device;
 use crate::output::Event;
 
-/// What setting a device did.
+/// Effect of setting a device.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     /// It created the device.

@@ -14,14 +14,14 @@ use crate::{
     sealer::Sealer,
 };
 
-/// How often a change is attempted while others change the same application.
+/// Maximum number of attempts of a change while others change the same application.
 pub(super) const CHANGE_ATTEMPTS_MAX: usize = 5;
 /// Maximum number of devices in one page.
 pub(crate) const DEVICE_PAGE_MAX: usize = 10_000;
 /// Maximum size of the records in one page, in bytes. gRPC clients read at most 4 MiB, and messages are smaller than
 /// records.
 const DEVICE_PAGE_BYTES_MAX: usize = 4 << 20;
-/// How many records are read from the store at once.
+/// Number of records read from the store at once.
 const READ_MAX: usize = 256;
 
 /// The devices of all applications.
@@ -37,7 +37,7 @@ pub struct Devices {
 pub struct DevicePage {
     /// The devices of this page.
     pub devices: Vec<Device>,
-    /// How many devices the application has.
+    /// Number of devices that the application has.
     pub total: usize,
 }
 
@@ -232,7 +232,7 @@ impl Devices {
     }
 }
 
-/// Where the store says which device has these EUIs, if it has any.
+/// Returns the key of the record that names the device with these EUIs; none for a device without EUIs.
 pub(super) fn eui_key(device: &Device) -> Result<Option<Key>, Error> {
     device.euis().map(|euis| store_keys::eui(&device.app_id, euis)).transpose()
 }

@@ -22,7 +22,7 @@ use crate::{
     application::{eui_holder, euis::Euis, store_keys},
 };
 
-/// How long a claim lasts that a crash interrupted; far longer than a request.
+/// Time that a claim lasts that a crash interrupted; far longer than a request.
 const CLAIM_AGE_MAX: Duration = Duration::from_secs(600);
 
 impl Device {
@@ -175,7 +175,7 @@ impl Devices {
         Ok(claiming.filter(|_| is_holder))
     }
 
-    /// Whether `holder` is another application that has a device with this pair, or is claiming it.
+    /// Returns true if `holder` is another application that has a device with this pair, or is claiming it.
     async fn is_held_by_other(&self, app_id: &AppId, euis: Euis, holder: &Entry) -> Result<bool, Error> {
         let holder: AppId = String::from_utf8_lossy(&holder.value).parse()?;
         if holder == *app_id {

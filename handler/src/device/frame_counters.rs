@@ -11,11 +11,11 @@ use types::Timestamp;
 use super::model::Device;
 use crate::Error;
 
-/// How long after an answer the network server may not know of it yet, so that the responses that it prepares have the
-/// counter of that answer. Later, the same counter means that the answer was lost on its way.
+/// Time after an answer in which the network server may not know of it yet, so that the responses that it prepares
+/// have the counter of that answer. Later, the same counter means that the answer was lost on its way.
 const ANSWER_UNKNOWN_MAX: Duration = Duration::from_secs(2);
 
-/// What the last frames of a device in its session were.
+/// Counters of a device in its session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FrameCounters {
     /// The frame counter of the last uplink.
@@ -23,7 +23,7 @@ pub(crate) struct FrameCounters {
     /// The next frame counter of downlinks.
     #[serde(default)]
     pub(crate) f_cnt_down: u32,
-    /// When it was received, in nanoseconds since 1970.
+    /// Time of the last uplink, in nanoseconds since 1970.
     pub(crate) last_seen: i64,
     /// The last downlink that the handler made; none before the first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,9 +44,9 @@ impl FrameCounters {
         self.answered = Some(Answered { f_cnt, at: at.as_nanos() });
     }
 
-    /// Whether a response was prepared without knowledge of the last downlink, to an uplink that arrived at this time.
-    /// The counter of the response then belongs to that downlink: the network server counts on, and the device could
-    /// not decrypt a payload.
+    /// Returns true if a response was prepared without knowledge of the last downlink, to an uplink that arrived at
+    /// this time. The counter of the response then belongs to that downlink: the network server counts on, and the
+    /// device could not decrypt a payload.
     pub(crate) fn is_outdated(&self, f_cnt: u32, arrived: Timestamp) -> bool {
         let Some(answered) = &self.answered else { return false };
         let is_unknown = arrived <= Timestamp::from_nanos(answered.at).plus(ANSWER_UNKNOWN_MAX);

@@ -7,7 +7,7 @@ use types::{AppEui, AppId, AppKey, AppSKey, DevAddr, DevEui, DevId, NwkSKey, Tim
 
 use crate::Error;
 
-/// What the handler keeps about a device.
+/// A device as the handler stores it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Device {
     /// The application it belongs to.
@@ -47,13 +47,13 @@ pub struct Lorawan {
     pub f_cnt_up: u32,
     /// The downlink frame counter.
     pub f_cnt_down: u32,
-    /// Whether lower frame counters are accepted.
+    /// True if lower frame counters are accepted.
     pub disable_f_cnt_check: bool,
-    /// Whether frame counters have 32 bits.
+    /// True if frame counters have 32 bits.
     pub uses32_bit_f_cnt: bool,
-    /// What its address must be usable for: [`Usage`](super::Usage) names, separated by commas.
+    /// Usages that its address must allow: [`Usage`](super::Usage) names, separated by commas.
     pub activation_constraints: String,
-    /// When it was last heard, in nanoseconds since 1970; zero for never.
+    /// Time of the last uplink or join, in nanoseconds since 1970; zero for never.
     pub last_seen: i64,
 }
 
@@ -68,7 +68,7 @@ impl Device {
         new.last_seen = stored.last_seen;
     }
 
-    /// Whether it is a template for devices that are registered when they join.
+    /// Returns true if it is a template for devices that are registered when they join.
     pub(crate) fn is_template(&self) -> bool {
         self.lorawan.dev_eui.is_zero()
     }

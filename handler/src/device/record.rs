@@ -1,4 +1,4 @@
-//! How devices are stored: as JSON, with their keys sealed.
+//! Stored form of devices: JSON, with their keys sealed.
 
 use std::borrow::Cow;
 

@@ -14,8 +14,8 @@ use crate::{
     application::{euis::Euis, store_keys},
 };
 
-/// How long a handler tries to tell network servers; also how long nothing comes of a release whose device exists, which
-/// was not deleted or is registered again.
+/// Time that a handler tries to tell network servers. Also the time that a release is kept without effect because its
+/// device exists: it was not deleted, or is registered again.
 const RELEASED_AGE_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// A pair of EUIs, and the device that had it.

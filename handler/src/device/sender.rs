@@ -49,7 +49,8 @@ impl Devices {
 }
 
 impl Sender {
-    /// What is noted after an uplink with this counter; `f_cnt_down` is the next one of downlinks, if it is known.
+    /// Returns the counters after an uplink with this counter; `f_cnt_down` is the next one of downlinks, if it is
+    /// known.
     pub(crate) fn counters_after(&self, f_cnt_up: u32, f_cnt_down: Option<u32>, received: Timestamp) -> FrameCounters {
         let before = self.counters.clone().unwrap_or_default();
         let f_cnt_down = f_cnt_down.unwrap_or(before.f_cnt_down);

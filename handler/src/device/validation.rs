@@ -15,7 +15,7 @@ const ATTRIBUTES_BUILT_IN: [&str; 5] = ["ttn-antenna", "ttn-brand", "ttn-model",
 const DESCRIPTION_BYTES_MAX: usize = 1024;
 const CONSTRAINTS_BYTES_MAX: usize = 128;
 
-/// Of a network's tags those that a device may have as attributes, in order of their names.
+/// Returns the tags of a network that a device may have as attributes, in order of their names.
 pub(crate) fn attributes_of(tags: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let fits = |(key, value): &(&String, &String)| {
         !key.is_empty() && key.len() <= ATTRIBUTE_BYTES_MAX && value.len() <= ATTRIBUTE_BYTES_MAX

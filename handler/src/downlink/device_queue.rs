@@ -8,12 +8,12 @@ use types::Downlink;
 
 use crate::Error;
 
-/// How many downlinks of applications wait for a device. Those that are sent again are not counted.
+/// Maximum number of application downlinks that wait for a device. Those that are sent again are not counted.
 const WAITING_MAX: usize = 32;
 /// Maximum number of downlinks of a device about which a report is awaited. Of the oldest, nothing is told any more.
 const TAKEN_MAX: usize = 64;
 
-/// Where in the queue a downlink goes.
+/// Place of a new downlink in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Schedule {
     /// In place of the whole queue.
@@ -22,11 +22,12 @@ pub(super) enum Schedule {
     First,
     /// At the back.
     Last,
-    /// At the back, unless the same waits already: for one that was to replace what waited when it was published.
+    /// At the back, unless an equal one already waits: for a downlink that was to replace the queue when it was
+    /// published.
     ///
-    /// What waits now may be newer, and was accepted, so nothing is removed. At the front it would come before newer
-    /// ones, but several of these would be turned round, and a new one that is only taken for late would come too
-    /// early.
+    /// Waiting downlinks may be newer, and were accepted, so none is removed. At the front, it would come before
+    /// newer ones. Several would also be reversed there, and a new downlink that is only suspected to be late would
+    /// come too early.
     Late,
 }
 
@@ -55,13 +56,13 @@ pub(super) struct QueuedDownlink {
     pub(super) id: u64,
     #[serde(flatten)]
     pub(super) downlink: Downlink,
-    /// Whether it also replaces what its network has taken already.
+    /// True if it also replaces downlinks that its network has already taken.
     #[serde(default)]
     pub(super) replaces_others: bool,
-    /// How often its network has taken it before.
+    /// Number of times that its network has taken it before.
     #[serde(default)]
     pub(super) attempts: u8,
-    /// How often its network did not answer, and may have taken it nevertheless.
+    /// Number of times that its network did not answer, and may have taken it nevertheless.
     #[serde(default)]
     pub(super) unanswered: u8,
 }
@@ -72,7 +73,7 @@ impl QueuedDownlink {
         format!("{:016x}", self.id)
     }
 
-    /// Whether a device could not tell them apart.
+    /// Returns true if a device could not tell them apart.
     fn is_same(&self, other: &Self) -> bool {
         let sent = |queued: &Self| (queued.downlink.port, queued.downlink.confirmed);
         sent(self) == sent(other) && self.downlink.payload_raw == other.downlink.payload_raw
@@ -85,15 +86,15 @@ pub(super) struct Taken {
     /// The network's id of it.
     pub(super) id: String,
     pub(super) downlink: QueuedDownlink,
-    /// Who has said so.
+    /// Evidence that the network has taken it.
     #[serde(default)]
     pub(super) heard: Heard,
-    /// Whether the application has replaced it, and the network does not know: it refused the one in its place.
+    /// True if the application has replaced it, and the network does not know: it refused the one in its place.
     #[serde(default)]
     pub(super) is_replaced: bool,
 }
 
-/// How it became known that a network has taken a downlink.
+/// Ways to learn that a network has taken a downlink.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Heard {
     /// The network has answered.
@@ -218,7 +219,8 @@ impl DeviceQueue {
         self.taken.iter_mut().for_each(|taken| taken.downlink.attempts = u8::MAX);
     }
 
-    /// Whoever handed a downlink over knows now what came of it; whether a report had said before that it was taken.
+    /// Notes that the result of a hand-over is known. Returns true if a report had said before that the downlink was
+    /// taken.
     fn settle(&mut self, id: &str) -> bool {
         let Some(place) = self.taken.iter().position(|taken| taken.id == id) else { return false };
         match self.taken[place].heard {

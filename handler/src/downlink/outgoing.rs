@@ -28,22 +28,22 @@ use crate::{
     output::{Event, Kept, Message, Output},
 };
 
-/// How many devices of an application are served at once.
+/// Number of devices of an application that are served at once.
 const LANES: usize = 16;
-/// How many devices wait for each lane; others are found by the next search.
+/// Number of devices that wait for each lane; others are found by the next search.
 const WAITING_MAX: usize = 1024;
-/// How often queues are searched for downlinks that could not leave.
+/// Interval at which queues are searched for downlinks that could not leave.
 const SEARCH_INTERVAL: Duration = Duration::from_secs(10);
-/// How often a downlink is sent that the device has to acknowledge, but does not.
+/// Number of times that a downlink is sent that the device has to acknowledge, but does not.
 const ATTEMPTS_MAX: u8 = 8;
-/// How often a downlink is handed over to a network that does not answer, and may have taken it each time.
+/// Number of times that a downlink is handed over to a network that does not answer, and may have taken it each time.
 const UNANSWERED_MAX: u8 = 3;
-/// How long to wait for a store that is away.
+/// Pause before the next attempt while the store is unavailable.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
-/// How many queues are read at once.
+/// Number of queues read at once.
 const PAGE_MAX: usize = 256;
 
-/// What a report means for the downlink that it is about.
+/// Consequence of a report for its downlink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     /// Another report is awaited.
@@ -97,7 +97,7 @@ impl Outgoing {
         }
     }
 
-    /// Sends what is in the queues of these applications' devices, and what will be.
+    /// Sends the queued downlinks of these applications' devices, and those that are queued later.
     pub fn start(self: &Arc<Self>, networks: Networks) {
         let open = |app_id: &AppId| {
             let (senders, receivers): (Lanes, Vec<_>) = (0..LANES).map(|_| mpsc::channel(WAITING_MAX)).unzip();
@@ -118,7 +118,7 @@ impl Outgoing {
         }
     }
 
-    /// Finishes what is being handed over.
+    /// Finishes the hand-overs in progress.
     pub async fn stop(&self) {
         self.stop.cancel();
         self.tasks.close();
@@ -133,7 +133,7 @@ impl Outgoing {
         }
     }
 
-    /// Tells an application what its network reports about a downlink.
+    /// Publishes the report of a network about a downlink to its application.
     pub(crate) async fn report(
         &self,
         app_id: &AppId,
@@ -176,7 +176,7 @@ impl Outgoing {
         }
     }
 
-    /// Hands over what is in the queue of a device, until that fails for a reason that may pass.
+    /// Hands over the queued downlinks of a device, until that fails for a reason that may pass.
     async fn send_all(&self, network: &dyn Network, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
         while !self.stop.is_cancelled()
             && let Some(waiting) = self.queues.claim(app_id, dev_id).await?
@@ -314,7 +314,7 @@ fn for_network(queued: &QueuedDownlink, app_eui: AppEui) -> NetworkDownlink {
     }
 }
 
-/// What becomes of a downlink about which its network has reported this.
+/// Returns the consequence of this report for a downlink.
 fn fate(outcome: &DownlinkOutcome, queued: &QueuedDownlink) -> Fate {
     match outcome {
         DownlinkOutcome::Sent { .. } if queued.downlink.confirmed => Fate::Awaits,
@@ -323,7 +323,7 @@ fn fate(outcome: &DownlinkOutcome, queued: &QueuedDownlink) -> Fate {
     }
 }
 
-/// What the application hears; nothing about downlinks that somebody else has sent, or that it has replaced.
+/// Returns the event for the application; none for downlinks that somebody else has sent, or that it has replaced.
 fn event(
     outcome: DownlinkOutcome,
     downlink: Option<Downlink>,

@@ -21,13 +21,13 @@ use types::{AppEui, AppId, Clock, DevEui, DevId, Downlink};
 use super::device_queue::{DeviceQueue, Heard, QueuedDownlink, Schedule, Taken};
 use crate::{Error, application::store_keys, device};
 
-/// How often a change is attempted while other processes change the same queue.
+/// Maximum number of attempts of a change while other processes change the same queue.
 const CHANGE_ATTEMPTS_MAX: usize = 20;
-/// How long the claim of a process counts that does not renew it, because it was killed.
+/// Time that the claim of a process counts if it does not renew it, because it was killed.
 const CLAIM_AGE_MAX: Duration = Duration::from_secs(6);
-/// How often a claim is renewed.
+/// Interval at which a claim is renewed.
 const CLAIM_INTERVAL: Duration = Duration::from_secs(2);
-/// How many devices' queues this process changes at once.
+/// Number of locks for the queues that this process changes. Devices share them by hash.
 const TURNS: usize = 64;
 
 /// The next downlink for a device.

@@ -8,8 +8,8 @@ use server::ledger::{Ledger, Limits, Owner, Resource, Turns};
 
 use super::Downlinks;
 
-/// How many downlinks are processed at once, and how many of one application; the more are, the fewer it gets. Others
-/// wait, as many as their clients may have published.
+/// Maximum numbers of downlinks processed at once, in all and for one application: the more applications there are,
+/// the fewer each gets. Others wait, as many as their clients may have published.
 const CONCURRENCY: Limits = Limits { total: 256, owner_max: 128, owner_min: 1 };
 
 /// The way of downlinks from the broker to the queues of their devices.

@@ -15,13 +15,13 @@ const RESPONSE_ID: &str = "response";
 /// The downlink with which an uplink is answered.
 pub(crate) struct Response {
     queued: QueuedDownlink,
-    /// Whether it was sent before.
+    /// True if it was sent before.
     is_repeated: bool,
-    /// Whether more is waiting for the device.
+    /// True if more downlinks wait for the device.
     pub(crate) has_more: bool,
 }
 
-/// How a response was sent.
+/// A response as it was sent.
 pub(crate) struct SentFrame {
     /// The whole frame, encrypted.
     pub(crate) payload: Vec<u8>,
@@ -30,7 +30,7 @@ pub(crate) struct SentFrame {
 }
 
 impl Response {
-    /// What is sent.
+    /// Returns the downlink to send.
     pub(crate) fn downlink(&self) -> &Downlink {
         &self.queued.downlink
     }
@@ -61,7 +61,7 @@ impl Outgoing {
         Ok(Some(Response { queued, is_repeated: true, has_more }))
     }
 
-    /// Whether anything waits for a device.
+    /// Returns true if a downlink waits for a device. Fails if the queue cannot be read.
     pub(crate) async fn is_waiting(&self, app_id: &AppId, dev_id: &DevId) -> Result<bool, Error> {
         Ok(!self.queues.list(app_id, dev_id).await?.is_empty())
     }

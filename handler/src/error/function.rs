@@ -7,7 +7,7 @@ use runtime::{Failure, LogEntry, Sources, sanitize};
 use crate::cost::Cost;
 
 const LOGS_MAX: usize = 8;
-/// How much of each log the text shows, in characters.
+/// Maximum length of each log entry in the text, in characters.
 const LOG_CHARS_MAX: usize = 120;
 
 /// A payload function that failed.
@@ -15,13 +15,13 @@ const LOG_CHARS_MAX: usize = 120;
 /// Its text is one line. The alternate form (`{:#}`) adds the excerpt and the last logs, one per line.
 #[derive(Debug)]
 pub struct FunctionError {
-    /// Which function failed, where and why.
+    /// The failing function, with the place and reason.
     pub failure: Failure,
     /// The failing line with a caret under the column, when known.
     pub excerpt: Option<String>,
-    /// What the functions logged before the failure.
+    /// Console output of the functions before the failure.
     pub logs: Vec<LogEntry>,
-    /// What the functions cost before the failure; zero if they could not be loaded.
+    /// Cost of the functions before the failure; zero if they could not be loaded.
     pub cost: Cost,
     /// The version of the functions, if they are stored.
     pub version: Option<u32>,

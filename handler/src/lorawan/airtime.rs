@@ -1,4 +1,4 @@
-//! How long the transmission of a frame takes.
+//! Time on air of frames.
 
 /// The preamble and the start of a LoRa frame, in quarters of a symbol.
 const PREAMBLE_QUARTERS: u64 = 49;

@@ -20,7 +20,7 @@ pub(crate) enum Direction {
     Downlink = 1,
 }
 
-/// What the blocks of a data frame are made of.
+/// Input of the cipher blocks of a data frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Nonce {
     pub(super) direction: Direction,

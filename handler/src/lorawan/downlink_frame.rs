@@ -18,14 +18,14 @@ pub(crate) struct DownlinkFrame {
     f_cnt: u32,
 }
 
-/// What an application sends in a downlink.
+/// Payload of an application for a downlink frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FramePayload<'a> {
     pub(crate) port: u8,
     pub(crate) bytes: &'a [u8],
-    /// Whether the device has to acknowledge it.
+    /// True if the device has to acknowledge it.
     pub(crate) is_confirmed: bool,
-    /// Whether more is waiting for the device.
+    /// True if more downlinks wait for the device.
     pub(crate) has_more: bool,
 }
 
@@ -49,7 +49,7 @@ impl DownlinkFrame {
         self.f_cnt
     }
 
-    /// Whether the network itself has something to say, so that the frame is sent without a payload too.
+    /// Returns true if the frame has an acknowledgement or MAC commands, and so is sent without a payload too.
     pub(crate) fn is_needed(&self) -> bool {
         self.fields.f_ctrl & ACK != 0 || !self.fields.f_opts.is_empty()
     }

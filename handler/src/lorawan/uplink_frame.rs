@@ -25,7 +25,7 @@ pub(crate) struct OpenedFrame {
     /// The full 32 bits of the frame counter.
     pub(crate) f_cnt: u32,
     pub(crate) is_confirmed: bool,
-    /// Whether it acknowledges a downlink.
+    /// True if it acknowledges a downlink.
     pub(crate) is_acknowledgement: bool,
     /// Zero for a frame without a payload for the application.
     pub(crate) port: u8,

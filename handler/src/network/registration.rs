@@ -1,4 +1,4 @@
-//! Which device of an application a network means, and how one becomes registered when it is first heard.
+//! Finds the device of an application that a network means, and registers it when it is first heard.
 
 use types::{AppId, DevId, DeviceIds, NetworkDevice};
 
@@ -14,14 +14,14 @@ const ID_LENGTH_MAX: usize = 36;
 /// Maximum length of a description, in characters, each of which has at most four bytes.
 const DESCRIPTION_LENGTH_MAX: usize = 256;
 
-/// How the devices of a network's application become devices of ours.
+/// Rules by which devices of a network's application become devices of ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registration {
     /// Our application.
     pub app_id: AppId,
-    /// Whether a device is registered when it is first heard.
+    /// True to register devices when they are first heard.
     pub is_automatic: bool,
-    /// Where ids come from.
+    /// Source of their ids.
     pub ids: DeviceIds,
 }
 

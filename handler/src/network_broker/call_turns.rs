@@ -17,12 +17,13 @@ use types::AppId;
 
 use crate::Error;
 
-/// How long a change waits for those before it, which is about as long as clients wait for theirs.
+/// Time that a change waits for earlier ones, which is about as long as clients wait for theirs.
 const WAIT_MAX: Duration = Duration::from_secs(10);
-/// How long a join waits for them. The device listens five or six seconds after its request, and then repeats it.
+/// Time that a join waits for them. The device listens five or six seconds after its request, and then repeats it.
 const JOIN_WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// Who changes devices now, by application. There are as many entries as applications whose devices are being changed.
+/// Changes of devices in progress, by application. There are as many entries as applications whose devices are being
+/// changed.
 #[derive(Default)]
 pub struct CallTurns(SyncMutex<HashMap<AppId, Weak<Mutex<()>>>>);
 
@@ -49,7 +50,7 @@ impl CallTurns {
         Ok(Turn { _guard: guard })
     }
 
-    /// What the changes of an application wait for. It lives as long as one of them does.
+    /// Returns the lock that the changes of an application share. It lives as long as one of them does.
     fn of(&self, app_id: &AppId) -> Arc<Mutex<()>> {
         // Each change is complete when the lock is released, so a panic elsewhere cannot leave it half made.
         let mut applications = self.0.lock().unwrap_or_else(PoisonError::into_inner);

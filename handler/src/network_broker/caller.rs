@@ -1,4 +1,5 @@
-//! Which callers are network brokers: those with a component token, and those that sign a token themselves, as v2's do.
+//! Recognizes network brokers among callers: those with a component token, and those that sign a token themselves, as
+//! v2's do.
 
 use server::auth::{AuthError, Caller, SelfSigned};
 use types::{Credential, Kind, Kinded, ServiceName};

@@ -15,10 +15,10 @@ use crate::{
     device::{Device, Devices},
 };
 
-/// What a network server was told.
+/// A call to a network server.
 struct Told<'a> {
     id: &'a ComponentId,
-    /// Whether the device itself may have been set or deleted there, and not only the one before deleted.
+    /// True if the device itself may have been set or deleted there; false if only the one before was deleted.
     is_device: bool,
 }
 
@@ -146,8 +146,8 @@ impl NetworkBrokers {
     }
 }
 
-/// Whether a network server has refused a call, and surely changed nothing. A call beyond a rate limit may have been
-/// repeated after one that did.
+/// Returns true if a network server has refused a call, and surely changed nothing. A call beyond a rate limit may
+/// have been repeated after one that did.
 fn is_refusal(error: &impl Kinded) -> bool {
     matches!(
         error.kind(),

@@ -12,7 +12,7 @@ use types::{ComponentId, ServiceName};
 
 use super::{NetworkBrokers, UplinkReceiver};
 
-/// How many downlinks wait to be written. What does not fit stays in the queues of the devices.
+/// Maximum number of downlinks that wait to be written. Others stay in the queues of the devices.
 const DOWNLINKS_MAX: usize = 1024;
 /// The pause after a connection has ended; it doubles as long as none lasts. A network broker drops the uplinks of a
 /// handler that is not connected.

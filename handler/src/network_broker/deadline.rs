@@ -1,8 +1,9 @@
-//! Until when an uplink can be answered: a device listens once or twice, a second or two after it has sent.
+//! Deadline for answering an uplink: a device listens once or twice, a second or two after it has sent.
 //!
 //! A router keeps uplinks while it has lost its network broker, and forwards them late. What answers such an uplink
-//! reaches no gateway in time, and nobody reports that. The times are those of two machines, whose clocks may differ by a
-//! second: uplinks that were kept are later than that, and a downlink that comes a little late is better than none.
+//! reaches no gateway in time, and nobody reports that. The times are those of two machines, whose clocks may differ
+//! by a second: uplinks that were kept are later than that, and a downlink that comes a little late is better than
+//! none.
 
 use std::{ops::RangeInclusive, time::Duration};
 
@@ -16,18 +17,18 @@ use types::Timestamp;
 /// The delays of LoRaWAN, and some more. Others were not counted by the gateway that received the uplink, as where it
 /// has no clock.
 const DELAYS: RangeInclusive<Duration> = Duration::from_millis(500)..=Duration::from_secs(16);
-/// How much later than the router's an uplink may be by the handler's clock.
+/// Maximum difference between the clocks of the router and the handler.
 const CLOCKS_DIFFER_MAX: Duration = Duration::from_secs(1);
 
-/// When the device certainly no longer hears the answer for which the message has a template; none if the message does
-/// not say it.
+/// Returns the time when the device certainly stops listening for the answer for which the message has a template;
+/// none if the message does not tell.
 pub(super) fn answer_by(message: &DeduplicatedUplinkMessage) -> Option<Timestamp> {
     let option = message.response_template.as_ref()?.downlink_option.as_ref()?;
     let delay = delay(option, &message.gateway_metadata)?;
     Some(routed(message.trace.as_ref()?)?.plus(delay).plus(CLOCKS_DIFFER_MAX))
 }
 
-/// How long after the uplink the gateway sends the answer, by its own clock.
+/// Returns the delay of the answer after the uplink, by the clock of the gateway.
 fn delay(option: &DownlinkOption, receptions: &[RxMetadata]) -> Option<Duration> {
     let received = receptions.iter().find(|reception| reception.gateway_id == option.gateway_id)?.timestamp;
     // The clock counts microseconds, and starts again after 71 minutes.
@@ -35,7 +36,7 @@ fn delay(option: &DownlinkOption, receptions: &[RxMetadata]) -> Option<Duration>
     Some(Duration::from_micros(micros.into())).filter(|delay| DELAYS.contains(delay))
 }
 
-/// When the last of the routers received the uplink; none if the trace does not say it.
+/// Returns the time when the last of the routers received the uplink; none if the trace does not have it.
 fn routed(trace: &Trace) -> Option<Timestamp> {
     let (mut left, mut last) = (vec![trace], None);
     while let Some(step) = left.pop() {

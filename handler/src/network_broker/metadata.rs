@@ -1,4 +1,4 @@
-//! How network brokers describe the reception and the transmission of frames.
+//! Converts the metadata of network brokers about the reception and the transmission of frames.
 
 use api::{
     broker::DownlinkOption,
@@ -13,7 +13,7 @@ use crate::lorawan::airtime;
 /// Maximum number of gateways that a message names.
 const GATEWAYS_MAX: usize = 100;
 
-/// How a frame was received, in the form of v2. `length` is that of the whole frame.
+/// Returns the metadata of a received frame in the form of v2. `length` is that of the whole frame, in bytes.
 pub(crate) fn metadata(
     received: Option<&protocol::RxMetadata>,
     gateways: &[RxMetadata],
@@ -46,7 +46,7 @@ pub(super) fn lorawan(received: Option<&protocol::RxMetadata>) -> Option<&lorawa
     Some(lorawan)
 }
 
-/// How a frame of this length is sent.
+/// Returns the transmission parameters of a frame of this length in bytes.
 pub(super) fn config(option: &DownlinkOption, f_cnt: u32, length: usize) -> DownlinkConfig {
     let gateway = option.gateway_configuration.unwrap_or_default();
     let config =
@@ -77,7 +77,7 @@ fn name(modulation: Modulation) -> &'static str {
     }
 }
 
-/// What a gateway received: once for each of its antennas.
+/// Returns the receptions of the frame by a gateway, one per antenna.
 fn receptions(gateway: &RxMetadata) -> Vec<GatewayMetadata> {
     let whole = reception(gateway);
     let of_antenna = |antenna: &Antenna| GatewayMetadata {

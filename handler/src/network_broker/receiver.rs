@@ -28,9 +28,9 @@ use crate::{
     uplink::{Frame, Uplinks},
 };
 
-/// How many uplinks are in progress or wait for others of their device. More wait in the connection.
+/// Maximum number of uplinks that are in progress or wait for others of their device. More wait in the connection.
 const UPLINKS_MAX: usize = 4096;
-/// How often something is attempted that fails for a reason that may pass, such as an outage of the store.
+/// Maximum number of attempts of a step that fails for a reason that may pass, such as an outage of the store.
 const ATTEMPTS_MAX: u32 = 6;
 /// The pause after the first failure; it doubles with every further one.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -39,17 +39,17 @@ const PAUSE: Duration = Duration::from_millis(200);
 pub struct UplinkReceiver {
     /// The devices, with the keys of their sessions.
     pub devices: Devices,
-    /// Handles what was decrypted.
+    /// Handles decrypted uplinks.
     pub uplinks: Arc<Uplinks>,
     /// The downlinks that wait for devices.
     pub outgoing: Arc<Outgoing>,
-    /// Where events go.
+    /// Receives events.
     pub output: Arc<dyn Output>,
     /// Counts uplinks and downlinks.
     pub traffic: Arc<Traffic>,
-    /// The time of what comes in.
+    /// Clock for the time of reception.
     pub clock: Arc<dyn Clock>,
-    /// What is in progress.
+    /// Uplinks in progress.
     pub progress: Progress,
 }
 
@@ -74,7 +74,7 @@ struct Verified {
     frame: OpenedFrame,
     metadata: Metadata,
     received: Timestamp,
-    /// When it came in here. The network server prepared the response shortly before.
+    /// Time of arrival at the handler. The network server prepared the response shortly before.
     arrived: Timestamp,
     is_retry: bool,
 }
@@ -111,7 +111,7 @@ impl UplinkReceiver {
         }
     }
 
-    /// Finishes what is in progress. Nothing may be received any more.
+    /// Finishes the uplinks in progress. Nothing may be received any more.
     pub(super) async fn finish(&self) {
         self.progress.tasks.close();
         self.progress.tasks.wait().await;

@@ -25,19 +25,19 @@ use crate::{
     metrics,
 };
 
-/// How long between two calls: v2's network brokers take five per second from each user, which the handler is here.
+/// Pause between two calls: v2's network brokers take five per second from each user, which the handler is here.
 const PACE: Duration = Duration::from_millis(250);
-/// How many devices are read at once, and how many are asked about with one token.
+/// Number of devices read at once, and asked about with one token.
 const PAGE: usize = 100;
-/// How often it looks for EUIs that were released.
+/// Interval at which released EUIs are looked for.
 const RELEASED_INTERVAL: Duration = Duration::from_secs(60);
 /// The pause after a failure that may pass; it doubles as long as it does not.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
-/// How often something is attempted, which takes two minutes in all.
+/// Maximum number of attempts of a call, which take two minutes in all.
 const ATTEMPTS_MAX: u32 = 8;
 
-/// What network servers should have, and the token to tell them.
+/// Devices that network servers should have, and the clients and token to tell them.
 pub struct Reconciliation {
     /// The devices of the handler.
     pub devices: Devices,
@@ -56,7 +56,7 @@ pub(super) struct Reconciler {
     pub(super) subscribed: Arc<Notify>,
 }
 
-/// What the network server had of a device.
+/// Results of asking a network server for a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
     /// The device.
@@ -71,7 +71,7 @@ enum Found {
     Gone,
 }
 
-/// How many devices were found in each way.
+/// Numbers of devices by result.
 #[derive(Debug, Default)]
 struct Counts {
     kept: u64,
@@ -274,15 +274,15 @@ impl Counts {
     }
 }
 
-/// Whether a network server has a device with the session and the rules for counters that the handler has. The frames it
-/// counts itself.
+/// Returns true if a network server has a device with the session and the counter rules that the handler has. Network
+/// servers count the frames themselves.
 fn is_current(found: &Device, kept: &Device) -> bool {
     let settings = |device: &Device| (device.disable_f_cnt_check, device.uses32_bit_f_cnt);
     found.dev_id == kept.dev_id && has_session(found, kept) && settings(found) == settings(kept)
 }
 
-/// Whether a network server has the session that the handler has. A device that has not joined yet has none, and a
-/// network server may keep the key to itself.
+/// Returns true if a network server has the session that the handler has. A device that has not joined yet has none,
+/// and a network server may keep the key to itself.
 fn has_session(found: &Device, kept: &Device) -> bool {
     let has_key = found.nwk_s_key.is_empty() || found.nwk_s_key == kept.nwk_s_key;
     kept.dev_addr.is_empty() || (found.dev_addr == kept.dev_addr && has_key)

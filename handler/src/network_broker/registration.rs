@@ -10,11 +10,11 @@ use types::{AppId, ComponentId, Kind, Kinded, Secret, ServiceName};
 use super::{NetworkBrokers, Turn};
 use crate::{Error, device::Device};
 
-/// What v2 sets when a device has none.
+/// Activation constraints of a device without any, as in v2.
 const CONSTRAINTS_DEFAULT: &str = "local";
 
 impl NetworkBrokers {
-    /// Whether there may be any.
+    /// Returns true if no network brokers are configured.
     pub(crate) fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
@@ -75,7 +75,8 @@ pub(super) fn euis(device: &Device) -> (types::AppEui, types::DevEui) {
     (device.lorawan.app_eui, device.lorawan.dev_eui)
 }
 
-/// What a caller is told of a failed call. The reason of a refusal may name whose the EUIs are, so it is only logged.
+/// Returns the error for the caller of a failed call. The reason of a refusal may name the owner of the EUIs, so it
+/// is only logged.
 pub(super) fn failed(id: &ComponentId, reason: client::Error) -> Error {
     let kind = reason.kind();
     if matches!(kind, Kind::Denied | Kind::AlreadyExists) {
@@ -85,7 +86,7 @@ pub(super) fn failed(id: &ComponentId, reason: client::Error) -> Error {
     Error::NetworkBroker { id: id.clone(), reason }
 }
 
-/// What a network server needs to know: everything but the keys with which it could read payloads.
+/// Returns the message for a network server: all of the device but the keys with which it could read payloads.
 pub(super) fn message(Device { app_id, dev_id, lorawan, .. }: &Device) -> lorawan::Device {
     let constraints = Some(lorawan.activation_constraints.as_str()).filter(|constraints| !constraints.is_empty());
     lorawan::Device {

@@ -15,18 +15,18 @@ use crate::{
     metrics,
 };
 
-/// How long an application has to answer an uplink before the device is answered.
+/// Time that an application has to react to an uplink before the device is answered.
 const ANSWER_WAIT: Duration = Duration::from_millis(100);
 /// The text of v2.
 const NO_GATEWAYS: &str = "No gateways available for downlink";
 const TOO_LATE: &str = "The network forwarded the uplink too late for a downlink";
 
-/// What the network prepared as a response; nothing if no gateway can send one.
+/// Response that the network prepared; without a message if no gateway can send one.
 pub(super) struct Template {
     pub(super) message: Option<DownlinkMessage>,
-    /// When the device no longer hears the response, if that is known.
+    /// Time when the device stops listening for the response, if it is known.
     pub(super) answer_by: Option<Timestamp>,
-    /// Where the response goes.
+    /// Channel for the response.
     pub(super) replies: mpsc::Sender<DownlinkMessage>,
     pub(super) clock: Arc<dyn Clock>,
 }
@@ -45,7 +45,8 @@ impl Template {
         Some(prepared.frame.f_cnt())
     }
 
-    /// Gives the application time to answer. A late uplink is not answered, and those of the device behind it may yet be.
+    /// Gives the application time to answer. A late uplink is not answered, and those of the device behind it may yet
+    /// be.
     ///
     /// If no gateway can send a response, the application is told so when it has answered.
     async fn wait_for_application(&self) {
@@ -148,7 +149,7 @@ mod tests {
 
     use super::*;
 
-    /// How long the application has to answer an uplink whose device listens until then.
+    /// Returns the time that the application has to react to an uplink whose device listens until then.
     async fn waited(answer_by: Option<Timestamp>) -> Duration {
         let (replies, _) = mpsc::channel(1);
         let template = Template { message: None, answer_by, replies, clock: ManualClock::new() };

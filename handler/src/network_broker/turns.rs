@@ -6,12 +6,12 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// What waits for its turn, by device. Whoever fills it sees to a bound.
+/// Items that wait for their turn, by device. The owner limits their number.
 pub(super) struct Turns<K, T>(Mutex<HashMap<K, VecDeque<T>>>);
 
 impl<K: Eq + Hash + Clone, T> Turns<K, T> {
-    /// Puts something behind what waits for the same device. Returns true if nothing does: then the caller begins to
-    /// take turns.
+    /// Adds an item behind those of the same device. Returns true if there were none: then the caller begins to take
+    /// turns.
     pub(super) fn add(&self, key: &K, item: T) -> bool {
         let mut waiting = self.lock();
         let is_first = !waiting.contains_key(key);
@@ -19,7 +19,7 @@ impl<K: Eq + Hash + Clone, T> Turns<K, T> {
         is_first
     }
 
-    /// Takes the next turn of a device; none if all are over, and somebody else may begin.
+    /// Takes the next item of a device; none if there are no more, and another caller may begin.
     pub(super) fn next(&self, key: &K) -> Option<T> {
         let mut waiting = self.lock();
         let next = waiting.get_mut(key).and_then(VecDeque::pop_front);

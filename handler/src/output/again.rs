@@ -1,13 +1,13 @@
-//! Messages that are sent again: who gets them, and what became of each.
+//! Messages that are sent again: their receivers, and their results.
 
 use std::collections::BTreeSet;
 
 use types::WebhookId;
 
-/// Who gets messages again.
+/// Selects receivers of messages that are sent again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Receivers {
-    /// Whoever gets live messages.
+    /// All receivers of live messages.
     All,
     /// Subscribers over MQTT, on the usual topics.
     Mqtt,
@@ -20,25 +20,25 @@ pub enum Receivers {
     Output(String),
 }
 
-/// What receivers have room for behind what is live.
+/// Room that receivers have for messages behind the live ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Room {
-    /// How many receivers have room.
+    /// Number of receivers that have room.
     pub receivers: usize,
-    /// How many messages each of those can take.
+    /// Number of messages that each of those can take.
     pub messages: usize,
-    /// How many bytes of messages each of those can take.
+    /// Bytes of messages that each of those can take.
     pub bytes: usize,
     /// The receivers that have no room now, such as `webhook my-hook`.
     pub full: BTreeSet<String>,
 }
 
-/// Who took a message.
+/// Recipients of a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Receipt {
-    /// How many receivers.
+    /// Number of receivers that took it.
     pub taken: usize,
-    /// Those that did not.
+    /// Receivers that did not.
     pub refused: Vec<Refused>,
 }
 
@@ -64,7 +64,7 @@ impl Receivers {
 }
 
 impl Room {
-    /// What fits into both.
+    /// Adds receivers. The room of each becomes the smaller of both.
     pub(crate) fn add(&mut self, other: Self) {
         if self.receivers == 0 {
             (self.messages, self.bytes) = (other.messages, other.bytes);

@@ -105,7 +105,7 @@ impl MqttOutput {
         (Receipt { taken, refused: full.iter().map(|id| Refused::full(session(id))).collect() }, waiting)
     }
 
-    /// What is published below these levels when a message is sent again; all of it first.
+    /// Returns the publications below these levels when a message is sent again; the whole message first.
     fn publications_again(&self, message: &Message, prefix: &str) -> Vec<Publication> {
         let wants_fields = |topic: &str| self.field_topics && self.router.has_subscribers_below(&message.app_id, topic);
         let mut publications = publications_below(prefix, message, wants_fields);
@@ -116,7 +116,7 @@ impl MqttOutput {
     }
 }
 
-/// What reports call a session, whose id is a hash.
+/// Returns the name of a session in reports. Its id is a hash.
 fn session(id: &str) -> String {
     format!("mqtt session {id}")
 }
@@ -137,8 +137,8 @@ async fn stored(published: Published) -> Result<(), Error> {
     Ok(published.stored().await.map_err(unavailable)?)
 }
 
-/// What is published for a message: it itself and, if `wants_fields` for its topic, each of its fields. Nothing if it
-/// cannot be written, which is logged.
+/// Returns the publications of a message: the whole and, if `wants_fields` for its topic, each field. None if it
+/// cannot be serialized, which is logged.
 fn publications(message: &Message, wants_fields: impl FnOnce(&str) -> bool) -> Vec<Publication> {
     publications_below("", message, wants_fields)
 }
@@ -178,7 +178,7 @@ fn write(topic: &str, event: &Event, fields: Option<&RawValue>) -> serde_json::R
     Ok(publications)
 }
 
-/// Whether clients can take it.
+/// Returns true if a publication fits into the packets that clients take.
 fn is_small(Publication { topic, payload }: &Publication) -> bool {
     topic.len() + payload.len() + HEADER_BYTES_MAX <= PACKET_BYTES_MAX
 }

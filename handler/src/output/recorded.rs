@@ -15,7 +15,7 @@ pub struct RecordedOutput {
     pub output: Arc<dyn Output>,
     /// Keeps them.
     pub history: Arc<History>,
-    /// When they were published.
+    /// Clock for the time of publication.
     pub clock: Arc<dyn Clock>,
 }
 

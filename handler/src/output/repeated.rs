@@ -16,7 +16,7 @@ const TOPICS: [&str; 10] = [
     "events/update",
     "events/delete",
 ];
-/// What marks an object, as it does uplinks.
+/// Member that marks an object, as it does uplinks.
 const MARK: &str = r#""is_retry":true"#;
 
 /// An event that is sent again.

@@ -1,4 +1,4 @@
-//! What is published, and where.
+//! Settings of what is published, and where.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -36,7 +36,7 @@ const DRY_RUN_MEMORY_DIVISOR: usize = 8;
 pub(super) struct FunctionsCache {
     sets: Mutex<Sets>,
     bytes_max: usize,
-    /// Whether loaded functions are also kept on disk.
+    /// True if loaded functions are also kept on disk.
     is_kept: bool,
     /// The limits of applications that have their own.
     limits: BTreeMap<AppId, HashedLimits>,
@@ -52,14 +52,14 @@ struct HashedLimits {
 #[derive(Default)]
 struct Set {
     cell: Cell,
-    /// What is known once it is loaded.
+    /// Properties of the loaded set; none until it is loaded.
     loaded: Option<LoadedSet>,
 }
 
 struct LoadedSet {
     /// The memory that it takes.
     bytes: usize,
-    /// Who loaded it. Others may use it too.
+    /// Application that loaded the set. Others may use it too.
     place: Place,
 }
 

@@ -16,19 +16,19 @@ pub struct Payload {
     pub port: u8,
     /// The frame counter.
     pub counter: u32,
-    /// Whether the device wants an acknowledgement.
+    /// True if the device wants an acknowledgement.
     pub confirmed: bool,
-    /// Whether the device sent this counter before.
+    /// True if the device sent this counter before.
     pub retry: bool,
     /// When the frame was received.
     pub received: Timestamp,
     /// Seeds the functions' random numbers: the same for the same message on every node, and on every retry.
     pub seed: u64,
-    /// How the frame was received, as far as that is known.
+    /// Reception of the frame, as far as it is known.
     pub metadata: Metadata,
     /// Further members of the functions' input, a JSON object; empty for none.
     pub extra: String,
-    /// What the application should know about the message.
+    /// Warnings for the application.
     pub warnings: Vec<String>,
 }
 

@@ -10,21 +10,21 @@ use crate::{Error, application::Application, cost::Cost, error::FunctionError};
 pub struct Decoded {
     /// The fields, a JSON object; none if nothing was converted or there are no fields.
     pub fields: Option<Box<RawValue>>,
-    /// What the decoder's `normalizeUplink` made of them, if it has one.
+    /// Result of the decoder's `normalizeUplink` for the fields, if it has that function.
     pub normalized: Option<Box<RawValue>>,
-    /// Whether the message may be published.
+    /// Verdict of the validator, which decides about publishing.
     pub validity: Validity,
-    /// Why there are no fields, if decoding failed.
+    /// Reason why there are no fields, if decoding failed.
     pub error: Option<DecodeError>,
     /// The warnings that the functions returned.
     pub warnings: Vec<String>,
-    /// What the functions wrote to the console.
+    /// Console output of the functions.
     pub logs: Vec<LogEntry>,
-    /// What it cost.
+    /// Cost of running the functions.
     pub cost: Cost,
 }
 
-/// Whether a message may be published.
+/// Verdict of the validator on a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Validity {
     /// Nothing was converted, so nothing was validated.
@@ -49,7 +49,7 @@ pub(crate) struct Encoded {
     pub(crate) version: Option<u32>,
 }
 
-/// Why a payload could not be decoded.
+/// Errors of decoding a payload.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
     /// A payload function failed.

@@ -33,12 +33,12 @@ pub struct Payloads {
     owners: Option<Arc<Owners>>,
 }
 
-/// How urgent a run of functions is, and to whom it is charged.
+/// Priority of a run of functions, and the usage that it is charged to.
 #[derive(Clone, Copy)]
 pub struct Run<'a> {
-    /// Whether it is live or a dry run.
+    /// Live or a dry run.
     pub priority: Priority,
-    /// What loading and running the functions costs is added here, also when they fail.
+    /// Receives the cost of loading and running the functions, even if they fail.
     pub usage: &'a Usage,
 }
 

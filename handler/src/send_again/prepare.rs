@@ -1,4 +1,4 @@
-//! What is sent for a record, if anything is.
+//! Turns a record into the message to send again, if there is one.
 
 use history::{Kind as RecordKind, Outcome, Record, RecordId};
 use serde_json::value::RawValue;
@@ -11,13 +11,13 @@ use crate::{
     uplink::{Uplinks, message::message, stored::whole_payload},
 };
 
-/// A record, and what becomes of it.
+/// A record, and the result of preparing it.
 pub(super) struct Prepared {
     pub(super) id: RecordId,
     pub(super) fate: Fate,
 }
 
-/// What becomes of a record.
+/// Result of preparing a record.
 pub(super) enum Fate {
     /// This is sent.
     Sent(Box<Message>),
@@ -25,7 +25,7 @@ pub(super) enum Fate {
     DeviceGone,
     /// It was not published when it came, because its validator refused it.
     NeverPublished,
-    /// It cannot be read as what it should be.
+    /// Its content cannot be parsed.
     Unreadable,
 }
 

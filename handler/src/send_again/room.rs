@@ -9,7 +9,7 @@ use crate::{
     output::{Message, Output, Receivers, Room},
 };
 
-/// How often it is looked whether there is room, and how long between.
+/// Maximum number of checks for room, and the pause between them.
 const ATTEMPTS_MAX: usize = 100;
 const WAIT: Duration = Duration::from_millis(100);
 
@@ -46,7 +46,7 @@ impl Rooms {
         }
     }
 
-    /// Whether anybody gets a message, with room for it or without.
+    /// Returns true if any receiver gets a message, with room for it or without.
     pub(super) async fn have_receiver(&self, message: &Message) -> Result<bool, Error> {
         let room = self.output.room(std::slice::from_ref(message), &self.to).await?;
         Ok(room.receivers > 0 || !room.full.is_empty())

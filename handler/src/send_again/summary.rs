@@ -5,7 +5,7 @@ use api::rest::handler::{RefusedMessages, SendReport};
 use super::prepare::{Fate, Prepared};
 use crate::output::Receipt;
 
-/// How many receivers that refuse messages a report tells apart.
+/// Maximum number of refusing receivers that a report tells apart.
 const RECEIVERS_MAX: usize = 200;
 
 /// A message that is not sent at all.

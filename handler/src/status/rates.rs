@@ -34,7 +34,7 @@ pub struct Meter {
 #[derive(Debug, Default)]
 struct State {
     uncounted: u32,
-    /// When the last tick was; none before the first event.
+    /// Time of the last tick; none before the first event.
     ticked: Option<Timestamp>,
     /// Events per second; none before the first tick.
     averages: Option<[f64; 3]>,

@@ -26,15 +26,15 @@ pub struct Frame {
     pub received: Timestamp,
     /// The frame counter.
     pub counter: u32,
-    /// Whether the device wants an acknowledgement.
+    /// True if the device wants an acknowledgement.
     pub confirmed: bool,
-    /// Whether the device sent this counter before.
+    /// True if the device sent this counter before.
     pub is_retry: bool,
-    /// How it was received, as far as that is known.
+    /// Reception of the frame, as far as it is known.
     pub metadata: Metadata,
     /// Further members of the decoder's input, a JSON object; empty for none.
     pub extra: String,
-    /// What the application should know about it.
+    /// Warnings for the application.
     pub warnings: Vec<String>,
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn message(device: &Device, mut payload: Payload, decoded: Decoded) -
     }
 }
 
-/// When and where the uplink was sent, as far as that is known.
+/// Returns the metadata of the message, with its time and the place of the device.
 fn metadata(device: &Device, payload: &mut Payload) -> Metadata {
     Metadata {
         time: payload.received.to_rfc3339(),

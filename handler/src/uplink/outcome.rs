@@ -1,4 +1,4 @@
-//! What functions made of an uplink, for whoever simulates it. Live uplinks do without this copy.
+//! Result of functions for a simulated uplink. Live uplinks do without this copy.
 
 use runtime::{Failure, LogEntry};
 use serde_json::value::RawValue;
@@ -10,7 +10,7 @@ use crate::{
     payload::{DecodeError, Decoded, Payload},
 };
 
-/// Who reads what the functions made of an uplink, besides the subscribers.
+/// Reader of the functions' result, besides the subscribers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
     /// Nobody asked, or may read it.
@@ -19,32 +19,32 @@ pub enum Reader {
     Caller,
 }
 
-/// What became of an uplink.
+/// Result of handling an uplink.
 #[derive(Debug)]
 pub struct Handled {
-    /// What its functions cost.
+    /// Cost of its functions.
     pub cost: Cost,
     /// None if nobody reads it.
     pub outcome: Option<Outcome>,
 }
 
-/// What the functions made of an uplink.
+/// Result of the functions for an uplink.
 #[derive(Debug)]
 pub struct Outcome {
     /// A JSON object; none if there are no fields.
     pub fields: Option<Box<RawValue>>,
-    /// What the functions wrote to the console.
+    /// Console output of the functions.
     pub logs: Vec<LogEntry>,
-    /// What the application is told about the uplink.
+    /// Warnings and errors that the application gets about the uplink.
     pub warnings: Vec<String>,
-    /// Why there are no fields, with the failing line where it is known.
+    /// Reason why there are no fields, with the failing line where it is known.
     pub failure: Option<String>,
     /// The function that failed, whose line is not known yet.
     failed: Option<Failure>,
 }
 
 impl Outcome {
-    /// Copies what is about to be published.
+    /// Copies the result that is about to be published.
     pub(super) fn of(decoded: &Decoded, payload: &Payload) -> Self {
         let failed = match &decoded.error {
             Some(DecodeError::Function(failure)) => Some(failure.clone()),

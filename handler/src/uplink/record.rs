@@ -1,4 +1,4 @@
-//! What history keeps of an uplink: all that its functions saw, and what they made of it.
+//! Record of an uplink for history: the whole input of its functions, and their result.
 
 use history::{History, Kept, Kind, NewRecord, Outcome, RecordId};
 use runtime::LogEntry;
@@ -10,7 +10,7 @@ use crate::{
     payload::{Decoded, Payload, Payloads, Validity},
 };
 
-/// Which correction of which record a record is; the default is one that corrects none.
+/// Revision of a record, and the record that it corrects; by default none.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Correction {
     pub(crate) revision: u32,
@@ -62,7 +62,7 @@ fn did_run(application: &ApplicationSummary, decoded: &Decoded) -> bool {
     ran && application.has_uplink_function
 }
 
-/// How history names what became of an uplink.
+/// Returns the outcome of an uplink as history names it.
 pub(crate) fn outcome(decoded: &Decoded) -> Outcome {
     match (&decoded.error, decoded.validity) {
         (Some(_), _) => Outcome::Failed,

@@ -8,7 +8,7 @@ use history::{History, Query, Record, RecordId, Revisions};
 use super::seed;
 use crate::{Error, payload::Payload};
 
-/// What the functions saw of an uplink. They do not see the rest.
+/// Restores the input of the functions for an uplink. Metadata is left out, as functions do not see it.
 pub(crate) fn payload(record: &Record) -> Payload {
     Payload {
         bytes: (record.port > 0).then(|| record.payload.clone()),

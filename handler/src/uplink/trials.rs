@@ -1,4 +1,4 @@
-//! What candidates, and the live versions beside them, made of uplinks here. Others store it, and judge by it.
+//! Counts of this process for candidates and their live versions. Others store them, and judge by them.
 
 use std::{
     collections::HashMap,
@@ -10,7 +10,7 @@ use types::{AppId, DevId};
 
 use crate::application::{ApplicationSummary, Counts};
 
-/// How many applications with a candidate are counted at the same time. What exceeds that is not counted.
+/// Maximum number of applications with a candidate that are counted at the same time. Others are not counted.
 const APPLICATIONS_MAX: usize = 10_000;
 
 /// The counts of this process that are not stored yet.

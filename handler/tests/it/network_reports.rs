@@ -1,4 +1,4 @@
-//! What networks report is confirmed to them when the application's events about it are kept.
+//! Reports of networks are confirmed to them when the application's events about them are kept.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::{
     records::{device, id, pool},
 };
 
-/// What networks report about `app-one`, whose devices register when they are first heard.
+/// Reports of a network about `app-one`, whose devices register when they are first heard.
 struct Fixture {
     events: NetworkEvents,
     output: Arc<RecordingOutput>,
@@ -59,7 +59,7 @@ impl Fixture {
         self.events.handle(&self.registration, event).await.map_err(|error| error.kind())
     }
 
-    /// What was published, without the creation of devices.
+    /// Takes the published events, without the creation of devices.
     fn published(&self) -> Vec<Event> {
         let published = self.output.take().into_iter().map(|message| message.event);
         published.filter(|event| !matches!(event, Event::Create(_))).collect()

@@ -202,7 +202,7 @@ impl Fixture {
         self.events.outgoing = outgoing;
     }
 
-    /// What was published, without what was scheduled.
+    /// Takes the published events, without those of scheduling.
     fn published(&self) -> Vec<Event> {
         let published = self.output.take().into_iter().map(|message| message.event);
         published.filter(|event| !matches!(event, Event::DownlinkScheduled(_))).collect()

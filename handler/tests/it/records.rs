@@ -1,4 +1,4 @@
-//! What the store holds about applications and devices, and how much of it an uplink reads.
+//! Stored records of applications and devices, and the parts of them that an uplink reads.
 
 use std::{
     future::{pending, poll_fn},

@@ -1,4 +1,4 @@
-//! What was kept of messages, over gRPC.
+//! History of messages over gRPC.
 
 use api::history::{Query, Record, RecordIdentifier, RecordList, history_manager_server::HistoryManager};
 use server::grpc::split;

@@ -23,9 +23,9 @@ use crate::{
     output::Event,
 };
 
-/// How long counts wait to be stored, so that many uplinks are one commit.
+/// Time that counts wait to be stored, so that many uplinks are one commit.
 const COUNTS_INTERVAL: Duration = Duration::from_secs(1);
-/// How long they wait after an attempt that failed.
+/// Time that they wait after an attempt that failed.
 const COUNTS_WAIT: Duration = Duration::from_secs(10);
 
 impl Operations {
@@ -139,8 +139,8 @@ impl Operations {
         }
     }
 
-    /// Tells everybody that a candidate was abandoned. The application learns it from an event of the device on which it
-    /// failed most.
+    /// Tells everybody that a candidate was abandoned. The application learns it from an event of the device on which
+    /// it failed most.
     fn report_abandoned(&self, app_id: &AppId, Abandoned { state, dev_id }: Abandoned) {
         let CandidateState { candidate, live, counts } = state;
         let (version, live) = (candidate.version, live.unwrap_or_default());

@@ -1,4 +1,4 @@
-//! What was kept of an application's messages.
+//! Operations on the history of an application's messages.
 
 use std::sync::Arc;
 

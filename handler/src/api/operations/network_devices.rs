@@ -1,7 +1,7 @@
 //! Devices in the network servers and in the store.
 //!
-//! What a device was before is read and replaced in one turn: otherwise, of two changes of its EUIs, each would replace
-//! the same ones, and those of one of them would stay in the network server.
+//! The device before a change is read and replaced in one turn. Otherwise, of two changes of its EUIs, each would
+//! replace the same ones, and those of one of them would stay in the network server.
 
 use server::{status::ErrorChain, usage::Usage};
 use types::{AppId, Credential, DevId, Secret};
@@ -14,7 +14,7 @@ use crate::{
     output::Event,
 };
 
-/// How many devices are read at once.
+/// Number of devices read at once.
 const PAGE: usize = 100;
 
 /// The turn to change a device of an application in the network servers, with a token in the caller's name.

@@ -132,7 +132,7 @@ pub(super) fn needs_functions(application: &Application) -> Result<(), Error> {
     }
 }
 
-/// Who makes a version, by name if the token says it.
+/// Returns the author of a version, by name if the token has it.
 pub(super) fn author(claims: &Claims) -> String {
     claims.username.as_ref().map_or_else(|| actor(claims), |username| format!("user {username}"))
 }

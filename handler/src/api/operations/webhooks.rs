@@ -11,11 +11,11 @@ use crate::Error;
 /// Maximum number of dead letters in a response.
 const PAGE_MAX: usize = 100;
 
-/// How a webhook does.
+/// State of a webhook.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WebhookState {
     pub(crate) standing: Standing,
-    /// How many messages wait for it.
+    /// Number of messages that wait for it.
     pub(crate) waiting: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What was kept of messages, over HTTP, with paths of our own.
+//! History of messages over HTTP, with paths of our own.
 
 use std::{marker::PhantomData, sync::Arc};
 

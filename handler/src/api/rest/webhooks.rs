@@ -27,7 +27,7 @@ use crate::{
     },
 };
 
-/// Why a webhook sends nothing.
+/// Reason shown for a webhook that sends nothing.
 const WITHDRAWN: &str = "whoever set it may no longer read messages: set it again to go on";
 const UNKNOWN: &str = "the account service does not say whether it may go on: it goes on by itself";
 

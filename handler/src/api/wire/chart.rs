@@ -8,10 +8,10 @@ use types::{AppId, Timestamp};
 
 use crate::{Error, chart::ChartQuery};
 
-/// How many points a chart has at most, and if nothing else is asked for.
+/// Maximum number of points of a chart, and the default.
 const POINTS_MAX: usize = 1000;
 const POINTS: usize = 200;
-/// How much time it shows if nothing else is asked for.
+/// Default time span of a chart.
 const SPAN: Duration = Duration::from_secs(24 * 3600);
 
 /// What a chart is to show, as it was sent.

@@ -7,7 +7,7 @@ use types::AppId;
 use super::history::{SentQuery, record_id};
 use crate::{Error, application::SentApplication};
 
-/// How many messages are published each second if nothing else is asked for, and at most.
+/// Default number of messages published each second, and the maximum.
 const PUBLISHED_PER_S: u32 = 200;
 const PUBLISHED_PER_S_MAX: u32 = 10_000;
 
@@ -21,7 +21,7 @@ pub(crate) struct SentDecodeAgain {
     pub(crate) published_per_s: Option<u32>,
 }
 
-/// Which functions are to run.
+/// Selects the functions to run.
 pub(crate) enum SentFunctions {
     /// Those that came with the request.
     Sent(Box<SentApplication>),
@@ -76,7 +76,7 @@ impl SentDecodeAgain {
         })
     }
 
-    /// Whether it changes what others see.
+    /// Returns true if it changes what others see.
     pub(crate) fn changes(&self) -> bool {
         self.is_written || self.published_per_s.is_some()
     }

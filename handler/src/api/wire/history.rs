@@ -9,9 +9,9 @@ use types::{AppId, DevId, Timestamp};
 
 use crate::{Error, uplink::seed};
 
-/// How many records a page has if nothing else is asked for.
+/// Default number of records of a page.
 const LIMIT: usize = 50;
-/// How many bytes of records a page has at most, so that it fits into a response.
+/// Maximum size of the records of a page in bytes, so that it fits into a response.
 const PAGE_BYTES_MAX: usize = 2 << 20;
 
 /// Which records of an application are wanted, as it was sent: everything that is empty or zero does not matter.
@@ -154,7 +154,7 @@ pub(crate) fn record_message(record: Record) -> message::Record {
     }
 }
 
-/// What was recorded as JSON; none if it is empty, or cannot be read any more.
+/// Parses recorded JSON; none if it is empty, or cannot be parsed any more.
 fn json<T: DeserializeOwned>(text: &str) -> Option<T> {
     unless_empty(text).and_then(|text| serde_json::from_str(text).ok())
 }
@@ -179,7 +179,7 @@ pub(crate) fn list_message(page: Page) -> message::RecordList {
     }
 }
 
-/// Where the operator keeps a file is of no use to others.
+/// Returns the name of a skipped file. The operator's directories are of no use to clients.
 fn file_name(skipped: &Skipped) -> String {
     skipped.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }

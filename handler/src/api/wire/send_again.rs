@@ -7,11 +7,11 @@ use types::AppId;
 use super::history::{SentQuery, record_id};
 use crate::{Error, output::Receivers};
 
-/// How many messages are sent each second if nothing else is asked for, and at most.
+/// Default number of messages sent each second, and the maximum.
 const PER_S: u32 = 200;
 const PER_S_MAX: u32 = 10_000;
-/// How many levels there may be between application and `devices`, so that filters may have all levels of a topic, and
-/// how long each may be.
+/// Maximum number of levels between application and `devices`, so that filters may have all levels of a topic, and
+/// the maximum length of each.
 const PREFIX_LEVELS_MAX: usize = 2;
 const PREFIX_LEVEL_BYTES_MAX: usize = 36;
 
@@ -68,7 +68,7 @@ fn receivers(to: body::SendTo) -> Result<Receivers, Error> {
     })
 }
 
-/// Whether it is nothing that other topics of an application have.
+/// Returns true if no other topic of an application has such levels.
 fn is_prefix(prefix: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte);
     let is_level = |level: &str| {

@@ -17,14 +17,14 @@ use crate::{
     },
 };
 
-/// A candidate, and what came of it so far.
+/// A candidate and its counts so far.
 #[derive(Clone, Debug)]
 pub struct CandidateState {
     /// The candidate.
     pub candidate: Candidate,
     /// The version that the other devices have, if it is known.
     pub live: Option<u32>,
-    /// What they made of uplinks, as far as it is stored.
+    /// Uplinks and failures of both versions, as far as they are stored.
     pub counts: Counts,
 }
 
@@ -174,7 +174,7 @@ impl Applications {
     }
 }
 
-/// What is stored about this version; nothing if it is about another one.
+/// Reads the stored counts of this version; zero if they are of another one.
 pub(super) fn read_counts(entry: Option<&Entry>, version: u32) -> Result<Counts, Error> {
     let counts: Option<Counts> = entry.map(|entry| serde_json::from_slice(&entry.value)).transpose()?;
     Ok(counts.filter(|counts| counts.version == version).unwrap_or_else(|| Counts::new(version)))

@@ -1,4 +1,4 @@
-//! What came of uplinks since an application has a candidate, and whether that ends it.
+//! Counts of uplinks and failures since an application has a candidate, and the decision to end it.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::{Percentage, Trial, WHOLE};
 /// The failures of how many devices are told apart.
 const DEVICES_MAX: usize = 64;
 
-/// What a candidate and the live version made of uplinks.
+/// Uplinks and failures of a candidate and of the live version.
 ///
 /// Each process counts its own, and adds them to those in the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,18 +21,18 @@ pub struct Counts {
     pub live: Tally,
     /// Of the devices that have the candidate.
     pub candidate: Tally,
-    /// On how many uplinks the candidate failed, by device.
+    /// Number of uplinks on which the candidate failed, by device.
     failing: BTreeMap<DevId, u64>,
 }
 
-/// What one version made of uplinks.
+/// Uplinks and failures of one version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
-    /// How many uplinks there were.
+    /// Number of uplinks.
     pub uplinks: u64,
-    /// On how many of them a function failed, or the validator returned false.
+    /// Number of uplinks on which a function failed, or the validator returned false.
     pub failed: u64,
-    /// How much fuel all of them used.
+    /// Fuel that all of them used.
     pub fuel: u64,
 }
 
@@ -65,7 +65,7 @@ impl Counts {
         }
     }
 
-    /// Whether the candidate fails so much more than the live version that it is to be abandoned.
+    /// Returns true if the candidate fails so much more than the live version that it is to be abandoned.
     pub(super) fn is_worse(&self, trial: &Trial) -> bool {
         self.candidate.is_worse(self.live, trial)
     }
@@ -107,7 +107,7 @@ impl Tally {
         self.fuel.checked_div(self.uplinks).unwrap_or_default()
     }
 
-    /// Whether it fails more than `live` by the margin, and there are enough uplinks of both.
+    /// Returns true if it fails more than `live` by the margin, and there are enough uplinks of both.
     fn is_worse(self, live: Self, trial: &Trial) -> bool {
         let Percentage(margin) = trial.margin;
         let enough = self.uplinks.min(live.uplinks) >= trial.uplinks_min.into();

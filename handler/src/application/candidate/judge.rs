@@ -18,22 +18,22 @@ use crate::{
     },
 };
 
-/// How many devices are read at once, and at most, to find out whether several have a candidate.
+/// Number of devices read at once, and at most, to find out if several have a candidate.
 const DEVICES_READ: usize = 256;
 const DEVICES_READ_MAX: usize = 100_000;
 
 /// A candidate that was abandoned because it failed more than the live version.
 #[derive(Clone, Debug)]
 pub struct Abandoned {
-    /// What was known about it.
+    /// State of the candidate when it was abandoned.
     pub state: CandidateState,
     /// The device on which it failed most.
     pub dev_id: DevId,
 }
 
 impl Applications {
-    /// Adds to what is known about a candidate, and abandons it if it fails too much. Counts of a candidate that has
-    /// ended are dropped.
+    /// Adds to the counts of a candidate, and abandons it if it fails too much. Counts of a candidate that has ended
+    /// are dropped.
     pub async fn add_counts(&self, app_id: &AppId, more: &Counts) -> Result<Option<Abandoned>, Error> {
         let added = store::retry(SET_ATTEMPTS_MAX, || self.try_add_counts(app_id, more)).await?;
         added.ok_or_else(|| conflict(app_id))
@@ -64,14 +64,14 @@ impl Applications {
         Ok((self.store.commit(batch).await? == Commit::Done).then_some(abandoned))
     }
 
-    /// Whether a candidate fails too much, and not because of a single device among several that have it.
+    /// Returns true if a candidate fails too much, and not because of a single device among several that have it.
     async fn is_to_be_abandoned(&self, app_id: &AppId, candidate: &Candidate, counts: &Counts) -> Result<bool, Error> {
         let Candidate { trial, .. } = candidate;
         Ok(counts.is_worse(trial)
             && (counts.is_worse_without_one_device(trial) || !self.has_several(app_id, candidate).await?))
     }
 
-    /// Whether more than one device has a candidate; assumed beyond as many devices as are read.
+    /// Returns true if more than one device has a candidate; assumed beyond `DEVICES_READ_MAX` devices.
     async fn has_several(&self, app_id: &AppId, candidate: &Candidate) -> Result<bool, Error> {
         let (prefix, mut last, mut read, mut found) = (store_keys::devices(app_id)?, None, 0, 0);
         while read < DEVICES_READ_MAX {
