@@ -1,4 +1,4 @@
-//! Who clients are, and what they may subscribe to and publish to.
+//! Authentication of clients, and the topics that they may use.
 
 pub(crate) mod authenticator;
 pub(crate) mod permissions;

@@ -36,30 +36,30 @@ use crate::{
     session::ending::Cause,
 };
 
-/// How long connections may take to end when the broker stops.
+/// Time that connections may take to end when the broker stops.
 const STOP_WAIT: Duration = Duration::from_secs(10);
 
-/// How long a session outlives its connection at most.
+/// Maximum time that a session outlives its connection.
 const SESSION_EXPIRY_MAX: Duration = Duration::from_secs(3600);
 
-/// How many connections an owner, or an address whose clients have not shown a credential yet, may have even if others
-/// have nearly all.
+/// Number of connections that an owner, or an address whose clients have shown no credential yet, may have even if
+/// others have nearly all.
 const OWNER_CONNECTIONS_MIN: u64 = 8;
 
 /// Into how many parts the interval is cut in which credentials are checked.
 const CHECK_PARTS: u32 = 25;
 
-/// How often an application is told of misdirected downlinks: ten at once, then one in ten seconds. In the hour that a
-/// session waits for its client, that is less than half of its queue.
+/// Limit of the events that tell an application of misdirected downlinks: ten at once, then one in ten seconds. In
+/// the hour that a session waits for its client, that is less than half of its queue.
 const MISDIRECTED: RateLimit = RateLimit::new(10, 360);
 
-/// How often acknowledgements are saved that nobody waits for.
+/// Interval at which acknowledgements are saved that nobody waits for.
 const SAVE_INTERVAL: Duration = Duration::from_millis(500);
 
-/// How often it is looked whether other processes have left sessions behind.
+/// Interval at which sessions of other processes that are gone are looked for.
 const ADOPT_INTERVAL: Duration = Duration::from_secs(3);
 
-/// How often expired sessions are deleted.
+/// Interval at which expired sessions are deleted.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Settings of the embedded MQTT broker.
@@ -110,7 +110,7 @@ impl Default for BrokerSettings {
     }
 }
 
-/// What the broker works with.
+/// Services that the broker uses.
 pub struct BrokerServices {
     /// Checks the credentials of clients.
     pub authenticator: Arc<dyn Authenticator>,
@@ -134,8 +134,8 @@ pub struct Broker {
 impl Broker {
     /// Starts a broker that admits the clients that `services.authenticator` accepts.
     ///
-    /// With `tls` it also listens on [`BrokerSettings::tls_listen`] and [`BrokerSettings::websocket_tls_listen`], if they
-    /// are set.
+    /// With `tls` it also listens on [`BrokerSettings::tls_listen`] and [`BrokerSettings::websocket_tls_listen`], if
+    /// they are set.
     pub async fn start(
         settings: &BrokerSettings,
         tls: Option<Arc<ServerConfig>>,

@@ -43,16 +43,16 @@ use crate::{
     },
 };
 
-/// How long a client may take to send its CONNECT.
+/// Time that a client may take to send its CONNECT.
 const CONNECT_WAIT: Duration = Duration::from_secs(5);
 
-/// How long a client may take nothing of what is written to it.
+/// Time after which a client that takes no bytes is disconnected.
 const WRITE_WAIT: Duration = Duration::from_secs(60);
 
-/// How often it is checked that the client reads and keeps alive.
+/// Interval of the checks that the client reads and keeps alive.
 const CHECK_INTERVAL: Duration = Duration::from_secs(20);
 
-/// How many packets are read of a client that has connected again.
+/// Maximum number of packets read from a client that has connected again.
 const PACKETS_READ_LATE_MAX: usize = 100;
 
 /// A client that has connected.
@@ -60,14 +60,14 @@ pub(crate) struct Client<S> {
     stream: PacketStream<S>,
 }
 
-/// Where a client connects from.
+/// Address of a client.
 pub(crate) struct Peer {
     pub(crate) address: IpAddr,
     /// Charges the address with the connection, until an owner is.
     pub(crate) _place: Charge,
 }
 
-/// Why a connection ended.
+/// Reasons why a connection ended.
 enum End {
     /// The client closed it, or it broke.
     Closed,
@@ -89,7 +89,7 @@ impl From<StreamError> for End {
 }
 
 impl End {
-    /// What a client of MQTT 5 is told.
+    /// Returns the reason code for a client of MQTT 5, if it gets one.
     fn reason(&self) -> Option<ReasonCode> {
         match self {
             Self::Closed | Self::Left { .. } => None,
@@ -101,8 +101,8 @@ impl End {
         }
     }
 
-    /// Whether the will is published. Not for clients that lost their rights, and not for all at once when the broker
-    /// stops.
+    /// Returns true if the will is published: not for clients that lost their rights, and not for all at once when
+    /// the broker stops.
     fn has_will(&self, is_delayed: bool) -> bool {
         match self {
             Self::Closed | Self::Violation(_) => true,
@@ -195,7 +195,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         end
     }
 
-    /// Answers what the client has published, also if it did not wait for that. Why the connection ends is known already.
+    /// Answers what the client has published, also if it did not wait for that. Why the connection ends is known
+    /// already.
     async fn answer_all(&mut self, attachment: &Attachment, inbound: &mut Inbound<'_>) {
         let answer_all = async {
             while inbound.is_publishing() {
@@ -269,8 +270,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         }
     }
 
-    /// How the connection ends for this cause. A client that has connected again may have left before, so that its will
-    /// does not count. In a box, because it is large and happens once.
+    /// Returns the end of the connection for this cause. A client that has connected again may have left before, and
+    /// then its will does not count. In a box, because it is large and happens once.
     async fn ended(&mut self, cause: Cause, inbound: &mut Inbound<'_>) -> End {
         let packets_max = if cause == Cause::TakenOver { PACKETS_READ_LATE_MAX } else { 0 };
         for _ in 0..packets_max {

@@ -1,8 +1,8 @@
-//! Why the broker cannot start.
+//! Errors of starting the broker.
 
 use types::{Kind, Kinded};
 
-/// Why the broker cannot start.
+/// Errors of starting the broker.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// An address cannot be bound.

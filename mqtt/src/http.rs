@@ -54,7 +54,7 @@ async fn check(State(secret): State<Arc<Secret>>, request: Request, next: Next) 
     }
 }
 
-/// Whether a question was answered with yes. What cannot be answered now is denied, and logged by whoever asks.
+/// Returns true if the answer is yes. Questions that cannot be answered now are denied, and logged by the caller.
 fn is_allowed(answer: &Result<bool, Refusal>) -> bool {
     matches!(answer, Ok(true))
 }

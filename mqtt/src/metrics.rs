@@ -27,7 +27,7 @@ pub(crate) fn describe() {
     );
 }
 
-/// How many messages wait for clients.
+/// Returns the gauge of messages that wait for clients.
 pub(crate) fn queued_messages() -> Gauge {
     gauge!(MQTT_QUEUED)
 }

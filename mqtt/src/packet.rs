@@ -19,7 +19,7 @@ use crate::session::{Sending, message::Level};
 const MQTT_31: &[u8] = b"\x00\x06MQIsdp\x03";
 const MQTT_311: &[u8] = b"\x00\x04MQTT\x04";
 
-/// What subscribers with MQTT 5 get of the properties of a message.
+/// Properties of a message that subscribers with MQTT 5 get.
 const FORWARDED: [PropertyId; 5] = [
     PropertyId::PayloadFormatIndicator,
     PropertyId::ContentType,
@@ -35,7 +35,7 @@ pub(crate) struct ControlPacket {
     body: Bytes,
 }
 
-/// Why bytes are not a packet.
+/// Reasons why bytes are not a packet.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PacketError {
     #[error("the packet is too large")]

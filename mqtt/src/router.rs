@@ -43,10 +43,10 @@ use crate::{
     },
 };
 
-/// How long a client may wait for its session.
+/// Time that a client may wait for its session.
 const ATTACH_WAIT: Duration = Duration::from_secs(5);
 
-/// How many owners of applications are asked for at the same time.
+/// Maximum number of simultaneous requests for owners of applications.
 const OWNERS_ASKED_MAX: usize = 16;
 
 /// The sessions of all applications, and who subscribed to what.
@@ -77,7 +77,7 @@ pub struct Published(Option<oneshot::Receiver<bool>>);
 pub struct NotStored;
 
 impl Published {
-    /// Whether there is nothing to wait for.
+    /// Returns true if there is nothing to wait for.
     pub fn is_stored(&self) -> bool {
         self.0.is_none()
     }
@@ -218,7 +218,7 @@ impl Router {
         self.route(app_id, publications.into_iter().map(Message::from))
     }
 
-    /// Whether anybody gets what is published on any topic below this one. Then such messages are worth making.
+    /// Returns true if a client subscribes to any topic below this one, so that such messages are worth making.
     pub fn has_subscribers_below(&self, app_id: &AppId, topic: &str) -> bool {
         self.application(app_id).is_some_and(|application| application.has_subscribers_below(topic))
     }
@@ -234,8 +234,8 @@ impl Router {
         (given, Published(saved))
     }
 
-    /// What the sessions that get messages on these topics have room for behind what is live. One that cannot take this
-    /// many has none, unless no session ever has room for so many.
+    /// Returns the room of the sessions that get messages on these topics, behind live messages. A session that
+    /// cannot take `at_least` messages has none, unless no session ever has room for so many.
     pub fn spare<'a>(&self, app_id: &AppId, topics: impl Iterator<Item = &'a str>, at_least: usize) -> Spare {
         self.application(app_id).map_or_else(Spare::default, |application| application.spare(topics, at_least))
     }

@@ -32,7 +32,7 @@ use self::{
 };
 use crate::{access::permissions::Permissions, metrics::figures::Counters};
 
-/// How old the stored record of a connected client's session may get, before it would expire.
+/// Age at which the stored record of a connected client's session is written again, before it would expire.
 const RECORD_AGE_MAX: Duration = Duration::from_secs(6 * 3600);
 
 /// About how much memory a session takes, without its subscriptions and messages.
@@ -49,7 +49,7 @@ pub(crate) struct Session {
     /// Unique in its application.
     pub(crate) id: Arc<str>,
     pub(crate) ownership: Arc<Ownership>,
-    /// What is counted of its application.
+    /// Counters of its application.
     pub(crate) counters: Arc<Counters>,
     state: Mutex<State>,
     changed: Notify,
@@ -57,31 +57,31 @@ pub(crate) struct Session {
 
 pub(crate) struct State {
     pub(crate) outbox: Outbox,
-    /// As they were narrowed.
+    /// Subscriptions by filter, as narrowed to the application.
     pub(crate) filters: HashMap<String, Subscription>,
     /// Packet identifiers of publications with QoS 2 that were accepted and not released.
     pub(crate) unreleased: HashSet<u16>,
-    /// How long the session outlives its connection.
+    /// Time that the session outlives its connection.
     pub(crate) expiry: Duration,
     connection: Presence,
     /// The number of the last connection.
     connections: u64,
-    /// Whose it is.
+    /// Owner of the session.
     holder: Holder,
-    /// What the store had of it, as long as its messages from before are not in memory.
+    /// Stored record, as long as the messages from before the restart are not in memory.
     backlog: Option<Arc<SessionRecord>>,
-    /// Whether its stored record is out of date.
+    /// True if the stored record must be written with the next commit.
     is_changed: bool,
-    /// Whether what its client has is out of date in the stored record, which may be so for a while.
+    /// True if the stored record lags behind the client's acknowledgements, which it may for a while.
     is_behind: bool,
-    /// When its record was last taken to be stored.
+    /// Time when its record was last taken to be stored.
     stored_at: Timestamp,
     generation: Option<String>,
-    /// How many messages were dropped that the client has not been told about.
+    /// Number of dropped messages that the client has not been told about.
     dropped: u64,
-    /// What it takes besides its messages.
+    /// Memory of the session besides its messages.
     memory: SessionBytes,
-    /// How much of that its queue is.
+    /// Bytes of `memory` that the queue takes.
     queue_bytes: usize,
 }
 
@@ -94,30 +94,30 @@ enum Presence {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Subscription {
     pub(crate) level: Level,
-    /// Whether the client does not want what it publishes itself.
+    /// True if the client does not want its own publications.
     pub(crate) no_local: bool,
     /// The client's own number for it.
     pub(crate) id: Option<u32>,
 }
 
-/// Whose session it is.
+/// Owner of a session.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Holder {
     /// Stands for the credential, and says nothing about it.
     pub(crate) name: Arc<str>,
-    /// What the client showed last; none since the process was restarted.
+    /// Credential and rights that the client showed last; none since the process was restarted.
     pub(crate) shown: Option<(Credential, Permissions)>,
 }
 
-/// How a client wants its session.
+/// Session that a client asks for.
 pub(crate) struct SessionRequest {
     pub(crate) id: Arc<str>,
     pub(crate) holder: Holder,
-    /// Whether what there is of it is to be deleted first.
+    /// True if an existing session is to be deleted first.
     pub(crate) clean: bool,
-    /// How long it outlives the connection.
+    /// Time that it outlives the connection.
     pub(crate) expiry: Duration,
-    /// Whether it may be in the store.
+    /// True if it may be stored.
     pub(crate) may_be_stored: bool,
 }
 
@@ -186,8 +186,8 @@ impl Session {
         }
     }
 
-    /// How many messages, and how many bytes, may be added behind those that are live: none as long as it is not known
-    /// what waits.
+    /// Returns the numbers of messages and of bytes that may be added behind live messages: zero as long as its
+    /// backlog has not been read.
     pub(crate) fn spare(&self) -> (usize, usize) {
         let state = self.lock();
         if state.backlog.is_some() { (0, 0) } else { state.outbox.spare() }
@@ -212,7 +212,7 @@ impl Session {
         self.lock().is_connected()
     }
 
-    /// Whether the session is over at `now`.
+    /// Returns true if the session has expired at `now`.
     pub(crate) fn is_expired(&self, now: Timestamp) -> bool {
         let state = self.lock();
         matches!(state.connection, Presence::AwaySince(since) if now.since(since) >= state.expiry)
@@ -226,12 +226,12 @@ impl Session {
         filters
     }
 
-    /// Whether it outlives the process.
+    /// Returns true if it is stored, so that it outlives the process.
     pub(crate) fn is_stored(&self) -> bool {
         self.ownership.version().is_some()
     }
 
-    /// Whether its stored record is out of date, also if that may be so for a while.
+    /// Returns true if its stored record is out of date, even if that may be so for a while.
     pub(crate) fn is_changed(&self) -> bool {
         let state = self.lock();
         (state.is_changed || state.is_behind) && self.is_stored()
@@ -257,14 +257,14 @@ impl Session {
         self.lock().holder.clone()
     }
 
-    /// Whether it has subscriptions; and whether it has messages, or may have some that are not in memory.
+    /// Returns if it has subscriptions, if it has messages, and if it may have some that are not in memory.
     pub(crate) fn has(&self) -> (bool, bool, bool) {
         let state = self.lock();
         let has_messages = state.outbox.len() > 0;
         (!state.filters.is_empty(), has_messages, !has_messages && state.backlog.is_some())
     }
 
-    /// Since when its client is away; none while it is connected.
+    /// Returns the time when its client left; none while it is connected.
     pub(crate) fn away_since(&self) -> Option<Timestamp> {
         match self.lock().connection {
             Presence::Connected(_) => None,
@@ -282,7 +282,7 @@ impl Session {
         drop(outbox);
     }
 
-    /// How many messages it has.
+    /// Returns the number of messages that it has.
     pub(crate) fn count(&self) -> u64 {
         u64::try_from(self.lock().outbox.len()).unwrap_or_default()
     }
@@ -319,7 +319,7 @@ impl State {
         matches!(self.connection, Presence::Connected(_))
     }
 
-    /// That messages are dropped is saved at once, how many a little later.
+    /// Counts dropped messages. The first drop is saved at once, the number a little later.
     fn count_dropped(&mut self, dropped: u64) {
         self.is_changed |= dropped > 0 && self.dropped == 0;
         self.is_behind |= dropped > 0;

@@ -26,12 +26,12 @@ pub trait Authenticator: Send + Sync {
     ) -> Result<Claims, Refusal>;
 }
 
-/// Why a credential was not accepted.
+/// Reasons for refusing a credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The credential is wrong, expired or revoked.
     Invalid,
-    /// The credential cannot be checked now, and why; the client may retry.
+    /// The credential cannot be checked now, for this reason; the client may retry.
     Unavailable(String),
 }
 

@@ -1,4 +1,4 @@
-//! What a client may subscribe to and publish to.
+//! Topics that a client may subscribe to and publish on.
 
 use std::fmt;
 
@@ -14,9 +14,9 @@ const LEVELS_MAX: usize = 8;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Permissions {
     pub(crate) app_id: AppId,
-    /// Whether the client may subscribe to its application's messages.
+    /// True if the client may subscribe to its application's messages.
     reads: bool,
-    /// Whether the client may publish downlinks.
+    /// True if the client may publish downlinks.
     writes: bool,
 }
 
@@ -31,27 +31,27 @@ impl Permissions {
         Self { app_id, reads, writes }
     }
 
-    /// Whether the client may read, and whether it may write.
+    /// Returns the rights to read and to write.
     pub(crate) fn rights(&self) -> (bool, bool) {
         (self.reads, self.writes)
     }
 
-    /// Whether the client may do anything at all.
+    /// Returns true if the client has any right.
     pub(crate) fn may_connect(&self) -> bool {
         self.reads || self.writes
     }
 
-    /// Whether the client may subscribe to anything.
+    /// Returns true if the client may subscribe to anything.
     pub(crate) fn may_read(&self) -> bool {
         self.reads
     }
 
-    /// Whether the client may publish to `topic`: only to `<app_id>/devices/<dev_id>/down`.
+    /// Returns true if the client may publish to `topic`: only to `<app_id>/devices/<dev_id>/down`.
     pub(crate) fn may_publish(&self, topic: &str) -> bool {
         self.downlink_device(topic).is_some()
     }
 
-    /// Whether the client may publish downlinks, and `topic` is below its application.
+    /// Returns true if the client may publish downlinks, and `topic` is below its application.
     pub(crate) fn may_mean_downlink(&self, topic: &str) -> bool {
         self.writes && topic.split('/').next() == Some(self.app_id.as_str())
     }
@@ -68,8 +68,8 @@ impl Permissions {
         dev_id.filter(|_| is_allowed)?.parse().ok()
     }
 
-    /// Whether `filter` matches only topics of the client's application. The name of a shared subscription counts only
-    /// as a part of the length.
+    /// Returns true if `filter` matches only topics of the client's application. The name of a shared subscription
+    /// counts only as a part of the length.
     pub(crate) fn may_subscribe(&self, filter: &str) -> bool {
         let is_short = filter.len() <= TOPIC_BYTES_MAX;
         let (_, filter) = split_share(filter);

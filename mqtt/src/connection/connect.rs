@@ -29,7 +29,7 @@ pub(crate) const CLIENT_ID_BYTES_MAX: usize = 256;
 /// Maximum keep-alive interval; clients that ask for none get this one.
 const KEEP_ALIVE_SECONDS_MAX: u16 = 1200;
 
-/// How many messages a client gets at most before it acknowledges one.
+/// Maximum number of messages that a client gets before it acknowledges one.
 const WINDOW_MAX: u16 = 32;
 
 /// The CONNECT packet of an authenticated client.
@@ -38,34 +38,34 @@ pub(crate) struct Connect {
     pub(crate) version: u8,
     pub(crate) permissions: Permissions,
     pub(crate) credential: Credential,
-    /// What is published when the connection breaks.
+    /// Message published when the connection breaks.
     pub(crate) will: Option<Will>,
     /// Seconds between packets of the client.
     pub(crate) keep_alive: u16,
-    /// How many messages the client gets before it acknowledges one.
+    /// Number of messages that the client gets before it acknowledges one.
     pub(crate) window: usize,
-    /// The largest packet that the client takes.
+    /// Size of the largest packet that the client takes, in bytes.
     pub(crate) packet_bytes_max: usize,
     client_id: String,
     clean: bool,
-    /// How long the session is to outlive the connection.
+    /// Time that the session is to outlive the connection.
     expiry: Duration,
-    /// What the CONNACK has to say.
+    /// Properties of the CONNACK.
     response: Properties,
 }
 
 /// A client's will, allowed as any of its publications.
 pub(crate) struct Will {
     pub(crate) message: Message,
-    /// Whether the client wants it held back for a while, so that it may reconnect before.
+    /// True if the client wants it delayed, so that it may reconnect before.
     pub(crate) is_delayed: bool,
 }
 
-/// Why a CONNECT is refused.
+/// Refusal of a CONNECT.
 #[derive(Debug)]
 pub(crate) struct ConnectError {
     pub(crate) reason: ReasonCode,
-    /// What the client should do, where the reason alone does not say it.
+    /// Advice for the client, where the reason alone does not say it.
     pub(crate) text: Option<String>,
 }
 

@@ -11,7 +11,7 @@ use crate::metrics;
 /// Counts connections by address and by credential.
 pub(crate) struct ConnectLimits {
     by_address: LocalRateLimiter<String>,
-    /// By a hash, so that no credential stays in memory.
+    /// Keyed by a hash, so that no credential stays in memory.
     by_credential: LocalRateLimiter<[u8; 32]>,
 }
 

@@ -1,4 +1,4 @@
-//! What all connections share.
+//! Services and limits that all connections share.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,7 +11,7 @@ use crate::{
     connection::{connect_limits::ConnectLimits, open_connections::OpenConnections},
 };
 
-/// What all connections share.
+/// Services and limits that all connections share.
 pub(crate) struct Context {
     pub(crate) authenticator: Arc<dyn Authenticator>,
     pub(crate) downlinks: Arc<dyn DownlinkSink>,

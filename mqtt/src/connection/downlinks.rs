@@ -1,4 +1,4 @@
-//! Where downlinks go that clients publish.
+//! Takes the downlinks that clients publish.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -13,16 +13,16 @@ pub struct PublishedDownlink {
     pub dev_id: DevId,
     /// Supposedly JSON.
     pub body: Bytes,
-    /// Whether it may have been published before others that were accepted already.
+    /// True if it may have been published before others that were already accepted.
     pub is_late: bool,
-    /// Whether it comes again if it is refused.
+    /// Retries after a refusal.
     pub offer: Offer,
 }
 
-/// Whether a downlink that is refused comes again, by no decision of its client. While it does, no event says so.
+/// Retries of a refused downlink by its source, not by its client. No event reports a refusal that is retried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Offer {
-    /// No: the client is told.
+    /// None: the client is told.
     #[default]
     Once,
     /// If another attempt may succeed.
@@ -31,7 +31,7 @@ pub enum Offer {
     Last,
 }
 
-/// Why a downlink was not accepted.
+/// Reasons for refusing a downlink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DownlinkRefusal {
     /// It could not be kept; the client may send it again.
@@ -45,12 +45,12 @@ pub enum DownlinkRefusal {
 }
 
 impl DownlinkRefusal {
-    /// Whether another attempt may succeed, once something else has changed.
+    /// Returns true if another attempt may succeed, once something else has changed.
     pub fn may_succeed_later(self) -> bool {
         self == Self::Unavailable
     }
 
-    /// Whether a downlink comes again that was offered like this.
+    /// Returns true if a downlink offered like this is retried after the refusal.
     pub fn comes_again(self, offer: Offer) -> bool {
         match offer {
             Offer::Once => false,
@@ -60,14 +60,15 @@ impl DownlinkRefusal {
     }
 }
 
-/// What is done about a downlink that is accepted.
+/// Action that runs when a downlink is accepted.
 pub type Accepted<'a> = Box<dyn FnOnce() + Send + 'a>;
 
 /// Accepts downlinks.
 #[async_trait]
 pub trait DownlinkSink: Send + Sync {
     /// Returns when the downlink is kept, or the event is that tells the application why not; none does if it comes
-    /// again. The client's PUBACK follows. Calls `accepted` as soon as that is certain, before anything is published about it.
+    /// again. The client's PUBACK follows. Calls `accepted` as soon as that is certain, before anything is published
+    /// about it.
     ///
     /// The downlinks of one client for one device are accepted one after the other.
     async fn accept(&self, downlink: PublishedDownlink, accepted: Accepted<'_>) -> Result<(), DownlinkRefusal>;

@@ -1,4 +1,4 @@
-//! What a client sends after its CONNECT, and how it is answered.
+//! Handles and answers the packets that a client sends after its CONNECT.
 
 use std::time::Duration;
 
@@ -45,11 +45,11 @@ pub(crate) struct Inbound<'a> {
     publications: Publications<'a>,
     /// The client's aliases, which begin with 1.
     aliases: Vec<Alias>,
-    /// How many misdirected downlinks the application has not been told of.
+    /// Number of misdirected downlinks that the application has not been told of.
     untold: u64,
 }
 
-/// What an alias stands for. Only a topic that the client may publish on takes memory.
+/// Meaning of a topic alias. Only a topic that the client may publish on takes memory.
 #[derive(Clone)]
 enum Alias {
     Unknown,
@@ -57,7 +57,7 @@ enum Alias {
     Forbidden,
 }
 
-/// What follows from a packet.
+/// Reaction to a packet.
 pub(crate) enum Answer {
     Nothing,
     Packet(ControlPacket),
@@ -106,7 +106,7 @@ impl<'a> Inbound<'a> {
         }
     }
 
-    /// Whether publications are to be answered.
+    /// Returns true if publications still have to be answered.
     pub(crate) fn is_publishing(&self) -> bool {
         !self.publications.is_empty()
     }
@@ -128,8 +128,8 @@ impl<'a> Inbound<'a> {
         stored.await.map(|()| answer).map_err(|_| ReasonCode::ImplementationSpecificError)
     }
 
-    /// Begins to hand over a publication, once it may. Messages are never retained; only MQTT 5 has a reason code to say
-    /// so.
+    /// Begins to hand over a publication, once it may. Messages are never retained; only MQTT 5 has a reason code to
+    /// say so.
     async fn publish(&mut self, packet: &ControlPacket, unwritten: &mut Vec<u8>) -> Result<(), ReasonCode> {
         self.wait_for_pace(unwritten).await?;
         let mut publish = packet.publish(self.version()).map_err(malformed)?;
@@ -217,8 +217,8 @@ impl<'a> Inbound<'a> {
     }
 
     /// Hands a downlink to the handler and to the application's subscribers. MQTT 3.1.1 cannot refuse a publication, so
-    /// success means there that it was answered for: what is forbidden is dropped, of what is invalid an event tells,
-    /// and what could not be kept ends the connection, upon which the client sends it again.
+    /// success means there that it was dealt with: a forbidden downlink is dropped, an invalid one causes an event, and
+    /// one that could not be stored ends the connection, upon which the client sends it again.
     fn accept(
         &mut self,
         publish: &PublishPacket,

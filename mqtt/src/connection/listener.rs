@@ -16,7 +16,7 @@ use types::{AppId, Credential};
 
 use crate::connection::{Client, Peer, context::Context, websocket};
 
-/// How long the handshake of TLS or WebSocket may take.
+/// Time that the handshake of TLS or WebSocket may take.
 const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);
 
 /// Accepts clients and serves each in a task of its own.
@@ -27,7 +27,7 @@ pub(crate) struct Listener {
     pub(crate) tasks: TaskTracker,
 }
 
-/// What is spoken below MQTT.
+/// Protocol layers below MQTT.
 #[derive(Clone)]
 pub(crate) struct Transport {
     pub(crate) tls: Option<TlsAcceptor>,

@@ -19,7 +19,7 @@ use crate::{
     session::ending::{Cause, Ending},
 };
 
-/// How many credentials are checked at the same time.
+/// Maximum number of credentials checked at the same time.
 const CHECKS_MAX: usize = 16;
 
 /// The open connections, by application and number.
@@ -40,7 +40,7 @@ struct Connection {
     place: Charge,
 }
 
-/// Why a client cannot have another connection.
+/// Reasons for refusing a client another connection.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TooMany {
     #[error("the application has as many MQTT connections as it may have: close others first")]
@@ -77,7 +77,7 @@ impl OpenConnections {
         Self { budget, per_application_max, next: AtomicU64::new(0), open: Mutex::default() }
     }
 
-    /// Who has how many connections, whether or not their clients have shown a credential.
+    /// Returns the budget of connections by owner, or by address until a client has shown a credential.
     pub(crate) fn budget(&self) -> &Arc<Budget> {
         &self.budget
     }

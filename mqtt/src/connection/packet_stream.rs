@@ -16,16 +16,16 @@ use tokio::{
 
 use crate::packet::{ControlPacket, PacketError};
 
-/// How much may wait to be written before nothing more is read or delivered. A single packet may be larger.
+/// Bytes that may wait to be written before nothing more is read or delivered. A single packet may be larger.
 const UNWRITTEN_BYTES_MAX: usize = 16 * 1024;
 
-/// How much is read at once. On the stack, so that an idle client has no buffer.
+/// Size of one read. On the stack, so that an idle client has no buffer.
 const READ_BYTES: usize = 4 * 1024;
 
-/// How long closing a connection may take.
+/// Time that closing a connection may take.
 pub(super) const CLOSE_WAIT: Duration = Duration::from_secs(5);
 
-/// How much of what a client still sends is read while its connection is closed, so that it sees why.
+/// Maximum number of bytes read from a client while its connection is closed, so that it sees the reason.
 const LINGER_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Packets from and to a client.
@@ -35,13 +35,13 @@ pub(crate) struct PacketStream<S> {
     /// Whole packets; the first `written` bytes are gone.
     unwritten: Vec<u8>,
     written: usize,
-    /// Since when the client takes nothing of what is to be written.
+    /// Time when the client stopped taking the unwritten bytes; none while it takes them.
     blocked_since: Option<Instant>,
     /// A client that no longer reads may still have sent something.
     is_write_broken: bool,
 }
 
-/// What happened on a stream.
+/// Events of a stream.
 pub(crate) enum Progress {
     /// A packet arrived.
     Packet(ControlPacket),
@@ -49,7 +49,7 @@ pub(crate) enum Progress {
     Written,
 }
 
-/// Why no packet can be read.
+/// Errors of reading a packet.
 pub(crate) enum StreamError {
     /// The client closed the connection, or it broke.
     Closed,
@@ -62,7 +62,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> PacketStream<S> {
         Self { stream, arrived, unwritten, written: 0, blocked_since: None, is_write_broken: false }
     }
 
-    /// Where packets are appended to be written.
+    /// Returns the buffer of packets to be written.
     pub(crate) fn unwritten(&mut self) -> &mut Vec<u8> {
         &mut self.unwritten
     }
@@ -71,7 +71,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> PacketStream<S> {
         self.unwritten.len() < UNWRITTEN_BYTES_MAX
     }
 
-    /// How long the client has taken nothing.
+    /// Returns the time for which the client has taken no bytes.
     pub(crate) fn blocked_for(&self) -> Duration {
         self.blocked_since.map_or(Duration::ZERO, |since| since.elapsed())
     }

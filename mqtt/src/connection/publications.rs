@@ -1,5 +1,5 @@
-//! What a client has published and what is not answered yet: several at a time, because what they change in the store
-//! is flushed to disk together.
+//! Publications of a client that are not answered yet: several at a time, because their writes to the store are
+//! flushed to disk together.
 //!
 //! They are answered in the order in which they came (MQTT 4.6.0-2). Those for one device are handed over one after the
 //! other, so that it gets them in their order.
@@ -12,11 +12,11 @@ use types::DevId;
 
 use crate::packet::{ControlPacket, limits::RECEIVE_MAX};
 
-/// How many are handed over at the same time: as many as an MQTT 5 client may send before one of them is answered.
+/// Number handed over at the same time: as many as an MQTT 5 client may send before one of them is answered.
 const COUNT_MAX: usize = RECEIVE_MAX as usize;
-/// How many bytes they may have together; one alone may have more.
+/// Bytes that they may have together; one alone may have more.
 const BYTES_MAX: usize = 64 * 1024;
-/// What each takes besides its topic, payload and properties, about.
+/// Approximate memory of each in bytes, besides its topic, payload and properties.
 const PUBLICATION_BYTES: usize = 1024;
 
 /// The answer to a publication, if there is one; an error is the reason to disconnect the client.
@@ -43,7 +43,7 @@ impl<'a> Publications<'a> {
         self.begun.is_empty()
     }
 
-    /// Whether a publication of this size for this device need not wait for others.
+    /// Returns true if a publication of this size for this device need not wait for others.
     pub(super) fn may_begin(&self, dev_id: Option<&DevId>, bytes: usize) -> bool {
         let is_free = |begun: &Begun| dev_id.is_none_or(|dev_id| begun.dev_id.as_ref() != Some(dev_id));
         let has_room = self.begun.len() < COUNT_MAX && self.bytes + bytes + PUBLICATION_BYTES <= BYTES_MAX;

@@ -29,7 +29,7 @@ const FRAME_BYTES_MAX: usize = 128 * 1024;
 /// Maximum size of a frame that is sent, so that a slow client can be told from one that reads nothing.
 const SENT_FRAME_BYTES: usize = 16 * 1024;
 
-/// How much is read at once. It is kept for each client.
+/// Size of one read. Each client keeps a buffer of this size.
 const READ_BYTES: usize = 4 * 1024;
 
 /// The bytes in a client's WebSocket frames.

@@ -16,9 +16,9 @@ use crate::access::authenticator::Refusal;
 const EXCHANGE: &str = "amq.topic";
 /// The virtual host in which Airlock publishes. Clients choose theirs freely.
 const VHOST: &str = "/";
-/// What the name of a client's queue begins with; the client id and the quality of service follow.
+/// Prefix of the name of a client's queue; the client id and the quality of service follow.
 const SUBSCRIPTIONS: &str = "mqtt-subscription-";
-/// What the name of the queue of its will begins with; the client id follows.
+/// Prefix of the name of the queue of its will; the client id follows.
 const WILLS: &str = "mqtt-will-";
 
 #[derive(Deserialize)]

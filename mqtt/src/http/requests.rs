@@ -1,8 +1,8 @@
-//! What brokers of others ask: whether a client may connect, subscribe and publish. The rules are those
-//! of our own, within the devices of an application: what else such a broker has is not Airlock's.
+//! Access checks for brokers that others run: a client may connect, subscribe and publish by the rules of our own
+//! broker, but only on topics of an application's devices. Other topics of such a broker are not Airlock's.
 //!
-//! They ask about topics without the password. So what a client has shown when it connected is kept in the store,
-//! sealed, where any process finds it; its rights are asked for again each time.
+//! These brokers ask about topics without the password. So the credential that a client showed when it connected is
+//! kept in the store, sealed, where any process finds it. Its rights are asked for again each time.
 
 mod clients;
 
@@ -26,7 +26,7 @@ use crate::{
 
 /// The group in which handlers share the downlinks of all applications.
 const HANDLERS_SHARE: &str = "$share/airlock/";
-/// What the client ids of handlers begin and end with.
+/// Prefix and suffixes of the client ids of handlers.
 const HANDLER_ID: (&str, [&str; 2]) = ("airlock-", ["-in", "-out"]);
 
 /// Answers the questions of brokers.
@@ -37,12 +37,12 @@ pub struct AccessRequests {
     names_applications: bool,
 }
 
-/// Which client ids an application may use.
+/// Limits of the client ids of an application.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientIds {
-    /// How many in a week, at most 1000.
+    /// Number of ids in a week, at most 1000.
     pub per_application_max: usize,
-    /// Whether they have to begin with the application's id and a colon. Then nobody can use one of others first.
+    /// True if ids must begin with the application's id and a colon. Then no other application can use them first.
     pub name_application: bool,
 }
 
@@ -100,19 +100,19 @@ impl AccessRequests {
         Ok(matches!(credential, Credential::Token(_)).then_some(claims.exp))
     }
 
-    /// Whether the client with that id is one of the application, and may read if that is asked.
+    /// Returns true if the application has this client, and the client may read if `reads` is set.
     pub(crate) async fn is_client_of(&self, username: &str, client_id: &str, reads: bool) -> Result<bool, Refusal> {
         let permissions = self.permissions(username, client_id).await?;
         Ok(permissions.is_some_and(|permissions| !reads || permissions.may_read()))
     }
 
-    /// Whether a client may publish on a topic.
+    /// Returns true if a client may publish on a topic.
     pub(crate) async fn may_publish(&self, username: &str, client_id: &str, topic: &str) -> Result<bool, Refusal> {
         let permissions = self.permissions(username, client_id).await?;
         Ok(permissions.is_some_and(|permissions| permissions.may_publish(topic)))
     }
 
-    /// Whether a client may subscribe to a filter as it is, or receive what is published on a topic.
+    /// Returns true if a client may subscribe to a filter as it is, or receive messages on a topic.
     pub(crate) async fn may_subscribe(&self, username: &str, client_id: &str, filter: &str) -> Result<bool, Refusal> {
         let permissions = self.permissions(username, client_id).await?;
         Ok(permissions.is_some_and(|permissions| permissions.may_subscribe(filter)) && is_of_devices(filter))
@@ -134,7 +134,8 @@ impl AccessRequests {
         Ok(Some(narrowed).filter(|filter| permissions.may_subscribe(filter) && is_of_devices(filter)))
     }
 
-    /// What a client may do now; none if it has not connected as this user, or its credential is no longer valid.
+    /// Returns the rights of a client now; none if it has not connected as this user, or its credential is no longer
+    /// valid.
     async fn permissions(&self, username: &str, client_id: &str) -> Result<Option<Permissions>, Refusal> {
         let Ok(app_id) = username.parse::<AppId>() else { return Ok(None) };
         let Some(credential) =
@@ -150,8 +151,8 @@ impl AccessRequests {
     }
 }
 
-/// Whether a filter matches only topics of devices, which is all that Airlock publishes: a broker of others may have
-/// something else below the id of an application. The group of the handlers is theirs.
+/// Returns true if a filter matches only topics of devices, which is all that Airlock publishes: a broker of others
+/// may have other topics below the id of an application. Filters in the group of the handlers are refused.
 fn is_of_devices(filter: &str) -> bool {
     let (share, filter) = split_share(filter);
     share != HANDLERS_SHARE && filter.split('/').nth(1) == Some("devices")

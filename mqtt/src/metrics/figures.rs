@@ -1,4 +1,4 @@
-//! What the clients of an application have, got and did not get: as it is counted, and as its metrics show it.
+//! Figures of the clients of one application, as they are counted and as its metrics show them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -34,7 +34,7 @@ impl Counters {
         self.dropped.fetch_add(messages, Ordering::Relaxed);
     }
 
-    /// What was counted since this was last called.
+    /// Returns the counts since the last call.
     pub(crate) fn take(&self) -> Figures {
         let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
         Figures { delivered: take(&self.delivered), dropped: take(&self.dropped), ..Figures::default() }
@@ -46,7 +46,7 @@ impl Figures {
         *self == Self::default()
     }
 
-    /// Whether messages were delivered or dropped.
+    /// Returns true if messages were delivered or dropped.
     pub(crate) fn has_counted(&self) -> bool {
         self.delivered > 0 || self.dropped > 0
     }
@@ -58,7 +58,7 @@ impl Figures {
         self.dropped += other.dropped;
     }
 
-    /// Forgets what is now, and keeps what was counted.
+    /// Forgets the current connections and queue length, and keeps the counts.
     pub(crate) fn forget_now(&mut self) {
         (self.connections, self.queued) = (0, 0);
     }

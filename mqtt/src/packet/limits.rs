@@ -6,11 +6,12 @@ pub const PACKET_BYTES_MAX: usize = 256 * 1024;
 /// Maximum size of a packet that a client may send, in bytes.
 pub(crate) const CLIENT_PACKET_BYTES_MAX: u32 = 64 * 1024;
 
-/// Maximum size of the properties of a publication, a CONNECT or a will, in bytes. In memory they take many times as much.
+/// Maximum size of the properties of a publication, a CONNECT or a will, in bytes. In memory they take many times as
+/// much.
 pub(crate) const PROPERTIES_BYTES_MAX: usize = 1024;
 
-/// How many publications with QoS 1 and 2 a client of MQTT 5 may send before one is acknowledged.
+/// Number of publications with QoS 1 and 2 that a client of MQTT 5 may send before one is acknowledged.
 pub(crate) const RECEIVE_MAX: u16 = 32;
 
-/// How many topic aliases a client may use.
+/// Maximum number of topic aliases of a client.
 pub(crate) const TOPIC_ALIASES_MAX: u16 = 16;

@@ -1,4 +1,4 @@
-//! What the broker makes of any bytes that a client sends: for fuzzing, which cannot reach it otherwise.
+//! Decodes and forwards arbitrary bytes from a client, as the broker would: an entry point for fuzzing.
 
 use std::sync::Arc;
 

@@ -36,10 +36,10 @@ use crate::{
 /// Maximum number of subscriptions of a session.
 const SUBSCRIPTIONS_MAX: usize = 20;
 
-/// How many deliveries are made at once. More would keep others waiting: they are a part of a millisecond's work.
+/// Maximum number of deliveries made at once: a part of a millisecond's work. More would keep others waiting.
 const PIECE_DELIVERIES: usize = 256;
 
-/// How many sessions can be given to clients at the same time, unless chance makes them wait for each other.
+/// Number of locks for attaching stored sessions. Sessions that share one by chance wait for each other.
 const TURNS: usize = 16;
 
 /// The sessions of one application.
@@ -53,11 +53,11 @@ pub(crate) struct Application {
     reading: tokio::sync::Mutex<()>,
 }
 
-/// What became of a publication.
+/// Result of a publication.
 pub(super) struct Begun {
     /// Resolves when its messages are saved; none if no stored session gets one of them.
     pub(super) saved: Option<oneshot::Receiver<bool>>,
-    /// What has to wait for its turn.
+    /// Messages that have to wait for their turn.
     pub(super) rest: Option<Rest>,
 }
 
@@ -98,8 +98,8 @@ impl Application {
         }
     }
 
-    /// Subscribes; returns false if the session has the maximum number of subscriptions, or the owner of the application
-    /// has more memory than its share.
+    /// Subscribes; returns false if the session has the maximum number of subscriptions, or the owner of the
+    /// application has more memory than its share.
     pub(crate) fn subscribe(&self, attachment: &Attachment, filter: &str, subscription: Subscription) -> bool {
         let mut subscribers = self.lock();
         // A session that was removed must not come back as a subscriber.
@@ -123,8 +123,8 @@ impl Application {
         state.unsubscribed(filter)
     }
 
-    /// Gives messages to all sessions that subscribed to them, or as many messages as can be given at once. One lock for
-    /// all keeps them in the same order for every subscriber.
+    /// Gives messages to all sessions that subscribed to them, or as many messages as can be given at once. One lock
+    /// for all keeps them in the same order for every subscriber.
     ///
     /// If too much waits already, they are refused.
     pub(super) fn publish(&self, durable: Option<&Durable>, mut messages: impl Iterator<Item = Message>) -> Begun {
@@ -163,7 +163,7 @@ impl Application {
         (given, (subscribers.log.next > first).then(|| subscribers.log.saved(first)))
     }
 
-    /// What those who get messages on these topics have room for behind what is live.
+    /// Returns the room of the sessions that get messages on these topics, behind live messages.
     pub(super) fn spare<'a>(&self, topics: impl Iterator<Item = &'a str>, at_least: usize) -> Spare {
         self.lock().spare(topics, at_least)
     }
@@ -199,22 +199,22 @@ impl Application {
         (cost, !subscribers.pending.is_empty())
     }
 
-    /// Whether a session gets messages on any topic below this one.
+    /// Returns true if a session gets messages on any topic below this one.
     pub(super) fn has_subscribers_below(&self, topic: &str) -> bool {
         self.lock().filters.may_match_below(topic)
     }
 
-    /// How much memory its sessions take.
+    /// Returns the memory of its sessions in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.memory.used()
     }
 
-    /// Whose it is, as far as that is known.
+    /// Returns its owner, as far as it is known.
     pub(super) fn owner(&self) -> Owner {
         self.memory.owner()
     }
 
-    /// Whether its owner has more memory than its share.
+    /// Returns true if its owner has more memory than its share.
     pub(super) fn is_exceeded(&self) -> bool {
         self.memory.is_exceeded()
     }
@@ -248,7 +248,7 @@ impl Application {
         subscribers.remove_where(|session| session.is_expired(now));
     }
 
-    /// What the clients that are away showed when they connected.
+    /// Returns the credentials of the clients that are away, as they showed them when they connected.
     pub(super) fn credentials_of_absent(&self) -> Vec<Credential> {
         let subscribers = self.lock();
         let absent = subscribers.sessions.values().filter(|session| !session.is_connected());
@@ -264,14 +264,14 @@ impl Application {
         });
     }
 
-    /// What there is for its clients, and what was counted since this was last called.
+    /// Returns the current connections and queue length, and the counts since the last call.
     pub(super) fn take_figures(&self) -> Figures {
         let subscribers = self.lock();
         let connections = subscribers.sessions.values().filter(|session| session.is_connected()).count();
         Figures { connections, queued: self.memory.messages(), ..subscribers.counters.take() }
     }
 
-    /// Whether there is something to save, or to read.
+    /// Returns true if there is something to save, or to read.
     pub(super) fn has_changes(&self) -> bool {
         let subscribers = self.lock();
         let log = &subscribers.log;
@@ -319,7 +319,7 @@ mod tests {
     use super::*;
     use crate::{Publication, session::Holder, session::budget::SessionMemory, session::message::Level};
 
-    /// What one owner may have, if it is the only one.
+    /// Memory of the only owner, in bytes.
     const SHARE: u64 = 64 << 20;
 
     fn memory() -> (SessionMemory, Arc<Budget>) {

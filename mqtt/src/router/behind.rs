@@ -1,26 +1,26 @@
-//! What becomes of messages that are sent again, which must not push live ones out of the queues of sessions.
+//! Messages that are sent again, which must not push live ones out of the queues of sessions.
 
 use std::sync::Arc;
 
-/// What sessions have room for behind what is live.
+/// Room that sessions have for messages behind the live ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spare {
-    /// How many sessions have room.
+    /// Number of sessions that have room.
     pub sessions: usize,
-    /// How many messages each of those can take.
+    /// Number of messages that each of those can take.
     pub messages: usize,
-    /// How many bytes of messages each of those can take.
+    /// Bytes of messages that each of those can take.
     pub bytes: usize,
-    /// The ids of the sessions that have no room now: hashes of the client id and of who owns it.
+    /// Ids of the sessions that have no room now: hashes of the client id and of its owner.
     pub full: Vec<Arc<str>>,
 }
 
-/// Who got a message.
+/// Recipients of a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given {
-    /// How many sessions.
+    /// Number of sessions that got it.
     pub taken: usize,
-    /// The ids of the sessions that had no room.
+    /// Ids of the sessions that had no room.
     pub full: Vec<Arc<str>>,
 }
 

@@ -10,11 +10,11 @@ use types::{AppId, Timestamp};
 
 use crate::metrics::figures::Figures;
 
-/// How many applications have series of their own.
+/// Maximum number of applications with series of their own.
 const SERIES_MAX: usize = 100;
 
-/// How long an application keeps its series after its last message. That is several intervals at which metrics are
-/// usually collected, so nothing that was counted is missed.
+/// Time that an application keeps its series after its last message: several of the usual intervals at which metrics
+/// are collected, so that no count is missed.
 const IDLE_MAX: Duration = Duration::from_secs(600);
 
 /// Stands for all applications without series of their own. No application can have this id.
@@ -34,7 +34,7 @@ pub(super) struct Series {
 
 struct OwnSeries {
     figures: Figures,
-    /// When its messages were last counted.
+    /// Time when its messages were last counted.
     active_at: Timestamp,
 }
 
@@ -55,7 +55,7 @@ impl Series {
         }
     }
 
-    /// Whether another application can have series: one with messages takes the place of the one that has had none for
+    /// Returns true if another application can have series. One with messages replaces the one that has had none for
     /// longest.
     fn has_room(&mut self, is_active: bool, now: Timestamp) -> bool {
         if self.own.len() < SERIES_MAX {

@@ -2,12 +2,12 @@
 
 use std::{collections::HashMap, ops::Range};
 
-/// Who subscribed to what; `S` is a subscriber, `O` the options of one subscription.
+/// Subscriptions by filter; `S` is a subscriber, `O` the options of one subscription.
 pub(crate) struct Filters<S, O> {
     root: Level<S, O>,
 }
 
-/// What is below one level of a topic; `+` is a level like any other here.
+/// A node of the filter tree: one level of a topic, where `+` is a level like any other.
 struct Level<S, O> {
     below: HashMap<Box<str>, Self>,
     /// Filters that end at this level.
@@ -60,14 +60,14 @@ impl<S: PartialEq, O> Filters<S, O> {
         self.root.remove(&levels, group, subscriber)
     }
 
-    /// Whether there is a subscription that matches any topic below `topic`.
+    /// Returns true if a subscription matches any topic below `topic`.
     pub(crate) fn may_match_below(&self, topic: &str) -> bool {
         self.root.may_match_below(Some(topic))
     }
 
-    /// Calls `each` for every subscription that matches `topic`, and names these of its levels instead of matching them
-    /// with wildcards: they are counted from the last one, which is 0. Of a group, it is called for the next member that
-    /// `is_present`, or else the next.
+    /// Calls `each` for every subscription that matches `topic`, and names these of its levels instead of matching
+    /// them with wildcards: they are counted from the last one, which is 0. Of a group, it is called for the next
+    /// member that `is_present`, or else the next.
     pub(crate) fn for_each_match(
         &mut self,
         (topic, named): (&str, &Range<usize>),
@@ -83,7 +83,7 @@ impl<S: PartialEq, O> Filters<S, O> {
     }
 }
 
-/// Which wildcards match at a place in a topic.
+/// Wildcards that match at a place in a topic.
 struct Wildcards {
     /// `+`, the next level.
     level: bool,

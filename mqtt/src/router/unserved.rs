@@ -44,7 +44,7 @@ impl Claiming<'_> {
         &self.app_id
     }
 
-    /// What was claimed is in memory.
+    /// Marks the claimed application as loaded.
     pub(super) fn served(mut self) {
         self.is_served = true;
     }

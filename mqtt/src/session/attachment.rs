@@ -1,4 +1,4 @@
-//! What a connection does with the session that it has.
+//! The use of a session by the connection that has it.
 
 use std::sync::{Arc, MutexGuard};
 
@@ -6,7 +6,7 @@ use types::Timestamp;
 
 use super::{Presence, Session, State, ending::Ending, outbox::Sending};
 
-/// How many publications with QoS 2 a client may have begun without releasing them.
+/// Maximum number of publications with QoS 2 that a client may begin without releasing them.
 const UNRELEASED_MAX: usize = 100;
 
 /// The right of one connection to use a session, until another takes it over.
@@ -42,7 +42,7 @@ impl Attachment {
         }
     }
 
-    /// How many messages the session dropped, once its client has caught up far enough to be told.
+    /// Returns the number of messages dropped since the client was last told, once its queue is at most half full.
     pub(crate) fn take_dropped(&self) -> Option<u64> {
         let mut state = self.state()?;
         if state.dropped == 0 || state.outbox.is_more_than_half_full() {
@@ -52,12 +52,12 @@ impl Attachment {
         Some(std::mem::take(&mut state.dropped))
     }
 
-    /// Whether a publication with QoS 2 was accepted before, under this identifier.
+    /// Returns true if a publication with QoS 2 was already accepted under this identifier.
     pub(crate) fn is_unreleased(&self, packet_id: u16) -> bool {
         self.state().is_some_and(|state| state.unreleased.contains(&packet_id))
     }
 
-    /// Whether the client may begin another publication with QoS 2.
+    /// Returns true if the client may begin another publication with QoS 2.
     pub(crate) fn may_begin(&self) -> bool {
         self.state().is_some_and(|state| state.unreleased.len() < UNRELEASED_MAX)
     }

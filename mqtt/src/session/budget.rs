@@ -1,4 +1,4 @@
-//! How much memory sessions take, with the messages that wait in them, and which owner is charged for it.
+//! Memory of sessions and of the messages that wait in them, charged to the owners of applications.
 
 use std::{
     fmt,
@@ -33,20 +33,20 @@ pub(crate) struct ApplicationMemory {
     app_id: AppId,
     messages: AtomicUsize,
     used: AtomicUsize,
-    /// What the owner is charged with: a little more than is used, or else the owner has more than its share.
+    /// Bytes charged to the owner: a little more than `used`. If less, the owner has exceeded its share.
     charged: AtomicUsize,
     charge: Mutex<Option<(Owner, Charge)>>,
     all: Arc<All>,
 }
 
-/// What one message takes, until it is dropped.
+/// Memory of one message, released on drop.
 #[derive(Debug)]
 pub(crate) struct MessageMemory {
     bytes: usize,
     memory: Arc<ApplicationMemory>,
 }
 
-/// What one session takes besides its messages, until it is dropped.
+/// Memory of one session without its messages, released on drop.
 #[derive(Debug)]
 pub(crate) struct SessionBytes {
     bytes: usize,
@@ -106,7 +106,7 @@ impl ApplicationMemory {
         Ok(session)
     }
 
-    /// How many messages wait.
+    /// Returns the number of waiting messages.
     pub(crate) fn messages(&self) -> usize {
         self.messages.load(Ordering::Relaxed)
     }
@@ -115,7 +115,7 @@ impl ApplicationMemory {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Whether the owner has more than its share.
+    /// Returns true if the owner has more than its share.
     pub(crate) fn is_exceeded(&self) -> bool {
         self.used() > self.charged.load(Ordering::Relaxed)
     }

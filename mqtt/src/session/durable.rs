@@ -24,17 +24,17 @@ pub(crate) use self::{
     record::{LogRecord, SessionRecord, SubscriptionRecord},
 };
 
-/// How long a message is kept for clients that do not acknowledge it.
+/// Lifetime in the store of a message that clients do not acknowledge.
 const MESSAGE_EXPIRY_MS: u64 = 7 * 24 * 3600 * 1000;
 
-/// How long the record of a connected client's session is kept, besides the session's own expiry. It is written again
-/// long before.
+/// Time that the record of a connected client's session is kept, added to the session's own expiry. The record is
+/// written again long before.
 const CONNECTED_EXPIRY_MS: u64 = 24 * 3600 * 1000;
 
-/// How many applications are loaded at the same time.
+/// Maximum number of applications loaded at the same time.
 pub(crate) const LOADS_MAX: usize = 16;
 
-/// Which processes use a store.
+/// Use of a store by one process or several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
     /// Only this one: whatever others left behind is its own.
@@ -43,7 +43,7 @@ pub enum Sharing {
     Shared,
 }
 
-/// Where sessions are stored, and which of them are this process's.
+/// Stored sessions of all applications, some of which belong to this process.
 pub struct Durable {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
@@ -104,8 +104,8 @@ impl Durable {
         Ok(entries.iter().filter_map(|entry| last_level(&entry.key).parse().ok()).collect())
     }
 
-    /// The log of an application, in order. It may be large, so few are read at the same time: the next when one of them
-    /// is dropped.
+    /// The log of an application, in order. It may be large, so few are read at the same time: the next when one of
+    /// them is dropped.
     pub(crate) async fn log(&self, app_id: &AppId) -> Result<WholeLog<'_>, Error> {
         // The semaphore is never closed.
         let turn = self.log_turns.acquire().await.ok();
@@ -210,7 +210,7 @@ impl Durable {
     }
 }
 
-/// How keys of the log begin, in the order of the numbers.
+/// Returns the level of a log key for this number. Keys sort like the numbers.
 fn number_level(number: u64) -> String {
     format!("{number:016x}")
 }

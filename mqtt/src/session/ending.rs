@@ -1,10 +1,10 @@
-//! How the broker ends a connection from outside its task.
+//! Ends connections from outside their tasks.
 
 use std::sync::{Arc, OnceLock};
 
 use tokio_util::sync::CancellationToken;
 
-/// Why the broker ends a connection.
+/// Reasons for the broker to end a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// The credential is no longer valid.

@@ -27,8 +27,8 @@ pub struct Publication {
     pub payload: Bytes,
 }
 
-/// How v2 named the topics `events/down/scheduled` and `events/down/sent`. Only filters that name them get what is
-/// published there: with wildcards, clients would get each event twice.
+/// Endings of the v2 names for `events/down/scheduled` and `events/down/sent`. Only filters that spell them out
+/// match: with wildcards, clients would get each event twice.
 const NAMES_OF_V2: [&str; 2] = ["/events/downlink/scheduled", "/events/downlink/sent"];
 
 /// The two qualities of service that subscribers get.
@@ -46,7 +46,7 @@ pub(crate) struct Message {
     pub(crate) topic: String,
     pub(crate) payload: Bytes,
     pub(crate) level: Level,
-    /// What the publisher wants to be passed on with MQTT 5.
+    /// MQTT 5 properties from the publisher, to pass on to subscribers.
     pub(crate) properties: Option<Box<Properties>>,
     /// The number of the session that published it.
     pub(crate) publisher: Option<u64>,
@@ -60,7 +60,8 @@ impl Message {
         Self { _memory: Some(memory.take_message(self.bytes())), ..self }
     }
 
-    /// Which levels of its topic a filter must name, instead of matching them with wildcards; the last one is 0.
+    /// Returns the levels of its topic that a filter must name, instead of matching them with wildcards; the last one
+    /// is 0.
     pub(crate) fn named_levels(&self) -> Range<usize> {
         named_levels(&self.topic)
     }
@@ -72,8 +73,8 @@ impl Message {
     }
 }
 
-/// Which levels of a topic a filter must name, instead of matching them with wildcards; the last one is 0. They are the
-/// names of v2, and what is between application and `devices` where messages are sent again.
+/// Returns the levels of a topic that a filter must name, instead of matching them with wildcards; the last one is 0.
+/// They are the names of v2, and the levels between application and `devices` where messages are sent again.
 pub(crate) fn named_levels(topic: &str) -> Range<usize> {
     let below = topic.split_once('/').map_or("", |(_, below)| below);
     if below.starts_with("devices/") {
@@ -100,7 +101,7 @@ pub(crate) struct Delivery {
     pub(crate) level: Level,
     /// The identifiers that the client gave to the matching subscriptions.
     pub(crate) subscription_ids: Vec<u32>,
-    /// Where it is stored, if it is.
+    /// Its place in the log, if it is stored.
     pub(crate) stored: Option<Arc<Stored>>,
 }
 
@@ -135,7 +136,7 @@ pub(crate) struct Stored {
     pub(crate) key: Key,
     pub(crate) recipients: Vec<Arc<Ownership>>,
     released: Released,
-    /// Whether it is not ours to delete.
+    /// True if the message must stay in the log when this is dropped.
     is_disowned: AtomicBool,
 }
 

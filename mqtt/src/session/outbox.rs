@@ -1,4 +1,4 @@
-//! What a session has for its client: messages that wait, and messages that the client has not acknowledged.
+//! Queue of a session: messages that wait, and messages that the client has not acknowledged.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use crate::session::message::{Delivery, Level};
 /// Maximum number of messages of a session; beyond that, the oldest is dropped.
 pub(crate) const MESSAGES_MAX: usize = 1000;
 
-/// How many messages a session may have for others than live ones to be added.
+/// Queue length from which only live messages are added.
 pub(crate) const SPARE_MAX: usize = MESSAGES_MAX / 10;
 
 /// Maximum size of a session's messages. They are shared by the sessions of an application.
@@ -22,9 +22,9 @@ pub(crate) struct Outbox {
     waiting: VecDeque<Delivery>,
     /// Those that were sent with QoS 1 and are not acknowledged, by packet identifier.
     in_flight: VecDeque<(u16, Delivery)>,
-    /// How many of them, from the front, were sent on this connection.
+    /// Number of messages in flight, from the front, that were sent on this connection.
     sent: usize,
-    /// How many of those that wait have QoS 0.
+    /// Number of waiting messages with QoS 0.
     unreliable: usize,
     bytes: usize,
     last_packet_id: u16,
@@ -38,7 +38,7 @@ pub(crate) struct Sending {
     pub(crate) delivery: Delivery,
     /// None with QoS 0.
     pub(crate) packet_id: Option<u16>,
-    /// Whether it was or may have been sent before, on another connection.
+    /// True if it was or may have been sent before, on another connection.
     pub(crate) is_duplicate: bool,
 }
 
@@ -104,7 +104,8 @@ impl Outbox {
         self.unreliable = 0;
     }
 
-    /// How many messages, and how many bytes, may be added behind those that are live: none once a tenth is in use.
+    /// Returns the numbers of messages and of bytes that may be added behind live messages: zero once a tenth is in
+    /// use.
     pub(crate) fn spare(&self) -> (usize, usize) {
         match SPARE_MAX.checked_sub(self.len()) {
             Some(messages) if messages > 0 && self.bytes <= BYTES_MAX / 10 => (messages, BYTES_MAX / 2 - self.bytes),
@@ -133,7 +134,7 @@ impl Outbox {
         (self.sent_below, self.last_packet_id) = (sent_below, last_packet_id);
     }
 
-    /// What [`Outbox::repeat`] takes.
+    /// Returns the arguments of the last [`Outbox::repeat`].
     pub(crate) fn repeated(&self) -> (u64, u16) {
         (self.sent_below, self.last_packet_id)
     }
@@ -160,7 +161,7 @@ impl Outbox {
         self.bytes
     }
 
-    /// How much memory the queue itself takes, whether or not something is in it.
+    /// Returns the memory of the queue itself in bytes, even if it is empty.
     pub(crate) fn capacity_bytes(&self) -> usize {
         self.waiting.capacity() * size_of::<Delivery>() + self.in_flight.capacity() * size_of::<(u16, Delivery)>()
     }
@@ -234,14 +235,14 @@ mod tests {
         ]
     }
 
-    /// What a client and an observer that forgets nothing know of an outbox.
+    /// Knowledge of a client, and of an observer that forgets nothing, about an outbox.
     #[derive(Default)]
     struct Model {
         /// Those of QoS 1 that are not acknowledged, in order.
         owed: BTreeSet<usize>,
         /// Of these, the ones that the client got on any connection.
         seen: BTreeSet<usize>,
-        /// What it has not acknowledged on this connection, with packet identifiers.
+        /// Messages not acknowledged on this connection, with packet identifiers.
         in_hand: Vec<(u16, usize)>,
         /// The last message of QoS 1 on this connection.
         last: Option<usize>,

@@ -1,4 +1,4 @@
-//! Whether a session is stored, and whether this process may still write for it.
+//! Ownership of a session: if it is stored, and if this process may still write for it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -37,7 +37,7 @@ impl Ownership {
         }
     }
 
-    /// How messages in the log name the session; none if this process does not own it.
+    /// Returns the name of the session among the recipients in the log; none if this process does not own it.
     pub(crate) fn recipient(&self) -> Option<Arc<str>> {
         match &*self.lock() {
             Owner::Own { recipient, .. } => Some(Arc::clone(recipient)),
@@ -45,7 +45,7 @@ impl Ownership {
         }
     }
 
-    /// Whether another process owns the session.
+    /// Returns true if another process owns the session.
     pub(crate) fn is_lost(&self) -> bool {
         matches!(*self.lock(), Owner::Other)
     }

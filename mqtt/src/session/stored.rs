@@ -1,4 +1,4 @@
-//! What of a session is stored, and how it comes back after a restart.
+//! The stored form of a session, and its return after a restart.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ use super::{
 use crate::access::permissions::TOPIC_BYTES_MAX;
 
 impl Session {
-    /// Whether it has messages from before that are not in memory.
+    /// Returns true if messages from before the restart are not in memory yet.
     pub(crate) fn has_backlog(&self) -> bool {
         self.lock().backlog.is_some()
     }
@@ -55,7 +55,7 @@ impl Session {
         Some(state.record(next))
     }
 
-    /// Puts back what was stored of the session, except for its messages; returns what is needed for them.
+    /// Restores the session from its record, except for its messages; returns the record that they need.
     pub(crate) fn restore(&self, mut record: SessionRecord, now: Timestamp) -> Arc<SessionRecord> {
         let mut state = self.lock();
         state.expiry = Duration::from_millis(record.expiry_ms);
@@ -93,7 +93,7 @@ impl State {
         (packet_ids, in_flight, waiting.unwrap_or(next))
     }
 
-    /// Which messages may have been sent before the process was restarted, and the last packet identifier.
+    /// Returns the number below which messages may have been sent before the restart, and the last packet identifier.
     fn repeated(&self, next: u64) -> (u64, u16) {
         match &self.backlog {
             // These include some that have come since, which does no harm.

@@ -1,4 +1,4 @@
-//! Which clients may connect, subscribe and publish, and that none sees another application's messages.
+//! Clients may connect, subscribe and publish by their rights, and none sees another application's messages.
 
 use std::{
     io::{self, Write},

@@ -17,7 +17,7 @@ use crate::{
     raw_client::{Login, RawClient},
 };
 
-/// How long after a process was killed others know that it is gone.
+/// Time after which other processes know that a killed one is gone.
 const LEASE: Duration = Duration::from_secs(10);
 
 /// A store that any number of processes may share.
@@ -300,7 +300,7 @@ async fn what_was_in_flight_comes_again_as_such_after_a_kill() {
     }
 }
 
-/// What it acknowledged is saved a little later, which the killed process could not do any more.
+/// Acknowledgements are saved a little later, which the killed process could not do any more.
 #[tokio::test]
 async fn what_may_have_been_sent_before_a_kill_comes_again_as_a_duplicate() {
     let mut processes = Processes::start(in_memory()).await;

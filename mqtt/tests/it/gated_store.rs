@@ -63,17 +63,17 @@ impl GatedStore {
         self.commits.load(Ordering::SeqCst)
     }
 
-    /// How many messages were read from logs.
+    /// Returns the number of messages read from logs.
     pub fn messages_read(&self) -> usize {
         self.messages_read.load(Ordering::SeqCst)
     }
 
-    /// How often it was begun to read a log from its beginning.
+    /// Returns the number of times that reading a log began.
     pub fn log_reads(&self) -> usize {
         self.log_reads.begun.load(Ordering::SeqCst)
     }
 
-    /// How many logs were read at the same time, at most.
+    /// Returns the maximum number of logs read at the same time.
     pub fn simultaneous_log_reads(&self) -> usize {
         self.log_reads.most.load(Ordering::SeqCst)
     }

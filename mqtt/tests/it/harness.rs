@@ -52,7 +52,7 @@ impl FakeAuthenticator {
         self.rights.lock().unwrap().remove(&(app_id.to_owned(), key.to_owned()));
     }
 
-    /// Where the credentials came from that were checked.
+    /// Returns the addresses from which credentials were checked.
     pub fn addresses(&self) -> Vec<IpAddr> {
         self.addresses.lock().unwrap().clone()
     }
@@ -91,7 +91,7 @@ fn claims(app_id: &AppId, rights: &[ApplicationRight]) -> Claims {
     .unwrap()
 }
 
-/// To whom applications belong.
+/// Owners of applications.
 struct FakeOwners(HashMap<AppId, UserId>);
 
 #[async_trait]
@@ -151,8 +151,8 @@ impl Harness {
         Self::start_on(router, settings, authenticator(), clock).await
     }
 
-    /// A broker for applications of these owners, with `account.both` as the key of each, whose sessions may take memory
-    /// within `limits`.
+    /// A broker for applications of these owners, with `account.both` as the key of each, whose sessions may take
+    /// memory within `limits`.
     pub async fn start_owned(settings: BrokerSettings, owners: &[(&str, &str)], limits: Limits) -> Self {
         let (authenticator, clock) = (authenticator(), ManualClock::new());
         owners.iter().for_each(|(app_id, _)| authenticator.grant(app_id, "account.both", &[READ, WRITE]));
@@ -193,7 +193,7 @@ impl Harness {
         self.broker.address().to_string()
     }
 
-    /// What a metric says about an application.
+    /// Returns the value of a metric of an application.
     pub fn application_metric(&self, metric: &str, application: &str) -> Option<u64> {
         let start = format!("airlock_mqtt_application_{metric}{{application=\"{application}\"}} ");
         let text = (self.broker.application_metrics())();
@@ -257,7 +257,7 @@ impl FakeDownlinks {
         Self { accepted: (sender, receiver.into()), refusal: Mutex::default(), is_holding: watch::Sender::new(false) }
     }
 
-    /// Whether downlinks for [`SLOW`] wait.
+    /// Makes downlinks for [`SLOW`] wait, or lets them go on.
     pub fn hold(&self, is_holding: bool) {
         self.is_holding.send_replace(is_holding);
     }

@@ -231,7 +231,7 @@ async fn slows_down_a_client_that_publishes_too_fast_without_losing_messages() {
     }
 }
 
-/// What the client sent is not read yet, because it publishes too fast.
+/// The broker has not read all packets of the client yet, because it publishes too fast.
 #[tokio::test]
 async fn a_client_that_left_before_it_connects_again_has_no_will() {
     let harness = Harness::start_with(BrokerSettings { publishes_per_second_max: 1, ..settings() }).await;

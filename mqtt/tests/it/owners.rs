@@ -1,4 +1,4 @@
-//! What the applications of one owner may have together, and that others notice nothing of it.
+//! Shared limits of the applications of one owner, which other owners do not notice.
 
 use std::pin::pin;
 

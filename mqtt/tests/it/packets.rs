@@ -1,4 +1,4 @@
-//! What the fuzz target `packet` looks at, on its seeds and on small changes of them.
+//! The checks of the fuzz target `packet`, on its seeds and on small changes of them.
 
 use bytes::Bytes;
 use proptest::prelude::*;

@@ -27,7 +27,7 @@ pub struct Login {
     pub password: Option<&'static str>,
     pub client_id: &'static str,
     pub clean: bool,
-    /// Whether the session ends with the connection, which MQTT 5 can tell from a clean one.
+    /// True if the session ends with the connection, which MQTT 5 can tell from a clean one.
     pub ends: bool,
     pub will: Option<(&'static str, bool)>,
 }

@@ -32,7 +32,7 @@ fn subscribe(arguments: &str) -> (Child, Lines<BufReader<ChildStdout>>) {
     (child, lines)
 }
 
-/// What a program printed that must succeed; the broker goes on while it runs.
+/// Returns the output of a program that must succeed; the broker goes on while it runs.
 async fn printed(mut command: process::Command) -> String {
     let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

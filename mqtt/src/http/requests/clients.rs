@@ -1,4 +1,4 @@
-//! Which application a client id belongs to in the broker of others, and what its client has shown, sealed.
+//! Client ids in brokers that others run: the application of each, and the sealed credential of its client.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,15 +8,15 @@ use sha2::{Digest, Sha256};
 use store::{Batch, Commit, Entry, Key, LIST_MAX, Store, Tag};
 use types::{AppId, Clock, Credential, Random, Secret};
 
-/// How long a client id belongs to an application behind the last question about it. Brokers keep sessions for less.
+/// Time that an application keeps a client id after the last question about it. Brokers keep sessions for less.
 const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
 /// After how long a question extends that.
 const RENEWED_AFTER: Duration = Duration::from_secs(24 * 3600);
-/// How often a record is written that others write at the same time.
+/// Maximum number of attempts to write a record that others write at the same time.
 const ATTEMPTS_MAX: usize = 5;
 const WHAT: &str = "credential of a client in an external MQTT broker";
 
-/// Why a record cannot be used.
+/// Reasons why a record cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ClientsError {
     /// The store cannot be used, or others keep writing the same record.
@@ -34,13 +34,13 @@ pub(super) enum ClientsError {
 pub(super) struct Clients {
     store: Arc<dyn Store>,
     keys: SealingKeys,
-    /// How many ids an application may have.
+    /// Maximum number of ids of an application.
     ids_max: usize,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
 }
 
-/// What came of a client's claim to its id.
+/// Result of a client's claim to its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Claim {
     Granted,
@@ -56,7 +56,7 @@ struct Record {
     app_id: AppId,
     password: Sealed,
     written_ms: u64,
-    /// Whether it might read, so that messages may wait for it.
+    /// True if the client could read, so that messages may wait for it.
     #[serde(default)]
     reads: bool,
 }
@@ -71,9 +71,9 @@ impl Clients {
         Self { store, keys, ids_max: ids_max.min(LIST_MAX), clock, random }
     }
 
-    /// Remembers what a client has shown. An id that names an application is that application's, whoever has used it. Any
-    /// other id may belong to another application, or to a client that `reads` while this one may not: it would get what
-    /// waits for that one.
+    /// Remembers the credential of a client. An id that names an application belongs to that application, even if
+    /// others have used it. Any other id may belong to another application, or to a client that `reads` while this
+    /// one may not: it would get the messages that wait for that one.
     pub(super) async fn claim(
         &self,
         app_id: &AppId,
@@ -115,7 +115,7 @@ impl Clients {
         Err(store::Error::Unavailable { what, source: None }.into())
     }
 
-    /// What a client of the application has shown.
+    /// Returns the credential that a client of the application has shown.
     pub(super) async fn credential(&self, app_id: &AppId, client_id: &str) -> Result<Option<Credential>, ClientsError> {
         let (key, id) = key(client_id)?;
         let [Some(entry)] = self.store.get_array(std::array::from_ref(&key)).await? else { return Ok(None) };

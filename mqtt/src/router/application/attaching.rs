@@ -19,13 +19,13 @@ use crate::session::{
     ending::Ending,
 };
 
-/// How often a client is given its session while others take or remove it.
+/// Maximum number of attempts to attach a session that others take or remove meanwhile.
 const ATTEMPTS_MAX: usize = 5;
 
-/// How long a client that wants nothing stored waits for what the store may have.
+/// Time that a client that wants nothing stored waits for a look into the store.
 const LOOK_UP_WAIT: Duration = Duration::from_secs(1);
 
-/// Why a client cannot get its session.
+/// Reasons for refusing a client its session.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AttachError {
     /// The store fails.
@@ -75,8 +75,8 @@ impl Application {
         Err(AttachError::Late)
     }
 
-    /// Whether the store has the session that a client wants to continue, whoever owns it. If the client wants a new
-    /// one, it is deleted.
+    /// Returns true if the store has the session that a client wants to continue, whoever owns it. If the client
+    /// wants a new one, it is deleted. Fails if the store does, or does not answer in time.
     async fn has_stored(&self, durable: &Durable, request: &SessionRequest) -> Result<bool, AttachError> {
         let id = &request.id;
         let owners = match timeout(LOOK_UP_WAIT, durable.owners(&self.app_id, std::slice::from_ref(id))).await {

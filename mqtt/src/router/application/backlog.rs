@@ -1,21 +1,21 @@
-//! Which sessions have messages from before that are still in the log only.
+//! Sessions with messages from before the start that are still in the log only.
 
 use std::{collections::HashSet, sync::Arc};
 
 use crate::session::{Session, durable::SessionRecord};
 
-/// How often the pause between attempts to read is doubled: up to half a minute, while the broker looks for changes every
-/// half a second.
+/// Maximum number of doublings of the pause between attempts to read: up to half a minute, as the broker looks for
+/// changes every half a second.
 const PAUSE_DOUBLINGS_MAX: u32 = 7;
 
 /// A session whose earlier messages are not in memory.
 pub(super) struct Unread {
     pub(super) session: Arc<Session>,
-    /// What the store had of the session.
+    /// Record of the session as read from the store.
     pub(super) record: Arc<SessionRecord>,
     /// Its messages with smaller numbers are in the log only. Others have come since, and are in memory.
     pub(super) below: u64,
-    /// Whether the session was removed without its client: what it had counts as dropped.
+    /// True if the session was removed without its client. Its messages count as dropped.
     is_discarded: bool,
 }
 
@@ -23,12 +23,12 @@ pub(super) struct Unread {
 #[derive(Default)]
 pub(super) struct Backlog {
     unread: Vec<Unread>,
-    /// Whether one of them needs its messages now, or is gone and leaves them in the log.
+    /// True if one of the sessions needs its messages now, or is gone and leaves them in the log.
     is_wanted: bool,
     pub(super) is_reading: bool,
-    /// How often they could not be read, since they last could.
+    /// Number of consecutive failed attempts to read.
     failures: u32,
-    /// How often the broker looks for changes before they are read again.
+    /// Number of looks for changes to skip before the next attempt.
     pause: u32,
 }
 
@@ -37,12 +37,12 @@ impl Unread {
         Self { session: Arc::clone(session), record: Arc::clone(record), below, is_discarded: false }
     }
 
-    /// How the session is named among the recipients of a message.
+    /// Returns the name of the session among the recipients of a message.
     pub(super) fn recipient(&self) -> String {
         self.record.recipient(&self.session.id)
     }
 
-    /// Whether the log alone has a message for it that its client does not have.
+    /// Returns true if this message is due to its client and in the log only.
     pub(super) fn owes(&self, number: u64) -> bool {
         number < self.below && self.record.owes(number)
     }
@@ -70,7 +70,7 @@ impl Backlog {
         self.is_wanted && !std::mem::replace(&mut self.is_reading, true)
     }
 
-    /// Whether they could not be read the last time.
+    /// Returns true if the last attempt to read failed.
     pub(super) fn is_failing(&self) -> bool {
         self.failures > 0
     }

@@ -1,4 +1,4 @@
-//! What an application has to save: messages, changed sessions, and what can be deleted.
+//! Changes that an application has to save: messages, changed sessions, and deletions.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -16,32 +16,32 @@ use crate::session::{
     ownership::Ownership,
 };
 
-/// How many messages one commit saves at most, and how many messages and sessions it deletes.
+/// Maximum number of messages that one commit saves, and below it of messages and sessions that it deletes.
 const COMMIT_MESSAGES_MAX: usize = 128;
 const COMMIT_DELETIONS_MAX: usize = 128;
 const COMMIT_REMOVALS_MAX: usize = 50;
 const COMMIT_BYTES_MAX: usize = 8 << 20;
 
-/// How many sessions these messages are for at most, counted for each message. Encoding them keeps others waiting.
+/// Maximum number of recipients of these messages, summed over the messages. Encoding them keeps others waiting.
 const COMMIT_RECIPIENTS_MAX: usize = 2048;
 
-/// How much may wait to be saved.
+/// Bytes that may wait to be saved.
 const APPENDED_BYTES_MAX: usize = 32 << 20;
 
-/// What waits to be saved.
+/// Changes that wait to be saved.
 pub(super) struct Log {
     /// The number of the next message.
     pub(super) next: u64,
     appended: VecDeque<Append>,
     appended_bytes: usize,
     released: Released,
-    /// Sessions that are to be deleted, until they are.
+    /// Sessions to delete.
     pub(super) removed: Vec<Arc<Ownership>>,
     waiting: VecDeque<Waiting>,
     pub(super) is_saving: bool,
-    /// Whether the last commit failed.
+    /// True if the last commit failed.
     pub(super) is_failing: bool,
-    /// Whether the next commit saves also what may be late.
+    /// True if the next commit also saves what may be late.
     pub(super) saves_all: bool,
 }
 
@@ -57,12 +57,12 @@ pub(super) struct Waiting {
     /// The number of the first of them, and of the first that is not.
     first: u64,
     next: u64,
-    /// Whether one of them could not be saved.
+    /// True if one of the messages could not be saved.
     is_lost: bool,
     saved: oneshot::Sender<bool>,
 }
 
-/// What one commit saves.
+/// Content of one commit.
 #[derive(Default)]
 pub(super) struct Work {
     pub(super) appended: Vec<Append>,
@@ -99,7 +99,7 @@ impl Log {
         self.appended.push_back(append);
     }
 
-    /// Whether the store does not keep up.
+    /// Returns true if the store does not keep up.
     pub(super) fn is_full(&self) -> bool {
         self.appended_bytes > APPENDED_BYTES_MAX
     }
@@ -116,7 +116,7 @@ impl Log {
         self.waiting.push_back(Waiting { first, next: self.next, is_lost: false, saved });
     }
 
-    /// Whether a session with this id is to be deleted.
+    /// Returns true if a session with this id is to be deleted.
     pub(super) fn is_removing(&self, id: &str) -> bool {
         self.removed.iter().any(|removed| *removed.id == *id)
     }
@@ -213,7 +213,7 @@ impl Log {
         }
     }
 
-    /// Whether somebody waits for what is not saved yet.
+    /// Returns true if messages are unsaved, or somebody waits for a commit.
     pub(super) fn is_urgent(&self) -> bool {
         !self.appended.is_empty() || !self.waiting.is_empty()
     }
@@ -256,7 +256,7 @@ impl Work {
         }
     }
 
-    /// Whether a message and a condition for each of its recipients still fit into the commit.
+    /// Returns true if a message and a condition for each of its recipients still fit into the commit.
     fn has_room_for(&self, recipients: &[Arc<Ownership>]) -> bool {
         let changes = self.appended.len() + self.changed.len() + 2 * self.removed.len() + self.released.len();
         let is_new = |recipient: &&Arc<Ownership>| {

@@ -6,10 +6,10 @@ use tokio::sync::oneshot;
 
 use crate::session::message::Message;
 
-/// How many deliveries may wait for a turn before further publications are refused.
+/// Number of deliveries that may wait for a turn before further publications are refused.
 const DELIVERIES_MAX: usize = 1 << 20;
 
-/// What is left of a publication.
+/// Rest of a publication.
 pub(in crate::router) struct Rest {
     /// The number that its first message in the log could have.
     pub(super) first: u64,
@@ -20,7 +20,7 @@ pub(in crate::router) struct Rest {
 #[derive(Default)]
 pub(super) struct Pending {
     publications: VecDeque<Waiting>,
-    /// How many deliveries they are, if everybody gets everything.
+    /// Number of deliveries that wait, if every session gets every message.
     deliveries: usize,
 }
 

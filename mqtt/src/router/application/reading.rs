@@ -15,7 +15,7 @@ use crate::session::{
 };
 
 impl Application {
-    /// Starts to read what is wanted, unless that is being done. After a failure it is left to
+    /// Starts to read wanted messages, unless that is in progress. After a failure it is left to
     /// [`Application::read_again`], because this is called with every publication.
     pub(super) fn start_reading(self: &Arc<Self>, durable: &Arc<Durable>) {
         let begins = {
@@ -94,10 +94,10 @@ impl Application {
     }
 }
 
-/// Somebody for whom the log has messages.
+/// A recipient of messages in the log.
 struct Recipient<'a> {
     unread: &'a Unread,
-    /// Whether the session is still there.
+    /// True if the session still exists.
     is_present: bool,
 }
 

@@ -12,11 +12,11 @@ use super::{
 };
 use crate::session::{Session, durable::Durable};
 
-/// How often a commit is tried while other processes take sessions over.
+/// Maximum number of attempts to commit while other processes take sessions over.
 const ATTEMPTS_MAX: usize = 5;
 
 impl Application {
-    /// Starts to save what there is, unless that is being done, and to read what is needed.
+    /// Starts to save changes and to read needed messages, unless that is in progress.
     pub(in crate::router) fn start_saving(self: &Arc<Self>, durable: &Arc<Durable>) {
         self.start_reading(durable);
         let is_first = !std::mem::replace(&mut self.lock().log.is_saving, true);

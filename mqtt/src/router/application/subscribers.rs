@@ -30,17 +30,17 @@ use crate::{
     },
 };
 
-/// How many sessions an application has before one whose client is away is removed for each new one.
+/// Number of sessions of an application from which each new one removes one whose client is away.
 const SESSIONS_MAX: usize = 200;
 
 /// Maximum number of stored sessions of an application. A commit has a condition and a record for each. The few that
 /// become stored at the same time may exceed it.
 const STORED_MAX: usize = 400;
 
-/// What giving a message to its subscribers costs, in deliveries, besides these.
+/// Cost of giving a message to its subscribers, in deliveries, besides the deliveries themselves.
 const MESSAGE_COST: usize = 4;
 
-/// How often it is logged that an application has too many sessions.
+/// Minimum interval between warnings that an application has too many sessions.
 const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
 pub(super) struct Subscribers {
@@ -56,7 +56,7 @@ pub(super) struct Subscribers {
     warned_at: Option<Timestamp>,
 }
 
-/// Whether a session gets messages of this quality of service now.
+/// Returns true if a session gets messages of this quality of service now.
 fn gets(session: &Session, level: Level) -> bool {
     level == Level::AtLeastOnce || session.is_connected()
 }
@@ -152,18 +152,18 @@ impl Subscribers {
         self.memory.used() < before
     }
 
-    /// Whether another stored session may take the place of one that has not been read.
+    /// Returns true if another stored session may replace one that has not been read.
     pub(super) fn is_crowded(&self) -> bool {
         !self.backlog.is_empty() && (self.sessions.len() >= SESSIONS_MAX || self.room() == 0)
     }
 
-    /// How many more sessions can be stored.
+    /// Returns the number of sessions that can still be stored.
     pub(super) fn room(&self) -> usize {
         STORED_MAX.saturating_sub(self.sessions.values().filter(|session| session.is_stored()).count())
     }
 
-    /// Of the sessions whose clients are away, one of the holder that has most: preferably one that has nothing, or
-    /// else the one that has been away longest.
+    /// Returns a session whose client is away, of the holder with the most sessions: preferably one without
+    /// subscriptions and messages, or else the one that has been away longest.
     fn least_needed(&self, may_go: impl Fn(&Arc<Session>) -> bool) -> Option<Arc<Session>> {
         let is_away = |session: &&Arc<Session>| session.away_since().is_some() && may_go(session);
         let away: Vec<_> = self.sessions.values().filter(is_away).collect();
@@ -181,7 +181,7 @@ impl Subscribers {
         away.iter().min_by_key(need).map(|session| Arc::clone(session))
     }
 
-    /// Whether the session is in use, and not another one with its id.
+    /// Returns true if this very session is in use, not another one with its id.
     pub(super) fn is_current(&self, session: &Arc<Session>) -> bool {
         self.sessions.get(&session.id) == Some(session)
     }
@@ -277,7 +277,7 @@ impl Subscribers {
         Given { taken, full: full.into_iter().map(|(session, _)| Arc::clone(&session.id)).collect() }
     }
 
-    /// What those who get messages on these topics have room for behind what is live.
+    /// Returns the room of the sessions that get messages on these topics, behind live messages.
     pub(super) fn spare<'a>(&mut self, topics: impl Iterator<Item = &'a str>, at_least: usize) -> Spare {
         let (mut spare, at_least) = (Spare::default(), at_least.min(SPARE_MAX));
         // Whatever waits here comes first.
@@ -298,12 +298,12 @@ impl Subscribers {
         spare
     }
 
-    /// Whether so much waits already that further publications are refused.
+    /// Returns true if so much waits that further publications are refused.
     pub(super) fn is_overloaded(&self) -> bool {
         self.log.is_full() || self.pending.is_full() || (self.memory.is_exceeded() && self.log.is_urgent())
     }
 
-    /// What each session gets: a message that several of its filters match only once, with the highest QoS.
+    /// Returns a delivery for each recipient. A session with several matching filters gets one, with the highest QoS.
     pub(super) fn deliveries(&mut self, message: &Arc<Message>) -> Vec<(Arc<Session>, Delivery)> {
         self.deliveries_preferring(message, |session| session.is_connected())
     }

@@ -12,16 +12,16 @@ use crate::access::permissions::Permissions;
 /// records.
 const CLAIMS_MAX: usize = 256;
 
-/// How often a client is given its session while other processes take it.
+/// Maximum number of attempts to claim a session that other processes take meanwhile.
 const ATTEMPTS_MAX: usize = 5;
 
-/// What the store has of a session that this process owns now.
+/// A stored session that this process owns now.
 pub(crate) struct Claimed {
-    /// The version of the record that names its owner. Whoever writes for the session expects it.
+    /// Version of the record that names its owner. Every write for the session expects it.
     pub(crate) owner: Version,
-    /// Differs from that of any other claim.
+    /// Name of the claim, unique among all claims.
     pub(crate) name: String,
-    /// What its client showed, if that is known.
+    /// Credential and rights that the client showed last; none if they are not known.
     pub(crate) shown: Option<(Credential, Permissions)>,
     /// None if it is a new session.
     pub(crate) record: Option<SessionRecord>,
@@ -151,7 +151,7 @@ impl Durable {
     }
 }
 
-/// What was claimed with `value`; none if another process has claimed it since.
+/// Returns the session claimed with `value`; none if another process has claimed it since.
 fn claimed(
     name: String,
     value: &str,

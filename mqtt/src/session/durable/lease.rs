@@ -10,13 +10,13 @@ use tokio::time::{Instant, sleep};
 
 use super::{Durable, Sharing, last_level, process_key};
 
-/// How long a process counts as alive after it was last heard of.
+/// Time that a process counts as alive after it was last heard of.
 const LEASE: Duration = Duration::from_secs(10);
 
-/// How often a lease is renewed.
+/// Interval at which a process renews its lease.
 pub(crate) const RENEW_INTERVAL: Duration = Duration::from_secs(3);
 
-/// How often it is looked whether another process renews its lease.
+/// Interval at which leases of other processes are read again while they are being judged.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The processes that live.
@@ -32,7 +32,7 @@ struct Lease {
 }
 
 impl Living {
-    /// Whether the process that has claimed a session under this name is gone.
+    /// Returns true if the process that claimed a session under this name is gone.
     pub(super) fn is_orphan(&self, name: &[u8]) -> bool {
         let Some(process) = std::str::from_utf8(name).ok().and_then(|name| Some(name.split_once('-')?.0)) else {
             // Before there were leases, an owner was the name of an instance.
@@ -41,7 +41,7 @@ impl Living {
         process != self.own && self.shared.as_ref().is_none_or(|living| !living.contains_key(process))
     }
 
-    /// Whether this very process has claimed a session under this name.
+    /// Returns true if this process claimed a session under this name.
     pub(super) fn is_own(&self, name: &[u8]) -> bool {
         Self::process_of(name).is_some_and(|process| process == self.own)
     }

@@ -27,7 +27,7 @@ pub(crate) struct SessionRecord {
     /// sent again.
     #[serde(default, skip_serializing_if = "is_none")]
     pub(crate) last_packet_id: u16,
-    /// How many messages were dropped that the client has not been told about.
+    /// Number of dropped messages that the client has not been told about.
     pub(crate) dropped: u64,
     /// Differs from that of earlier sessions with the same id, whose messages may still be in the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,7 +66,7 @@ fn is_none(packet_id: &u16) -> bool {
 /// About how much memory the name of a session takes among the recipients, and its place among their owners.
 const RECIPIENT_BYTES: usize = size_of::<(Arc<str>, Vec<u32>)>() + size_of::<usize>();
 
-/// What comes before the payload, as JSON.
+/// JSON header in front of the payload.
 #[derive(Deserialize)]
 struct Header {
     topic: String,
@@ -97,7 +97,7 @@ impl SessionRecord {
             .ok()
     }
 
-    /// How the session is named among the recipients of a message.
+    /// Returns the name of the session among the recipients of a message.
     pub(crate) fn recipient(&self, id: &str) -> String {
         match &self.generation {
             None => id.to_owned(),
@@ -105,8 +105,8 @@ impl SessionRecord {
         }
     }
 
-    /// Messages of the log with smaller numbers may have been sent; `below` is a number that none of them has. While the
-    /// client was connected, the record does not say which.
+    /// Messages of the log with smaller numbers may have been sent; `below` is a number that none of them has. While
+    /// the client was connected, the record does not say which.
     pub(crate) fn sent_below(&self, below: u64) -> u64 {
         if self.away_since_ms.is_none() { below } else { self.sent_below }
     }
@@ -122,7 +122,7 @@ impl SessionRecord {
         self.packet_ids.get(at).copied()
     }
 
-    /// Whether the session still owes its client this message of the log.
+    /// Returns true if the client has not acknowledged this message of the log.
     pub(crate) fn owes(&self, number: u64) -> bool {
         number >= self.waiting_from || self.in_flight.contains(&number)
     }

@@ -1,4 +1,5 @@
-//! What a client has shown, sealed beside the owner of its session, so that a right can be checked after a restart too.
+//! The credential of a client, sealed beside the owner of its session, so that its rights can be checked after a
+//! restart.
 
 use serde::{Deserialize, Serialize};
 use server::seal::{SealError, Sealed};
@@ -54,7 +55,7 @@ impl Durable {
 
 const WHAT: &str = "credential of an MQTT session";
 
-/// What follows the name of a claim.
+/// Returns the sealed credential that follows the name of a claim.
 pub(super) fn sealed(owner: &[u8]) -> Option<&str> {
     Some(std::str::from_utf8(owner).ok()?.split_once(' ')?.1)
 }

@@ -45,7 +45,7 @@ async fn until_dropped(processes: &Processes, messages: u64) {
     .await;
 }
 
-/// How many were dropped is saved a little later than the messages.
+/// Waits for the number of dropped messages, which is saved a little later than the messages.
 async fn until_saved_as_dropped(processes: &Processes, messages: u64) {
     let saved = async || {
         let sessions = processes.shared.store.list(&key("mqtt/session/"), None, 10).await.unwrap();
@@ -137,7 +137,7 @@ async fn an_absent_client_keeps_the_newest_thousand_over_kills_and_is_told_what_
     assert_eq!(told, Some(202.into()));
 }
 
-/// What is accepted is stored, and no client is told that its queue is empty.
+/// Accepted messages are stored, and no client is told that its queue is empty.
 #[tokio::test]
 async fn goes_on_accepting_messages_while_queues_cannot_be_read() {
     let mut processes = Processes::start(in_memory()).await;

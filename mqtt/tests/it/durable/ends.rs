@@ -1,4 +1,4 @@
-//! When what is stored of a session and its messages goes, and when it must not.
+//! Stored sessions and messages are deleted when they must be, and not before.
 
 use std::time::Duration;
 
@@ -138,7 +138,7 @@ async fn a_right_that_is_revoked_ends_a_session_from_before_a_restart() {
     assert_eq!(client.next().await.1, "after");
 }
 
-/// What cannot be checked is not delivered.
+/// A session whose rights cannot be checked must not deliver.
 #[tokio::test]
 async fn a_session_whose_credential_is_damaged_ends_at_the_restart() {
     let mut processes = Processes::start(in_memory()).await;

@@ -1,4 +1,4 @@
-//! How much is stored for sessions, and who is refused when it is too much.
+//! Limits of the storage for sessions, and who is refused above them.
 
 use mqtt::Publication;
 use serde_json::json;
@@ -41,14 +41,14 @@ async fn keeps_the_newest_thousand_messages_and_says_how_many_were_dropped() {
     assert!((100..=102).contains(&told["messages"].as_u64().unwrap()), "{told}");
 }
 
-/// How many dropped messages the stored sessions count.
+/// Returns the number of dropped messages that the stored sessions count.
 async fn dropped_in(shared: &Shared) -> u64 {
     let sessions = shared.store.list(&key("mqtt/session/"), None, 10).await.unwrap();
     let records = sessions.iter().map(|session| serde_json::from_slice(&session.value).unwrap());
     records.map(|record: serde_json::Value| record["dropped"].as_u64().unwrap_or_default()).sum()
 }
 
-/// What earlier versions stored of more sessions than there may be, each with a subscription to everything.
+/// Stores more sessions than allowed, as earlier versions did, each with a subscription to everything.
 async fn store_sessions(store: &Shared, count: usize) {
     let record = json!({
         "filters": { "app-one/#": { "qos": 1, "no_local": false, "id": null } },

@@ -192,7 +192,7 @@ async fn sessions_survive_that_the_instance_gets_another_name() {
     assert_eq!((client.next().await.1, client.next().await.1), ("1".to_owned(), "2".to_owned()));
 }
 
-/// What one process removes may be another's by now.
+/// A session that one process removes may belong to another by now.
 #[tokio::test]
 async fn a_stale_copy_of_a_session_deletes_nothing() {
     let (stores, _redis) = shared_stores().await;
