@@ -14,15 +14,15 @@ use crate::{
 /// The public URL if neither settings nor the listener provide one.
 const DEFAULT_PUBLIC_URL: &str = "http://localhost";
 
-/// What the account service gets from its process.
+/// Services that the account service gets from its process.
 pub struct Environment {
-    /// Where its documents are.
+    /// Store of its documents.
     pub store: Arc<dyn Store>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// The source of ids, keys and secrets.
     pub random: Arc<dyn Random>,
-    /// Where its security events are recorded.
+    /// Records its security events.
     pub audit: AuditLog,
 }
 
@@ -48,7 +48,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// Whether mails are sent, and not only logged.
+    /// Returns true if mails are sent, and not only logged.
     pub(crate) fn sends_mail(&self) -> bool {
         self.settings.mail.is_some()
     }
@@ -103,7 +103,8 @@ impl Account {
         &self.public_url
     }
 
-    /// Makes the console part of this site: creates its OAuth client, which redirects to `callback`, a path of the site.
+    /// Makes the console part of this site: creates its OAuth client, which redirects to `callback`, a path of the
+    /// site.
     ///
     /// Users are not asked whether the console may act for them, because to them it is the same site.
     pub async fn with_console(self, client: &ClientId, callback: &str) -> Result<Self> {

@@ -37,7 +37,7 @@ pub(crate) struct Component {
     pub(crate) not_before_s: u64,
 }
 
-/// How paths name a component. Ids are unique across services, so tokens do not name the service.
+/// Name of a component in paths. Ids are unique across services, so tokens do not name the service.
 #[derive(Clone, Debug)]
 pub(crate) struct ServiceAndId {
     pub(crate) service: ServiceName,
@@ -163,7 +163,7 @@ impl Account {
         claims.kind.parse::<ServiceName>().is_ok().then_some(claims)
     }
 
-    /// Whether a token verifies with the current signing keys.
+    /// Returns true if a token verifies with the current signing keys.
     pub async fn accepts_token(&self, token: &Secret) -> bool {
         self.signer.reload_if_due(&self.documents, &self.keys).await;
         self.signer.verify(token, self.clock.now()).is_ok()

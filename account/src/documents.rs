@@ -15,11 +15,11 @@ use types::Timestamp;
 
 use crate::{Error, Result};
 
-/// How many documents one call to the store reads.
+/// Number of documents that one call to the store reads.
 const READ_MAX: usize = 100;
-/// How often a change is attempted while others change the same document.
+/// Maximum number of attempts of a change while others change the same document.
 const ATTEMPTS_MAX: usize = 200;
-/// How much larger a document may become by a change that deletes or ends something, in bytes.
+/// Maximum growth of a document by a change that deletes or ends something, in bytes.
 const SMALL_CHANGE_BYTES: usize = 128;
 
 #[derive(Clone)]

@@ -1,4 +1,4 @@
-//! What applications, gateways and components share: a permanent id, and collaborators with rights.
+//! Common parts of applications, gateways and components: a permanent id, and collaborators with rights.
 //!
 //! An entity is stored as one document. Rules that span its parts are checked on what was read, and the store refuses
 //! the write if the document changed in between.
@@ -53,16 +53,16 @@ pub(crate) trait Entity: Clone + Debug + Serialize + DeserializeOwned + Send + S
     const COLLABORATORS: Self::Right;
     /// The right to restore a deleted entity, if that is possible.
     const RESTORE: Option<Self::Right>;
-    /// Whether the owner cannot be removed. Otherwise somebody else becomes the owner.
+    /// True if the owner cannot be removed. Otherwise somebody else becomes the owner.
     const OWNER_STAYS: bool;
-    /// Whether anyone can see that one exists. Then those who lack rights are told so, and not that it is missing.
+    /// True if anyone can see that one exists. Then those who lack rights are told so, and not that it is missing.
     const IS_PUBLIC: bool = false;
 
     fn key(id: &str) -> Result<Key>;
     /// The scope that a token needs to access it.
     fn scope(id: &Self::Id) -> Scope;
     fn claimed<'a>(claims: &'a Claims, id: &Self::Id) -> Option<&'a Vec<Self::Right>>;
-    /// Whether this is the entity that `id` names.
+    /// Returns true if `id` names this entity.
     fn is(&self, id: &Self::Id) -> bool;
     fn is_deleted(&self) -> bool;
     fn collaborators(&self) -> &Collaborators<Self::Right>;

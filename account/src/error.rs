@@ -10,7 +10,7 @@ use crate::{oauth::error_code::OAuthErrorCode, seal};
 /// The result of an operation.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why an operation failed.
+/// Errors of the account service.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A value breaks a rule.
@@ -18,7 +18,7 @@ pub enum Error {
     Invalid {
         /// The field.
         what: &'static str,
-        /// What it must be.
+        /// The broken rule, such as `must have 8 to 128 characters`.
         must: &'static str,
     },
     /// An id is malformed.
@@ -104,7 +104,7 @@ pub enum Error {
     /// It does not exist, or the caller may not see it.
     #[error("{what} `{id}` not found")]
     NotFound {
-        /// What was requested.
+        /// Kind of the item.
         what: &'static str,
         /// Its id or name.
         id: String,
@@ -112,7 +112,7 @@ pub enum Error {
     /// The id or name is taken.
     #[error("{what} `{id}` is taken: choose another")]
     Taken {
-        /// What was to be created.
+        /// Kind of the item.
         what: &'static str,
         /// Its id or name.
         id: String,
@@ -129,7 +129,7 @@ pub enum Error {
     /// A limit on the number of items was reached.
     #[error("{what} not added: the limit is {count_max}; delete one first")]
     Full {
-        /// What was to be added.
+        /// Kind of the item.
         what: &'static str,
         /// The limit.
         count_max: usize,
@@ -149,7 +149,7 @@ pub enum Error {
     /// Concurrent changes kept interfering.
     #[error("{what} is being changed by others: try again later")]
     Contended {
-        /// What was being changed.
+        /// Kind of the item.
         what: &'static str,
     },
     /// Too many passwords are being verified.
@@ -192,7 +192,7 @@ pub enum Error {
     Setting {
         /// The setting.
         name: &'static str,
-        /// What it must be.
+        /// The broken rule, such as `must have 8 to 128 characters`.
         must: &'static str,
     },
     /// Sealing or opening a secret failed.
@@ -203,7 +203,7 @@ pub enum Error {
     Record {
         /// Its key.
         key: String,
-        /// What is wrong with it.
+        /// The error of the parser.
         source: serde_json::Error,
     },
     /// The built-in frequency plans are invalid.

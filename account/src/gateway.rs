@@ -34,7 +34,7 @@ pub(crate) struct Gateway {
     pub(crate) owner: UserId,
     pub(crate) collaborators: Collaborators<GatewayRight>,
     key: StoredKey,
-    /// Whether the gateway has ever authenticated with its key.
+    /// True if the gateway has ever authenticated with its key.
     pub(crate) activated: bool,
     /// The id of an existing plan.
     pub(crate) frequency_plan: String,

@@ -42,7 +42,7 @@ pub(crate) struct Mail {
     pub(crate) text: Secret,
 }
 
-/// Why a mail was not sent.
+/// Reasons why a mail was not sent.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MailError {
     #[error("the mail cannot be written")]

@@ -105,7 +105,7 @@ impl Account {
     }
 }
 
-/// Whether a request names scopes.
+/// Returns true if a request names scopes.
 fn asks(scope: Option<&[String]>) -> bool {
     scope.is_some_and(|scope| !scope.is_empty())
 }

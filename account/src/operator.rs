@@ -1,4 +1,4 @@
-//! What only the operator can do, on the service's own store.
+//! Operations for the operator only, on the service's own store.
 //!
 //! Nothing here checks rights, because whoever can open the store and its key file can do anything anyway. Every change
 //! is written to the audit log.

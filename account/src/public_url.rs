@@ -21,7 +21,7 @@ impl PublicUrl {
         &self.0
     }
 
-    /// Whether browsers connect over TLS.
+    /// Returns true if browsers connect over TLS.
     pub fn is_https(&self) -> bool {
         self.0.starts_with("https://")
     }

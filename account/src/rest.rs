@@ -135,7 +135,7 @@ fn log_out(id: &str) -> ApiMethodRouter<Account> {
     post_with(sessions::log_out, |op| op.doc(id, "Log out of the site").public().fails(&[Kind::Denied]))
 }
 
-/// What users manage about themselves, with a token or a session.
+/// Routes for users about themselves, with a token or a session.
 fn profile() -> ApiRouter<Account> {
     let me = get_with(users::me, doc("getProfile", "Get your profile. A token needs the scope `profile`.")).patch_with(
         users::update,
@@ -169,7 +169,7 @@ fn fails_as_oauth(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.fails_with::<OAuthFailure>(StatusCode::BAD_REQUEST).fails_with::<OAuthBody<'_>>(StatusCode::UNAUTHORIZED)
 }
 
-/// What browsers open: OAuth authorization, and the link in a mail.
+/// Routes that browsers open: OAuth authorization, and the link in a mail.
 fn authorization() -> ApiRouter<Account> {
     let authorize = get_with(authorize::authorize, |op| {
         op.doc(

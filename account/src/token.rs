@@ -23,7 +23,7 @@ use crate::{
     user::UserRecord,
 };
 
-/// How far `iat` is backdated, because v2 clients have no leeway for clocks that are ahead.
+/// Seconds by which `iat` is backdated, because v2 clients have no leeway for clocks that are ahead.
 const BACKDATED_SECONDS: u64 = 60;
 /// Maximum number of applications, gateways and components in one token.
 const ENTITIES_MAX: usize = 10;
@@ -136,7 +136,8 @@ impl Account {
         Ok(())
     }
 
-    /// General scopes, and those of all entities of the user that they are about, unless these are too many for a token.
+    /// General scopes, and those of all entities of the user that they are about, unless these are too many for a
+    /// token.
     pub(crate) async fn with_entities(&self, user: &UserRecord, general: &[Scope]) -> Result<Vec<Scope>> {
         let mut named = Vec::new();
         for scope in general {

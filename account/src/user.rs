@@ -39,18 +39,18 @@ pub(crate) struct UserRecord {
     pub(crate) password: PasswordHashString,
     pub(crate) created: Timestamp,
     pub(crate) name: FullName,
-    /// Whether the e-mail address is confirmed.
+    /// True if the e-mail address is confirmed.
     pub(crate) valid: bool,
-    /// Whether the operator disabled the user.
+    /// True if the operator disabled the user.
     #[serde(default)]
     pub(crate) disabled: bool,
     /// Sessions, codes and tokens from before this Unix time in seconds are invalid.
     #[serde(default)]
     pub(crate) not_before_s: u64,
-    /// What clients may do for the user; empty scopes if revoked.
+    /// Consents by client; with empty scopes if revoked.
     #[serde(default)]
     pub(crate) consents: BTreeMap<ClientId, Consent>,
-    /// How many further names the user has taken. All of them stay reserved.
+    /// Number of further names that the user has taken. All of them stay reserved.
     #[serde(default)]
     names_taken: u32,
 }

@@ -1,5 +1,5 @@
-//! A bucket of objects, in which handlers that share no disk see each other's sealed files. Each puts its own there, and
-//! nobody else's; a file is there as a whole or not at all.
+//! A bucket of objects, in which handlers that share no disk see each other's sealed files. Each puts its own there,
+//! and nobody else's; a file is there as a whole or not at all.
 
 mod cache;
 mod connect;
@@ -26,7 +26,7 @@ use self::{
 };
 use crate::{Error, directory::removed::Removal, disk::LOCK, settings::bucket::BucketSettings};
 
-/// Where copies of others' objects are, below the directory of history.
+/// Directory of copies of others' objects, below that of history.
 pub(crate) const CACHE: &str = "bucket/cache";
 
 /// A bucket that handlers share. All methods wait: they are not for async code.
@@ -36,14 +36,14 @@ pub(crate) struct Bucket {
     url: String,
     /// The folder in the bucket.
     folder: String,
-    /// What this directory's files are below: handlers that share a directory are one.
+    /// Id of this directory in the bucket: handlers that share a directory are one.
     pub(crate) handler: String,
     root: PathBuf,
     cache: Cache,
     looks: Looks,
     runtime: Handle,
     closed: watch::Sender<bool>,
-    /// Held while this process brings the bucket to what is here.
+    /// Held while this process brings the bucket up to date.
     changing: Mutex<()>,
 }
 
@@ -95,7 +95,7 @@ impl Bucket {
         }
     }
 
-    /// What this directory has put there so far.
+    /// Reads the list of files that this directory has put into the bucket so far.
     pub(crate) fn ledger(&self, _turn: &Turn<'_>) -> Result<Ledger, Error> {
         Ledger::read(&self.dir())
     }
@@ -106,7 +106,7 @@ impl Bucket {
         Ok(self.listing(found))
     }
 
-    /// What is there of an application. If it cannot be known now, what was there before, with the reason.
+    /// Returns the objects of an application. If they cannot be listed now, those of the last look, with the reason.
     pub(crate) fn look(&self, app_id: &str) -> Result<Look, Error> {
         self.looks.look(app_id, &self.url, || self.list_application(app_id))
     }
@@ -116,7 +116,7 @@ impl Bucket {
         self.looks.forget(app_id);
     }
 
-    /// What is there of an application, whose handler does not matter.
+    /// Lists the objects of an application by all handlers.
     fn list_application(&self, app_id: &str) -> Result<Listing, Error> {
         let folder = (!self.folder.is_empty()).then(|| Key::parse(&self.folder)).transpose();
         let found = self.wait("list", async {
@@ -161,7 +161,7 @@ impl Bucket {
         self.delete(&object.key)
     }
 
-    /// Whether the object is a file of this directory that is here.
+    /// Returns true if the object is a file of this directory that is here.
     pub(crate) fn is_here(&self, object: &Object) -> bool {
         object.handler() == self.handler && self.root.join(object.file()).exists()
     }
@@ -185,7 +185,7 @@ impl Bucket {
         self.cache.remove(&object.key)
     }
 
-    /// Whether it needs no connection to read it.
+    /// Returns true if the object can be read without a connection.
     pub(crate) fn has_copy(&self, object: &Object) -> bool {
         self.cache.get(object).is_some()
     }
@@ -196,7 +196,7 @@ impl Bucket {
         self.cache.retain(|key| keys.contains(key))
     }
 
-    /// Where an object is, for people.
+    /// Returns the URL of an object, for people.
     pub(crate) fn url_of(&self, object: &Object) -> PathBuf {
         format!("{}/{}", self.url, object.key).into()
     }

@@ -15,7 +15,7 @@ use crate::{
     sealed::write::UNFINISHED,
 };
 
-/// How many bytes of a file are handed over at once.
+/// Bytes of a file handed over at once.
 const PART_BYTES: u64 = 1 << 20;
 
 /// Hands over all files in parts, each with its path below the directory; returns how many there are. What is recorded

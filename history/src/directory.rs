@@ -18,7 +18,7 @@ pub(crate) fn list(dir: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(paths)
 }
 
-/// What is not there has nothing in it.
+/// Turns the error of a missing file or directory into an empty result.
 pub(crate) fn if_there<T: Default>(result: Result<T, Error>) -> Result<T, Error> {
     match result {
         Err(error) if error.is_gone() => Ok(T::default()),

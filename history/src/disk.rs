@@ -1,4 +1,4 @@
-//! The directory of history: what is where, and who may change it.
+//! The directory of history, and the right to change it.
 
 use std::{
     fs::{self, File},
@@ -31,17 +31,17 @@ impl Disk {
         Self { root, tail, moving: RwLock::default() }
     }
 
-    /// Where the directories of applications are.
+    /// Returns the parent of the directories of applications.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Where the tails of all processes are.
+    /// Returns the directory of the tails of all processes.
     pub(crate) fn tail_dir(root: &Path) -> PathBuf {
         root.join("tail")
     }
 
-    /// Where it is remembered what was removed.
+    /// Returns the directory of removals.
     pub(crate) fn removed_dir(&self) -> PathBuf {
         self.root.join("removed")
     }

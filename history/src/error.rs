@@ -1,4 +1,4 @@
-//! Why history cannot be read or changed.
+//! Errors of reading or changing history.
 
 use std::{
     io,
@@ -8,13 +8,13 @@ use std::{
 use server::secret_file::SecretFileError;
 use types::{Kind, Kinded};
 
-/// Why history cannot be read or changed.
+/// Errors of reading or changing history.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file or directory of history cannot be used.
     #[error("cannot {what} `{}`", path.display())]
     File {
-        /// What was being done, such as `read`.
+        /// The failed action, such as `read`.
         what: &'static str,
         /// The file or directory.
         path: PathBuf,
@@ -26,21 +26,21 @@ pub enum Error {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The bucket cannot be used.
     #[error("cannot {what} in the bucket `{url}`{advice}")]
     Bucket {
-        /// What was being done, such as `list`.
+        /// The failed action, such as `list`.
         what: &'static str,
         /// The bucket and the folder.
         url: String,
-        /// What to do about it, if that is known.
+        /// Advice for the operator; empty if there is none.
         advice: &'static str,
-        /// Whether the object is not there.
+        /// True if the object does not exist.
         is_gone: bool,
-        /// What the server or the connection says.
+        /// The error of the server or the connection.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A setting of the bucket is not valid.
@@ -48,7 +48,7 @@ pub enum Error {
     Setting {
         /// The setting.
         name: &'static str,
-        /// What is wrong, and how to put it right.
+        /// The problem, and advice.
         why: &'static str,
     },
     /// The file with the secret of the bucket's access key has none.
@@ -72,7 +72,7 @@ impl Error {
         move |source| Self::File { what, path, source }
     }
 
-    /// What is wrong with a file of history.
+    /// Returns the error of a damaged file of history.
     pub(crate) fn damaged(path: &Path, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Damaged { path: path.to_owned(), source: source.into() }
     }
@@ -94,13 +94,13 @@ impl Error {
         Self::Bucket { what, url: url.to_owned(), advice, is_gone, source: text.into() }
     }
 
-    /// Whether the disk has no room for more.
+    /// Returns true if the disk has no room for more.
     pub(crate) fn is_full(&self) -> bool {
         let Self::File { source, .. } = self else { return false };
         matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
     }
 
-    /// Whether the file is not there any more.
+    /// Returns true if the file does not exist any more.
     pub(crate) fn is_gone(&self) -> bool {
         match self {
             Self::File { source, .. } => source.kind() == io::ErrorKind::NotFound,

@@ -25,13 +25,13 @@ use crate::{
 /// Names the owner of an application.
 pub type OwnerOf = Arc<dyn Fn(&AppId) -> String + Send + Sync>;
 
-/// What history is given.
+/// Services that history uses.
 pub struct Environment<'a> {
     /// The time at which records are recorded.
     pub clock: Arc<dyn Clock>,
-    /// Where the number of this process comes from.
+    /// Source of the number of this process.
     pub random: &'a dyn Random,
-    /// Whose each application is: when there is too much, whoever has the most loses the oldest.
+    /// Returns the owner of an application: when there is too much, the owner with the most loses the oldest.
     pub owner_of: OwnerOf,
 }
 
@@ -108,7 +108,7 @@ impl History {
         }
     }
 
-    /// Whether the settings keep anything of an application.
+    /// Returns true if the settings keep anything of an application.
     pub fn keeps(&self, app_id: &AppId) -> bool {
         self.bounds.keeps(app_id)
     }
@@ -168,7 +168,7 @@ impl History {
         done.map_err(|error| Error::Task(error.into()))?
     }
 
-    /// How many records were not kept.
+    /// Returns the counts of records that were not kept.
     pub fn losses(&self) -> &Losses {
         &self.queue.losses
     }

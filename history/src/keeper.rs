@@ -26,7 +26,7 @@ use crate::{
     settings::bounds::Bounds,
 };
 
-/// How often it looks whether something is to be done.
+/// Interval between two passes.
 const INTERVAL: Duration = Duration::from_secs(60);
 /// In how many of these intervals it looks at all files although none is new.
 const LOOKS: u32 = 60;
@@ -38,14 +38,14 @@ pub(crate) struct Keeper {
     clock: Arc<dyn Clock>,
     owner_of: OwnerOf,
     losses: Arc<Losses>,
-    /// Which start of which process this is.
+    /// Random number of this process, new at each start.
     writer: u32,
     work: Mutex<Work>,
     signal: Mutex<Signal>,
     changed: Condvar,
 }
 
-/// What one pass leaves to the next.
+/// State that one pass leaves to the next.
 #[derive(Default)]
 struct Work {
     steadiness: Steadiness,
@@ -152,8 +152,8 @@ impl Keeper {
         sealed
     }
 
-    /// How long it is remembered that something was removed, in days: no tail has it any more, nor what a handler that
-    /// is gone has left in the bucket.
+    /// Returns the time that removals are remembered, in days: until no tail has the records any more, nor files in
+    /// the bucket of a handler that is gone.
     fn removal_days(&self) -> u32 {
         removed::DAYS.max(self.bounds.days_max_of_all().saturating_add(2))
     }

@@ -1,4 +1,4 @@
-//! What is asked of history.
+//! Queries of history.
 
 mod best;
 mod field_filter;
@@ -17,12 +17,12 @@ use crate::{Kind, Record, RecordId};
 
 /// Maximum number of records of a page.
 pub const LIMIT_MAX: usize = 1000;
-/// How many records a page has if nothing else is asked for.
+/// Default number of records of a page.
 const LIMIT: usize = 50;
-/// How many bytes of records a page has if nothing else is asked for.
+/// Default size of a page in bytes.
 const PAGE_BYTES_MAX: usize = 32 << 20;
 
-/// Which records are wanted, of one application. What is none does not matter.
+/// Selects records of one application. Conditions that are none select all.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
     /// The application.
@@ -37,7 +37,7 @@ pub struct Query {
     pub port: Option<u8>,
     /// The kind of message.
     pub kind: Option<Kind>,
-    /// Only those whose functions failed, or returned what is not valid.
+    /// Only records whose functions failed, or returned an invalid result.
     pub failed_only: bool,
     /// A text in the result, the failure, the logs or the warnings, as JSON has it; upper and lower case differ.
     pub text: Option<String>,
@@ -47,9 +47,9 @@ pub struct Query {
     pub version: Option<u32>,
     /// Originals, corrections or both.
     pub revisions: Revisions,
-    /// How many records a page has, at most [`LIMIT_MAX`].
+    /// Number of records of a page, at most [`LIMIT_MAX`].
     pub limit: usize,
-    /// How many bytes of records a page has at most, unless it is one record.
+    /// Maximum size of a page in bytes, unless it is one record.
     pub bytes_max: usize,
     /// Only records with lower ids: the `next` of the page before, when newest come first.
     pub before: Option<RecordId>,
@@ -59,13 +59,13 @@ pub struct Query {
     pub oldest_first: bool,
 }
 
-/// Whether records that correct others are wanted.
+/// Selects originals or corrections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Revisions {
     /// Originals and corrections.
     #[default]
     All,
-    /// Only what was recorded when it happened.
+    /// Only original records.
     Originals,
     /// Only corrections of the records with these ids.
     CorrectionsOf(RangeInclusive<RecordId>),
@@ -76,7 +76,7 @@ pub enum Revisions {
 pub struct Page {
     /// The records.
     pub records: Vec<Record>,
-    /// Where the next page begins; none if this is the last.
+    /// Start of the next page; none if this is the last.
     pub next: Option<RecordId>,
     /// Files that could not be read.
     pub skipped: Vec<Skipped>,

@@ -33,13 +33,13 @@ use crate::{
     tail::search as search_tail,
 };
 
-/// How many records a scan reads at once, and a page at most.
+/// Number of records that a scan reads at once.
 const SCAN_RECORDS: usize = 1 << 15;
-/// How many threads a query has.
+/// Number of threads of a query.
 const THREADS: usize = 2;
-/// How often sources are listed again because a file was deleted meanwhile.
+/// Number of times that sources are listed again because a file was deleted meanwhile.
 const ATTEMPTS_MAX: usize = 5;
-/// How many files are remembered so that the log names each once.
+/// Maximum number of files remembered so that the log names each once.
 const REPORTED_MAX: usize = 1000;
 
 /// Reads pages of records from the tail and from files.

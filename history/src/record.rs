@@ -1,4 +1,4 @@
-//! One message and what came of it.
+//! One message, and the result of its functions.
 
 mod device_hash;
 mod id;
@@ -21,7 +21,7 @@ pub use self::{
 /// Maximum size of a record, in bytes.
 pub const RECORD_BYTES_MAX: usize = 2 << 20;
 
-/// What kind of message it is.
+/// Kinds of messages.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// From a device.
@@ -30,7 +30,7 @@ pub enum Kind {
     Event(String),
 }
 
-/// What the functions made of a message.
+/// Outcome of the functions for a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// They returned a result, or it was encoded.
@@ -47,25 +47,25 @@ pub enum Outcome {
 /// A message to be recorded. All texts are JSON unless said otherwise.
 #[derive(Clone, Copy, Debug)]
 pub struct NewRecord<'a> {
-    /// When it was received.
+    /// Time of reception.
     pub received: Timestamp,
     /// Its application.
     pub app_id: &'a AppId,
     /// Its device.
     pub dev_id: &'a DevId,
-    /// What kind of message it is.
+    /// Kind of the message.
     pub kind: &'a Kind,
     /// The LoRaWAN port.
     pub port: u8,
     /// The frame counter.
     pub counter: u32,
-    /// Whether it is to be acknowledged.
+    /// True if it is to be acknowledged.
     pub confirmed: bool,
-    /// Whether the device sent this counter before.
+    /// True if the device sent this counter before.
     pub is_retry: bool,
     /// The payload.
     pub payload: &'a [u8],
-    /// When and how it was received or sent, an object; empty for none.
+    /// Metadata of the reception or transmission, an object; empty for none.
     pub metadata: &'a str,
     /// Further members of the decoder's input, an object; empty for none.
     pub extra: &'a str,
@@ -77,21 +77,21 @@ pub struct NewRecord<'a> {
     pub version: Option<u32>,
     /// The first bytes of the hash of their limits.
     pub limits: Option<[u8; 8]>,
-    /// What became of it.
+    /// Outcome of the functions.
     pub outcome: Outcome,
     /// The result of the functions; empty for none.
     pub result: &'a str,
-    /// What their `normalizeUplink` made of it; empty for none.
+    /// Result of their `normalizeUplink`; empty for none.
     pub normalized: &'a str,
-    /// Why they failed, a plain text.
+    /// Reason why they failed, a plain text.
     pub failure: Option<&'a str>,
-    /// What they wrote to the console, an array; empty for nothing.
+    /// Their console output, an array; empty for none.
     pub logs: &'a str,
-    /// What they warned of, an array of strings; empty for nothing.
+    /// Their warnings, an array of strings; empty for none.
     pub warnings: &'a str,
-    /// How much fuel they used.
+    /// Units of fuel that they used.
     pub fuel: u64,
-    /// How often it was decoded again before: zero for what was live.
+    /// Number of earlier decodings: zero for live messages.
     pub revision: u32,
     /// The record that this one corrects.
     pub corrects: Option<RecordId>,
@@ -199,7 +199,7 @@ impl Outcome {
         }
     }
 
-    /// Whether the functions failed, or what they returned was not published.
+    /// Returns true if the functions failed, or their result was not published.
     pub fn is_failure(self) -> bool {
         matches!(self, Self::Failed | Self::Invalid)
     }

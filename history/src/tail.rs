@@ -25,10 +25,10 @@ use self::{
 };
 use crate::{Error, Loss, RecordId, directory::list};
 
-/// How many full segments may wait to be sealed before no more is kept.
+/// Number of full segments that may wait to be sealed before no more is kept.
 const FULL_SEGMENTS_MAX: usize = 8;
 
-/// How many records a segment has at most: they are in memory while they are sealed.
+/// Maximum number of records of a segment: they are in memory while they are sealed.
 const SEGMENT_RECORDS_MAX: u64 = 1 << 16;
 
 /// The segments of this process.
@@ -42,16 +42,16 @@ pub(crate) struct Tail {
     active: Mutex<Active>,
 }
 
-/// What the thread that writes needs.
+/// State of the thread that writes.
 #[derive(Debug, Default)]
 struct Active {
     /// The segment that grows; none before there is something for it.
     segment: Option<Arc<Segment>>,
-    /// How many segments were begun.
+    /// Number of segments begun.
     begun: u32,
-    /// Whether the last attempt failed, so that this is logged once.
+    /// True if the last attempt failed, so that this is logged once.
     is_failing: bool,
-    /// What is written, kept for its room.
+    /// Output buffer, kept for its capacity.
     buffer: Vec<u8>,
     scratch: Vec<u8>,
 }
@@ -177,7 +177,7 @@ impl Tail {
         self.segments().iter().filter_map(|segment| segment.index(Index::last)).max()
     }
 
-    /// How many segments do not grow any more.
+    /// Returns the number of segments that do not grow any more.
     pub(crate) fn ended_count(&self) -> usize {
         let active = usize::from(self.active().segment.is_some());
         self.segments.read().unwrap_or_else(PoisonError::into_inner).len().saturating_sub(active)
@@ -193,7 +193,7 @@ impl Tail {
     }
 }
 
-/// Whether a segment should not grow any more.
+/// Returns true if a segment should not grow any more.
 fn is_full(index: &Index, bytes_max: u64) -> bool {
     index.bytes >= bytes_max || index.records >= SEGMENT_RECORDS_MAX
 }

@@ -1,4 +1,4 @@
-//! Which messages are too old: only the clock says, and only once it can be trusted.
+//! Finds messages that are too old, by the clock, once it can be trusted.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -8,26 +8,27 @@ use std::{
 use tokio::time::Instant;
 use types::{Clock, Timestamp};
 
-/// How long a message waits, or stays a dead letter.
+/// Age at which messages and dead letters are dropped.
 const AGE_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
-/// How long an application is remembered for which nothing was queued.
+/// Time that an application is remembered for which nothing was queued.
 const IDLE_MAX: Duration = Duration::from_secs(14 * 24 * 3600);
-/// How long the clock has to run evenly, after a start or a jump, before anything is too old.
+/// Time that the clock has to run evenly, after a start or a jump, before anything is too old.
 pub(crate) const STEADY: Duration = Duration::from_secs(600);
-/// How much the clock and the time that has passed may differ between two looks at it: so much, and a thousandth.
+/// Maximum difference between the clock and the time that has passed since the last look; a thousandth of that time
+/// is added.
 const JUMP: Duration = Duration::from_secs(60);
 
-/// Tells what is too old.
+/// Limits of age, by a clock that is checked for jumps.
 pub(crate) struct Aging {
     clock: Arc<dyn Clock>,
     last: Mutex<Look>,
 }
 
-/// What the clock showed.
+/// Reading of the clock.
 struct Look {
     shown: Timestamp,
     at: Instant,
-    /// Since when it has run evenly.
+    /// Start of the time for which it has run evenly.
     even_since: Instant,
 }
 

@@ -27,14 +27,14 @@ const ALL_WAITING_MAX: usize = 50_000;
 /// The same in bytes.
 const APPLICATION_WAITING_BYTES_MAX: usize = 4 << 20;
 const ALL_WAITING_BYTES_MAX: usize = 64 << 20;
-/// How many messages, and how many bytes of them, are stored with one commit.
+/// Maximum number of messages stored with one commit, and of their bytes.
 const COMMIT_MESSAGES_MAX: usize = 32;
 const COMMIT_BYTES_MAX: usize = 256 << 10;
-/// How many records they may have in it: with what is dropped for them, it must not exceed what the store takes.
+/// Maximum number of records for them in it: with those that are dropped, it must not exceed what the store takes.
 pub(crate) const COMMIT_RECORDS_MAX: usize = 512;
-/// How often a commit is repeated while others change the same queues or webhooks.
+/// Maximum number of attempts of a commit while others change the same queues or webhooks.
 pub(crate) const ATTEMPTS_MAX: usize = 20;
-/// How many applications are known to be in the index.
+/// Maximum number of applications known to be in the index.
 const INDEXED_MAX: usize = 65_536;
 
 /// Stores messages.
@@ -77,7 +77,7 @@ impl Waiting {
 }
 
 impl AllWaiting {
-    /// Whether there is room for a message with so many bytes.
+    /// Returns true if there is room for a message of this size in bytes.
     fn has_room(&self, app_id: &AppId, bytes: usize) -> bool {
         let has_room = |waiting: &WaitingMessages| {
             waiting.messages.len() < APPLICATION_WAITING_MAX && waiting.bytes + bytes <= APPLICATION_WAITING_BYTES_MAX

@@ -1,4 +1,4 @@
-//! Where messages go, and the keys of what is stored about it.
+//! Destinations of messages, and the keys of their records in the store.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ pub(crate) struct Destination {
     pub(crate) name: String,
 }
 
-/// What a destination has messages in.
+/// Parts of a destination that hold messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Part {
     /// Those that wait.
@@ -88,12 +88,12 @@ impl Destination {
         self.key("lease", "")
     }
 
-    /// How many messages were dropped that it has not been told about.
+    /// Returns the key of the count of dropped messages that it has not been told about.
     pub(crate) fn dropped(&self) -> Result<Key, Error> {
         self.key("dropped", "")
     }
 
-    /// Whether anything was ever delivered to it.
+    /// Returns the key of the record that exists once anything was delivered to it.
     pub(crate) fn delivered(&self) -> Result<Key, Error> {
         self.key("delivered", "")
     }

@@ -1,4 +1,4 @@
-//! Which destinations an application has: its webhooks, and the outputs of the operator.
+//! Destinations of an application: its webhooks, and the outputs of the operator.
 
 use std::{
     num::NonZeroUsize,
@@ -21,8 +21,8 @@ use crate::{
     webhook::{Loaded, StoredWebhooks},
 };
 
-/// How long it may take until a process notices the first webhook that another process stores. All later changes are
-/// noticed with the next message, because storing it expects the webhooks to be unchanged.
+/// Time until a process notices the first webhook that another process stores. All later changes are noticed with the
+/// next message, because storing it expects the webhooks to be unchanged.
 const CACHE_TIME: Duration = Duration::from_secs(2);
 const APPLICATIONS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(65_535);
 
@@ -30,7 +30,7 @@ const APPLICATIONS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(65_535);
 pub(crate) struct Destinations {
     webhooks: Arc<StoredWebhooks>,
     operator: Arc<OperatorOutputs>,
-    /// Whether other processes change webhooks.
+    /// True if other processes change webhooks.
     is_shared: bool,
     cache: Mutex<LruCache<AppId, Cached>>,
 }
@@ -46,7 +46,7 @@ pub(crate) struct OfApplication {
     /// The record of the webhooks, which is expected to be unchanged when messages are stored.
     record: Key,
     loaded: Loaded,
-    /// Of each webhook, and then of each output of the operator.
+    /// Destinations of the webhooks, and then those of the operator's outputs.
     destinations: Vec<Destination>,
     operator: Arc<OperatorOutputs>,
     app_id: AppId,
@@ -57,7 +57,7 @@ impl Destinations {
         Self { webhooks, operator: Arc::new(operator), is_shared, cache: Mutex::new(LruCache::new(APPLICATIONS_MAX)) }
     }
 
-    /// Whether an application is known to have none.
+    /// Returns true if an application is known to have no destinations.
     pub(crate) fn is_without(&self, app_id: &AppId) -> bool {
         !self.operator.have(app_id) && self.cached(app_id).is_some_and(|cached| cached.loaded.webhooks.is_empty())
     }
@@ -78,13 +78,13 @@ impl Destinations {
         Ok(of_application)
     }
 
-    /// Whether this process may deliver to a destination. An output of the operator may be configured elsewhere, or be
-    /// configured again: what waits for it stays until it expires.
+    /// Returns true if this process may deliver to a destination. An output of the operator may be configured
+    /// elsewhere, or be configured again: its messages stay until they expire.
     pub(crate) fn is_known(&self, destination: &Destination) -> bool {
         destination.kind == WEBHOOK || self.operator.sender(destination).is_some()
     }
 
-    /// What sends to a destination; none if it was deleted.
+    /// Returns the sender of a destination; none if it was deleted. Fails if the webhooks cannot be read.
     pub(crate) async fn sender(&self, destination: &Destination) -> Result<Option<Arc<dyn Sender>>, Error> {
         if destination.kind != WEBHOOK {
             return Ok(self.operator.sender(destination));
@@ -134,7 +134,7 @@ impl OfApplication {
         self.destinations.iter()
     }
 
-    /// How many there are.
+    /// Returns the number of destinations.
     pub(crate) fn len(&self) -> usize {
         self.destinations.len()
     }

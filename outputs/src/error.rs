@@ -1,19 +1,19 @@
-//! Why messages cannot be kept, or webhooks not be changed.
+//! Errors of storing messages and of changing webhooks.
 
 use std::{fmt, io, path::PathBuf};
 
 use server::secret_file::SecretFileError;
 use types::{Kind, Kinded};
 
-/// Why messages cannot be kept, or webhooks not be changed.
+/// Errors of storing messages and of changing webhooks.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A value breaks a rule.
     #[error("{what} not valid: {reason}")]
     Invalid {
-        /// Which value.
+        /// Name of the value.
         what: &'static str,
-        /// The rule, and what is allowed.
+        /// The rule, and the allowed values.
         reason: String,
     },
     /// The application has no such webhook.
@@ -41,7 +41,7 @@ pub enum Error {
         setting: String,
         /// The name of the output.
         output: String,
-        /// What is wrong, and what to do.
+        /// The problem, and advice.
         reason: String,
     },
     /// A file that a setting names cannot be read.
@@ -68,7 +68,7 @@ impl Error {
         Self::Invalid { what, reason: reason.to_string() }
     }
 
-    /// Whether the store has no room for more.
+    /// Returns true if the store has no room for more.
     pub(crate) fn is_full(&self) -> bool {
         matches!(self, Self::Store(error) if error.kind() == store::ErrorKind::Full)
     }

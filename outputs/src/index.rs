@@ -21,7 +21,7 @@ pub(crate) struct Index {
 /// An application that is remembered.
 pub(crate) struct Indexed {
     pub(crate) app_id: AppId,
-    /// When something was last queued for it, to about a day; none if an earlier version stored it.
+    /// Time when a message was last queued for it, to about a day; none if an earlier version stored it.
     pub(crate) queued: Option<Timestamp>,
     version: Version,
 }

@@ -24,25 +24,25 @@ use crate::{
     sender::{SendError, Sender},
 };
 
-/// How many messages are looked at together.
+/// Maximum number of messages looked at together.
 const ROUND_MESSAGES: usize = 64;
-/// How many devices' messages are sent at once.
+/// Maximum number of devices whose messages are sent at once.
 const DEVICES_AT_ONCE: usize = 8;
-/// How many are while nothing gets through: two, so that one message that cannot be handled does not hide that others
-/// can.
+/// The same while nothing gets through: two, so that one message that its receiver cannot handle does not hide that
+/// others get through.
 const PROBES: usize = 2;
-/// How long to wait after the first failure; doubled after each.
+/// Pause after the first failure; doubled after each.
 const PAUSE: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
-/// How long a receiver may ask to be left alone.
+/// Maximum pause that a receiver may ask for.
 const ASKED_PAUSE_MAX: Duration = Duration::from_secs(300);
-/// How often it is looked whether another process still delivers.
+/// Interval at which the lease of another process is checked.
 const LEASE_PAUSE: Duration = Duration::from_millis(500);
 
-/// How often the queue of a receiver is counted that is not ready.
+/// Interval at which the queue of a receiver that is not ready is counted.
 const COUNT_INTERVAL: Duration = Duration::from_secs(10);
 
-/// What every lane works with.
+/// Services and limits that all lanes share.
 pub(crate) struct LaneContext {
     pub(crate) queues: Arc<Queues>,
     pub(crate) destinations: Arc<Destinations>,
@@ -62,32 +62,32 @@ pub(crate) struct LaneContext {
 pub(crate) struct Lane {
     context: Arc<LaneContext>,
     destination: Destination,
-    /// How often the messages at the front were sent.
+    /// Number of times that each message at the front was sent.
     attempts: HashMap<Key, u32>,
-    /// How many rounds got nothing through.
+    /// Number of consecutive rounds that got nothing through.
     failures: u32,
 }
 
-/// Why a lane has nothing more to do with its lease.
+/// Reasons for a lane to give up its lease.
 #[derive(PartialEq, Eq)]
 enum End {
     Empty,
     Lost,
 }
 
-/// What became of a message.
+/// Result of sending one message.
 enum Outcome {
     Sent(Result<(), SendError>),
     /// Its body is missing: it was dropped meanwhile.
     Lost,
 }
 
-/// What a round of sending came to.
+/// Result of a round of sending.
 #[derive(Default)]
 struct Round {
     settled: Settled,
     has_failed: bool,
-    /// How long the receiver wants to be left alone.
+    /// Pause that the receiver asks for.
     wait: Option<Duration>,
 }
 

@@ -20,16 +20,16 @@ use crate::{
     lane::{Lane, LaneContext},
 };
 
-/// How often it is looked for what killed processes left behind.
+/// Interval at which queues that killed processes left behind are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
-/// How long what is being sent may take when the process stops.
+/// Time that deliveries in progress may take when the process stops.
 const STOP_WAIT: Duration = Duration::from_secs(5);
 
 /// The lanes that run.
 pub(crate) struct Lanes {
     context: Arc<LaneContext>,
     index: Arc<Index>,
-    /// Whether there are new messages since a lane last found its queue empty.
+    /// Running lanes; true if there are new messages since a lane last found its queue empty.
     running: Mutex<HashMap<Destination, bool>>,
     tasks: TaskTracker,
     threads: Handle,
@@ -66,7 +66,8 @@ impl Lanes {
         }
     }
 
-    /// Delivers what is left from before, and, where several processes use the store, what others leave behind.
+    /// Delivers messages from before the start and, where several processes use the store, those that others left
+    /// behind.
     pub(crate) async fn sweep(self: Arc<Self>) {
         let mut ticks = interval(SWEEP_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -92,7 +93,7 @@ impl Lanes {
         Ok(())
     }
 
-    /// Stops after what is being sent. What was not confirmed is sent again at the next start.
+    /// Stops after the deliveries in progress. Unconfirmed messages are sent again at the next start.
     pub(crate) async fn stop(&self) {
         self.context.stop.cancel();
         self.tasks.close();
@@ -103,7 +104,7 @@ impl Lanes {
         }
     }
 
-    /// What every lane works with.
+    /// Returns the services that all lanes share.
     pub(crate) fn context(&self) -> &LaneContext {
         &self.context
     }

@@ -31,16 +31,16 @@ pub(crate) trait Connector: Send + Sync + 'static {
     async fn lost(&self, connection: Self::Connection) -> LinkError;
 }
 
-/// Why there is no connection.
+/// Error of a connection, with advice for the operator.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub(crate) struct LinkError {
     pub(crate) reason: String,
-    /// What to do; none where trying again is all there is to do.
+    /// Advice; none if trying again is all there is to do.
     pub(crate) advice: Option<&'static str>,
 }
 
-/// What the log and the metrics call an output.
+/// Name of an output in the log and the metrics.
 #[derive(Clone)]
 pub(crate) struct Named {
     pub(crate) kind: &'static str,

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use server::ledger::Owner;
 use types::{AppId, DevId, Timestamp};
 
-/// Which events there are, in the words of the MQTT topics.
+/// All events, in the words of the MQTT topics.
 pub(crate) const EVENTS: [&str; 11] = [
     "up",
     "up/errors",
@@ -30,9 +30,9 @@ pub struct Message {
     /// The device that it is about; none if it is about the destination itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dev_id: Option<DevId>,
-    /// What happened, in the words of the MQTT topics: `up`, `down/sent`, `activations`.
+    /// Event that it reports, in the words of the MQTT topics: `up`, `down/sent`, `activations`.
     pub event: String,
-    /// When it was accepted.
+    /// Time when it was accepted.
     pub time: Timestamp,
     /// The same JSON that MQTT clients get.
     pub body: Box<RawValue>,
@@ -46,11 +46,11 @@ pub struct DeadLetter {
     pub id: String,
     /// The message.
     pub message: Message,
-    /// When it was given up.
+    /// Time when it was given up.
     pub failed_at: Timestamp,
-    /// How often it was sent, by the process that gave it up.
+    /// Number of times that it was sent by the process that gave it up.
     pub attempts: u32,
-    /// What the receiver answered last.
+    /// Last answer of the receiver.
     pub reason: String,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Outgoing {
     /// The same for each attempt, so that receivers recognize a message that they already have.
     pub(crate) id: String,
     pub(crate) app_id: AppId,
-    /// To whom the application belongs.
+    /// Owner of the application.
     pub(crate) owner: Owner,
     pub(crate) message: Message,
 }
@@ -75,7 +75,7 @@ pub(crate) fn topic(app_id: &AppId, message: &Message) -> String {
     }
 }
 
-/// Whether an event is not below `events`, as all others are.
+/// Returns true if the topic of an event is not below `events`, as all others are.
 pub(crate) fn is_own_topic(event: &str) -> bool {
     event == "up"
 }

@@ -22,7 +22,7 @@ pub(crate) fn describe() {
     describe_gauge!(CONNECTED, "Whether an output of the operator is connected, by kind and name");
 }
 
-/// What becomes of a message.
+/// Fates of a message, as a label of metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Delivered,

@@ -35,9 +35,9 @@ pub struct OperatorOutputs(Vec<OperatorOutput>);
 pub(crate) struct OperatorOutput {
     kind: &'static str,
     name: String,
-    /// Of all applications if it is empty.
+    /// Applications that use it; all if it is empty.
     applications: HashSet<AppId>,
-    /// All if it is empty.
+    /// Events that it gets; all if it is empty.
     events: HashSet<String>,
     sender: Arc<dyn Sender>,
 }
@@ -98,7 +98,7 @@ impl OperatorOutputs {
         self.0.push(OperatorOutput { kind, name: name.to_owned(), applications, events, sender });
     }
 
-    /// Whether an application sends anything through them.
+    /// Returns true if an application sends anything through them.
     pub(crate) fn have(&self, app_id: &AppId) -> bool {
         self.0.iter().any(|output| output.is_of(app_id))
     }
@@ -108,7 +108,7 @@ impl OperatorOutputs {
         self.0.iter().filter(|output| output.is_of(app_id))
     }
 
-    /// What sends to a destination; none if no such output is configured here.
+    /// Returns the sender of a destination; none if no such output is configured here.
     pub(crate) fn sender(&self, destination: &Destination) -> Option<Arc<dyn Sender>> {
         let Destination { kind, name, .. } = destination;
         let output = self.0.iter().find(|output| output.kind == kind && output.name == *name);
@@ -117,7 +117,7 @@ impl OperatorOutputs {
 }
 
 impl OperatorOutput {
-    /// Where the messages of an application go.
+    /// Returns the destination of an application's messages.
     pub(crate) fn destination(&self, app_id: &AppId) -> Destination {
         Destination::new(app_id, self.kind, &self.name)
     }

@@ -38,16 +38,16 @@ use crate::{
     webhooks::Webhooks,
 };
 
-/// How often applications are put into the index again.
+/// Interval at which applications are put into the index again.
 const INDEX_INTERVAL: Duration = Duration::from_secs(24 * 3600);
-/// How long storing may take, before whoever waits for it is told to repeat the message.
+/// Time that storing may take before the sender of a message is told to repeat it.
 const STORE_WAIT: Duration = Duration::from_secs(10);
 
-/// What outputs work with.
+/// Services that outputs use.
 pub struct Environment {
-    /// Where the queues are.
+    /// Store of the queues.
     pub store: Arc<dyn Store>,
-    /// Whether other processes use the store.
+    /// True if other processes use the store.
     pub is_shared: bool,
     /// The time.
     pub clock: Arc<dyn Clock>,
@@ -59,11 +59,11 @@ pub struct Environment {
     pub operator: OperatorOutputs,
     /// Finds the addresses of webhooks.
     pub look_up: LookUp,
-    /// What deliveries and look-ups are charged to.
+    /// Ledger that deliveries and look-ups are charged to.
     pub ledger: Ledger,
-    /// To whom applications belong.
+    /// Owners of applications.
     pub owners: Arc<Owners>,
-    /// Says whether whoever set a webhook may still read the messages of its application.
+    /// Says if the user who set a webhook may still read the messages of its application.
     pub grants: Arc<dyn Grants>,
     /// The threads that deliver. With some of their own, hundreds of receivers that answer at the same moment do not
     /// delay messages on their way to the queues.
@@ -84,7 +84,7 @@ pub struct Outputs {
 pub struct Stored(Option<oneshot::Receiver<bool>>);
 
 impl Stored {
-    /// Whether there is nothing to wait for.
+    /// Returns true if there is nothing to wait for.
     pub fn is_stored(&self) -> bool {
         self.0.is_none()
     }
@@ -155,7 +155,7 @@ impl Outputs {
         Ok(Self { destinations, appender, lanes, webhooks: Arc::new(webhooks), _tasks: tasks })
     }
 
-    /// Whether an application is known to have no destination. Then messages need not be made.
+    /// Returns true if an application is known to have no destination. Then messages need not be made.
     pub fn is_without_destination(&self, app_id: &AppId) -> bool {
         self.destinations.is_without(app_id)
     }
@@ -170,13 +170,13 @@ impl Outputs {
         Stored(Some(self.appender.append(app_id, message).unwrap_or_else(|_| oneshot::channel().1)))
     }
 
-    /// What those of the receivers that get such messages have room for behind what is live.
+    /// Returns the room for such messages in those receivers that get them, behind live messages.
     pub async fn spare(&self, app_id: &AppId, messages: &[Message], to: Receivers<'_>) -> Result<Spare, Error> {
         self.repeats().spare(app_id, messages, to).await
     }
 
-    /// Has messages of one application stored for those of the receivers that have room for them behind what is live, and
-    /// delivered. Says of each message who got it.
+    /// Has messages of one application stored for those of the receivers that have room for them behind what is live,
+    /// and delivered. Says of each message who got it.
     pub async fn publish_behind(
         &self,
         app_id: &AppId,

@@ -28,9 +28,9 @@ use crate::{
 
 /// Maximum number of messages that one commit drops.
 const DROP_MAX: usize = 128;
-/// How often a commit is repeated while others change the same queue.
+/// Maximum number of attempts of a commit while others change the same queue.
 const ATTEMPTS_MAX: usize = 8;
-/// What every queue has room for, however many destinations an application has: what is stored with one commit.
+/// Bytes that every queue has room for, however many destinations an application has: those of one commit.
 const QUEUE_BYTES_MIN: usize = 2 * MESSAGE_BYTES_MAX;
 
 /// The queues of all destinations.
@@ -38,7 +38,7 @@ pub(crate) struct Queues {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     settings: Settings,
-    /// Whether other processes add messages to the same queues.
+    /// True if other processes add messages to the same queues.
     is_shared: bool,
     ids: Ids,
     room: Room,
@@ -52,22 +52,23 @@ pub(crate) struct Delivery<'a> {
     pub(crate) to: Vec<&'a Destination>,
 }
 
-/// What a batch adds, once it is committed.
+/// Messages that a batch adds, once it is committed.
 pub(crate) struct Addition {
     pub(crate) batch: Batch,
     pub(crate) growths: Vec<Growth>,
-    /// Whether it has the messages. If not, it only makes room for them: there is more to drop than one commit can.
+    /// True if the batch contains the messages. If not, it only makes room for them: there is more to drop than one
+    /// commit can.
     pub(crate) is_whole: bool,
 }
 
-/// What a batch does to the queue of a destination, once it is committed.
+/// Change of the queue of a destination by a batch, once it is committed.
 pub(crate) struct Growth {
     pub(crate) destination: Destination,
     added: Size,
     dropped: Vec<Queued>,
 }
 
-/// What becomes of messages that were sent.
+/// Results of sending messages.
 #[derive(Default)]
 pub(crate) struct Settled {
     pub(crate) delivered: Vec<Queued>,
@@ -76,14 +77,14 @@ pub(crate) struct Settled {
     pub(crate) lost: Vec<Queued>,
 }
 
-/// Why a message was given up.
+/// Attempts and last error of a message that was given up.
 pub(crate) struct Failure {
     pub(crate) attempts: u32,
     pub(crate) reason: String,
 }
 
 impl Growth {
-    /// How many messages the batch drops.
+    /// Returns the number of messages that the batch drops.
     pub(crate) fn dropped(&self) -> usize {
         self.dropped.len()
     }
@@ -132,7 +133,7 @@ impl Queues {
         self.ids.next(self.now_ms())
     }
 
-    /// What may be in a part of one of so many destinations of an application.
+    /// Returns the limit of a part of a destination if the application has so many destinations.
     pub(crate) fn limit(&self, part: Part, destinations: usize) -> Size {
         let messages = match part {
             Part::Queue => self.settings.queue_messages_max.max(1),
@@ -142,8 +143,8 @@ impl Queues {
         Size { messages, bytes: self.settings.queue_bytes_max.min(share).max(QUEUE_BYTES_MIN) }
     }
 
-    /// How much may be added to a queue behind what is live: nothing once a tenth of what may be in it is. Whatever the
-    /// bounds, there is room for a message in a queue that is empty.
+    /// Returns the room in a queue behind live messages: none once a tenth of its limit is in use. Whatever the
+    /// limit, an empty queue has room for a message. Fails if the store does.
     pub(crate) async fn spare(&self, destination: &Destination, limit: Size) -> Result<Size, Error> {
         let tenth = Size { messages: limit.messages / 10, bytes: limit.bytes / 10 };
         let at_most =
@@ -203,8 +204,8 @@ impl Queues {
         Ok(growths)
     }
 
-    /// Has the next ids follow all that wait: whoever stored those may have had a clock that was ahead. What others add
-    /// at the same moment may come before or after.
+    /// Makes the next ids follow all waiting ones: the process that stored those may have had a clock that was ahead.
+    /// Messages that others add at the same moment may come before or after.
     async fn begin_after(&self, destination: &Destination) -> Result<(), Error> {
         let queue = destination.prefix(Part::Queue)?;
         for _ in 0..ATTEMPTS_MAX {

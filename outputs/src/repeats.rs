@@ -12,7 +12,7 @@ use crate::{
     queue::{Addition, Delivery, Size},
 };
 
-/// Which of an application's receivers are meant.
+/// Selects receivers of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Receivers<'a> {
     /// All of them.
@@ -23,23 +23,23 @@ pub enum Receivers<'a> {
     Operator(&'a str),
 }
 
-/// What receivers have room for behind what is live.
+/// Room that receivers have for messages behind the live ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spare {
-    /// How many receivers have room.
+    /// Number of receivers that have room.
     pub receivers: usize,
-    /// How many messages each of those can take.
+    /// Number of messages that each of those can take.
     pub messages: usize,
-    /// How many bytes of messages each of those can take.
+    /// Bytes of messages that each of those can take.
     pub bytes: usize,
     /// The receivers that have no room now, such as `webhook my-hook`.
     pub full: Vec<String>,
 }
 
-/// Who got a message.
+/// Recipients of a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given {
-    /// How many receivers.
+    /// Number of receivers that got it.
     pub taken: usize,
     /// The receivers that had no room, such as `webhook my-hook`.
     pub full: Vec<String>,
@@ -160,7 +160,7 @@ fn share_out<'a>(
     (deliveries, all)
 }
 
-/// What people call it.
+/// Returns the name of a destination in reports.
 fn name(Destination { kind, name, .. }: &Destination) -> String {
     format!("{kind} {name}")
 }

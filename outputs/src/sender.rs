@@ -1,4 +1,4 @@
-//! What differs between outputs: how one message is sent.
+//! The trait that each kind of output implements: sending one message.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub(crate) trait Sender: Send + Sync {
     async fn send(&self, message: &Outgoing) -> Result<(), SendError>;
 }
 
-/// Why a message was not confirmed.
+/// Reasons why a message was not confirmed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SendError {
     /// The receiver will never take this message.
@@ -27,7 +27,7 @@ pub(crate) enum SendError {
     #[error("{reason}")]
     Failed {
         reason: String,
-        /// How long the receiver wants to be left alone.
+        /// Pause that the receiver asks for.
         wait: Option<Duration>,
     },
     /// The receiver was not reached, or takes nothing at the moment, which says nothing about the message.

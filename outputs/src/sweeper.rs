@@ -1,5 +1,5 @@
-//! Looks now and then for what is too old and what nobody else removes: dead letters, messages for outputs that are not
-//! configured any more, and applications that are not used.
+//! Removes old records that nothing else removes: dead letters, messages for outputs that are no longer configured, and
+//! unused applications.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,10 +19,10 @@ use crate::{
     queue::Queues,
 };
 
-/// How often it looks.
+/// Interval between two sweeps.
 const INTERVAL: Duration = Duration::from_secs(3600);
 
-/// Removes what is too old.
+/// Removes old records.
 pub(crate) struct Sweeper {
     pub(crate) queues: Arc<Queues>,
     pub(crate) index: Arc<Index>,

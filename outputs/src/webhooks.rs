@@ -1,4 +1,4 @@
-//! What owners of applications do with their webhooks.
+//! Operations of application owners on their webhooks.
 
 mod sample;
 
@@ -34,9 +34,9 @@ pub struct Webhooks {
 pub struct DeadLetters {
     /// The oldest first.
     pub letters: Vec<DeadLetter>,
-    /// How many there are.
+    /// Number of all dead letters of the webhook.
     pub total: usize,
-    /// Whether the webhook has taken any message, so that none here means something.
+    /// True if the webhook has ever taken a message, so that having no dead letters means something.
     pub has_delivered: bool,
 }
 
@@ -53,17 +53,18 @@ impl Webhooks {
         found.map(|(_, webhook)| webhook).ok_or_else(|| Error::NotFound(id.to_string()))
     }
 
-    /// Whether an application has such receivers: webhooks, or outputs of the operator.
+    /// Returns true if an application has such receivers: webhooks, or outputs of the operator.
     pub async fn are_there(&self, app_id: &AppId, receivers: Receivers<'_>) -> Result<bool, Error> {
         Ok(self.destinations.of(app_id).await?.iter().any(|destination| receivers.include(destination)))
     }
 
-    /// Whether whoever set a webhook may still read the messages that it sends.
+    /// Returns the standing of the grant with which a webhook was set: it must allow reading the messages that it
+    /// sends.
     pub async fn standing(&self, app_id: &AppId, webhook: &Webhook) -> Standing {
         self.stored.grants.standing(app_id, &webhook.set_by).await
     }
 
-    /// How many messages wait for a webhook.
+    /// Returns the number of messages that wait for a webhook.
     pub async fn waiting(&self, app_id: &AppId, id: &WebhookId) -> Result<usize, Error> {
         self.queues.len(&destination(app_id, id)).await
     }

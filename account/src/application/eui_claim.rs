@@ -19,9 +19,9 @@ use crate::{
     },
 };
 
-/// How many EUIs are drawn before the block counts as full. With one in thirty free, drawing almost certainly succeeds.
+/// Number of EUIs drawn before the block counts as full. With one in thirty free, drawing almost certainly succeeds.
 const DRAWS_MAX: usize = 200;
-/// How often a drawn EUI may be lost to another application.
+/// Number of drawn EUIs that may be lost to other applications.
 const CLAIMS_MAX: usize = 20;
 
 /// The application that owns an EUI.
@@ -180,7 +180,7 @@ impl Account {
         Ok(self.is_live(&claim, eui).await?.then_some(claim.value.app_id))
     }
 
-    /// Whether the application in a claim still lists or claims the EUI.
+    /// Returns true if the application in a claim still lists or claims the EUI.
     async fn is_live(&self, claim: &Stored<Claim>, eui: AppEui) -> Result<bool> {
         let owner = self.entity::<Application>(&claim.value.app_id).await?;
         Ok(owner.is_some_and(|owner| owner.value.euis.contains(&eui) || owner.value.claiming.contains(&eui)))

@@ -1,4 +1,4 @@
-//! Who owns an application, handing it over, and what grants for it are still worth.
+//! Ownership of an application, its transfer, and the rights that grants still give.
 
 use types::{AppId, ApplicationRight, Grant, UserId, Username};
 

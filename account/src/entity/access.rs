@@ -15,7 +15,7 @@ use crate::{
     entity::subject::Subject,
 };
 
-/// Who calls, by credential.
+/// The caller, by credential.
 #[derive(Debug)]
 pub(crate) enum Caller {
     /// A verified token.
@@ -24,14 +24,14 @@ pub(crate) enum Caller {
     Key(AccessKey),
 }
 
-/// Whether deleted entities are found, too.
+/// Selects if deleted entities are found, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deleted {
     Excluded,
     Included,
 }
 
-/// What a change requires of its caller.
+/// Requirements of a change on its caller.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Requires<R> {
     /// This right, to an entity that is not deleted.
@@ -65,7 +65,7 @@ impl Caller {
         }
     }
 
-    /// Whether the caller is this component.
+    /// Returns true if the caller is this component.
     pub(crate) fn is_component(&self, service: ServiceName, id: &ComponentId) -> bool {
         matches!(self, Self::Bearer(claims) if claims.is_component(service, id))
     }

@@ -13,7 +13,7 @@ use crate::{Account, Error, Result, documents::Stored, user::user_tag};
 
 /// Maximum number of entities of one kind that a user can create, not counting deleted ones.
 const MADE_MAX: usize = 1000;
-/// How many shared entities are on one page.
+/// Number of shared entities on one page.
 const PAGE_LENGTH: usize = 1000;
 
 /// A page of a user's entities, in order of their ids.

@@ -1,4 +1,4 @@
-//! Who owns an entity: its creator, until somebody else takes it over. What the entity uses is charged to its owner.
+//! Owner of an entity: its creator, until somebody else takes it over. Usage by the entity is charged to its owner.
 
 use types::UserId;
 
@@ -23,8 +23,8 @@ impl Account {
     }
 }
 
-/// Sees to the owner when collaborators were removed: either the owner has to stay, or the first heir takes over, who is
-/// returned.
+/// Sees to the owner when collaborators were removed: either the owner has to stay, or the first heir takes over, who
+/// is returned.
 pub(super) fn pass_on<E: Entity>(entity: &mut E, id: &E::Id) -> Result<Option<UserId>> {
     if entity.owner().is_none_or(|owner| entity.collaborators().contains_key(owner)) {
         return Ok(None);
@@ -39,7 +39,7 @@ pub(super) fn pass_on<E: Entity>(entity: &mut E, id: &E::Id) -> Result<Option<Us
     Ok(heir)
 }
 
-/// Who can own an entity, the first one first: collaborators with all rights, then those who can add others.
+/// Returns the users who can own an entity, in order: collaborators with all rights, then those who can add others.
 fn heirs<E: Entity>(entity: &E) -> Vec<&UserId> {
     let all = all_rights::<E>();
     let with = |has: &dyn Fn(&super::Rights<E::Right>) -> bool| {

@@ -14,16 +14,16 @@ use types::{CREDENTIAL_BYTES_MAX, Credential, Secret};
 use super::error::HttpError;
 use crate::{Account, Error, entity::access::Caller, oauth::Basic};
 
-/// Whether the client accepts JSON.
+/// True if the client accepts JSON.
 ///
 /// Such clients get a JSON body where the specification has none or a bare value. v2 SDKs rely on it.
 pub(crate) struct WantsJson(pub(crate) bool);
 
-/// Whether the client parses what a call has created: it accepts JSON, or does not say what it accepts, as v2's SDK for
-/// Java.
+/// True if the client parses the response to a creation: it accepts JSON, or sends no `Accept` header, as v2's SDK
+/// for Java.
 pub(crate) struct ParsesCreated(pub(crate) bool);
 
-/// How the sender of a token or exchange request authenticates in a header.
+/// Authentication in the header of a token or exchange request.
 pub(crate) enum RequestAuth {
     None,
     Client(Basic),

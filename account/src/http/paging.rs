@@ -9,7 +9,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use super::error::HttpError;
 use crate::{Account, Error};
 
-/// Which page of a list is requested: the one after this id, or the first.
+/// Requested page of a list: the one after this id, or the first.
 #[derive(Deserialize)]
 pub(crate) struct PageQuery<Id> {
     pub(crate) after: Option<Id>,

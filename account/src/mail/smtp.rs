@@ -11,7 +11,7 @@ use lettre::{
 use super::{Mail, MailError, MailSettings, Mailer};
 use crate::{Error, Result};
 
-/// How long the mail server may take for one response.
+/// Time that the mail server may take for one response.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) struct Smtp {

@@ -46,7 +46,7 @@ pub(crate) enum Authorization {
     Ask(ConsentRequest),
 }
 
-/// What the user is asked to allow.
+/// Request that the user is asked to allow.
 #[derive(Debug, Serialize)]
 pub(crate) struct ConsentRequest {
     /// The client's id.
@@ -131,7 +131,7 @@ impl Account {
         self.send_code(&user, target, parameters, request).await
     }
 
-    /// Whether the client that redirects to this path of the site is public, if there is such a client.
+    /// Returns true if the client that redirects to this path of the site is public; none if there is no such client.
     pub(crate) async fn reads_code_at(&self, id: &ClientId, path: &str) -> Result<Option<bool>> {
         let client = self.client_named(id.as_str()).await?;
         let client = client.filter(|client| client.check_grant(GrantType::AuthorizationCode).is_ok());

@@ -22,14 +22,14 @@ pub(crate) struct Client {
     pub(crate) id: ClientId,
     /// The HMAC of its secret; a public client has none.
     pub(crate) secret: Option<KeyedHash>,
-    /// Whether it is a first-party client, which may ask users for their password.
+    /// True if it is a first-party client, which may ask users for their password.
     pub(crate) first_party: bool,
     /// The general scopes that it may request.
     pub(crate) scope: Vec<Scope>,
     /// Must match exactly. Without any, the client cannot use codes.
     #[serde(default)]
     pub(crate) redirect_uris: Vec<String>,
-    /// Whether it is a v2 client, which sends neither a code challenge nor a redirect URI with the code.
+    /// True if it is a v2 client, which sends neither a code challenge nor a redirect URI with the code.
     #[serde(default)]
     pub(crate) legacy: bool,
     /// The user who registered it; the operator's clients have none.
@@ -40,7 +40,7 @@ pub(crate) struct Client {
     pub(crate) sealed: Option<Sealed>,
     #[serde(default)]
     pub(crate) description: String,
-    /// How often something changed that users are shown; see [`Client::revision`].
+    /// Number of changes that users are shown; see [`Client::revision`].
     #[serde(default)]
     pub(crate) revision: u32,
     #[serde(default = "GrantType::all")]
@@ -95,12 +95,12 @@ impl FromStr for GrantType {
 }
 
 impl Client {
-    /// Whether it has no secret, so that anybody can use its id.
+    /// Returns true if it has no secret, so that anybody can use its id.
     pub(crate) fn is_public(&self) -> bool {
         self.secret.is_none()
     }
 
-    /// What a consent is bound to: a user who was shown an earlier revision must be asked again.
+    /// Returns the revision that a consent is bound to: a user who was shown an earlier one must be asked again.
     pub(crate) fn revision(&self) -> ClientRevision<'_> {
         ClientRevision { id: &self.id, number: self.revision }
     }
@@ -183,7 +183,7 @@ impl Account {
         Ok(())
     }
 
-    /// Whether it is the console of this site, which is sent codes by a path of the site only.
+    /// Returns true if it is the console of this site, which is sent codes by a path of the site only.
     pub(crate) fn is_own_console(&self, client: &Client, redirect_uri: &str) -> bool {
         self.console.as_ref() == Some(&client.id) && client.owner.is_none() && redirect_uri.starts_with('/')
     }
@@ -276,7 +276,7 @@ pub(crate) fn client_key(id: &ClientId) -> Result<Key> {
     Ok(Key::new(&Tag::named("o", id.as_str())?, "client")?)
 }
 
-/// Whether it is a client of the operator that redirects to this path.
+/// Returns true if it is a client of the operator that redirects to this path.
 fn is_console_at(client: &Client, callback: &str) -> bool {
     client.owner.is_none() && client.redirect_uris.iter().any(|uri| uri == callback)
 }

@@ -1,4 +1,4 @@
-//! What the scopes, description and redirect URIs of an OAuth client may be.
+//! Rules for the scopes, description and redirect URIs of an OAuth client.
 
 use types::Scope;
 
@@ -51,7 +51,7 @@ fn is_scheme(text: &str) -> bool {
     first && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"+-.".contains(&byte))
 }
 
-/// Whether it is this machine, with or without a port.
+/// Returns true if the authority is this machine, with or without a port.
 fn is_local(authority: &str) -> bool {
     let (host, port) = match authority.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, port),

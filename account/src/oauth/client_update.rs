@@ -29,7 +29,7 @@ impl Client {
         }
     }
 
-    /// Whether this user registered it and did not delete it.
+    /// Returns true if this user registered it and did not delete it.
     pub(crate) fn is_of(&self, user_id: &UserId) -> bool {
         self.owner.as_ref() == Some(user_id) && self.status != ClientStatus::Deleted
     }

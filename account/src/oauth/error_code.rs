@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Why an authorization or token request is refused.
+/// Reasons for refusing an authorization or token request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OAuthErrorCode {
     /// A parameter is missing or malformed.

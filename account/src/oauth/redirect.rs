@@ -8,7 +8,7 @@ pub(super) const URI_BYTES_MAX: usize = 2048;
 /// Registered URIs that start like this match with any port (RFC 8252).
 const LOOPBACK: [&str; 2] = ["http://127.0.0.1", "http://[::1]"];
 
-/// Whether `sent` matches a registered URI exactly, except for the port of a loopback address.
+/// Returns true if `sent` matches a registered URI exactly, except for the port of a loopback address.
 pub(super) fn is_registered(registered: &[String], sent: &str) -> bool {
     registered.iter().any(|registered| registered == sent || fits_loopback(registered, sent))
 }

@@ -19,9 +19,9 @@ use crate::{
     user::{UserRecord, consent::ConsentVersion},
 };
 
-/// How long a grant lives after its last use.
+/// Lifetime of a grant after its last use.
 pub(super) const LIFETIME: Duration = Duration::from_secs(90 * 24 * 3600);
-/// How long a used token is accepted as a client's retry.
+/// Time that a used token is accepted as a client's retry.
 const RETRY: Duration = Duration::from_secs(10);
 const CONTEXT: &str = "refresh token";
 
@@ -37,11 +37,11 @@ pub(super) struct Grant {
     consent_version: ConsentVersion,
     /// The sequence number of the valid token.
     number: u32,
-    /// When the previous token was used.
+    /// Time when the previous token was used.
     rotated: Timestamp,
 }
 
-/// What a client asked for.
+/// Scopes that a client asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Asked {
     /// Scopes, or what stands for them.

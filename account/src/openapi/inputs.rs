@@ -1,4 +1,4 @@
-//! What each extractor contributes to the OpenAPI description of an operation.
+//! Contributions of each extractor to the OpenAPI description of an operation.
 
 use aide::{OperationInput, generate::GenContext, openapi::Operation};
 use axum::http::StatusCode;

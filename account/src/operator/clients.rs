@@ -25,11 +25,11 @@ pub struct OperatorClient {
     pub scope: Vec<Scope>,
     /// Its redirect URIs, which must match exactly. A path is on this site.
     pub redirect_uris: Vec<String>,
-    /// Whether it may ask users for their password.
+    /// True if it may ask users for their password.
     pub first_party: bool,
-    /// Whether it is public, that is without a secret.
+    /// True if it is public, that is without a secret.
     pub public: bool,
-    /// Whether it is a v2 client, which sends neither a code challenge nor a redirect URI with the code.
+    /// True if it is a v2 client, which sends neither a code challenge nor a redirect URI with the code.
     pub legacy: bool,
 }
 

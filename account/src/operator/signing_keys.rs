@@ -8,7 +8,7 @@ use crate::{
     token::signing::{SigningKey, SigningKeys, entry},
 };
 
-/// How long a key is published before it signs: longer than anybody caches the public keys.
+/// Time that a key is published before it signs: longer than anybody caches the public keys.
 const PUBLISHED_BEFORE: Duration = Duration::from_secs(3600);
 impl Account {
     /// Creates a new signing key and returns all keys. Other instances notice within ten seconds.

@@ -15,7 +15,7 @@ use crate::{
 pub struct UserInfo {
     /// The profile.
     pub user: User,
-    /// Whether the operator disabled the user.
+    /// True if the operator disabled the user.
     pub disabled: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the pages of applications and gateways have in common.
+//! Common parts of the pages of applications and gateways.
 
 pub(in crate::site) mod collaborators;
 
@@ -24,7 +24,7 @@ pub(in crate::site) struct RightCheckbox {
     /// The right's name in the API.
     pub(in crate::site) name: &'static str,
     pub(in crate::site) label: &'static str,
-    /// Whether the viewer has the right and can grant it.
+    /// True if the viewer has the right and can grant it.
     pub(in crate::site) grantable: bool,
 }
 

@@ -25,7 +25,7 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; base
 pub(in crate::site) const CONSOLE: &str = "/console";
 pub(in crate::site) const APPLICATIONS: &str = "/my/applications";
 
-/// What the layout needs to know.
+/// Parameters of the layout.
 #[derive(Debug, Default)]
 pub(in crate::site) struct Frame {
     /// The viewer's name, if they are logged in.
@@ -33,7 +33,7 @@ pub(in crate::site) struct Frame {
     /// A message about what was just done.
     pub(in crate::site) notice: Option<Notice>,
     pub(in crate::site) path: String,
-    /// Whether the console is part of the site.
+    /// True if the console is part of the site.
     pub(in crate::site) has_console: bool,
 }
 
@@ -44,12 +44,12 @@ pub(in crate::site) struct Page<T> {
 }
 
 impl Frame {
-    /// Whether the page is in the section of the site with this path.
+    /// Returns true if the page is in the section of the site with this path.
     pub(in crate::site) fn is_in(&self, part: &str) -> bool {
         self.path.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    /// Where applications are listed.
+    /// Returns the path of the list of applications.
     pub(in crate::site) fn applications_path(&self) -> &'static str {
         if self.has_console { CONSOLE } else { APPLICATIONS }
     }

@@ -63,7 +63,7 @@ impl Account {
     }
 }
 
-/// Whether a token can be exchanged for this scope: naming an entity requires any scope of the same kind.
+/// Returns true if a token can be exchanged for this scope: naming an entity requires any scope of the same kind.
 fn covers(old: &Claims, asked: &Scope) -> bool {
     match *asked == asked.general() {
         true => old.scope.contains(asked),

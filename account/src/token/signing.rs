@@ -23,7 +23,7 @@ use crate::{Error, Result, documents::Documents, seal::SealingKeys};
 pub use self::rotation::{Rotation, SigningKeyInfo};
 pub(crate) use self::{key_pair::SigningKey, rotation::SigningKeys};
 
-/// How often an instance reloads the keys.
+/// Interval at which an instance reloads the keys.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Signs and verifies tokens. Cheap to clone.
@@ -124,7 +124,7 @@ impl Signer {
         Ok(())
     }
 
-    /// Whether it is time to reload. Only the first caller gets `true`; the others use the loaded keys.
+    /// Returns true if it is time to reload. Only the first caller gets `true`; the others use the loaded keys.
     fn is_due(&self, now: Timestamp) -> bool {
         // Keys from the future were loaded before the clock was set back.
         let due = |state: &LoadedKeys| state.read > now || now.since(state.read) >= RELOAD_INTERVAL;

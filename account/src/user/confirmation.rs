@@ -12,7 +12,7 @@ use types::{Secret, UserId};
 use super::{UserRecord, email::Email};
 use crate::{Account, Error, Result, mail::Mail, public_url::QUERY_VALUE, seal::unverified_payload};
 
-/// How long a link is valid.
+/// Time that a link is valid.
 const LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
 
 impl Account {

@@ -1,4 +1,4 @@
-//! What a user allowed OAuth clients to do.
+//! Consents of a user to OAuth clients.
 
 use serde::{Deserialize, Serialize};
 use types::{ClientId, Scope, Timestamp};
@@ -18,9 +18,9 @@ const SCOPES_MAX: usize = 50;
 pub(crate) struct Consent {
     /// General scopes and entities; empty if the user revoked it.
     pub(crate) scope: Vec<Scope>,
-    /// When the user consented first.
+    /// Time of the first consent.
     pub(crate) given: Timestamp,
-    /// How often it ended: because the user revoked it, or consented to a changed client.
+    /// Number of times that it ended: because the user revoked it, or consented to a changed client.
     pub(crate) epoch: u32,
     /// Access tokens from before this Unix time in seconds are invalid.
     pub(crate) not_before_s: u64,
@@ -57,7 +57,7 @@ impl Consent {
 }
 
 impl UserRecord {
-    /// Whether the user consented to all of these scopes for the client as it is now.
+    /// Returns true if the user consented to all of these scopes for the client as it is now.
     pub(crate) fn consents_to(&self, client: ClientRevision<'_>, scope: &[Scope]) -> bool {
         let consent = self.consent_to(client);
         !scope.is_empty() && consent.is_some_and(|consent| scope.iter().all(|scope| consent.covers(scope)))
@@ -69,7 +69,7 @@ impl UserRecord {
         (!consent.scope.is_empty() && consent.revision == client.number).then_some(consent)
     }
 
-    /// Whether the user consented to the client and did not revoke it, whatever the client was then.
+    /// Returns true if the user consented to the client and did not revoke it, whatever the client was then.
     pub(crate) fn authorized(&self, client: &ClientId) -> bool {
         self.consents.get(client).is_some_and(|consent| !consent.scope.is_empty())
     }

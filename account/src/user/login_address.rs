@@ -9,7 +9,7 @@ use types::UserId;
 use super::user_tag;
 use crate::{Account, Result, rate_limit::rate_limit_address};
 
-/// How long an address is remembered after its first login.
+/// Time that an address is remembered after its first login.
 const LIFETIME: Duration = Duration::from_secs(90 * 24 * 3600);
 /// Maximum number of addresses per user. New ones are not remembered until some have expired.
 const ADDRESSES_MAX: usize = 100;

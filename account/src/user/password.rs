@@ -23,7 +23,7 @@ const CHARACTERS_MAX: usize = 128;
 const MEMORY_KIB: u32 = 19 * 1024;
 /// The number of Argon2 iterations.
 const PASSES: u32 = 2;
-/// How many checks may wait for each running one; half of the places that are left for one owner.
+/// Number of checks that may wait for each running one; half of the places that are left for one owner.
 const WAITING_PER_CHECK: usize = 256;
 
 /// Hashes and verifies passwords, a few at a time.
@@ -82,8 +82,8 @@ impl Passwords {
         self.run(owner, move || hash(password.expose(), &salt)).await?
     }
 
-    /// Whether the password matches the hash, which is checked when it is the turn of `owner`. Without a hash, takes as
-    /// long as if there were one.
+    /// Returns true if the password matches the hash, which is checked when it is the turn of `owner`. Without a
+    /// hash, takes as long as if there were one. Fails if too many checks wait.
     pub(crate) async fn verify(
         &self,
         owner: &Owner,

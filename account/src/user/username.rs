@@ -7,7 +7,7 @@ use types::{UserId, Username};
 use super::UserRecord;
 use crate::{Account, Error, Result, id_index::IdIndex};
 
-/// How many further names a user can take. They stay reserved permanently.
+/// Maximum number of further names that a user can take. They stay reserved permanently.
 const NAMES_TAKEN_MAX: u32 = 10;
 
 #[derive(Debug, Serialize, Deserialize)]

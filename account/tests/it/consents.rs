@@ -20,7 +20,7 @@ struct Maps {
     cookie: String,
 }
 
-/// What the client got by one consent.
+/// Tokens that the client got by one consent.
 struct Login {
     access_token: String,
     refresh_token: String,
@@ -48,7 +48,7 @@ impl Maps {
         self.approve().await;
     }
 
-    /// Where alice is sent when the client asks for a code.
+    /// Returns the URL that alice is sent to when the client asks for a code.
     async fn asks(&self, uri: &str) -> String {
         location(&authorize(&self.service, &self.cookie, &request(uri)).await).to_owned()
     }

@@ -28,7 +28,7 @@ const COMPONENT: &str = "type id created collaborators";
 const CLIENT: &str = "name description secret uri grants scope accepted rejected official";
 const TOKEN: &str = "access_token expires_in";
 
-/// Who sends the request: nobody, a user with general scopes, or a user with the entity in the scope.
+/// Sender of the request: nobody, a user with general scopes, or a user with the entity in the scope.
 #[derive(Clone, Copy, Debug)]
 enum Who {
     Nobody,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::service::{Service, send};
 
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
-/// What is not part of the API: pages for people begin with one of these, and the path of all that is nowhere else.
+/// Prefixes of paths that are not part of the API: pages for people, and the path of everything that is nowhere else.
 const PAGES: [&str; 8] =
     ["/assets/", "/logout", "/my/", "/oauth/callback/", "/register", "/users/consent", "/users/profile", "/{*path}"];
 

@@ -21,7 +21,7 @@ use types::Timestamp;
 
 pub(crate) const PASSWORD: &str = "correct horse battery";
 const KEY: [u8; 32] = [7; 32];
-/// Where the clock starts: 2026-01-01.
+/// Start of the clock: 2026-01-01.
 const START_SECONDS: i64 = 1_767_225_600;
 
 pub(crate) struct Service {

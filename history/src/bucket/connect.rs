@@ -11,11 +11,11 @@ use server::secret_file::SecretFile;
 
 use crate::{Error, settings::bucket::BucketSettings};
 
-/// How long connecting may take: queries wait for it.
+/// Time that connecting may take: queries wait for it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long a request may take.
+/// Time that a request may take.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
-/// How often a request is tried again at once; the passes over all files do the rest.
+/// Number of immediate retries of a request; the passes over all files do the rest.
 const RETRIES: usize = 1;
 
 /// The bucket and the folder of a URL such as `s3://bucket/folder`.

@@ -1,5 +1,5 @@
-//! Which files this handler has put into the bucket: those that its directory does not have any more are deleted there,
-//! and no others, so that an empty or older directory deletes nothing.
+//! Files that this handler has put into the bucket. Those that its directory no longer has are deleted there, and no
+//! others, so that an empty or older directory deletes nothing.
 
 use std::{
     collections::BTreeSet,

@@ -1,10 +1,10 @@
-//! What a bucket has: objects are named like files, below the handler that has put them there.
+//! Content of a bucket: objects are named like files, below the handler that has put them there.
 
 use std::{collections::BTreeMap, path::Path};
 
 use crate::{directory::removed::Removal, sealed::name::FileName};
 
-/// What the folders of handlers begin with.
+/// Prefix of the folders of handlers.
 pub(super) const HANDLER: &str = "handler=";
 /// The folder that says what was removed.
 pub(super) const REMOVED: &str = "removed";
@@ -18,7 +18,7 @@ pub(crate) struct Object {
     pub(crate) bytes: u64,
 }
 
-/// What is in a bucket, or in a part of it.
+/// Content of a bucket, or of a part of it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Listing {
     pub(crate) objects: Vec<Object>,
@@ -57,7 +57,7 @@ impl Object {
         self.key.strip_prefix(HANDLER).and_then(|key| key.split_once('/')).unwrap_or_default()
     }
 
-    /// What its name says.
+    /// Parses its name; none if it is not the name of a file of ours.
     pub(crate) fn name(&self) -> Option<FileName> {
         FileName::parse(Path::new(&self.key))
     }

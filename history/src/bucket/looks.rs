@@ -1,4 +1,4 @@
-//! What queries see of a bucket: it is listed at most every few seconds for each application.
+//! Listings of a bucket for queries: it is listed at most every few seconds for each application.
 
 use std::{
     collections::HashMap,
@@ -12,16 +12,16 @@ use tokio::time::Instant;
 use super::listing::Listing;
 use crate::{Error, Skipped};
 
-/// How long a list is used.
+/// Time that a listing is used.
 const AGE_MAX: Duration = Duration::from_secs(5);
-/// Of how many applications lists are kept.
+/// Maximum number of applications whose listings are kept.
 const LISTS_MAX: usize = 100;
 
-/// What queries see of a bucket.
+/// Listing of a bucket as queries see it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Look {
     pub(crate) listing: Listing,
-    /// Set if the bucket cannot be listed now; what is listed was there before.
+    /// Set if the bucket cannot be listed now; then the listing is that of the last look.
     pub(crate) skipped: Option<Skipped>,
 }
 

@@ -1,4 +1,4 @@
-//! What was removed: until the tails of all processes are sealed, it is only not shown.
+//! Removed applications and devices: until the tails of all processes are sealed, their records are only hidden.
 
 use std::{fs, path::Path};
 
@@ -8,7 +8,7 @@ use crate::{
     record::moment,
 };
 
-/// How long it is remembered that something was removed, in days: by then, no tail has it.
+/// Time that removals are remembered, in days: by then, no tail has the records.
 pub(crate) const DAYS: u32 = 30;
 
 /// Applications and devices that were removed.
@@ -31,7 +31,7 @@ impl Removals {
         Ok(Self(paths.iter().filter_map(|path| Removal::read(path)).collect()))
     }
 
-    /// Whether a record was removed.
+    /// Returns true if a record was removed.
     pub(crate) fn has(&self, id: RecordId, app_id: &[u8], dev_id: &[u8]) -> bool {
         self.0.iter().any(|removal| removal.has(id, app_id, dev_id))
     }
@@ -48,7 +48,7 @@ impl Removals {
         self
     }
 
-    /// Whether this is known: the same, or one of later.
+    /// Returns true if this removal is known, or a later one of the same application or device.
     pub(crate) fn know(&self, other: &Removal) -> bool {
         self.0.iter().any(|removal| removal.name() == other.name() && removal.last >= other.last)
     }
@@ -69,7 +69,7 @@ impl Removal {
         self.dev_id.as_ref().map_or_else(|| self.app_id.clone(), |dev_id| format!("{},{dev_id}", self.app_id))
     }
 
-    /// Whether it has a record.
+    /// Returns true if the removal covers a record.
     pub(crate) fn has(&self, id: RecordId, app_id: &[u8], dev_id: &[u8]) -> bool {
         id <= self.last
             && self.app_id.as_bytes() == app_id

@@ -17,11 +17,11 @@ use crate::{
 
 /// A file is small below this, in bytes.
 const SMALL_BYTES: u64 = 2 << 20;
-/// How many small files a day has before they are merged.
+/// Number of small files of a day from which they are merged.
 const SMALL_FILES_MAX: usize = 8;
-/// How many bytes of files are merged at once.
+/// Bytes of files merged at once.
 const MERGED_BYTES_MAX: u64 = 8 << 20;
-/// How long after its end a day is merged whatever it has, in milliseconds: what came late is sealed by then.
+/// Time after its end when a day is merged in any case, in milliseconds: late records are sealed by then.
 const SETTLED_MS: u64 = 2 * 3600 * 1000;
 
 impl Keeper {
@@ -92,7 +92,7 @@ impl Keeper {
         replaced::delete(path)
     }
 
-    /// What the name of a file ends with that replaces others.
+    /// Returns the suffix of the name of a file that replaces others.
     pub(super) fn origin(&self, work: &mut Work) -> String {
         work.merged = work.merged.saturating_add(1);
         format!("{:08x}m{:04x}", self.writer, work.merged)

@@ -53,7 +53,7 @@ impl Keeper {
     }
 }
 
-/// Whether a file can have removed records, as far as that is quickly seen.
+/// Returns true if a file can have removed records, as far as that is quickly seen.
 fn may_have(file: &FileName, removal: &Removal) -> Result<bool, Error> {
     let Some(dev_id) = removal.dev_id.as_ref().filter(|_| file.first_id() <= removal.last) else {
         return Ok(file.first_id() <= removal.last);

@@ -1,4 +1,4 @@
-//! Deletes what is too old, and then the oldest of what is too much.
+//! Deletes records that are too old, and then the oldest while there are too many.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -12,7 +12,7 @@ use crate::{
     sealed::name::{self, FileName},
 };
 
-/// The files of an application, oldest first, and what it has in all.
+/// The files of an application, oldest first, and the bytes of all its records.
 struct Held {
     app_id: AppId,
     files: Vec<(u64, FileName)>,
@@ -44,7 +44,7 @@ impl Keeper {
         Ok(held)
     }
 
-    /// Deletes the oldest of whoever has the most, while there is too much in all: who has little keeps it.
+    /// Deletes the oldest records of the owner with the most, while there are too many in all.
     fn retain_total<'a>(&self, all: impl Iterator<Item = &'a mut Held>) -> Result<(), Error> {
         let mut owners: BTreeMap<String, Vec<&mut Held>> = BTreeMap::new();
         all.for_each(|held| owners.entry((self.owner_of)(&held.app_id)).or_default().push(held));
@@ -84,7 +84,7 @@ impl Held {
         Ok(())
     }
 
-    /// When the oldest file ends, in milliseconds since 1970.
+    /// Returns the time of the last record in the oldest file, in milliseconds since 1970.
     fn oldest(&self) -> Option<u64> {
         self.files.first().map(|(_, file)| file.last)
     }

@@ -1,6 +1,6 @@
-//! Whether the clock can be believed: what seems old by a clock that has jumped is not deleted.
+//! Tells if the clock can be trusted: records that seem old by a clock that has jumped are not deleted.
 
-/// How many looks in a row must find that the clock runs evenly: some ten minutes.
+/// Minimum number of consecutive looks that find that the clock runs evenly: some ten minutes.
 const LOOKS_MIN: u32 = 10;
 /// Looks that follow each other faster do not count, in milliseconds.
 const APART_MIN: u64 = 30_000;

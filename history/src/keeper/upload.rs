@@ -21,7 +21,7 @@ use crate::{
 /// The pauses after failures, which double.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
-/// How many days longer than a handler itself the others keep its files: it may be gone for good.
+/// Days that others keep the files of a handler longer than that itself: it may be gone for good.
 const DAYS_MORE: u32 = 1;
 
 const FAILURES: &str = "airlock_history_upload_failures_total";
@@ -66,7 +66,7 @@ impl Keeper {
         !signal.is_closed
     }
 
-    /// Brings the bucket to what is here. False if another process of the directory is at it.
+    /// Brings the bucket up to date with the files here. Returns false if another process of the directory does so.
     pub(crate) fn upload(&self, bucket: &Bucket) -> Result<bool, Error> {
         let Some(turn) = bucket.turn()? else { return Ok(false) };
         let listing = bucket.list()?;
@@ -102,7 +102,7 @@ impl Keeper {
         Ok(files)
     }
 
-    /// Learns what others have removed, deletes that here, and tells them what was removed here.
+    /// Reads the removals of others, deletes their records here, and writes the removals from here into the bucket.
     fn share_removals(&self, bucket: &Bucket, listing: &Listing) -> Result<(), Error> {
         let oldest = moment::days_before(self.now(), self.removal_days());
         let here = self.disk.removals()?;
@@ -121,7 +121,7 @@ impl Keeper {
         untold.filter(|removal| removal.last.millis >= oldest).try_for_each(|removal| bucket.put_removed(removal))
     }
 
-    /// Deletes what is so old that its own handler would have deleted it, if it still ran.
+    /// Deletes files so old that their own handler would have deleted them, if it still ran.
     fn delete_abandoned(&self, bucket: &Bucket, listing: &Listing) -> Result<(), Error> {
         if !self.work().steadiness.is_steady() {
             return Ok(());

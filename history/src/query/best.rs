@@ -12,7 +12,7 @@ pub(crate) struct Best {
     oldest_first: bool,
     bytes: usize,
     bytes_max: usize,
-    /// Whether some were left out for their bytes.
+    /// True if some were left out for their bytes.
     is_cut: bool,
     records: BTreeMap<RecordId, Record>,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Bound {
 }
 
 impl Bound {
-    /// Whether a record with this id would be among the best.
+    /// Returns true if a record with this id would be among the best.
     pub(crate) fn admits(self, id: RecordId) -> bool {
         match self.id {
             None => true,
@@ -34,7 +34,7 @@ impl Bound {
         }
     }
 
-    /// Whether one of the ids from `first` to `last` would be.
+    /// Returns true if a record with an id from `first` to `last` could be among the best.
     pub(crate) fn admits_any(self, first: RecordId, last: RecordId) -> bool {
         self.admits(if self.oldest_first { first } else { last })
     }
@@ -51,7 +51,7 @@ impl Best {
         Bound { id: worst.map(|(id, _)| *id).filter(|_| !has_room), oldest_first: self.oldest_first }
     }
 
-    /// How many records there can be.
+    /// Returns the maximum number of records.
     pub(crate) fn limit(&self) -> usize {
         self.limit
     }
@@ -76,7 +76,7 @@ impl Best {
     }
 }
 
-/// How much memory a record takes, about.
+/// Returns the approximate memory of a record in bytes.
 fn bytes(record: &Record) -> usize {
     let texts = [&record.metadata, &record.extra, &record.result, &record.normalized, &record.logs, &record.warnings];
     let texts: usize = texts.iter().map(|text| text.len()).sum();

@@ -52,12 +52,12 @@ const OPERATORS: [(&str, Operator); 7] = [
 ];
 
 impl FieldFilter {
-    /// Whether the field of this result, a JSON object, has such a value.
+    /// Returns true if the field of this result, a JSON object, has such a value.
     pub(crate) fn matches(&self, result: &str) -> bool {
         json_path::find(result, &self.path).is_some_and(|found| self.accepts(&found))
     }
 
-    /// Whether it accepts this value.
+    /// Returns true if the filter accepts this value.
     pub(crate) fn accepts(&self, found: &Found) -> bool {
         let order = match (found, &self.value) {
             (Found::Number(left), Literal::Number(right)) => left.partial_cmp(right),
@@ -71,7 +71,7 @@ impl FieldFilter {
 }
 
 impl Operator {
-    /// Whether it accepts values of this order; none if they have none.
+    /// Returns true if the operator accepts this order of field and value; none if they have no order.
     fn accepts(self, order: Option<Ordering>) -> bool {
         match self {
             Self::Equal => order == Some(Ordering::Equal),

@@ -1,4 +1,4 @@
-//! Whether a record is one of those that are wanted.
+//! Selects the records that a query wants.
 
 use std::ops::RangeInclusive;
 
@@ -26,7 +26,7 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// What was removed is not wanted.
+    /// Selects the records of `query` that were not removed.
     pub(crate) fn new(query: Query, removals: Removals) -> Self {
         let text = query.text.as_deref().map(|text| Finder::new(text).into_owned());
         let app_id = query.app_id.as_str().as_bytes();
@@ -35,12 +35,12 @@ impl Filter {
         Self { ids: ids(&query), text, field, removals, device, query }
     }
 
-    /// Whether there can be wanted records with ids from `first` to `last`.
+    /// Returns true if there can be wanted records with ids from `first` to `last`.
     pub(crate) fn overlaps(&self, first: RecordId, last: RecordId) -> bool {
         first <= *self.ids.end() && last >= *self.ids.start()
     }
 
-    /// Whether all ids from `first` to `last` are wanted.
+    /// Returns true if all ids from `first` to `last` are wanted.
     pub(crate) fn covers(&self, first: RecordId, last: RecordId) -> bool {
         self.ids.contains(&first) && self.ids.contains(&last)
     }
@@ -60,7 +60,7 @@ impl Filter {
         self.device
     }
 
-    /// Whether it is of the application and device, and has one of the ids.
+    /// Returns true if a record is of the application and device, has a wanted id, and was not removed.
     pub(crate) fn accepts_head(&self, id: RecordId, app_id: &[u8], dev_id: &[u8]) -> bool {
         let query = &self.query;
         self.ids.contains(&id)
@@ -69,7 +69,7 @@ impl Filter {
             && !self.removals.has(id, app_id, dev_id)
     }
 
-    /// Whether the rest of it is wanted, too.
+    /// Returns true if the rest of the record is wanted, too.
     pub(crate) fn accepts_rest(&self, view: &View<'_>) -> bool {
         let query = &self.query;
         query.port.is_none_or(|port| port == view.port)
@@ -88,7 +88,7 @@ impl Filter {
 }
 
 impl Revisions {
-    /// Whether they have a record that corrects this one.
+    /// Returns true if they include a record that corrects this one; an original corrects none.
     pub(crate) fn admits(&self, corrects: Option<RecordId>) -> bool {
         match self {
             Self::All => true,

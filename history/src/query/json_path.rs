@@ -20,7 +20,7 @@ pub(crate) fn find(json: &str, path: &[String]) -> Option<Found> {
     Step(path).deserialize(&mut serde_json::Deserializer::from_str(json)).ok().flatten()
 }
 
-/// What is left of the path.
+/// Rest of the path.
 #[derive(Clone, Copy)]
 struct Step<'a>(&'a [String]);
 

@@ -31,12 +31,12 @@ impl<'a> Shared<'a> {
         self.best().bound()
     }
 
-    /// Whether one of the ids from `first` to `last` would be among the best.
+    /// Returns true if a record with an id from `first` to `last` could be among the best.
     pub(crate) fn admits_any(&self, first: RecordId, last: RecordId) -> bool {
         self.bound().admits_any(first, last)
     }
 
-    /// Whether any id would be.
+    /// Returns true if a record with any id could be.
     pub(crate) fn has_room(&self) -> bool {
         self.admits_any(RecordId::last(u64::MAX), RecordId::first(0))
     }

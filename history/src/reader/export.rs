@@ -37,7 +37,7 @@ impl Format {
         }
     }
 
-    /// What the name of such a file ends with, and what it is called.
+    /// Returns the extension of such files, which also names the format.
     pub fn extension(self) -> &'static str {
         match self {
             Self::JsonLines => "jsonl",

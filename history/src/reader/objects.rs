@@ -23,7 +23,7 @@ pub(super) struct Objects<'a> {
     /// None if there is no bucket.
     bucket: Option<&'a Bucket>,
     pub(super) listed: Vec<Object>,
-    /// What others have removed.
+    /// Removals by others.
     pub(super) removed: Vec<Removal>,
     /// Set if the bucket cannot be listed.
     pub(super) skipped: Option<Skipped>,
@@ -31,7 +31,7 @@ pub(super) struct Objects<'a> {
 }
 
 impl<'a> Objects<'a> {
-    /// What there is of an application.
+    /// Lists the objects of an application.
     pub(super) fn look(bucket: Option<&'a Bucket>, app_id: &str) -> Result<Self, Error> {
         let Some(bucket) = bucket else { return Ok(Self::default()) };
         let Look { listing: Listing { objects: listed, removed }, skipped } = bucket.look(app_id)?;
@@ -39,7 +39,7 @@ impl<'a> Objects<'a> {
         Ok(Self { bucket: Some(bucket), listed, removed, skipped, is_away })
     }
 
-    /// Whether it is a file of this directory.
+    /// Returns true if the object is a file of this directory.
     pub(super) fn is_here(&self, object: &Object) -> bool {
         self.bucket.is_some_and(|bucket| bucket.is_here(object))
     }

@@ -1,4 +1,4 @@
-//! What a query reads: segments and files that can have what it wants, best first.
+//! Sources of a query: segments and files that can have wanted records, best first.
 
 use std::{cmp::Reverse, sync::Arc};
 
@@ -12,7 +12,7 @@ use crate::{
     tail::segment::{Index, Segment},
 };
 
-/// Where records are.
+/// A place of records.
 #[derive(Debug)]
 pub(super) enum Source {
     /// A segment, with the first and the last id in it.
@@ -22,7 +22,7 @@ pub(super) enum Source {
     Object(FileName, Object),
 }
 
-/// What a query reads.
+/// Sources of a query.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
     /// Best first.

@@ -11,11 +11,11 @@ use crate::record::moment;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RecordId {
-    /// When it was recorded, in milliseconds since 1970.
+    /// Time of recording, in milliseconds since 1970.
     pub(crate) millis: u64,
-    /// Which start of which process recorded it.
+    /// Random number of the process that recorded it, new at each start.
     pub(crate) writer: u32,
-    /// Which record of those in this millisecond it is.
+    /// Number of the record in this millisecond.
     pub(crate) number: u32,
 }
 
@@ -61,7 +61,7 @@ impl RecordId {
         Self { millis: (bits >> 64) as u64, writer: (bits >> 32) as u32, number: bits as u32 }
     }
 
-    /// When the record was recorded, to the millisecond.
+    /// Returns the time of recording, to the millisecond.
     pub fn recorded(self) -> Timestamp {
         moment::timestamp(self.millis)
     }

@@ -1,4 +1,4 @@
-//! Whether a record was kept, and how many were not.
+//! Results of recording, and counts of the records that were not kept.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,7 +6,7 @@ use metrics::{counter, describe_counter};
 
 use crate::RecordId;
 
-/// What became of a record.
+/// Result of recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
     /// It is on disk.
@@ -15,7 +15,7 @@ pub enum Kept {
     No(Loss),
 }
 
-/// Why a record is not on disk.
+/// Reasons why a record is not on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Loss {
     /// The settings keep nothing of this application.
@@ -55,7 +55,7 @@ impl Loss {
 
 const LOST: &str = "airlock_history_lost_records_total";
 
-/// How many records were not kept since the start, by reason.
+/// Numbers of records that were not kept since the start, by reason.
 ///
 /// Those that are off are not counted, and those of [`Loss::Slow`] may have been kept later.
 #[derive(Debug, Default)]
@@ -70,7 +70,7 @@ impl Losses {
         Self::default()
     }
 
-    /// How many records were not kept for this reason.
+    /// Returns the number of records that were not kept for this reason.
     pub fn count(&self, loss: Loss) -> u64 {
         self.counter(loss).load(Ordering::Relaxed)
     }

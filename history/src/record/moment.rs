@@ -26,12 +26,12 @@ pub(crate) fn day(millis: u64) -> String {
     timestamp(millis).to_rfc3339().chars().take(10).collect()
 }
 
-/// When that day begins, in milliseconds since 1970. None if the text is not a day.
+/// Returns the start of that day, in milliseconds since 1970; none if the text is not a day.
 pub(crate) fn day_start(day: &str) -> Option<u64> {
     format!("{day}T00:00:00Z").parse().ok().map(millis)
 }
 
-/// When it is over: the first millisecond of the next day.
+/// Returns the end of that day: the first millisecond of the next.
 pub(crate) fn day_end(day: &str) -> Option<u64> {
     Some(day_start(day)?.saturating_add(DAY_MS))
 }

@@ -20,7 +20,7 @@ pub struct Chunks {
     bytes: u64,
 }
 
-/// What follows a position.
+/// Reads a file from a position on.
 #[derive(Debug)]
 pub struct Following {
     file: Arc<File>,

@@ -171,7 +171,7 @@ impl<T: DataType> ColumnRows<T> {
     }
 }
 
-/// How many bytes each column of a file has, for whoever measures it.
+/// Returns the compressed size of each column of a file in bytes, for measurements.
 pub fn column_bytes(path: &Path) -> Result<Vec<(String, u64)>, Error> {
     let file = SealedFile::open(path)?;
     let columns = file.metadata.row_groups().iter().flat_map(RowGroupMetaData::columns);

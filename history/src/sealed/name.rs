@@ -31,19 +31,19 @@ pub(crate) struct FileName {
 #[derive(Clone, Debug)]
 pub(crate) struct DayDir {
     pub(crate) path: PathBuf,
-    /// When the day begins, in milliseconds since 1970.
+    /// Start of the day, in milliseconds since 1970.
     pub(crate) start: u64,
     pub(crate) end: u64,
 }
 
-/// What there is in the directory of a day.
+/// Files in the directory of a day.
 #[derive(Debug, Default)]
 pub(crate) struct Files {
     /// Oldest first.
     pub(crate) files: Vec<FileName>,
     /// Parquet files that others have put there.
     pub(crate) foreign: Vec<PathBuf>,
-    /// What a process that was killed has left.
+    /// Leftovers of a process that was killed.
     pub(crate) unfinished: Vec<PathBuf>,
 }
 
@@ -54,7 +54,7 @@ impl FileName {
         Self { path: dir.join(format!("{first}-{last}-{origin}.{FILE_EXTENSION}")), first, last }
     }
 
-    /// What the name of a file says. None if it is not one of ours.
+    /// Parses the name of a file; none if it is not one of ours.
     pub(crate) fn parse(path: &Path) -> Option<Self> {
         let mut parts = path.file_stem()?.to_str()?.splitn(3, '-');
         let (first, last) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
@@ -109,7 +109,7 @@ pub(crate) fn days(root: &Path, app_id: &AppId) -> Result<Vec<DayDir>, Error> {
 }
 
 impl DayDir {
-    /// What there is in it, without files that others have replaced.
+    /// Lists its files, without those that others have replaced.
     pub(crate) fn files(&self) -> Result<Files, Error> {
         let paths = if_there(list(&self.path))?;
         let mut files = Files::default();

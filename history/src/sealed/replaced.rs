@@ -10,7 +10,7 @@ use std::{
 
 use crate::{Error, directory::remove, sealed::write::FILE_EXTENSION};
 
-/// What the names of lists end with.
+/// Extension of the names of lists.
 const EXTENSION: &str = "replaces";
 
 /// The list of what a file replaces.
@@ -27,7 +27,7 @@ pub(crate) fn write(path: &Path, replaced: &[PathBuf]) -> Result<(), Error> {
     File::create(&list).and_then(write).map_err(Error::file("write", &list))
 }
 
-/// Which of the paths in a directory are replaced by others of them.
+/// Returns those of the paths in a directory that are replaced by others of them.
 pub(crate) fn hidden(paths: &[PathBuf]) -> HashSet<PathBuf> {
     let lists = paths.iter().filter(|path| path.extension().is_some_and(|extension| extension == EXTENSION));
     lists.filter(|list| file_of(list).exists()).flat_map(|list| read(list)).collect()

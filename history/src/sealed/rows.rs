@@ -31,11 +31,11 @@ enum AnyColumn {
     Bytes(ColumnRows<ByteArrayType>),
 }
 
-/// Where each column is, while rows are read one after the other.
+/// Place in each column, while rows are read one after the other.
 pub(crate) struct Cursor<'a> {
     columns: &'a [AnyColumn],
     row: usize,
-    /// How many values of each column were passed.
+    /// Number of values passed in each column.
     passed: Vec<usize>,
 }
 
@@ -169,7 +169,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Which value of the column this row has.
+    /// Returns the index of this row's value in the column; none if it has none.
     fn index(&mut self, column: Column) -> Option<usize> {
         let levels = self.columns.get(column as usize)?.levels();
         if levels.is_empty() {

@@ -12,7 +12,7 @@ use parquet::{
     },
 };
 
-/// How many rows a page has. Whoever looks for a few records reads one page of each column.
+/// Number of rows of a page. A search for a few records reads one page of each column.
 pub(crate) const PAGE_ROWS: usize = 2048;
 
 const MESSAGE: &str = "
@@ -90,7 +90,7 @@ const TEXTS: [&str; 8] = ["payload", "metadata", "extra", "result", "normalized"
 /// Columns of one bit.
 const BITS: [&str; 2] = ["confirmed", "is_retry"];
 
-/// Whether a file has these columns.
+/// Returns true if a file has these columns.
 pub(crate) fn is_ours(schema: &SchemaDescriptor) -> bool {
     let ours = MESSAGE.lines().filter_map(|line| line.trim().strip_suffix(';'));
     let theirs = schema.columns().iter().map(|column| {
@@ -106,7 +106,7 @@ pub(crate) fn schema() -> Result<TypePtr> {
     parse_message_type(MESSAGE).map(Arc::new)
 }
 
-/// How files are written: `devices` is how many the filter for them should have room for.
+/// Returns the properties for writing files: `devices` is the number that the device filter should have room for.
 pub(crate) fn properties(devices: u64) -> WriterProperties {
     let path = |name: &str| ColumnPath::from(name);
     let mut builder = WriterProperties::builder()

@@ -1,4 +1,4 @@
-//! Which rows of a row group are wanted: ranges in order, which do not touch.
+//! Wanted rows of a row group: ranges in order, which do not touch.
 
 use std::ops::Range;
 

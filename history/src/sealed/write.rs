@@ -19,11 +19,11 @@ use crate::{
     },
 };
 
-/// How many rows are sorted and written together. More would need more memory, fewer more reading for each device.
+/// Number of rows sorted and written together. More would need more memory, fewer more reading for each device.
 const GROUP_ROWS: usize = 1 << 17;
-/// What the names of files end with.
+/// Extension of the names of files.
 pub(crate) const FILE_EXTENSION: &str = "parquet";
-/// What the names of unfinished files end with.
+/// Extension of the names of unfinished files.
 pub(crate) const UNFINISHED: &str = "unfinished";
 
 /// Writes a file of rows, so that it is whole and on disk, and returns its length. The rows are in the order of

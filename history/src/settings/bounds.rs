@@ -1,4 +1,4 @@
-//! What the settings allow each application.
+//! Limits that the settings set for each application.
 
 use std::time::Duration;
 
@@ -17,12 +17,12 @@ impl Bounds {
         Self { settings }
     }
 
-    /// Whether anything is kept at all.
+    /// Returns true if any messages are kept.
     pub(crate) fn is_on(&self) -> bool {
         self.settings.bytes_max > 0
     }
 
-    /// Whether messages of this application are kept.
+    /// Returns true if messages of this application are kept.
     pub(crate) fn keeps(&self, app_id: &AppId) -> bool {
         self.is_on() && self.settings.applications.get(app_id).is_none_or(|own| own.bytes_max != Some(0))
     }
@@ -41,13 +41,13 @@ impl Bounds {
         own.unwrap_or(self.settings.days_max)
     }
 
-    /// How long messages of any application are kept, in days.
+    /// Returns the longest time that messages of any application are kept, in days.
     pub(crate) fn days_max_of_all(&self) -> u32 {
         let own = self.settings.applications.values().filter_map(|own| own.days_max);
         own.chain([self.settings.days_max]).max().unwrap_or_default()
     }
 
-    /// How long records stay in the tail, in milliseconds.
+    /// Returns the time that records stay in the tail, in milliseconds.
     pub(crate) fn seal_after_ms(&self) -> u64 {
         u64::from(self.settings.seal_after_minutes) * 60_000
     }
@@ -64,8 +64,8 @@ impl Bounds {
         self.settings.segment_bytes_max.min(self.file_bytes_max()).max(1)
     }
 
-    /// How large a file may be: files are deleted whole, so each has to be a small part of what any application may
-    /// have.
+    /// Returns the maximum size of a file in bytes: files are deleted whole, so each has to be a small part of the
+    /// limit of any application.
     pub(crate) fn file_bytes_max(&self) -> u64 {
         let own = self.settings.applications.values().filter_map(|own| own.bytes_max);
         let all = own.chain(self.settings.application_bytes_max).chain([self.settings.bytes_max]);

@@ -5,7 +5,7 @@ use bytes::Bytes;
 
 use crate::tail::varint::Input;
 
-/// What a block begins with.
+/// First bytes of a block.
 pub(crate) const MAGIC: [u8; 4] = *b"AHB1";
 /// The length of what precedes the records: magic, checksum of what follows it, length as stored, length as it was,
 /// number of records, writer.
@@ -14,17 +14,17 @@ pub(crate) const HEADER_BYTES: usize = 24;
 const COMPRESSED_BYTES_MIN: usize = 4096;
 /// So does it when the records are shorter on average: a tail is short, and the files are compressed anyway.
 const RECORD_BYTES_MIN: usize = 512;
-/// How long the records of one block are at most; a longer one is damaged.
+/// Maximum size of the records of one block in bytes; a longer one is damaged.
 const RECORDS_BYTES_MAX: usize = 16 << 20;
 
 /// A block that was read.
 #[derive(Debug)]
 pub(crate) struct Block {
-    /// Which start of which process wrote it.
+    /// Random number of the process that wrote it, new at each start.
     pub(crate) writer: u32,
     /// Its records, as `codec` has them.
     pub(crate) records: Bytes,
-    /// How many bytes it has in the file.
+    /// Size in the file, in bytes.
     pub(crate) length: usize,
 }
 

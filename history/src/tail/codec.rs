@@ -17,10 +17,10 @@ const LIMITS: u8 = 1 << 5;
 const FAILURE: u8 = 1 << 6;
 const CORRECTS: u8 = 1 << 7;
 
-/// What a record without texts takes at most.
+/// Maximum size of a record without texts, in bytes.
 const FIXED_BYTES_MAX: usize = 256;
 
-/// How many bytes a record takes at most.
+/// Returns the maximum size of a record in bytes.
 pub(crate) fn bytes_max(new: &NewRecord<'_>) -> usize {
     let texts = [new.metadata, new.extra, new.result, new.normalized, new.logs, new.warnings, new.kind.as_str()];
     let texts: usize = texts.iter().map(|text| text.len()).sum();
@@ -79,7 +79,7 @@ fn flags(view: &View<'_>) -> u8 {
     flags.into_iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, flag)| all | flag)
 }
 
-/// What an index needs of a record.
+/// Members of a record that an index needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head<'a> {
     pub(crate) id: RecordId,

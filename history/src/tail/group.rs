@@ -20,7 +20,7 @@ use crate::{
     tail::{codec, numbers::Numbers},
 };
 
-/// How long the records of a block become, in bytes, before the next one is begun.
+/// Size of the records of a block, in bytes, from which the next one is begun.
 const BLOCK_BYTES: usize = 256 << 10;
 
 /// Takes records, and hands them to the thread that writes.
@@ -33,15 +33,15 @@ pub(crate) struct Queue {
     waiting: Arc<Waiting>,
 }
 
-/// What those that wait share.
+/// State shared by the futures that wait.
 struct Waiting {
     wait: Duration,
-    /// Whether a record has waited for too long, and none has been written since.
+    /// True if a record has waited for too long, and none has been written since.
     is_slow: AtomicBool,
     losses: Arc<Losses>,
 }
 
-/// What became of a group; none while it waits.
+/// Result of writing a group; none while it waits.
 type Done = watch::Sender<Option<Result<(), Loss>>>;
 
 struct State {
@@ -154,7 +154,7 @@ impl Queue {
         Some(group)
     }
 
-    /// Tells who waits for a group what became of it.
+    /// Tells the futures that wait for a group the result of writing it.
     pub(crate) fn done(&self, mut group: Group, result: Result<(), Loss>) {
         self.reuse(group.blocks.pop());
         if let Err(loss) = result {

@@ -40,7 +40,7 @@ fn search_block(segment: &Segment, place: &BlockPlace, filter: &Filter, best: &S
     Ok(())
 }
 
-/// Whether a block can have wanted records.
+/// Returns true if a block can have wanted records.
 fn may_be_in(filter: &Filter, place: &BlockPlace) -> bool {
     filter.overlaps(place.first, place.last) && filter.device().is_none_or(|device| place.may_have(device))
 }

@@ -1,4 +1,4 @@
-//! A file of the tail, and what is known of its blocks.
+//! A file of the tail, and the index of its blocks.
 
 use std::{
     collections::BTreeMap,
@@ -30,7 +30,7 @@ pub(crate) struct Segment {
     index: RwLock<Index>,
 }
 
-/// What is known of the blocks of a segment.
+/// Index of the blocks of a segment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
     pub(crate) blocks: Vec<BlockPlace>,
@@ -41,7 +41,7 @@ pub(crate) struct Index {
     pub(crate) records: u64,
 }
 
-/// Where a block is, and what it has.
+/// Place of a block, with the ids and devices in it.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockPlace {
     offset: u64,
@@ -115,8 +115,8 @@ impl Segment {
         Ok(Self { name, path, file, index: RwLock::default() })
     }
 
-    /// Reads a segment that was written before, and cuts off what is not whole at its end. Blocks that have changed since
-    /// are left out; a file without any block is not one of ours.
+    /// Reads a segment that was written before, and cuts off an incomplete block at its end. Blocks that have changed
+    /// since are left out; a file without any block is not one of ours.
     pub(crate) fn recover(path: PathBuf) -> Result<Self, Error> {
         let file = File::options().read(true).append(true).open(&path).map_err(Error::file("open", &path))?;
         let bytes: Bytes = fs::read(&path).map_err(Error::file("read", &path))?.into();
@@ -140,8 +140,8 @@ impl Segment {
         Ok(Self { name, path, file, index: RwLock::new(index) })
     }
 
-    /// Marks it as one that does not grow any more, also after a restart: the names of its Parquet files follow from what
-    /// is in it.
+    /// Marks it as one that does not grow any more, also after a restart: the names of its Parquet files follow from
+    /// what is in it.
     pub(crate) fn begin_seal(&self) -> Result<(), Error> {
         let sealing = self.sealing();
         if sealing.exists() {
@@ -151,7 +151,7 @@ impl Segment {
         self.path.parent().map_or(Ok(()), sync_dir)
     }
 
-    /// Whether it does not grow any more because sealing has begun.
+    /// Returns true if it does not grow any more because sealing has begun.
     pub(crate) fn is_sealing(&self) -> bool {
         self.sealing().exists()
     }
@@ -165,7 +165,7 @@ impl Segment {
         self.path.with_extension(SEALING)
     }
 
-    /// Where it is.
+    /// Returns the path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -183,7 +183,7 @@ impl Segment {
         places.iter().map(|place| self.read(place)).filter_map(unless_damaged).collect()
     }
 
-    /// What is known of its blocks now.
+    /// Reads the index of its blocks as it is now.
     pub(crate) fn index<T>(&self, read: impl FnOnce(&Index) -> T) -> T {
         read(&self.index.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -208,12 +208,12 @@ fn next_block(bytes: &Bytes) -> Option<(usize, Block)> {
     places.into_iter().find_map(|place| Some((place, block::decode(&bytes.slice(place..))?)))
 }
 
-/// What the names of segments end with.
+/// Extension of the names of segments.
 const EXTENSION: &str = "tail";
-/// What the names of segments end with while they are sealed.
+/// Extension of the names of segments while they are sealed.
 const SEALING: &str = "sealing";
 
-/// Whether a file is a segment, by its name.
+/// Returns true if the name of a file is that of a segment.
 pub(crate) fn is_segment(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == EXTENSION || extension == SEALING)
 }

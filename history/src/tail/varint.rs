@@ -20,7 +20,7 @@ pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// What is left to be read. Each method is none if that is not there.
+/// Input that is left to be read. Each method returns none if it is too short.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Input<'a>(pub(crate) &'a [u8]);
 

@@ -1,4 +1,4 @@
-//! What is exported is what a query finds, in each format.
+//! Exports have the records that a query finds, in each format.
 
 use std::fs;
 

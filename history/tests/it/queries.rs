@@ -1,4 +1,4 @@
-//! What is asked for is found, in order and in pages.
+//! Queries find the wanted records, in order and in pages.
 
 use history::{Kind, NewRecord, Outcome, Query, Record, RecordId};
 use types::{Clock, Timestamp};

@@ -1,4 +1,4 @@
-//! What belongs to a deleted application or device is deleted, wherever it is.
+//! Records of a deleted application or device are deleted, wherever they are.
 
 use history::Query;
 

@@ -1,4 +1,4 @@
-//! What is too old or too much is deleted, oldest first, and nothing because a clock was wrong for a moment.
+//! Records that are too old or too many are deleted, oldest first, and none because a clock was wrong for a moment.
 
 use std::{sync::Arc, time::Duration};
 

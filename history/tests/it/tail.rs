@@ -1,4 +1,4 @@
-//! What was acknowledged survives, and what cannot be kept is said and counted.
+//! Acknowledged records survive, and those that cannot be kept are reported and counted.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Why there is no connection to a broker, and what to do.
+//! Errors of connections to a broker, with advice for the operator.
 
 use amqprs::error::Error;
 
@@ -25,7 +25,7 @@ mod code {
     pub(super) const PRECONDITION_FAILED: u16 = 406;
 }
 
-/// Why a connection was not opened.
+/// Returns the error of a connection that was not opened.
 pub(super) fn not_connected(error: &Error) -> LinkError {
     let reason = error.to_string();
     let advice = match error {
@@ -38,7 +38,7 @@ pub(super) fn not_connected(error: &Error) -> LinkError {
     LinkError { reason, advice }
 }
 
-/// Why the broker ended a connection.
+/// Returns the error of a connection that the broker ended.
 pub(super) fn refused(end: &End) -> LinkError {
     let advice = match end.code {
         code::ACCESS_REFUSED => Some(PERMISSION),

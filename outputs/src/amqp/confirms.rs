@@ -1,4 +1,4 @@
-//! What the broker has not confirmed yet of one channel. One that ends leaves nothing unresolved.
+//! Messages of one channel that the broker has not confirmed yet. All are resolved when the channel ends.
 
 use std::{
     collections::BTreeMap,
@@ -7,7 +7,7 @@ use std::{
 
 use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
 
-/// What became of a message.
+/// Results of sending a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Taken,
@@ -19,7 +19,7 @@ pub(super) enum Outcome {
     Ended(End),
 }
 
-/// Why a channel ended.
+/// Reply of the broker with which a channel ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct End {
     /// The reply code of the protocol; 0 if the broker gave none.
@@ -31,14 +31,14 @@ pub(super) struct End {
 pub(super) struct Confirms {
     state: Mutex<State>,
     ended: watch::Sender<bool>,
-    /// Whether the broker owes answers that nobody waits for any more. Until they come, nothing more is sent.
+    /// True while the broker owes answers that nobody waits for any more. Until they come, nothing more is sent.
     stalled: watch::Sender<bool>,
 }
 
 #[derive(Default)]
 struct State {
     pending: BTreeMap<u64, Pending>,
-    /// How many of them nobody waits for.
+    /// Number of pending messages that nobody waits for.
     late: usize,
     end: Option<End>,
 }

@@ -35,9 +35,9 @@ use crate::{
 
 /// After two of them without a sign of life, the connection is given up.
 const HEARTBEAT_S: u16 = 10;
-/// How many messages may be unconfirmed at the same time. They are in memory until they are.
+/// Maximum number of unconfirmed messages, which are held in memory.
 const UNCONFIRMED_MAX: usize = 128;
-/// How long the broker may owe answers before the connection is made again.
+/// Time that the broker may owe answers before the connection is made again.
 const STALL_MAX: Duration = Duration::from_secs(300);
 const PLAIN: (&str, &str) = ("url", "must start with amqps:// where certificates are set");
 const DEFAULT_PASSWORD: &str = "guest";
@@ -174,7 +174,7 @@ impl AmqpConnection {
         Ok(published.outcome().await)
     }
 
-    /// Whether messages can be sent now.
+    /// Returns true if messages can be sent now.
     pub(super) fn is_ready(&self) -> bool {
         !self.confirms.is_ended() && !self.confirms.is_stalled()
     }

@@ -63,7 +63,7 @@ impl Sender for AmqpSender {
     }
 }
 
-/// Whether the broker has closed the channel because this message is larger than it takes.
+/// Returns true if the broker has closed the channel because this message is larger than it takes.
 fn is_too_large(end: &End, message: &Outgoing) -> bool {
     let size = format!("message size {} ", message.message.body.get().len());
     end.text.starts_with("PRECONDITION_FAILED") && end.text.contains(&size)

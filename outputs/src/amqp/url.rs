@@ -5,10 +5,10 @@ use percent_encoding::percent_decode_str;
 const PORT: u16 = 5672;
 const TLS_PORT: u16 = 5671;
 const FORM: &str = "must be like amqp://host:5672, or amqps:// for TLS";
-/// What the protocol allows.
+/// Maximum length of the name of a virtual host in the protocol, in bytes.
 const VIRTUAL_HOST_BYTES_MAX: usize = 255;
 
-/// Where a broker is, and which part of it.
+/// Address of a broker, with its virtual host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AmqpUrl {
     /// A name or an address, an IPv6 one without its brackets.

@@ -1,4 +1,4 @@
-//! Why Kafka takes nothing, and what to do.
+//! Errors of Kafka connections, with advice for the operator.
 
 use rskafka::client::error::{Error, ProtocolError};
 
@@ -11,7 +11,7 @@ const ENDED: &str = "check `brokers` and `tls`: the port may speak TLS, or want 
 pub(super) const TOPIC: &str = "create the topic, or let the user describe it";
 const PERMISSION: &str = "let the user write to the topic";
 
-/// What to do; none where trying again is all there is to do.
+/// Returns advice for the operator; none if trying again is all there is to do.
 pub(super) fn advice(error: &Error) -> Option<&'static str> {
     match refusal(error) {
         Some(ProtocolError::UnknownTopicOrPartition) => Some(TOPIC),
@@ -27,12 +27,12 @@ pub(super) fn advice(error: &Error) -> Option<&'static str> {
     }
 }
 
-/// Why there is no connection.
+/// Returns the error of a lost connection.
 pub(super) fn lost(error: &Error) -> LinkError {
     LinkError { reason: error.to_string(), advice: advice(error) }
 }
 
-/// Whether a batch has more bytes than the broker takes.
+/// Returns true if a batch has more bytes than the broker takes.
 pub(super) fn is_too_large(error: &Error) -> bool {
     matches!(refusal(error), Some(ProtocolError::MessageTooLarge | ProtocolError::RecordListTooLarge))
 }

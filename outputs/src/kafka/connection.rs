@@ -29,14 +29,14 @@ use crate::{
 const PLAIN: (&str, &str) = ("tls", "must be true where certificates are set");
 const CLIENT_ID: &str = "airlock";
 const BROKERS: &str = "must have at least one address, each like host:9092";
-/// How often the cluster is asked for its topics. So partitions that are added are noticed, and that it is away.
+/// Interval at which the cluster is asked for its topics, to notice new partitions and outages.
 const IDLE: Duration = Duration::from_secs(30);
 /// The least time between two such questions.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How long the client pauses in all before it gives up, so that the reason is known before an attempt to connect ends.
+/// Total of the client's pauses before it gives up, so that the reason is known before an attempt to connect ends.
 /// Its attempts do not count, and take long on a slow machine: at most five fit.
 const PAUSES_MAX: Duration = Duration::from_millis(500);
-/// How many records may be unconfirmed at the same time. They are in memory until they are.
+/// Maximum number of unconfirmed records, which are held in memory.
 const UNCONFIRMED_MAX: usize = 256;
 
 /// A cluster, and how to log in there.
@@ -150,7 +150,7 @@ impl KafkaConnection {
     }
 }
 
-/// Whether it is like `host:9092`.
+/// Returns true if the text has the form `host:9092`.
 fn is_address(text: &str) -> bool {
     let (host, port) = text.rsplit_once(':').unwrap_or_default();
     !host.is_empty() && !host.contains(['/', '@', ' ']) && port.parse::<u16>().is_ok()

@@ -21,11 +21,11 @@ use tokio::sync::OnceCell;
 
 use super::{advice::is_too_large, partitioner};
 
-/// How long records wait for others.
+/// Time that records wait for others.
 const LINGER: Duration = Duration::from_millis(2);
-/// How many bytes of records are sent together. Every message fits.
+/// Maximum size of the records sent together, in bytes. Every message fits.
 const BATCH_BYTES_MAX: usize = 512 << 10;
-/// How many partitions have a producer.
+/// Maximum number of partitions with a producer.
 const PRODUCERS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(4095);
 
 /// The partitions of each topic, in their order.
@@ -47,7 +47,7 @@ struct Producer {
     batches: BatchProducer<RecordAggregator>,
 }
 
-/// What became of a record that was not confirmed.
+/// Reasons why a record was not confirmed.
 pub(super) enum Failure {
     /// There is no such topic.
     NoTopic,

@@ -29,18 +29,18 @@ use crate::{
 };
 
 const APPLICATION: &str = "{app_id}";
-/// What Kafka allows in names of topics.
+/// Maximum length of the name of a topic in Kafka, in bytes.
 const TOPIC_BYTES_MAX: usize = 249;
 const NAME: &str = "must have 1 to 200 letters, digits, dots, dashes or underscores, and may have {app_id}";
 
 /// Sends to the topics of one cluster.
 pub(crate) struct KafkaSender {
     link: Link<KafkaConnection>,
-    /// What the log calls it.
+    /// Name of the output in the log and the metrics.
     name: Named,
     topic: String,
     timeout: Duration,
-    /// Whether the last record was refused.
+    /// True if the last record was refused.
     is_refused: AtomicBool,
 }
 
@@ -113,7 +113,7 @@ fn is_topic(template: &str) -> bool {
     (1..=TOPIC_BYTES_MAX).contains(&topic.len()) && topic.bytes().all(is_valid) && topic != "." && topic != ".."
 }
 
-/// What decides about the partition: the device, so that its messages stay in order.
+/// Returns the key that decides about the partition: the device, so that its messages stay in order.
 fn key(Outgoing { app_id, message, .. }: &Outgoing) -> String {
     message.dev_id.as_ref().map_or_else(|| app_id.to_string(), |dev_id| format!("{app_id}/{dev_id}"))
 }

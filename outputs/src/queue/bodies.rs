@@ -52,7 +52,8 @@ impl Bodies {
     }
 }
 
-/// Where else the messages may be whose bodies are shared, by their ids. They never come back where they are gone.
+/// Returns the other places of messages with shared bodies, by message id. A message that is gone from one never
+/// comes back.
 fn others<'a>(app_id: &AppId, removed: &[&'a Queued]) -> Result<BTreeMap<&'a str, Vec<Key>>, Error> {
     let keys: HashSet<&Key> = removed.iter().map(|queued| &queued.key).collect();
     let mut others = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What owners of applications do with messages that were given up.
+//! Operations of application owners on messages that were given up.
 
 use std::array::from_ref;
 
@@ -11,7 +11,7 @@ use crate::{
     message::DeadLetter,
 };
 
-/// How many dead letters are read at once.
+/// Number of dead letters read at once.
 const READ_MAX: usize = 64;
 const ATTEMPTS_MAX: usize = 8;
 

@@ -1,4 +1,4 @@
-//! What is deleted with its destination, or because it is too old.
+//! Deletes the messages of deleted destinations, and those that are too old.
 
 use store::{Batch, Key};
 use types::{AppId, Timestamp};
@@ -9,7 +9,7 @@ use crate::{
     destination::{Destination, Part},
 };
 
-/// How many records are deleted at once.
+/// Number of records deleted at once.
 const DELETE_MAX: usize = 128;
 
 impl Queues {

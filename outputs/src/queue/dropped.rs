@@ -1,4 +1,4 @@
-//! How many messages were dropped that their destination has not been told about.
+//! Counts of dropped messages that their destinations have not been told about.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use store::{Batch, Entry, Store, Version};
 
 use crate::{Error, destination::Destination};
 
-/// Counts what was dropped.
+/// Counts dropped messages.
 pub(super) struct DroppedCounts {
     pub(super) store: Arc<dyn Store>,
 }
 
-/// How many messages were dropped.
+/// Stored count of dropped messages.
 #[derive(Default, Serialize, Deserialize)]
 struct Record {
     messages: usize,
@@ -28,7 +28,8 @@ impl DroppedCounts {
         Ok(batch.expect_entry(&key, entry.as_ref()).put(key, counted))
     }
 
-    /// How many messages were dropped that the destination has not been told about, and what to expect when it has.
+    /// Returns the number of dropped messages that the destination has not been told about, and the version to expect
+    /// when it has.
     pub(super) async fn untold(&self, destination: &Destination) -> Result<Option<(usize, Version)>, Error> {
         let [entry] = self.store.get_array(&[destination.dropped()?]).await?;
         let messages = record(entry.as_ref()).messages;

@@ -32,7 +32,7 @@ impl Ids {
     }
 }
 
-/// When a message with this id was queued. It is no earlier than that of messages before it.
+/// Returns the time when a message with this id was queued. It is no earlier than that of messages before it.
 pub(super) fn time(id: &str) -> Timestamp {
     Timestamp::from_millis(i64::try_from(number(id) >> 20).unwrap_or_default())
 }

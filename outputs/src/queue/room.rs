@@ -1,4 +1,4 @@
-//! Which messages have to leave a queue or the dead letters so that others have room: the oldest.
+//! Finds the oldest messages of a queue or of the dead letters, which leave so that others have room.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{
     destination::{Destination, Part},
 };
 
-/// How many records are read at once.
+/// Number of records read at once.
 const READ_MAX: usize = 128;
 
 /// Counts, and finds what has to leave.
@@ -22,15 +22,15 @@ pub(super) struct Room {
     pub(super) sizes: Sizes,
 }
 
-/// What has to leave.
+/// Messages that have to leave.
 pub(super) struct Excess {
     pub(super) messages: Vec<Queued>,
-    /// Whether there is more than was asked for.
+    /// True if there are more than were asked for.
     pub(super) has_more: bool,
 }
 
 impl Room {
-    /// What has to leave so that `added` fits, at most `max` messages.
+    /// Returns the messages that have to leave so that `added` fits, at most `max`.
     pub(super) async fn excess(
         &self,
         (destination, part): (&Destination, Part),

@@ -1,4 +1,4 @@
-//! What a lane reads from the queue of its destination, and what becomes of it.
+//! Reads messages from the queue of a destination for its lane, and settles them.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,8 @@ use crate::{
     message::Message,
 };
 
-/// How often a commit is repeated while others drop messages that it settles, or settle others with the same bodies.
+/// Maximum number of attempts of a commit while others drop messages that it settles, or settle others with the same
+/// bodies.
 const ATTEMPTS_MAX: usize = 16;
 /// Maximum number of dead letters that one commit drops.
 const DROP_MAX: usize = 128;
@@ -38,7 +39,8 @@ impl Queues {
         queued.iter().filter(|queued| ids::time(queued.id()) < before).cloned().collect()
     }
 
-    /// How many messages were dropped that the destination has not been told about, and what to expect when it has.
+    /// Returns the number of dropped messages that the destination has not been told about, and the version to expect
+    /// when it has.
     pub(crate) async fn dropped(&self, destination: &Destination) -> Result<Option<(usize, Version)>, Error> {
         self.dropped.untold(destination).await
     }
@@ -111,7 +113,7 @@ impl Queues {
         self.bodies.remove(batch, &destination.app_id, &leaving).await
     }
 
-    /// Whether anything was ever delivered to a webhook.
+    /// Returns true if any message was ever delivered to a webhook.
     pub(crate) async fn has_delivered(&self, destination: &Destination) -> Result<bool, Error> {
         let [record] = self.store.get_array(&[destination.delivered()?]).await?;
         Ok(record.is_some())

@@ -1,4 +1,4 @@
-//! How much is in each queue, as far as this process knows.
+//! Sizes of the queues, as far as this process knows them.
 
 use std::{
     num::NonZeroUsize,
@@ -10,10 +10,10 @@ use lru::LruCache;
 
 use crate::destination::{Destination, Part};
 
-/// How many queues and lists of dead letters have known sizes.
+/// Maximum number of queues and lists of dead letters with known sizes.
 const KNOWN_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(65_535);
 
-/// How much there is, or may be.
+/// Size of a queue, or its limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Size {
     pub(crate) messages: usize,
@@ -22,7 +22,7 @@ pub(crate) struct Size {
 
 /// At least as much as there is, except for what other processes add.
 pub(super) struct Sizes {
-    /// Whether other processes add messages to the same queues.
+    /// True if other processes add messages to the same queues.
     is_shared: bool,
     known: Mutex<LruCache<(Destination, Part), Known>>,
 }
@@ -30,7 +30,7 @@ pub(super) struct Sizes {
 #[derive(Clone, Copy)]
 struct Known {
     size: Size,
-    /// Whether nothing was removed since it was counted.
+    /// True if no message was removed since it was counted.
     is_exact: bool,
 }
 

@@ -75,7 +75,7 @@ impl StoredMessage {
         (Self { shared_by, body_bytes: body.get().len(), ..stored }, Some(body.get()))
     }
 
-    /// Whether its body has a record of its own.
+    /// Returns true if its body has a record of its own.
     pub(super) fn is_shared(&self) -> bool {
         !self.shared_by.is_empty()
     }
@@ -95,7 +95,7 @@ impl StoredMessage {
         Ok(Message { dev_id: self.dev_id.clone(), event: self.event.clone(), time: self.time, body })
     }
 
-    /// What it takes in the store, counted for each destination.
+    /// Returns its size in the store, counted for each destination.
     pub(super) fn size(&self, key: &Key, bytes: usize) -> Size {
         Size { messages: 1, bytes: key.as_str().len() + bytes + self.body_bytes }
     }

@@ -1,4 +1,4 @@
-//! What to do when Redis refuses.
+//! Advice for the operator when Redis refuses.
 
 use redis::{ErrorKind, RedisError};
 
@@ -6,7 +6,7 @@ use crate::link::LinkError;
 
 const LOGIN: &str = "check `username` and `password_file`";
 
-/// What to do; none where trying again is all there is to do.
+/// Returns advice for the operator; none if trying again is all there is to do.
 pub(super) fn advice(error: &RedisError) -> Option<&'static str> {
     match error.code() {
         _ if error.kind() == ErrorKind::AuthenticationFailed => Some(LOGIN),
@@ -18,7 +18,7 @@ pub(super) fn advice(error: &RedisError) -> Option<&'static str> {
     }
 }
 
-/// Why there is no connection.
+/// Returns the error of a lost connection.
 pub(super) fn lost(error: &RedisError) -> LinkError {
     LinkError { reason: error.to_string(), advice: advice(error) }
 }

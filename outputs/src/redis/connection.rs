@@ -22,7 +22,7 @@ const URL: &str = "must be like redis://host:6379, or rediss:// for TLS";
 const TLS: &str = "rediss://";
 const PLAIN: (&str, &str) = ("url", "must start with rediss:// where certificates are set");
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often a server that gets no entries is asked whether it is there.
+/// Interval at which a server that gets no entries is pinged.
 const IDLE: Duration = Duration::from_secs(5);
 
 /// A server, or one node of a cluster, and how to log in there.
@@ -42,7 +42,7 @@ pub(super) struct RedisConnection {
     kind: Kind,
     /// Told when something failed.
     failed: Arc<Notify>,
-    /// Whether the server may become a replica.
+    /// True if the server may become a replica.
     has_sentinels: bool,
 }
 

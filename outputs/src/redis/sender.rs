@@ -30,11 +30,11 @@ const APPLICATION: &str = "{app_id}";
 /// Sends to the streams of one server.
 pub(crate) struct RedisSender {
     link: Link<RedisConnection>,
-    /// What the log calls it.
+    /// Name of the output in the log and the metrics.
     name: Named,
     stream: String,
     length_max: u64,
-    /// Whether the last entry was refused.
+    /// True if the last entry was refused.
     is_refused: AtomicBool,
 }
 

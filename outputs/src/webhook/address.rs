@@ -1,4 +1,4 @@
-//! Which addresses webhooks may have: only public ones, unless the operator allows others.
+//! Addresses that webhooks may have: only public ones, unless the operator allows others.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -8,7 +8,7 @@ use crate::Error;
 
 const URL_BYTES_MAX: usize = 2048;
 
-/// Why a request is not sent: its host has no public address.
+/// Error of a request whose host has no public address.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} has no public address, and the setting output.delivery.allow_private_addresses is off")]
 pub(super) struct Private(pub(super) String);
@@ -46,7 +46,7 @@ pub(super) fn check_url(text: &str, allow_private: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether an address can be reached by everybody in the internet.
+/// Returns true if an address can be reached from anywhere in the internet.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),

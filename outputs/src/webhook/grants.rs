@@ -6,17 +6,17 @@ use async_trait::async_trait;
 use tokio::time::sleep;
 use types::{AppId, Grant};
 
-/// How often it is looked whether a webhook that is stopped may go on.
+/// Interval at which a stopped webhook is checked again.
 const STOPPED_PAUSE: Duration = Duration::from_secs(2);
 
 /// Says whether somebody may read the messages of an application.
 #[async_trait]
 pub trait Grants: Send + Sync {
-    /// What is known of a grant now. It is called before each round of messages, so it should remember the answer.
+    /// Returns the standing of a grant now. Called before each round of messages, so it should remember the answer.
     async fn standing(&self, app_id: &AppId, grant: &Grant) -> Standing;
 }
 
-/// What is known of a grant.
+/// Standing of a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// It lasts.

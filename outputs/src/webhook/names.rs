@@ -20,12 +20,12 @@ use tokio::{
 use super::address::{Private, is_public};
 use crate::sender::SendError;
 
-/// How long a request waits for the addresses of its host, its turn to look them up included.
+/// Time that a request waits for the addresses of its host, its turn to look them up included.
 const LOOK_UP_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long addresses are used, and how long a name without any is not looked up again.
+/// Time that addresses are used, and that a name without any is not looked up again.
 const FOUND_TIME: Duration = Duration::from_secs(30);
 const FAILED_TIME: Duration = Duration::from_secs(5);
-/// How many names are known at once.
+/// Maximum number of names in the cache.
 const NAMES_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(65_535);
 const THREAD_STACK_BYTES: usize = 512 << 10;
 
@@ -67,7 +67,7 @@ impl Names {
         self.known().put(host.to_owned(), Known { addresses, until: Instant::now() + time });
     }
 
-    /// Why no request can be sent to a host; none if its addresses are known.
+    /// Returns the error of requests to a host; none if its addresses are known.
     pub(super) fn failure(&self, host: &str) -> Option<SendError> {
         match self.known().get(host) {
             Some(known) => known.addresses.as_ref().err().cloned(),

@@ -26,25 +26,25 @@ use crate::{
 
 const HEADERS_MAX: usize = 16;
 const HEADER_BYTES_MAX: usize = 2048;
-/// What requests have anyway.
+/// Headers that the HTTP client or the sender sets.
 const OWN_HEADERS: [&str; 8] =
     ["connection", "content-length", "content-type", "expect", "host", "te", "transfer-encoding", "upgrade"];
-/// How often a change is attempted while others change the webhooks of the same application.
+/// Maximum number of attempts of a change while others change the webhooks of the same application.
 const ATTEMPTS_MAX: usize = 8;
 const WHAT: &str = "secrets of a webhook";
 
 /// A webhook, as its owners describe it.
 #[derive(Clone, Debug, Default)]
 pub struct Webhook {
-    /// Where messages go. It may have `{app_id}`, `{dev_id}` and `{event}` after its host.
+    /// URL of the receiver. It may have `{app_id}`, `{dev_id}` and `{event}` after its host.
     pub url: String,
-    /// Which events it gets; all if there are none.
+    /// Events that it gets; all if the list is empty.
     pub events: Vec<String>,
     /// Headers of each request, with the same templates in their values. They are secret.
     pub headers: BTreeMap<String, Secret>,
     /// The key that signs requests; none if they are not signed.
     pub secret: Option<Secret>,
-    /// Who set it. It sends messages while they may read them.
+    /// Grant of the user who set it. It sends messages while they may read them.
     pub set_by: Grant,
 }
 

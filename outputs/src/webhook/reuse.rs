@@ -1,4 +1,4 @@
-//! Which receivers keep idle connections: a few of each owner, and a bounded number of all.
+//! Receivers that keep idle connections: a few of each owner, and a bounded number of all.
 
 use std::{
     collections::HashMap,
@@ -9,13 +9,13 @@ use std::{
 use server::ledger::Owner;
 use tokio::time::Instant;
 
-/// How many idle connections a receiver may have, and for how long.
+/// Maximum number of idle connections to a receiver, and how long they are kept.
 pub(super) const CONNECTIONS_MAX: usize = 4;
 pub(super) const IDLE_TIME: Duration = Duration::from_secs(30);
-/// How many receivers may have some, of one owner and of all: at most 1,024 connections.
+/// Maximum numbers of receivers with idle connections, of one owner and of all: at most 1,024 connections.
 const OWNER_RECEIVERS_MAX: usize = 32;
 const RECEIVERS_MAX: usize = 256;
-/// How long a receiver counts after its last request: idle connections are looked through once in their time.
+/// Time that a receiver counts after its last request: idle connections are looked through once in their time.
 const COUNT_TIME: Duration = Duration::from_secs(2 * IDLE_TIME.as_secs());
 
 /// The receivers whose connections are kept. The others get a connection for each request.
@@ -30,7 +30,7 @@ struct Kept {
 }
 
 impl Reuse {
-    /// Whether the connection of a request may be kept. It is the owner's whose request came first.
+    /// Returns true if the connection of a request may be kept. It counts for the owner whose request came first.
     pub(super) fn may_keep(&self, owner: &Owner, receiver: &str) -> bool {
         let now = Instant::now();
         let until = now + COUNT_TIME;

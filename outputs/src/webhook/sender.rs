@@ -27,9 +27,9 @@ use crate::{
 };
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How much of an answer is read, so that its connection can be used again.
+/// Maximum number of bytes read of an answer, so that its connection can be used again.
 const RESPONSE_BYTES_MAX: usize = 16 << 10;
-/// How much of it the reason of a failure quotes.
+/// Maximum number of characters of the answer in the reason of a failure.
 const QUOTED_CHARS_MAX: usize = 200;
 
 /// Sends the requests of all webhooks.
@@ -126,7 +126,7 @@ impl WebhookSender {
 
 #[async_trait]
 impl Sender for WebhookSender {
-    /// What waits stays in the queue while whoever set the webhook may not read it.
+    /// Waits while the user who set the webhook may not read its messages. They stay in the queue.
     async fn ready(&self, owner: &Owner) {
         self.gate.opened().await;
         if let Some(host) = &self.host {

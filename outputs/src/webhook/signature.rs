@@ -7,7 +7,7 @@ use types::{Secret, Timestamp};
 use crate::Error;
 
 const PREFIX: &str = "whsec_";
-/// How long the key may be, in bytes.
+/// Length of the key in bytes.
 const KEY_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 
 /// Signs requests.

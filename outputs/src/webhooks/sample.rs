@@ -15,7 +15,7 @@ use crate::{
 /// The event of a sample, and its device: receivers can tell it from what happened.
 const EVENT: &str = "test";
 const DEVICE: &str = "test-device";
-/// How long a sample waits for its turn. The attempt has the time that the webhook sets.
+/// Time that a sample waits for its turn. The attempt has the time that the webhook sets.
 const TURN_WAIT_MAX: Duration = Duration::from_secs(10);
 
 impl Webhooks {

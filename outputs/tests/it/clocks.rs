@@ -13,10 +13,10 @@ use crate::harness::{app_id, publish_numbers, start_as, store};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// How many messages are accepted: more than are looked at together.
+/// Number of messages accepted: more than are looked at together.
 const MESSAGES: u64 = 200;
 
-/// How many messages may wait: all, or few.
+/// Limits of the queue: all messages, or few.
 const ROOMS: [usize; 2] = [1000, 50];
 
 fn start(store: &Arc<dyn Store>, is_shared: bool, clock: &Arc<ManualClock>, queue_messages_max: usize) -> Outputs {

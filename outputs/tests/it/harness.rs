@@ -27,7 +27,7 @@ use types::{AppId, Clock, Random};
 /// subscriber.
 static OTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::new()));
 
-/// How long anything may take that is waited for.
+/// Maximum time to wait for anything.
 pub const WAIT_MAX: Duration = Duration::from_secs(180);
 
 /// A store in memory.
@@ -58,7 +58,7 @@ pub fn start_as(
     Outputs::start(settings, environment).unwrap()
 }
 
-/// What a process has that is alone with its store, where every application is an owner of its own.
+/// Returns the environment of a process that is alone with its store. Every application is an owner of its own.
 pub fn environment(
     store: &Arc<dyn Store>,
     clock: Arc<dyn Clock>,
@@ -101,7 +101,7 @@ pub async fn publish_numbers(outputs: &Outputs, app_id: &AppId, dev_id: &str, nu
     }
 }
 
-/// How many records an application has below a path of its outputs.
+/// Returns the number of records that an application has below a path of its outputs.
 pub async fn count(store: &Arc<dyn Store>, app_id: &AppId, path: &str) -> usize {
     let tag = Tag::application(app_id.as_str()).unwrap();
     let key = Key::new(&tag, &format!("handler/output/{path}")).unwrap();
@@ -120,7 +120,7 @@ pub fn in_order(numbers: impl IntoIterator<Item = u64>) -> Vec<u64> {
     first
 }
 
-/// What is logged by this thread.
+/// Captures the log of this thread.
 #[derive(Clone, Default)]
 pub struct Log(Arc<Mutex<Vec<u8>>>);
 

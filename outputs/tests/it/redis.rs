@@ -132,7 +132,7 @@ async fn entries_follow_the_primary() {
     outputs.stop().await;
 }
 
-/// What the server has that the sentinels name; nothing while it cannot be asked.
+/// Returns the messages at the server that the sentinels name as primary; none while it cannot be asked.
 async fn numbers_at_primary(redis: &RedisSentinels) -> Vec<u64> {
     tokio::time::sleep(Duration::from_millis(50)).await;
     let ask = || {

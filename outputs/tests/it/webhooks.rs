@@ -55,7 +55,7 @@ async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
     tokio::time::timeout(WAIT_MAX, waiting).await.unwrap_or_else(|_| panic!("never: {what}"));
 }
 
-/// What an application has in the store below a path of its outputs, in records and bytes.
+/// Returns the numbers of records and of bytes that an application has in the store below a path of its outputs.
 async fn stored(store: &Arc<dyn Store>, path: &str) -> (usize, usize) {
     let prefix = Key::new(&Tag::application("my-app").unwrap(), &format!("handler/output/{path}")).unwrap();
     let (mut after, mut records, mut bytes) = (None, 0, 0);

@@ -34,7 +34,7 @@ struct TrimmedRouter {
     mqtt_address: String,
 }
 
-/// Whether the firmware sent the request.
+/// Returns true if the firmware of a gateway sent the request.
 pub(in crate::rest) fn is_sender(headers: &HeaderMap) -> bool {
     let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
     agent.is_some_and(|agent| agent.starts_with(USER_AGENT))

@@ -26,7 +26,7 @@ impl Consent {
         self.consent.scope.iter().map(labels::scope).collect()
     }
 
-    /// Whether the user must type the code into the program.
+    /// Returns true if the user must type the code into the program.
     fn shows_code(&self) -> bool {
         self.consent.redirect_uri.starts_with('/')
     }

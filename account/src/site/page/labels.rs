@@ -26,7 +26,7 @@ pub(in crate::site) fn gateway_right(right: GatewayRight) -> &'static str {
     }
 }
 
-/// What a scope allows a program, to follow "It may".
+/// Returns the permissions of a scope as text that follows "It may".
 pub(in crate::site) fn scope(scope: &Scope) -> String {
     match scope {
         Scope::Profile => "see and change your profile, including your name and e-mail address".to_owned(),

@@ -1,4 +1,4 @@
-//! Who views a page.
+//! The viewer of a page.
 
 use axum::{
     extract::{FromRequestParts, OptionalFromRequestParts, Query},

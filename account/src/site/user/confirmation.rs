@@ -21,7 +21,7 @@ use crate::{
 struct Confirmed {
     frame: Frame,
     email: String,
-    /// Why it could not be confirmed.
+    /// Reason why it could not be confirmed.
     problem: Option<String>,
 }
 

@@ -33,7 +33,7 @@ pub(in crate::site) struct Login {
     client: Option<String>,
 }
 
-/// Where to go after the login.
+/// Path to go to after the login.
 #[derive(Deserialize)]
 pub(in crate::site) struct Next {
     #[serde(default)]

@@ -28,7 +28,7 @@ pub(in crate::site) struct Register {
 }
 
 impl Register {
-    /// What becomes of the address.
+    /// Returns a hint about the use of the address.
     fn email_hint(&self) -> &'static str {
         match self.sends_mail {
             true => "We will send a confirmation link to this address.",

@@ -25,7 +25,7 @@ const AAD: &str = "signing key";
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SigningKey {
     pub(super) created: Timestamp,
-    /// When it starts to sign.
+    /// Time when it starts to sign.
     #[serde(default)]
     pub(super) signs_from: Timestamp,
     pkcs8: Sealed,

@@ -13,7 +13,7 @@ const LEEWAY: Duration = Duration::from_secs(3600);
 /// Maximum number of keys. All of them are in the published key set.
 const KEYS_MAX: usize = 16;
 
-/// When a new key starts to sign.
+/// Time when a new key starts to sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rotation {
     /// In an hour. All tokens stay valid.
@@ -27,11 +27,11 @@ pub enum Rotation {
 pub struct SigningKeyInfo {
     /// The `kid` in the header of tokens.
     pub id: String,
-    /// When it was created.
+    /// Time of creation.
     pub created: Timestamp,
-    /// When it starts to sign.
+    /// Time when it starts to sign.
     pub signs_from: Timestamp,
-    /// Whether it is the current signing key.
+    /// True if it is the current signing key.
     pub signs: bool,
 }
 

@@ -12,7 +12,7 @@ use server::system::lower_priority;
 
 use crate::{Error, Result};
 
-/// How much nicer the threads are to others than the process: logins must not delay what is already logged in.
+/// Niceness added to that of the process: logins must not delay users who are already logged in.
 const NICENESS: i32 = 5;
 
 type Work = Box<dyn FnOnce() + Send>;

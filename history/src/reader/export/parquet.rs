@@ -13,7 +13,7 @@ use crate::{
 /// A file that grows by row groups, of which those that were handed out are forgotten.
 pub(super) struct ParquetFile(SerializedFileWriter<Vec<u8>>);
 
-/// How many devices the filter of a row group has room for.
+/// Number of devices that the filter of a row group has room for.
 const DEVICES: u64 = 10_000;
 
 impl ParquetFile {
@@ -33,7 +33,7 @@ impl ParquetFile {
         self.taken()
     }
 
-    /// What was written since the last time.
+    /// Takes the bytes written since the last call.
     fn taken(&mut self) -> io::Result<Vec<u8>> {
         self.0.flush()?;
         Ok(mem::take(self.0.inner_mut()))

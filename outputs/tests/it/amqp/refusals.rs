@@ -84,7 +84,7 @@ async fn wrong_settings_are_named(rabbitmq: &RabbitMq) {
     }
 }
 
-/// What is wrong with settings is in the log.
+/// Asserts that the log says what is wrong with settings.
 pub async fn is_reported(wrong: AmqpSettings, advice: &str) {
     let (log, _logging) = Log::started();
     let outputs = start(&store(), &[wrong], &[], &Settings::default());

@@ -92,12 +92,12 @@ impl Receiver {
         self.shared.is_frozen.send_replace(false);
     }
 
-    /// How many requests wait for an answer.
+    /// Returns the number of requests that wait for an answer.
     pub(super) fn open(&self) -> usize {
         self.shared.open.load(Ordering::SeqCst)
     }
 
-    /// How many did at most.
+    /// Returns the largest number of requests that waited at the same time.
     pub(super) fn most_open(&self) -> usize {
         self.shared.most_open.load(Ordering::SeqCst)
     }
