@@ -1,4 +1,4 @@
-//! Finds the codec of a message, runs it, and tells what became of it.
+//! Finds the codec of a message, runs it, and returns its result.
 
 pub mod cayenne;
 pub mod imports;

@@ -1,4 +1,4 @@
-//! What a bridge takes from its process.
+//! Resources that a bridge takes from its process.
 
 pub(crate) mod state_dir;
 
@@ -7,7 +7,7 @@ use std::{path::PathBuf, sync::Arc};
 use runtime::Pool;
 use types::{Clock, Random};
 
-/// What a bridge takes from its process.
+/// Resources that a bridge takes from its process.
 pub struct Environment {
     /// Runs codecs.
     pub pool: Arc<Pool>,
@@ -15,6 +15,6 @@ pub struct Environment {
     pub clock: Arc<dyn Clock>,
     /// Randomness, for a client id.
     pub random: Arc<dyn Random>,
-    /// Where imported codecs are kept, and the client id; for this bridge alone.
+    /// Directory of this bridge alone, for imported codecs and its client id.
     pub state_dir: PathBuf,
 }

@@ -1,11 +1,11 @@
-//! Why a bridge cannot start.
+//! Errors at the start of a bridge.
 
 use std::{io, path::PathBuf};
 
 use server::secret_file::SecretFileError;
 use types::{Kind, Kinded};
 
-/// Why a bridge cannot start. While it runs, failures are events, logs and metrics.
+/// Errors at the start of a bridge. While it runs, failures are events, logs and metrics.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A setting is not valid, or a broker, Redis or file cannot be used.
@@ -25,7 +25,7 @@ pub enum Error {
     Api {
         /// The name of the network.
         network: &'static str,
-        /// What to do.
+        /// Advice for the operator.
         advice: String,
         /// The cause.
         source: client::Error,

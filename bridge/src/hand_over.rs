@@ -30,7 +30,7 @@ pub struct HandOver {
     stopping: CancellationToken,
 }
 
-/// What became of an event.
+/// Outcome of handing over an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandedOver {
     /// The receiver has it.
@@ -46,7 +46,7 @@ pub enum HandedOver {
 }
 
 impl HandedOver {
-    /// Counts it; whether its source may forget it.
+    /// Counts the outcome. Returns true if the source may forget the event.
     pub fn count(self, count: impl Fn(&'static str)) -> bool {
         match self {
             Self::Taken => count("forwarded"),

@@ -11,7 +11,7 @@ pub type Connections = Vec<(&'static str, Vec<watch::Receiver<bool>>)>;
 
 /// A bridge that publishes, or that compares and publishes nothing.
 pub trait Running: Send + Sync {
-    /// Whether each of its connections is made, now and as it changes.
+    /// Returns its connections, and watches whether each is made.
     fn connections(&self) -> &Connections;
 
     /// Finishes the messages in progress, and stops.

@@ -10,7 +10,7 @@ use crate::Stored;
 /// The seed of `Math.random` where none is recorded, as of `airlock functions run`.
 const SEED: u64 = 1;
 
-/// What functions see where an uplink has nothing of its own.
+/// Inputs of functions where an uplink has none of its own.
 #[derive(Clone, Debug)]
 pub struct Defaults {
     /// The time.
@@ -19,7 +19,7 @@ pub struct Defaults {
     pub extra: String,
 }
 
-/// What becomes of an uplink.
+/// Result of an uplink, compared with the stored object.
 #[derive(Debug)]
 pub(crate) enum Verdict {
     /// The result is the object that was stored; or there is neither.
@@ -34,7 +34,7 @@ pub(crate) enum Verdict {
     StillFailing(String),
 }
 
-/// An uplink, what becomes of it, and its new object.
+/// The result of an uplink, with its new object.
 #[derive(Debug)]
 pub(crate) struct Checked {
     pub(crate) verdict: Verdict,
@@ -43,7 +43,7 @@ pub(crate) struct Checked {
 }
 
 impl Verdict {
-    /// How output spells it.
+    /// Returns the name in output.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Equal => "equal",

@@ -1,4 +1,4 @@
-//! Which codec runs on an uplink: that of its device's profile, or the one of all others.
+//! Codecs by device profile, and one for all others.
 
 use std::collections::HashMap;
 

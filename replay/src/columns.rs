@@ -1,4 +1,4 @@
-//! Where the parts of an uplink are in a table, by the names of its columns.
+//! The columns of a table that have the parts of an uplink, by their names.
 
 mod encoding;
 mod moment;
@@ -23,7 +23,7 @@ pub enum Role {
     Payload,
     /// The LoRaWAN port.
     Port,
-    /// When it was received.
+    /// The time at which it was received.
     Time,
     /// The object that was stored.
     Object,
@@ -31,7 +31,7 @@ pub enum Role {
     Device,
     /// The application.
     Application,
-    /// What the source calls it.
+    /// The id of the uplink in its source.
     Id,
     /// The profile of the device.
     Profile,
@@ -42,7 +42,7 @@ impl Role {
     pub const ALL: [Self; 8] =
         [Self::Payload, Self::Port, Self::Time, Self::Object, Self::Device, Self::Application, Self::Id, Self::Profile];
 
-    /// How options spell it.
+    /// Returns the name in options.
     pub fn name(self) -> &'static str {
         match self {
             Self::Payload => "payload",
@@ -139,7 +139,7 @@ impl Columns {
         }))
     }
 
-    /// What a record corrects. One that cannot be read is reported with its uplink.
+    /// Reads the correction in a record, if it is one. A record that cannot be read is reported with its uplink.
     pub(crate) fn correction(&self, record: &ByteRecord) -> Option<Correction> {
         self.own.as_ref()?;
         self.own_text(record, own::Column::Corrects).ok()??;

@@ -14,7 +14,7 @@ use crate::{
 
 /// Maximum size of a record, in bytes: a quotation mark that nothing closes must not take all memory.
 const RECORD_BYTES_MAX: usize = 4 << 20;
-/// How many records of how many bytes are enough for a batch.
+/// Number of records, or of their bytes, that are enough for a batch.
 const BATCH_RECORDS: usize = 256;
 const BATCH_BYTES: usize = 128 << 10;
 const INPUT_BYTES: usize = 256 << 10;
@@ -83,7 +83,7 @@ impl<R: Read + Send> Source for CsvFile<R> {
     }
 }
 
-/// What separates the names of the columns: a comma, or what spreadsheets write where a comma is in numbers.
+/// Returns the delimiter of the columns: a comma, or what spreadsheets write where numbers have a comma.
 fn delimiter(start: &[u8]) -> u8 {
     let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let count = |delimiter: u8| line.iter().filter(|byte| **byte == delimiter).count();

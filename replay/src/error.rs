@@ -1,10 +1,10 @@
-//! Why stored uplinks cannot be read.
+//! Errors of reading stored uplinks.
 
 use std::io;
 
 use types::{Kind, Kinded};
 
-/// Why stored uplinks cannot be read. Uplinks that cannot be used are no error: the report counts them.
+/// Reasons why stored uplinks cannot be read. Uplinks that cannot be used are no error: the report counts them.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file cannot be read.
@@ -21,9 +21,9 @@ pub enum Error {
     /// PostgreSQL refuses what was asked, or cannot be reached.
     #[error("{text}")]
     Postgres {
-        /// What a person can do about it.
+        /// The kind, which tells whether the login, the options or the server is at fault.
         kind: Kind,
-        /// What happened, without the password.
+        /// A description for people, without the password.
         text: String,
         /// The library's error.
         source: Option<tokio_postgres::Error>,
@@ -39,7 +39,7 @@ pub enum Error {
     Parquet {
         /// The file.
         name: String,
-        /// What is wrong.
+        /// The library's error.
         source: parquet::errors::ParquetError,
     },
     /// A thread of the replay ended early.

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, BufReader, Read};
 
 use crate::{Batch, Error, Source, source::LINE_BYTES_MAX};
 
-/// How many bytes of lines are enough for a batch.
+/// Number of bytes of lines that are enough for a batch.
 const BATCH_BYTES: usize = 128 << 10;
 const INPUT_BYTES: usize = 256 << 10;
 

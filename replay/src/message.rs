@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 use crate::Stored;
 
-/// Why a text is no uplink.
+/// Reasons why a text is no uplink.
 #[derive(Debug, thiserror::Error)]
 pub enum MessageError {
     /// It is not JSON.
@@ -20,7 +20,7 @@ pub enum MessageError {
     Json {
         /// The line, from 1.
         line: usize,
-        /// What is wrong there.
+        /// The problem there.
         problem: String,
     },
     /// It is an uplink, but not as its network writes it.

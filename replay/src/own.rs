@@ -1,4 +1,4 @@
-//! What records of our own history have beside the parts of any uplink.
+//! Columns that records of our own history have, and other uplinks lack.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::de::IgnoredAny;
 
 use crate::{Stored, stored::Correction};
 
-/// What is wrong with a record that corrects nothing we know.
+/// The error for a record whose `corrects` is not an id of ours.
 pub(crate) const NO_ID: &str = "its `corrects` is not the id of a record";
 /// The column of payloads in our files.
 pub(crate) const PAYLOAD: &str = "payload";
@@ -58,7 +58,7 @@ impl Column {
     }
 }
 
-/// Where these columns are in a file.
+/// Places of these columns in a file.
 pub(crate) type Places = [Option<usize>; Column::ALL.len()];
 
 /// The places in the names of a file; none if it is not ours. A table of others may have one of the names for something
@@ -69,7 +69,7 @@ pub(crate) fn places(header: &[String]) -> Option<Places> {
     (has(Column::Kind) && has(Column::Outcome)).then_some(places)
 }
 
-/// What only our own records have.
+/// Values of the columns that only our own records have.
 #[derive(Debug, Default)]
 pub(crate) struct Own {
     /// None for the usual seed.

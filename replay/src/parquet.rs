@@ -20,9 +20,9 @@ use crate::{
     stored::{Correction, Found},
 };
 
-/// How many rows are read at once.
+/// Number of rows that are read at once.
 const BATCH_ROWS: usize = 512;
-/// Where the columns are that only our own history has: behind those of the roles.
+/// Place of the columns that only our own history has: behind those of the roles.
 const OWN: usize = Role::ALL.len();
 const COLUMNS: usize = OWN + own::Column::ALL.len();
 
@@ -34,7 +34,7 @@ pub struct ParquetFile {
     /// The place of the column of each role, and of those of our own.
     places: [Option<usize>; COLUMNS],
     is_own: bool,
-    /// What its rows correct, until it is handed out.
+    /// Corrections in its rows, until they are handed out.
     corrections: Vec<Correction>,
     encoding: Encoding,
     /// The next row group, the columns of the one that is read, and how many of its rows are left.

@@ -18,7 +18,7 @@ pub use self::{
 };
 use crate::{Batch, Error, Filter, Source, Stored, columns, stored::Name};
 
-/// How many rows are fetched at once.
+/// Number of rows that are fetched at once.
 const BATCH_ROWS: usize = 500;
 const CURSOR: &str = "replay";
 

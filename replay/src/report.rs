@@ -1,4 +1,4 @@
-//! What a replay found, counted by field, by failure and by day, with examples. Everything in it is bounded.
+//! Findings of a replay, counted by field, by failure and by day, with examples. Everything in it is bounded.
 
 mod counts;
 mod limits;
@@ -31,12 +31,12 @@ pub struct Report {
     pub outdated: u64,
     /// Uplinks for whose profile there is no codec.
     pub without_codec: u64,
-    /// These profiles, each with how many uplinks have it.
+    /// These profiles, each with its number of uplinks.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub profiles_without_codec: BTreeMap<String, u64>,
-    /// What was found and is no uplink, such as joins.
+    /// Messages that are no uplinks, such as joins.
     pub others: u64,
-    /// What cannot be used.
+    /// Messages that cannot be used.
     pub damaged: u64,
     /// The statements of SQL.
     #[serde(skip_serializing_if = "UpdateCounts::is_empty")]
@@ -45,9 +45,9 @@ pub struct Report {
     pub fuel_max: u64,
     /// The places in which results differ, without the numbers of elements; uplinks in further ones are counted only.
     pub fields: BTreeMap<String, Field>,
-    /// Why uplinks fail that were decoded before, each with its first uplink.
+    /// Failures of uplinks that were decoded before, by reason, each with its first uplink.
     pub newly_failing_by: BTreeMap<String, Field>,
-    /// Why uplinks fail that were not decoded before either.
+    /// Failures of uplinks that were not decoded before either, by reason.
     pub still_failing_by: BTreeMap<String, Field>,
     /// The first that are decoded now.
     pub newly_decoded_examples: Vec<Example>,
@@ -60,7 +60,7 @@ pub struct Report {
 /// A field that differs, or a failure.
 #[derive(Clone, Debug, Serialize)]
 pub struct Field {
-    /// How many uplinks.
+    /// Number of uplinks.
     pub uplinks: u64,
     /// The first of them.
     pub example: Example,
@@ -69,37 +69,37 @@ pub struct Field {
 /// One uplink.
 #[derive(Clone, Debug, Serialize)]
 pub struct Example {
-    /// Where it is in the source.
+    /// Its place in the source.
     #[serde(serialize_with = "as_text")]
     pub place: Place,
     /// The device; empty if it is not known.
     pub device: String,
-    /// When it was received.
+    /// Time at which it was received.
     pub time: Option<Timestamp>,
     /// The port.
     pub port: u8,
     /// The payload, in hexadecimal, possibly truncated.
     pub payload: String,
-    /// What was stored, as JSON, possibly truncated; none for nothing.
+    /// The stored object as JSON, possibly truncated; `None` if there was none.
     pub old: Option<String>,
-    /// What comes out now, likewise.
+    /// The object that comes out now, likewise.
     pub new: Option<String>,
 }
 
 /// Something that cannot be used.
 #[derive(Clone, Debug, Serialize)]
 pub struct Damage {
-    /// Where it is in the source.
+    /// Its place in the source.
     #[serde(serialize_with = "as_text")]
     pub place: Place,
-    /// What is wrong.
+    /// The reason, for people.
     pub reason: String,
 }
 
 /// A number in a source, such as `line 7`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// What is counted.
+    /// The unit of the number, such as `line`.
     pub unit: &'static str,
     /// The number, from 1.
     pub number: u64,

@@ -1,4 +1,4 @@
-//! Which records of our own have been corrected: of an uplink and its corrections, only the newest counts.
+//! Revisions of our own records: of an uplink and its corrections, only the newest counts.
 //!
 //! Exports have the newest records first, so a correction is known before what it corrects is read.
 
@@ -40,7 +40,7 @@ impl Revisions {
         if newest.len() > CORRECTED_MAX { Err(too_many()) } else { Ok(()) }
     }
 
-    /// Whether a newer revision of this uplink is known.
+    /// Returns true if a newer revision of this uplink is known.
     pub(crate) fn is_outdated(&self, uplink: &Stored) -> bool {
         let newest = self.0.read().unwrap_or_else(PoisonError::into_inner);
         if newest.is_empty() {

@@ -1,4 +1,4 @@
-//! Reads a source, runs its uplinks on all processors, and takes what comes of them in their order.
+//! Reads a source, runs its uplinks on all processors, and takes their results in order.
 
 mod output;
 
@@ -19,28 +19,28 @@ use crate::{
     revisions::Revisions,
 };
 
-/// How many batches wait for each thread, and how many of its results wait to be taken.
+/// Maximum number of batches that wait for each thread, and of its results that wait to be taken.
 const BATCHES_MAX: usize = 2;
 
-/// What runs, and on what.
+/// Settings of a replay.
 pub struct Replay<'a> {
-    /// Where functions run.
+    /// The engine that runs functions.
     pub engine: &'a Arc<Engine>,
-    /// What they are.
+    /// The codecs to run.
     pub codecs: &'a Codecs,
-    /// Which uplinks are wanted.
+    /// The uplinks that are wanted.
     pub filter: Filter,
-    /// What functions see where an uplink has nothing of its own.
+    /// Inputs of functions where an uplink has none of its own.
     pub defaults: &'a Defaults,
-    /// How many threads run functions.
+    /// Number of threads that run functions.
     pub jobs: usize,
-    /// Whether a line is written for each uplink.
+    /// True if a line is written for each uplink.
     pub writes_lines: bool,
-    /// What writes a statement of SQL for each row that changed, if that is wanted.
+    /// Writes a statement of SQL for each row that changed, if that is wanted.
     pub updates: Option<Updates>,
 }
 
-/// What came of a batch.
+/// Results of a batch.
 #[derive(Debug)]
 pub struct Done {
     /// Its part of the report.
@@ -52,7 +52,7 @@ pub struct Done {
 }
 
 impl Replay<'_> {
-    /// Reads `source` to its end. `each` gets what came of its batches, in their order; its error ends the replay.
+    /// Reads `source` to its end. `each` gets the results of its batches, in their order; its error ends the replay.
     pub fn run<E: From<Error>>(
         &self,
         mut source: Box<dyn Source>,

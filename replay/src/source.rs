@@ -1,4 +1,4 @@
-//! Where stored uplinks come from, in batches that the threads read.
+//! Sources of stored uplinks, in batches that the threads read.
 
 use std::{str, sync::Arc};
 
@@ -12,16 +12,16 @@ use crate::{
 /// Maximum length of a line, in bytes.
 pub(crate) const LINE_BYTES_MAX: usize = 4 << 20;
 
-/// What stored uplinks are read from.
+/// A source of stored uplinks.
 pub trait Source: Send {
     /// The next uplinks; none at the end.
     fn next(&mut self) -> Result<Option<Batch>, Error>;
 
-    /// What the numbers of uplinks count, such as `line`.
+    /// Returns the unit in which its uplinks are numbered, such as `line`.
     fn unit(&self) -> &'static str;
 }
 
-/// What a source has read at once, as far as it has to be read in turn.
+/// Uplinks that a source has read at once, parsed only as far as it has to be done in turn.
 #[derive(Debug)]
 pub struct Batch {
     content: Content,
@@ -48,17 +48,17 @@ impl Batch {
         Self { content: Content::Records { columns, records }, corrections }
     }
 
-    /// What a source has parsed itself, with the number of the first.
+    /// Uplinks that a source has parsed itself, with the number of the first.
     pub fn uplinks(first: u64, uplinks: Vec<Found>) -> Self {
         Self { content: Content::Uplinks { first, uplinks }, corrections: Vec::new() }
     }
 
-    /// The same with what is known to correct uplinks of this batch or later ones.
+    /// The same with known corrections of uplinks of this batch or later ones.
     pub(crate) fn with_corrections(self, corrections: Vec<Correction>) -> Self {
         Self { corrections, ..self }
     }
 
-    /// What corrects uplinks of this batch or later ones.
+    /// Returns corrections of uplinks of this batch or later ones.
     pub(crate) fn corrections(&self) -> &[Correction] {
         &self.corrections
     }

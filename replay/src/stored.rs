@@ -1,4 +1,4 @@
-//! An uplink as a source has it: what the functions see of it, and what was stored as their result.
+//! An uplink as a source has it: the inputs of the functions, and their stored result.
 
 use history::RecordId;
 use serde_json::value::RawValue;
@@ -7,7 +7,7 @@ use types::Timestamp;
 /// An uplink with the object that was stored for it.
 #[derive(Clone, Debug, Default)]
 pub struct Stored {
-    /// What the source calls it, such as the primary key of its row; empty if it has no name.
+    /// The uplink's id in the source, such as the primary key of its row; empty if it has none.
     pub id: String,
     /// The application.
     pub application: Name,
@@ -17,7 +17,7 @@ pub struct Stored {
     pub payload: Vec<u8>,
     /// The LoRaWAN port.
     pub port: u8,
-    /// When it was received.
+    /// Time at which it was received.
     pub time: Option<Timestamp>,
     /// The result that was stored; none if nothing decoded it.
     pub object: Option<Box<RawValue>>,
@@ -31,19 +31,19 @@ pub struct Stored {
     pub correction: Option<Correction>,
 }
 
-/// Which record of our own another one corrects.
+/// A correction of a record of our own by another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Correction {
     /// The one that is corrected.
     pub original: RecordId,
-    /// How often it has been, from 1 on.
+    /// Number of the correction, from 1.
     pub revision: u32,
 }
 
-/// What is found at one place of a source: an uplink, nothing that is one, or why it is damaged.
+/// The uplink at one place of a source, `None` if it is something else, or the reason why it is damaged.
 pub type Found = Result<Option<Stored>, String>;
 
-/// What something is called: networks have an id, and some a second one, such as the DevEUI or a name for people.
+/// A name: networks have an id, and some a second one, such as the DevEUI or a name for people.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Name {
     /// The usual one.
@@ -62,18 +62,18 @@ impl Name {
         }
     }
 
-    /// Whether people may mean this by `wanted`.
+    /// Returns true if either name equals `wanted`, ignoring case.
     pub fn is(&self, wanted: &str) -> bool {
         self.id.eq_ignore_ascii_case(wanted) || self.other.eq_ignore_ascii_case(wanted)
     }
 }
 
-/// Which uplinks are wanted; all by default.
+/// Filter of uplinks; all by default.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// From when on they were received.
+    /// Start of the period in which they were received.
     pub since: Option<Timestamp>,
-    /// Until when, exclusive.
+    /// End of the period, exclusive.
     pub until: Option<Timestamp>,
     /// The device.
     pub device: Option<String>,
@@ -82,7 +82,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether an uplink is wanted. One without a time is not in any period.
+    /// Returns true if an uplink is wanted. One without a time is not in any period.
     pub(crate) fn matches(&self, uplink: &Stored) -> bool {
         let is = |wanted: &Option<String>, name: &Name| wanted.as_ref().is_none_or(|wanted| name.is(wanted));
         self.since.is_none_or(|since| uplink.time.is_some_and(|time| time >= since))

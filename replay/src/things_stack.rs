@@ -12,7 +12,7 @@ use url::Url;
 
 use crate::{Batch, Error, Filter, Source, message};
 
-/// How many uplinks a page has at most.
+/// Maximum number of uplinks on a page.
 const PAGE_UPLINKS: u32 = 200;
 
 /// The uplinks that an application has in the storage integration. They are read on a thread that may wait.
@@ -23,7 +23,7 @@ pub struct StoredUplinks {
     runtime: Handle,
     after: Timestamp,
     until: Option<Timestamp>,
-    /// How many uplinks a page has now: fewer where so many would be too long.
+    /// Current number of uplinks on a page: fewer where so many would be too long.
     page_uplinks: u32,
     /// The last page's uplinks of the time at which the next page begins.
     seen: Vec<Box<RawValue>>,
@@ -37,7 +37,7 @@ struct Received {
     received_at: Timestamp,
 }
 
-/// Whether a URL leads to The Things Stack.
+/// Returns true if a URL leads to The Things Stack.
 pub fn is_things_stack(url: &str) -> bool {
     url.starts_with("https://") || url.starts_with("http://")
 }

@@ -41,7 +41,7 @@ pub struct ChirpStackBridge {
     directory: Arc<Directory>,
     events: Events,
     commands: Option<Subscriber>,
-    /// What brokers keep messages for.
+    /// Sessions for which brokers keep messages.
     sessions: Vec<Endpoint>,
     connections: Connections,
     prefix: String,
@@ -110,7 +110,7 @@ impl ChirpStackBridge {
         Ok(Self { directory, events, commands, sessions, connections, prefix, _refresh: refresh, state_dir })
     }
 
-    /// What precedes the topics of decoded events.
+    /// Returns the prefix of the topics of decoded events.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
@@ -154,7 +154,7 @@ async fn drain(directory: &Arc<Directory>, events: Events, commands: Option<Subs
     directory.save().await;
 }
 
-/// What events and commands are handled with.
+/// Settings and shared parts for handling events and commands.
 struct Parts<'a> {
     settings: &'a ChirpStackSettings,
     group: Group,

@@ -12,7 +12,7 @@ use bridge::codec::{
     script::Script,
 };
 
-/// Why nothing is encoded without a codec.
+/// The error for objects of downlinks whose device profile has no codec.
 const NO_CODEC: &str = "the device profile has no codec: select one in ChirpStack, or send `data`";
 
 /// A codec.
@@ -24,7 +24,7 @@ pub(super) enum Codec {
 }
 
 impl Codec {
-    /// Whether it needs an [`Input`].
+    /// Returns true if the codec is a script, which needs an [`Input`].
     pub(super) fn is_script(&self) -> bool {
         matches!(self, Self::JavaScript(_))
     }

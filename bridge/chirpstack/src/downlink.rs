@@ -28,15 +28,15 @@ use super::{
 
 /// Marks commands that a bridge has passed on. ChirpStack ignores members that it does not know.
 const MARK: &str = "airlockBridge";
-/// How much of a value that is wrong is shown, in characters.
+/// Maximum number of characters that are shown of a value that is wrong.
 const SHOWN_CHARS_MAX: usize = 40;
 
 /// Encodes the objects of downlink commands.
 pub(super) struct Downlinks {
     pub(super) directory: Arc<Directory>,
-    /// Where ChirpStack receives commands.
+    /// Output for commands to ChirpStack.
     pub(super) chirpstack: Output,
-    /// Where applications publish commands, and receive why one was refused.
+    /// Output on which applications publish commands, and receive the reasons of refusals.
     pub(super) applications: Arc<Output>,
     pub(super) dedup: Dedup,
     pub(super) clock: Arc<dyn Clock>,
@@ -56,7 +56,7 @@ struct DeviceInfo<'a> {
 }
 
 impl Downlinks {
-    /// Passes a command on, or says why not; then acknowledges it.
+    /// Passes a command on, or publishes the reason of the failure; then acknowledges it.
     pub(super) async fn handle(&self, Delivery { topic, payload, is_repeated, ack, .. }: Delivery) {
         let Some(topic) = Topic::parse(&topic, &self.applications.prefix) else {
             // The filter lets no other topic through.
@@ -127,7 +127,7 @@ impl Downlinks {
         self.applications.publish_written(topic.with("event/log"), log.to_json()).await
     }
 
-    /// What is known of the device; only its EUI if nothing is.
+    /// Returns `deviceInfo` of the device, with only its EUI if nothing else is known.
     async fn device_info(&self, topic: Topic<'_>) -> Option<Box<RawValue>> {
         let device = self.directory.device(&topic.dev_eui.to_ascii_lowercase()).await.ok();
         // Whoever names a device of another application learns nothing about it.

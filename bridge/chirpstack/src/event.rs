@@ -38,7 +38,7 @@ enum Form<'a> {
     Protobuf(&'a Entry),
 }
 
-/// What the bridge needs of `deviceInfo`.
+/// The members of `deviceInfo` that the bridge needs.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct DeviceInfo {
@@ -46,7 +46,7 @@ pub(super) struct DeviceInfo {
     pub(super) dev_eui: String,
 }
 
-/// Why an event cannot be decoded. It is published as it is.
+/// Reasons why an event cannot be decoded. It is published as it is.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Malformed {
     #[error("it is not JSON: set `json=true` in ChirpStack's [integration.mqtt]")]
@@ -105,7 +105,7 @@ impl<'a> UplinkEvent<'a> {
         if is_known { Ok(self) } else { Err(Malformed::Member("deviceInfo")) }
     }
 
-    /// Whether a codec can do something with it: it has a port of the application, and ChirpStack could decrypt it.
+    /// Returns true if a codec can decode it: it has a port of the application, and ChirpStack could decrypt it.
     pub(super) fn is_decodable(&self) -> bool {
         self.port > 0 && !self.is_encrypted
     }

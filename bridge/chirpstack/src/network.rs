@@ -104,8 +104,8 @@ impl ChirpStackNetwork {
         })
     }
 
-    /// Whether two entries of the settings lead to the same events, as far as names and addresses tell. The events of
-    /// either would be shared with the other.
+    /// Returns true if two entries of the settings lead to the same events, as far as names and addresses tell. The
+    /// events of either would be shared with the other.
     pub async fn is_same_source(one: &ChirpStackSettings, other: &ChirpStackSettings) -> bool {
         match (network_source(one, ""), network_source(other, "")) {
             (Ok(Source::Mqtt(one)), Ok(Source::Mqtt(other))) => is_same_broker(&one, &other).await,
@@ -139,7 +139,8 @@ impl ChirpStackNetwork {
         }
     }
 
-    /// Whoever may register devices of an application here chooses their EUIs, and the bridge's key reaches all devices.
+    /// Checks that the device belongs to the application. Users who register devices here choose their EUIs, and the
+    /// bridge's key reaches all devices.
     async fn check_owner(&self, api: &ChirpStackClient, app_id: &AppId, dev_eui: &str) -> Result<(), NetworkRefusal> {
         let device = match api.device(dev_eui).await {
             Ok(response) => response.device.unwrap_or_default(),
@@ -157,7 +158,7 @@ impl ChirpStackNetwork {
     }
 }
 
-/// Why the API does not take a downlink. A key that is accepted may not see the device, whether or not it exists.
+/// Turns an error of the API into a refusal. A key that is accepted may not see the device, whether or not it exists.
 async fn refused(
     api: &ChirpStackClient,
     refusal: fn(Api, &client::Error) -> NetworkRefusal,
@@ -200,7 +201,7 @@ impl Network for ChirpStackNetwork {
     }
 }
 
-/// What is done with each event. Reports about downlinks may have to wait, and uplinks do not wait for them.
+/// Returns the handler of events. Reports about downlinks may have to wait, and uplinks do not wait for them.
 fn work(intake: Intake) -> Work<Delivery> {
     let work = work_of(intake, |intake, delivery| async move { intake.handle(delivery).await });
     apart(work, |delivery: &Delivery| {

@@ -69,7 +69,7 @@ impl OfflineDecoder {
         Ok(Self { decoder: Decoder { directory: Arc::new(directory), clock } })
     }
 
-    /// Decodes an `up` event that came on a topic; an error says why not.
+    /// Decodes an `up` event that came on a topic; the error has the reason.
     pub async fn decode(&self, topic: &str, event: &[u8]) -> Result<OfflineUplink, String> {
         let topic = Topic::parse(topic, "").ok_or_else(|| "the topic is not ChirpStack's".to_owned())?;
         let event = UplinkEvent::parse(event).map_err(|error| error.to_string())?;

@@ -91,7 +91,7 @@ struct Observer {
     observe: Box<dyn Fn(Observation) + Send + Sync>,
 }
 
-/// What is read of a `log` event.
+/// The parts of a `log` event that are read.
 #[derive(Deserialize)]
 struct Log {
     code: String,

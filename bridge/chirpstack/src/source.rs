@@ -75,7 +75,7 @@ impl Events {
         }
     }
 
-    /// Whether events are being received, now and as it changes.
+    /// Watches whether events are being received.
     pub(super) fn subscribed(&self) -> watch::Receiver<bool> {
         match self {
             Self::Mqtt(subscriber) => subscriber.subscribed(),

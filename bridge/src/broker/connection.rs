@@ -1,4 +1,4 @@
-//! Where the broker is, and who this process is there.
+//! Address of the broker, and this process's identity there.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{Error, environment::state_dir::StateDir};
 
-/// Where the broker is, and who this process is there.
+/// Address of the broker, and this process's identity there.
 pub struct BrokerConnection {
     publishing: Endpoint,
     subscribing: Endpoint,

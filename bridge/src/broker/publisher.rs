@@ -24,7 +24,7 @@ use crate::{
 
 /// Maximum number of publications that are not confirmed yet.
 const PLACES: u32 = 4096;
-/// How long the only message may wait at which the broker closes connections. Its sender gives up long before.
+/// Maximum wait of a single message at which the broker closes the connection. Its sender gives up long before.
 const SUSPECT_WAIT_MAX: Duration = Duration::from_secs(3600);
 /// Maximum number of kinds of messages whose refusal is remembered, so that it is not logged again.
 const REFUSED_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(999);
@@ -32,13 +32,13 @@ const REFUSED_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(999);
 /// A message for the broker.
 #[derive(Clone, Debug)]
 pub struct BrokerMessage {
-    /// Where it is published.
+    /// Topic on which it is published.
     pub topic: String,
     /// Its content.
     pub payload: Bytes,
 }
 
-/// Why the broker has not confirmed a message. It may have it all the same.
+/// Reasons why a message was not confirmed. The broker may have it all the same.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unconfirmed {
     /// Too many others wait.
@@ -58,7 +58,7 @@ pub enum Unconfirmed {
     Impossible(String),
 }
 
-/// What becomes of messages that come while the broker is not connected.
+/// Handling of messages that come while the broker is not connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offline {
     /// They are refused at once: their sender repeats them.
@@ -120,7 +120,7 @@ impl BrokerPublisher {
         Ok(confirmation)
     }
 
-    /// Whether it is connected now.
+    /// Returns true while the broker is connected.
     pub fn is_connected(&self) -> bool {
         *self.connected.borrow()
     }
@@ -161,8 +161,8 @@ impl Worker {
         }
     }
 
-    /// What the broker says of messages that were published together. If it takes the first, then a field of it that
-    /// the broker can never take does not count: sending all of them again would not help.
+    /// Combines the results of messages that were published together. If the broker takes the first one, the others may
+    /// fail with [`Unconfirmed::Impossible`]: sending all of them again would not help.
     fn judge_all(&self, kind: &str, published: Vec<(String, Result<(), PublishError>)>) -> Result<(), Unconfirmed> {
         let mut is_first = true;
         for (topic, result) in published {
@@ -175,7 +175,7 @@ impl Worker {
         Ok(())
     }
 
-    /// What the broker says of a message, in the words of who waits for it.
+    /// Turns the result of a publication into the error for its caller; logs and counts failures.
     fn judge(&self, topic: &str, kind: &str, result: Result<(), PublishError>) -> Result<(), Unconfirmed> {
         match result {
             Ok(()) => {

@@ -33,30 +33,30 @@ const GROUP: &str = "airlock";
 /// Maximum number of messages that are not acknowledged yet. So few that one application alone is not refused for
 /// having too many in progress.
 const IN_FLIGHT_MAX: u16 = 64;
-/// How often a process looks whether it is its turn.
+/// Interval at which a process checks whether it is its turn.
 const LOOK_INTERVAL: Duration = Duration::from_secs(2);
-/// After how long without a connection a process leaves its turn to others, which may have one.
+/// Time without a connection after which a process leaves its turn to others, which may have one.
 const UNCONNECTED_MAX: Duration = Duration::from_secs(10);
 
-/// After how many failures a message is given up.
+/// Number of failures after which a message is given up.
 const FAILURES_MAX: u32 = 5;
-/// How long a process that is stopped may take to leave.
+/// Maximum time that a stopping process spends on leaving.
 const LEAVE_MAX: Duration = Duration::from_secs(10);
 
 /// A message of the broker.
 #[derive(Clone, Debug)]
 pub struct ReceivedMessage {
-    /// Where it was published.
+    /// Topic on which it was published.
     pub topic: String,
     /// Its content.
     pub payload: Bytes,
-    /// Whether the broker may have kept it for some time, while others received what was published later.
+    /// True if the broker may have kept the message while others received what was published later.
     pub is_late: bool,
-    /// Whether it is given up if it fails once more.
+    /// True if one more failure drops the message.
     pub is_last_attempt: bool,
 }
 
-/// What came of a message.
+/// Result of an attempt to deal with a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempt {
     /// It is dealt with.
@@ -75,7 +75,7 @@ pub trait BrokerReceiver: Send + Sync {
 
 /// A subscription that is made again whenever the connection is lost.
 pub struct BrokerSubscription {
-    /// Whether this process receives, or another one does in its place.
+    /// True while this process receives, or another one does in its place.
     received: watch::Receiver<bool>,
     stopping: CancellationToken,
     task: AbortOnDropHandle<()>,

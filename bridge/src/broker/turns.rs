@@ -1,5 +1,5 @@
-//! What the processes that receive know of each other: who takes part, and whose turn it is where a broker does not
-//! divide messages among them.
+//! Coordination of the processes that receive: who takes part, and whose turn it is where a broker does not divide
+//! messages among them.
 
 use futures::future::BoxFuture;
 

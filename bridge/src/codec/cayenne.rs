@@ -45,13 +45,13 @@ const fn plain(id: u8, name: &'static str, bytes: usize, is_signed: bool, diviso
 pub struct Reading {
     /// The place of its type in [`DATA_TYPES`].
     pub place: usize,
-    /// Which of several sensors it is from.
+    /// Channel, which identifies the sensor.
     pub channel: u8,
     /// A number, or an object of numbers.
     pub value: Value,
 }
 
-/// Reads the values of a payload, and returns what is behind them: one byte at most. The error says what is wrong.
+/// Reads the values of a payload, and returns the rest: one byte at most. The error describes the fault.
 pub fn read(payload: &[u8]) -> Result<(Vec<Reading>, &[u8]), String> {
     let (mut readings, mut rest) = (Vec::new(), payload);
     while let [channel, id, tail @ ..] = rest {
@@ -85,7 +85,7 @@ impl DataType {
         if self.is_signed { f64::from(((unsigned << unused) as i32) >> unused) } else { f64::from(unsigned) }
     }
 
-    /// Writes a value; the error says what is wrong with it.
+    /// Writes a value; the error describes the fault.
     pub fn write(&self, value: &Value, payload: &mut Vec<u8>) -> Result<(), String> {
         for (place, divisor) in self.divisors.iter().enumerate() {
             let (number, axis) = match self.axes.get(place) {

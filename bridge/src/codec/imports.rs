@@ -1,4 +1,4 @@
-//! What is imported from a network's API: refreshed, and kept on disk for a start without the API.
+//! Objects imported from a network's API: refreshed, and kept on disk for a start without the API.
 
 use std::{
     fs, io,
@@ -18,10 +18,10 @@ use types::Kinded;
 use super::look_up::LookUps;
 use crate::metrics;
 
-/// How long a changed script may take to load before it is used.
+/// Maximum time that a changed script may take to load before it is used.
 pub const LOAD_WAIT: Duration = Duration::from_secs(10);
 
-/// What was imported.
+/// Imported objects, in memory and on disk.
 pub struct Imports<K> {
     /// Looks up what is not known yet.
     pub look_ups: LookUps,
@@ -32,32 +32,31 @@ pub struct Imports<K> {
     writing: Mutex<()>,
 }
 
-/// What is known, which a file keeps.
+/// Imported objects that can be written to a file.
 pub trait Export: Send + 'static {
-    /// Takes what the file is to have, and makes the file of it later, so that nobody waits for that.
+    /// Copies what the file needs, and returns a function that serializes it later, without the lock.
     fn export(&self) -> impl FnOnce() -> serde_json::Result<Vec<u8>> + use<Self>;
 }
 
 impl<K: Export> Imports<K> {
-    /// `known` is what `file` has.
+    /// Takes what `file` has as `known`.
     pub fn new(look_ups: LookUps, known: K, file: PathBuf) -> Self {
         let known = Mutex::new(known);
         Self { look_ups, known, file, is_file_outdated: AtomicBool::new(false), writing: Mutex::default() }
     }
 
-    /// What is known.
+    /// Locks the imported objects.
     pub fn lock(&self) -> MutexGuard<'_, K> {
         // A panic elsewhere leaves the maps usable.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes note whether what is known has changed. The caller holds its lock.
+    /// Marks the file as outdated if `is_changed`. The caller holds the lock of the objects.
     pub fn changed(&self, is_changed: bool) {
         self.is_file_outdated.fetch_or(is_changed, Ordering::AcqRel);
     }
 
-    /// Refreshes what is known, again and again, and keeps it on disk. For the log, `codecs` is what the network calls
-    /// codecs.
+    /// Refreshes the objects at an interval, and saves them. `codecs` is the network's word for codecs, for the log.
     pub async fn follow<F: Future<Output = client::Result<()>>>(
         self: &Arc<Self>,
         codecs: &str,
@@ -83,7 +82,7 @@ impl<K: Export> Imports<K> {
         }
     }
 
-    /// Writes what is known to disk, if it has changed.
+    /// Writes the objects to disk if they have changed.
     pub async fn save(self: &Arc<Self>) {
         let this = self.clone();
         // Many devices take a while to write.
@@ -107,7 +106,7 @@ impl<K: Export> Imports<K> {
     }
 }
 
-/// What a file of imports has. One that cannot be used is as good as none: everything is fetched again.
+/// Reads a file of imports. Returns none if it cannot be read or used: everything is fetched again then.
 pub fn read<T: DeserializeOwned>(file: &Path, is_readable: impl FnOnce(&T) -> bool) -> Option<T> {
     let contents = match fs::read(file) {
         Ok(bytes) => serde_json::from_slice(&bytes).map_err(io::Error::from),

@@ -22,12 +22,12 @@ use crate::codec::outcome::CodecError;
 const LOOKUPS_MAX: usize = 16;
 /// The pause before an unreachable API is asked again.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
-/// How often an API that cannot be reached is tried for something that is not known. Until then it stays unknown.
+/// Interval at which an unreachable API is asked for unknown objects. In between, they stay unknown.
 const UNREACHABLE_PAUSE: Duration = Duration::from_secs(5);
 /// Maximum number of objects that are remembered as refused by the API.
 const REFUSED_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
 
-/// Why an object is not known.
+/// Reasons why an object is not known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LookUpError {
     /// It may be known later.
@@ -41,7 +41,7 @@ pub enum LookUpError {
     Refused(String),
 }
 
-/// What is looked up.
+/// An object to look up.
 #[derive(Clone, Copy)]
 pub struct Object<'a> {
     /// Its kind, such as `device`, for messages.
@@ -69,19 +69,19 @@ pub struct LookUps {
 pub struct Api {
     /// The name of the network.
     pub network: &'static str,
-    /// What to do if the API key may not read something.
+    /// Advice for an API key that may not read something.
     pub key_advice: &'static str,
 }
 
-/// How many messages wait, and how long.
+/// Limits on messages that wait for the API.
 #[derive(Clone, Copy, Debug)]
 pub struct LookUpLimits {
-    /// Maximum number of messages that wait for an API that does not answer. For others, what is not known yet stays
-    /// unknown then.
+    /// Maximum number of messages that wait for an API that does not answer. For further ones, unknown objects stay
+    /// unknown.
     pub waiting_max: usize,
-    /// How long they wait.
+    /// Maximum wait of a message.
     pub wait_max: Duration,
-    /// How long a refusal is remembered, and how often what is known is refreshed.
+    /// Time for which a refusal is remembered, and interval at which known objects are refreshed.
     pub refused_for: Duration,
 }
 
@@ -100,16 +100,16 @@ impl LookUpLimits {
 type RefusalKey = (&'static str, Box<str>, Box<str>);
 
 struct Answers {
-    /// What the API refused, when, and why.
+    /// Time and reason of each refusal of the API.
     refused: LruCache<RefusalKey, (Instant, String)>,
-    /// When the API may be asked again, while it cannot be reached.
+    /// Time at which the API may be asked again, while it cannot be reached.
     unreachable_until: Option<Instant>,
-    /// Whether the last call failed.
+    /// True if the last call failed.
     is_failing: bool,
 }
 
 impl LookUps {
-    /// Nothing is known of the API yet.
+    /// Starts without answers of the API.
     pub fn new(api: Api, limits: LookUpLimits) -> Self {
         Self {
             api,
@@ -125,7 +125,7 @@ impl LookUps {
         }
     }
 
-    /// Returns what is known, or fetches it, and waits for an API that cannot be reached.
+    /// Returns a known object, or fetches it, and waits for an API that cannot be reached.
     pub async fn look_up<T, F: Future<Output = client::Result<T>>>(
         &self,
         object: Object<'_>,
@@ -198,7 +198,7 @@ impl LookUps {
         (answers.unreachable_until, answers.is_failing) = (None, false);
     }
 
-    /// The error for an object that the API refused a short time ago.
+    /// Returns the error of an object that the API refused a short time ago.
     fn check_refused(&self, object: Object<'_>) -> Result<(), LookUpError> {
         match self.lock().refused.get(&object.key()) {
             Some((when, reason)) if when.elapsed() < self.limits.refused_for => {
@@ -267,7 +267,7 @@ impl Api {
     }
 }
 
-/// Whether asking again soon would have the same result. A busy database answers with an internal error.
+/// Returns true if the same call would fail again. A busy database answers with an internal error, which is not final.
 pub fn is_final(error: &client::Error) -> bool {
     !matches!(error.kind(), Kind::Unavailable | Kind::Timeout | Kind::Internal | Kind::Exhausted | Kind::Conflict)
 }

@@ -1,4 +1,4 @@
-//! What shadow mode observes: the result of a codec in its network, and of our run of the same codec.
+//! Observations of shadow mode: the result of a codec in its network, and of our run of the same codec.
 
 use std::time::Duration;
 
@@ -6,16 +6,16 @@ use serde_json::value::RawValue;
 
 use crate::codec::outcome::{CodecError, Decoded};
 
-/// What became of an uplink, in the network and here.
+/// Results of an uplink, in the network and here.
 #[derive(Debug)]
 pub struct Observation {
     /// The id of the codec: for ChirpStack, of its device profile.
     pub profile_id: String,
     /// Its name.
     pub profile_name: String,
-    /// What the network made of it.
+    /// The network's result.
     pub theirs: Verdict,
-    /// What our run of the same codec makes of it.
+    /// The result of our run of the same codec.
     pub ours: Verdict,
     /// The fuel that our run used.
     pub fuel: u64,
@@ -35,7 +35,7 @@ pub enum Verdict {
 }
 
 impl Observation {
-    /// What became of an uplink whose codec has this id and this name.
+    /// Compares the network's result with ours. The first argument is the id and name of the codec.
     pub fn new(
         (profile_id, profile_name): (String, String),
         theirs: Verdict,

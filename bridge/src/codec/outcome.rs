@@ -1,4 +1,4 @@
-//! What a codec gets besides the payload, and what becomes of it.
+//! Inputs of a codec besides the payload, its results and its errors.
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 pub struct Input<'a> {
     /// The port; zero for none.
     pub port: u8,
-    /// When the message was received, in milliseconds since 1970.
+    /// Time at which the message was received, in milliseconds since 1970.
     pub time_ms: i64,
     /// The seed of `Math.random`: the same for the same message.
     pub seed: u64,
@@ -34,7 +34,7 @@ pub fn seed(identity: impl Hash) -> u64 {
 pub struct Decoded {
     /// A JSON object; none if there is no codec, or it decodes nothing.
     pub object: Option<Box<RawValue>>,
-    /// What the codec warns of.
+    /// Warnings of the codec.
     pub warnings: Vec<String>,
     /// The fuel that it used.
     pub fuel: u64,
@@ -51,7 +51,7 @@ pub struct Encoded {
     pub port: Option<u8>,
 }
 
-/// Why a codec has no result. Where ChirpStack has a text for it, this is the same.
+/// Reasons why a codec has no result. Where ChirpStack has a text for it, this is the same.
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
     /// The function did not return.
@@ -59,7 +59,7 @@ pub enum CodecError {
     Failed {
         /// Its name.
         function: &'static str,
-        /// What happened.
+        /// The failure of the run.
         failure: Failure,
     },
     /// The function returned errors.
@@ -70,7 +70,7 @@ pub enum CodecError {
         /// In its own words.
         errors: Vec<String>,
     },
-    /// What the function returned lacks a member.
+    /// The result of the function lacks a member.
     #[error("{function} did not return '{member}'")]
     Missing {
         /// Its name.
@@ -107,7 +107,7 @@ impl CodecError {
         Self::Failed { function, failure }
     }
 
-    /// Whether the codec ran, or cannot run at all; otherwise nothing is known about the payload.
+    /// Returns true if the codec ran, or cannot run at all; otherwise nothing is known about the payload.
     pub fn is_verdict(&self) -> bool {
         !matches!(self, Self::Busy | Self::Unknown(_) | Self::Foreign)
     }

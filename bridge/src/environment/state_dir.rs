@@ -1,4 +1,4 @@
-//! What a bridge keeps on disk: its client id, and what it imported from its network.
+//! The directory of a bridge: its client id, its imports from the network, and how far it has published.
 
 use std::{
     fs::{self, DirBuilder, File, TryLockError},

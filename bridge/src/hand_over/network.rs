@@ -16,13 +16,14 @@ pub trait Receiver: Send + Sync {
     fn receive(&self, event: NetworkEvent) -> BoxFuture<'_, Result<(), NetworkRefusal>>;
 }
 
-/// Why a downlink cannot leave whose device the API does not tell: the API has not got the downlink yet.
+/// Returns the refusal of a downlink whose device the API does not tell: the API has not got the downlink yet.
 pub fn not_sent(api: Api, error: &client::Error) -> NetworkRefusal {
     let refusal = refusal(api, error);
     if refusal.may_be_taken() { NetworkRefusal::new(Kind::Unavailable, refusal.reason()) } else { refusal }
 }
 
-/// Why an API does not take a downlink. One that the API key does not allow waits for another key.
+/// Turns an error of the API into the refusal of a downlink, and counts it. If the API key does not allow the downlink,
+/// it waits for another key.
 pub fn refusal(api: Api, error: &client::Error) -> NetworkRefusal {
     metrics::api_failed(error.kind());
     let Api { network, key_advice } = api;

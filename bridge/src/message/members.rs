@@ -38,7 +38,7 @@ impl<'a> Members<'a> {
         self.raw(name).and_then(|value| serde_json::from_str(value.get()).ok())
     }
 
-    /// Whether there is such a member, other than null.
+    /// Returns true if there is such a member, other than null.
     pub fn has(&self, name: &str) -> bool {
         self.raw(name).is_some_and(|value| value.get() != "null")
     }
@@ -65,7 +65,7 @@ impl<'a> Members<'a> {
         });
     }
 
-    /// Whether there is none.
+    /// Returns true if the object has no members.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,11 +1,11 @@
-//! How frames are received and sent, in the words of v2. What of it cannot be read is left out: it is no reason to drop
+//! Radio parameters of frames, in the words of v2. Values that cannot be read are left out: they are no reason to drop
 //! a message.
 
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use types::GatewayMetadata;
 
-/// How a frame was modulated.
+/// Modulation of a frame.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Modulation {
     /// `LORA` or `FSK`; empty for others.
@@ -16,7 +16,7 @@ pub struct Modulation {
     pub bit_rate: u32,
 }
 
-/// Where a gateway is.
+/// Location of a gateway.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Location {
@@ -42,7 +42,7 @@ impl Modulation {
 }
 
 impl Location {
-    /// What is known of a gateway, with its location.
+    /// Adds the location to the metadata of a gateway.
     pub fn of(&self, gateway: GatewayMetadata) -> GatewayMetadata {
         let Self { latitude, longitude, altitude } = *self;
         GatewayMetadata { latitude, longitude, altitude: altitude as i32, ..gateway }

@@ -1,4 +1,4 @@
-//! Where decoded messages go.
+//! Outputs for decoded messages.
 
 mod refusals;
 
@@ -16,7 +16,7 @@ use crate::metrics;
 
 /// A network's topic, without a prefix.
 pub trait OutputTopic: fmt::Display + Hash + Copy + Send + Sync {
-    /// What access control treats alike: the application, and the kind of message.
+    /// Returns what access control treats alike: the application, and the kind of message.
     fn kind(&self) -> String;
 }
 
@@ -44,10 +44,10 @@ pub struct Entry {
 /// JSON.
 pub type ToEntry = fn(&str, &[u8]) -> Result<Entry, String>;
 
-/// A broker or a stream, and what precedes topics, or the name of the stream, there.
+/// A broker or a stream, with the prefix of topics, or of the stream's name, there.
 pub struct Output {
     target: Target,
-    /// What precedes topics, or the name of the stream.
+    /// Prefix of topics, or of the stream's name.
     pub prefix: String,
 }
 
@@ -71,7 +71,7 @@ impl Output {
         Self { target: Target::Stream { publisher: StreamPublisher::start(target), to_entry }, prefix }
     }
 
-    /// Whether the broker or server is connected, now and as it changes.
+    /// Watches whether the broker or server is connected.
     pub fn connected(&self) -> watch::Receiver<bool> {
         match &self.target {
             Target::Broker { publisher, .. } => publisher.connected(),
@@ -79,7 +79,7 @@ impl Output {
         }
     }
 
-    /// Whether messages become entries of a stream, and not JSON.
+    /// Returns true if messages become entries of a stream, and not JSON.
     pub fn is_stream(&self) -> bool {
         matches!(self.target, Target::Stream { .. })
     }
@@ -143,7 +143,7 @@ impl Output {
 }
 
 impl Payload {
-    /// What came in, or goes out.
+    /// Returns the bytes of the JSON, or of the entry's value.
     pub fn bytes(&self) -> &Bytes {
         match self {
             Self::Json(bytes) | Self::Entry(Entry { value: bytes, .. }) => bytes,

@@ -1,9 +1,9 @@
-//! What precedes topics where decoded messages are published, and how loops are ruled out.
+//! Prefixes of the topics of decoded messages, chosen so that a bridge does not receive what it publishes.
 
 use link::mqtt::Endpoint;
 use tokio::net::lookup_host;
 
-/// What precedes topics that are published on the broker that the messages come from.
+/// Default prefix of topics that are published on the broker that the messages come from.
 const SAME_BROKER_PREFIX: &str = "airlock/";
 
 /// The prefix for the broker `out`: the one that is set, or a default. `own` is the broker that messages come from, and
@@ -33,8 +33,8 @@ fn check(prefix: &str, is_loop: bool) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Whether two URLs lead to the same broker, as far as names and addresses tell. Where they do not, duplicates are
-/// still recognized, so that no message goes round twice.
+/// Returns true if two URLs lead to the same broker, as far as names and addresses tell. If they fail to, duplicates
+/// are still recognized, so that no message goes round twice.
 pub async fn is_same_broker(one: &Endpoint, other: &Endpoint) -> bool {
     if one.url.port != other.url.port {
         return false;

@@ -10,7 +10,7 @@ use crate::{
 
 /// Publishes messages, and drops copies of those that were published a short time ago.
 pub struct Republisher {
-    /// Where they go.
+    /// Output of the messages.
     pub output: Arc<Output>,
     /// Those that were published.
     pub dedup: Dedup,

@@ -39,7 +39,7 @@ impl Dedup {
         if id.is_empty() { self.key(topic, payload) } else { self.key(topic, id) }
     }
 
-    /// Whether the message was added within the window.
+    /// Returns true if the message was added within the window.
     pub fn contains(&self, key: MessageKey) -> bool {
         let now = self.clock.now();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);

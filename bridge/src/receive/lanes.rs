@@ -11,7 +11,7 @@ use futures::{
     future::{BoxFuture, ready},
 };
 
-/// What is done with each message.
+/// Handles one message.
 pub type Work<T> = Arc<dyn Fn(T) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// The waiting messages of each device that has any. Whoever adds messages bounds their number.
@@ -38,7 +38,7 @@ impl<T: Send + 'static> Lanes<T> {
     }
 }
 
-/// What `worker` does with each message.
+/// Wraps `handle` and its state, `worker`, as the work of lanes.
 pub fn work_of<W, T, F>(worker: W, handle: impl Fn(Arc<W>, T) -> F + Send + Sync + 'static) -> Work<T>
 where
     W: Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! What the tests of each network give to a bridge.
+//! The environment of a bridge in the tests of each network.
 
 use std::{
     path::{Path, PathBuf},
@@ -20,7 +20,7 @@ fn pool() -> Arc<Pool> {
     POOL.get_or_init(start).clone()
 }
 
-/// What a bridge takes from its process.
+/// Returns the environment of a bridge, with its state in `dir/directory`.
 pub fn environment(dir: &Path, directory: &str) -> Environment {
     Environment {
         pool: pool(),

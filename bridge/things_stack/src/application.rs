@@ -16,7 +16,7 @@ pub(super) struct Application {
     pub(super) uid: String,
     /// Its API key.
     pub(super) key: SecretFile,
-    /// What requests of its webhook bring.
+    /// The key that requests of its webhook must bring.
     pub(super) webhook_key: SecretFile,
 }
 
@@ -72,8 +72,8 @@ impl Application {
         Err(Error::setting("bridge.things_stack.applications", reason))
     }
 
-    /// What its topics begin with for whoever forgets the tenant; none if there is no tenant, or another application has
-    /// that id.
+    /// Returns the application's id for topics of clients that forget the tenant. Returns `None` if there is no tenant,
+    /// or another application has that id.
     pub(super) fn without_tenant<'a>(&'a self, others: &[Arc<Self>]) -> Option<&'a str> {
         let is_free = others.iter().all(|other| other.uid != self.id());
         (is_free && self.uid != self.id()).then(|| self.id())
@@ -85,7 +85,7 @@ impl Application {
     }
 }
 
-/// Whether a text is an id, or an id and a tenant, and so a level of a topic.
+/// Returns true if the text is an id, or an id and a tenant, and so a level of a topic.
 fn is_uid(text: &str) -> bool {
     match text.split_once('@') {
         Some((id, tenant)) => is_id(id) && is_id(tenant),

@@ -91,12 +91,12 @@ impl ThingsStackBridge {
         Ok(Self { directory, positions, feeds, downlinks, webhook, connections, prefix, _tasks, _state_dir })
     }
 
-    /// Where messages are received as a webhook; none if they come over MQTT.
+    /// Returns the listener for messages as a webhook; `None` if they come over MQTT.
     pub fn webhook(&self) -> Option<&WebhookListener> {
         self.webhook.as_ref()
     }
 
-    /// What precedes the topics of decoded messages.
+    /// Returns the prefix of the topics of decoded messages.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
@@ -122,7 +122,7 @@ impl Running for ThingsStackBridge {
     }
 }
 
-/// What messages and downlinks are handled with.
+/// Settings and shared parts for handling messages and downlinks.
 struct Parts<'a> {
     settings: &'a ThingsStackSettings,
     clock: Arc<dyn Clock>,
@@ -132,7 +132,7 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// What is done with each message.
+    /// Returns the handler of messages.
     fn work(&self) -> Work<Delivery> {
         let uplinks = Uplinks {
             decoder: Decoder { directory: self.directory.clone(), clock: self.clock.clone() },

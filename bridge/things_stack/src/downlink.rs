@@ -30,14 +30,14 @@ use super::{
 
 /// The port of a downlink that has none, and whose encoder chooses none, as in The Things Stack.
 const DEFAULT_PORT: u8 = 1;
-/// How often a downlink is sent to an API that does not answer, and may have queued it each time.
+/// Maximum number of attempts to send a downlink to an API that does not answer. Each attempt may have queued it.
 const UNANSWERED_MAX: u8 = 3;
 
 /// Encodes the payloads of downlinks.
 pub(super) struct Downlinks {
     pub(super) directory: Arc<Directory>,
     pub(super) webhooks: Arc<WebhookIds>,
-    /// Where applications publish downlinks, and receive why one failed.
+    /// Output on which applications publish downlinks, and receive the reasons of failures.
     pub(super) applications: Arc<Output>,
     pub(super) dedup: Dedup,
     pub(super) clock: Arc<dyn Clock>,
@@ -50,7 +50,7 @@ struct Request {
 }
 
 impl Downlinks {
-    /// Queues downlinks, or says why not; then acknowledges the message.
+    /// Queues downlinks, or publishes the reason of the failure; then acknowledges the message.
     pub(super) async fn handle(&self, Delivery { topic, payload, is_repeated, ack, .. }: Delivery) {
         let parsed = Topic::parse(&topic, &self.applications.prefix);
         let Some((topic, operation)) = parsed.and_then(|topic| Some((topic, operation(topic)?))) else {

@@ -25,8 +25,8 @@ use self::{
 };
 use super::application::topic::device;
 
-/// How long after a connection the storage integration is asked again: the last uplinks before may not have been
-/// stored at once.
+/// Time after a connection at which the storage integration is asked again: it may not have stored the last uplinks
+/// before at once.
 const SETTLE: Duration = Duration::from_secs(10);
 /// The pause before a storage integration that cannot be reached is asked again.
 const RETRY: Duration = Duration::from_secs(30);
@@ -37,14 +37,14 @@ pub(super) struct Feed {
     _task: AbortOnDropHandle<()>,
 }
 
-/// What happens on the connection, in its order.
+/// Events of the connection, in order.
 enum Item {
     /// Messages may have been missed before.
     Granted,
     Live(Delivery),
 }
 
-/// What messages are delivered with.
+/// Resources for delivering messages.
 pub(super) struct Intake {
     pub(super) catch_up: CatchUp,
     pub(super) positions: Arc<Positions>,
@@ -67,7 +67,7 @@ impl Feed {
         Self { subscriber, _task: task }
     }
 
-    /// Whether live messages are being received, now and as it changes.
+    /// Watches whether live messages are being received.
     pub(super) fn subscribed(&self) -> watch::Receiver<bool> {
         self.subscriber.subscribed()
     }
@@ -82,7 +82,7 @@ struct Task {
     intake: Intake,
     device: Box<dyn Fn(&str) -> String + Send + Sync>,
     lanes: Lanes<Delivery>,
-    /// When the storage integration is asked again, and since when.
+    /// Time at which the storage integration is asked again, and start of that query.
     due: Option<(Instant, Timestamp)>,
 }
 
@@ -142,7 +142,7 @@ impl Task {
         self.intake.catch_up.run((since, latest), |delivery| self.deliver(delivery)).await
     }
 
-    /// When to ask again, and since when: what was delivered is not asked for again, also after a restart.
+    /// Returns the time of the next query, and its start. Delivered uplinks are not queried again after a restart.
     fn retry(&self, until: Timestamp) -> (Instant, Timestamp) {
         self.intake.positions.caught_up_to(self.uid(), until);
         (Instant::now() + RETRY, until)
@@ -165,7 +165,7 @@ impl Task {
     }
 }
 
-/// When an uplink was received; none for other messages, which are not stored with them.
+/// Returns the time at which an uplink was received; `None` for other messages, which are not stored with them.
 fn received_at(delivery: &Delivery) -> Option<Timestamp> {
     #[derive(Deserialize)]
     struct Message {

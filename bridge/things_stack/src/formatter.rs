@@ -33,7 +33,7 @@ pub(super) struct Formatter {
     pub(super) source: Source,
     /// Identifies it in reports, and as a tenant of the sandbox.
     pub(super) id: String,
-    /// Where it comes from, for people.
+    /// Origin of the formatter, for people.
     pub(super) name: String,
     kind: Kind,
 }

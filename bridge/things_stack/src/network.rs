@@ -111,7 +111,7 @@ impl ThingsStackNetwork {
         })
     }
 
-    /// Where messages are received as a webhook; none if they come over MQTT.
+    /// Returns the listener for messages as a webhook; `None` if they come over MQTT.
     pub fn webhook(&self) -> Option<&WebhookListener> {
         self.webhook.as_ref()
     }
@@ -193,12 +193,12 @@ impl Network for ThingsStackNetwork {
     }
 }
 
-/// Whether the API key does not allow something.
+/// Returns true if the error is about the rights of the API key.
 fn is_of_key(error: &client::Error) -> bool {
     matches!(error.kind(), Kind::Denied | Kind::Unauthenticated)
 }
 
-/// What is done with each message. Reports about downlinks may have to wait, and uplinks do not wait for them.
+/// Returns the handler of messages. Reports about downlinks may have to wait, and uplinks do not wait for them.
 fn work(intake: Intake) -> Work<Delivery> {
     let work = work_of(intake, |intake, delivery| async move { intake.handle(delivery).await });
     apart(work, |delivery: &Delivery| {

@@ -97,7 +97,7 @@ impl Uplinks {
         self.republisher.publish_last(topic, json, key).await
     }
 
-    /// Publishes what became of a downlink, with its payload decoded.
+    /// Publishes the outcome of a downlink, with its payload decoded.
     async fn downlink(&self, topic: Topic<'_>, kind: &'static str, payload: Bytes) -> bool {
         let Some(event) = DownlinkEvent::parse(kind, &payload) else {
             return self.republisher.publish_unchanged(topic, payload.clone()).await;
@@ -124,7 +124,7 @@ impl Uplinks {
     }
 }
 
-/// What became of an uplink, for the metric.
+/// Returns the result of an uplink, as the label of the metric.
 pub(super) fn result(decoded: &Result<Decoded, CodecError>) -> &'static str {
     match decoded {
         Ok(decoded) if decoded.uplink.object.is_some() => "decoded",

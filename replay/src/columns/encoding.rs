@@ -1,8 +1,8 @@
-//! How payloads are written in the cells of a table.
+//! Encodings of payloads in the cells of a table.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
-/// How payloads are written.
+/// Encoding of payloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     /// Base64.
@@ -12,7 +12,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// How the payloads of a column are written, if its name or a payload tells.
+    /// Detects the encoding of a column from its name or a payload. Returns `None` if neither is conclusive.
     pub(crate) fn detect(column: &str, sample: &[u8]) -> Option<Self> {
         let column = column.to_lowercase();
         let is_base64 = matches!(column.as_str(), "frm_payload" | "payload_raw") || column.contains("base64");

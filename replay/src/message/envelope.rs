@@ -1,4 +1,4 @@
-//! What programs put around a message: the topic before it, and objects that have it as a member.
+//! Envelopes of messages: the topic before one, and objects that have it as a member.
 
 use serde_json::value::RawValue;
 use workbench::json_problem;
@@ -8,10 +8,10 @@ use super::{
     object::{Object, text},
 };
 
-/// How many objects may be around a message.
+/// Maximum number of objects around a message.
 const DEPTH_MAX: usize = 4;
 
-/// What looks for a message in an object.
+/// Searches an object for a message.
 pub(super) type Find<'f, T> = &'f dyn Fn(&Object<'_>) -> Result<Option<T>, MessageError>;
 
 /// The message in a text, which may have an MQTT topic before it as `mosquitto_sub -v` prints it.
@@ -31,7 +31,7 @@ pub(super) fn message(text: &str) -> Result<&str, MessageError> {
     }
 }
 
-/// Of `TOPIC {…}`, what follows the topic.
+/// Returns the text after the topic in `TOPIC {…}`.
 fn without_topic(text: &str) -> &str {
     let start = text.trim_start();
     if start.starts_with(['{', '[']) {
@@ -42,7 +42,7 @@ fn without_topic(text: &str) -> &str {
     after.filter(|(topic, _)| !topic.contains(['{', '"', '\n'])).map_or(text, |(_, message)| message)
 }
 
-/// What `find` finds in a message, or in an object within.
+/// Applies `find` to a message, and to the objects within.
 pub(super) fn search<T>(message: &str, find: Find<'_, T>) -> Result<Option<T>, MessageError> {
     within(message, DEPTH_MAX, find)
 }

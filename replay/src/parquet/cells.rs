@@ -27,7 +27,7 @@ pub(super) enum Cell {
 pub(super) struct Cells {
     reader: ColumnReader,
     is_text: bool,
-    /// How many nanoseconds a unit of a time has; none for a number.
+    /// Nanoseconds in a unit of time; `None` for a number.
     nanos: Option<i64>,
     /// The level of a cell that has a value.
     level: i16,
@@ -88,7 +88,7 @@ fn read<T: DataType>(
     Ok((0..count).map(|row| has_value(row).then(|| values.next()).flatten().map(&cell)).collect())
 }
 
-/// Whether a column has texts, and not bytes.
+/// Returns true if a column has texts, and not bytes.
 pub(super) fn is_text(column: &ColumnDescriptor) -> bool {
     let is_logical = matches!(column.logical_type_ref(), Some(LogicalType::String | LogicalType::Json));
     let is_converted = matches!(column.converted_type(), ConvertedType::UTF8 | ConvertedType::JSON);
@@ -109,7 +109,7 @@ fn nanos(column: &ColumnDescriptor) -> Option<i64> {
 }
 
 impl Cell {
-    /// Whether it is this text.
+    /// Returns true if the cell is this text.
     pub(super) fn is(&self, text: &str) -> bool {
         matches!(self, Self::Text(bytes) | Self::Bytes(bytes) if bytes == text.as_bytes())
     }

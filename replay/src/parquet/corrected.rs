@@ -1,4 +1,4 @@
-//! What the records of our own files correct. Rows are in the order of devices, so this is read first.
+//! Corrections in the records of our own files. Rows are sorted by device, so these are read first.
 
 use std::sync::Arc;
 

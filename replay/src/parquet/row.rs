@@ -24,7 +24,7 @@ pub(super) fn uplink(mut row: Vec<Option<Cell>>, is_own: bool, encoding: Encodin
     Ok(Some(own.read()?.complete(Stored { id, ..uplink })))
 }
 
-/// What any row has.
+/// Reads the cells that any row has, also of others. Fails if one has another type.
 fn stored(mut row: Vec<Option<Cell>>, is_decoded: bool, encoding: Encoding) -> Result<Stored, String> {
     let mut take = |role: Role| row.get_mut(role as usize).and_then(Option::take);
     let mut text = |role: Role| take(role).map(|cell| cell.text(role.name())).transpose();

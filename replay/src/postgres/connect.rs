@@ -12,7 +12,7 @@ use types::{Kind, Secret};
 use super::{fault, password, tls::Tls};
 use crate::Error;
 
-/// How long connecting may take.
+/// Maximum time for connecting, if the URL names none.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The server, and how to log in there.
@@ -29,12 +29,12 @@ pub struct PostgresSettings {
     pub authority: Option<String>,
 }
 
-/// Whether a URL leads to PostgreSQL.
+/// Returns true if a URL leads to PostgreSQL.
 pub fn is_postgres(url: &str) -> bool {
     url.starts_with("postgres://") || url.starts_with("postgresql://")
 }
 
-/// Connects; also returns what people call the server.
+/// Connects; also returns the name of the server for people.
 pub(super) async fn connect(settings: &PostgresSettings) -> Result<(Client, String), Error> {
     let mut config: Config = settings.url.parse().map_err(|error| invalid(&error))?;
     if config.get_connect_timeout().is_none() {
@@ -82,7 +82,7 @@ fn invalid(error: &tokio_postgres::Error) -> Error {
     Error::Postgres { kind: Kind::Invalid, text, source: None }
 }
 
-/// Whether all hosts are this one, and all addresses that are given for them.
+/// Returns true if all hosts are this machine, and so are all addresses that are given for them.
 fn is_local(config: &Config) -> bool {
     config.get_hostaddrs().iter().all(IpAddr::is_loopback)
         && config.get_hosts().iter().all(|host| match host {

@@ -1,4 +1,4 @@
-//! What PostgreSQL's errors mean to a person.
+//! Turns errors of PostgreSQL into texts for people.
 
 use tokio_postgres::{Error as Cause, error::SqlState};
 use types::Kind;
@@ -6,14 +6,14 @@ use types::Kind;
 use super::Table;
 use crate::Error;
 
-/// What a query was about.
+/// Context of a query that failed.
 pub(super) struct Fault<'a> {
     pub(super) server: &'a str,
     pub(super) table: &'a Table,
 }
 
 impl Fault<'_> {
-    /// Why a table cannot be read.
+    /// Returns the error of a table that cannot be read.
     pub(super) fn of_query(&self, cause: Cause) -> Error {
         let Self { server, table } = self;
         let (kind, text) = match cause.code() {
@@ -41,7 +41,7 @@ impl Fault<'_> {
     }
 }
 
-/// Why nobody is connected.
+/// Returns the error of a connection that cannot be made.
 pub(super) fn while_connecting(server: &str, cause: Cause) -> Error {
     let (kind, text) = match cause.code() {
         Some(&SqlState::INVALID_PASSWORD) => (
@@ -64,7 +64,7 @@ pub(super) fn while_connecting(server: &str, cause: Cause) -> Error {
     Error::Postgres { kind, text, source: Some(cause) }
 }
 
-/// Why there are no further rows.
+/// Returns the error of a query that ended early, after `rows` rows.
 pub(super) fn while_reading(server: &str, rows: u64, cause: Cause) -> Error {
     let text = match cause.code() {
         Some(_) => format!("{server} ended after {rows} rows: {}", message(&cause)),
@@ -73,12 +73,12 @@ pub(super) fn while_reading(server: &str, rows: u64, cause: Cause) -> Error {
     Error::Postgres { kind: Kind::Unavailable, text, source: Some(cause) }
 }
 
-/// Whether the library lacks something, which is the password.
+/// Returns true if the library lacks a setting, which is the password.
 fn is_config(cause: &Cause) -> bool {
     cause.to_string().contains("invalid configuration")
 }
 
-/// What the server says.
+/// Returns the server's own message, or else the library's.
 fn message(cause: &Cause) -> String {
     cause.as_db_error().map_or_else(|| cause.to_string(), |error| error.message().to_owned())
 }

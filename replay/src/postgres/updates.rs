@@ -20,7 +20,7 @@ impl Updates {
         Self { table: table.quoted() }
     }
 
-    /// What precedes all statements: they take effect together or not at all. `notes` are lines of a comment.
+    /// Returns the text before all statements: they take effect together or not at all. `notes` are lines of a comment.
     pub fn begin(&self, notes: &[String]) -> String {
         let mut text = String::new();
         for note in notes {
@@ -30,7 +30,7 @@ impl Updates {
         text + "BEGIN;\nSET LOCAL standard_conforming_strings = on;\n"
     }
 
-    /// What follows them.
+    /// Returns the text after all statements.
     pub fn end(&self, counts: UpdateCounts) -> String {
         let mut text = format!("-- {} rows\n", counts.written);
         if counts.not_storable > 0 {
@@ -59,7 +59,7 @@ impl Updates {
     }
 }
 
-/// Whether `jsonb` can have an object: no NUL character and no half of a surrogate pair.
+/// Returns true if `jsonb` can store an object: it has no NUL character and no half of a surrogate pair.
 fn is_storable(json: &str) -> bool {
     !json.contains("\\u0000") && serde_json::from_str::<serde_json::Value>(json).is_ok()
 }

@@ -1,13 +1,13 @@
-//! How many uplinks there are, and what becomes of them.
+//! Counts of uplinks by result.
 
 use serde::Serialize;
 
 use crate::check::Verdict;
 
-/// How many uplinks there are, and what becomes of them.
+/// Number of uplinks by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// How many ran.
+    /// Uplinks that ran.
     pub uplinks: u64,
     /// The result is the object that was stored; or there is neither.
     pub equal: u64,
@@ -21,7 +21,7 @@ pub struct Counts {
     pub still_failing: u64,
 }
 
-/// How many statements of SQL were written.
+/// Number of statements of SQL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct UpdateCounts {
     /// Rows that get a new object.

@@ -1,4 +1,4 @@
-//! How much a report has at most.
+//! Maximum sizes of the parts of a report.
 
 /// Maximum number of fields.
 pub(super) const FIELDS_MAX: usize = 1000;

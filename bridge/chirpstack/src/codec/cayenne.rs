@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bridge::codec::cayenne::{DATA_TYPES, Reading, read};
 use serde_json::{Map, Value, value::RawValue};
 
-/// Decodes a payload; the error says what is wrong with it.
+/// Decodes a payload; the error describes the fault.
 pub(crate) fn decode(payload: &[u8]) -> Result<Box<RawValue>, String> {
     let mut object: BTreeMap<usize, BTreeMap<u8, Value>> = BTreeMap::new();
     // ChirpStack ignores a single byte at the end.

@@ -30,7 +30,7 @@ pub(crate) struct Directory {
     imports: Arc<Imports<Known>>,
 }
 
-/// How much is kept, and how long to wait for it.
+/// Limits on what is kept, and on waiting for it.
 pub(crate) struct DirectoryLimits {
     pub(crate) profiles_max: usize,
     pub(crate) devices_max: usize,
@@ -60,7 +60,7 @@ impl Directory {
         Self { api, token_file, codecs, imports }
     }
 
-    /// Whether nothing was imported yet.
+    /// Returns true if nothing was imported yet.
     pub(crate) fn is_empty(&self) -> bool {
         self.imports.lock().profiles.is_empty()
     }

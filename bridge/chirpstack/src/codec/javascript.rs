@@ -16,7 +16,7 @@ const ENCODER: &str = "encodeDownlink";
 /// script, whose lines stay where they are.
 const BIG_INTEGERS: &str = ";BigInt.prototype.toJSON = function () { return null; };";
 
-/// What `decodeUplink` and `encodeDownlink` return. Members of other types count as missing, as in ChirpStack.
+/// The result of `decodeUplink` or `encodeDownlink`. Members of other types count as missing, as in ChirpStack.
 #[derive(Deserialize)]
 struct Returned<'a> {
     #[serde(borrow)]

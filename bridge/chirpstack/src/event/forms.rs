@@ -1,7 +1,7 @@
 //! The two forms of ChirpStack's events: JSON over MQTT, protocol buffers in the Redis stream.
 //!
-//! What a device sends most often, an uplink, is read no further than it must be, and gets its object without being
-//! converted to the other form and back.
+//! An uplink, the most frequent event, is read no further than it must be, and gets its object without being converted
+//! to the other form and back.
 
 use api::chirpstack_events::integration::{
     AckEvent, DeviceInfo, IntegrationEvent, JoinEvent, LocationEvent, LogEvent, StatusEvent, TxAckEvent, UplinkEvent,
@@ -29,7 +29,7 @@ const EMPTY_OBJECT: &[u8] = br#""object":{}"#;
 /// About how many times longer JSON is than a protocol buffer.
 const JSON_LENGTH: usize = 4;
 
-/// Why an entry cannot be published.
+/// Reasons why an entry cannot be published.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Malformed {
     #[error("it is JSON: only ChirpStack 4 may write to this stream, and it writes protobuf")]
@@ -44,7 +44,7 @@ pub(crate) enum Malformed {
     NoJson(#[from] serde_json::Error),
 }
 
-/// What the bridge needs of an uplink.
+/// The fields of an uplink that the bridge needs.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct UplinkHead {
     #[prost(string, tag = "1")]
@@ -61,7 +61,7 @@ pub(crate) struct UplinkHead {
     pub(crate) join_server_context: Option<()>,
 }
 
-/// What the bridge needs of the device of an uplink.
+/// The fields of an uplink's device that the bridge needs.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct DeviceHead {
     #[prost(string, tag = "3")]
@@ -138,7 +138,7 @@ pub(crate) fn json_with_object(uplink: &[u8], object: Option<&RawValue>) -> Resu
     Ok(json)
 }
 
-/// What an uplink says about its device, as JSON.
+/// Returns the device of an uplink as JSON; `None` if the uplink cannot be read or has none.
 pub(crate) fn device_info(uplink: &[u8]) -> Option<Box<RawValue>> {
     serde_json::value::to_raw_value(&UplinkEvent::decode(uplink).ok()?.device_info?).ok()
 }
@@ -146,7 +146,7 @@ pub(crate) fn device_info(uplink: &[u8]) -> Option<Box<RawValue>> {
 /// An application and a device.
 type Device = Option<(String, String)>;
 
-/// What can be done with a type of event.
+/// Functions for a type of event.
 struct Form {
     device: fn(&[u8]) -> Result<Device, DecodeError>,
     json: fn(&[u8]) -> Result<Vec<u8>, Malformed>,

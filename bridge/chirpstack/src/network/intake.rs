@@ -49,7 +49,7 @@ impl Intake {
         }
     }
 
-    /// Whether the event may be acknowledged.
+    /// Hands an event over. Returns true if it may be acknowledged.
     async fn take(&self, topic: Topic<'_>, payload: &[u8], receiver: &dyn Receiver) -> bool {
         let Some(name) = topic.event() else { return true };
         let Report { event, deduplication_id } = match Report::read(name, topic.dev_eui, payload) {

@@ -1,4 +1,4 @@
-//! What an event of ChirpStack says, in words that do not depend on the network.
+//! Events of ChirpStack as reports that do not depend on the network.
 
 mod radio;
 
@@ -19,7 +19,7 @@ use self::radio::{RxInfo, TxInfo};
 const DOWNLINK_CODES: [&str; 5] =
     ["DOWNLINK_PAYLOAD_SIZE", "DOWNLINK_CODEC", "DOWNLINK_GATEWAY", "F_CNT_DOWN", "EXPIRED"];
 
-/// Why an event cannot be read.
+/// Reasons why an event cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unreadable {
     #[error("it is not JSON ({0}): set `json=true` in ChirpStack's [integration.mqtt]")]
@@ -32,7 +32,7 @@ pub(crate) enum Unreadable {
     Encrypted,
 }
 
-/// What is read of the events of all types. A proto3 writer may leave out what is zero or empty.
+/// The members of all types of events that are read. A proto3 writer may leave out what is zero or empty.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Event<'a> {
@@ -76,7 +76,7 @@ struct DeviceInfo {
     tags: BTreeMap<String, String>,
 }
 
-/// What an event says.
+/// The report of an event.
 pub(crate) struct Report {
     /// None if it says nothing that an application of v2 learns.
     pub(crate) event: Option<NetworkEvent>,
@@ -135,7 +135,7 @@ impl Event<'_> {
         Ok(NetworkJoin { device, dev_addr, received: self.time })
     }
 
-    /// What became of a downlink; none for those that the network sends of its own accord.
+    /// Returns the outcome of a downlink; `None` for those that the network sends of its own accord.
     fn downlink(mut self, name: &str, device: NetworkDevice) -> Option<DownlinkReport> {
         let id = match name {
             "log" => self.context.remove("queue_item_id").unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! Which receiver takes the events of an application of ChirpStack.
+//! Routes from applications of ChirpStack to their receivers.
 
 use std::{
     collections::HashMap,
@@ -19,7 +19,7 @@ use tokio::{sync::Mutex as AsyncMutex, time::Instant};
 const NAMES_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
 /// Maximum number of applications that are asked for at once.
 const TURNS: usize = 16;
-/// How long a name is used before it is asked for again.
+/// Time for which a name is used before it is asked for again.
 const NAME_AGE_MAX: Duration = Duration::from_secs(60);
 
 /// The receivers, by ids and names of applications.
@@ -59,8 +59,8 @@ impl Routes {
         Ok(Self { by_id, by_name, names, turns: Default::default(), hasher: RandomState::new() })
     }
 
-    /// Who takes an application's events, if somebody does. Waits for an API that cannot be reached, because the name
-    /// in an event is what its sender wrote.
+    /// Returns the route of an application's events, if there is one. Waits for an API that cannot be reached, because
+    /// the name in an event is what its sender wrote.
     pub(crate) async fn find(&self, id: &str, api: Option<&ChirpStackClient>) -> Option<&Route> {
         // One event asks for all that wait for the same answer.
         let _turn = match self.is_known(id) {
@@ -120,7 +120,7 @@ impl Routes {
     }
 }
 
-/// Whether this is a UUID, which is what ids are in ChirpStack.
+/// Returns true if the text is a UUID in lower case, as ids are in ChirpStack.
 fn is_id(application: &str) -> bool {
     let is_digit = |(place, byte): (usize, u8)| match place {
         8 | 13 | 18 | 23 => byte == b'-',

@@ -9,9 +9,9 @@ use std::{
 use lru::LruCache;
 use tokio::{sync::oneshot, time::timeout};
 
-/// How many failures, and how many uplinks, are remembered until the other comes.
+/// Maximum number of failures, and of uplinks, that are remembered until the other comes.
 const REMEMBERED_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
-/// How long an uplink without an object waits: ChirpStack publishes both at once, in either order.
+/// Time that an uplink without an object waits: ChirpStack publishes both at once, in either order.
 const WAIT: Duration = Duration::from_secs(2);
 
 /// Matches failures with uplinks, whichever comes first.
@@ -39,7 +39,7 @@ impl Failures {
         }
     }
 
-    /// Why ChirpStack's codec failed for this uplink; `None` if it did not.
+    /// Waits for the description of the codec's failure in ChirpStack; `None` if it did not fail.
     pub(super) async fn of(&self, deduplication_id: &str) -> Option<String> {
         let description = {
             let mut unmatched = self.0.lock().unwrap_or_else(PoisonError::into_inner);

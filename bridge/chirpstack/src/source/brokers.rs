@@ -1,4 +1,4 @@
-//! Which brokers and streams a bridge connects to.
+//! Connections of a bridge to brokers and streams.
 
 use bridge::{Error, publish::prefix::prefix};
 use link::{
@@ -8,10 +8,10 @@ use link::{
 
 use crate::{event::topic::Topic, settings::ChirpStackSettings, source::stream::KEY};
 
-/// What precedes the key of the stream on the server that the events come from.
+/// Prefix of the stream's key on the server that the events come from.
 const SAME_SERVER_PREFIX: &str = "airlock:";
 
-/// Where events and commands come from, and go to.
+/// Sources and targets of events and commands.
 pub(crate) struct Brokers {
     pub(crate) events: Source,
     pub(crate) out: Target,
@@ -20,19 +20,19 @@ pub(crate) struct Brokers {
     pub(crate) prefix: String,
 }
 
-/// Where events come from.
+/// Source of events.
 pub(crate) enum Source {
     Mqtt(Endpoint),
     Redis(Box<Node>),
 }
 
-/// Where decoded events go.
+/// Target of decoded events.
 pub(crate) enum Target {
     Broker(Endpoint),
     Stream(Box<StreamTarget>),
 }
 
-/// Where commands come from, and go to.
+/// Source and target of commands.
 pub(crate) struct Commands {
     pub(crate) received: Endpoint,
     pub(crate) passed_on: Endpoint,
@@ -88,7 +88,7 @@ fn check_output(settings: &ChirpStackSettings, to: &MqttSettings) -> Result<(), 
     Ok(())
 }
 
-/// Where events come from: Redis if it is set, otherwise MQTT.
+/// Returns the source of events: Redis if it is set, otherwise MQTT.
 pub(crate) fn network_source(settings: &ChirpStackSettings, client_id: &str) -> Result<Source, Error> {
     if settings.redis.url.is_empty() {
         source(settings, client_id, "events").map(Source::Mqtt)
@@ -107,7 +107,7 @@ pub(crate) fn source(settings: &ChirpStackSettings, client_id: &str, role: &str)
     Ok(Endpoint::new(&settings.mqtt, "bridge.chirpstack.mqtt", format!("{client_id}-{role}"))?)
 }
 
-/// Whether the bridge would receive what it publishes with this prefix, if that went to the broker of the events.
+/// Returns true if the bridge would receive what it publishes with this prefix on the broker of the events.
 fn is_received(prefix: &str) -> bool {
     Topic::parse(&format!("{prefix}application/a/device/b/event/up"), "").is_some()
 }

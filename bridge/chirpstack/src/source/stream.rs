@@ -50,7 +50,7 @@ pub(crate) fn lanes(
 struct Named(Mutex<BTreeSet<String>>);
 
 impl Named {
-    /// Whether `name` is a new one; further ones than fit count as old.
+    /// Remembers `name`, and returns true if it is new. Once the set is full, further names count as old.
     fn is_first(&self, name: &str) -> bool {
         let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         names.len() < NAMES_MAX && names.insert(name.to_owned())

@@ -1,4 +1,4 @@
-//! What codecs get, and what becomes of what they return.
+//! Inputs of codecs, and handling of their results.
 
 use api::chirpstack::CodecRuntime;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What happens to events besides decoding.
+//! Handling of events, apart from decoding.
 
 use serde_json::{Value, json};
 use testing::CHIRPSTACK_APPLICATION;

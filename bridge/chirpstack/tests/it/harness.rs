@@ -48,7 +48,7 @@ impl Network {
         self.api.set_device(dev_eui, dev_eui, &[]);
     }
 
-    /// What a bridge takes from its process; `directory` is for it alone.
+    /// Returns the environment of a bridge, with `directory` for it alone.
     pub fn environment(&self, directory: &str) -> Environment {
         environment(self.dir.path(), directory)
     }

@@ -153,7 +153,7 @@ async fn an_application_that_may_receive_nothing_holds_up_no_other() {
     assert_eq!(application.next().await.json()["fCnt"], 1);
 }
 
-/// Whether this is a PUBLISH packet.
+/// Returns true if the bytes start with a PUBLISH packet.
 fn is_publish(packet: &[u8]) -> bool {
     packet.first().is_some_and(|first| first >> 4 == 3)
 }

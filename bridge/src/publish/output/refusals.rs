@@ -1,4 +1,4 @@
-//! How long messages wait that the broker refuses.
+//! Bounds on messages that the broker refuses.
 //!
 //! Access control is mended while the bridge runs, so refused messages are published again for a while. They hold
 //! places that all devices share, so only a part of these, and once an application has been refused for long enough,
@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// Maximum number of kinds of topics that are remembered as refused.
 const REFUSED_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
 
-/// Which messages were refused, and since when.
+/// Refused kinds of messages, with the time of the first refusal.
 pub(super) struct Refusals {
     wait_max: Duration,
     /// One permit for each message that may wait.

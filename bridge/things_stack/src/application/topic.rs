@@ -38,7 +38,7 @@ impl<'a> Topic<'a> {
     }
 }
 
-/// Whether this is an id in The Things Stack, and so a level of a topic.
+/// Returns true if the text is a valid id in The Things Stack, and so a level of a topic.
 pub(crate) fn is_id(text: &str) -> bool {
     let is_valid = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (1..=ID_BYTES_MAX).contains(&text.len()) && text.bytes().all(is_valid)

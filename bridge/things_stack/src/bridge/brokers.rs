@@ -1,4 +1,4 @@
-//! Which brokers a bridge connects to.
+//! Connections of a bridge to MQTT brokers.
 
 use bridge::{Error, publish::prefix::prefix};
 use link::mqtt::{Endpoint, MqttSettings};
@@ -8,7 +8,7 @@ use crate::{
     settings::ThingsStackSettings,
 };
 
-/// Where decoded messages go, and where downlinks come from.
+/// The broker for decoded messages and downlinks.
 pub(crate) struct Output {
     pub(crate) out: Endpoint,
     pub(crate) commands: Endpoint,
@@ -36,7 +36,7 @@ impl Output {
     }
 }
 
-/// Whether the bridge would receive what it publishes with this prefix, if that went to The Things Stack's server.
+/// Returns true if the bridge would receive what it publishes with this prefix on The Things Stack's server.
 fn is_received(prefix: &str) -> bool {
     Topic::parse(&format!("{prefix}v3/a/devices/b/up"), "").is_some()
 }

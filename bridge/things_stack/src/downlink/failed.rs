@@ -38,7 +38,7 @@ struct Details {
     code: u32,
 }
 
-/// What is read of a request.
+/// The parts of a request that are read.
 #[derive(serde::Deserialize)]
 struct Request<'a> {
     #[serde(borrow)]

@@ -13,13 +13,13 @@ use types::{Kind, Kinded, Timestamp};
 
 use crate::application::{Application, topic::Topic};
 
-/// How many uplinks are asked for at once.
+/// Number of uplinks per query.
 const PAGE_ITEMS: u32 = 200;
 /// A field that makes no uplink large.
 const SMALL_FIELD: &str = "up.uplink_message.f_cnt";
 /// Maximum number of stored uplinks in progress.
 const IN_FLIGHT_MAX: usize = 256;
-/// How far before the last known uplink the query starts, because uplinks need not be stored in their order.
+/// Time before the last known uplink at which the query starts, because uplinks may be stored out of order.
 const OVERLAP: Duration = Duration::from_secs(10);
 
 /// Asks for stored uplinks.
@@ -29,7 +29,7 @@ pub(crate) struct CatchUp {
     in_flight: Arc<Semaphore>,
 }
 
-/// What became of a query.
+/// Outcome of a query.
 pub(crate) enum CaughtUp {
     /// Everything up to the message of this time was delivered.
     Until(Timestamp),
@@ -39,18 +39,18 @@ pub(crate) enum CaughtUp {
     Failed { until: Timestamp },
 }
 
-/// How far a query has come.
+/// Progress of a query.
 struct Progress {
     /// The time after which the next page begins.
     after: Timestamp,
     /// Everything up to this time was delivered.
     until: Timestamp,
     uplinks: u64,
-    /// How many uplinks to ask for at once.
+    /// Number of uplinks to ask for at once.
     limit: u32,
 }
 
-/// What is read of a stored message.
+/// The parts of a stored message that are read.
 #[derive(Deserialize)]
 struct Stored {
     end_device_ids: DeviceIds,

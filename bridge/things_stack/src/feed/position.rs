@@ -1,4 +1,4 @@
-//! Up to when the messages of applications have been dealt with, kept on disk for the next start.
+//! Positions up to which the messages of applications have been dealt with, kept on disk for the next start.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -12,11 +12,11 @@ use server::private_file::write_private;
 use tokio::time::sleep;
 use types::Timestamp;
 
-/// How often positions are written, if they have changed.
+/// Interval at which changed positions are written.
 const SAVE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How far The Things Stack's clock may be ahead of ours. A message from still later, such as a simulated one, would
-/// hide whatever is missed after it.
+/// Maximum time that The Things Stack's clock may be ahead of ours. A message from still later, such as a simulated
+/// one, would hide whatever is missed after it.
 const AHEAD_MAX: Duration = Duration::from_secs(300);
 
 /// The positions of all applications.
@@ -28,13 +28,13 @@ pub(crate) struct Positions {
 /// Times are those at which The Things Stack received messages.
 #[derive(Default)]
 struct Position {
-    /// How many messages of a time are in progress.
+    /// Number of messages in progress, by time.
     in_progress: BTreeMap<Timestamp, usize>,
     /// That of the newest message that was dealt with.
     newest: Option<Timestamp>,
-    /// When the first connection was made, by our clock, which may differ.
+    /// Time of the first connection, by our clock, which may differ.
     first_connected: Option<Timestamp>,
-    /// Since when messages may be missing.
+    /// Time after which messages may be missing.
     gap: Option<Timestamp>,
 }
 

@@ -23,7 +23,7 @@ pub(crate) fn client(settings: &ThingsStackSettings) -> Result<ThingsStackClient
     })
 }
 
-/// What to trust of the API's server.
+/// Returns the certificates to trust for the API's server. Fails if the file cannot be read.
 fn trust(settings: &ThingsStackSettings) -> Result<Trust, Error> {
     Ok(match &settings.api.ca_certificate {
         Some(path) => Trust::Certificate(read(path)?),

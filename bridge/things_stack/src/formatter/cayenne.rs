@@ -24,7 +24,7 @@ const NAMES: [&str; DATA_TYPES.len()] = [
     "gps",
 ];
 
-/// Decodes a payload; the error says what is wrong with it.
+/// Decodes a payload; the error describes the fault.
 pub(crate) fn decode(payload: &[u8]) -> Result<Box<RawValue>, String> {
     let (readings, rest) = read(payload)?;
     if !rest.is_empty() {

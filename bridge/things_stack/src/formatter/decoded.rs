@@ -1,4 +1,4 @@
-//! What a formatter makes of an uplink.
+//! The result of a formatter for an uplink.
 
 use bridge::codec::outcome;
 

@@ -40,7 +40,7 @@ pub(crate) struct Directory {
     refresh_devices_max: usize,
 }
 
-/// How much is kept, and how long to wait for it.
+/// Limits on what is kept, and on waiting for it.
 pub(crate) struct DirectoryLimits {
     pub(crate) models_max: usize,
     pub(crate) devices_max: usize,
@@ -86,7 +86,7 @@ impl Directory {
         }
     }
 
-    /// Whether nothing was imported yet.
+    /// Returns true if nothing was imported yet.
     pub(crate) fn is_empty(&self) -> bool {
         self.imports.lock().defaults.is_empty()
     }
@@ -131,7 +131,7 @@ impl Directory {
         Ok(Some(Resolved { formatters, model }))
     }
 
-    /// Whether the payloads of a device stay encrypted in The Things Stack, so that no formatter can read them.
+    /// Returns true if a device's payloads stay encrypted in The Things Stack, so that no formatter can read them.
     pub(crate) async fn encrypts_payloads(&self, uid: &str, device: &str) -> Result<bool, CodecError> {
         let application = self.application(uid)?;
         match self.device(application, device).await?.record.is_encrypted {
@@ -235,17 +235,17 @@ pub(crate) struct Resolved {
 }
 
 impl Resolved {
-    /// What decodes uplinks.
+    /// Returns the decoder of uplinks.
     pub(crate) fn up(&self) -> Result<&Arc<Formatter>, CodecError> {
         self.resolve(&self.formatters.up, |model| &model.up)
     }
 
-    /// What encodes downlinks.
+    /// Returns the encoder of downlinks.
     pub(crate) fn down(&self) -> Result<&Arc<Formatter>, CodecError> {
         self.resolve(&self.formatters.down, |model| &model.down)
     }
 
-    /// What decodes downlinks.
+    /// Returns the decoder of downlinks.
     pub(crate) fn down_decoder(&self) -> Result<&Arc<Formatter>, CodecError> {
         self.resolve(&self.formatters.down, |model| &model.down_decoder)
     }

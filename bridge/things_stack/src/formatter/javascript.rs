@@ -13,14 +13,14 @@ use tokio::time::Instant;
 
 use super::{conversion, decoded::Decoded, measurements::Measurements};
 
-/// What a formatter is for.
+/// Direction of the messages that a formatter handles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Role {
     Uplink,
     Downlink,
 }
 
-/// How warnings of the normalizer begin.
+/// Prefix of warnings of the normalizer.
 const NORMALIZER: &str = "`normalizeUplink`";
 
 /// The name of the function that normalizes.
@@ -31,7 +31,7 @@ const DECODE_DOWNLINK: &str = "decodeDownlink";
 /// A formatter in JavaScript.
 pub(crate) struct JavaScript {
     script: Script,
-    /// Whether the text has the name of the function, so that it may be defined.
+    /// True if the text has the name of the function, so that it may be defined.
     has_normalizer: bool,
     has_downlink_decoder: bool,
 }
@@ -115,7 +115,7 @@ pub(crate) fn sources(text: &str, role: Role) -> Sources {
     }
 }
 
-/// What a decoder returned, and what its normalizer did.
+/// Takes the fields of a decoder, and the result of its normalizer. Fails if the value is not fields.
 fn fields(
     name: &'static str,
     value: Value,

@@ -10,11 +10,11 @@ use types::Timestamp;
 #[derive(Debug, Default)]
 pub(crate) struct Measurements {
     pub(crate) valid: Vec<Box<RawValue>>,
-    /// What was left out, and why.
+    /// The parts that were left out, each with the reason.
     pub(crate) warnings: Vec<String>,
 }
 
-/// What a field can hold.
+/// Type and range of a field.
 enum Field {
     Object,
     Time,
@@ -29,7 +29,7 @@ enum Field {
     Angle,
 }
 
-/// What is wrong with a field.
+/// Problem with a field.
 enum Problem {
     /// There is no such field, or it holds something else.
     Foreign(String),
@@ -68,7 +68,7 @@ impl Measurements {
     }
 }
 
-/// The valid fields of a measurement, if it has any, and what is wrong with the others.
+/// The valid fields of a measurement, if it has any, and the problems of the others.
 fn check(measurement: &RawValue) -> (Option<Box<RawValue>>, Vec<Problem>) {
     let mut problems = Vec::new();
     let valid = match object(measurement, "", &mut problems) {

@@ -45,10 +45,10 @@ const KINDS: [(&str, &str); 11] = [
     ("service_data", "service/data"),
 ];
 
-/// How long a request waits until its message is published. The Things Stack does not wait much longer.
+/// Maximum time that a request waits until its message is published. The Things Stack does not wait much longer.
 const PUBLISH_WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// Where the messages of a network's applications are received.
+/// Listener for the messages of a network's applications.
 #[derive(Clone)]
 pub struct WebhookListener {
     /// The address to listen at.
@@ -71,7 +71,7 @@ pub(crate) struct Admitted<'a> {
     permit: OwnedSemaphorePermit,
 }
 
-/// Why a request is refused.
+/// Reasons for refusing a request.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error(
@@ -98,7 +98,7 @@ pub(crate) enum Refusal {
     Unpublished,
 }
 
-/// What is read of a message.
+/// The parts of a message that are read.
 #[derive(Deserialize)]
 struct Message {
     end_device_ids: DeviceIds,

@@ -1,4 +1,4 @@
-//! What The Things Stack reports about a downlink, with the payload as the formatter of downlinks decodes it.
+//! Reports of The Things Stack about a downlink, with the payload as the formatter of downlinks decodes it.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bridge::{codec::outcome::Decoded, message::members::Members};
@@ -7,9 +7,9 @@ use serde_json::value::to_raw_value;
 /// An `ApplicationUp` about a downlink.
 pub(crate) struct DownlinkEvent<'a> {
     members: Members<'a>,
-    /// The member that says what became of the downlink.
+    /// The member that reports the outcome of the downlink.
     kind: &'static str,
-    /// What is around the downlink of one that failed.
+    /// The object around a failed downlink, which also has the error; `None` for other kinds.
     failure: Option<Members<'a>>,
     downlink: Members<'a>,
     pub(crate) port: u8,
@@ -47,7 +47,7 @@ impl<'a> DownlinkEvent<'a> {
         Some(Self { members, kind, failure, downlink, port, payload })
     }
 
-    /// What The Things Stack ties its own events about the message together with.
+    /// Returns the ids that tie the message to The Things Stack's own events about it.
     pub(crate) fn correlation_ids(&self) -> Vec<String> {
         self.members.get("correlation_ids").unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! What failed, for applications.
+//! Reports of failed formatters, for applications.
 //!
 //! The Things Stack publishes an uplink whose formatter fails without `decoded_payload`, and says why in an event that
 //! only its Console shows. Here, the same event is also a `service/data` message, in The Things Stack's own form.

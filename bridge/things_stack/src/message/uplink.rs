@@ -23,7 +23,7 @@ pub(crate) struct UplinkMessage<'a> {
     pub(crate) identity: Identity,
 }
 
-/// What copies of a message have in common, also those that come from the storage integration.
+/// Members that are equal in all copies of a message, also those that come from the storage integration.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
     session_key_id: String,
@@ -33,7 +33,7 @@ pub(crate) struct Identity {
     payload: String,
 }
 
-/// Why a message cannot be decoded. It is published as it is.
+/// Reasons why a message cannot be decoded. It is published as it is.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Malformed {
     #[error("it is not JSON: choose the JSON format")]
@@ -69,7 +69,7 @@ impl<'a> UplinkMessage<'a> {
         })
     }
 
-    /// Whether a formatter can do something with it: it has a port of the application, and is not encrypted.
+    /// Returns true if a formatter can decode it: it has a port of the application, and is not encrypted.
     pub(crate) fn is_decodable(&self) -> bool {
         self.port > 0 && !self.uplink.has("app_s_key")
     }
@@ -79,7 +79,7 @@ impl<'a> UplinkMessage<'a> {
         self.uplink.raw("decoded_payload").filter(|object| object.get() != "null")
     }
 
-    /// What The Things Stack ties its own events about the message together with.
+    /// Returns the ids that tie the message to The Things Stack's own events about it.
     pub(crate) fn correlation_ids(&self) -> Vec<String> {
         self.members.get("correlation_ids").unwrap_or_default()
     }

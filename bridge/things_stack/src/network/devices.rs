@@ -1,4 +1,4 @@
-//! What only the API says about devices: their attributes, and the id of one that has not been heard yet.
+//! Facts about devices that only the API has: their attributes, and the id of one that has not been heard yet.
 
 use std::{
     collections::HashMap,
@@ -21,7 +21,7 @@ use super::super::{
 
 /// Maximum number of pages of devices that are read to find one.
 const PAGES_MAX: u32 = 1000;
-/// How long a list of an application's devices counts: a device that was not in it is not searched for again.
+/// Time for which a list of an application's devices is valid: a device that was not in it is not searched for again.
 const LIST_AGE_MAX: Duration = Duration::from_secs(10);
 
 /// The devices of all applications.
@@ -49,7 +49,7 @@ pub(super) type Euis = (AppEui, DevEui);
 /// The JoinEUIs and ids of devices with the same DevEUI.
 type Twins = Vec<(AppEui, Box<str>)>;
 
-/// How many devices with the same DevEUI are known.
+/// Maximum number of devices that are remembered with the same DevEUI.
 const TWINS_MAX: usize = 16;
 
 impl Devices {

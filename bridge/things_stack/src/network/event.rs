@@ -1,4 +1,4 @@
-//! What a message of The Things Stack says, in words that do not depend on the network.
+//! Messages of The Things Stack as events that do not depend on the network.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use super::{
     send::CORRELATION_PREFIX,
 };
 
-/// Why a message cannot be read.
+/// Reasons why a message cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unreadable {
     #[error("it is not The Things Stack's JSON: {0}")]
@@ -30,7 +30,7 @@ pub(super) enum Unreadable {
     Encrypted,
 }
 
-/// What is read of a message. What is zero or empty is left out there.
+/// The parts of a message that are read. The Things Stack leaves out members that are zero or empty.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Message {
@@ -111,7 +111,7 @@ struct Details {
     attributes: BTreeMap<String, Value>,
 }
 
-/// What a message says.
+/// The event of a message.
 pub(super) struct Said {
     pub(super) event: NetworkEvent,
     /// Equal in copies of an uplink, also those from the storage integration; empty for other messages.
@@ -189,7 +189,7 @@ impl Message {
         Ok(NetworkJoin { device, dev_addr, received: join.received_at.or(self.received_at) })
     }
 
-    /// What became of a downlink; none for those that somebody else has sent, unless they failed.
+    /// Returns the outcome of a downlink. Returns `None` if somebody else sent it, unless it failed.
     fn downlink(self, device: NetworkDevice) -> Option<DownlinkReport> {
         let (downlink, outcome) = match self {
             Self { downlink_sent: Some(downlink), .. } => {
@@ -222,7 +222,7 @@ impl Downlink {
         ids.find_map(|id| id.strip_prefix(CORRELATION_PREFIX)).unwrap_or_default().to_owned()
     }
 
-    /// Why it is not sent any more, although the device did not acknowledge it; none if it is sent again.
+    /// Returns the reason why The Things Stack stopped sending an unacknowledged downlink; `None` if it is sent again.
     fn given_up(&self) -> Option<String> {
         let ConfirmedRetry { attempt, max_attempts } = *self.confirmed_retry.as_ref()?;
         (max_attempts > 0 && attempt >= max_attempts)

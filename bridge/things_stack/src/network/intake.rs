@@ -42,7 +42,7 @@ impl Intake {
         }
     }
 
-    /// Whether the message may be forgotten.
+    /// Hands a message over. Returns true if its source may forget it.
     async fn take(&self, topic: Topic<'_>, payload: &[u8], application: &Application, receiver: &dyn Receiver) -> bool {
         let Said { event, identity } = match read(topic, payload) {
             Ok(Some(said)) => said,

@@ -1,4 +1,4 @@
-//! `rx_metadata` and `settings`: how a frame was received, in the words of v2.
+//! Radio metadata of an uplink, from `rx_metadata` and `settings`, in the words of v2.
 
 use bridge::message::radio::{Location, Modulation, lenient};
 use serde::Deserialize;
@@ -38,7 +38,7 @@ pub(super) struct Settings {
     /// In Hz.
     #[serde(deserialize_with = "lenient")]
     frequency: String,
-    /// Where versions before 3.20 have it.
+    /// The coding rate as versions before 3.20 have it.
     #[serde(deserialize_with = "lenient")]
     coding_rate: String,
 }
@@ -72,7 +72,7 @@ struct Fsk {
     bit_rate: u32,
 }
 
-/// How an uplink was received; `airtime` is such as `0.056576s`. Its time is elsewhere.
+/// Returns the radio metadata of an uplink, without its time. `airtime` is such as `0.056576s`.
 pub(super) fn metadata(settings: &Settings, received: Vec<RxMetadata>, airtime: &str) -> Metadata {
     let Modulation { name, data_rate, bit_rate } = modulation(&settings.data_rate);
     let lora = settings.data_rate.lora.as_ref();

@@ -4,9 +4,9 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::Serialize;
 use types::NetworkDownlink;
 
-/// What precedes our ids in `correlation_ids`, which come back with every report.
+/// Prefix of our ids in `correlation_ids`, which come back with every report.
 pub(super) const CORRELATION_PREFIX: &str = "airlock:";
-/// How often The Things Stack sends a downlink that the device does not acknowledge.
+/// Maximum number of times that The Things Stack sends a downlink that the device does not acknowledge.
 const ATTEMPTS_MAX: u32 = 8;
 
 #[derive(Serialize)]

@@ -1,4 +1,4 @@
-//! What The Things Stack reports about downlinks.
+//! Reports of The Things Stack about downlinks.
 
 use serde_json::{Value, json};
 use testing::MqttClient;

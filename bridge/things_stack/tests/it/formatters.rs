@@ -1,4 +1,4 @@
-//! Which formatter applies, and how changes are followed.
+//! Choice of formatters, and refreshes after changes.
 
 use bridge::Error;
 use serde_json::{Value, json};

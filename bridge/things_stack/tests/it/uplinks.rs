@@ -1,4 +1,4 @@
-//! What happens to messages besides decoding.
+//! Handling of messages, apart from decoding.
 
 use serde_json::json;
 use testing::{MqttClient, things_stack_uplink};

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::codec::{Codec, javascript};
 
-/// When an object was changed: seconds and nanoseconds since 1970.
+/// Time of the last change of an object: seconds and nanoseconds since 1970.
 pub(super) type Changed = (i64, i32);
 
 /// Makes codecs for device profiles.
@@ -18,7 +18,7 @@ pub(super) type Changed = (i64, i32);
 pub(crate) struct Codecs {
     pub(crate) pool: Arc<Pool>,
     pub(crate) wait_max: Duration,
-    /// Whether a script runs although the profile's codec is `None`.
+    /// True if a script runs although the profile's codec is `None`.
     pub(crate) kept_scripts: bool,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct ProfileRecord {
     pub(super) changed: Changed,
 }
 
-/// How ChirpStack converts payloads.
+/// The codec of a device profile, as ChirpStack names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Runtime {

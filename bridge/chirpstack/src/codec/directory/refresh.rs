@@ -1,4 +1,4 @@
-//! Follows changes: lists what is known, and fetches what has changed since.
+//! Follows changes: lists known objects, and fetches those that have changed.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -24,12 +24,12 @@ impl Directory {
         self.api.check().await
     }
 
-    /// Refreshes what is known, again and again, and keeps it on disk.
+    /// Refreshes known objects at an interval, and keeps them on disk.
     pub(crate) async fn run(self: Arc<Self>) {
         self.imports.follow("codecs", || self.refresh()).await;
     }
 
-    /// Writes what is known to disk, if it has changed.
+    /// Writes known objects to disk, if they have changed.
     pub(crate) async fn save(&self) {
         self.imports.save().await;
     }

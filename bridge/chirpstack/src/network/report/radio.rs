@@ -1,4 +1,4 @@
-//! `rxInfo` and `txInfo`: how a frame was received or sent, in the words of v2.
+//! Radio metadata of frames, from `rxInfo` and `txInfo`, in the words of v2.
 
 use bridge::message::radio::{self, Location, lenient};
 use serde::Deserialize;
@@ -67,7 +67,7 @@ struct Fsk {
     datarate: u32,
 }
 
-/// How an uplink was received. Its time is elsewhere.
+/// Returns the radio metadata of an uplink, without its time.
 pub(crate) fn metadata(tx: &TxInfo, rx: &[RxInfo]) -> Metadata {
     let radio::Modulation { name, data_rate, bit_rate } = modulation(&tx.modulation);
     let code_rate = tx.modulation.lora.as_ref().map(|lora| coding_rate(&lora.code_rate));
@@ -82,7 +82,7 @@ pub(crate) fn metadata(tx: &TxInfo, rx: &[RxInfo]) -> Metadata {
     }
 }
 
-/// How a downlink was sent.
+/// Returns the transmission parameters of a downlink.
 pub(crate) fn config(tx: &TxInfo) -> DownlinkConfig {
     let radio::Modulation { name, data_rate, bit_rate } = modulation(&tx.modulation);
     DownlinkConfig {

@@ -25,16 +25,16 @@ pub(crate) struct Formatters {
     sources: Sources,
 }
 
-/// What applies to the devices of an application that have nothing of their own.
+/// Defaults of an application, for devices without settings of their own.
 #[derive(Default)]
 pub(super) struct Defaults {
-    /// None if it has none.
+    /// `None` if the application has none.
     pub(super) formatters: Option<Arc<Formatters>>,
-    /// Whether payloads stay encrypted in The Things Stack.
+    /// True if payloads stay encrypted in The Things Stack.
     pub(super) is_encrypted: bool,
 }
 
-/// Which formatter applies.
+/// Choice of a formatter.
 pub(crate) enum Choice {
     /// That of the device's model.
     Repository,
@@ -46,7 +46,7 @@ pub(super) struct Device {
     pub(super) record: DeviceRecord,
     /// None if those of the application apply.
     pub(super) formatters: Option<Arc<Formatters>>,
-    /// When it was fetched; none if it was read from disk.
+    /// Time at which it was fetched; `None` if it was read from disk.
     pub(super) fetched: Option<Instant>,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct DeviceRecord {
     pub(super) id: Box<str>,
     pub(super) formatters: Option<Sources>,
     pub(super) version: Option<VersionIds>,
-    /// Whether payloads stay encrypted in The Things Stack; none if its application says so.
+    /// True if payloads stay encrypted in The Things Stack; `None` if the application decides.
     pub(super) is_encrypted: Option<bool>,
 }
 
@@ -77,7 +77,7 @@ pub(super) struct ModelRecord {
     pub(super) application: String,
     pub(super) version: VersionIds,
     pub(super) sources: Sources,
-    /// What decodes downlinks, which is often the same text.
+    /// Decoder of downlinks, which is often the same text as their encoder.
     pub(super) down_decoder: Source,
 }
 
@@ -164,7 +164,7 @@ impl Loader {
 }
 
 impl Defaults {
-    /// Whether the API says the same.
+    /// Returns true if both have the same sources and the same encryption.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let sources = |defaults: &Self| defaults.formatters.as_deref().map(|formatters| formatters.sources.clone());
         self.is_encrypted == other.is_encrypted && sources(self) == sources(other)

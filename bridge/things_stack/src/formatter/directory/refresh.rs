@@ -1,4 +1,4 @@
-//! Follows changes: fetches again what is known.
+//! Follows changes: fetches known objects again.
 //!
 //! The API cannot say what has changed, so everything is asked for, devices in turns.
 
@@ -16,9 +16,9 @@ use super::{
 };
 use crate::formatter::Formatter;
 
-/// How many calls of the API are made at once.
+/// Maximum number of concurrent calls of the API.
 const CALLS_MAX: usize = 8;
-/// How often a model is fetched again: the device repository changes with releases only.
+/// Interval at which a model is fetched again: the device repository changes with releases only.
 const MODEL_INTERVAL: Duration = Duration::from_secs(3600);
 
 impl Directory {
@@ -30,12 +30,12 @@ impl Directory {
         Ok(())
     }
 
-    /// Refreshes what is known, again and again, and keeps it on disk.
+    /// Refreshes known objects at an interval, and keeps them on disk.
     pub(crate) async fn run(self: Arc<Self>) {
         self.imports.follow("formatters", || self.refresh()).await;
     }
 
-    /// Writes what is known to disk, if it has changed.
+    /// Writes known objects to disk, if they have changed.
     pub(crate) async fn save(&self) {
         self.imports.save().await;
     }

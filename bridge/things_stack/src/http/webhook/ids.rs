@@ -1,4 +1,4 @@
-//! Which webhook of an application may queue downlinks.
+//! The webhooks of applications that may queue downlinks.
 //!
 //! Requests say so with the address to send downlinks to. Only the id is taken from it, and only if the rest is the
 //! address that it has to be: downlinks, and the key with them, never go anywhere but to The Things Stack's API.
