@@ -11,7 +11,7 @@ use types::{Clock, Random};
 
 use crate::{pool, settings::Settings};
 
-/// What the codec service takes from the process that it runs in.
+/// Resources that the codec service takes from its process.
 pub(crate) struct Environment<'a> {
     pub(crate) server: &'a Server,
     pub(crate) clock: Arc<dyn Clock>,

@@ -1,5 +1,5 @@
-//! Shell completion of ids: what the services list for whoever is logged in, and for operators what the server's store
-//! has.
+//! Shell completion of ids: those that the services list for the logged-in user, and for operators those in the
+//! server's store.
 //!
 //! The shell asks this program at each completion, so nothing of it may print or take long.
 
@@ -21,7 +21,7 @@ use crate::{
     terminal::sanitize,
 };
 
-/// How long a completion may take.
+/// Maximum time of a completion.
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum number of devices to choose from.
 const DEVICES_MAX: u32 = 500;
@@ -98,7 +98,7 @@ pub(crate) fn components() -> ArgValueCandidates {
     })
 }
 
-/// What the store has. A server that is stopped is left alone.
+/// Returns candidates from the server's store. A server that is stopped is left alone.
 fn operator_candidates<F>(list: impl Fn(Account) -> F + Copy + Send + Sync + 'static) -> ArgValueCandidates
 where
     F: Future<Output = anyhow::Result<Vec<CompletionCandidate>>>,
@@ -149,7 +149,7 @@ impl Typed {
     }
 }
 
-/// What `list` finds with the options in the line; nothing if it fails, since there is nobody to tell.
+/// Returns what `list` finds with the options in the line; nothing if it fails, since nobody can be told.
 fn candidates<F>(list: impl FnOnce(Settings, Option<AppId>) -> F) -> Vec<CompletionCandidate>
 where
     F: Future<Output = anyhow::Result<Vec<CompletionCandidate>>>,

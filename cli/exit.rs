@@ -30,7 +30,7 @@ pub(crate) struct BadRows(pub(crate) usize);
 #[error("{0}")]
 pub(crate) struct NotLoggedIn(pub(crate) String);
 
-/// What a command refuses itself, of the kind that decides its exit code.
+/// A refusal by the command itself, with the kind that decides its exit code.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
 pub(crate) struct CommandError {
@@ -87,7 +87,7 @@ pub(crate) fn code(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(error.chain().find_map(kind).map_or(FAILURE, code_of))
 }
 
-/// Whether we failed to write to a closed pipe. A network connection that breaks is a client's error, not this one.
+/// Returns true if we failed to write to a closed pipe. A broken network connection is a client's error instead.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }

@@ -39,15 +39,15 @@ use server::system::{OsRandom, SystemClock, install_crypto};
 use settings::{GlobalOptions, Settings};
 use terminal::say;
 
-/// What `airlock selfupdate` prints. A program that replaces itself would be one more thing to trust.
+/// The text that `airlock selfupdate` prints. A program that replaces itself would be one more thing to trust.
 const HOW_TO_UPDATE: &str =
     "Airlock does not update itself: download the new sources and build them as described in the README";
 
 /// The style of the word before an error, as clap has it.
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 
-/// How many tasks a busy worker of tokio runs before it looks for data on sockets (61 by default), and for tasks that
-/// sandboxes have woken. Whatever has to wait that long cannot be ordered fairly before.
+/// Number of tasks that a busy worker of tokio runs before it looks for data on sockets (61 by default), and for tasks
+/// that sandboxes have woken. Whatever has to wait that long cannot be ordered fairly before.
 const EVENT_INTERVAL: u32 = 8;
 const GLOBAL_QUEUE_INTERVAL: u32 = 4;
 

@@ -1,4 +1,4 @@
-//! How commands print results: as tables for people, or as JSON or CSV for programs.
+//! Printed results of commands: tables for people, and JSON or CSV for programs.
 
 mod ago;
 mod cell;
@@ -51,7 +51,7 @@ enum Format {
     Csv,
 }
 
-/// Where a command prints its results and messages.
+/// Printer of a command's results and messages.
 #[derive(Clone)]
 pub(crate) struct Output {
     options: OutputOptions,
@@ -63,7 +63,7 @@ impl Output {
         Self { options, clock }
     }
 
-    /// Whether results are for people, and not for a program.
+    /// Returns true if results are for people, and not for a program.
     pub(crate) fn is_table(&self) -> bool {
         self.options.format == Format::Table
     }
@@ -131,7 +131,7 @@ impl Output {
         say(json_lines(value, false)?)
     }
 
-    /// How long lines may be: as the terminal is wide, if there is one.
+    /// Returns the width of the terminal in columns; `None` without a terminal, or if lines may be wide.
     fn width(&self) -> Option<usize> {
         let size = tcgetwinsize(io::stdout()).ok().filter(|size| size.ws_col > 0 && !self.options.wide);
         size.map(|size| size.ws_col.into())

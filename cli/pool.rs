@@ -7,7 +7,7 @@ use runtime::{Engine, Pool, Settings};
 use tokio::time::{MissedTickBehavior, interval};
 
 const WAITING: &str = "airlock_sandbox_waiting_messages";
-/// How often it is counted how many messages wait.
+/// Interval at which waiting messages are counted.
 const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Starts a worker pool; compiling the guest takes seconds on the first start. `owner` names it in metrics.

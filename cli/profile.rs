@@ -56,7 +56,7 @@ impl ProfileName {
     }
 }
 
-/// Whether a temporary profile is of a process that was killed: the data directory that it names is gone.
+/// Returns true if a temporary profile belongs to a process that was killed: the data directory that it names is gone.
 fn is_left_over(file: &Path) -> bool {
     let text = fs::read_to_string(file).unwrap_or_default();
     let data_dir = text.lines().find_map(|line| line.strip_prefix("data_dir = "));

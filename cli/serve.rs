@@ -77,7 +77,7 @@ impl Service {
     }
 }
 
-/// What services take from the process that they run in.
+/// Resources that services take from their process.
 pub struct Environment {
     /// The recorder of metrics. A process can install only one.
     pub metrics: Metrics,
@@ -122,8 +122,8 @@ pub(crate) async fn run(serve: Serve, settings: Settings, global: &GlobalOptions
     failure
 }
 
-/// What to do next, for people who start Airlock for the first time: with the options that make commands find these
-/// services.
+/// Returns the next steps for people who start Airlock for the first time, with the options by which commands find
+/// these services.
 fn next_steps(options: &str) -> String {
     format!(
         "\

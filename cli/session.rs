@@ -1,4 +1,4 @@
-//! What the commands of one person remember: their login and the selected application.
+//! Files that commands of one person share: their login and the selected application.
 
 use std::{
     fs, io,
@@ -32,7 +32,7 @@ pub(crate) struct Login {
     #[serde(default)]
     pub(crate) client: Client,
     pub(crate) access_token: Secret,
-    /// When the access token expires.
+    /// Time at which the access token expires.
     pub(crate) expires: Timestamp,
     #[serde(default)]
     pub(crate) refresh_token: Option<Secret>,
@@ -69,7 +69,7 @@ pub(crate) struct Selection {
 }
 
 impl Client {
-    /// What it shows to the account service. The secret of v2's command line is known to everybody.
+    /// Returns the client's credentials for the account service. The secret of v2's command line is known to everybody.
     pub(crate) fn credentials(self) -> anyhow::Result<ClientCredentials> {
         let (id, secret) = match self {
             Self::Own => ("airlock", Secret::default()),

@@ -42,7 +42,7 @@ impl Process {
         }
     }
 
-    /// Where it serves metrics and health.
+    /// Returns the address for metrics and health.
     pub(crate) fn listens_on(self, settings: &TelemetrySettings) -> String {
         settings.listen.clone().unwrap_or_else(|| format!("127.0.0.1:{}", self.port()))
     }

@@ -95,12 +95,12 @@ pub(crate) fn ask_new_password(source: PasswordSource, question: &str) -> anyhow
     Ok(password)
 }
 
-/// Whether standard input is a terminal.
+/// Returns true if standard input is a terminal.
 pub(crate) fn can_ask() -> bool {
     io::stdin().is_terminal()
 }
 
-/// Whether lines that nobody has read yet were typed at the terminal.
+/// Returns true if lines that were typed at the terminal wait to be read.
 pub(crate) fn has_typed_ahead() -> bool {
     ioctl_fionread(io::stdin()).is_ok_and(|bytes| bytes > 0)
 }

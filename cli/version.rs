@@ -8,7 +8,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The commit, and its date; both unknown where the sources were built without their history.
 const COMMIT: Option<&str> = option_env!("AIRLOCK_COMMIT");
 const DATE: Option<&str> = option_env!("AIRLOCK_COMMIT_DATE");
-/// The version with what is known of its commit, as in `0.1.0 (b66d5d1a2c43 2026-11-24)`.
+/// The version with its commit and date, if they are known, as in `0.1.0 (b66d5d1a2c43 2026-11-24)`.
 pub(crate) const LONG: &str = env!("AIRLOCK_VERSION");
 
 /// Prints the version.

@@ -1,5 +1,5 @@
-//! What transcripts and documents say of the command line: every command and option is in a transcript, and every
-//! command of a document parses.
+//! Tests that transcripts and documents match the command line: every command and option is in a transcript, and
+//! every command of a document parses.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -35,7 +35,7 @@ async fn manage(command: Manage, (settings, audit): (Settings, AuditLog), output
     done
 }
 
-/// How to list the rest, when a page is full.
+/// Returns a note on listing the rest if the page is full.
 fn next_page(command: &str, listed: usize, last: &str) -> Option<String> {
     (listed >= account::LISTED_MAX).then(|| format!("There may be more: airlock account {command} --after {last}"))
 }

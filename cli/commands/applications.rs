@@ -128,7 +128,7 @@ async fn unregister(network: &Network, app_id: AppId, confirmation: Confirmation
     network.output.message(format_args!("Removed application {app_id} from the handler"))
 }
 
-/// What the commands use. Nothing of it is checked, so it also shows when something is wrong.
+/// Prints the configuration that the commands use. Nothing of it is checked, so it also shows when something is wrong.
 fn config(network: &Network) -> anyhow::Result<()> {
     let (selection, login) = (network.files.selection()?, network.files.login()?);
     let client = network.settings();

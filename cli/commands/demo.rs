@@ -39,7 +39,7 @@ use crate::{
     terminal::say,
 };
 
-/// How long an uplink may take to arrive.
+/// Maximum time for an uplink to arrive.
 const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(5);
 /// The pause between two uplinks when their number is not limited.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -120,7 +120,7 @@ async fn send_uplinks(
     }
 }
 
-/// Which functions run, and which uplinks are sent.
+/// Functions that run, and uplinks that are sent.
 enum Scenario {
     Sample(Sensors),
     OwnDecoder { decoder: String, payload: Vec<u8>, port: u8 },
@@ -300,7 +300,7 @@ impl fmt::Display for Access {
     }
 }
 
-/// How a shell finds this program: by its name if that is in the PATH, else by its path.
+/// Returns the name by which a shell finds this program: that of the file if it is in the PATH, else its path.
 fn own_name() -> String {
     let Ok(own) = env::current_exe().and_then(|path| path.canonicalize()) else { return "airlock".to_owned() };
     let path = env::var_os("PATH").unwrap_or_default();

@@ -22,8 +22,8 @@ use self::args::Functions;
 pub(super) use self::values::variables;
 use crate::settings::Settings;
 
-/// How many times the limits of wall-clock time are here. Fuel is what ends a function: a busy machine, or counting
-/// steps, must not change a verdict.
+/// Factor on the limits of wall-clock time. Fuel is what ends a function: a busy machine, or counting steps, must not
+/// change a verdict.
 const PATIENCE: u64 = 30;
 
 pub(crate) async fn run(command: Functions, settings: Settings, clock: &dyn Clock) -> anyhow::Result<()> {

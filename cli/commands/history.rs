@@ -1,4 +1,4 @@
-//! `airlock history …`: what was kept of an application's messages.
+//! `airlock history …`: the stored messages of an application.
 
 pub(crate) mod args;
 pub(crate) mod decode;
@@ -59,7 +59,7 @@ async fn list(network: &Network, app_id: &AppId, filter: Filter, limit: usize) -
     network.output.table(table, format_args!("Application {app_id} has no such records"))
 }
 
-/// What fits on a line; `info` and `export` have the rest.
+/// Returns the columns that fit on a line; `info` and `export` have the rest.
 fn row(record: StoredRecord) -> [Cell; 7] {
     let time = Timestamp::from_nanos(record.time);
     let result = match record.outcome.as_str() {

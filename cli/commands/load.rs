@@ -1,4 +1,4 @@
-//! `airlock load`: how many uplinks a running server takes, and how long they take to their subscribers.
+//! `airlock load`: measures the uplinks that a running server takes, and their latency to subscribers.
 
 mod decoder;
 mod device;
@@ -39,11 +39,11 @@ use self::{
 use super::{devices::new_device, subscribe};
 use crate::{completion, network::Network, output::OutputOptions, script};
 
-/// How many devices are registered, or deleted, at the same time.
+/// Maximum number of devices that are registered, or deleted, at the same time.
 const CALLS_MAX: usize = 8;
-/// How many messages of a device may wait until it looks at them.
+/// Maximum number of messages that wait for a device to read them.
 const ARRIVALS_MAX: usize = 16;
-/// How often the state is shown.
+/// Interval at which the state is shown.
 const SHOW_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
@@ -83,7 +83,7 @@ pub(crate) struct Load {
     timeout: u32,
 }
 
-/// Sends uplinks for a time or until interrupted, and reports what became of them. An error if any was lost or refused.
+/// Sends uplinks for a time or until interrupted, and reports the figures. An error if any was lost or refused.
 pub(crate) async fn run(network: &Network, load: Load) -> anyhow::Result<()> {
     let decoder = load.decoder.as_deref().map(script::read).transpose()?;
     let app_id = network.mqtt_application(load.app_id.clone())?;
@@ -215,7 +215,7 @@ async fn measure(
     Ok(figures)
 }
 
-/// What a message says of an uplink of the test; none for other messages.
+/// Returns the arrival that a message reports; `None` for messages that are no uplink or error.
 fn arrival(message: &Message) -> Option<Arrival> {
     match message {
         Message::Uplink(_) => Some(Arrival::Uplink(Instant::now())),

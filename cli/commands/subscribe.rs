@@ -108,7 +108,7 @@ pub(crate) fn line(received: &Received) -> String {
     }
 }
 
-/// What became of a downlink.
+/// Describes the outcome of a downlink.
 fn downlink(name: DeviceEventName, event: &DownlinkEvent) -> String {
     let mut text = match name {
         DeviceEventName::DownScheduled => "downlink queued",

@@ -1,4 +1,4 @@
-//! How long ago something was, in words.
+//! Time since or until something, in words.
 
 use std::time::Duration;
 

@@ -21,7 +21,7 @@ impl Cell {
         Self::new(texts.join(separator), texts)
     }
 
-    /// What people see.
+    /// Returns the text for people.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }

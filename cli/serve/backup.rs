@@ -1,4 +1,4 @@
-//! Backups of the embedded store: what the commands `backup` and `restore` do.
+//! Backups of the embedded store, for the commands `backup` and `restore`.
 
 mod file;
 mod key_files;
@@ -19,24 +19,24 @@ pub(crate) use self::restore::PreparedRestore;
 use super::{data_dir::DataDir, history::history_dir, operator::open_shared_store};
 use crate::settings::Settings;
 
-/// What a backup has.
+/// Contents of a finished backup.
 pub(crate) struct BackedUp {
     pub(crate) entries: u64,
-    /// How many files of history; none if it has no history.
+    /// Number of history files; `None` if the backup has no history.
     pub(crate) history_files: Option<u64>,
     pub(crate) bytes: u64,
     /// The key files of the data directory that it does not have.
     pub(crate) without: Vec<String>,
 }
 
-/// Whether a backup has the key files, which open the secrets in the store.
+/// Inclusion of the key files, which open the secrets in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyFiles {
     Include,
     LeaveOut,
 }
 
-/// What a backup is to have besides the store.
+/// Contents of a backup besides the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
     pub(crate) key_files: KeyFiles,

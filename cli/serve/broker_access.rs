@@ -17,7 +17,8 @@ use super::context::Context;
 /// Minimum length of the secret in paths.
 const SECRET_BYTES_MIN: usize = 16;
 
-/// What answers the broker, by nearly the same rules as the embedded one; none if the settings let nobody ask.
+/// Returns the handler of the broker's access requests, by nearly the rules of the embedded one. Returns `None` if the
+/// settings let nobody ask.
 pub(super) fn access_requests(
     context: &Context,
     authenticator: &Arc<Authenticator>,

@@ -1,4 +1,4 @@
-//! Where the handler's token comes from: the account service in this process, or one elsewhere.
+//! Sources of the handler's token: the account service in this process, or one elsewhere.
 
 use std::{io, path::PathBuf};
 
@@ -22,7 +22,7 @@ pub(super) struct OwnAccount {
 pub(super) struct OtherAccount {
     pub(super) client: AccountClient,
     pub(super) id: ComponentId,
-    /// Where the operator puts the token. Renewed ones go to the data directory, since this may be read-only.
+    /// File in which the operator puts the token. Renewed ones go to the data directory, since this may be read-only.
     pub(super) token_file: Option<PathBuf>,
     pub(super) data_dir: DataDir,
 }
@@ -54,7 +54,7 @@ impl TokenSource for OwnAccount {
 #[async_trait]
 impl TokenSource for OtherAccount {
     /// Takes a newer token from a file, or renews the current one; if that is refused, takes any other one from a file.
-    /// What the account service refuses is not taken.
+    /// Tokens that the account service refuses are not taken.
     async fn renew(&self, current: Option<&Secret>) -> Result<Secret, RenewError> {
         let tokens = self.tokens().map_err(|error| RenewError(format!("{error:#}")))?;
         let Some(current) = current else {
@@ -135,7 +135,7 @@ fn newest(tokens: &[Secret]) -> Option<Secret> {
     tokens.iter().max_by_key(|token| expiry_of(token)).cloned()
 }
 
-/// Whether the account service refused a token, rather than that it was not reached.
+/// Returns true if the account service refused a token. A service that cannot be reached has not refused it.
 fn is_refusal(error: &client::Error) -> bool {
     let is_own = matches!(error, client::Error::Refused { .. } | client::Error::NotAccepted { .. });
     is_own && matches!(error.kind(), Kind::Unauthenticated | Kind::Denied | Kind::NotFound)

@@ -1,4 +1,4 @@
-//! What the services of one process share: settings, store, clock, randomness, TLS, health.
+//! Shared state of the services of one process: settings, store, clock, randomness, TLS, health.
 
 use std::{
     collections::BTreeMap,
@@ -52,7 +52,7 @@ use crate::{codec_service, settings::Settings, telemetry::Process};
 /// Ends when the store fails for good.
 pub(super) type StoreFailure = Shared<BoxFuture<'static, Arc<store::Error>>>;
 
-/// A store, and what becomes of it.
+/// A store, with futures for its failure and its end.
 pub(super) struct OpenStore {
     pub(super) store: Arc<dyn Store>,
     pub(super) failure: StoreFailure,
@@ -62,7 +62,7 @@ pub(super) struct OpenStore {
     disk: Option<StoreDisk>,
 }
 
-/// What the services of one process share.
+/// Shared state of the services of one process.
 pub(super) struct Context {
     pub(super) settings: Settings,
     /// The store, which refuses what would exceed the budgets of owners.
@@ -76,9 +76,9 @@ pub(super) struct Context {
     pub(super) tls: Option<Tls>,
     pub(super) health: Health,
     pub(super) server: Server,
-    /// Who uses how much of what can run out.
+    /// Usage of limited resources, by owner.
     pub(super) ledger: Ledger,
-    /// To whom applications belong.
+    /// Owners of applications.
     pub(super) owners: Arc<Owners>,
     pub(super) audit: AuditLog,
     pub(super) mark: Arc<StoreMark>,
@@ -327,7 +327,7 @@ pub(super) fn durability(settings: &Settings) -> Durability {
     if settings.store.redis.is_some() { Durability::LosesLastSecond } else { Durability::Full }
 }
 
-/// Where the mark of the store is.
+/// Returns the path of the store's mark.
 pub(super) fn mark_file(settings: &Settings, data_dir: &DataDir) -> PathBuf {
     settings.store.mark_file.clone().unwrap_or_else(|| data_dir.store_mark())
 }

@@ -44,7 +44,7 @@ impl DataDir {
         self.path.join("airlock.redb")
     }
 
-    /// What the store is called that a backup has replaced at this time.
+    /// Returns the path to which a backup moves the store that it replaces at this time.
     pub(super) fn replaced_store(&self, now: Timestamp) -> PathBuf {
         self.path.join(format!("airlock-{}.redb", until(now)))
     }
@@ -117,7 +117,7 @@ impl DataDir {
     }
 }
 
-/// What distinguishes the name of something that a backup has replaced at this time.
+/// Returns the suffix of the name of something that a backup replaces at this time.
 pub(super) fn until(now: Timestamp) -> String {
     let digits: String = now.to_rfc3339_millis().chars().filter(char::is_ascii_digit).collect();
     format!("until-{digits}")

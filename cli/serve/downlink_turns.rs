@@ -1,5 +1,5 @@
-//! Which handlers receive downlinks: those that share have a record in the store, and where a broker has no shared
-//! subscriptions, one of them holds a lease there.
+//! Turns of handlers in receiving downlinks: those that share have a record in the store, and where a broker has no
+//! shared subscriptions, one of them holds a lease there.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,9 +15,9 @@ use types::{Clock, Random};
 
 use super::context::Context;
 
-/// How long a handler counts as taking part that does not say so again, because it was killed.
+/// Time for which a handler counts as taking part, so that one that was killed drops out.
 const PART_MAX: Duration = Duration::from_secs(15);
-/// How often a handler says that it takes part.
+/// Interval at which a handler renews its record.
 const PART_INTERVAL: Duration = Duration::from_secs(4);
 /// The records of those that take part.
 const PARTS: &str = "parts";
@@ -46,7 +46,7 @@ impl DownlinkTurns {
         Self { leases, store: context.store.clone(), clock: context.clock.clone(), random: context.random.clone() }
     }
 
-    /// Whether other handlers may use the store.
+    /// Returns true if other handlers may use the store.
     pub(super) fn are_shared(&self) -> bool {
         self.leases.is_shared
     }
@@ -56,7 +56,8 @@ impl DownlinkTurns {
         self.store.commit(Batch::new().put_until(part(client_id)?, Vec::new(), end)).await.map(drop)
     }
 
-    /// Whether others take part when this handler no longer does. Of two that leave at the same time, one may stay.
+    /// Removes this handler's record. Returns true if others still take part. Of two that leave at the same time, one
+    /// may stay.
     async fn try_leave(&self, client_id: &str) -> Result<bool, Error> {
         // It expects nothing, so it is in no conflict.
         _ = self.store.commit(Batch::new().delete(part(client_id)?)).await?;

@@ -17,7 +17,7 @@ use server::telemetry::Health;
 
 use super::{context::Context, downlink_turns::DownlinkTurns};
 
-/// What applications publish downlinks on.
+/// Filter of the topics that applications publish downlinks on.
 const DOWNLINKS: &str = "+/devices/+/down";
 
 /// A broker to which messages go.
@@ -56,12 +56,12 @@ impl ExternalBroker {
         Ok(Some(Self { connection, publisher, announced_address, field_topics, turns, receives_downlinks, health }))
     }
 
-    /// Where applications connect.
+    /// Returns the address at which applications connect.
     pub(super) fn address(&self) -> &str {
         &self.announced_address
     }
 
-    /// What publishes there.
+    /// Returns the output that publishes on the broker.
     pub(super) fn output(&self) -> Arc<dyn Output> {
         Arc::new(BrokerOutput { publisher: self.publisher.clone(), field_topics: self.field_topics })
     }
@@ -87,7 +87,7 @@ impl SubscribedBroker {
     }
 }
 
-/// What reports call the broker.
+/// The broker's name in reports.
 const RECEIVER: &str = "broker";
 
 /// Publishes messages in the broker, each as one that it confirms.
@@ -170,7 +170,7 @@ fn unpublished(unconfirmed: &Unconfirmed) -> Error {
 /// Hands downlinks to the handler.
 struct DownlinkIntake {
     downlinks: Arc<dyn DownlinkSink>,
-    /// Whether other handlers may receive downlinks, too. One alone receives them in their order.
+    /// True if other handlers may receive downlinks, too. One alone receives them in their order.
     has_others: bool,
 }
 

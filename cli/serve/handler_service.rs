@@ -183,7 +183,7 @@ impl HandlerService {
         self.networks.webhook_addresses()
     }
 
-    /// Where a broker of others asks what clients may do.
+    /// Returns the address at which a broker of others asks what clients may do.
     pub(super) fn access_address(&self) -> Option<SocketAddr> {
         self.answering.as_ref().and_then(|answering| answering.addresses().first().copied())
     }
@@ -417,13 +417,13 @@ fn network_brokers(
     Ok(NetworkBrokers { ids, discovery, caller, clock, turns: CallTurns::default() })
 }
 
-/// Where others reach a listener, counted from 0.
+/// Returns the address at which others reach a listener; `number` counts from 0.
 fn public_address(context: &Context, listeners: &Listeners, number: usize) -> anyhow::Result<String> {
     let port = listeners.addresses().get(number).context("the handler has no listener")?.port();
     Ok(format!("{}:{port}", context.settings.announce_host))
 }
 
-/// What this handler announces to the discovery service.
+/// Returns the announcement of this handler to the discovery service. Fails without a listener or an identity.
 fn announcement(context: &Context, listeners: &Listeners, mqtt_address: String) -> anyhow::Result<Announcement> {
     let settings = &context.settings;
     Ok(Announcement {

@@ -8,7 +8,7 @@ use history::{Environment, History};
 use super::context::Context;
 use crate::settings::Settings;
 
-/// Where history is.
+/// Returns the directory of history.
 pub(super) fn history_dir(settings: &Settings) -> PathBuf {
     settings.history.dir.clone().unwrap_or_else(|| settings.data_dir.join("history"))
 }

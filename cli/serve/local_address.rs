@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Where this machine reaches a listener: one for every address at the loopback address, for which certificates are
-/// valid.
+/// Returns the address at which this machine reaches a listener. If it listens at every address, that is the loopback
+/// address, for which certificates are valid.
 pub(super) fn from_here(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),

@@ -32,7 +32,7 @@ use crate::settings::{ApplicationSettings, NetworkSettings};
 pub(super) struct Networks {
     /// Each with its connections, and the applications whose devices it brings.
     connected: Vec<(Arc<dyn Network>, BTreeSet<AppId>)>,
-    /// What receives the messages of networks that send them as webhooks.
+    /// Servers that receive the messages of networks that send them as webhooks.
     webhooks: Vec<ServerHandle>,
 }
 
@@ -64,12 +64,12 @@ impl Networks {
         Ok(Self { connected, webhooks: serve_webhooks(listeners, server).await? })
     }
 
-    /// Where messages are received as webhooks.
+    /// Returns the addresses at which messages are received as webhooks.
     pub(super) fn webhook_addresses(&self) -> impl Iterator<Item = SocketAddr> {
         self.webhooks.iter().flat_map(ServerHandle::addresses).copied()
     }
 
-    /// Where the downlinks of applications leave; an error if one has two networks.
+    /// Returns the networks through which the downlinks of applications leave; an error if an application has two.
     pub(super) fn of_applications(&self) -> anyhow::Result<downlink::Networks> {
         let mut networks = downlink::Networks::new();
         for (network, app_ids) in &self.connected {

@@ -1,4 +1,4 @@
-//! What operators do to the server's own store, without serving it.
+//! Operations on the server's own store, without serving it.
 
 use std::{path::Path, sync::Arc};
 
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::settings::Settings;
 
-/// What an operator's command works on, and what to advance when it is done: nothing if the store went back, so that
+/// The object of an operator's command, and the mark to advance when it is done: `None` if the store went back, so that
 /// the server notices, too.
 type Opened<T> = (T, Option<StoreMark>);
 
@@ -42,7 +42,7 @@ pub(crate) async fn open_running_account(settings: Settings) -> anyhow::Result<O
     Ok(Some(Account::open(settings.account, keys, Environment { store, clock, random, audit }).await?))
 }
 
-/// Whether the account service has run on this data directory.
+/// Returns true if the account service has run on this data directory.
 pub(crate) fn serves_accounts(settings: &Settings) -> bool {
     DataDir::at(&settings.data_dir).account_key().exists()
 }

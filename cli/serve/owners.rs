@@ -1,4 +1,4 @@
-//! To whom applications and gateways belong: the account service says it to the handler's own token.
+//! Owners of applications and gateways: the account service reveals them to the handler's own token.
 
 use std::{fmt::Display, sync::Arc};
 

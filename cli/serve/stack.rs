@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{settings::Settings, telemetry::Process};
 
-/// How long requests that were abandoned may keep the store open when everything else has stopped.
+/// Maximum time that abandoned requests may keep the store open when everything else has stopped.
 const CLOSING_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Services that run in this process.
@@ -143,17 +143,17 @@ impl Stack {
         &self.settings
     }
 
-    /// Where MQTT clients connect, if the handler runs here.
+    /// Returns the address at which MQTT clients connect, if the handler runs here.
     pub fn mqtt_address(&self) -> Option<SocketAddr> {
         self.handler.as_ref().map(HandlerService::mqtt_address)
     }
 
-    /// Where MQTT clients connect with TLS, if `broker.tls_listen` is set.
+    /// Returns the address at which MQTT clients connect with TLS, if `broker.tls_listen` is set.
     pub fn mqtt_tls_address(&self) -> Option<SocketAddr> {
         self.handler.as_ref().and_then(HandlerService::mqtt_tls_address)
     }
 
-    /// Where MQTT clients connect over WebSocket, if `broker.websocket_listen` is set.
+    /// Returns the address at which MQTT clients connect over WebSocket, if `broker.websocket_listen` is set.
     pub fn mqtt_websocket_address(&self) -> Option<SocketAddr> {
         self.handler.as_ref().and_then(HandlerService::mqtt_websocket_address)
     }

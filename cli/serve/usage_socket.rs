@@ -1,4 +1,4 @@
-//! Tells `airlock account usage` what owners use of this process's budgets, through a socket in the data directory.
+//! Reports the owners' usage of this process's budgets to `airlock account usage`, through a socket.
 
 use std::{io, path::Path, time::Duration};
 
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::data_dir::DataDir;
 use crate::settings::Settings;
 
-/// How long one question and its answer may take.
+/// Maximum time for one question and its answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum size of a question, in bytes.
 const QUESTION_BYTES_MAX: u64 = 1024;

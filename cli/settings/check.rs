@@ -60,7 +60,7 @@ pub(super) fn port(address: &str) -> Option<u16> {
     port.parse().ok().filter(|_| is_name(host))
 }
 
-/// What the client takes: `(mqtt(s)://)host(:port)`, where the host is no address of IPv6.
+/// Returns true for addresses that the client takes: `(mqtt(s)://)host(:port)`, where the host is no address of IPv6.
 fn is_broker(address: &str) -> bool {
     let address = address.strip_prefix("mqtt://").or_else(|| address.strip_prefix("mqtts://")).unwrap_or(address);
     is_name(address) || port(address).is_some_and(|port| port > 0 && !address.starts_with('['))
@@ -79,7 +79,7 @@ fn is_name(host: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// What is said about a value of a setting.
+    /// Returns the error that a value of a setting causes.
     fn said(key: &str, value: &str) -> Option<String> {
         let layers = Layers::new().flag("--set", key, value);
         let settings: Settings = layers.load().unwrap();

@@ -38,7 +38,7 @@ impl Settings {
         }
     }
 
-    /// Where this machine reaches a service that listens at an address; `None` if the system picks the port.
+    /// Returns the address at which this machine reaches a listening service; `None` if the system picks the port.
     fn reachable(&self, listen: &str) -> Option<String> {
         let port = check::port(listen).filter(|port| *port != 0)?;
         let is_any = listen.parse().is_ok_and(|address: SocketAddr| address.ip().is_unspecified());

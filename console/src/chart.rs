@@ -6,7 +6,7 @@ use types::Timestamp;
 /// The size of a picture, in units of its own.
 pub(crate) const WIDTH: f64 = 1000.0;
 pub(crate) const HEIGHT: f64 = 200.0;
-/// What stays free above and below.
+/// Margin above and below the line, in the units of the picture.
 const EDGE: f64 = 8.0;
 /// Up to so many points are drawn as dots, too.
 const DOTS_MAX: usize = 60;
@@ -21,7 +21,7 @@ pub(crate) struct Plot {
     pub(crate) max: f64,
     /// Of all values, not of the points.
     pub(crate) mean: f64,
-    /// How many values there are.
+    /// Number of values.
     pub(crate) count: u64,
     /// Paths through the means.
     pub(crate) line: String,
@@ -31,7 +31,7 @@ pub(crate) struct Plot {
     pub(crate) dots: String,
 }
 
-/// Where a moment and a value are in the picture.
+/// Mapping of times and values to places in the picture.
 struct Scale {
     since: i64,
     until: i64,

@@ -1,4 +1,4 @@
-//! What other functions would change about stored uplinks, before they are saved.
+//! Compares functions on stored uplinks with those that are live, before they are saved.
 
 use std::time::Duration;
 
@@ -11,16 +11,16 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::{Console, Error, Result, services::Access};
 
-/// How many uplinks of each device are decoded, from the newest on.
+/// Number of uplinks that are decoded per device, from the newest on.
 pub(crate) const PER_DEVICE: u32 = 10;
-/// How long a page waits for the reports of them.
+/// Maximum time that a page waits for the reports.
 const TIME_MAX: Duration = Duration::from_secs(60);
 
-/// What was found, in as much time as there is.
+/// The findings within the time limit.
 #[derive(Debug, Default)]
 pub(crate) struct Comparison {
     pub(crate) found: DecodeReport,
-    /// Why not all uplinks were compared; empty if they were.
+    /// The reason why not all uplinks were compared; empty if they were.
     pub(crate) cut_off: String,
 }
 

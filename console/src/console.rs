@@ -15,10 +15,10 @@ use types::{Clock, ComponentId, Random, Secret};
 
 use crate::{Error, Result, Settings, drafts::Drafts};
 
-/// How many users can fill the live views that may be open.
+/// Fraction of all live views that one user may open: one in this many.
 const LIVE_VIEWS_SHARE: u64 = 8;
 
-/// What the console gets from its process.
+/// Resources that the console takes from its process.
 pub struct Environment {
     /// The account service.
     pub account: AccountClient,
@@ -26,7 +26,7 @@ pub struct Environment {
     pub client_secret: Secret,
     /// The handler with which applications are registered.
     pub handler_id: ComponentId,
-    /// Whether users' tokens may be sent to a handler without a certificate.
+    /// True if users' tokens may be sent to a handler without a certificate.
     pub allow_insecure: bool,
     /// The keys that seal cookies.
     pub keys: SealingKeys,
@@ -38,7 +38,7 @@ pub struct Environment {
     pub stop: CancellationToken,
 }
 
-/// Where people reach the console.
+/// Public address of the console.
 #[derive(Clone, Debug)]
 pub enum Place {
     /// At the address of the account service, with whose pages it is one site.
@@ -50,7 +50,7 @@ pub enum Place {
     Alone {
         /// Its address.
         public_url: String,
-        /// Where people reach the account service.
+        /// The address of the account service.
         account_url: String,
     },
 }
@@ -113,7 +113,7 @@ impl Place {
         }
     }
 
-    /// What links to pages of the account service begin with; empty on the same site.
+    /// Returns the prefix of links to pages of the account service; empty on the same site.
     pub(crate) fn account_url(&self) -> &str {
         match self {
             Self::WithAccount { .. } => "",

@@ -1,7 +1,7 @@
-//! What somebody sent when their login had expired or a service was away, until they are back.
+//! Forms that were sent when a login had expired or a service was away, kept until their user is back.
 //!
-//! It is in memory: a form may have more bytes than a cookie. Only browsers with a session of this console, if an expired
-//! one, can put something here.
+//! Drafts are in memory: a form may have more bytes than a cookie. Only browsers with a session of this console, which
+//! may have expired, can put something here.
 
 use std::{
     collections::VecDeque,
@@ -11,7 +11,7 @@ use std::{
 
 use types::{Random, Timestamp, UserId};
 
-/// How long a draft is kept.
+/// Lifetime of a draft.
 const LIFETIME: Duration = Duration::from_secs(3600);
 /// Maximum size of all drafts, in bytes; the oldest go first.
 const BYTES_MAX: usize = 32 << 20;
@@ -31,7 +31,7 @@ pub(crate) struct Drafts {
 struct Draft {
     id: String,
     user_id: UserId,
-    /// Where it was sent.
+    /// Path to which it was sent.
     path: String,
     fields: Fields,
     expires: Timestamp,

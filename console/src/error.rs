@@ -1,4 +1,4 @@
-//! Why a page cannot be shown, or a change not made.
+//! Reasons why a page cannot be shown, or a change not made.
 
 use server::ledger::Exceeded;
 use types::{IdError, Kind, Kinded, WebhookId};
@@ -6,7 +6,7 @@ use types::{IdError, Kind, Kinded, WebhookId};
 /// The result of a call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a page cannot be shown, or a change not made.
+/// Reasons why a page cannot be shown, or a change not made.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Nobody is logged in, or the login has expired.

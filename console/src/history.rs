@@ -8,14 +8,14 @@ use types::{AppId, Timestamp};
 
 use crate::{Error, Result, drafts::Fields};
 
-/// How many messages a page has.
+/// Number of messages on a page.
 pub(crate) const PAGE: u32 = 50;
 /// The names of the parameters, in the order of the form.
 const NAMES: [&str; 9] = ["device", "since", "until", "kind", "port", "failed", "text", "field", "version"];
 /// The parameter with which a page continues the one before.
 const BEFORE: &str = "before";
 
-/// Which messages somebody wants to see, as they wrote it.
+/// Filter of messages, as somebody wrote it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Filter {
     fields: Fields,
@@ -34,17 +34,17 @@ impl Filter {
         self.fields.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
     }
 
-    /// Whether anything is left out.
+    /// Returns true if the filter leaves anything out.
     pub(crate) fn is_set(&self) -> bool {
         self.fields.iter().any(|(name, _)| name != BEFORE)
     }
 
-    /// Whether something is set that the form does not show at once.
+    /// Returns true if a field is set that the form does not show at once.
     pub(crate) fn has_more(&self) -> bool {
         ["since", "until", "field", "kind", "port", "version"].iter().any(|name| !self.value(name).is_empty())
     }
 
-    /// Whether it begins with the newest messages.
+    /// Returns true if the page begins with the newest messages.
     pub(crate) fn is_first_page(&self) -> bool {
         self.value(BEFORE).is_empty()
     }

@@ -12,20 +12,20 @@ use types::{DevId, Kind, Kinded};
 use self::entry::Entry;
 use crate::{Console, Error, Result, drafts::Fields, services::Access};
 
-/// How long messages are gathered before they are sent on together.
+/// Time for which messages are gathered before they are sent on together.
 const BATCH_WAIT: Duration = Duration::from_millis(100);
-/// How many messages a batch has; of more that arrive meanwhile, only the number is sent.
+/// Maximum number of messages in a batch; of more that arrive meanwhile, only the number is sent.
 const BATCH_MAX: usize = 100;
-/// How long there may be nothing to send.
+/// Maximum time without a batch. An empty one is sent after it.
 const SILENCE_MAX: Duration = Duration::from_secs(15);
 
-/// Which messages somebody wants to see.
+/// Filter of messages in a live view.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LiveFilter {
     pub(crate) device: Option<DevId>,
     /// Only failures and errors.
     pub(crate) failed: bool,
-    /// What the fields or the error contain, as JSON has it.
+    /// Text that the fields or the error must contain, as JSON has it.
     pub(crate) text: String,
 }
 
@@ -37,12 +37,12 @@ pub(crate) struct Feed {
     filter: LiveFilter,
 }
 
-/// What arrived in a short time.
+/// Messages that arrived within a short time.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Batch {
     /// In the order of their arrival.
     messages: Vec<Entry>,
-    /// How many were left out because too many arrived.
+    /// Number of messages that were left out because too many arrived.
     skipped: u64,
 }
 

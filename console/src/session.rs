@@ -1,4 +1,4 @@
-//! Who is logged in: a sealed cookie with the user's token.
+//! Sessions of users: a sealed cookie with the user's token.
 //!
 //! The token is in the cookie, and not in a table of the console, so that logins survive restarts and several consoles
 //! can share a key file. It is sealed, and no script can read the cookie.
@@ -13,11 +13,11 @@ use types::{Credential, Secret, Timestamp, UserId, Username};
 
 use crate::{Console, Result, console::Place};
 
-/// How long a login may take.
+/// Maximum time that a login may take.
 pub(crate) const LOGIN_LIFETIME: Duration = Duration::from_secs(600);
-/// How long a browser keeps a session whose token has expired, so that what was typed meanwhile is not lost.
+/// Time for which a browser keeps a session, so that it outlives its token and what was typed meanwhile is not lost.
 pub(crate) const SESSION_LIFETIME: Duration = Duration::from_secs(14 * 24 * 3600);
-/// How long before its end a token is renewed, so that it outlives a request.
+/// Time before its end at which a token is renewed, so that it outlives a request.
 const MARGIN: Duration = Duration::from_secs(30);
 
 const SESSION: &str = "session";
@@ -97,7 +97,7 @@ impl Console {
         self.open(LOGIN, cookie).filter(|login: &PendingLogin| login.expires > self.clock.now())
     }
 
-    /// Whether the session's token is valid, and the user did not log out of the account site.
+    /// Returns true if the session's token is valid, and the user did not log out of the account site.
     pub(crate) fn is_current(&self, session: &Session, account_cookie: Option<&str>) -> bool {
         session.expires > self.clock.now() && session.account_session == self.account_session(account_cookie)
     }

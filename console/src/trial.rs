@@ -10,19 +10,19 @@ use types::{Kind, Kinded};
 
 use crate::Result;
 
-/// On how many messages functions are tried.
+/// Number of messages on which functions are tried.
 pub(crate) const MESSAGES_MAX: u32 = 10;
 
-/// What functions made of one message, beside what was made of it when it arrived.
+/// Result of functions for one message, beside the one when it arrived.
 #[derive(Clone, Debug)]
 pub(crate) struct Trial {
     pub(crate) record: Record,
-    /// What came of it now: JSON, or why a function failed.
+    /// The result now: JSON, or the error of a function.
     pub(crate) now: String,
     pub(crate) verdict: Verdict,
 }
 
-/// How a result differs from what was recorded.
+/// Difference between a result and the one that was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Equal,
@@ -88,7 +88,7 @@ fn failed(record: Record, why: String) -> Trial {
     Trial { record, now: why, verdict }
 }
 
-/// Whether two texts are the same JSON, whatever the order of their members.
+/// Returns true if two texts are the same JSON, whatever the order of their members.
 fn is_same(before: &str, now: &str) -> bool {
     let read = |text: &str| serde_json::from_str::<Value>(text).ok();
     before == now || read(before).is_some_and(|before| Some(before) == read(now))

@@ -1,4 +1,4 @@
-//! `airlock account usage`: what owners use of the budgets of a running server.
+//! `airlock account usage`: the owners' usage of the budgets of a running server.
 
 use std::cmp::Reverse;
 
@@ -16,7 +16,7 @@ use crate::{
     settings::Settings,
 };
 
-/// How many owners are listed.
+/// Maximum number of owners in the list.
 const LISTED_MAX: usize = 50;
 
 pub(super) async fn run(

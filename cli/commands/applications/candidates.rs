@@ -34,7 +34,7 @@ pub(super) async fn start(
     ))
 }
 
-/// Prints what came of both versions, after a change if there is one.
+/// Prints the results of both versions, after a change if there is one.
 pub(super) async fn share(network: &Network, change: ShareChange) -> anyhow::Result<()> {
     let app_id = network.application(None)?;
     let handler = network.handler_for(&app_id).await?;

@@ -12,7 +12,7 @@ pub(super) enum Network {
 }
 
 impl Network {
-    /// Where a bridge to it keeps what it imports, below the data directory.
+    /// Returns the directory of a bridge's imports, below the data directory.
     pub(super) fn directory(&self) -> &'static str {
         match self {
             Self::ChirpStack(_) => "chirpstack",
@@ -20,7 +20,7 @@ impl Network {
         }
     }
 
-    /// What a bridge to it is among the processes of a machine.
+    /// Returns the kind of process of a bridge to this network.
     pub(super) fn bridge(&self) -> Process {
         match self {
             Self::ChirpStack(_) => Process::ChirpStackBridge,
@@ -28,7 +28,7 @@ impl Network {
         }
     }
 
-    /// The same for one that only compares.
+    /// Returns the kind of process of a bridge that only compares.
     pub(super) fn shadow(&self) -> Process {
         match self {
             Self::ChirpStack(_) => Process::ChirpStackShadow,
@@ -36,7 +36,7 @@ impl Network {
         }
     }
 
-    /// Where its messages come from.
+    /// Returns the URL that its messages come from.
     pub(super) fn source(&self) -> &str {
         match self {
             Self::ChirpStack(settings) if settings.redis.url.is_empty() => &settings.mqtt.url,
@@ -45,7 +45,7 @@ impl Network {
         }
     }
 
-    /// What it calls the functions that decode.
+    /// Returns the network's word for the functions that decode.
     pub(super) fn codecs(&self) -> &'static str {
         match self {
             Self::ChirpStack(_) => "codecs",
@@ -53,7 +53,7 @@ impl Network {
         }
     }
 
-    /// What becomes of messages that were not published when the bridge stopped.
+    /// Returns a text on the fate of messages that were not published when the bridge stopped.
     pub(super) fn unpublished_text(&self) -> &'static str {
         match self {
             Self::ChirpStack(_) => "they come again on the next start, if their quality of service is 1",
@@ -64,7 +64,7 @@ impl Network {
         }
     }
 
-    /// What to say when it is ready.
+    /// Returns the text that is printed when the bridge is ready.
     pub(super) fn ready_text(&self, prefix: &str) -> String {
         let from = match self {
             Self::ThingsStack(settings) if !settings.webhook.listen.is_empty() => "webhooks",

@@ -1,4 +1,4 @@
-//! What a shadow run found: for each codec how often both agree, every difference with its likely cause, and the cost.
+//! The report of a shadow run: for each codec the counts of agreement, differences with likely causes, and the cost.
 
 mod cause;
 mod html;
@@ -18,15 +18,15 @@ use self::html::html;
 const CODECS_MAX: usize = 10_000;
 /// Maximum number of examples of differences and failures of a codec.
 const EXAMPLES_MAX: usize = 8;
-/// How many of the last messages of a codec its median is of.
+/// Number of a codec's last messages that its median covers.
 const SAMPLES_MAX: usize = 1024;
 
 /// A report, complete at any time.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
-    /// When the run began.
+    /// Start of the run.
     pub(super) started: Timestamp,
-    /// When the report was made.
+    /// Time of the report.
     pub(super) ended: Timestamp,
     /// The fuel that a message may use.
     pub(super) fuel_max: u64,
@@ -36,7 +36,7 @@ pub(super) struct Report {
     pub(super) codecs: BTreeMap<String, Codec>,
 }
 
-/// How often what happened.
+/// Number of messages by result.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Counts {
     pub(super) messages: u64,
@@ -56,7 +56,7 @@ pub(super) struct Counts {
     pub(super) without_codec: u64,
 }
 
-/// What was found about one codec.
+/// Findings about one codec.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Codec {
     /// The name of the device profile.
@@ -67,7 +67,7 @@ pub(super) struct Codec {
     pub(super) microseconds: Cost,
     /// Fuel.
     pub(super) fuel: Cost,
-    /// How often each likely cause of a difference or failure occurred.
+    /// Number of differences and failures, by likely cause.
     pub(super) causes: BTreeMap<&'static str, u64>,
     /// The first differences and failures.
     pub(super) examples: Vec<Example>,
@@ -89,11 +89,11 @@ pub(super) struct Cost {
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Example {
     pub(super) cause: &'static str,
-    /// Where the objects differ; empty for a failure.
+    /// Path at which the objects differ; empty for a failure.
     pub(super) path: String,
-    /// What ChirpStack has there, or why it failed.
+    /// ChirpStack's value there, or the reason of its failure.
     pub(super) there: Option<String>,
-    /// What we have there, or why our run failed.
+    /// Our value there, or the reason of our failure.
     pub(super) here: Option<String>,
 }
 
@@ -102,7 +102,7 @@ impl Report {
         Self { started, ended: started, fuel_max, totals: Counts::default(), codecs: BTreeMap::new() }
     }
 
-    /// Adds what became of an uplink.
+    /// Adds the results of an uplink.
     pub(super) fn add(&mut self, observation: &Observation) {
         let (counts, found) = judge(&observation.theirs, &observation.ours);
         self.totals.add(&counts);

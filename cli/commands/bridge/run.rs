@@ -23,9 +23,9 @@ use crate::{pool, settings::Settings, telemetry as own_telemetry, terminal::say,
 /// A running bridge.
 struct Bridge {
     running: Box<dyn Running>,
-    /// What precedes the topics of decoded messages.
+    /// Prefix of the topics of decoded messages.
     prefix: String,
-    /// Where messages are received as a webhook.
+    /// Listener for messages as a webhook.
     webhook: Option<WebhookListener>,
 }
 
@@ -121,7 +121,7 @@ fn start_process(settings: &Settings) -> anyhow::Result<Shutdown> {
     Ok(Shutdown::on_signals()?)
 }
 
-/// What a bridge takes from this process; `directory` is where it keeps what it imports.
+/// Returns the resources of a bridge, which keeps what it imports in `directory`. Starts its sandboxes.
 async fn environment(settings: &Settings, directory: &str) -> anyhow::Result<Environment> {
     Ok(Environment {
         pool: Arc::new(pool::start("bridge", &settings.sandbox).await?),

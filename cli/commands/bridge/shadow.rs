@@ -22,7 +22,7 @@ use types::Clock;
 use super::{network::Network, report::Report};
 use crate::{settings::Settings, telemetry, terminal::say};
 
-/// How often the counts are printed, if they have changed.
+/// Interval at which changed counts are printed.
 const PRINT_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The arguments of every bridge for comparing.
@@ -40,17 +40,17 @@ pub(super) struct ShadowArgs {
 }
 
 impl ShadowArgs {
-    /// What to do with the report; none if messages are to be published.
+    /// Returns the options of the report; `None` if messages are to be published.
     pub(super) fn reporting(&self) -> Option<Reporting> {
         self.shadow.then(|| Reporting { files: self.report.clone(), count: self.count.map(u64::from) })
     }
 }
 
-/// What to do with the report.
+/// Options of the report.
 pub(super) struct Reporting {
     /// Files to write it to, JSON or HTML by their names.
     pub(super) files: Vec<PathBuf>,
-    /// After how many uplinks to stop.
+    /// Number of uplinks after which to stop.
     pub(super) count: Option<u64>,
 }
 

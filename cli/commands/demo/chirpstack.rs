@@ -120,7 +120,7 @@ fn base64(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
-/// How to do the same with one's own network.
+/// Returns the commands that do the same with the reader's own network.
 fn next_steps() -> String {
     let airlock = own_name();
     let source =

@@ -14,7 +14,7 @@ use crate::{location::Location, network::Network, output::Record};
 /// The name of the access key with which the handler registers devices that join.
 const ACCESS_KEY_NAME: &str = "register-on-join";
 
-/// Where and as whom to register devices.
+/// Handler, application and credential for registering devices.
 pub(super) struct Registration<'a> {
     pub(super) network: &'a Network,
     pub(super) handler: HandlerClient,

@@ -32,7 +32,7 @@ pub(crate) enum FileFormat {
     Json,
 }
 
-/// What a file says about one device.
+/// A device in a file.
 pub(super) struct Row {
     /// As spreadsheets count: the names are in row 1. In JSON, the first device is number 1.
     pub(super) number: usize,

@@ -22,7 +22,7 @@ use crate::{
     output::{Cell, Output, Table},
 };
 
-/// How many devices are set at the same time.
+/// Maximum number of devices that are set at the same time.
 const CALLS_MAX: usize = 8;
 
 #[derive(Debug, Args)]

@@ -41,8 +41,7 @@ pub(super) async fn run(
     print_uplink(&network.output, &published)
 }
 
-/// Why a handler does not say what an uplink was decoded to. One of v2, and an older one of ours, never does, nor what
-/// that cost.
+/// Explains why the handler did not return fields. Those of v2, and older ones of ours, return neither fields nor cost.
 fn why_missing(result: &SimulatedUplinkResult) -> &'static str {
     match (result.fuel, result.microseconds) {
         (0, 0) => "The handler did not return what it was decoded to",

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::terminal::{json_lines, say, warn};
 
-/// What to do about a baseline that does not fit.
+/// Advice for a baseline that does not fit.
 const SAVE_ANOTHER: &str = "save a new one with --save-baseline";
 
 pub(super) fn run(command: &Bench, settings: &runtime::Settings, clock: &dyn Clock) -> anyhow::Result<()> {
@@ -95,7 +95,7 @@ fn read(name: &BaselineName) -> anyhow::Result<Report> {
     Ok(Report::read(&file).map_err(|source| BadInput::File { file: file.display().to_string(), source })?)
 }
 
-/// Compares with a baseline, or says why it does not fit.
+/// Compares with a baseline, or returns the reason why it does not fit.
 fn compare(report: &mut Report, baseline: &Report) -> Result<Compared, String> {
     if baseline.guest != report.guest {
         return Err(format!(

@@ -1,4 +1,4 @@
-//! `airlock functions fuzz`: random payloads, and what goes wrong with them.
+//! `airlock functions fuzz`: runs codecs on random payloads, and reports findings.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -65,7 +65,7 @@ enum FuzzFormat {
     Json,
 }
 
-/// What came of all codecs.
+/// Totals of all codecs.
 #[derive(Default)]
 struct Total {
     codecs: usize,

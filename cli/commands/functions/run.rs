@@ -1,4 +1,4 @@
-//! `airlock functions run`: one message, or a stream of them, and what came of it.
+//! `airlock functions run`: runs one message, or a stream of them, and prints the results.
 
 mod line;
 mod report;

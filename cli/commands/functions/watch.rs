@@ -13,15 +13,15 @@ use workbench::{BadInput, CodecReport, Detail, Found, Rules, Totals, Watch as Wa
 use super::{args::Watch, colour::coloured};
 use crate::terminal::{sanitize, say, warn};
 
-/// How long between two looks: as short as makes a verdict feel immediate, and longer where looking takes long, so that
-/// it takes at most a fifth of one processor.
+/// Pause between two checks for changes: short, so that a verdict feels immediate, and longer where a check takes long,
+/// so that checks take at most a fifth of one processor.
 const INTERVAL: Duration = Duration::from_millis(25);
 const INTERVAL_MAX: Duration = Duration::from_millis(500);
 const REST: u32 = 4;
-/// How long nothing must change before files are read: some editors first empty a file and then write it.
+/// Time without changes after which files are read: some editors first empty a file and then write it.
 const SETTLE: Duration = Duration::from_millis(10);
 const SETTLE_LOOKS_MAX: usize = 20;
-/// How many codecs that still fail, and files that are not valid, are named.
+/// Maximum number of failing codecs, and of files that are not valid, that are named.
 const NAMES_MAX: usize = 8;
 
 /// Tests everything once, and then what changes, until a signal ends the process.
@@ -88,7 +88,7 @@ impl Session {
     }
 }
 
-/// What ran now, and what is still wrong of all that is watched.
+/// Summarizes this run, and names everything watched that still fails or is not valid.
 fn verdict(watch: &Watched, totals: &Totals, elapsed: Duration) -> String {
     let Totals { codecs, examples, failed, .. } = totals;
     let (failing, not_valid) = (watch.failing(), watch.not_valid());

@@ -241,7 +241,7 @@ impl Replay {
     }
 }
 
-/// Whom `--to` means; none for whoever gets live messages.
+/// Parses `--to`; `None` stands for all who get live messages.
 fn receivers(to: &[String]) -> anyhow::Result<Option<SendTo>> {
     let to: Vec<_> = to.iter().map(String::as_str).collect();
     Ok(Some(match to[..] {

@@ -1,4 +1,4 @@
-//! What came of all uplinks that were decoded again.
+//! Totals of all uplinks that were decoded again.
 
 mod html;
 
@@ -13,7 +13,7 @@ use crate::{
     terminal::{sanitize, say},
 };
 
-/// What came of all uplinks that were decoded again, added up from reports.
+/// Totals of all uplinks that were decoded again, added up from reports.
 #[derive(Debug, Default)]
 pub(crate) struct Totals(DecodeReport);
 
@@ -100,7 +100,7 @@ impl Totals {
         format!("{examined} {}: {counts}{fuel}", if examined == 1 { "uplink" } else { "uplinks" })
     }
 
-    /// Where fields changed, the most frequent first, each with an example.
+    /// Tabulates the fields that changed, the most frequent first, each with an example.
     fn fields(&self) -> Table {
         let mut fields: Vec<_> = self.0.fields.iter().collect();
         fields.sort_by_key(|(_, field)| std::cmp::Reverse(field.count));

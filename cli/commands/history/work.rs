@@ -17,7 +17,7 @@ use types::{AppId, Credential};
 
 use crate::{network::Network, terminal::warn};
 
-/// How often it is asked for again without any report in between, and how long between.
+/// Maximum number of attempts without any report in between.
 const ATTEMPTS_MAX: usize = 5;
 const RETRY_WAIT: Duration = Duration::from_secs(3);
 
@@ -25,30 +25,30 @@ const RETRY_WAIT: Duration = Duration::from_secs(3);
 pub(super) struct Work<'a> {
     pub(super) network: &'a Network,
     pub(super) app_id: &'a AppId,
-    /// What is worked on, such as `uplinks`.
+    /// The items of the work, such as `uplinks`.
     pub(super) noun: &'static str,
-    /// Where it begins; empty for the first message.
+    /// Message after which it begins; empty for the first message.
     pub(super) after: String,
-    /// Whether it can go on where it was interrupted.
+    /// True if the work can go on where it was interrupted.
     pub(super) is_resumable: bool,
 }
 
-/// What a handler says of its work since the report before.
+/// A handler's report on its work since the report before.
 pub(super) trait Report: DeserializeOwned {
     /// Where to go on, and why it ended too early; each is empty if there is nothing to say.
     fn next_and_error(&self) -> (&str, &str);
-    /// Whether it may go on if it is asked for again.
+    /// Returns true if another attempt may go on.
     fn is_temporary(&self) -> bool;
 }
 
-/// What all reports say together.
+/// The sum of all reports.
 pub(super) trait Sum<R> {
     fn add(&mut self, report: R);
     fn examined(&self) -> u64;
     fn is_done(&self) -> bool;
 }
 
-/// Why reports ended before the last one.
+/// An end of the reports before the last one.
 struct Ended {
     reason: String,
     is_temporary: bool,

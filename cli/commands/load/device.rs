@@ -11,16 +11,16 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// How long a device waits for what should not arrive any more.
+/// Time that a device waits at the end for messages that should no longer arrive.
 const LAST_WAIT: Duration = Duration::from_millis(500);
 
 pub(super) struct Simulated {
     pub(super) handler: Arc<HandlerClient>,
     pub(super) uplink: SimulatedUplinkMessage,
-    /// When the first uplink is due.
+    /// Time at which the first uplink is due.
     pub(super) first: Instant,
     pub(super) period: Duration,
-    /// When an uplink that was not delivered is lost.
+    /// Time after which an uplink that was not delivered is lost.
     pub(super) timeout: Duration,
     pub(super) end: Instant,
     pub(super) arrivals: mpsc::Receiver<Arrival>,
@@ -36,22 +36,22 @@ pub(super) enum Arrival {
     Failure,
 }
 
-/// What became of the uplinks of one device.
+/// Totals of the uplinks of one device.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) sent: u64,
     pub(super) latencies: Vec<Duration>,
     pub(super) lost: u64,
-    /// Delivered after they counted as lost.
+    /// Uplinks delivered after they counted as lost.
     pub(super) late: u64,
     pub(super) duplicates: u64,
     pub(super) failures: u64,
     pub(super) refused: u64,
-    /// Why the last one was refused.
+    /// Reason of the last refusal.
     pub(super) refusal: Option<String>,
-    /// Due while the one before was on its way.
+    /// Uplinks that were due while the one before was on its way.
     pub(super) held_up: u64,
-    /// How late this program was with uplinks that nothing held up.
+    /// Delays of this program in sending uplinks that nothing held up.
     pub(super) delays: Vec<Duration>,
 }
 

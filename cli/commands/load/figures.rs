@@ -1,4 +1,4 @@
-//! The figures of a test, and what they say.
+//! The figures of a test, and the verdict on them.
 
 use std::time::Duration;
 
@@ -75,7 +75,7 @@ impl Figures {
         ])
     }
 
-    /// How many uplinks took how many milliseconds, from the fastest to the slowest.
+    /// Returns the number of uplinks for each range of latencies in milliseconds, from the fastest to the slowest.
     pub(super) fn histogram(&self) -> Vec<(String, usize)> {
         let (mut rest, mut rows, mut above) = (self.all.latencies.as_slice(), Vec::new(), 0);
         for below in BOUNDS_MS {
@@ -89,7 +89,7 @@ impl Figures {
         rows.drain(..end).skip_while(is_empty).collect()
     }
 
-    /// Why the test failed; none if every uplink was accepted and delivered once.
+    /// Returns the reason why the test failed; `None` if every uplink was accepted and delivered once.
     pub(super) fn verdict(&self) -> Option<String> {
         let Outcome { lost, duplicates, refused, ref refusal, .. } = self.all;
         if let Some(refusal) = refusal {
@@ -98,7 +98,7 @@ impl Figures {
         (lost + duplicates > 0).then(|| format!("{lost} uplinks were lost, and {duplicates} delivered twice"))
     }
 
-    /// What kept the rate from being reached; empty if it was.
+    /// Returns what kept the test from reaching its rate; empty if it was reached, or the cause is not known.
     fn limit(&self) -> String {
         let is_slow = quantile(&self.all.delays, 0.5).is_some_and(|delay| delay > DELAY_MAX);
         let text = match () {
@@ -119,7 +119,7 @@ impl Figures {
     }
 }
 
-/// Of sorted values; none without values.
+/// Returns a quantile of sorted values; `None` without values.
 fn quantile(sorted: &[Duration], part: f64) -> Option<Duration> {
     let last = sorted.len().checked_sub(1)?;
     sorted.get((last as f64 * part).round() as usize).copied()

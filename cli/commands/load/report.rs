@@ -27,7 +27,7 @@ enum Format {
     Json,
 }
 
-/// What was tested, and when that began.
+/// The application that was tested, and the start of the test.
 pub(super) struct Subject {
     pub(super) app_id: AppId,
     pub(super) started: Timestamp,

@@ -64,7 +64,7 @@ fn message(example: &Example) -> Option<Message> {
     Some(Message { port: example.port, payload, description: example.description.clone() })
 }
 
-/// What an encoder gets: the `data` of an input object, or the object itself.
+/// Returns the input of an encoder: the `data` of an input object, or the object itself.
 fn fields(example: &Example, is_ts013: bool) -> Option<Value> {
     let Input::Json(input) = &example.input else { return None };
     Some(input.get("data").filter(|_| is_ts013 || example.wrapped).unwrap_or(input).clone())

@@ -110,7 +110,7 @@ impl From<EncodingName> for Encoding {
 }
 
 impl ReplayCommand {
-    /// Which uplinks are wanted.
+    /// Returns the filter of uplinks.
     pub(super) fn filter(&self, now: Timestamp) -> Filter {
         let time = |moment: Option<Moment>| moment.map(|moment| moment.before(now));
         Filter {
@@ -122,7 +122,7 @@ impl ReplayCommand {
     }
 }
 
-/// What precedes `=` is a profile, unless it is a part of a path.
+/// Parses `PROFILE=FILE` or a file. Text before `=` is part of a path if it has a slash.
 fn codec(text: &str) -> Result<CodecFile, String> {
     match text.split_once('=') {
         Some(("", _) | (_, "")) => Err("a profile and its codec are needed, as in Meter=meter.js".to_owned()),

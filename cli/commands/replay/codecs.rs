@@ -9,12 +9,12 @@ use workbench::{BadInput, describe, is_stdin, read_function};
 
 use super::args::{CodecFile, ReplayCommand};
 
-/// How much of the hash of a codec a report has.
+/// Number of bytes of a codec's hash in a report.
 const HASH_BYTES: usize = 6;
 /// Maximum number of codecs, which are in memory at once.
 const CODECS_MAX: usize = 500;
 
-/// What a report says of a codec.
+/// A codec in a report.
 #[derive(Serialize)]
 pub(super) struct Codec {
     /// The profile of the devices; none for all others.

@@ -1,4 +1,4 @@
-//! How far a replay is, on a terminal.
+//! The progress of a replay, on a terminal.
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -8,7 +8,7 @@ use std::{
 use replay::Report;
 use types::{Clock, Timestamp};
 
-/// How often it is shown.
+/// Minimum interval between two updates.
 const INTERVAL: Duration = Duration::from_millis(500);
 
 /// A line on standard error that is written again and again.
@@ -23,7 +23,7 @@ impl Progress {
         Self { started, shown: None, is_terminal: io::stderr().is_terminal() }
     }
 
-    /// Shows how many uplinks have run, if it was not just shown.
+    /// Shows the number of uplinks that have run, at most once per interval.
     pub(super) fn show(&mut self, report: &Report, clock: &dyn Clock) {
         if !self.is_terminal {
             return;

@@ -1,4 +1,4 @@
-//! What a replay found, as JSON, as text and as a page.
+//! The findings of a replay, as JSON, as text and as a page.
 
 pub(super) mod html;
 pub(super) mod text;
@@ -9,18 +9,18 @@ use types::Timestamp;
 
 use super::codecs::Codec;
 
-/// What ran on what, and what it found. It serializes to JSON for programs.
+/// Source, codecs and findings of a replay. It serializes to JSON for programs.
 #[derive(Serialize)]
 pub(super) struct Summary<'a> {
     /// The source, without a password.
     pub(super) source: &'a str,
-    /// What ran.
+    /// The codecs that ran.
     pub(super) codecs: Vec<Codec>,
-    /// When the replay began.
+    /// Start of the replay.
     pub(super) started: Timestamp,
-    /// When it ended.
+    /// End of the replay.
     pub(super) ended: Timestamp,
-    /// What it found.
+    /// The findings.
     #[serde(flatten)]
     pub(super) report: Report,
 }
@@ -44,7 +44,7 @@ fn by_frequency<'a>(fields: impl IntoIterator<Item = (&'a String, &'a Field)>) -
     fields
 }
 
-/// Which uplink an example is, as in `line 7, device my-device, port 1, payload 01af`.
+/// Describes the uplink of an example, as in `line 7, device my-device, port 1, payload 01af`.
 fn place(example: &Example) -> String {
     let mut text = example.place.to_string();
     if !example.device.is_empty() {

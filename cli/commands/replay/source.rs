@@ -1,4 +1,4 @@
-//! What `--from` stands for.
+//! The sources that `--from` names.
 
 use std::{
     fs::{self, File},
@@ -53,7 +53,7 @@ fn is_parquet(command: &ReplayCommand, path: &Path) -> bool {
     command.format.map_or(has_name, |format| format == Format::Parquet)
 }
 
-/// What people call a source: its URL without the password.
+/// Returns a source as it is shown: its URL without the password.
 pub(super) fn shown(from: &str) -> String {
     match Url::parse(from) {
         Ok(mut url) if url.has_host() => {

@@ -65,7 +65,7 @@ pub(super) async fn with_browser(network: &Network, is_elsewhere: bool) -> anyho
     finish(network, Client::Own, network.account()?.code_token(&client, code).await?).await
 }
 
-/// Whether there is a graphical display, and so probably a browser on this machine.
+/// Returns true if there is a graphical display, and so probably a browser on this machine.
 fn has_display() -> bool {
     cfg!(target_os = "macos") || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| env::var_os(name).is_some())
 }

@@ -12,9 +12,9 @@ use types::Secret;
 use url::Url;
 
 const PATH: &str = "/oauth/callback";
-/// How long the user has to log in and to consent. A code lives shorter.
+/// Time for the user to log in and to consent. A code expires sooner.
 const WAIT: Duration = Duration::from_secs(10 * 60);
-/// How long one connection has to send its request.
+/// Time for a connection to send its request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum length of a request line, in bytes.
 const LINE_BYTES_MAX: u64 = 8 << 10;
@@ -76,7 +76,7 @@ impl Loopback {
         self.base.join(target).ok().filter(|url| url.origin() == self.base.origin())
     }
 
-    /// What a redirect brings; `None` if it is not that of this login.
+    /// Returns the code or the error of a redirect; `None` if it does not belong to this login.
     fn answer(&self, url: &Url) -> Option<anyhow::Result<Secret>> {
         let parameter = |wanted: &str| url.query_pairs().find(|(name, _)| name == wanted).map(|(_, value)| value);
         if url.path() != PATH || parameter("state")? != self.state.as_str() {

@@ -36,7 +36,7 @@ enum Line {
 pub(crate) struct Header {
     format: u32,
     airlock: String,
-    /// When it was made.
+    /// Time at which it was made.
     pub(crate) created: Timestamp,
     /// The last version that the store had assigned.
     pub(crate) last_version: Version,
@@ -52,7 +52,7 @@ pub(crate) struct HistoryPart {
     base64: String,
 }
 
-/// By what a key file is recognized.
+/// Name and hash by which a key file is recognized.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct KeyFileHash {
     pub(crate) name: String,
@@ -73,7 +73,7 @@ struct End {
     sha256: String,
 }
 
-/// What is between the first line and the last one.
+/// A line between the first one and the last one.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Item {
     KeyFile(KeyFile),
@@ -211,7 +211,7 @@ impl<R: BufRead> BackupReader<R> {
         }
     }
 
-    /// How many entries have been read.
+    /// Returns the number of entries read so far.
     pub(crate) fn entries(&self) -> u64 {
         self.entries
     }

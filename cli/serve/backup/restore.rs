@@ -21,14 +21,14 @@ use crate::{
     settings::Settings,
 };
 
-/// How many entries are written together.
+/// Maximum number of entries that are written together.
 const ENTRIES_AT_ONCE: usize = 1000;
 
 /// A backup that has been read and checked, beside the store that it replaces.
 pub(crate) struct PreparedRestore {
     pub(crate) entries: u64,
     pub(crate) created: Timestamp,
-    /// Whether the data directory remembers a store, so that a server refuses this one until it is told to accept it.
+    /// True if the data directory remembers a store. A server then refuses the restored one until told to accept it.
     pub(crate) is_marked: bool,
     data_dir: DataDir,
     restoring: Restoring,
@@ -43,7 +43,7 @@ struct NewHistory {
     files: NewDirectory,
 }
 
-/// Where what was replaced is now.
+/// Paths to which the replaced store and history were moved.
 #[derive(Debug, Default)]
 pub(crate) struct Replaced {
     pub(crate) store: Option<PathBuf>,
@@ -78,7 +78,7 @@ impl PreparedRestore {
         })
     }
 
-    /// Whether there is a store that is replaced.
+    /// Returns true if there is a store to replace.
     pub(crate) fn replaces(&self) -> bool {
         self.restoring.replaces()
     }

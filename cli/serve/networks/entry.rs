@@ -11,14 +11,14 @@ use crate::settings::NetworkSettings;
 
 /// Maximum length of the part of a file's name that an address makes. File systems allow 255 bytes in all.
 const NAME_BYTES_MAX: usize = 128;
-/// How much of the hash of a longer one is in its name.
+/// Number of bytes of the hash of a longer address in the name.
 const HASH_BYTES: usize = 8;
 
 /// A network that was started.
 pub(super) struct StartedNetwork {
     /// Its connections.
     pub(super) network: Arc<dyn Network>,
-    /// Where its messages are received, if it sends them itself.
+    /// Listener for its messages, if it sends them itself.
     pub(super) webhook: Option<WebhookListener>,
 }
 
@@ -47,7 +47,7 @@ impl NetworkSettings {
         })
     }
 
-    /// Whether two entries lead to the same events, as far as names and addresses tell.
+    /// Returns true if two entries lead to the same events, as far as names and addresses tell.
     pub(super) async fn is_same_source(&self, other: &Self) -> Result<bool, Error> {
         Ok(match (self.named()?, other.named()?) {
             (Named::ChirpStack(one), Named::ChirpStack(other)) => ChirpStackNetwork::is_same_source(one, other).await,

@@ -4,9 +4,9 @@ use client::data::{DeviceEventName, Message};
 use serde::Serialize;
 use types::{DevId, HexBytes, Timestamp};
 
-/// How much of the fields is shown, in characters. History has the rest.
+/// Maximum number of characters shown of the fields. History has the rest.
 const TEXT_CHARS_MAX: usize = 1000;
-/// How much of the payload is shown, in bytes.
+/// Maximum number of bytes shown of the payload.
 const PAYLOAD_BYTES_MAX: usize = 64;
 
 /// A message, as far as it fits on a line.

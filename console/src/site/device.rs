@@ -1,4 +1,4 @@
-//! A device: what it is, its last messages, its downlinks.
+//! A device: its facts, its last messages, its downlinks.
 
 pub(super) mod charts;
 pub(super) mod downlinks;
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// How many messages the page shows.
+/// Number of messages on the page.
 const MESSAGES: u32 = 10;
 
 #[derive(Template)]
@@ -36,7 +36,7 @@ pub(super) struct Show {
     form: DownlinkForm,
 }
 
-/// What a device is.
+/// Ids, attributes and state of a device.
 #[derive(Default)]
 struct Facts {
     dev_id: String,

@@ -19,15 +19,15 @@ use super::{
 };
 use crate::{Result, history::parameters};
 
-/// How many devices a page has.
+/// Number of devices on a page.
 const PAGE: usize = 50;
-/// How many devices are asked for at once.
+/// Number of devices per request to the handler.
 const ASKED: u32 = 500;
-/// How many devices are searched.
+/// Maximum number of devices that are searched.
 const SEARCHED_MAX: u32 = 20_000;
-/// How many of the last messages are searched for devices.
+/// Number of the last messages that are searched for devices.
 const MESSAGES: u32 = 1000;
-/// How many devices are asked at the same time when they were last seen.
+/// Maximum number of devices whose last message is looked up at the same time.
 const PARALLEL: usize = 8;
 
 #[derive(Template)]
@@ -36,13 +36,13 @@ pub(super) struct List {
     frame: Frame,
     app_id: String,
     tab: &'static str,
-    /// Whether a handler serves the application.
+    /// True if a handler serves the application.
     is_served: bool,
     search: String,
     rows: Vec<Row>,
     /// The parameters of the next page, if there is one.
     next: Option<String>,
-    /// Whether there are more devices than are searched.
+    /// True if there are more devices than are searched.
     is_cut: bool,
     problem: Option<Problem>,
 }

@@ -14,7 +14,7 @@ use crate::{Error, Result};
 /// An error that ends a request. A layer makes it a page.
 pub(super) struct Failure(Arc<Error>);
 
-/// Why a part of a page is missing, while the rest of it is there.
+/// The reason why a part of a page is missing, while the rest of it is there.
 #[derive(Clone, Debug)]
 pub(super) struct Problem {
     pub(super) title: &'static str,

@@ -34,20 +34,20 @@ pub(super) struct Show {
     tab: &'static str,
     form: FunctionsForm,
     state: State,
-    /// What is known of a version that a share of the devices has.
+    /// The version that a share of the devices has.
     candidate: CandidatePart,
 }
 
-/// What came of the form.
+/// Result of submitting the form.
 #[derive(Default)]
 struct State {
     problem: Option<Problem>,
     conflict: Option<Conflict>,
-    /// Whether it was sent when the login had expired or a service was away, and is here again.
+    /// True if the form is a draft that was sent when the login had expired or a service was away.
     is_draft: bool,
-    /// What the functions make of messages of the past, if they were tried.
+    /// Results of the functions for messages of the past, if they were tried.
     trials: Option<Vec<TrialRow>>,
-    /// What they would change, if they were compared with those that are live.
+    /// Changes that the functions would make, if they were compared with those that are live.
     comparison: Option<ComparisonView>,
 }
 
@@ -130,7 +130,7 @@ fn with_candidate(request: &InApplication, form: FunctionsForm, state: State, ca
     Page::new(Show { frame, app_id, tab: "functions", form, state, candidate })
 }
 
-/// Leads back to the page, which says what was done.
+/// Redirects to the page, with a notice of what was done.
 fn done(request: &InApplication, notice: &str) -> Response {
     Redirect::to(&format!("{}/functions?done={notice}", request.path())).into_response()
 }

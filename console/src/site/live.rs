@@ -33,7 +33,7 @@ pub(super) struct Show {
     app_id: String,
     tab: &'static str,
     filter: Filter,
-    /// Where the events come from.
+    /// URL of the events.
     events: String,
     /// The same filter in history.
     history: String,

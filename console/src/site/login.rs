@@ -22,14 +22,14 @@ use crate::{
 const LOGIN_COOKIE: &str = "console_login";
 const SCOPE: &str = "apps profile";
 
-/// Where to go after the login.
+/// The page to show after the login.
 #[derive(Deserialize)]
 pub(super) struct Next {
     #[serde(default)]
     next: String,
 }
 
-/// What the account service's redirect says.
+/// The parameters of the account service's redirect.
 #[derive(Deserialize)]
 pub(super) struct Answer {
     code: Option<Secret>,
@@ -92,7 +92,7 @@ fn cookie(console: &Console, name: &'static str, value: String, seconds: u64) ->
     cookie.secure(console.place.is_https()).max_age(max_age).build()
 }
 
-/// Whether it is a path of the console, which browsers cannot take for another site.
+/// Returns true for a path of the console that browsers cannot take for another site.
 fn is_own(next: &str) -> bool {
     let rest = next.strip_prefix("/console");
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']))

@@ -1,4 +1,4 @@
-//! What all pages share: their frame, headers and files.
+//! Shared parts of all pages: their frame, headers and files.
 
 pub(super) mod error;
 
@@ -29,20 +29,20 @@ const ICON: Asset = Asset::new("/console/assets/icon.svg", "image/svg+xml", incl
 const TIMES: Asset = script("/console/assets/times.js", include_str!("../../../web/console/times.js"));
 const LIVE: Asset = script("/console/assets/live.js", include_str!("../../../web/console/live.js"));
 
-/// How many characters of a result a table shows.
+/// Maximum number of characters of a result in a table.
 const SHORT_CHARS: usize = 160;
-/// How many bytes of a payload a table shows.
+/// Maximum number of bytes of a payload in a table.
 const SHORT_BYTES: usize = 24;
 
-/// What the layout needs to know.
+/// Values for the layout of a page.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Frame {
     /// The viewer's name, if they are logged in.
     pub(super) username: Option<String>,
-    /// What was just done.
+    /// The notice about what was just done.
     pub(super) notice: Option<Notice>,
     pub(super) path: String,
-    /// What links to pages of the account service begin with.
+    /// Prefix of links to pages of the account service.
     pub(super) account: String,
 }
 
@@ -84,7 +84,7 @@ pub(super) struct Page<T> {
 pub(super) struct Time(pub(super) i64);
 
 impl Frame {
-    /// Whether the page is in the part of the site with this path.
+    /// Returns true if the page is in the part of the site with this path.
     pub(super) fn is_in(&self, part: &str) -> bool {
         self.path.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }

@@ -1,4 +1,4 @@
-//! Who views a page, and of which application.
+//! Viewers of pages, and the applications that they may see.
 
 use std::collections::HashMap;
 
@@ -31,7 +31,7 @@ pub(super) struct Viewer {
 /// Anybody, logged in or not.
 pub(super) struct MaybeViewer {
     session: Option<Session>,
-    /// Whether the session counts.
+    /// True if the session is valid.
     is_current: bool,
     path: String,
     notice: Option<Notice>,
@@ -92,13 +92,13 @@ impl InApplication {
         self.console.handler(&self.access).await?.ok_or(Error::NotServed)
     }
 
-    /// Who made a change, such as `user bob`, as the viewer reads it.
+    /// Describes the author of a change, such as `user bob`, for the viewer.
     pub(super) fn name(&self, changed_by: &str) -> String {
         let is_viewer = changed_by.strip_prefix("user ") == Some(self.user_id.as_str());
         if is_viewer { "you".to_owned() } else { changed_by.to_owned() }
     }
 
-    /// Who is charged for what the viewer opens.
+    /// Returns the owner who is charged for what the viewer opens.
     pub(super) fn owner(&self) -> Owner {
         Owner::from(&self.user_id)
     }

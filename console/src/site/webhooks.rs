@@ -1,4 +1,4 @@
-//! The webhooks of an application: how each does, and a form for a new one.
+//! The webhooks of an application: the health of each, and a form for a new one.
 
 mod form;
 pub(super) mod webhook;
@@ -27,11 +27,11 @@ pub(super) struct List {
     rows: Vec<Row>,
     form: WebhookForm,
     problem: Option<Problem>,
-    /// Whether the form was sent when the login had expired or a service was away, and is here again.
+    /// True if the form is a draft that was sent when the login had expired or a service was away.
     is_draft: bool,
 }
 
-/// A webhook, and what became of its messages.
+/// A webhook, with the state of its messages.
 struct Row {
     webhook: Webhook,
     failed: Failed,
@@ -43,7 +43,7 @@ struct Failed {
     total: usize,
     has_delivered: bool,
     last: Option<LastFailure>,
-    /// Why nothing is known about them.
+    /// The reason why nothing is known about them.
     problem: Option<Problem>,
 }
 
@@ -108,7 +108,7 @@ async fn client(request: &InApplication) -> Result<WebhookClient> {
 }
 
 impl Failed {
-    /// What is known now. Who may set webhooks need not be able to read messages.
+    /// Asks for the messages. The viewer may be allowed to set webhooks and not to read messages.
     async fn of(client: &WebhookClient, id: &WebhookId) -> Self {
         Self::find(client, id).await.unwrap_or_else(|error| {
             log(&error);
@@ -131,7 +131,7 @@ impl Failed {
 }
 
 impl Row {
-    /// How it does, in a word, and whether that is good or bad.
+    /// Returns the webhook's health in a word, with the CSS class that marks it as good or bad.
     fn health(&self) -> (&'static str, &'static str) {
         match &self.failed {
             _ if self.webhook.stopped.is_some() => ("stopped", " bad"),

@@ -60,7 +60,7 @@ fn is_time(text: &str) -> bool {
     text.parse::<Timestamp>().is_ok()
 }
 
-/// Whether two numbers are seconds or milliseconds since 1970 of this century.
+/// Returns true if both numbers are seconds or milliseconds since 1970, of this century.
 fn are_times(one: &serde_json::Number, other: &serde_json::Number) -> bool {
     let is_time = |number: &serde_json::Number| {
         number.as_f64().is_some_and(|number| (9e8..5e9).contains(&number) || (9e11..5e12).contains(&number))

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::{Codec, Counts, Report};
 use crate::terminal::sanitize;
 
-/// How many codecs are listed; those with differences come first, then the slowest.
+/// Maximum number of codecs in the list; those with differences come first, then the slowest.
 const LISTED_MAX: usize = 40;
 
 pub(super) fn text(report: &Report) -> String {

@@ -67,8 +67,8 @@ pub(crate) fn write<'a>(
     writer.flush().context("cannot write")
 }
 
-/// What spreadsheets may write before the names of the columns: the separator, as in `sep=;`, with more of it where they
-/// give all rows the same number of cells. Also says where the next row begins.
+/// Reads the row with the separator that spreadsheets may write before the names of the columns, as in `sep=;`. The
+/// separator may be repeated, where all rows have the same number of cells. Also returns the start of the next row.
 fn separator(bytes: &[u8]) -> Option<(u8, usize)> {
     let (row, behind) = bytes.split_at(bytes.iter().position(|byte| *byte == b'\n')? + 1);
     let text: Vec<u8> = row.iter().copied().filter(|byte| !b"\"\r\n".contains(byte)).collect();
@@ -79,7 +79,7 @@ fn separator(bytes: &[u8]) -> Option<(u8, usize)> {
     (is_row && !behind.is_empty()).then_some((*separator, row.len()))
 }
 
-/// What is most frequent in the first line.
+/// Returns the delimiter that is most frequent in the first line.
 fn delimiter(bytes: &[u8]) -> u8 {
     let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let count = |delimiter: &u8| line.iter().filter(|byte| *byte == delimiter).count();

@@ -11,7 +11,7 @@ pub(super) struct Field {
     pub(super) name: &'static str,
     /// Other columns, in the order in which they count.
     pub(super) columns: &'static [&'static str],
-    /// Where The Things Stack has it.
+    /// Path of the field in devices of The Things Stack.
     pub(super) things_stack: &'static [&'static str],
 }
 

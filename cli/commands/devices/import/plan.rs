@@ -1,4 +1,4 @@
-//! What to do with each device of a file. Everything that the handler would refuse is found before anything is written.
+//! The step for each device of a file. Everything that the handler would refuse is found before anything is written.
 
 use std::collections::{HashMap, HashSet};
 
@@ -41,7 +41,7 @@ impl Step {
 
 type Euis = (AppEui, DevEui);
 
-/// What is known while rows are read.
+/// State while rows are read.
 struct Plan<'a> {
     app_id: &'a AppId,
     app_eui: AppEui,

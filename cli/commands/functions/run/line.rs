@@ -13,7 +13,7 @@ use super::super::{
     values::{base64, variables_of},
 };
 
-/// What holds where a line says nothing else.
+/// Defaults for members that a line leaves out.
 #[derive(Clone)]
 pub(super) struct Defaults {
     pub(super) port: Option<u8>,
@@ -24,7 +24,7 @@ pub(super) struct Defaults {
     pub(super) extra: Arc<str>,
 }
 
-/// What of a line is returned with its result.
+/// The id of a line, and the members that only messages of our own have.
 #[derive(Deserialize)]
 struct Identified<'a> {
     #[serde(borrow, default)]
@@ -47,7 +47,7 @@ struct Message {
     variables: Option<Box<RawValue>>,
 }
 
-/// The id of a line, and its call or what is wrong with it.
+/// The id of a line, and its call or its fault.
 pub(super) fn parse<'t>(text: &'t str, defaults: &Defaults) -> (Option<&'t RawValue>, Result<Call, String>) {
     // An array would be read as the members of an object, in their order.
     if !text.trim_start().starts_with('{') {

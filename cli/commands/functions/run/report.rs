@@ -1,16 +1,16 @@
-//! What came of a message, as JSON for programs.
+//! The result of a message, as JSON for programs.
 
 use runtime::{CallOutcome, Failure, Value};
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json, value::RawValue};
 use workbench::{log_line, microseconds};
 
-/// What came of a message, also if the functions failed.
+/// The result of a message, also if the functions failed.
 ///
 /// The JSON of functions is written as it is, because it may have lone surrogates.
 #[derive(Default, Serialize)]
 pub(super) struct Report<'a> {
-    /// What the message is to whoever sent it.
+    /// The sender's id of the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]

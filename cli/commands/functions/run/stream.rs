@@ -1,4 +1,4 @@
-//! Messages as lines of JSON from standard input, and what came of each as a line of standard output, in the same order.
+//! Messages as lines of JSON from standard input, and results as lines of standard output, in the same order.
 //!
 //! Lines go to the workers in small batches, in turn, and their results are taken in the same turn. A batch ends where no
 //! further line has come, so that whoever sends one line at a time gets each result at once.
@@ -25,10 +25,10 @@ use crate::terminal::json_lines;
 
 /// Maximum length of a line, in bytes.
 const LINE_BYTES_MAX: usize = 1 << 20;
-/// How many lines a batch has at most, of which all but the last have so many bytes together.
+/// Maximum number of lines in a batch. A batch also ends at a line with which it reaches `BATCH_BYTES`.
 const BATCH_LINES: usize = 64;
 const BATCH_BYTES: usize = 1 << 20;
-/// How many batches wait for each worker, and how many of its results wait to be written.
+/// Maximum number of batches that wait for each worker, and of its results that wait to be written.
 const BATCHES_MAX: usize = 2;
 const INPUT_BYTES: usize = 256 * 1024;
 

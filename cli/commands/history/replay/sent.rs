@@ -1,4 +1,4 @@
-//! What became of all messages that were sent again.
+//! Totals of all messages that were sent again.
 
 use anyhow::ensure;
 use api::rest::handler::SendReport;
@@ -9,10 +9,10 @@ use crate::{
     terminal::{sanitize, say},
 };
 
-/// How many receivers that refuse messages are told apart.
+/// Maximum number of receivers that are counted separately by the messages that they refuse.
 const RECEIVERS_MAX: usize = 1000;
 
-/// What became of all messages that were sent again, added up from reports.
+/// Totals of all messages that were sent again, added up from reports.
 #[derive(Debug, Default)]
 pub(super) struct Sent(SendReport);
 

@@ -1,4 +1,4 @@
-//! What came of uplinks that were decoded again, as one self-contained HTML page.
+//! The totals of uplinks that were decoded again, as one self-contained HTML page.
 
 use std::{cmp::Reverse, fmt::Write};
 

@@ -7,7 +7,7 @@ use replay::Report;
 use super::{Summary, by_frequency, named, place, side};
 use crate::terminal::sanitize;
 
-/// How many fields and failures are listed.
+/// Maximum number of fields, and of failures, in the list.
 const LISTED_MAX: usize = 40;
 
 pub(in super::super) fn text(summary: &Summary<'_>) -> String {
@@ -48,7 +48,7 @@ pub(in super::super) fn text(summary: &Summary<'_>) -> String {
     text
 }
 
-/// What did not run.
+/// Writes the counts of messages that did not run.
 fn rest(text: &mut String, report: &Report) {
     for (count, what) in [
         (report.left_out, "left out by the options"),

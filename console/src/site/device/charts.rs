@@ -23,10 +23,10 @@ use crate::{
     },
 };
 
-/// How many points a picture has, and a file.
+/// Number of points of a picture, and of a file.
 const POINTS: usize = 120;
 const FILE_POINTS: usize = 1000;
-/// What is shown if nothing else is asked for.
+/// The span that is shown by default.
 const DAY: Duration = Duration::from_secs(24 * 3600);
 /// The spans that links offer.
 const SPANS: [(&str, &str); 4] = [("1h", "Hour"), ("24h", "Day"), ("7d", "Week"), ("30d", "Month")];
@@ -46,7 +46,7 @@ pub(in crate::site) struct Charts {
     problem: Option<Problem>,
 }
 
-/// Which part of the time is shown, as somebody wrote it and as it is.
+/// Period that is shown, as somebody wrote it and as it is.
 #[derive(Clone, Debug)]
 struct Range {
     since_text: String,

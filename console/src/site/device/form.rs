@@ -11,7 +11,7 @@ pub(in crate::site) struct DownlinkForm {
     pub(in crate::site) by_fields: bool,
     pub(in crate::site) schedule: String,
     pub(in crate::site) problem: Option<Problem>,
-    /// Whether it was sent when the login had expired or a service was away, and is here again.
+    /// True if the form is a draft that was sent when the login had expired or a service was away.
     pub(in crate::site) is_draft: bool,
 }
 

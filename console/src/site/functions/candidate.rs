@@ -1,4 +1,4 @@
-//! A version that a share of the devices has: what came of it, its share, its end.
+//! A version that a share of the devices has: its results, its share, its end.
 
 mod abandoned;
 
@@ -21,13 +21,13 @@ use crate::{
     },
 };
 
-/// What the page of the functions knows of such a version.
+/// The part of the functions' page about such a version.
 #[derive(Default)]
 pub(super) struct CandidatePart {
     pub(super) view: Option<CandidateView>,
     /// The newest version, if it was tried and is not live.
     pub(super) abandoned: Option<Abandoned>,
-    /// Why nothing is known.
+    /// The error of looking for one.
     pub(super) problem: Option<Problem>,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct CandidateView {
     pub(super) rows: [ResultsRow; 2],
 }
 
-/// How a version is tried, as text.
+/// Terms of the trial of a version, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ShareForm {
     /// In percent.
@@ -49,7 +49,7 @@ pub(super) struct ShareForm {
     pub(super) uplinks_min: String,
 }
 
-/// What a version made of uplinks, in a table.
+/// Results of a version for uplinks, as a row of a table.
 pub(super) struct ResultsRow {
     pub(super) version: u32,
     /// The share of the devices that have it, in percent.
@@ -62,7 +62,7 @@ pub(super) struct ResultsRow {
 }
 
 impl CandidatePart {
-    /// What is known now.
+    /// Asks the handler for the version. An error becomes the problem that the page shows.
     pub(super) async fn of(request: &InApplication) -> Self {
         Self::find(request).await.unwrap_or_else(|error| {
             log(&error);
@@ -157,8 +157,8 @@ async fn change(request: &InApplication, sent: &Sent, form: &ShareForm) -> Resul
     Ok(done?)
 }
 
-/// Whether the version that was looked at still has a share. It is checked just before something is changed: what
-/// happens in between is not noticed.
+/// Checks that the version that was looked at still has a share. It is checked just before something is changed: a
+/// change in between is not noticed. Fails with [`Error::NoShare`] if it has none.
 async fn is_still_there(request: &InApplication, handler: &HandlerClient, sent: &Sent) -> Result<()> {
     let seen = seen(sent);
     match handler.get_candidate(request.app_id()).await {

@@ -1,4 +1,4 @@
-//! What changed functions would change about stored uplinks, as a part of their page.
+//! The changes that functions would make to stored uplinks, as a part of their page.
 
 use std::cmp::Reverse;
 
@@ -10,10 +10,10 @@ use crate::{
     site::page::short,
 };
 
-/// How many fields and reasons are shown, the most frequent first.
+/// Maximum number of fields, and of reasons, that are shown, the most frequent first.
 const SHOWN_MAX: usize = 50;
 
-/// What would change, as a page shows it.
+/// The changes as a page shows them.
 pub(super) struct ComparisonView {
     pub(super) examined: u64,
     pub(super) per_device: u32,
@@ -21,7 +21,7 @@ pub(super) struct ComparisonView {
     pub(super) counts: Vec<(u64, &'static str)>,
     pub(super) fields: Vec<FieldRow>,
     pub(super) failures: Vec<FailureRow>,
-    /// Why not all uplinks were compared; empty if they were.
+    /// The reason why not all uplinks were compared; empty if they were.
     pub(super) cut_off: String,
     /// Mean fuel of the live functions and of these; none without uplinks.
     pub(super) fuel: Option<(u64, u64)>,
@@ -37,7 +37,7 @@ pub(super) struct FieldRow {
     pub(super) dev_id: String,
 }
 
-/// Why uplinks would fail that are decoded now.
+/// A reason for which uplinks would fail that are decoded now.
 pub(super) struct FailureRow {
     pub(super) reason: String,
     pub(super) failure: NewFailure,

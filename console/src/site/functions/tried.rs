@@ -1,4 +1,4 @@
-//! What changed functions make of the last messages, as a part of their page.
+//! The results of changed functions for the last messages, as a part of their page.
 
 use api::history::Query;
 
@@ -12,7 +12,7 @@ use crate::{
     trial::{self, MESSAGES_MAX, Trial, Verdict},
 };
 
-/// What functions make of a message of the past, in a table.
+/// The result of functions for a message of the past, as a row of a table.
 pub(super) struct TrialRow {
     pub(super) id: String,
     pub(super) time: Time,

@@ -35,9 +35,9 @@ pub(in crate::site) struct Show {
     tab: &'static str,
     version: Version,
     functions: Application,
-    /// What restoring it would change.
+    /// The changes that restoring it would make.
     diff: String,
-    /// Why it is not live, if it was tried and abandoned by itself.
+    /// The reason why the version is not live, if it was tried and abandoned by itself.
     abandoned: Option<Abandoned>,
 }
 

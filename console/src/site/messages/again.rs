@@ -15,7 +15,7 @@ pub(in crate::site) async fn send(request: InApplication) -> Result<Redirect, Fa
     Ok(Redirect::to(&format!("{}/messages/{id}?done={done}", request.path())))
 }
 
-/// What became of it.
+/// Sends the message, and returns the handler's report.
 async fn report(request: &InApplication, id: String) -> Result<SendReport> {
     let announcement = request.console.announcement(&request.access).await?.ok_or(Error::NotServed)?;
     let body = SendAgain { id, ..SendAgain::default() };

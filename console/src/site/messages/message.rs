@@ -19,7 +19,7 @@ use crate::site::{
 };
 use crate::{Error, Result};
 
-/// How many lines are shown before and after the one that failed.
+/// Number of lines that are shown before and after the one that failed.
 const LINES_AROUND: usize = 3;
 
 #[derive(Template)]

@@ -30,7 +30,7 @@ struct ErrorPage {
     title: &'static str,
     text: String,
     code: u16,
-    /// Where what was sent is kept, if it is.
+    /// Link to the draft of what was sent, if it is kept.
     draft: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! One webhook: what it did not take, a test, its end.
+//! One webhook: the messages that it did not take, a test, its end.
 
 use api::rest::handler::{DeadLetter, Webhook};
 use askama::Template;
@@ -16,9 +16,9 @@ use crate::{
     },
 };
 
-/// How many messages the page shows.
+/// Maximum number of messages on the page.
 const LETTERS_MAX: u32 = 20;
-/// How much of each, in bytes.
+/// Maximum number of bytes shown of each.
 const BODY_BYTES_MAX: usize = 4096;
 
 #[derive(Template)]
@@ -28,10 +28,10 @@ pub(in crate::site) struct Show {
     app_id: String,
     tab: &'static str,
     webhook: Webhook,
-    /// Why the receiver did not take a sample message, if it did not.
+    /// The reason why the receiver did not take a sample message, if it did not.
     refused: Option<String>,
     letters: Vec<Letter>,
-    /// How many there are.
+    /// Number of messages that it did not take, on all pages.
     total: usize,
     has_delivered: bool,
     problem: Option<Problem>,
@@ -56,7 +56,7 @@ struct Letter {
     reason: String,
     /// Its beginning, if it is long.
     body: String,
-    /// How many bytes are left out.
+    /// Number of bytes that are left out.
     left_out: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Why a version that a share of the devices had is not live: history has the event that says so.
+//! Reasons why a version that a share of the devices had is not live, from the event in history.
 
 use std::time::Duration;
 
@@ -12,15 +12,15 @@ use types::ErrorEvent;
 
 use crate::{Result, site::viewer::InApplication};
 
-/// How long a page waits for history, which may be long.
+/// Maximum time that a page waits for history, which may be long.
 const WAIT_MAX: Duration = Duration::from_secs(2);
-/// How many records are looked at: functions may say the same.
+/// Maximum number of records that are searched: functions may log the same text.
 const RECORDS_MAX: u32 = 10;
 
 /// A version that was tried, and then abandoned.
 pub(in crate::site) struct Abandoned {
     pub(in crate::site) version: u32,
-    /// Why, if it was abandoned by itself and history still knows: a sentence without its period.
+    /// The reason, if it was abandoned by itself and history still knows: a sentence without its period.
     pub(in crate::site) reason: String,
     /// The message that says so.
     pub(in crate::site) id: String,
@@ -38,7 +38,7 @@ impl Abandoned {
         }
     }
 
-    /// What history knows about the end of a version that is not live.
+    /// Looks in history for the end of a version that is not live. Without an answer, the reason is empty.
     pub(in crate::site) async fn of(request: &InApplication, handler: &HandlerClient, version: &Version) -> Self {
         let number = version.number;
         let query = Query {
@@ -57,12 +57,12 @@ impl Abandoned {
     }
 }
 
-/// How the handler's event begins.
+/// Returns the beginning of the handler's event.
 fn beginning(version: u32) -> String {
     format!("Version {version} of the payload functions was abandoned")
 }
 
-/// What the event says, and its id. A function that fails may say the same, but not at the beginning.
+/// Returns the event's text and its id. A function that fails may use the same text, but not at the beginning.
 fn reason(version: u32, record: Record) -> Option<(String, String)> {
     let event: ErrorEvent = serde_json::from_str(&record.fields).ok()?;
     event.error.starts_with(&beginning(version)).then_some((event.error, record.id))
