@@ -51,14 +51,14 @@ pub struct Example {
     pub time_ms: i64,
     /// The expected result.
     pub expected: Expected,
-    /// Whether input and result are objects of TS013 even if the function has another dialect, and then takes and
+    /// True if input and result are objects of TS013 even if the function has another dialect. It then takes and
     /// returns their `data` or `bytes` only.
     pub wrapped: bool,
-    /// What is ignored in comparisons.
+    /// Differences that comparisons ignore.
     pub tolerance: Tolerance,
-    /// Why the example is not run, if so.
+    /// The reason why the example is not run, if so.
     pub excluded: Option<Excluded>,
-    /// Where it is written.
+    /// Place where it is written.
     pub place: Option<Place>,
 }
 
@@ -68,7 +68,7 @@ impl Codec {
         Self { id, script, script_file, dialect: None, examples: Vec::new(), unknown_members: BTreeSet::new() }
     }
 
-    /// What the sandbox loads.
+    /// Returns the sources for the sandbox.
     pub(crate) fn sources(&self) -> Sources {
         Sources { dialect: self.dialect, ..Sources::single_file(&self.script) }
     }
@@ -121,22 +121,22 @@ pub enum Expected {
     Unknown,
 }
 
-/// What comparisons ignore.
+/// Differences that comparisons ignore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tolerance {
     /// Nothing.
     None,
     /// Null members, and empty `warnings` and `errors`.
     Empty,
-    /// What the device repository of The Things Network leaves open: a member that is null may be missing, because The
-    /// Things Stack writes `undefined` as null.
+    /// Differences that the device repository of The Things Network leaves open: a member that is null may be missing,
+    /// because The Things Stack writes `undefined` as null.
     Repository,
-    /// What packages of TS013 leave open: the same, empty `warnings` and `errors`, times that are written as X for each
-    /// digit, and numbers that are written as `SKIP_NUMBER`.
+    /// Differences that packages of TS013 leave open: the same, empty `warnings` and `errors`, times that are written
+    /// as X for each digit, and numbers that are written as `SKIP_NUMBER`.
     Package,
 }
 
-/// Why an example is not run.
+/// Reasons why an example is not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Excluded {
     /// Its result depends on the time of the call.
@@ -181,7 +181,7 @@ pub(crate) fn kind(name: &str) -> Option<Function> {
     KINDS.iter().find(|(_, other)| *other == name).map(|(function, _)| *function)
 }
 
-/// Whether a function takes a payload, and not an object.
+/// Returns true if a function takes a payload, and not an object.
 pub(crate) fn takes_bytes(function: Function) -> bool {
     matches!(function, Function::Decoder | Function::DecodeDownlink)
 }

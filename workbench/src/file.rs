@@ -20,7 +20,7 @@ pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
 /// Opening does not follow symbolic links, and does not block on a pipe that has no writer.
 const FLAGS: OFlags = OFlags::NONBLOCK.union(OFlags::NOFOLLOW).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
-/// Whether `path` is `-`, which stands for standard input, or for standard output where something is written.
+/// Returns true if `path` is `-`, which stands for standard input, or for standard output where something is written.
 pub fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
@@ -124,7 +124,7 @@ pub(crate) fn decode(bytes: Vec<u8>) -> io::Result<String> {
     Ok(text.strip_prefix(BYTE_ORDER_MARK).map(str::to_owned).unwrap_or(text))
 }
 
-/// What the first bytes of a file say, where they may end within a character.
+/// Decodes the first bytes of a file, which may end within a character.
 pub(crate) fn decode_start(bytes: &[u8]) -> String {
     match utf_16(bytes) {
         Some(units) => String::from_utf16_lossy(&units),
@@ -132,7 +132,7 @@ pub(crate) fn decode_start(bytes: &[u8]) -> String {
     }
 }
 
-/// Whether a file with these first bytes is UTF-16.
+/// Returns true if a file with these first bytes is UTF-16.
 pub(crate) fn is_utf_16(start: &[u8]) -> bool {
     utf_16(start).is_some()
 }

@@ -1,4 +1,4 @@
-//! Runs random payloads through codecs, and reports what goes wrong: `airlock functions fuzz`.
+//! Runs random payloads through codecs, and reports faults: `airlock functions fuzz`.
 //!
 //! The same seed, codec and version of Airlock give the same report on every machine: nothing depends on time, and fuel
 //! ends what does not end by itself.
@@ -24,7 +24,7 @@ pub use self::{
 };
 use crate::{codec::Codec, run::worker_pool::map_in_order};
 
-/// What to try.
+/// Settings of a fuzz run.
 #[derive(Clone, Debug)]
 pub struct FuzzPlan {
     /// Chooses the payloads.

@@ -32,7 +32,7 @@ const PROBLEMS_MAX: usize = 1000;
 /// Maximum memory of all codecs together, in bytes.
 pub(super) const MEMORY_BYTES_MAX: u64 = 512 << 20;
 
-/// Why codecs could not be read.
+/// Reasons why codecs could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum BadInput {
     /// A file cannot be read.
@@ -50,7 +50,7 @@ pub enum BadInput {
         file: String,
         /// The line, from 1.
         line: u64,
-        /// What is wrong with it, without control characters.
+        /// The problem, without control characters.
         reason: String,
     },
     /// A file has examples of a script that is not there.
@@ -58,7 +58,7 @@ pub enum BadInput {
     Orphan {
         /// The file, as given.
         file: String,
-        /// What is missing.
+        /// The missing part.
         reason: String,
     },
     /// A script that a file with examples names is not there.
@@ -78,7 +78,7 @@ pub enum BadInput {
     /// There is nothing to test.
     #[error("{0}")]
     Nothing(String),
-    /// What was asked for cannot be done.
+    /// The request cannot be carried out.
     #[error("{0}")]
     Request(String),
     /// A file cannot be written.
@@ -110,7 +110,7 @@ impl BadInput {
         }
     }
 
-    /// What is wrong, with the place and the cause.
+    /// Describes the problem, with its place and cause.
     pub fn describe(&self) -> String {
         match self {
             Self::File { source, .. } | Self::Unwritable { source, .. } | Self::NoScript { source, .. } => {
@@ -120,7 +120,7 @@ impl BadInput {
         }
     }
 
-    /// What is wrong, without the place.
+    /// Describes the problem, without its place.
     pub fn reason(&self) -> String {
         match self {
             Self::File { source, .. } | Self::NoScript { source, .. } => format!("cannot be read: {source}"),
@@ -130,7 +130,7 @@ impl BadInput {
         }
     }
 
-    /// Whether it is about examples in a tree whose script is missing, which says nothing about the other codecs.
+    /// Returns true if it is about examples in a tree whose script is missing. Other codecs are not affected.
     pub fn is_orphan(&self) -> bool {
         matches!(self, Self::Orphan { .. } | Self::NoScript { .. })
     }
@@ -144,7 +144,7 @@ impl BadInput {
         }
     }
 
-    /// For how many problems it stands.
+    /// Returns the number of problems that it stands for.
     pub fn count(&self) -> usize {
         match self {
             Self::More(count) | Self::Several(count) => *count,
@@ -153,22 +153,22 @@ impl BadInput {
     }
 }
 
-/// What was found in files and directories.
+/// Codecs and problems that were found in files and directories.
 #[derive(Debug)]
 pub struct Found {
     /// The codecs, in the order of the files.
     pub codecs: Vec<Codec>,
-    /// What could not be read. It does not keep the rest from being read.
+    /// Files and lines that could not be read. They do not keep the rest from being read.
     pub problems: Vec<BadInput>,
     /// Only codecs whose id contains it are wanted.
     filter: Option<String>,
     /// In a tree, only problems of files whose path contains it are wanted.
     vendor: Option<String>,
-    /// How much memory further codecs may take, in bytes.
+    /// Memory that further codecs may take, in bytes.
     left: u64,
     /// Problems beyond those that are told.
     more: usize,
-    /// How many codecs there are whose id does not contain the filter.
+    /// Number of codecs whose id does not contain the filter.
     others: usize,
     /// Of each of the first problems, the directory of a tree that has it, or the path that was named.
     homes: Vec<PathBuf>,
@@ -285,7 +285,7 @@ fn read_dir(dir: &Dir<'_>, found: &mut Found) {
     lines::read_dir(dir, found);
 }
 
-/// Whether a name says that the file has examples, or names a script.
+/// Returns true if the name is that of a file that has examples, or names a script.
 fn is_descriptor(name: &str) -> bool {
     let is_listed = listed::is_profile(name) || listed::is_package(name) || milesight::is_milesight(name);
     is_listed || own::is_own(name) || device_repository::is_yaml(name) || name.ends_with(".jsonl")

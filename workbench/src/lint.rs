@@ -1,4 +1,4 @@
-//! Judges on which networks a codec runs: from its text, and from running its examples by each network's rules.
+//! Judges whether a codec runs on networks: from its text, and from running its examples by each network's rules.
 
 pub(crate) mod finding;
 pub(crate) mod report;
@@ -21,11 +21,11 @@ use self::{
 };
 use crate::{codec::Codec, run::worker_pool};
 
-/// How the sandbox says that a text is read and not run.
+/// Ends of the sandbox's errors for variables that are read before they are set, and for imports.
 const NOT_INITIALIZED: &str = "is not initialized";
 const NO_IMPORT: &str = "only 'buffer' can be imported";
 
-/// On which networks a codec runs.
+/// Verdicts on a codec, one per network.
 #[derive(Clone, Debug, Serialize)]
 pub struct LintReport {
     /// The codec's id.
@@ -33,30 +33,30 @@ pub struct LintReport {
     /// The file of its script, as far as there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// How many examples it has.
+    /// Number of its examples.
     pub examples: usize,
-    /// How many of them fail with the text as it is, wherever it runs: they say nothing about networks.
+    /// Number of examples that fail with the text as it is, wherever it runs: they say nothing about networks.
     #[serde(skip_serializing_if = "is_zero")]
     pub examples_failed: usize,
     /// For each target, in the order of the arguments.
     pub verdicts: Vec<Verdict>,
 }
 
-/// Whether a codec runs on one network.
+/// Verdict on a codec for one network.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verdict {
     /// The network.
     pub target: Target,
-    /// Whether nothing speaks against it.
+    /// True if no finding is an error.
     pub runs: bool,
-    /// How many examples have run by its rules; without any, the verdict is from the text alone.
+    /// Number of examples that have run by its rules; without any, the verdict is from the text alone.
     pub examples: usize,
-    /// What speaks against it, and what may.
+    /// Reasons why it does not run there, or may not.
     pub findings: Vec<Finding>,
 }
 
 impl LintReport {
-    /// Whether there is a target on which it does not run.
+    /// Returns true if there is a target on which it does not run.
     pub fn has_failed(&self) -> bool {
         self.verdicts.iter().any(|verdict| !verdict.runs)
     }
@@ -118,16 +118,17 @@ fn verdict(runner: &mut Runner<'_>, codec: &Codec, native: &Native, parsed: &Par
     Verdict { target, runs: !findings.iter().any(Finding::is_error), examples: trial.examples, findings }
 }
 
-/// Whether a text may be loaded by the rules of a network and not by ours: scripts share a scope with the globals of the
-/// language, where a module may have a `let NaN` of its own, and a text that finds `module` may expect `require`, too.
+/// Returns true if a text that our sandbox cannot load may be loaded by the rules of a network: scripts share a scope
+/// with the globals of the language, where a module may have a `let NaN` of its own, and a text that finds `module` may
+/// expect `require`, too.
 fn is_of_own_rules(message: &str) -> bool {
     let is_shared = |name: &&str| message.ends_with(&format!("redeclaration of '{name}'"));
     let is_later = ["require is not defined", NOT_INITIALIZED, NO_IMPORT].iter().any(|end| message.ends_with(end));
     is_later || ["NaN", "Infinity", "undefined"].iter().any(is_shared)
 }
 
-/// Whether a text cannot be loaded in our engine, and in the target's: of a block with a function, only ours has that
-/// function outside of it, where a `let` of that name may follow; and there may be more modules.
+/// Returns true if our engine cannot load the text, but the target's may: of a block with a function, only ours has
+/// that function outside of it, where a `let` of that name may follow; and there may be more modules.
 fn is_other_engine(parsed: &Parsed<'_>, target: Target, message: &str) -> bool {
     let before = message.strip_suffix(NOT_INITIALIZED).map(str::trim_end);
     let name = before.and_then(|before| before.rsplit(' ').next());

@@ -25,22 +25,22 @@ use crate::{
 pub struct Ported {
     /// The text.
     pub text: String,
-    /// What was changed, a sentence for each.
+    /// The changes, a sentence for each.
     pub changes: Vec<String>,
-    /// What still keeps it from running there. Newer syntax is not rewritten.
+    /// Findings that still keep it from running there. Newer syntax is not rewritten.
     pub obstacles: Vec<Finding>,
-    /// How many examples there are.
+    /// Number of examples.
     pub examples: usize,
-    /// How many of them can be run by the network's rules.
+    /// Number of examples that can be run by the network's rules.
     pub compared: usize,
-    /// How many of those return the same as with the original.
+    /// Number of compared examples that return the same as with the original.
     pub agreed: usize,
-    /// How the others differ.
+    /// Differences of the others.
     pub differences: Vec<Finding>,
 }
 
 impl Ported {
-    /// Whether nothing speaks against the text.
+    /// Returns true if there are no obstacles, and all compared examples agree.
     pub fn is_sound(&self) -> bool {
         self.obstacles.is_empty() && self.agreed == self.compared
     }

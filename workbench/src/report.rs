@@ -33,9 +33,9 @@ pub struct CodecReport {
     /// The file of its script, as far as there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// What loading cost; absent when there is a failure.
+    /// Cost of loading it; absent when there is a failure.
     pub loaded: Option<Loaded>,
-    /// Why the codec cannot be loaded, or that Airlock itself failed; then no example was run.
+    /// The reason why the codec cannot be loaded, or that Airlock itself failed; then no example was run.
     pub failure: Option<String>,
     /// The line of the script that failed, if it is known.
     #[serde(skip)]
@@ -44,7 +44,7 @@ pub struct CodecReport {
     pub cost: Option<Cost>,
     /// The examples, in their order.
     pub examples: Vec<ExampleReport>,
-    /// What they reach of the script, if that was asked for. Reports have it by script, because codecs may share one.
+    /// Coverage of the script, if that was asked for. Reports have it by script, because codecs may share one.
     #[serde(skip)]
     pub reached: Option<Reached>,
 }
@@ -69,34 +69,34 @@ pub struct ExampleReport {
     pub description: String,
     /// The call: function, port and input.
     pub call: String,
-    /// Whether it passed.
+    /// Result of the comparison with what the example states.
     #[serde(flatten)]
     pub outcome: Outcome,
     /// Fuel used.
     pub fuel: u64,
     /// Time in the sandbox, in microseconds.
     pub microseconds: f64,
-    /// Whether a limit is expected to end it, so that its cost says nothing about the codec.
+    /// True if a limit is expected to end it, so that its cost says nothing about the codec.
     pub tries_limit: bool,
     /// Warnings about a result that was returned.
     pub warnings: Vec<String>,
-    /// What the function logged.
+    /// Lines that the function logged.
     pub logs: Vec<String>,
     /// The line of the script that failed, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// Where the example is written.
+    /// Place where the example is written.
     #[serde(skip)]
     pub place: Option<Place>,
     /// The whole result, unless the call failed.
     #[serde(skip)]
     pub(crate) result: Option<String>,
-    /// What it should expect instead, if it is not as expected and returned something.
+    /// The expectation after an update, if it is not as expected and returned something.
     #[serde(skip)]
     pub(crate) settled: Option<Settled>,
 }
 
-/// Whether an example passed.
+/// Outcome of running an example.
 #[derive(Debug, Serialize)]
 #[serde(tag = "outcome", rename_all = "lowercase")]
 pub enum Outcome {
@@ -111,21 +111,21 @@ pub enum Outcome {
     Failed(Mismatch),
     /// It was not run.
     Excluded {
-        /// Why: `now`, `random`, `engine` or `unsound`.
+        /// The reason: `now`, `random`, `engine` or `unsound`.
         reason: &'static str,
     },
 }
 
-/// How a result differs from what was expected.
+/// Difference between a result and what was expected.
 #[derive(Debug, Serialize)]
 pub struct Mismatch {
-    /// What was expected, truncated to a line or two.
+    /// The expected result, truncated to a line or two.
     pub expected: String,
-    /// What was returned, likewise; absent when the call failed.
+    /// The returned result, likewise; absent when the call failed.
     pub got: Option<String>,
-    /// Why the call failed, with the source line if it is known.
+    /// The reason why the call failed, with the source line if it is known.
     pub failure: Option<String>,
-    /// Where two JSON values differ.
+    /// Places where two JSON values differ.
     pub differences: Vec<Difference>,
 }
 
@@ -177,7 +177,7 @@ impl CodecReport {
         Self::unloadable(codec, "Airlock panicked; please report this bug".to_owned(), None)
     }
 
-    /// Whether it cannot be loaded or an example failed.
+    /// Returns true if it cannot be loaded or an example failed.
     pub fn has_failed(&self) -> bool {
         self.failure.is_some() || self.examples.iter().any(ExampleReport::has_failed)
     }
@@ -207,12 +207,12 @@ impl ExampleReport {
         }
     }
 
-    /// Whether it did not return what was expected.
+    /// Returns true if it did not return what was expected.
     pub fn has_failed(&self) -> bool {
         matches!(self.outcome, Outcome::Failed(_))
     }
 
-    /// Whether it was run, without meaning to exceed a limit.
+    /// Returns true if it was run, without meaning to exceed a limit.
     pub fn has_typical_cost(&self) -> bool {
         !self.tries_limit && !matches!(self.outcome, Outcome::Excluded { .. })
     }
@@ -233,7 +233,7 @@ impl ExampleReport {
 }
 
 impl Mismatch {
-    /// What differs, in lines.
+    /// Describes the differences, in lines.
     pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if self.differences.is_empty() {

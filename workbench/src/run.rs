@@ -41,7 +41,7 @@ pub struct Engines<'a> {
     pub counting: Option<&'a Arc<Engine>>,
 }
 
-/// [`run`] that can also say what the examples reach.
+/// Like [`run`], with the coverage by the examples if `engines` can count it.
 pub fn run_on<E>(
     engines: Engines<'_>,
     codecs: &[Codec],

@@ -1,4 +1,4 @@
-//! Finds out which codecs are to be run again, because their script or their examples were saved.
+//! Finds codecs to run again, because their script or their examples were saved.
 
 mod known;
 mod snapshot;
@@ -28,7 +28,7 @@ pub struct Watch {
     paths: Vec<Watched>,
     filter: Option<String>,
     known: Vec<Known>,
-    /// What could not be read, as long as that is not read again.
+    /// Problems of files that could not be read, until they are read again.
     standing: Vec<Standing>,
 }
 
@@ -37,7 +37,7 @@ struct Watched {
     path: PathBuf,
     is_dir: bool,
     snapshot: Snapshot,
-    /// What has changed since it was last read.
+    /// Files that have changed since they were last read.
     changed: BTreeSet<PathBuf>,
 }
 

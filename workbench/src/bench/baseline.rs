@@ -66,7 +66,7 @@ impl fmt::Display for Threshold {
     }
 }
 
-/// How much was found in a baseline.
+/// Number of messages that were found in a baseline, or not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compared {
     /// Messages that are in the baseline too.
@@ -118,8 +118,8 @@ impl Bench {
         compared
     }
 
-    /// How many messages and codecs use more fuel than in the baseline, by more than `threshold`. Time does not count:
-    /// it depends on the machine and on what else runs there.
+    /// Returns the number of messages and codecs that use more fuel than in the baseline, by more than `threshold`.
+    /// Time does not count: it depends on the machine and on what else runs there.
     pub fn risen(&self, threshold: Threshold) -> usize {
         let changes = self.codecs.iter().flat_map(|codec| {
             let loading = codec.loading.iter().filter_map(|loading| loading.change);
@@ -139,8 +139,8 @@ fn in_order<'a>(same_id: &[&'a CodecBench], codec: &CodecBench, nth: usize) -> V
     own.into_iter().chain(others).collect()
 }
 
-/// How the message at `at` differs from the same one of the first codec that has it. Of messages that are the same but
-/// for what a baseline does not have, such as the time, each is compared with its like.
+/// Compares the message at `at` with the same one of the first codec that has it. If several differ only in what a
+/// baseline does not record, such as the time, they are compared in order. Returns `None` if no codec has the message.
 fn message_change(messages: &[MessageBench], at: usize, before: &[&CodecBench]) -> Option<Change> {
     let message = &messages[at];
     let is_same = |other: &&MessageBench| key(other) == key(message);
@@ -155,7 +155,7 @@ fn message_change(messages: &[MessageBench], at: usize, before: &[&CodecBench]) 
     Some(change((before.fuel, &before.time), (message.fuel, &message.time)))
 }
 
-/// What makes a message the same: its description may change.
+/// Returns the parts that identify a message: its description may change.
 fn key(message: &MessageBench) -> (&str, u8, &str) {
     (&message.function, message.port, &message.input)
 }

@@ -1,4 +1,4 @@
-//! What was measured, in the form in which it is written.
+//! Measurements, in the form in which they are written.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::statistics::{Histogram, Summary};
 
-/// What codecs cost. Its JSON is also what a baseline is saved as.
+/// The costs of codecs. Its JSON is also the format of a baseline.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Bench {
     /// The version of Airlock that measured.
@@ -19,7 +19,7 @@ pub struct Bench {
     pub codecs: Vec<CodecBench>,
 }
 
-/// What one codec costs.
+/// The costs of one codec.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CodecBench {
@@ -28,10 +28,10 @@ pub struct CodecBench {
     /// The file of its script, as far as there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// Why it cannot be loaded.
+    /// The reason why it cannot be loaded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// What loading costs; absent if that fails.
+    /// Cost of loading it; absent if that fails.
     pub loading: Option<Loading>,
     /// Its messages.
     pub messages: Vec<MessageBench>,
@@ -40,7 +40,7 @@ pub struct CodecBench {
     pub lines: Vec<LineFuel>,
 }
 
-/// What it costs to load a codec.
+/// Cost of loading a codec.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Loading {
     /// Time to parse and evaluate it.
@@ -54,7 +54,7 @@ pub struct Loading {
     pub change: Option<Change>,
 }
 
-/// What one message costs.
+/// Cost of one message.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MessageBench {
@@ -66,7 +66,7 @@ pub struct MessageBench {
     pub port: u8,
     /// Its input: hexadecimal bytes, or JSON.
     pub input: String,
-    /// Why it fails, if it does; it is measured nevertheless.
+    /// The reason why it fails, if it does; it is measured nevertheless.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// Fuel, which is the same each time.
@@ -79,7 +79,7 @@ pub struct MessageBench {
     pub time: Summary,
     /// Time of each single message.
     pub single: Summary,
-    /// How many messages took how long.
+    /// Number of messages by duration.
     #[serde(skip)]
     pub(crate) histogram: Histogram,
     /// The same function elsewhere, if it was asked for.
@@ -101,20 +101,20 @@ pub struct LineFuel {
     pub fuel: u64,
 }
 
-/// How a measurement differs from the one of a baseline.
+/// Difference between a measurement and that of a baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
     /// The fuel of the baseline.
     pub fuel_before: u64,
-    /// How much more fuel it is now, in percent of that.
+    /// Increase of fuel, in percent of `fuel_before`; negative for a decrease.
     pub fuel_percent: f64,
-    /// How much longer the median is, in percent.
+    /// Increase of the median time, in percent of that of the baseline.
     pub time_percent: f64,
-    /// Whether the difference in time is more than chance.
+    /// True if the difference in time is more than chance.
     pub is_time_certain: bool,
 }
 
-/// What the same function takes in another engine.
+/// Time that the same function takes in another engine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Peer {

@@ -1,4 +1,4 @@
-//! Runs messages again and again, and keeps how long they take.
+//! Runs messages again and again, and keeps their times.
 
 use std::time::{Duration, Instant};
 
@@ -17,17 +17,17 @@ use crate::{
 
 /// Messages before those that count: a sandbox gets its own memory after some, and caches fill.
 const WARM_UP_MAX: u32 = 50;
-/// How often a codec is loaded, and for how long at most.
+/// Maximum number of times that a codec is loaded, and maximum time for all of them.
 const LOADS: usize = 15;
 const LOADING_TIME_MAX: Duration = Duration::from_millis(500);
-/// How long a batch of messages should take, and how many batches there are at least, if there are so many messages. A
-/// single message is too short for a clock, and its result is yet to be dropped.
+/// Time that a batch of messages should take, and minimum number of batches, if there are so many messages. A single
+/// message is too short for a clock, and its result is yet to be dropped.
 const BATCH: Duration = Duration::from_millis(1);
 const BATCHES_MIN: u32 = 20;
 /// Time for one message; those that take longer than others run less often.
 const TIME_MAX: Duration = Duration::from_secs(5);
 
-/// What to measure.
+/// Settings of a measurement.
 #[derive(Clone, Copy)]
 pub struct Plan<'a> {
     /// Messages to run of each example.
@@ -79,7 +79,7 @@ fn is_wanted(index: usize, example: &Example, plan: Plan<'_>) -> bool {
 struct Message {
     bench: MessageBench,
     call: Call,
-    /// Whether that is what its example expects.
+    /// True if its example expects a failure.
     may_fail: bool,
 }
 
@@ -178,7 +178,7 @@ fn measure_one(
     MessageBench { time: Summary::of(&mut batches), single: Summary::of(&mut singles), histogram, ..bench }
 }
 
-/// How many messages are in a batch, if each takes about `time` and there are `count` of them.
+/// Returns the number of messages in a batch, if each takes about `time` and there are `count` of them.
 fn batch(time: Duration, count: u32) -> u32 {
     let fitting = BATCH.as_nanos() / time.as_nanos().max(1);
     u32::try_from(fitting).unwrap_or(u32::MAX).clamp(1, (count / BATCHES_MIN).max(1))

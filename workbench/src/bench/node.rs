@@ -27,7 +27,7 @@ pub struct Node {
     pub count: u32,
 }
 
-/// What Node is to run.
+/// Input of the script that Node runs.
 #[derive(Serialize)]
 struct Task<'a> {
     script: &'a str,
@@ -90,7 +90,7 @@ fn name(dialect: Dialect, slot: Slot) -> &'static str {
 }
 
 impl Node {
-    /// Whether there is a Node.js at all.
+    /// Checks that Node.js can be run. Fails if there is none.
     pub fn check(self) -> io::Result<()> {
         let mut command = Command::new("node");
         command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

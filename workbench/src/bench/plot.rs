@@ -12,7 +12,7 @@ const AXIS: f64 = 24.0;
 /// Room for a name to the right of where it begins.
 const LABEL: f64 = 48.0;
 
-/// How many messages took how long, each bar wider than the one before by the same factor.
+/// Plots the number of messages by duration, each bar wider than the one before by the same factor.
 pub(super) fn histogram(histogram: &Histogram, label: &str) -> String {
     let bars = histogram.bars();
     let highest = bars.iter().map(|(.., count)| *count).max().unwrap_or(1);

@@ -35,7 +35,7 @@ impl BenchFormat {
         }
     }
 
-    /// Whether it shows the fuel of lines.
+    /// Returns true if the format shows the fuel of lines.
     pub const fn has_lines(self) -> bool {
         matches!(self, Self::Json | Self::Html)
     }

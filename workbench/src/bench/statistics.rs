@@ -1,4 +1,4 @@
-//! What many times say together: quantiles, with an interval for the median, and a histogram.
+//! Statistics of many times: quantiles, with an interval for the median, and a histogram.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ const BARS_PER_DOUBLING: f64 = 6.0;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Summary {
-    /// How many there are.
+    /// Number of times.
     pub runs: usize,
     /// The shortest.
     pub min: f64,
@@ -56,17 +56,17 @@ impl Summary {
         }
     }
 
-    /// How many a core can do in a second.
+    /// Returns the number of messages that a core can process in a second.
     pub fn per_second(&self) -> f64 {
         1e6 / self.mean.max(f64::MIN_POSITIVE)
     }
 
-    /// Whether there are enough times for an interval.
+    /// Returns true if there are enough times for an interval.
     pub(crate) fn has_interval(&self) -> bool {
         self.runs >= RUNS_MIN
     }
 
-    /// Whether the true medians differ, as far as the intervals tell.
+    /// Returns true if the true medians differ, as far as the intervals tell.
     pub(crate) fn differs_from(&self, other: &Self) -> bool {
         if !self.has_interval() || !other.has_interval() {
             return false;
@@ -75,7 +75,7 @@ impl Summary {
     }
 }
 
-/// How many times lie within each of some ranges, each as wide as the one below times a constant.
+/// Number of times in each of some ranges, each as wide as the one below times a constant.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Histogram(BTreeMap<i32, usize>);
 

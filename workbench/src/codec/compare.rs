@@ -13,10 +13,10 @@ use crate::text::surrogates::{mark, to_json};
 
 /// Maximum relative difference between numbers that count as equal.
 const RELATIVE_DIFFERENCE_MAX: f64 = 1e-9;
-/// How many differences one comparison reports by default, and at most.
+/// Maximum number of differences that one comparison reports, by default and if all are wanted.
 const DIFFERENCES: usize = 8;
 const DIFFERENCES_MAX: usize = 100_000;
-/// What packages write in place of a number that may be any.
+/// Text that packages write in place of a number that may be any.
 const ANY_NUMBER: &str = "SKIP_NUMBER";
 /// Maximum length of a value in a report, in characters.
 const TEXT_CHARS_MAX: usize = 160;
@@ -41,12 +41,12 @@ impl Difference {
     }
 }
 
-/// How strictly values are compared.
+/// Strictness of comparisons, and length of their reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rules {
-    /// Whether the order of members and the last digit of numbers count, as for `JSON.stringify`.
+    /// True if the order of members and the last digit of numbers count, as for `JSON.stringify`.
     pub exact: bool,
-    /// Whether all differences are reported, and in full length, not the first eight.
+    /// True if all differences are reported in full length, instead of the first eight, shortened.
     pub all: bool,
 }
 
@@ -136,7 +136,7 @@ impl Comparison {
         }
     }
 
-    /// Whether `time` fits `mask`, in which packages write each digit as X.
+    /// Returns true if `time` fits `mask`, in which packages write each digit as X.
     fn is_masked(&self, mask: &str, time: &str) -> bool {
         let fits = |(mask, shown): (char, char)| mask == shown || mask == 'X' && shown.is_ascii_digit();
         let is_mask = self.is_package() && mask.starts_with("XXXX-XX-XX");

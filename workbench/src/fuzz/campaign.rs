@@ -21,12 +21,12 @@ const FUEL_PER_MESSAGE: u64 = 2_000_000;
 /// Calls, and fuel, for making one payload smaller.
 const SHRINK_CALLS_MAX: u64 = 5_000;
 const SHRINK_FUEL_MAX: u64 = 10_000_000_000;
-/// How many different amounts of fuel are remembered.
+/// Maximum number of different amounts of fuel that are remembered.
 const PATHS_MAX: usize = 1 << 16;
 /// Wall-clock time of a call, in milliseconds: so long that fuel always runs out first, on any machine.
 const TIME_MS_MAX: u64 = 120_000;
 
-/// Runs the examples of a codec and random messages, and reports what is wrong with it.
+/// Runs the examples of a codec and random messages, and reports its faults.
 pub(super) fn fuzz(engine: &Engine, sandbox: &mut Sandbox, codec: &Codec, plan: &FuzzPlan) -> FuzzReport {
     let mut sources = codec.sources();
     sources.dialect = plan.dialect.or(sources.dialect);
@@ -181,7 +181,7 @@ fn size(call: &Call) -> (usize, &[u8], u8) {
     (call.payload.len(), &call.payload, call.port)
 }
 
-/// Whether an example says that this is what should come out.
+/// Returns true if an example expects this kind of result.
 fn states(expected: &Expected, kind: FaultKind) -> bool {
     match expected {
         Expected::Throws => matches!(kind, FaultKind::Throws | FaultKind::Stack),

@@ -1,4 +1,4 @@
-//! What fuzzing found. It serializes to JSON for programs; `report.rs` renders it for people.
+//! Findings of fuzzing. They serialize to JSON for programs; `report.rs` renders them for people.
 
 use std::path::PathBuf;
 
@@ -12,10 +12,10 @@ use crate::{
     run::fault::{Fault, FaultKind},
 };
 
-/// Where a summary names one of several numbers.
+/// End of a summary that names one of several numbers.
 const AND_OTHERS: &str = ", and others";
 
-/// What fuzzing found out about one codec.
+/// Findings about one codec.
 #[derive(Debug, Serialize)]
 pub struct FuzzReport {
     /// The codec's id.
@@ -23,30 +23,30 @@ pub struct FuzzReport {
     /// The file of its script, as far as there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// Why it cannot be loaded; then nothing was run.
+    /// The reason why it cannot be loaded; then nothing was run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// The seed, which with the same codec gives the same report.
     pub seed: u64,
-    /// Whether it has a function that takes a payload.
+    /// True if it has a function that takes a payload.
     pub has_targets: bool,
     /// Calls, with those for making payloads smaller.
     pub calls: u64,
     /// Fuel of all calls.
     pub fuel: u64,
-    /// After how many random messages it ended, if it needed too much fuel for all.
+    /// Number of random messages after which it ended, if it needed too much fuel for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_after: Option<u32>,
-    /// What is wrong, by kind and line.
+    /// Faults, by kind and line.
     pub findings: Vec<FuzzFinding>,
     /// Bytes that make no difference, which may be right.
     pub unread: Vec<Unread>,
 }
 
-/// One thing that is wrong.
+/// A fault, with a message that shows it.
 #[derive(Debug, Serialize)]
 pub struct FuzzFinding {
-    /// What it is.
+    /// The kind of fault.
     pub kind: FaultKind,
     /// The function, by its name in examples.
     #[serde(serialize_with = "function_name")]
@@ -63,7 +63,7 @@ pub struct FuzzFinding {
     pub line: Option<u32>,
     /// In a few words.
     pub summary: String,
-    /// What happened, for people; may have several lines.
+    /// A description for people; may have several lines.
     pub message: String,
     /// The number of an example that shows it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,7 +93,7 @@ impl FuzzReport {
         }
     }
 
-    /// Whether it cannot be loaded, or something is wrong with it.
+    /// Returns true if it cannot be loaded, or has findings.
     pub fn has_failed(&self) -> bool {
         self.failure.is_some() || !self.findings.is_empty()
     }
@@ -107,7 +107,7 @@ impl FuzzFinding {
         Self { kind, function, port, bytes, input, line, summary, message, example, call }
     }
 
-    /// Whether both are about a number in the result of the same message: one missing byte makes many of them.
+    /// Returns true if both are about a number in the result of the same message: one missing byte makes many of them.
     pub(super) fn has_nan_of(&self, other: &Self) -> bool {
         let is_same = (self.function, self.port, &self.bytes) == (other.function, other.port, &other.bytes);
         is_same && self.kind == FaultKind::Nan && other.kind == FaultKind::Nan

@@ -6,7 +6,7 @@ use super::{FuzzFinding, FuzzReport, Unread};
 use crate::codec::{compare::truncate, kind_name};
 
 impl FuzzReport {
-    /// The report as text: a line for a codec in order, and more for what is wrong.
+    /// The report as text: a line for a codec without faults, and more for the others.
     pub fn text(&self) -> String {
         let mut text =
             format!("{}  {}: {}\n", if self.has_failed() { "FAIL" } else { "ok  " }, sanitize(&self.id), self.head());

@@ -21,10 +21,10 @@ use crate::{
     },
 };
 
-/// What identifies an example, besides what it expects.
+/// Members that identify an example, besides its expectation.
 const CALL: [&str; 6] = ["function", "port", "bytes", "input", "time", "variables"];
 
-/// What was written.
+/// Result of saving.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Saved {
     /// The file.

@@ -1,4 +1,4 @@
-//! What is fuzzed: the functions of a codec that take a payload, by port, with the messages to begin with.
+//! Targets of fuzzing: the functions of a codec that take a payload, by port, with the messages to begin with.
 
 use runtime::{Call, EntryPoint, Function, Functions};
 

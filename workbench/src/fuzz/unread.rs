@@ -37,7 +37,7 @@ pub struct Unread {
     pub length: usize,
     /// The positions of the bytes, from 0, in order.
     pub positions: Vec<usize>,
-    /// How often one of these bytes was changed, without any other result.
+    /// Number of changes of one of these bytes, none of which changed the result.
     pub tries: u64,
 }
 
@@ -103,7 +103,7 @@ fn decoded(examiner: &mut Examiner<'_>, call: Call) -> Option<Base> {
     (is_decoded && faults.is_empty()).then(|| Base { result: result(&outcome), call })
 }
 
-/// How often the byte at `position` was changed without another result; none if there was one.
+/// Returns the number of changes of the byte at `position`; `None` if one of them changed the result.
 fn changes(examiner: &mut Examiner<'_>, bases: &[Base], position: usize) -> Option<u64> {
     let mut tries = 0;
     for base in bases {

@@ -85,7 +85,7 @@ fn read_file(dir: &Dir<'_>, name: &str, text: &str, found: &mut Found) {
     }
 }
 
-/// Whether the name says that it can only be a codec.
+/// Returns true if the name can only be that of a codec.
 fn is_codec(name: &str) -> bool {
     name.ends_with("-codec.yaml") || name.ends_with("-codec.yml")
 }

@@ -66,7 +66,7 @@ impl Dir<'_> {
         text.map_err(|source| self.unreadable(name, source))
     }
 
-    /// The first bytes of a file, to tell what it is.
+    /// The first bytes of a file, which tell its format.
     pub(super) fn start(&self, name: &str) -> io::Result<String> {
         let mut reader = BufReader::new(file::open_within(self.root, &self.below.join(name))?);
         reader.fill_buf().map(file::decode_start)

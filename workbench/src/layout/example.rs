@@ -1,4 +1,4 @@
-//! How examples are written, in whatever layout.
+//! Notations of examples, common to all layouts.
 
 pub(super) mod driver;
 pub(super) mod literal;

@@ -29,7 +29,7 @@ use crate::{
 
 /// Maximum length of a line, in bytes without the line break: enough for the largest script with a thousand examples.
 const LINE_BYTES_MAX: u64 = 2 << 20;
-/// How many lines of a file may be bad before it is taken for something else.
+/// Maximum number of bad lines of a file, which is then taken for something else.
 const BAD_LINES_MAX: usize = 100;
 
 /// Reads the codecs in `files` of JSON lines, where `-` is standard input; with `id`, only those whose id contains it.
@@ -74,7 +74,7 @@ pub(super) fn read_dir(dir: &Dir<'_>, found: &mut Found) {
     }
 }
 
-/// Whether a file that begins like this may be another program's. The start may end within a line.
+/// Returns true if a file that begins like this may be another program's. The start may end within a line.
 fn is_json(start: &str) -> bool {
     let line = start.trim_start().lines().next().unwrap_or_default();
     let is_container = line.starts_with(['{', '[']) && !start.contains(['\0', char::REPLACEMENT_CHARACTER]);
@@ -183,7 +183,7 @@ impl FileReader<'_> {
     }
 }
 
-/// What is wrong with a line. Its number is known.
+/// Describes the problem of a line, without its number.
 fn reason(error: &serde_json::Error, line: &str) -> String {
     let problem = json_problem(error, line);
     match error.classify() {

@@ -60,7 +60,7 @@ fn script_of_profile(name: &str) -> String {
     format!("{}.js", stem.unwrap_or_default())
 }
 
-/// Whether the file with this name has examples of a device profile's script.
+/// Returns true if the file with this name has examples of a device profile's script.
 pub(super) fn tests(name: &str, script: &str) -> bool {
     is_profile(name) && script_of_profile(name) == script
 }
@@ -94,7 +94,7 @@ pub(super) fn read_packages(dir: &Dir<'_>, found: &mut Found) {
     }
 }
 
-/// What an example of a package stands for.
+/// Reads an example of a package. Fails if its type is unknown.
 fn read_package(value: &Value, script: &str) -> Result<Vec<Stated>, String> {
     if driver::is_example(value) {
         return driver::examples(value, script);

@@ -39,7 +39,7 @@ pub(super) fn read(path: &Path, engine: &Arc<Engine>, found: &mut Found) {
     }
 }
 
-/// Whether a file is a script. Repositories have some as text, of which a file of JSON lines is told apart by its start.
+/// Returns true if a file is a script. Some repositories keep scripts as `.txt`; JSON lines are told by their `{`.
 fn is_script(path: &Path, name: &str) -> bool {
     let is_text = || name.ends_with(".txt") && fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
     let starts_with_object = || file::read_script(path).is_ok_and(|text| text.trim_start().starts_with('{'));
@@ -77,8 +77,8 @@ fn read_script(dir: &Dir<'_>, name: &str, found: &mut Found) {
     }
 }
 
-/// Whether `file` has, or should have, examples of the script with this name. If it has none, any file may that is not
-/// named after another script.
+/// Returns true if `file` has, or should have, examples of the script with this name. If the script has no examples,
+/// that is any file that is not named after another script.
 pub(super) fn is_about(dir: &Dir<'_>, file: &Path, script: &str, own: &[Codec]) -> bool {
     let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let places = own.iter().flat_map(|codec| &codec.examples).filter_map(|example| example.place.as_ref());
@@ -92,7 +92,7 @@ pub(super) fn is_about(dir: &Dir<'_>, file: &Path, script: &str, own: &[Codec]) 
             || names_it())
 }
 
-/// Whether a file's name says that it has examples of `script`.
+/// Returns true if a file's name says that it has examples of `script`.
 fn is_named_after(name: &str, script: &str) -> bool {
     let stem = script.strip_suffix(".js");
     stem.is_some_and(|stem| name.starts_with(&format!("{stem}."))) || listed::tests(name, script)

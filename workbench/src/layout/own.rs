@@ -65,7 +65,7 @@ fn read_file(dir: &Dir<'_>, name: &str, root: &Node, found: &mut Found) {
     found.codec(Codec { dialect, examples, ..Codec::new(dir.id(stem), script, Some(dir.path(&script_name))) });
 }
 
-/// What a file says besides its examples: the script and the dialect. An error has the line.
+/// Reads the members of a file besides its examples: the script and the dialect. An error has the line.
 fn head(root: &Node) -> Result<(Option<String>, Option<Dialect>), (usize, String)> {
     if root.is_list() {
         return Err((root.line, "it is a list: write `examples:` above it".to_owned()));
@@ -100,7 +100,7 @@ fn known(node: &Node, names: &[&str]) -> Result<(), (usize, String)> {
     }
 }
 
-/// An example, or the line of what is wrong with it and the reason.
+/// An example, or the line of its fault and the reason.
 fn example(node: &Node) -> Result<Example, (usize, String)> {
     known(node, &OF_EXAMPLES)?;
     parse(node).map_err(|reason| (node.line, reason))

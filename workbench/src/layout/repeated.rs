@@ -1,4 +1,4 @@
-//! Leaves out what was found before: a file may be named twice, or beside the directory that it is in.
+//! Leaves out codecs that were found before: a file may be named twice, or beside the directory that it is in.
 
 use std::{
     collections::HashSet,
@@ -10,14 +10,14 @@ use runtime::Dialect;
 use super::{BadInput, Found};
 use crate::{codec::Codec, file::normal};
 
-/// What was found through earlier paths.
+/// Codecs and problems that were found through earlier paths.
 #[derive(Default)]
 pub(super) struct Seen {
     codecs: HashSet<CodecKey>,
     problems: HashSet<(PathBuf, u64, String)>,
 }
 
-/// Where the first example is written, the script, and the dialect. The id depends on the path that was named.
+/// Place of the first example, the script, and the dialect. The id depends on the path that was named.
 type CodecKey = (Option<(PathBuf, usize)>, Option<PathBuf>, Option<Dialect>);
 
 impl Seen {

@@ -34,7 +34,7 @@ impl FromStr for CodecName {
     }
 }
 
-/// What became of a file.
+/// Result of writing a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NewFile {
     /// It was written.

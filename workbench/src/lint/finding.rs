@@ -1,4 +1,4 @@
-//! What speaks against a target.
+//! Findings against a target.
 
 use serde::Serialize;
 
@@ -88,7 +88,7 @@ impl Rule {
     }
 }
 
-/// How much a finding counts.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
@@ -103,7 +103,7 @@ pub enum Level {
 pub struct Finding {
     /// The rule.
     pub rule: Rule,
-    /// How much it counts.
+    /// Severity: an error keeps the codec from running on the target.
     pub level: Level,
     /// The line of the script, from 1, if there is one.
     pub line: Option<u32>,

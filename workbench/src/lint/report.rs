@@ -1,4 +1,4 @@
-//! Renders on which networks codecs run.
+//! Renders the verdicts on codecs.
 
 mod github;
 mod human;
@@ -56,7 +56,7 @@ impl LintFormat {
         }
     }
 
-    /// What writes a report in this format.
+    /// Returns the reporter for this format.
     pub fn reporter(self) -> Box<dyn LintReporter> {
         match self {
             Self::Human => Box::new(human::Human),

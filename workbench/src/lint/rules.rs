@@ -58,7 +58,7 @@ impl<'a> Parsed<'a> {
         ["payload", "port"].into_iter().filter(is_read).collect()
     }
 
-    /// What speaks against a target. `has_loaded` says whether our own sandbox has loaded the text by its rules.
+    /// Returns the findings for a target. `has_loaded` is true if our own sandbox has loaded the text by its rules.
     pub(crate) fn judge(&self, target: Target, has_loaded: bool) -> Vec<Finding> {
         let source = self.source(target);
         let entries = entry::names(source, target);

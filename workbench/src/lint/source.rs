@@ -1,4 +1,4 @@
-//! A parsed text: where each thing in it stands, and which of it can run.
+//! A parsed text: the places of its parts, and those that can run.
 
 mod made;
 
@@ -23,7 +23,7 @@ use oxc::{
 pub(crate) struct Source<'a> {
     pub(crate) program: &'a Program<'a>,
     pub(crate) semantic: Semantic<'a>,
-    /// Where it is not valid, in order.
+    /// Errors with their offsets in bytes, in order.
     pub(crate) errors: Vec<(u32, String)>,
     units: Vec<Unit<'a>>,
     /// The globals that it makes by assigning members of the global object.
@@ -67,12 +67,12 @@ impl<'a> Source<'a> {
         scoping.iter_bindings_in(scoping.root_scope_id()).any(|symbol| scoping.symbol_name(symbol) == name)
     }
 
-    /// Whether it makes a global of this name as a member of the global object, such as `globalThis.name = 1`.
+    /// Returns true if the text makes a global of this name as a member of the global object: `globalThis.name = 1`.
     pub(crate) fn makes_global(&self, name: &str) -> bool {
         self.made.contains(name)
     }
 
-    /// Whether a block declares a function of this name.
+    /// Returns true if a block declares a function of this name.
     pub(crate) fn has_block_function(&self, name: &str) -> bool {
         let nodes = self.semantic.nodes();
         nodes.iter().any(|node| match (node.kind(), nodes.parent_kind(node.id())) {
@@ -101,7 +101,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// What of the text can run, if a network calls `entries`.
+    /// Returns the parts of the text that can run, if a network calls `entries`.
     pub(crate) fn live(&self, entries: &[&str]) -> Live {
         let mut used: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
         self.references().for_each(|(unit, name)| used.entry(unit).or_default().push(name));
@@ -144,7 +144,7 @@ impl<'a> Source<'a> {
         nodes.ancestors(node).find(|ancestor| is_function(ancestor.kind())).map(AstNode::id)
     }
 
-    /// Where the variable at `node` has its new value: behind the value that is assigned to it.
+    /// Returns the offset from which the variable at `node` has its new value: behind the value that is assigned to it.
     pub(crate) fn assigned_at(&self, node: NodeId) -> u32 {
         let span = self.semantic.nodes().kind(node).span();
         match self.semantic.nodes().parent_kind(node) {
@@ -153,7 +153,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Whether a node runs whenever the function around it does: no condition, loop or `try` is in between.
+    /// Returns true if a node runs whenever the function around it does: no condition, loop or `try` is in between.
     pub(crate) fn is_sure(&self, node: NodeId) -> bool {
         let ancestors = self.semantic.nodes().ancestors(node);
         let inside = ancestors.map(AstNode::kind).take_while(|kind| !is_function(*kind));
@@ -174,7 +174,7 @@ impl<'a> Source<'a> {
         })
     }
 
-    /// Whether the node is in a `try` block, which catches what it throws.
+    /// Returns true if the node is in a `try` block that catches what it throws.
     pub(crate) fn is_tried(&self, node: NodeId) -> bool {
         let span = self.semantic.nodes().kind(node).span();
         self.semantic.nodes().ancestors(node).any(|ancestor| match ancestor.kind() {
@@ -225,7 +225,7 @@ pub(crate) fn key_name<'a>(key: &PropertyKey<'a>) -> Option<&'a str> {
     }
 }
 
-/// What of a text can run.
+/// The parts of a text that can run.
 pub(crate) struct Live {
     dead: Vec<Span>,
 }

@@ -1,4 +1,4 @@
-//! The networks for which a codec is judged: what each calls, in which engine, and what that engine lacks.
+//! The networks for which a codec is judged: the functions that each calls, its engine, and what that engine lacks.
 //!
 //! The facts are from the networks' own sources and documentation. Where those are not public, as for Datacake and
 //! Actility, nothing is judged that they do not say.
@@ -72,7 +72,7 @@ pub(crate) const ENTRIES: [Entry; 10] = [
     ENCODE,
 ];
 
-/// What a decoder must return, besides what its examples state.
+/// The result that a decoder must return, besides what its examples state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// Fields: an object, in TS013 as `data`.
@@ -115,7 +115,7 @@ impl Target {
         Self::ALL.into_iter().find(|target| target.name() == name)
     }
 
-    /// What it is, for people.
+    /// Returns the name for people.
     pub const fn title(self) -> &'static str {
         match self {
             Self::ChirpStackScript => "ChirpStack 4 up to 4.16",
@@ -140,7 +140,7 @@ impl Target {
         }
     }
 
-    /// Whether the text is evaluated as a module, which is strict code.
+    /// Returns true if the text is evaluated as a module, which is strict code.
     pub(crate) const fn is_module(self) -> bool {
         matches!(self, Self::ChirpStackModule)
     }
@@ -212,7 +212,7 @@ impl Target {
         }
     }
 
-    /// What it declares behind the text, in the same scope.
+    /// Returns the name that the network declares behind the text, in the same scope.
     pub(crate) const fn declares(self) -> Option<&'static str> {
         match self {
             Self::ThingsStackBefore335 | Self::ThingsStack => Some("main"),
@@ -228,7 +228,7 @@ impl Target {
         }
     }
 
-    /// Whether a global exists; none if that is not known.
+    /// Returns true if a global exists; `None` if that is not known.
     pub(crate) fn has_global(self, name: &str) -> Option<bool> {
         if self.globals().contains(&name) {
             return Some(true);
@@ -248,7 +248,7 @@ impl Target {
         }
     }
 
-    /// Whether strict code is held to its rules.
+    /// Returns true if the engine enforces the rules of strict code.
     pub(crate) fn enforces_strict(self) -> bool {
         matches!(self.engine(), Engine::QuickJs | Engine::Goja)
     }

@@ -27,13 +27,13 @@ use crate::{
 /// Maximum number of findings from examples.
 const FAILURES_MAX: usize = 5;
 
-/// What the sandbox says of a codec on a target.
+/// Result of running a codec by the rules of a target.
 pub(crate) struct Trial {
-    /// Whether the text can be loaded.
+    /// True if the text can be loaded.
     pub(crate) has_loaded: bool,
-    /// How many examples have run.
+    /// Number of examples that have run.
     pub(crate) examples: usize,
-    /// How many of them returned what they state.
+    /// Number of examples that returned what they state.
     pub(crate) passed: usize,
     pub(crate) findings: Vec<Finding>,
 }
@@ -42,9 +42,9 @@ pub(crate) struct Trial {
 pub(crate) struct Native {
     /// The functions, or why they cannot be loaded, and the line.
     pub(crate) functions: Result<Functions, (String, Option<u32>)>,
-    /// Whether each example returns what it states.
+    /// True for each example that returns what it states, in their order.
     passed: Vec<bool>,
-    /// How many examples fail.
+    /// Number of examples that fail.
     pub(crate) failed: usize,
 }
 
@@ -152,7 +152,7 @@ impl Runner<'_> {
         (own, decoder_dialect(&functions))
     }
 
-    /// Whether a text can be loaded.
+    /// Returns true if a text can be loaded.
     pub(crate) fn loads(&self, script: &str) -> bool {
         self.load(&Sources::single_file(script)).is_ok()
     }
@@ -163,7 +163,7 @@ impl Runner<'_> {
     }
 }
 
-/// What examples say, with the number of those that say the same.
+/// Results of examples, counted by finding.
 #[derive(Default)]
 struct Judged {
     /// Results of decoders.
@@ -174,7 +174,7 @@ struct Judged {
     failed: usize,
     /// That of the functions that have run.
     dialect: Option<Dialect>,
-    /// Whether those are the codec's own ones of another dialect.
+    /// True if the decoder is one of the codec's functions of another dialect.
     is_other_dialect: bool,
     found: Vec<(Finding, &'static str, usize)>,
     seen: BTreeMap<(Rule, Option<u32>, String), usize>,
@@ -248,7 +248,7 @@ impl Judged {
     }
 }
 
-/// Whether a result has what is expected, and besides that what TS013 has and another dialect has not.
+/// Returns true if a result only adds `fPort` or `warnings` of TS013 to what is expected in another dialect.
 fn has_only_additions(example: &Example, mismatch: &Mismatch) -> bool {
     let is_addition = |path: &str| ["\"fPort\"", "\"warnings\"", "fPort", "warnings"].contains(&path);
     let is_adapted = matches!(&example.expected, Expected::Value(value) if value.as_object().is_some_and(|object| object.len() == 1));
@@ -257,7 +257,7 @@ fn has_only_additions(example: &Example, mismatch: &Mismatch) -> bool {
         && mismatch.differences.iter().all(|difference| difference.expected.is_none() && is_addition(&difference.path))
 }
 
-/// Whether a result has nothing but functions besides what is expected, and those where the network does not look.
+/// Returns true if a result differs from what is expected only by functions, which the network does not look at.
 fn has_only_functions(mismatch: &Mismatch) -> bool {
     let is_function = |got: &String| got.trim_matches('"') == FUNCTION;
     let mut differences = mismatch.differences.iter();
@@ -272,12 +272,12 @@ fn first_line(text: &str) -> String {
     sanitize(text.lines().next().unwrap_or_default())
 }
 
-/// Whether an example states a result, and not a failure.
+/// Returns true if an example states a result, and not a failure.
 fn returns(example: &Example) -> bool {
     !matches!(example.expected, Expected::Throws | Expected::Timeout)
 }
 
-/// What a decoder has returned, as far as it has.
+/// Returns the result of a decoder, if it has returned one.
 fn result<'a>(example: &Example, report: &'a ExampleReport) -> Option<(&'a str, Value)> {
     let shown = match &report.outcome {
         Outcome::Shown { result } => Some(result),

@@ -41,7 +41,7 @@ struct Mender<'t, 'a> {
     target: Target,
     edits: Edits,
     changes: Vec<String>,
-    /// What is added at the end.
+    /// Text to add at the end.
     end: String,
 }
 

@@ -7,7 +7,7 @@ use crate::lint::{
     target::{ENTRIES, Entry, Target},
 };
 
-/// What is added to a text.
+/// Functions to add to a text.
 #[derive(Default)]
 pub(super) struct Wrapper {
     pub(super) text: String,

@@ -1,4 +1,4 @@
-//! What examples cost.
+//! The cost of examples.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What the examples reach of each script, and of all together.
+//! Coverage of each script by the examples, and of all together.
 
 use std::{collections::BTreeMap, fmt, path::PathBuf};
 
@@ -10,15 +10,15 @@ use super::{
     profile::coverage::{Coverage, Reached, percent, shown},
 };
 
-/// How many lines, or ranges of lines, a report names.
+/// Maximum number of lines, or ranges of lines, that a report names.
 const RANGES_MAX: usize = 24;
 
 /// The coverage of all scripts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TotalCoverage {
-    /// How many of all lines ran, in percent.
+    /// Lines that ran, in percent of all lines.
     pub lines_percent: f64,
-    /// How many of all branches were taken, in percent.
+    /// Branches that were taken, in percent of all branches.
     pub branches_percent: f64,
     /// Lines with code in a function.
     pub lines: usize,
@@ -41,7 +41,7 @@ pub struct ScriptCoverage {
     pub file: Option<PathBuf>,
     /// The codec that has it, or one of them.
     pub id: String,
-    /// What ran.
+    /// Counts of lines and branches.
     #[serde(flatten)]
     pub coverage: Coverage,
 }
@@ -96,13 +96,13 @@ impl ScriptCoverage {
         sanitize(&self.file.as_ref().map_or_else(|| self.id.clone(), |file| file.display().to_string()))
     }
 
-    /// How much of it ran.
+    /// Describes the percentages of lines and branches.
     pub(super) fn percents(&self) -> String {
         let (lines, branches) = (self.coverage.lines_percent(), self.coverage.branches_percent());
         format!("{} of lines, {} of branches", shown(lines), shown(branches))
     }
 
-    /// What no example reaches, in lines.
+    /// Describes the lines and branches that no example reaches.
     pub(super) fn missed(&self) -> Vec<String> {
         let Coverage { missed_lines, missed_branches, .. } = &self.coverage;
         let told = [("lines not reached", missed_lines), ("branches not taken", missed_branches)];

@@ -52,7 +52,7 @@ impl Format {
         }
     }
 
-    /// What writes a report in this format. `detail` is for people only; the others have everything.
+    /// Returns the reporter for this format. `detail` is for people only; the others have everything.
     pub fn reporter(self, detail: Detail) -> Box<dyn Reporter> {
         match self {
             Self::Human => Box::new(text::Human(detail)),

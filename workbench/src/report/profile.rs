@@ -1,4 +1,4 @@
-//! What each line and each function of a script cost, from a recording of its steps.
+//! Costs of lines and functions of a script, from a recording of its steps.
 
 pub(crate) mod coverage;
 pub(crate) mod flame;
@@ -15,9 +15,9 @@ use coverage::{Coverage, Reached};
 /// The cost of one or more messages, by line and by function.
 #[derive(Debug, Serialize)]
 pub struct Profile {
-    /// What the messages are charged.
+    /// Fuel that the messages are charged.
     pub fuel: u64,
-    /// What the sandbox itself used of that, such as for reading the payload and writing the result.
+    /// Fuel of the sandbox itself, such as for reading the payload and writing the result; a part of `fuel`.
     pub outside: u64,
     /// Each source with its lines.
     pub sources: Vec<SourceProfile>,
@@ -31,9 +31,9 @@ pub struct Profile {
 /// A source with the cost of its lines.
 #[derive(Debug, Serialize)]
 pub struct SourceProfile {
-    /// Which of the functions it is: `decoder`, `converter`, `validator` or `encoder`.
+    /// Name of the source: `decoder`, `converter`, `validator` or `encoder`.
     pub name: &'static str,
-    /// Which lines and branches ran.
+    /// Lines and branches that ran.
     pub coverage: Coverage,
     /// The lines, from 1.
     pub lines: Vec<LineProfile>,
@@ -49,7 +49,7 @@ pub struct LineProfile {
     pub text: String,
     /// The fuel that it used, with the built-in functions that it called.
     pub fuel: u64,
-    /// How often it ran; none for a line without code.
+    /// Number of times that it ran; `None` for a line without code.
     pub runs: Option<u64>,
 }
 
@@ -62,7 +62,7 @@ pub struct FunctionProfile {
     pub source: &'static str,
     /// The line where it starts.
     pub line: u32,
-    /// How often it was called.
+    /// Number of calls.
     pub calls: u64,
     /// The fuel of its own lines.
     pub own: u64,
@@ -99,7 +99,7 @@ impl Profile {
         }
     }
 
-    /// How much of all fuel this is, in percent.
+    /// Returns the percentage of all fuel.
     fn percent(&self, fuel: u64) -> f64 {
         100.0 * fuel as f64 / self.fuel.max(1) as f64
     }
@@ -186,7 +186,7 @@ mod tests {
         Profile::new(&recording, &sources)
     }
 
-    /// What a decoder runs for a payload.
+    /// Returns the lines and conditions that a decoder reaches for a payload.
     fn reached(decoder: &str, payload: Vec<u8>) -> Reached {
         Reached::of(&record(decoder, payload).0, Slot::Decoder)
     }

@@ -1,4 +1,4 @@
-//! What every format does.
+//! The trait of all formats.
 
 use super::{CodecReport, totals::Totals};
 use crate::layout::BadInput;

@@ -33,10 +33,10 @@ pub struct Totals {
     pub excluded: BTreeMap<&'static str, usize>,
     /// Cost over all examples; absent when none was run.
     pub cost: Option<Cost>,
-    /// What the examples reach of the scripts, if that was asked for.
+    /// Coverage of the scripts by the examples, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coverage: Option<TotalCoverage>,
-    /// How many percent of all lines, and of all branches, examples must reach.
+    /// Minimum coverage of lines, and of branches, in percent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coverage_min: Option<f64>,
 }
@@ -74,7 +74,7 @@ impl Tally {
 }
 
 impl Totals {
-    /// Why the coverage is not enough, if a minimum was asked for.
+    /// Returns the reason why the coverage is not enough, if a minimum was asked for.
     pub fn lack_of_coverage(&self) -> Option<String> {
         let min = self.coverage_min?;
         let Some(coverage) = &self.coverage else { return Some("the coverage could not be counted".to_owned()) };

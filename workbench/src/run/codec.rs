@@ -86,7 +86,7 @@ impl Runner<'_> {
         report
     }
 
-    /// What `functions fuzz` would find.
+    /// Returns the faults that `functions fuzz` would find.
     fn faults(&mut self, example: &Example) -> Vec<Fault> {
         let call = call(self.functions, example);
         Examiner::new(self.sandbox, self.functions, self.sources).all(&call)
@@ -96,9 +96,9 @@ impl Runner<'_> {
         self.sandbox.call(self.functions, &call(self.functions, example))
     }
 
-    /// What the function must return itself, if it is not what the example states: functions of other dialects than
-    /// TS013 return no object around their fields, some packages return none either, and a normalizer may return one
-    /// measurement instead of a list.
+    /// Returns the value that the function itself must return, if it is not what the example states: functions of other
+    /// dialects than TS013 return no object around their fields, some packages return none either, and a normalizer may
+    /// return one measurement instead of a list.
     fn expected(&self, example: &Example, got: &Value) -> Option<Value> {
         let Expected::Value(Value::Object(members)) = &example.expected else { return None };
         if example.function == Function::NormalizeUplink {
@@ -122,7 +122,7 @@ impl Runner<'_> {
         (!is_whole).then_some(if takes_bytes { "data" } else { "bytes" })
     }
 
-    /// What the example should expect of a function that returned `got`.
+    /// Returns the expectation of the example after an update, for a function that returned `got`.
     fn settled(&self, example: &Example, got: &str) -> Option<Settled> {
         let got: Value = serde_json::from_str(&mark(got)).ok()?;
         let got = match self.inner(example, &got) {

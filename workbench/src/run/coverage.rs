@@ -1,4 +1,4 @@
-//! Runs examples a second time, in a sandbox that counts steps, to see what they reach. Verdicts and times are those of
+//! Runs examples a second time, in a sandbox that counts steps, for the coverage. Verdicts and times are those of
 //! the sandbox that live messages have.
 
 use std::sync::Arc;
@@ -21,7 +21,7 @@ impl<'a> Counter<'a> {
         Self { engine, sandbox: engine.sandbox() }
     }
 
-    /// What the examples of a codec reach; none if it cannot be loaded.
+    /// Returns the coverage by the examples of a codec; `None` if it cannot be loaded or recorded.
     pub(crate) fn reached(&mut self, codec: &Codec) -> Option<Reached> {
         let functions = self.engine.load(&codec.sources(), self.engine.limits()).ok()?;
         let steps = self.sandbox.steps(&functions).ok()?;

@@ -1,4 +1,4 @@
-//! What is wrong with the outcome of a call, whatever an example expects of it.
+//! Faults in the outcome of a call, whatever an example expects of it.
 
 pub(crate) mod caller;
 pub(crate) mod examiner;
@@ -11,13 +11,13 @@ use serde::Serialize;
 pub(crate) use self::shape::Returned;
 use crate::{codec::compare::truncate, report::describe};
 
-/// How the sandbox ends its warnings about numbers that JSON does not have.
+/// End of the sandbox's warnings about numbers that JSON does not have.
 const NO_NUMBER: &str = ", which JSON writes as null";
 /// The errors that the engine throws by itself.
 const ENGINE_ERRORS: [&str; 7] =
     ["TypeError", "ReferenceError", "RangeError", "SyntaxError", "URIError", "EvalError", "InternalError"];
 
-/// What can be wrong with an outcome.
+/// Kinds of faults in an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultKind {
@@ -35,7 +35,7 @@ pub enum FaultKind {
     Nan,
     /// The same message has another result with another seed of `Math.random`.
     Random,
-    /// What it decodes is not what its encoder makes bytes of.
+    /// Encoding and decoding again changes what was decoded.
     RoundTrip,
     /// The sandbox itself failed.
     Broken,
@@ -58,13 +58,13 @@ impl FaultKind {
     }
 }
 
-/// Something that is wrong with an outcome.
+/// A fault in an outcome.
 #[derive(Clone, Debug)]
 pub(crate) struct Fault {
     pub(crate) function: Function,
     pub(crate) kind: FaultKind,
-    /// What tells it from others of its kind in the same function: the line and class of an exception, or the path of a
-    /// value. Empty for limits, because where one ends a function depends on the payload.
+    /// Distinguishes it from others of its kind in the same function: the line and class of an exception, or the path
+    /// of a value. Empty for limits, because where one ends a function depends on the payload.
     pub(crate) site: String,
     /// In a few words, for the description of an example.
     pub(crate) summary: String,
@@ -81,13 +81,13 @@ impl Fault {
         Self { function, kind, site: site.to_owned(), summary, message, line: None, input: None }
     }
 
-    /// Whether it is the same fault of the codec, if perhaps of another message.
+    /// Returns true if it is the same fault of the codec, perhaps of another message.
     pub(crate) fn is(&self, other: &Self) -> bool {
         (self.function, self.kind, &self.site) == (other.function, other.kind, &other.site)
     }
 }
 
-/// What is wrong with an outcome of `function`; nothing if it returned what its dialect wants, also if these are
+/// Returns the faults in an outcome of `function`; none if it returned what its dialect wants, also if these are
 /// `errors` of TS013, or an exception that the author throws in a dialect that knows no `errors`.
 pub(crate) fn faults(dialect: Dialect, function: Function, outcome: &CallOutcome, sources: &Sources) -> Vec<Fault> {
     match &outcome.result {
@@ -142,7 +142,7 @@ fn class(message: &str) -> String {
     if is_name { name.to_owned() } else { "an exception".to_owned() }
 }
 
-/// Whether the author meant to throw: v2 and ChirpStack 3 have no other way to refuse a message.
+/// Returns true if the author meant to throw: v2 and ChirpStack 3 have no other way to refuse a message.
 fn is_deliberate(failure: &Failure, sources: &Sources) -> bool {
     if !ENGINE_ERRORS.contains(&class(&failure.message).as_str()) {
         return true;

@@ -1,4 +1,4 @@
-//! Writes what came out of functions into the files that state what should: `airlock functions test --update`.
+//! Writes the results of functions into the files that state expectations: `airlock functions test --update`.
 
 pub(crate) mod append;
 mod change;
@@ -41,7 +41,7 @@ pub struct Updates {
     left: BTreeMap<Left, usize>,
 }
 
-/// Why a failed example gets no update.
+/// Reasons why a failed example gets no update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Left {
     Follows,
@@ -61,18 +61,18 @@ impl Left {
     }
 }
 
-/// What was written.
+/// Counts and problems of an update.
 #[derive(Debug, Default)]
 pub struct Written {
     /// Replaced expectations.
     pub examples: usize,
     /// Failed examples whose expectation cannot be replaced, or not in this run.
     pub left: usize,
-    /// Why, and how many of them.
+    /// Reasons for leaving them, with their numbers.
     pub reasons: Vec<(&'static str, usize)>,
     /// Files that were written.
     pub files: usize,
-    /// What could not be written.
+    /// Files and examples that could not be written.
     pub problems: Vec<BadInput>,
 }
 

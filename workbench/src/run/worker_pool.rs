@@ -9,7 +9,7 @@ use std::{
 /// The stack of a worker, in bytes. Parsers descend into a text as deep as it is nested, and only pages that are used
 /// take memory.
 const STACK_BYTES: usize = 256 << 20;
-/// How many finished results each worker may hold until the ones before them are reported.
+/// Maximum number of finished results per worker that wait until the ones before them are reported.
 const AHEAD_MAX: usize = 4;
 
 /// Processes `items` on `workers` threads and reports each result in the order of `items`.
@@ -64,7 +64,7 @@ mod tests {
 
     use super::*;
 
-    /// What is reported for the numbers below `count`.
+    /// Returns what is reported for the numbers below `count`.
     fn reported(count: usize, workers: usize, map: impl Fn(usize) -> usize + Sync) -> Vec<(usize, Option<usize>)> {
         let items: Vec<usize> = (0..count).collect();
         let mut reported = Vec::new();

@@ -1,8 +1,8 @@
-//! What is wrong with JSON, in words for its author.
+//! Descriptions of problems in JSON, in words for its author.
 
 use serde_json::error::Category;
 
-/// What the parser finds, and what to say about it.
+/// Beginnings of the parser's messages, with our words for them.
 const SYNTAX: &[(&str, &str)] = &[
     ("expected value", "no JSON value begins here"),
     ("expected ident", "a word that is neither true, false nor null"),
@@ -22,7 +22,7 @@ const SYNTAX: &[(&str, &str)] = &[
     ("recursion limit exceeded", "it is nested too deeply"),
 ];
 
-/// What is wrong with `json`, and the column, from 1, where that is known. The line is in the error.
+/// Describes the problem in `json`, with the column, from 1, where that is known. The line is in the error.
 pub fn json_problem(error: &serde_json::Error, json: &str) -> String {
     let text = error.to_string();
     let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);

@@ -1,4 +1,4 @@
-//! Where an example is written, so that reports can point at it and its expectation can be replaced.
+//! Places where examples are written, so that reports can point at one and its expectation can be replaced.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -9,7 +9,7 @@ pub struct Place {
     pub file: Arc<PathBuf>,
     /// The line, from 1.
     pub line: usize,
-    /// Where its expectation belongs; none if it cannot be replaced.
+    /// Place of its expectation; `None` if it cannot be replaced.
     pub(crate) expectation: Option<Expectation>,
 }
 
@@ -19,12 +19,12 @@ pub(crate) struct Expectation {
     pub(crate) notation: Notation,
     /// The way to the example, and the name of its member.
     pub(crate) path: Vec<Step>,
-    /// Whether `bytes` are written as hexadecimal text.
+    /// True if `bytes` are written as hexadecimal text.
     pub(crate) hex: bool,
 }
 
 impl Expectation {
-    /// Whether this is the normalized form of what `other` states, so that it follows when that changes.
+    /// Returns true if this is the normalized form of what `other` states, so that it follows when that changes.
     pub(crate) fn depends_on(&self, other: &Self) -> bool {
         let (Some((own_member, own_way)), Some((member, way))) = (self.path.split_last(), other.path.split_last())
         else {
@@ -34,7 +34,7 @@ impl Expectation {
     }
 }
 
-/// How a file is written.
+/// Notation of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Notation {
     /// JSON, or JavaScript that looks like it.

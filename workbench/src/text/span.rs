@@ -1,10 +1,10 @@
-//! Finds where values stand in a text of JSON, or of JavaScript literals, without reading what they are.
+//! Finds the places of values in a text of JSON, or of JavaScript literals, without reading the values.
 
 use std::ops::Range;
 
 use super::place::Step;
 
-/// Where the value at `path` stands, in bytes.
+/// Returns the range of the value at `path`, in bytes.
 pub(crate) fn find(text: &str, path: &[Step]) -> Option<Range<usize>> {
     let mut scanner = Scanner { text: text.as_bytes(), at: 0 };
     let mut found = scanner.value()?;
@@ -19,7 +19,7 @@ pub(crate) fn find(text: &str, path: &[Step]) -> Option<Range<usize>> {
     Some(found)
 }
 
-/// Where the last member of the object at `path` ends, or the place of the first one, and whether there is none.
+/// Returns the end of the last member of the object at `path`, or the place for a first one, and whether there is none.
 pub(crate) fn last_member(text: &str, path: &[Step]) -> Option<(usize, bool)> {
     let object = find(text, path)?;
     let mut scanner = Scanner { text: text.as_bytes(), at: object.start };
@@ -36,7 +36,7 @@ pub(crate) fn last_member(text: &str, path: &[Step]) -> Option<(usize, bool)> {
 pub(crate) struct Item {
     /// Absent for elements.
     pub(crate) name: Option<String>,
-    /// Where its name begins, or its value.
+    /// Start of its name, or of its value.
     pub(crate) start: usize,
     pub(crate) value: Range<usize>,
     /// The comma behind it.
@@ -66,7 +66,7 @@ pub(crate) fn items(text: &str, range: &Range<usize>) -> Option<Vec<Item>> {
     (scanner.at + 1 == range.end).then_some(items)
 }
 
-/// Where each element of the array at `path` stands.
+/// Returns the range of each element of the array at `path`.
 pub(crate) fn elements(text: &str, path: &[Step]) -> Vec<Range<usize>> {
     let Some(array) = find(text, path) else { return Vec::new() };
     Scanner { text: text.as_bytes(), at: array.start }.elements().collect()

@@ -26,14 +26,14 @@ pub(crate) struct Node {
     pub(crate) line: usize,
     /// The column of its beginning, from 0, in characters.
     pub(crate) column: usize,
-    /// Where it stands, in bytes, with its anchor and tag. That of an empty value is right after its colon.
+    /// Range in bytes, with its anchor and tag. That of an empty value is right after its colon.
     pub(crate) range: Range<usize>,
     /// Shared with the aliases of it.
     content: Arc<Content>,
     size: Size,
 }
 
-/// How much a value and all in it take if every alias is written out.
+/// Size of a value with all in it, if every alias is written out.
 #[derive(Clone, Copy, Debug, Default)]
 struct Size {
     values: usize,
@@ -112,7 +112,7 @@ impl Node {
         matches!(*self.content, Content::List(_))
     }
 
-    /// Whether it is an object or a list.
+    /// Returns true for an object or a list.
     pub(crate) fn is_container(&self) -> bool {
         !matches!(*self.content, Content::Scalar(..))
     }
@@ -126,7 +126,7 @@ impl Node {
     }
 }
 
-/// Why a text is not read.
+/// The reason why a text is not read, and its line, from 1.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BadYaml {
     pub(crate) line: usize,
@@ -281,8 +281,8 @@ impl Loader<'_> {
     }
 }
 
-/// Where the value of a member stands whose name ends at `name_end`. The parser places empty values at the next thing,
-/// and texts of several lines behind their `|` or `>`.
+/// Returns the range of the value of a member whose name ends at `name_end`. The parser places empty values at the next
+/// thing, and texts of several lines behind their `|` or `>`.
 fn after_colon(text: &str, name_end: usize, range: Range<usize>) -> Range<usize> {
     let Some(colon) = text.get(name_end..).and_then(|rest| rest.find(':')) else { return range };
     let after = name_end + colon + 1;
@@ -296,7 +296,7 @@ fn after_colon(text: &str, name_end: usize, range: Range<usize>) -> Range<usize>
     }
 }
 
-/// What is written of a scalar: the parser also counts what is between it and the next thing.
+/// Returns the written text of a scalar: the parser's also has what is between it and the next token.
 fn written(text: &str, style: ScalarStyle) -> &str {
     let quote = match style {
         ScalarStyle::SingleQuoted => '\'',
@@ -328,7 +328,7 @@ fn new_name(names: &mut HashSet<String>, node: &Node) -> Result<String, String> 
     }
 }
 
-/// What a scalar means in the core schema of YAML 1.2. `NaN` and infinity become null, as in JSON.
+/// Returns the value of a scalar in the core schema of YAML 1.2. `NaN` and infinity become null, as in JSON.
 fn scalar(text: &str, style: ScalarStyle, is_text: bool) -> Value {
     if is_text || style != ScalarStyle::Plain {
         return Value::String(text.to_owned());

@@ -53,7 +53,7 @@ fn push_elements(text: &mut String, values: &[Value], column: usize) {
     }
 }
 
-/// Whether a value is written in one line: a scalar, or a list of them.
+/// Returns true if a value is written in one line: a scalar, or a list of them.
 fn is_short(value: &Value) -> bool {
     match value {
         Value::Object(members) => members.is_empty(),

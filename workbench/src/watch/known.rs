@@ -1,4 +1,4 @@
-//! What was read before: codecs, and files that are not valid.
+//! Codecs that were read before, and files that are not valid.
 
 use std::{
     collections::BTreeSet,
@@ -16,7 +16,7 @@ pub(super) struct Known {
     pub(super) home: PathBuf,
     /// Its script, and the files with its examples.
     pub(super) files: BTreeSet<PathBuf>,
-    /// Whether it failed when it last ran.
+    /// True if it failed when it last ran.
     pub(super) has_failed: bool,
     origin: Origin,
 }
@@ -38,7 +38,7 @@ impl Known {
         Self { id: codec.id.clone(), home, files, has_failed: false, origin }
     }
 
-    /// Whether it is the same codec, read another time.
+    /// Returns true if it is the same codec, read another time.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.id == other.id && self.origin == other.origin
     }
@@ -65,7 +65,7 @@ impl Standing {
         Self { file, home: home.map(normal), text: problem.to_string() }
     }
 
-    /// The file, or else what is wrong.
+    /// The file, or else the description of the problem.
     pub(super) fn name(&self) -> String {
         self.file.as_ref().map_or_else(|| self.text.clone(), |file| file.display().to_string())
     }

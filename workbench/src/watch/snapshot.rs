@@ -1,4 +1,4 @@
-//! What a directory tree looked like, and what is different now.
+//! Snapshots of a directory tree, and the changes since.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,7 +12,7 @@ use crate::layout::dir::{DEPTH_MAX, ENTRIES_MAX, SKIPPED};
 /// The ends of files that may belong to codecs.
 const ENDS: [&str; 5] = ["js", "json", "jsonl", "yaml", "yml"];
 
-/// When a file was changed, which one it is, and how long: editors that put a new file in place may keep the time.
+/// Time of the last change, inode and length of a file: editors that put a new file in place may keep the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     seconds: i64,

@@ -1,4 +1,4 @@
-//! What messages cost, and how that compares with a baseline and with Node.js.
+//! Tests of what messages cost, and of comparing that with a baseline and with Node.js.
 
 use std::path::Path;
 

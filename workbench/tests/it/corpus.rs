@@ -42,7 +42,7 @@ fn examples(record: &Value) -> &Vec<Value> {
     record["examples"].as_array().unwrap()
 }
 
-/// Whether the record says that no engine but its own returns this, or not always.
+/// Returns true if the record says that no engine but its own returns this, or not always.
 fn is_excluded(example: &Value) -> bool {
     let depends_on = |what: &str| example["env"].as_array().is_some_and(|env| env.contains(&json!(what)));
     let differs = example["quickjs"] == "differs" && example["outcome"] != "timeout";
@@ -71,8 +71,8 @@ fn every_example_is_as_the_corpus_states() {
     assert!((10.0..75.0).contains(&coverage.branches_percent), "{coverage}");
 }
 
-/// What the vendor states and Node.js does not confirm, without what Node.js returns. A normalizer may return one
-/// measurement where a list of one is stated, so that is not wrong here.
+/// Tests examples that Node.js does not confirm, without what Node.js returns. A normalizer may return one measurement
+/// where a list of one is stated, so that is not wrong here.
 #[test]
 fn every_example_fails_that_the_corpus_says_is_wrong() {
     let Some((_, records)) = corpus() else { return };

@@ -1,4 +1,4 @@
-//! What examples reach of a script, and that every report tells it.
+//! Tests of the coverage of a script by examples, and that every report has it.
 
 use std::convert::Infallible;
 

@@ -1,4 +1,4 @@
-//! What fuzzing finds in codecs of our own, and what it must not find.
+//! Tests of faults that fuzzing finds in codecs of our own, and of those that it must not find.
 
 use std::{convert::Infallible, fs, path::PathBuf};
 

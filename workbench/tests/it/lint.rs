@@ -1,4 +1,4 @@
-//! On which networks codecs run: each rule is obeyed and violated once.
+//! Rules of networks for codecs: each is obeyed and violated once.
 
 use std::{
     convert::Infallible,
@@ -27,7 +27,7 @@ const EXAMPLES: &str = "examples:
   - { description: six, port: 1, bytes: '06', output: { data: { level: 6 } } }
 ";
 
-/// What is wrong on a target with a script.
+/// Returns the rules that a script violates on a target, with the lines.
 fn violated(target: Target, script: &str) -> Vec<(Rule, Option<u32>)> {
     let report = lint(&[("codec.js", script), ("codec.test.yaml", EXAMPLES)]);
     let own: Vec<_> = report.verdicts.iter().filter(|verdict| verdict.target == target).collect();

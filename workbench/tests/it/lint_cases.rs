@@ -8,7 +8,7 @@ use std::{
 use airlock_workbench::{self as workbench, Level, Target, Verdict};
 use runtime::Engine;
 
-/// What a network does with a text.
+/// Verdict of a network on a text.
 #[derive(Clone, Copy, Debug)]
 pub enum Right {
     /// It runs, and nothing is said.

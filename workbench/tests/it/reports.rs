@@ -1,4 +1,4 @@
-//! What reports for programs say, and that these can read them, whatever names and texts codecs have.
+//! Tests that programs can read the reports for them, whatever names and texts codecs have.
 
 use std::{
     convert::Infallible,
@@ -58,8 +58,8 @@ fn hostile_report(format: Format) -> (String, String, String) {
     (text, script.display().to_string(), list.display().to_string())
 }
 
-/// What a program prints for an input; none if it is not installed, which it must be where `REQUIRE_SERVICES` says that no
-/// test is skipped.
+/// Returns what a program prints for an input; `None` if it is not installed, which it must be where `REQUIRE_SERVICES`
+/// says that no test is skipped.
 fn read_by(program: &str, arguments: &[&str], input: &str) -> Option<String> {
     let is_required = std::env::var_os("REQUIRE_SERVICES").is_some_and(|value| value == "1");
     let child = Command::new(program).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
@@ -103,7 +103,7 @@ fn a_file_that_cannot_be_read_is_told_with_the_cause() {
     }
 }
 
-/// Every suite with its counts, and every case with its place and what is wrong.
+/// Every suite with its counts, and every case with its place and its faults.
 const READ_JUNIT: &str = "
 import json, sys, xml.etree.ElementTree as tree
 def case(case):

@@ -1,4 +1,4 @@
-//! What the tests of this crate share.
+//! Shared parts of the tests of this crate.
 use std::{
     convert::Infallible,
     fs,

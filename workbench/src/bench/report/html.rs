@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// How many messages and lines a plot shows: the most expensive ones.
+/// Maximum number of messages, and of lines, in a plot: the most expensive ones.
 const MESSAGES_MAX: usize = 30;
 const LINES_MAX: usize = 40;
 /// Characters of a line of code.

@@ -1,4 +1,4 @@
-//! What each message costs, in a row.
+//! The cost of each message as a row of a table.
 
 use super::table::Table;
 use crate::bench::figures::{Change, CodecBench, Loading, MessageBench, Peer};

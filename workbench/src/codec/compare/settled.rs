@@ -1,4 +1,4 @@
-//! What an example should expect after an update: what came out, but for all that is as expected already.
+//! The expectation of an example after an update: the actual result, but for all that is as expected already.
 
 use serde_json::{Map, Value};
 

@@ -14,13 +14,13 @@ use crate::{
 /// Describes a package.
 const DESCRIPTION: &str = "driver.yaml";
 
-/// Whether an example is written like this.
+/// Returns true if an example is written like this.
 pub(in crate::layout) fn is_example(value: &Value) -> bool {
     let has = |name: &str| value.get(name).is_some();
     has("bytes") && has("data") && !has("input")
 }
 
-/// What an example stands for: a downlink is decoded and encoded, as far as the script has functions for that.
+/// Reads an example: a downlink becomes one for each function for downlinks that the script has. Fails if it has none.
 pub(in crate::layout) fn examples(value: &Value, script: &str) -> Result<Vec<Stated>, String> {
     let functions = match value.get("type").and_then(Value::as_str) {
         Some("uplink") => [Some(Function::Decoder), None],
@@ -38,7 +38,7 @@ pub(in crate::layout) fn examples(value: &Value, script: &str) -> Result<Vec<Sta
     }
 }
 
-/// Whether a package says that its functions are those of an older driver.
+/// Returns true if a package declares that its functions are those of an older driver.
 pub(in crate::layout) fn is_signed(dir: &Dir<'_>) -> bool {
     let text = dir.has(DESCRIPTION).then(|| dir.text(DESCRIPTION).ok()).flatten().unwrap_or_default();
     text.lines().filter_map(|line| line.strip_prefix("signature:")).any(|signature| signature.trim() == "actility")

@@ -65,7 +65,7 @@ struct ExampleLine {
     unknown: UnknownMembers,
 }
 
-/// How a call ends.
+/// The end of a call.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Outcome {
@@ -75,7 +75,7 @@ enum Outcome {
     Timeout,
 }
 
-/// How results are compared. Member order and the tenth digit of numbers never count, so two of these change nothing.
+/// Leniency in comparing results. Member order and the tenth digit of numbers never count, so two have no effect.
 #[derive(Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Comparison {
@@ -85,7 +85,7 @@ enum Comparison {
     ModuloNullOrEmpty,
 }
 
-/// What a result depends on besides its input. The time zone is always UTC.
+/// Dependencies of a result besides its input. The time zone is always UTC.
 #[derive(Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Dependency {
@@ -94,7 +94,7 @@ enum Dependency {
     Random,
 }
 
-/// Whether QuickJS is known to give another result than the engine that the example was written for.
+/// Known differences between QuickJS and the engine that the example was written for.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum QuickJs {
@@ -153,7 +153,7 @@ impl CodecLine {
         Ok(names)
     }
 
-    /// `codec` with its examples, or what is wrong with them.
+    /// `codec` with its examples, or a description of their fault.
     pub(in crate::layout) fn into_codec(self, codec: Codec, place: &Place) -> Result<Codec, String> {
         if self.examples.len() > EXAMPLES_MAX {
             return Err(format!("it has more than {EXAMPLES_MAX} examples"));
@@ -232,7 +232,7 @@ impl ExampleLine {
     }
 }
 
-/// What a value and an outcome state together; contradictions are errors, or half of the example would be ignored.
+/// Combines a value and an outcome. Contradictions are errors, or half of the example would be ignored.
 fn expectation(names: [&str; 2], value: Option<Value>, outcome: Option<Outcome>) -> Result<Expected, String> {
     let [value_name, outcome_name] = names;
     match (outcome, value) {

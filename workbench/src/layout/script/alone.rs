@@ -8,7 +8,7 @@ use crate::{
     layout::{Found, dir::Dir, named::is_about},
 };
 
-/// How many problems of a directory are compared with its scripts; with more of them, each script may be meant.
+/// Maximum number of problems of a directory that are compared with its scripts; with more, each script may have one.
 const PROBLEMS_MAX: usize = 20;
 
 /// Reads the scripts of a directory that no codec has yet.
@@ -24,7 +24,7 @@ pub(in crate::layout) fn read(dir: &Dir<'_>, found: &mut Found) {
     }
 }
 
-/// Whether something that could not be read may have examples of a script: it must not pass as one without.
+/// Returns true if a file that could not be read may have examples of a script, which must not pass as one without.
 fn has_problem(dir: &Dir<'_>, name: &str, found: &Found) -> bool {
     let own = dir.path("");
     let problems = found.problems.iter().filter(|problem| !problem.is_orphan());

@@ -37,7 +37,7 @@ pub(in crate::layout) fn bundle(root: &Path, below: &Path, text: String) -> Resu
     Ok(bundle)
 }
 
-/// What finds a module, and runs it once. ES5, for networks that know no more.
+/// A function that finds a module, and runs it once. ES5, for networks that know no more.
 const LOADER: &str = "function __airlockRequire(names, name) {
   if (!Object.prototype.hasOwnProperty.call(names, name)) throw new Error(\"Cannot find module '\" + name + \"'\");
   var number = names[name], cache = __airlockRequire.cache || (__airlockRequire.cache = {});

@@ -1,7 +1,7 @@
 //! A script without its comments and strings, told apart without parsing it: it may be nested without bound, and may be
 //! meant to be JavaScript without being it.
 
-/// What may stand before a regular expression, where a division cannot be.
+/// Characters that may stand before a regular expression, where a division cannot be.
 const BEFORE_REGEXP: &str = "(,=:[!&|?{};+-*%<>~^";
 
 /// The text with blanks in place of comments, and of strings that are not one of `names`.
@@ -50,7 +50,7 @@ fn line_end(text: &str) -> usize {
     text.find('\n').unwrap_or(text.len())
 }
 
-/// Where a string ends that begins the text, if that is before `max`; a backslash takes what follows it.
+/// Returns the end of the string that begins the text, if it is before `max`; a backslash takes what follows it.
 fn string_end(text: &str, quote: char, max: usize) -> Option<usize> {
     let mut chars = text[..max].char_indices().skip(1);
     while let Some((at, own)) = chars.next() {

@@ -1,4 +1,4 @@
-//! Which files are scripts that a network could call.
+//! Recognizes scripts that a network could call.
 
 use runtime::{Dialect, Slot};
 
@@ -9,7 +9,7 @@ use crate::layout::{BadInput, dir::Dir};
 const TEST_ENDS: [&str; 3] = [".test", ".spec", ".config"];
 const MINIFIED_END: &str = ".min";
 
-/// Whether a file is a script that a network could call.
+/// Returns true if a file is a script that a network could call.
 pub(in crate::layout) fn is_codec(dir: &Dir<'_>, name: &str) -> bool {
     may_be_codec(dir, name) && dir.script(name).is_ok_and(|text| is_codec_text(dir, name, &text))
 }
@@ -22,13 +22,13 @@ fn is_codec_text(dir: &Dir<'_>, name: &str, text: &str) -> bool {
     }
 }
 
-/// Whether a text seems to be a script that a network could call.
+/// Returns true if a text seems to be a script that a network could call.
 pub(in crate::layout) fn is_script(text: &str) -> bool {
     let own = code(text, &names());
     has_entry(&own) && defines_entry("", &own)
 }
 
-/// Why a file that seems to be such a script cannot be read.
+/// Returns the error of a file that seems to be such a script and cannot be read.
 pub(in crate::layout) fn unreadable(dir: &Dir<'_>, name: &str) -> Option<BadInput> {
     let problem = may_be_codec(dir, name).then(|| dir.script(name).err()).flatten()?;
     let is_codec = match dir.raw_text(name).map(|own| code(&own, &names())) {
@@ -55,7 +55,7 @@ fn may_be_codec(dir: &Dir<'_>, name: &str) -> bool {
     stem != name && !is_test && !original.is_some_and(|original| dir.has(&original))
 }
 
-/// Whether a file may just as well be prose.
+/// Returns true if a file may just as well be prose.
 fn is_text(name: &str) -> bool {
     name.to_ascii_lowercase().ends_with(".txt")
 }
@@ -65,8 +65,8 @@ fn names() -> Vec<&'static str> {
     entries().map(|(_, name)| name).collect()
 }
 
-/// Whether a text seems to define a function that networks call, rather than to call or mention one. It is not parsed: it
-/// may be nested without bound, and may be meant to be JavaScript without being it.
+/// Returns true if a text seems to define a function that networks call, rather than to call or mention one. It is not
+/// parsed: it may be nested without bound, and may be meant to be JavaScript without being it.
 fn defines_entry(file: &str, text: &str) -> bool {
     entries().any(|(_, name)| text.match_indices(name).any(|(at, _)| is_definition(file, (text, at), name)))
 }
@@ -86,7 +86,7 @@ fn is_assignment(after: &str) -> bool {
     after.starts_with('=') && !after.starts_with("==")
 }
 
-/// Whether a name in quotes is that of a member that gets a value: `exports["name"] = …`, `{ "name": … }` or
+/// Returns true if a name in quotes is that of a member that gets a value: `exports["name"] = …`, `{ "name": … }` or
 /// `Object.defineProperty(exports, "name", …)`.
 fn is_member(line: &str, after: &str) -> bool {
     let Some(behind) = after.strip_prefix(['\'', '"']).map(str::trim_start) else { return false };
@@ -103,8 +103,8 @@ fn entries() -> impl Iterator<Item = (Dialect, &'static str)> {
     named.chain([(Dialect::Ts013, "decodeDownlink")])
 }
 
-/// Whether a text has the name of a function that networks call, as a word; one that is not of TS013 is a common word,
-/// and so must be defined.
+/// Returns true if a text has the name of a function that networks call, as a word. A name that is not of TS013 is a
+/// common word, and so must be defined.
 fn has_entry(text: &str) -> bool {
     let is_word = |at: usize, name: &str| {
         let is_part = |character: char| character.is_alphanumeric() || "_$".contains(character);

@@ -82,8 +82,8 @@ pub(super) fn reserved(text: &Text<'_, '_>) -> Option<Finding> {
     Some(Finding::at(Rule::SyntaxError, line, message))
 }
 
-/// What a text does with a function of the name that the network declares behind it: it replaces that function, or its
-/// own is replaced.
+/// Finds a clash with the function that the network declares behind the text: the text replaces that function, or has
+/// its own of that name replaced.
 pub(super) fn declared_behind(text: &Text<'_, '_>) -> Option<Finding> {
     let (name, title) = (text.target.declares()?, text.target.title());
     let scoping = text.source.semantic.scoping();
@@ -127,7 +127,7 @@ pub(super) fn block_functions(text: &Text<'_, '_>) -> Vec<Finding> {
     found.collect()
 }
 
-/// Where a function is used outside of its block.
+/// Returns the first use of a function outside of its block, as an offset in bytes.
 fn used_outside(text: &Text<'_, '_>, function: SymbolId, block: Span) -> Option<u32> {
     let scoping = text.source.semantic.scoping();
     let references = scoping.get_resolved_reference_ids(function).iter();

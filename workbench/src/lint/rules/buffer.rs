@@ -12,7 +12,7 @@ use oxc::{
 use super::text::Text;
 use crate::lint::finding::{Finding, Rule};
 
-/// How many variables are followed from a member to what it is a member of.
+/// Maximum number of variables that are followed from a member to its object.
 const DEPTH_MAX: usize = 4;
 /// Methods of the imported class that make an instance.
 const MAKERS: [&str; 5] = ["alloc", "allocUnsafe", "allocUnsafeSlow", "concat", "from"];
@@ -52,7 +52,7 @@ struct Class<'t, 'a> {
 }
 
 impl Class<'_, '_> {
-    /// Whether a value at a node is an instance, or the prototype of all of them.
+    /// Returns true if a value at a node is an instance, or the prototype of all of them.
     fn is_instance(&self, node: NodeId, value: &Expression<'_>, depth_max: usize) -> bool {
         let Some(depth_max) = depth_max.checked_sub(1) else { return false };
         let source = self.text.source;
@@ -77,8 +77,8 @@ impl Class<'_, '_> {
         member.static_property_name() == Some("prototype") && self.is_class(member.object())
     }
 
-    /// Whether a name stands for the class: no scope of the text has another one of that name, but its top level may have
-    /// a function.
+    /// Returns true if a name stands for the class: no scope of the text has another one of that name, but its top
+    /// level may have a function.
     fn is_class(&self, value: &Expression<'_>) -> bool {
         let Expression::Identifier(name) = value.get_inner_expression() else { return false };
         let scoping = self.text.source.semantic.scoping();
@@ -90,7 +90,7 @@ impl Class<'_, '_> {
         name.name.as_str() == self.name && is_own
     }
 
-    /// Whether the function around a node is the function of the class, or a method of it.
+    /// Returns true if the function around a node is the function of the class, or a method of it.
     fn is_method(&self, node: NodeId) -> bool {
         let source = self.text.source;
         let nodes = source.semantic.nodes();

@@ -21,7 +21,7 @@ pub(super) fn names(source: &Source<'_>, target: Target) -> Vec<&'static str> {
     defined.map(|entry| entry.name).collect()
 }
 
-/// Whether a text is longer than the target accepts.
+/// Finds a text that is longer than the target accepts.
 pub(super) fn size(text: &str, target: Target) -> Vec<Finding> {
     let chars = text.chars().count();
     let too_long = |max: usize| {
@@ -78,7 +78,7 @@ fn asynchronous(source: &Source<'_>, entry: &Entry) -> Option<Finding> {
     Some(Finding::at(Rule::AsyncEntryPoint, source.line(at), message))
 }
 
-/// Whether a function with this name is declared, or assigned to a variable that nothing declares.
+/// Returns true if a function with this name is declared, or assigned to a variable that nothing declares.
 pub(crate) fn is_defined(source: &Source<'_>, name: &str) -> bool {
     source.has_binding(name) || source.makes_global(name) || is_assigned(source, name)
 }

@@ -1,4 +1,4 @@
-//! Code that never runs on a target, because it is behind a question whose answer is known.
+//! Code that never runs on a target, because it is behind a condition whose value is known.
 
 use oxc::{
     ast::{
@@ -14,27 +14,27 @@ use crate::lint::{
     target::{Target, built_ins::ES_NAMES},
 };
 
-/// How far around a use, and how deep in a condition, a question is looked for: texts may be nested without bound.
+/// Maximum number of nodes around a use, and depth in a condition, to search: texts may be nested without bound.
 const ANCESTORS_MAX: usize = 64;
 const DEPTH_MAX: usize = 8;
 
-/// What a condition says about a value.
+/// Kinds of questions that a condition asks about a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Question {
-    /// Whether a global exists: `typeof process !== "undefined"`.
+    /// Existence of a global: `typeof process !== "undefined"`.
     Exists,
     /// The same by the name of what made a value, as translations to ES5 ask: `"Map" === value.constructor.name`.
     IsMadeBy,
 }
 
-/// What asks, on a target.
+/// Evaluates conditions of a text for a target.
 pub(super) struct Guards<'t, 'a> {
     pub(super) source: &'t Source<'a>,
     pub(super) target: Target,
 }
 
 impl Guards<'_, '_> {
-    /// Whether the answer keeps what stands there from running.
+    /// Returns true if the value of a condition keeps the node from running.
     pub(super) fn is_ruled_out(&self, node: NodeId, question: Question) -> bool {
         let nodes = self.source.semantic.nodes();
         let span = nodes.kind(node).span();
@@ -61,7 +61,7 @@ impl Guards<'_, '_> {
         })
     }
 
-    /// What a condition is on the target, as far as that follows from what the target lacks.
+    /// Returns the value of a condition on the target; `None` if it does not follow from what the target lacks.
     fn answer(&self, condition: &Expression<'_>, question: Question, depth_max: usize) -> Option<bool> {
         let depth_max = depth_max.checked_sub(1)?;
         match condition.get_inner_expression() {
@@ -117,7 +117,7 @@ impl Guards<'_, '_> {
         }
     }
 
-    /// Whether a global, or a member of the global object, is undefined on the target; none if that is not known.
+    /// Returns true if a global, or a member of the global object, is undefined on the target; `None` if unknown.
     fn is_undefined(&self, value: &Expression<'_>) -> Option<bool> {
         let value = value.get_inner_expression();
         let Expression::Identifier(global) = value else {
@@ -134,7 +134,7 @@ impl Guards<'_, '_> {
         if has { Some(false) } else { self.lacks_global(name).then_some(true) }
     }
 
-    /// Whether a global does not exist on the target, nor is made by the text.
+    /// Returns true if a global does not exist on the target, and the text does not make it.
     fn lacks_global(&self, name: &str) -> bool {
         let scoping = self.source.semantic.scoping();
         let references = scoping.root_unresolved_references().iter().filter(|(own, _)| own.as_str() == name);
@@ -154,8 +154,8 @@ fn is_global_object(value: &Expression<'_>) -> bool {
     value.is_specific_id("globalThis")
 }
 
-/// Whether a value is `list["@@iterator"]`, for which translations to ES5 ask besides `list[Symbol.iterator]`: it is
-/// `undefined`, since nothing has such a member.
+/// Returns true if a value is `list["@@iterator"]`. Translations to ES5 ask for it besides `list[Symbol.iterator]`, and
+/// it is `undefined`, since nothing has such a member.
 fn is_old_iterator(value: &Expression<'_>) -> bool {
     let Expression::ComputedMemberExpression(member) = value else { return false };
     matches!(&member.expression, Expression::StringLiteral(name) if name.value.as_str() == "@@iterator")

@@ -19,7 +19,7 @@ const METHODS: &[&str] = &[
     "toLocaleString", "toLocaleTimeString", "toTimeString",
 ];
 
-/// What works in local time, each once. No network refuses it, so it is a warning.
+/// Finds uses of local time, each name once. No network refuses them, so they are warnings.
 pub(super) fn uses(text: &Text<'_, '_>) -> Vec<Finding> {
     let (mut found, mut told) = (Vec::new(), BTreeSet::new());
     for node in text.source.semantic.nodes().iter().filter(|node| text.runs(node.id())) {
@@ -36,7 +36,7 @@ pub(super) fn uses(text: &Text<'_, '_>) -> Vec<Finding> {
     found
 }
 
-/// What a node uses that works in local time, and where that stands.
+/// Returns the name that a node uses and that works in local time, with its offset in bytes.
 fn local<'a>(text: &Text<'_, 'a>, node: &AstNode<'a>) -> Option<(&'a str, u32)> {
     match node.kind() {
         AstKind::StaticMemberExpression(member) if is_called(text, node.id()) => {

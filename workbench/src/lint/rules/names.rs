@@ -195,7 +195,7 @@ fn lacking(text: &Text<'_, '_>, (object, name): (&Expression<'_>, &str), is_call
     }
 }
 
-/// Whether a member of an object is called.
+/// Returns true if a member of an object is called.
 pub(super) fn is_called(text: &Text<'_, '_>, node: NodeId) -> bool {
     let nodes = text.source.semantic.nodes();
     match nodes.parent_kind(node) {

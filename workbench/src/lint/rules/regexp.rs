@@ -15,7 +15,7 @@ use crate::lint::{
 /// Maximum number of findings: one of each kind says enough.
 const FOUND_MAX: usize = 5;
 
-/// What a pattern has that not every engine knows.
+/// Parts of a pattern that not every engine knows.
 #[derive(Default)]
 struct Parts {
     /// `(?<name>x)`.
@@ -69,7 +69,7 @@ fn made<'a>(text: &Text<'_, 'a>, callee: &Expression<'a>, arguments: &[Argument<
     }
 }
 
-/// What an engine says to a regular expression.
+/// Returns the fault that an engine finds with a regular expression, if any.
 fn fault(engine: Engine, reads_groups: bool, pattern: &str, flags: &str) -> Option<(Rule, Level, String)> {
     let (parts, name) = (Parts::of(pattern), engine.name());
     let unsupported = |part: &str| {
@@ -102,7 +102,7 @@ fn fault(engine: Engine, reads_groups: bool, pattern: &str, flags: &str) -> Opti
     Some((Rule::NewerSyntax, level, format!("{name} {does} the flag `{flag}` of regular expressions")))
 }
 
-/// Whether a text uses the names of groups of a match.
+/// Returns true if a text uses the names of groups of a match.
 fn reads_groups(text: &Text<'_, '_>) -> bool {
     text.source.semantic.nodes().iter().any(|node| match node.kind() {
         AstKind::StaticMemberExpression(member) => member.property.name.as_str() == "groups",

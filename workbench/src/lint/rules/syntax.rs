@@ -15,7 +15,7 @@ use oxc::span::GetSpan as _;
 /// Maximum number of findings of newer syntax: one of each kind says enough, and a minified text has thousands.
 const NEWER_MAX: usize = 5;
 
-/// Judges whether the text can be parsed as what it is for the target.
+/// Judges whether the text can be parsed as a script or module, as the target has it.
 pub(super) fn parse(text: &Text<'_, '_>) -> Vec<Finding> {
     let first = |source: &crate::lint::source::Source<'_>, rule: Rule, prefix: &str| -> Vec<Finding> {
         let errors = source.errors.iter().take(NEWER_MAX);
@@ -80,7 +80,7 @@ fn module_syntax(text: &Text<'_, '_>) -> Vec<Finding> {
     }
 }
 
-/// Whether an import makes a variable of this name.
+/// Returns true if an import makes a variable of this name.
 fn binds(import: &ImportDeclaration<'_>, name: &str) -> bool {
     import.specifiers.iter().flatten().any(|specifier| specifier.local().name.as_str() == name)
 }
@@ -152,7 +152,7 @@ fn html_comment(text: &Text<'_, '_>) -> Option<Finding> {
     Some(Finding::at(Rule::NewerSyntax, text.source.line(comment.span.start), message))
 }
 
-/// The syntax of a node, if not every engine has it, and what it is called.
+/// The syntax of a node, if not every engine has it, and its name for people.
 fn syntax(kind: AstKind<'_>) -> Option<(Syntax, &'static str)> {
     let es2015 = |name| Some((Syntax::Es2015, name));
     match kind {

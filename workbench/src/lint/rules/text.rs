@@ -1,4 +1,4 @@
-//! What the rules look at: a text as it is for one target.
+//! The input of the rules: a text as it is for one target.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ pub(super) struct Text<'t, 'a> {
     pub(super) source: &'t Source<'a>,
     pub(super) script: &'t Source<'a>,
     pub(super) module: &'t Source<'a>,
-    /// Whether our own sandbox has loaded it by the target's rules.
+    /// True if our own sandbox has loaded it by the target's rules.
     pub(super) has_loaded: bool,
     /// Names of members that it defines itself, such as a method or a replacement for a missing built-in.
     pub(super) members: &'t BTreeSet<&'a str>,
@@ -26,12 +26,12 @@ pub(super) struct Text<'t, 'a> {
 }
 
 impl Text<'_, '_> {
-    /// Whether the answer to a question keeps what stands there from running.
+    /// Returns true if the value of a condition keeps the node from running.
     pub(super) fn is_ruled_out(&self, node: NodeId, question: Question) -> bool {
         Guards { source: self.source, target: self.target }.is_ruled_out(node, question)
     }
 
-    /// Whether what stands there can run.
+    /// Returns true if the node can run.
     pub(super) fn runs(&self, node: NodeId) -> bool {
         self.live.has(self.start(node)) && !self.is_ruled_out(node, Question::Exists)
     }
@@ -40,7 +40,7 @@ impl Text<'_, '_> {
         self.source.semantic.nodes().kind(node).span().start
     }
 
-    /// How much it counts that the engine lacks something: of some, that is only what their documentation says.
+    /// Returns the severity of what the engine lacks: a warning if only its documentation says so.
     pub(super) fn level(&self) -> Level {
         match self.target.engine() {
             Engine::UnknownEs5 => Level::Warning,

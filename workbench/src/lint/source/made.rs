@@ -13,7 +13,7 @@ use oxc::{
 
 use super::{is_function, key_name};
 
-/// How deep the global object is looked for in what a text passes on as it.
+/// Maximum depth at which the global object is searched for in an expression.
 const DEPTH_MAX: usize = 4;
 
 /// The names of members that are assigned to, or defined of, the global object.
@@ -36,7 +36,7 @@ pub(super) fn globals<'a>(semantic: &Semantic<'a>) -> BTreeSet<&'a str> {
     made
 }
 
-/// What `Object.defineProperty(globalThis, name, …)` and `Object.assign(globalThis, { name: … })` define.
+/// Returns the names in `Object.defineProperty(globalThis, name, …)` and `Object.assign(globalThis, { name: … })`.
 fn defined<'a>(semantic: &Semantic<'a>, node: NodeId, call: &CallExpression<'a>) -> Vec<&'a str> {
     let Some(method) = call.callee.get_member_expr().filter(|method| method.object().is_specific_id("Object")) else {
         return Vec::new();
@@ -58,8 +58,8 @@ fn defined<'a>(semantic: &Semantic<'a>, node: NodeId, call: &CallExpression<'a>)
     }
 }
 
-/// Whether a value is the global object: by its name, as `this` outside of functions, or as what a function is called
-/// with that packers put around a text.
+/// Returns true if a value is the global object: by its name, as `this` outside of functions, or as an argument of a
+/// function that packers put around a text.
 fn is_global(semantic: &Semantic<'_>, node: NodeId, value: &Expression<'_>, depth_max: usize) -> bool {
     let Some(depth_max) = depth_max.checked_sub(1) else { return false };
     let is_one = |value: &Expression<'_>| is_global(semantic, node, value, depth_max);
@@ -77,7 +77,7 @@ fn is_global(semantic: &Semantic<'_>, node: NodeId, value: &Expression<'_>, dept
     }
 }
 
-/// Whether `this` is the global object of a script: outside of functions, and in those that are called at once.
+/// Returns true if `this` is the global object of a script: outside of functions, and in those that are called at once.
 fn is_this_global(semantic: &Semantic<'_>, node: NodeId) -> bool {
     let nodes = semantic.nodes();
     let function = nodes.ancestors(node).find(|ancestor| matches!(ancestor.kind(), AstKind::Function(_)));
@@ -95,7 +95,7 @@ fn call<'a>(semantic: &Semantic<'a>, function: NodeId) -> Option<(NodeId, &'a Ca
     }
 }
 
-/// What a parameter is, if its function is called where it stands, and where that is.
+/// Returns the argument for a parameter whose function is called where it is written, with the call.
 fn argument<'a>(semantic: &Semantic<'a>, name: &IdentifierReference<'_>) -> Option<(NodeId, &'a Expression<'a>)> {
     let (scoping, nodes) = (semantic.scoping(), semantic.nodes());
     let symbol = scoping.get_reference(name.reference_id.get()?).symbol_id()?;

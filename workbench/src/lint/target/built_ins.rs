@@ -22,7 +22,7 @@ pub(in crate::lint) const FOREIGN_NAMES: &[&str] = &[
     "setInterval", "setTimeout", "structuredClone", "variables", "window", "__dirname", "__filename",
 ];
 
-/// What goja of October 2023 lacks of what our sandbox has.
+/// Built-ins that our sandbox has, and goja of October 2023 lacks.
 #[rustfmt::skip]
 pub(in crate::lint) const GOJA_LACKS: &[&str] = &[
     "Array.fromAsync", "Array.prototype.toReversed", "Array.prototype.toSorted", "Array.prototype.toSpliced",
@@ -51,7 +51,7 @@ pub(in crate::lint) const GOJA_LACKS: &[&str] = &[
     "WeakMap.prototype.getOrInsert", "WeakMap.prototype.getOrInsertComputed", "WeakRef",
 ];
 
-/// What otto, which is of ECMAScript 5, lacks of what our sandbox has.
+/// Built-ins that our sandbox has, and otto, which is of ECMAScript 5, lacks.
 #[rustfmt::skip]
 pub(in crate::lint) const OTTO_LACKS: &[&str] = &[
     "AggregateError", "Array.from", "Array.fromAsync", "Array.of", "Array.prototype.at", "Array.prototype.copyWithin",

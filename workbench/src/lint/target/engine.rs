@@ -66,7 +66,7 @@ impl Engine {
         }
     }
 
-    /// How many digits `toFixed` writes at most, if that is fewer than in the language.
+    /// Returns the maximum number of digits that `toFixed` writes, if that is fewer than in the language.
     pub(crate) const fn fixed_digits_max(self) -> Option<u32> {
         match self {
             Self::Otto => Some(20),
@@ -83,7 +83,7 @@ impl Engine {
         }
     }
 
-    /// What a text may be called that it does not understand.
+    /// Returns the name of the engine for messages.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::QuickJs => "QuickJS",

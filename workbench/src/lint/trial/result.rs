@@ -1,4 +1,4 @@
-//! What networks take of a decoder's result, and what they refuse.
+//! Results of decoders that networks accept or refuse.
 
 use runtime::Dialect;
 use serde_json::Value;
@@ -10,19 +10,19 @@ use crate::{
     report::ExampleReport,
 };
 
-/// What a network takes, and publishes nothing of.
+/// Key of results that a network accepts, and publishes nothing of.
 pub(super) const NO_FIELDS: &str = "fields";
-/// What a decoder returns where it has nothing to say: networks take it for an error.
+/// Key of results that a decoder returns for messages without data: networks take them for an error.
 pub(super) const NOTHING: &str = "nothing";
-/// Numbers with which a network publishes nothing at all.
+/// Key of numbers with which a network publishes nothing at all.
 pub(super) const NUMBERS: &str = "numbers";
 /// The same for functions.
 pub(super) const FUNCTIONS: &str = "functions";
 
-/// How deep fields may be nested in each other.
+/// Maximum depth at which fields are searched for functions.
 const DEPTH_MAX: usize = 32;
 
-/// Why a network would refuse what a decoder returns, and what it takes.
+/// Returns why a network would refuse a decoder's result, and a key that groups such results; `None` if it accepts it.
 pub(super) fn wrong_result(
     (text, value): (&str, &Value),
     (target, dialect): (Target, Option<Dialect>),
@@ -76,7 +76,7 @@ pub(super) fn refused_number(report: &ExampleReport, target: Target) -> Option<&
     lost.into_iter().find(is_refused)
 }
 
-/// Whether a value, or a part of it, was a function.
+/// Returns true if a value, or a part of it, was a function.
 fn has_function(value: &Value, depth_max: usize) -> bool {
     let is_one = |value: &Value| depth_max > 0 && has_function(value, depth_max - 1);
     match value {

@@ -11,7 +11,7 @@ use crate::lint::{
 const OWN_GLOBALS: [&str; 9] =
     ["Buffer", "TextDecoder", "TextEncoder", "atob", "btoa", "console", "exports", "module", "structuredClone"];
 
-/// What a function becomes in a result of a network that refuses functions there.
+/// Text that replaces a function in a result, for networks that refuse functions there.
 pub(super) const FUNCTION: &str = "[function]";
 
 /// JSON leaves functions out, as in what the text itself writes, and results of these networks do not.
@@ -75,7 +75,7 @@ pub(crate) fn without_directives(script: &str) -> String {
     script.replace("use strict", "use_strict")
 }
 
-/// Whether a text declares a function at its top level.
+/// Returns true if a text declares a function at its top level.
 fn declares_function(script: &str, name: &str) -> bool {
     let allocator = Allocator::default();
     let source = Source::read(&allocator, script, true);
@@ -84,13 +84,13 @@ fn declares_function(script: &str, name: &str) -> bool {
     own.any(|symbol| scoping.symbol_name(symbol) == name && scoping.symbol_flags(symbol).is_function())
 }
 
-/// Whether a text has a name, and not as the end of a longer one.
+/// Returns true if a text has a name, and not as the end of a longer one.
 fn uses(text: &str, name: &str) -> bool {
     text.match_indices(name)
         .any(|(at, _)| !text[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_'))
 }
 
-/// Whether a script begins with the directive that makes all of it strict.
+/// Returns true if a script begins with the directive that makes all of it strict.
 fn is_strict(script: &str) -> bool {
     let mut rest = script.trim_start_matches('\u{feff}').trim_start();
     while let Some((comment, end)) = [("//", "\n"), ("/*", "*/")].into_iter().find(|(start, _)| rest.starts_with(start))

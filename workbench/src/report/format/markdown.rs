@@ -1,4 +1,4 @@
-//! Reports as Markdown, for pull requests and the summaries of CI jobs: the totals, then what failed.
+//! Reports as Markdown, for pull requests and the summaries of CI jobs: the totals, then the failures.
 
 use std::fmt::Write as _;
 
@@ -73,7 +73,7 @@ impl Reporter for Markdown {
     }
 }
 
-/// What differs, or why the call failed, in a line.
+/// Describes the difference, or the failure of the call, in a line.
 fn what(example: &ExampleReport) -> String {
     let Outcome::Failed(mismatch) = &example.outcome else { return String::new() };
     match &mismatch.failure {

@@ -8,7 +8,7 @@ use crate::{
     report::{CodecReport, Outcome, reporter::Reporter, totals::Totals},
 };
 
-/// How many results code scanning accepts in one run.
+/// Maximum number of results that code scanning accepts in one run.
 const RESULTS_MAX: usize = 25_000;
 
 #[derive(Default)]

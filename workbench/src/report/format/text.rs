@@ -9,7 +9,7 @@ use crate::{
     report::{CodecReport, ExampleReport, Outcome, coverage::ScriptCoverage, reporter::Reporter, totals::Totals},
 };
 
-/// How much of a report to render.
+/// Level of detail of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
     /// Failed codecs only.

@@ -1,11 +1,11 @@
-//! Which lines and branches of a script ran.
+//! Coverage of a script's lines and branches.
 
 use std::collections::BTreeMap;
 
 use runtime::{Recording, Slot};
 use serde::Serialize;
 
-/// How many lines and branches of a script ran.
+/// Number of lines and branches of a script that ran.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Coverage {
     /// Lines with code in a function. What runs only while the source is evaluated does not count.
@@ -23,18 +23,18 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// How many of the lines ran, in percent. Of none, all did.
+    /// Returns the lines that ran, in percent. Without lines, 100.
     pub fn lines_percent(&self) -> f64 {
         percent(self.lines_run, self.lines)
     }
 
-    /// How many of the branches were taken, in percent.
+    /// Returns the branches that were taken, in percent. Without branches, 100.
     pub fn branches_percent(&self) -> f64 {
         percent(self.branches_run, self.branches)
     }
 }
 
-/// How much of `all` a part is. Of nothing, it is everything.
+/// Returns `part` in percent of `all`; 100 if `all` is zero.
 pub(crate) fn percent(part: usize, all: usize) -> f64 {
     if all == 0 { 100.0 } else { 100.0 * part as f64 / all as f64 }
 }
@@ -49,13 +49,13 @@ pub(crate) fn shown(percent: f64) -> String {
 /// script was loaded again for each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reached {
-    /// Whether a line ran.
+    /// True for a line that ran.
     lines: BTreeMap<u32, bool>,
-    /// Whether a condition went on at the next step, and elsewhere.
+    /// True if a condition went on at the next step, and true if it went on elsewhere.
     conditions: BTreeMap<Condition, [bool; 2]>,
 }
 
-/// Where a condition is: its place among the steps of a function, which is known by where it begins.
+/// Place of a condition among the steps of a function, which is known by the place where it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Condition {
     line: u32,
@@ -64,7 +64,7 @@ struct Condition {
 }
 
 impl Reached {
-    /// What the messages of a recording have reached in the source of `slot`.
+    /// Returns the lines and conditions that the messages of a recording have reached in the source of `slot`.
     pub(crate) fn of(recording: &Recording, slot: Slot) -> Self {
         let mut reached = Self::default();
         let all = recording.steps.all();

@@ -28,7 +28,7 @@ impl<'a> Caller<'a> {
         outcome
     }
 
-    /// What is wrong with an outcome by itself.
+    /// Returns the faults in an outcome by itself.
     pub(super) fn judge(&self, function: Function, outcome: &CallOutcome) -> Vec<Fault> {
         faults(dialect(self.functions, function).unwrap_or(Dialect::Ts013), function, outcome, self.sources)
     }

@@ -19,7 +19,7 @@ impl<'a> Examiner<'a> {
         Self { caller: Caller::new(sandbox, functions, sources) }
     }
 
-    /// Runs a message, and says what is wrong with it. What `decodeDownlink` returns is encoded and decoded again.
+    /// Runs a message, and returns its faults. The result of `decodeDownlink` is encoded and decoded again.
     pub(crate) fn examine(&mut self, call: &Call) -> (CallOutcome, Vec<Fault>) {
         let outcome = self.caller.call(call);
         let Some(function) = call.single_function else { return (outcome, Vec::new()) };
@@ -57,7 +57,7 @@ impl<'a> Examiner<'a> {
         }
     }
 
-    /// Whether the codec has such a function.
+    /// Returns true if the codec has such a function.
     pub(crate) fn defines(&mut self, function: Function, call: &Call) -> bool {
         let outcome = self.caller.call(&Call { single_function: Some(function), ..call.clone() });
         !matches!(outcome.result, Err(failure) if failure.kind == runtime::FailureKind::Syntax)

@@ -1,4 +1,4 @@
-//! Whether what `decodeDownlink` returns survives `encodeDownlink` and decoding again, as TS013 wants.
+//! Checks that the result of `decodeDownlink` survives `encodeDownlink` and decoding again, as TS013 wants.
 
 use runtime::{Call, Function};
 use serde_json::Value;
@@ -16,8 +16,8 @@ use crate::{
 /// Longest payload that a device can get, in bytes.
 const PAYLOAD_BYTES_MAX: usize = 242;
 
-/// What is wrong with the fields in `decoded`, which `call` returned, when they are encoded. Nothing if the encoder
-/// refuses them with `errors`, or with an empty payload, as many do that do not know a command.
+/// Encodes the fields in `decoded`, which `call` returned, and returns the faults. None if the encoder refuses them
+/// with `errors`, or with an empty payload, as many do that do not know a command.
 pub(super) fn faults(caller: &mut Caller<'_>, call: &Call, decoded: &str) -> Vec<Fault> {
     let Some(fields) = Returned::read(decoded).and_then(|returned| returned.fields()) else { return Vec::new() };
     let encode =

@@ -1,10 +1,10 @@
-//! What a function must return in its dialect.
+//! Rules for the result of a function in its dialect.
 
 use runtime::{Dialect, Function};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// What a function of TS013 returned.
+/// The result of a function of TS013.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Returned<'a> {
     #[serde(borrow, default, deserialize_with = "or_null")]
@@ -28,7 +28,7 @@ impl<'a> Returned<'a> {
         serde_json::from_str(json).ok()
     }
 
-    /// Whether it refuses the message.
+    /// Returns true if it refuses the message.
     pub(crate) fn has_errors(&self) -> bool {
         let is_empty = |errors: &RawValue| ["[]", "null", "false", "\"\""].contains(&errors.get());
         self.errors.is_some_and(|errors| !is_empty(errors))
@@ -47,7 +47,7 @@ impl<'a> Returned<'a> {
     }
 }
 
-/// Why the JSON of what `function` returned is not what its dialect wants; none means a value without JSON.
+/// Describes the fault in the JSON that `function` returned, if any. `json` is `None` for a value without JSON.
 pub(super) fn wrong(dialect: Dialect, function: Function, json: Option<&str>) -> Option<String> {
     let json = json.unwrap_or("undefined");
     let is_called_with_fields = matches!(function, Function::Converter | Function::Validator);
@@ -78,7 +78,7 @@ fn wrong_members(function: Function, returned: &Returned<'_>) -> Option<String> 
     }
 }
 
-/// What a JSON text is.
+/// Returns the type of a JSON text, in words.
 fn name(json: &str) -> &'static str {
     match json.bytes().next() {
         Some(b'{') => "an object",

@@ -15,7 +15,7 @@ use crate::{
 };
 
 const EXAMPLES: &str = "examples";
-/// How far a new list is indented.
+/// Indent of a new list, in spaces.
 const INDENT: usize = 2;
 
 /// `text` with `examples` behind those that it has. All else stays as it is, comments too.

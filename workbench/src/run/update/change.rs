@@ -1,4 +1,4 @@
-//! Changes of a text, and what it must mean with them.
+//! Changes of a text, and the value that it must have with them.
 
 use std::ops::Range;
 
@@ -9,11 +9,11 @@ use crate::text::place::Step;
 /// The bytes to replace, and what by.
 pub(super) type Change = (Range<usize>, String);
 
-/// Where a value belongs in a text.
+/// A value and its place in a text.
 #[derive(Debug)]
 pub(super) struct Target<'a> {
     pub(super) path: &'a [Step],
-    /// What stands there, as far as it is known: a text of JavaScript is not read.
+    /// The old value, as far as it is known: a text of JavaScript is not read.
     pub(super) old: Option<Value>,
     pub(super) value: Value,
 }
@@ -54,5 +54,5 @@ pub(super) fn with(mut root: Value, targets: &[Target<'_>]) -> Option<Value> {
     Some(root)
 }
 
-/// Why a change is refused that does not read back as it should.
+/// The error of a change that does not read back as it should.
 pub(super) const NOT_THE_SAME: &str = "the file would not say the same otherwise: write it by hand";

@@ -22,7 +22,7 @@ pub(super) struct Update {
 #[derive(Debug, Default)]
 pub(super) struct Edited {
     pub(super) text: String,
-    /// How many expectations were replaced.
+    /// Number of expectations that were replaced.
     pub(super) count: usize,
     /// The lines of examples whose expectation cannot be replaced, and why.
     pub(super) refused: Vec<(usize, String)>,

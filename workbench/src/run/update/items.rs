@@ -7,11 +7,11 @@ use serde_json::Value;
 use super::change::Change;
 use crate::text::{span::Item, surrogates::to_json};
 
-/// How the members or elements of a value are laid out.
+/// Layout of the members or elements of a value.
 pub(super) struct Style {
-    /// What each line begins with, if each has a line of its own.
+    /// Whitespace at the start of each line, if each has a line of its own.
     indent: Option<String>,
-    /// Whether nothing is between a comma or colon and what follows.
+    /// True if nothing is between a comma or colon and what follows.
     is_compact: bool,
 }
 
@@ -33,7 +33,7 @@ impl Style {
         self.indent.as_ref().map_or_else(|| to_json(value), |indent| pretty(value, indent))
     }
 
-    /// What is put behind the last one that stays.
+    /// Returns the text to put behind the last one that stays.
     pub(super) fn joined(&self, added: &[String]) -> String {
         let before = match (&self.indent, self.is_compact) {
             (Some(indent), _) => format!(",\n{indent}"),
@@ -85,7 +85,7 @@ fn with_blanks(text: &str, range: Range<usize>) -> Range<usize> {
     }
 }
 
-/// What stands before a place in its line.
+/// Returns the text before a place in its line.
 fn line_start(text: &str, at: usize) -> &str {
     text.get(..at).unwrap_or_default().rsplit('\n').next().unwrap_or_default()
 }

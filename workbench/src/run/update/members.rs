@@ -1,4 +1,4 @@
-//! Which members of an object stay, go and come, if their order stays.
+//! Members of an object that stay, go and come, if their order stays.
 
 use serde_json::{Map, Value};
 

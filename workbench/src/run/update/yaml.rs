@@ -32,7 +32,7 @@ pub(super) fn replaced(text: &str, targets: &[Target<'_>]) -> Result<String, Str
     written(text, &root, targets, Detail::Members).or_else(|_| written(text, &root, targets, Detail::Values))
 }
 
-/// What is changed in an object that has other members than before.
+/// Kinds of changes of an object that has other members than before.
 #[derive(Clone, Copy, PartialEq)]
 enum Detail {
     Members,

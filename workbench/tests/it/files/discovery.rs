@@ -1,4 +1,4 @@
-//! What is found in directories: scripts without examples, files of other editors, drivers of several files.
+//! Codecs in directories: scripts without examples, files of other editors, drivers of several files.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Codecs of our own in each layout, as files in `fixtures/`, and what is wrong with bad ones.
+//! Codecs of our own in each layout, as files in `fixtures/`, and the faults of bad ones.
 
 use std::{fs, os::unix::fs::symlink, path::PathBuf};
 

@@ -9,7 +9,7 @@ use crate::support::{Dir, engine};
 const SCRIPT: &str = "function decodeUplink() { return {} }";
 const GOOD: &str = "examples: [{bytes: 00, output: {}}]";
 
-/// What is wrong with `names` in a directory with `files`, and how many codecs are found.
+/// Returns the problems of `names` in a directory with `files`, and the number of codecs that are found.
 fn find(files: &[(&str, &str)], names: &[&str]) -> (Vec<String>, usize) {
     let dir = Dir::new(files);
     let paths: Vec<PathBuf> = names.iter().map(|name| dir.path().join(name)).collect();

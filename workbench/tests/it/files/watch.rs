@@ -1,4 +1,4 @@
-//! Which codecs run again after what was saved.
+//! Codecs that run again after files were saved.
 
 use std::{convert::Infallible, fs, sync::Arc};
 

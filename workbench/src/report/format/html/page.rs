@@ -8,13 +8,13 @@ use crate::report::profile::coverage::shown;
 const HEAD: &str = include_str!("head.html");
 /// The title in [`HEAD`].
 const TITLE: &str = "TITLE";
-/// How many sections are linked at the top.
+/// Maximum number of sections for which there are links at the top.
 const LINKS_MAX: usize = 12;
 
 /// A page: a summary, then sections.
 pub(crate) struct Page {
     title: &'static str,
-    /// What stands below the title.
+    /// HTML below the title.
     pub(crate) summary: String,
     links: Vec<String>,
     sections: String,
