@@ -1,4 +1,4 @@
-//! What an author waits for: `functions test` on all codecs, with and without coverage, and `functions watch` from a
+//! Times that an author waits: `functions test` on all codecs, with and without coverage, and `functions watch` from a
 //! save to its verdict.
 //!
 //! The codecs are the records in the directory `AIRLOCK_CORPUS`, or our own. Times are those of whole processes.

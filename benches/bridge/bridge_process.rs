@@ -16,7 +16,7 @@ use crate::{
     usage::{Cpu, Measured},
 };
 
-/// How often the metrics are read.
+/// Interval at which the metrics are read.
 const POLL_EVERY: Duration = Duration::from_millis(50);
 /// A run that takes longer has failed.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -94,12 +94,12 @@ impl BridgeProcess {
         assert!(!is_late, "{} of {uplinks} are decoded: {}", self.decoded(), self.metrics());
     }
 
-    /// How many uplinks are decoded.
+    /// Returns the number of uplinks that are decoded.
     pub(crate) fn decoded(&self) -> usize {
         self.uplinks("result=\"decoded\"")
     }
 
-    /// How many uplinks have a result with this label.
+    /// Returns the number of uplinks whose result has this label.
     fn uplinks(&self, label: &str) -> usize {
         let metrics = self.metrics();
         let lines = metrics.lines().filter(|line| line.starts_with("airlock_bridge_uplinks_total{"));

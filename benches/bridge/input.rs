@@ -21,7 +21,7 @@ pub(crate) struct Profile {
 pub(crate) struct Input {
     pub(crate) profiles: Vec<Profile>,
     pub(crate) devices: usize,
-    /// How many uplinks are decoded, of how many.
+    /// Fraction of the uplinks that are decoded: numerator and denominator.
     decodable: (usize, usize),
 }
 
@@ -45,7 +45,7 @@ impl Input {
         Self { devices: self.devices / self.profiles.len() * profiles.len(), profiles, decodable }
     }
 
-    /// How many of this many uplinks are decoded.
+    /// Returns the number of decoded uplinks among this many.
     pub(crate) fn decoded(&self, uplinks: usize) -> usize {
         uplinks / self.decodable.1 * self.decodable.0
     }

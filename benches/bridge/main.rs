@@ -1,4 +1,4 @@
-//! What `airlock bridge chirpstack` takes for an uplink: rate, processor time and memory, beside Node on the same input.
+//! Cost of an uplink in `airlock bridge chirpstack`: rate, processor time and memory, beside Node on the same input.
 //!
 //! Redis, Mosquitto, a stand-in for ChirpStack's API and the bridge share this machine. Events wait in Redis, or in a
 //! session of Mosquitto, before the bridge starts. Forty device profiles have codecs of `AIRLOCK_CORPUS`, or our own.
@@ -29,7 +29,7 @@ use crate::{bridge_process::BridgeProcess, input::Input, network::Network, usage
 const PROFILES: usize = 40;
 const DEVICES: usize = 1000;
 
-/// What can be measured.
+/// Names of the measurements, for arguments.
 const NAMES: [&str; 7] = ["mqtt", "redis", "brokers", "endless", "two", "node", "memory"];
 
 #[tokio::main]

@@ -1,4 +1,4 @@
-//! What stands in for a network: Redis, Mosquitto and ChirpStack's API.
+//! Stand-ins for a network: Redis, Mosquitto and ChirpStack's API.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -12,7 +12,7 @@ use testing::{CHIRPSTACK_APPLICATION, CHIRPSTACK_TOKEN, ChirpStackApi, Mosquitto
 use crate::input::{Input, dev_eui, profile_id};
 
 const KEY: &[u8] = b"device:stream:event";
-/// How many commands are sent before their responses are read.
+/// Number of commands that are sent before their responses are read.
 const BATCH: usize = 1000;
 
 pub(crate) struct Network {

@@ -22,7 +22,7 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peers/bridge.
 struct Peer {
     process: Child,
     workers: Vec<u32>,
-    /// How many events it had published when all were ready.
+    /// Number of events it had published when all were ready.
     before: usize,
     lines: Box<dyn Iterator<Item = String> + Send>,
     started: Instant,

@@ -44,7 +44,7 @@ impl Cpu {
     }
 }
 
-/// What a run took.
+/// Times of a run.
 #[derive(Clone, Copy)]
 pub(crate) struct Measured {
     /// From the start of the process to the first decoded uplink.
@@ -73,7 +73,7 @@ impl Measured {
     }
 }
 
-/// How many uplinks per second processes decode together.
+/// Returns the number of uplinks per second that processes decode together.
 pub(crate) async fn rate(bridges: &[BridgeProcess], uplinks: usize) -> f64 {
     let decoded = || bridges.iter().map(BridgeProcess::decoded).sum::<usize>();
     let until = async |uplinks: usize| {

@@ -13,7 +13,7 @@ pub(crate) struct Codec {
     pub(crate) id: String,
     pub(crate) script: String,
     pub(crate) dialect: Dialect,
-    /// Whether the script reads the globals `payload` and `port`.
+    /// True if the script reads the globals `payload` and `port`.
     pub(crate) reads_globals: bool,
     pub(crate) messages: Vec<Call>,
 }

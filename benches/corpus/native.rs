@@ -40,7 +40,7 @@ impl Warm {
         });
     }
 
-    /// Whether a message decodes to an object.
+    /// Returns true if a message decodes to an object.
     pub(crate) fn works(&self, codec: &Codec, message: &Call) -> bool {
         self.context.with(|ctx| {
             let function = self.function.clone().restore(&ctx).unwrap();

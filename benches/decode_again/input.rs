@@ -11,7 +11,7 @@ use workbench::Codec;
 
 use crate::records;
 
-/// How many uplinks wait for the disk together.
+/// Number of uplinks that wait for the disk together.
 const GROUP: usize = 500;
 
 pub(crate) struct Source {

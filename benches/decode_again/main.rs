@@ -1,4 +1,4 @@
-//! How many stored uplinks a handler decodes again each second, and what that costs it.
+//! Rate at which a handler decodes stored uplinks again, and its processor time and memory.
 //!
 //! Starts `airlock serve`, stores uplinks beside it, as many for each of 40 codecs, and has them decoded over HTTP: first
 //! to see what changes, then to keep it, then against what was kept; and at last as a preview of a change. Two
@@ -24,11 +24,11 @@ use input::Source;
 use serde_json::{Value, json};
 use server_process::{Application, ServerProcess};
 
-/// How many codecs, each of an application.
+/// Number of codecs, each of an application.
 const CODECS: usize = 40;
-/// How many applications are decoded at the same time.
+/// Number of applications that are decoded at the same time.
 const AT_ONCE: usize = 2;
-/// How many uplinks a preview decodes, of how many devices.
+/// Number of uplinks that a preview decodes, and of their devices.
 const PREVIEWED: usize = 100_000;
 const PREVIEWED_DEVICES: usize = 10_000;
 

@@ -62,7 +62,7 @@ pub(crate) fn saving(figures: &mut Figures, codecs: &[Codec]) {
     }
 }
 
-/// How much the time of a message varies.
+/// Measures the variation of a message's time.
 pub(crate) fn spread(figures: &mut Figures, codecs: &[Codec]) {
     let engine = engine(1);
     let mut ratios: Vec<f64> = codecs

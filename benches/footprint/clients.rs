@@ -21,10 +21,10 @@ use crate::{
     server_process::{Application, DEVICE, ServerProcess},
 };
 
-/// How many clients connect at the same time.
+/// Number of clients that connect at the same time.
 const TOGETHER: usize = 64;
 
-/// How long the server is observed while its clients are idle.
+/// Time for which the server is observed while its clients are idle.
 const IDLE: Duration = Duration::from_secs(5);
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}

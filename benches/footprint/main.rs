@@ -1,4 +1,4 @@
-//! What many MQTT clients, and many saves of large functions, cost the server process: memory and file descriptors.
+//! Cost of many MQTT clients, and of many saves of large functions, for the server: memory and file descriptors.
 //!
 //! Starts `airlock serve` as a process of its own; `AIRLOCK_BINARY` names another binary than the one built with this
 //! bench. Clients connect, subscribe to all uplinks of one application, are idle, and then all receive one.

@@ -1,4 +1,4 @@
-//! What another process uses, according to the kernel.
+//! Resources of another process, according to the kernel.
 
 use std::{fmt, fs};
 
@@ -22,7 +22,7 @@ impl Usage {
         Self { resident_mb: megabytes("VmRSS:"), peak_mb: megabytes("VmHWM:"), descriptors }
     }
 
-    /// What each of this many clients added to it.
+    /// Describes what each of this many clients added since `before`.
     pub(crate) fn per_client(&self, before: &Self, clients: usize) -> String {
         let bytes = (self.resident_mb - before.resident_mb) * 1e6 / clients as f64;
         let descriptors = (self.descriptors - before.descriptors) as f64 / clients as f64;

@@ -11,7 +11,7 @@ use crate::{
 
 const SAVES: usize = 60;
 
-/// How many numbers a function keeps, of 16 bytes each: 7 MB.
+/// Count of numbers that a function keeps, of 16 bytes each: 7 MB.
 const NUMBERS: usize = 430_000;
 
 pub(crate) async fn save(figures: &mut Figures, server: &ServerProcess) {

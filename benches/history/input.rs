@@ -15,7 +15,7 @@ pub(crate) struct BenchClock(AtomicI64);
 
 pub(crate) struct SeededRandom;
 
-/// What functions return.
+/// An uplink with the result of its functions.
 pub(crate) struct Uplink {
     app_id: AppId,
     dev_id: DevId,

@@ -1,5 +1,4 @@
-//! What history costs: processor time and bytes of each uplink, and how long a person waits for an answer from ten
-//! million of them.
+//! Cost of history: processor time and bytes of each uplink, and the time of a query among ten million of them.
 //!
 //! `AIRLOCK_HISTORY_UPLINKS` is how many there are, in millions.
 #![allow(
@@ -28,9 +27,9 @@ use input::{BenchClock, Input, SeededRandom};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How many uplinks wait at once.
+/// Number of uplinks that wait at once.
 const GROUP: u32 = 500;
-/// How many devices there are.
+/// Number of devices.
 pub(crate) const DEVICES: u32 = 10_000;
 
 #[tokio::main]
@@ -63,7 +62,7 @@ fn open(dir: &Path, clock: &Arc<BenchClock>) -> Arc<History> {
     History::open(dir, settings, environment).unwrap()
 }
 
-/// Appends uplinks and seals them, and says what each cost.
+/// Appends uplinks and seals them, and prints the cost of each.
 async fn append(uplinks: u32, has_gateway: bool) -> tempfile::TempDir {
     let dir =
         tempfile::tempdir_in(env::var_os("AIRLOCK_HISTORY_DIR").unwrap_or_else(|| env::temp_dir().into())).unwrap();
@@ -111,7 +110,7 @@ async fn append(uplinks: u32, has_gateway: bool) -> tempfile::TempDir {
     dir
 }
 
-/// How many bytes an uplink has on disk.
+/// Prints the bytes of an uplink on disk.
 fn sizes(dir: &Path, uplinks: u32, kind: &str) {
     let (mut bytes, mut results) = (0, 0);
     let mut columns = std::collections::BTreeMap::new();

@@ -1,4 +1,4 @@
-//! The frame of all attacks: what a neighbour notices of one, and what the server takes meanwhile.
+//! The frame of all attacks: the latency of a neighbour, and the resources of the server meanwhile.
 //!
 //! Each attack has a server of its own. The neighbour is there all the time; it is looked at for a while before the
 //! attack, which gives the figures that the others are compared with, and during it. For the attacks that take
@@ -27,11 +27,11 @@ use crate::{
 
 /// Connections of the busy neighbour, each of which sends its next uplink when it has a response.
 const BUSY: usize = 16;
-/// How long an attack goes on before its neighbour is measured, unless it needs longer to its height.
+/// Time of an attack before its neighbour is measured, unless it takes longer to build up.
 const LEAD: Duration = Duration::from_millis(300);
-/// How long it still goes on then.
+/// Time of an attack after its neighbour was measured.
 const TAIL: Duration = Duration::from_millis(300);
-/// When memory is read again after an attack.
+/// Time after an attack at which memory is read again.
 const AFTER: Duration = Duration::from_secs(10);
 /// Lets attackers send to this machine, and make many changes.
 pub(crate) const LOOSE: &str = "output.delivery.allow_private_addresses = true\n\
@@ -41,17 +41,17 @@ pub(crate) const LOOSE: &str = "output.delivery.allow_private_addresses = true\n
 pub(crate) struct Attack {
     /// The row of the table of attacks in the issue.
     pub(crate) row: u8,
-    /// What is done, in a few words.
+    /// The attack, in a few words.
     pub(crate) name: &'static str,
     /// Settings of the server besides the defaults.
     pub(crate) settings: &'static str,
     /// The size of the server's disk, if it is small.
     pub(crate) disk_bytes: Option<usize>,
-    /// What the server is run by, if anything.
+    /// Command that runs the server, if any.
     pub(crate) command: &'static [&'static str],
-    /// How long it goes on before the neighbour is measured.
+    /// Time of the attack before the neighbour is measured.
     pub(crate) lead: Duration,
-    /// Whether a busy neighbour is measured, too.
+    /// True if a busy neighbour is measured, too.
     pub(crate) has_busy_neighbour: bool,
     /// Prepares what the attackers need.
     pub(crate) prepare: for<'a> fn(&'a ServerProcess) -> Pin<Box<dyn Future<Output = Attacker> + 'a>>,
@@ -167,7 +167,7 @@ impl Period {
     }
 }
 
-/// What neighbours got in a certain time.
+/// Figures of the neighbours over a period.
 pub(crate) struct Measured {
     pub(crate) steady: Served,
     pub(crate) busy: Option<Busy>,

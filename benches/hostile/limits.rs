@@ -44,7 +44,7 @@ fn in_threads(threads: usize, work: impl Fn() -> usize + Sync) -> usize {
     })
 }
 
-/// Whether QuickJS, interrupted after 100 ms, fails to run the function.
+/// Returns true if QuickJS, interrupted after 100 ms, fails to run the function.
 fn peer_fails() -> bool {
     let runtime = Peer::new().unwrap();
     let end = Instant::now() + Duration::from_millis(100);
@@ -55,7 +55,7 @@ fn peer_fails() -> bool {
     })
 }
 
-/// How much the process grows by consecutive memory bombs.
+/// Returns the factor by which consecutive memory bombs make the process grow.
 pub(crate) fn bombs() -> f64 {
     let engine = Arc::new(Engine::new(&Settings::default()).unwrap());
     let (functions, mut sandbox) = (load(&engine, BOMB), engine.sandbox());

@@ -1,4 +1,4 @@
-//! What the bench needs of the machine: descriptors, and processors for the server and for itself.
+//! Requirements on the machine: descriptors, and processors for the server and for the bench.
 
 use std::{env, process::Command};
 
@@ -17,7 +17,7 @@ pub(crate) fn prepare() {
     }
 }
 
-/// What a server is run by: with `HOSTILE_CORES=1`, it stays on the first processor.
+/// Returns the command that runs the server: with `HOSTILE_CORES=1`, it stays on the first processor.
 pub(crate) fn server_command() -> &'static [&'static str] {
     if has_own_cores() { &["taskset", "--cpu-list", "0"] } else { &[] }
 }

@@ -1,4 +1,4 @@
-//! What hostile functions and callers cost others, and the overhead of the worker pool, with a goal for every figure.
+//! Cost of hostile functions and callers for others, and the overhead of the worker pool, with a goal for every figure.
 //!
 //! Criterion cannot measure these: the figures of functions are ratios of loads that take turns on the same machine,
 //! and the median of several rounds, each of `HOSTILE_SECONDS`, by default 0.2. An attack takes `HOSTILE_SECONDS`, by
@@ -41,9 +41,9 @@ use traffic::Traffic;
 
 /// Number of rounds, of which the median counts.
 const ROUNDS: usize = 15;
-/// How long a round takes by default, in seconds.
+/// Time of a round by default, in seconds.
 const ROUND_SECONDS: f64 = 0.2;
-/// How long an attack takes by default, in seconds.
+/// Time of an attack by default, in seconds.
 const ATTACK_SECONDS: f64 = 10.0;
 
 fn main() {

@@ -1,4 +1,4 @@
-//! Another user, with a steady load: what it notices of an attack.
+//! Another user with a steady load, whose latency shows an attack.
 //!
 //! Eight devices send uplinks over HTTP, one of them over a new connection each time, and an MQTT client of a stored
 //! session receives them at QoS 1. Besides, the neighbour lists its devices and connects over MQTT four times a second.
@@ -30,11 +30,11 @@ use crate::{
     server_process::{Application, ServerProcess},
 };
 
-/// How many devices send uplinks.
+/// Number of devices that send uplinks.
 const DEVICES: u32 = 8;
-/// How many uplinks they send together in a second.
+/// Number of uplinks per second, of all devices together.
 const PER_SECOND: u32 = 80;
-/// How long an uplink or another call may take until it counts as lost.
+/// Time after which an uplink or another call counts as lost.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Another user of the same server.
@@ -44,7 +44,7 @@ pub(crate) struct Neighbour {
     running: Option<JoinHandle<()>>,
 }
 
-/// What the neighbour got of what was due in a certain time.
+/// Figures of the uplinks and calls that were due in a period.
 pub(crate) struct Served {
     pub(crate) p50_ms: f64,
     pub(crate) p99_ms: f64,
@@ -52,11 +52,11 @@ pub(crate) struct Served {
     pub(crate) share: f64,
     /// The longest that a list over a new connection took, and a connection over MQTT.
     pub(crate) call_ms: f64,
-    /// How many of those were refused.
+    /// Number of calls that were refused.
     pub(crate) refused: usize,
 }
 
-/// What the tasks of the neighbour share.
+/// State that the tasks of the neighbour share.
 #[derive(Default)]
 struct Seen {
     has_left: AtomicBool,
@@ -78,7 +78,7 @@ struct Call {
     is_refused: bool,
 }
 
-/// Where the neighbour sends what.
+/// Addresses and credentials of the neighbour.
 #[derive(Clone)]
 struct Target {
     handler: SocketAddr,
@@ -109,7 +109,7 @@ impl Neighbour {
         Self { application, seen, running: Some(running) }
     }
 
-    /// What it got of what was due between these times, as known now.
+    /// Returns the figures of what was due between these times, as known now.
     pub(crate) fn served(&self, from: Instant, to: Instant) -> Served {
         let now = Instant::now();
         let uplinks = self.seen.uplinks.lock().unwrap();

@@ -20,10 +20,10 @@ use tokio::{
 
 use crate::attack::{Attacker, attacker};
 
-/// How long a connection pauses after a refusal. An attacker would not, but shares the processors with the server here.
+/// Pause of a connection after a refusal. Attackers would not pause, but here they share processors with the server.
 const BACK_OFF: Duration = Duration::from_millis(1);
 
-/// How many requests were answered with which status; 0 stands for a connection that was closed or not made.
+/// Number of requests by the status of the response; 0 stands for a connection that was closed or not made.
 #[derive(Default)]
 pub(crate) struct Statuses(BTreeMap<u16, usize>);
 
@@ -60,7 +60,7 @@ impl Requests {
         Self { addresses, ..self }
     }
 
-    /// Attacks with these requests, and says how many got which status.
+    /// Attacks with these requests, and reports the number of responses by status.
     pub(crate) fn attacker(self) -> Attacker {
         attacker(move |end| self.run_until(end))
     }

@@ -1,4 +1,4 @@
-//! What the server takes of the machine, according to the kernel.
+//! Resources of the server, according to the kernel.
 
 use std::{
     fs, io,
@@ -13,7 +13,7 @@ use std::{
 
 use crate::server_process::ServerProcess;
 
-/// How often disk and descriptors are looked at.
+/// Interval at which disk and descriptors are read.
 const PERIOD: Duration = Duration::from_millis(300);
 
 /// The most that a server takes while this is watched.

@@ -6,12 +6,12 @@ use testing::load::Taken;
 
 use crate::attack::Measured;
 
-/// What must hold beside each attack.
+/// Goals during each attack: p99 in multiples of that before it, minimum share of uplinks, and maximum memory.
 const TIMES_MAX: f64 = 3.0;
 const SHARE_MIN: f64 = 0.6;
 const MEMORY_MAX_MB: f64 = 1000.0;
 
-/// What a busy neighbour got.
+/// Figures of a busy neighbour.
 pub(crate) struct Busy {
     pub(crate) p99_ms: f64,
     pub(crate) per_second: f64,
@@ -27,12 +27,12 @@ pub(crate) struct Row {
     pub(crate) memory_mb: f64,
     pub(crate) peak_mb: f64,
     pub(crate) after_mb: Option<f64>,
-    /// How much the data directory grew.
+    /// Growth of the data directory.
     pub(crate) disk_mb: f64,
     pub(crate) descriptors: usize,
     /// Uplinks of the neighbour that were accepted and never delivered.
     pub(crate) lost: usize,
-    /// What the attackers say.
+    /// Report of the attackers.
     pub(crate) done: String,
 }
 
@@ -43,7 +43,7 @@ impl Busy {
 }
 
 impl Row {
-    /// What does not hold, in a few words each.
+    /// Names the goals that are missed.
     fn failures(&self) -> Vec<&'static str> {
         let Self { alone, beside, .. } = self;
         let mut checks = vec![

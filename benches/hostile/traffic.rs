@@ -133,7 +133,7 @@ fn rate_of_threads(threads: usize, time: Duration, work: impl Fn(Instant) -> f64
     done / time.as_secs_f64()
 }
 
-/// How often `once` completes until `end`, counting the last run in part.
+/// Returns the number of times that `once` completes until `end`, counting the last run in part.
 fn count(end: Instant, mut once: impl FnMut()) -> f64 {
     let mut whole = 0.0;
     loop {

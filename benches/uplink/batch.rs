@@ -1,4 +1,4 @@
-//! What an uplink costs in a batch, from frame to the embedded broker, without HTTP: CPU time and throughput.
+//! Cost of an uplink in a batch, from frame to the embedded broker, without HTTP: CPU time and throughput.
 //!
 //! Batches of 256 uplinks, each of another device, pass the demo's three functions, first without a subscriber, then
 //! with one at QoS 1 that is connected over loopback. The subscriber runs on a thread of its own, whose CPU time does

@@ -1,4 +1,4 @@
-//! What an uplink costs in the handler, from frame to serialized message, compared with its sandbox alone.
+//! Cost of an uplink in the handler, from frame to serialized message, compared with its sandbox alone.
 //!
 //! The store is in memory and the output only serializes messages, so the difference is the handler's own work. Each
 //! round keeps enough uplinks in flight to keep every worker busy. One application has the demo's short functions, the

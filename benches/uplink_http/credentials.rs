@@ -1,4 +1,4 @@
-//! What an uplink costs the server when applications come in turn, each with a token of its own.
+//! Cost of an uplink for the server when applications come in turn, each with a token of its own.
 //!
 //! Starts `airlock serve` as a process of its own and talks to it over REST on loopback; `AIRLOCK_BINARY` names another
 //! binary than the one built with this bench. Uplinks of 1, 266 and `APPLICATIONS` (10,000 by default) applications in

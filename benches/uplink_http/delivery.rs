@@ -1,4 +1,4 @@
-//! How long an uplink takes from its HTTP request to a subscriber at QoS 1, at a steady rate.
+//! Time of an uplink from its HTTP request to a subscriber at QoS 1, at a steady rate.
 
 use std::{
     collections::HashMap,

@@ -1,4 +1,4 @@
-//! What a downlink over MQTT costs the server, and how long its acknowledgement takes, which leaves when it is on disk.
+//! Cost of a downlink over MQTT for the server, and the time to its acknowledgement, which leaves when it is on disk.
 //!
 //! Starts `airlock serve` as a process of its own and publishes at QoS 1 on loopback; `AIRLOCK_BINARY` names another
 //! binary than the one built with this bench. One client publishes to 200 devices in turn, with a window of 1, 32 and 256,

@@ -1,4 +1,4 @@
-//! What an uplink costs the server from HTTP request to MQTT message: CPU time, throughput and latency.
+//! Cost of an uplink for the server from HTTP request to MQTT message: CPU time, throughput and latency.
 //!
 //! Starts `airlock serve` as a process of its own and talks to it over REST and MQTT on loopback, so that two versions
 //! can be compared: `AIRLOCK_BINARY` names another binary than the one built with this bench. Simulated uplinks pass

@@ -1,4 +1,4 @@
-//! What one caller's overload does to others: latency beside 2,000 connections, goodput at 10 and 100 times the load,
+//! Effects of one caller's overload on others: latency beside 2,000 connections, goodput at 10 and 100 times the load,
 //! and throughput beside 1,500 endless loops.
 //!
 //! Starts `airlock serve` as a process of its own; `AIRLOCK_BINARY` names another binary than the one built with this
@@ -27,7 +27,7 @@ const FLOOD: usize = 2000;
 const ENDLESS: usize = 1500;
 /// Connections of the lightest load, which already takes all of the processors.
 const LOAD: usize = 16;
-/// How long a flood goes on before others are measured beside it.
+/// Time of a flood before others are measured beside it.
 const LEAD: Duration = Duration::from_secs(2);
 
 struct Bench {

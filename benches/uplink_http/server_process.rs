@@ -24,7 +24,7 @@ pub(crate) const DEVICE: &str = "dev";
 /// The password of each user.
 pub(crate) const PASSWORD: &str = "correct horse battery";
 
-/// What the key of an application may do.
+/// Rights of the application's key.
 const RIGHTS: [&str; 4] = ["devices", "messages:up:r", "messages:up:w", "messages:down:w"];
 
 pub(crate) struct ServerProcess {

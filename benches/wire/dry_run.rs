@@ -1,4 +1,4 @@
-//! What a dry run costs beyond the time in its sandbox.
+//! Cost of a dry run beyond the time in its sandbox.
 
 use std::{sync::Arc, time::Instant};
 

@@ -10,12 +10,12 @@ use crate::{
     services::Services,
 };
 
-/// How many devices the application has.
+/// Number of devices of the application.
 pub(crate) const LISTED_DEVICES: usize = 50_000;
 const PAGE_SIZES: [usize; 2] = [100, 1000];
-/// How many devices a caller asks for who shows the first few.
+/// Number of devices that a caller asks for to show the first few.
 const FEW: usize = 10;
-/// How often that is measured, at each offset.
+/// Number of such calls at each offset.
 const FEW_CALLS: usize = 200;
 
 pub(crate) async fn measure(figures: &mut Figures, services: &Services, store: &str) {

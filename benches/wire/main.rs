@@ -1,5 +1,5 @@
-//! What a call to the handler costs over the network, with few devices in the store and with a million. Prints a table
-//! of figures and goals.
+//! Cost of a call to the handler over the network, with few devices in the store and with a million. Prints a table of
+//! figures and goals.
 //!
 //! The services, the load generator and Redis share this machine; calls go over loopback without TLS. Redis is skipped
 //! if `redis-server` is not installed. `WIRE_SECONDS` is the time per figure (5 by default); `WIRE_DEVICES` and

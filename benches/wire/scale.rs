@@ -1,4 +1,4 @@
-//! Whether a call costs as much in a large store as in a small one, and how much memory and disk a large store takes.
+//! Cost of a call in a large store compared with a small one, and memory and disk of a large store.
 
 use std::time::Instant;
 

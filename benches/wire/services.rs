@@ -14,7 +14,7 @@ use types::{Credential, Scope, Secret};
 
 use crate::dataset::{self, Dataset};
 
-/// How many applications the token covers.
+/// Number of applications that the token covers.
 pub(crate) const TOKEN_APPLICATIONS: usize = 10;
 
 pub(crate) type Stub = ApplicationManagerClient<Channel>;

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use libfuzzer_sys::fuzz_target;
 use runtime::{Engine, Settings, Sources, check_module};
 
-/// Where a valid module is written before the seeds are read. It is not committed, because it depends on the guest.
+/// Directory for a valid module, written before the seeds are read. It is not committed: it depends on the guest.
 const SEEDS: &str = "seeds/module";
 const TEXT: &str = "var table = [1, 2, 3].map(String); function Decoder(bytes) { return { t: table[bytes[0]] }; }";
 

@@ -46,7 +46,7 @@ impl CommandLine {
     }
 }
 
-/// Whether a word of the output is `username`. Three letters may well occur within a random key.
+/// Returns true if a word of the output is `username`. Three letters may well occur within a random key.
 fn names_user(output: &str, username: &str) -> bool {
     output.split_whitespace().any(|word| word == username)
 }

@@ -25,10 +25,10 @@ use crate::{
 
 const DECODER: &str =
     "function Decoder(bytes) { return { n: bytes.reduce(function (n, byte) { return n * 256 + byte; }, 0) }; }";
-/// How often something is killed, unless `AIRLOCK_CRASH_ROUNDS` says otherwise.
+/// Number of faults, unless `AIRLOCK_CRASH_ROUNDS` says otherwise.
 const ROUNDS: usize = 50;
 const DEVICES: u32 = 3;
-/// How many uplinks are sent in a round, at most; every fifth time also a downlink.
+/// Maximum number of uplinks in a round; each fifth one comes with a downlink.
 const UPLINKS: u32 = 40;
 /// An uplink that takes longer is not accepted.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -58,7 +58,7 @@ struct World {
     subscriber: Subscriber,
     next: u32,
     uplinks: Vec<u32>,
-    /// How many downlinks were accepted.
+    /// Number of downlinks that were accepted.
     downlinks: usize,
 }
 
@@ -128,7 +128,7 @@ impl World {
         retry(MESSAGE_TIMEOUT, async || self.owner.handler.clear_downlinks(app_id, &dev_id).await).await;
     }
 
-    /// What was accepted arrives at the subscriber and at the webhook.
+    /// Checks that all accepted uplinks arrive at the subscriber and at the webhook.
     async fn finish(mut self, rounds: usize) {
         // Otherwise nothing would have been tested. Each round accepts several times as many, whatever happens in it.
         assert!(self.uplinks.len() >= rounds, "only {} uplinks were accepted", self.uplinks.len());
@@ -140,7 +140,7 @@ impl World {
     }
 }
 
-/// What the receiver took, once that is all of these.
+/// Waits until the receiver has taken all of these; returns all that it took.
 async fn posted(receiver: &mut Receiver, expected: &[u32]) -> Vec<u32> {
     let (mut posted, mut missing) = (Vec::new(), BTreeSet::from_iter(expected));
     while !missing.is_empty() {
@@ -154,7 +154,7 @@ async fn posted(receiver: &mut Receiver, expected: &[u32]) -> Vec<u32> {
     posted
 }
 
-/// What was accepted came to the webhook and to the subscriber in the order of each device.
+/// Checks that the webhook and the subscriber got all accepted uplinks in the order of each device.
 fn check_orders(accepted: &[u32], posted: &[u32], received: &[u32]) {
     for device in 0..DEVICES {
         let of_device = |numbers: &[u32]| -> Vec<u32> {

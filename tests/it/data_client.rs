@@ -20,7 +20,7 @@ use crate::{
     third_party_clients::python_sdk::full_key,
 };
 
-/// What the package and its tests need from npm.
+/// Packages of npm that the client and its tests need.
 const PACKAGES: [&str; 3] = ["mqtt@5.16.0", "typescript@7.0.2", "@types/node@20.19.0"];
 const DECODER: &str = r#"
     function Decoder(bytes) {
@@ -30,7 +30,7 @@ const DECODER: &str = r#"
 "#;
 const ENCODER: &str = "function Encoder(fields) { return [fields.led ? 1 : 0]; }";
 
-/// Where the package is installed, with what it depends on beside it; none where npm cannot be used.
+/// Returns the directory of the installed package, with its dependencies beside it; `None` where npm cannot be used.
 fn package() -> Option<(&'static Node, &'static Path)> {
     static PACKAGE: OnceLock<Option<(Node, PathBuf)>> = OnceLock::new();
     let install = || {

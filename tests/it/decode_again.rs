@@ -16,7 +16,7 @@ const RIGHT: &str = "function Decoder(bytes) {
   return { list: [{ raw: bytes.length < 2 ? 0 : bytes[1] }], celsius: bytes[0] << 24 >> 24 };
 }";
 
-/// What a handler reports about uplinks that it decodes again, and the status.
+/// Decodes uplinks again; returns the status and the handler's reports.
 async fn decode(network: &Network, owner: &Owner, body: Value) -> (u16, Vec<Value>) {
     let url = format!("{}/applications/{}/history/decode", network.handler_http(), owner.app_id);
     let request = reqwest::Client::new().post(url).header("authorization", owner.token.to_header());

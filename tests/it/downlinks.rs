@@ -1,4 +1,4 @@
-//! Downlinks over REST and gRPC: their senders learn at once what became of them.
+//! Downlinks over REST and gRPC: their senders learn the outcome at once.
 
 use api::downlink::Downlink;
 use serde_json::{Value, json};

@@ -33,7 +33,7 @@ async fn endless_downlink(network: &Network, owner: &Owner) -> Result<(), Status
     network.manager().await.dry_downlink(owner.sign(message)).await.map(drop)
 }
 
-/// What a service's requests cost, according to the metrics.
+/// Returns the fuel of a service's requests, according to the metrics.
 fn fuel(service: &str, metrics: &str) -> u64 {
     let name = format!("airlock_requests_fuel_total{{service=\"{service}\"}} ");
     metrics.lines().find_map(|line| line.strip_prefix(&name)).map_or(0, |number| number.parse().unwrap())

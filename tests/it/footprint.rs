@@ -1,4 +1,4 @@
-//! What clients take of the server process.
+//! Resources of the server process that clients take.
 
 use crate::server_process::ServerProcess;
 

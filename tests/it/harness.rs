@@ -38,7 +38,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Request, transport::Channel};
 use types::{AccessKey, AppId, ApplicationRight, Clock, Credential, Scope, Secret, ServiceName};
 
-/// How long to wait for anything. Only a failing test waits that long: other tests keep the machine busy.
+/// Maximum wait for anything. Only a failing test waits that long: other tests keep the machine busy.
 pub(crate) const MESSAGE_TIMEOUT: Duration = Duration::from_secs(60);
 pub(crate) const PASSWORD: &str = "correct horse battery";
 

@@ -1,4 +1,4 @@
-//! What is kept of messages, over REST, gRPC and the command line.
+//! Stored messages, over REST, gRPC and the command line.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ async fn get(network: &Network, owner: &Owner, path: &str) -> (u16, Value) {
     (response.status().as_u16(), response.json().await.unwrap())
 }
 
-/// What the celsius of each record on a page is.
+/// Returns the field `celsius` of each record on a page.
 fn celsius(page: &Value) -> Vec<Value> {
     page["records"].as_array().unwrap().iter().map(|record| record["payload_fields"]["celsius"].clone()).collect()
 }

@@ -178,7 +178,7 @@ fn is_path(word: &str) -> bool {
     is_plain && !word.starts_with('/') && ["/", ".rs", ".md", ".py"].iter().any(|end| word.ends_with(end))
 }
 
-/// Whether a path exists, from the root or, in the path of an uplink, from the sources of the handler.
+/// Returns true if a path exists, from the root or, in the path of an uplink, from the sources of the handler.
 fn exists(path: &str) -> bool {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     root.join(path).exists() || root.join("handler/src").join(path).exists()
@@ -263,7 +263,7 @@ fn source_text(src: &str) -> String {
     imports::sources(src).into_values().collect()
 }
 
-/// Whether a path in the source begins with this crate.
+/// Returns true if a path in the source begins with this crate.
 fn is_named(library: &str, text: &str) -> bool {
     text.match_indices(library).any(|(at, _)| {
         let before = text[..at].chars().next_back().unwrap_or(' ');

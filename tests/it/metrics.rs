@@ -81,7 +81,7 @@ fn collect(process: &ServerProcess) -> String {
     get(process.place("metrics")).split_once("\r\n\r\n").unwrap().1.to_owned()
 }
 
-/// What is reported is documented, and has its help and its type once.
+/// Checks that each reported metric is documented, and has its help and its type once.
 fn check_declarations(text: &str) {
     let declared = |what: &str| -> Vec<String> {
         let lines = text.lines().filter_map(|line| line.strip_prefix(what));

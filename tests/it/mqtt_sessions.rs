@@ -14,7 +14,7 @@ use crate::{
 
 const DECODER: &str = "function Decoder(bytes) { return { n: bytes[0] * 256 + bytes[1] }; }";
 
-/// How often the server is killed.
+/// Number of times that the server is killed.
 const ROUNDS: u16 = 3;
 
 /// A client whose session outlives its connections, and what it got so far.

@@ -46,7 +46,7 @@ impl Caller {
     }
 }
 
-/// How many rounds a test has: few, unless somebody asks for more.
+/// Returns the number of rounds of a test: few, unless `CHAOS_ROUNDS` asks for more.
 fn rounds() -> usize {
     std::env::var_os("CHAOS_ROUNDS")
         .map_or(2, |rounds| rounds.to_str().unwrap_or_default().parse().expect("CHAOS_ROUNDS is a number"))

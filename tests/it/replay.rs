@@ -40,7 +40,7 @@ fn report(command: &mut Command, input: &str) -> (Value, Option<i32>) {
     (report, output.status.code())
 }
 
-/// How many uplinks are equal, changed, newly failing, newly decoded and still failing.
+/// Returns the numbers of uplinks that are equal, changed, newly failing, newly decoded and still failing.
 fn counts(report: &Value) -> [u64; 5] {
     ["equal", "changed", "newly_failing", "newly_decoded", "still_failing"].map(|name| report[name].as_u64().unwrap())
 }

@@ -94,7 +94,7 @@ impl ServerProcess {
         self.signal("-CONT");
     }
 
-    /// How many files and sockets it has open.
+    /// Returns the number of files and sockets that it has open.
     pub(crate) fn descriptors(&self) -> usize {
         std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
     }
@@ -104,7 +104,7 @@ impl ServerProcess {
         Owner::register(name, self.place("account"), &self.announcement(dir).await).await
     }
 
-    /// What its handler announces. Until it has done so, discovery may return what an earlier process announced.
+    /// Waits for the handler's announcement. Until then, discovery may return that of an earlier process.
     pub(crate) async fn announcement(&self, dir: &Path) -> Announcement {
         let place = &self.places.iter().find(|(known, _)| known == "handler").unwrap().1;
         let is_own = |handler: &Announcement| {

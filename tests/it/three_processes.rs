@@ -67,7 +67,7 @@ impl Machine {
     }
 }
 
-/// What `/readyz` answers.
+/// Returns the status and body of `/readyz`.
 async fn readiness(process: &ServerProcess) -> (u16, Value) {
     let url = process.place("metrics").replace("/metrics", "/readyz");
     let response = reqwest::get(url).await.unwrap();

@@ -1,4 +1,4 @@
-//! One user with many applications, and what they have.
+//! One user with many applications, and their contents.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use crate::{
     server_process::{Application, DEVICE, ServerProcess},
 };
 
-/// How many requests prepare an attack at once.
+/// Number of concurrent requests that prepare an attack.
 const TOGETHER: usize = 8;
-/// How many webhooks an application may have.
+/// Maximum number of webhooks of an application.
 const WEBHOOKS: usize = 8;
 
 /// Creates so many applications of a new user.

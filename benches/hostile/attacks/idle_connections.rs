@@ -17,12 +17,12 @@ use crate::{
     requests::{Statuses, connect_from, response},
 };
 
-/// What is held.
+/// Connections that are held.
 #[derive(Clone, Copy)]
 struct Held {
     addresses: usize,
     connections: usize,
-    /// How often something is sent on each.
+    /// Interval at which something is sent on each.
     period: Duration,
     is_http2: bool,
 }
@@ -34,7 +34,7 @@ const FROM_TWO: Held = Held { addresses: 2, connections: 2048, period: Duration:
 const FROM_MANY: Held = Held { addresses: 10, connections: 64, period: Duration::from_millis(800), is_http2: false };
 /// Until all are open.
 const LEAD: Duration = Duration::from_secs(4);
-/// How long a connection that was closed waits before it is made again.
+/// Time before a connection that was closed is made again.
 const PAUSE: Duration = Duration::from_secs(2);
 
 pub(crate) const HTTP1: Attack = Attack {

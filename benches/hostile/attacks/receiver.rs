@@ -39,7 +39,7 @@ impl Receiver {
         this
     }
 
-    /// How many requests have come.
+    /// Returns the number of requests so far.
     pub(crate) fn requests(&self) -> usize {
         self.requests.load(Ordering::Relaxed)
     }
@@ -61,7 +61,7 @@ async fn answer(mut stream: TcpStream, status: u16, wait: Duration, requests: Ar
     }
 }
 
-/// Whether this is a whole request.
+/// Returns true if the bytes are a whole request.
 fn is_complete(request: &[u8]) -> bool {
     let Some(head) = request.windows(4).position(|bytes| bytes == b"\r\n\r\n") else { return false };
     let text = String::from_utf8_lossy(&request[..head]).to_ascii_lowercase();

@@ -47,7 +47,7 @@ async fn attack(requests: Requests, account: std::net::SocketAddr, file: PathBuf
     format!("{} of {done} logins of a neighbour in the audit file; {statuses}", logged_in(&file) - before)
 }
 
-/// How many logins the audit file has.
+/// Returns the number of logins in the audit file.
 fn logged_in(file: &Path) -> usize {
     let text = fs::read_to_string(file).unwrap();
     text.lines().filter(|line| line.contains("\"event\":\"login\"")).count()

@@ -7,7 +7,7 @@ use crate::{
 };
 
 const CONNECTIONS: usize = 64;
-/// How many characters of base64 the signature has.
+/// Number of base64 characters in the signature.
 const SIGNATURE: usize = 86;
 
 pub(crate) const ATTACK: Attack = Attack {

@@ -20,12 +20,12 @@ use crate::{
 const ADDRESSES: usize = 100;
 const EACH: usize = 12;
 const BODY_BYTES: usize = 2 << 20;
-/// What is sent at once.
+/// Number of bytes that are sent at once.
 const SENT_BYTES: usize = 28 << 16;
 static CHUNK: [u8; 1 << 16] = [b' '; 1 << 16];
 /// Then 20 KiB per second.
 const SLOWLY: (usize, Duration) = (4096, Duration::from_millis(200));
-/// How long one that was refused waits: what is attacked is memory, not the processor.
+/// Time before a refused connection is made again: what is attacked is memory, not the processor.
 const PAUSE: Duration = Duration::from_secs(3);
 
 pub(crate) const ATTACK: Attack = Attack::new(4, "unfinished bodies of 2 MiB from 100 addresses", |server| {

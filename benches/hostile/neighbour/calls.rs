@@ -1,4 +1,4 @@
-//! What the neighbour does besides uplinks, each time over a new connection.
+//! Calls of the neighbour besides uplinks, each over a new connection.
 
 use std::{
     sync::atomic::Ordering,

@@ -175,7 +175,7 @@ impl Browser {
     }
 }
 
-/// How often chromedriver is started.
+/// Maximum number of attempts to start chromedriver.
 const STARTS_MAX: usize = 5;
 
 impl Driver {

@@ -24,7 +24,7 @@ const ROUTERS: &str = r#"[
     {id="another-router", address="b.example.com:1901", mqtt_address="mqtts://b.example.com:8883"}
 ]"#;
 
-/// Where the commands of one file run, at a server that all files share.
+/// Shell for the commands of one file, at a server that all files share.
 struct Shell<'a> {
     home: TempDir,
     server: &'a ServerProcess,

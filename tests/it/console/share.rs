@@ -40,7 +40,7 @@ async fn simulate_all(alice: &Owner) {
     }
 }
 
-/// What was made of an uplink of each device, as soon as all are counted: later than they are processed.
+/// Returns the results of both versions once an uplink of each device is counted: later than it is processed.
 async fn counted(alice: &Owner) -> (Results, Results) {
     loop {
         let state = alice.handler.get_candidate(&alice.app_id).await.unwrap();

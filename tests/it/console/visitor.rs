@@ -148,7 +148,7 @@ impl Page {
         self.headers.get(name).map(|value| value.to_str().unwrap()).unwrap_or_default()
     }
 
-    /// Where a link with this text leads.
+    /// Returns the target of a link with this text.
     pub(crate) fn link(&self, text: &str) -> String {
         let (before, _) =
             self.html.split_once(&format!(">{text}")).unwrap_or_else(|| panic!("no {text}: {}", self.html));
@@ -156,7 +156,7 @@ impl Page {
         link.split('"').next().unwrap().replace("&#38;", "&").replace("&amp;", "&")
     }
 
-    /// What is in a text area, as a browser reads it.
+    /// Returns the content of a text area, as a browser reads it.
     pub(crate) fn typed(&self, name: &str) -> String {
         let (_, after) = self
             .html

@@ -1,4 +1,4 @@
-//! What happens to whom.
+//! Faults of the server and of what it talks to.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::{
     webhooks::receiver::{Answer, Receiver},
 };
 
-/// How long something is frozen, full or away.
+/// Time for which something is frozen, full or away.
 const WHILE: Duration = Duration::from_millis(300);
 
 #[derive(Clone, Copy, Debug)]

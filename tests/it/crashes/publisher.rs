@@ -25,7 +25,7 @@ impl Publisher {
         Self { options, client, events, app_id: owner.app_id.to_string() }
     }
 
-    /// Whether the broker has acknowledged the downlink.
+    /// Publishes a downlink. Returns true if the broker has acknowledged it.
     pub(super) async fn publish(&mut self, dev_id: &str, number: u32) -> bool {
         let topic = format!("{}/devices/{dev_id}/down", self.app_id);
         let payload = STANDARD.encode(number.to_be_bytes());

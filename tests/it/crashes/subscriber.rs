@@ -17,7 +17,7 @@ use tokio::{
 use super::number_of;
 use crate::harness::{MESSAGE_TIMEOUT, Owner};
 
-/// What it got of its application's uplinks.
+/// A subscriber, with the uplinks that it got.
 pub(super) struct Subscriber {
     address: watch::Sender<String>,
     numbers: Arc<Mutex<Vec<u32>>>,
@@ -51,7 +51,7 @@ impl Subscriber {
         self.receiving = receive(&self.address, &self.credentials, &self.numbers);
     }
 
-    /// What it got, once that is all of these.
+    /// Waits until it has got all of these; returns all that it got.
     pub(super) async fn wait_for(&self, expected: &[u32]) -> Vec<u32> {
         let is_missing = || {
             let numbers = BTreeSet::from_iter(self.numbers.lock().unwrap().iter().copied());

@@ -18,7 +18,7 @@ use crate::{
     webhooks::{call, receiver::Receiver},
 };
 
-/// How long the broker is frozen, which is longer than a handler waits for it.
+/// Time for which the broker is frozen, which is longer than a handler waits for it.
 const FROZEN: Duration = Duration::from_millis(500);
 
 /// Everything that runs.
@@ -33,7 +33,7 @@ struct World {
     next: u32,
     uplinks: Vec<u32>,
     downlinks: usize,
-    /// How many uplinks a handler did not accept while the broker was frozen.
+    /// Number of uplinks that a handler did not accept while the broker was frozen.
     unconfirmed: usize,
 }
 
@@ -111,8 +111,8 @@ impl World {
         self.downlinks += downlinks.len();
     }
 
-    /// What the broker has acknowledged gets into the queue of the device, in any order, because both handlers take
-    /// downlinks.
+    /// Checks that downlinks that the broker has acknowledged get into the queue of the device, in any order, because
+    /// both handlers take downlinks.
     async fn check_downlinks(&self, accepted: &[u32]) {
         let (app_id, dev_id): (_, DevId) = (&self.owner.app_id, "dev-0".parse().unwrap());
         let all_queued = async {

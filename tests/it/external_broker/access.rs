@@ -1,5 +1,5 @@
-//! What a broker of others is told that clients may do, in the form of each product. The rows of RabbitMQ are what its
-//! plugins send; those of the others are from their documentation.
+//! Answers to brokers of others that ask what clients may do, in the form of each product. The rows of RabbitMQ are the
+//! requests of its plugins; those of the others are from their documentation.
 
 use airlock::settings::Settings;
 use api::rest::account::NewAccessKey;

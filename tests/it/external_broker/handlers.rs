@@ -14,7 +14,7 @@ use crate::{
     server_process::{ServerProcess, serve},
 };
 
-/// What handlers have in common, beside the store.
+/// Files that handlers share, beside the store.
 const SHARED_FILES: [&str; 3] = ["handler.key", "handler.pem", "handler.token"];
 
 /// Settings as the environment has them.
@@ -29,12 +29,12 @@ pub(crate) struct Services {
     brokers: Vec<String>,
 }
 
-/// How processes reach one Redis server.
+/// Returns settings for processes with one Redis server.
 pub(crate) fn of_redis(redis: &RedisProcess) -> Environment {
     vec![("AIRLOCK_STORE__REDIS__URLS", json!([redis.url()]).to_string())]
 }
 
-/// How they reach one behind sentinels, of which a replica must have each change.
+/// Returns settings for a Redis behind sentinels, of which a replica must have each change.
 pub(super) fn of_sentinels(redis: &RedisSentinels) -> Environment {
     vec![
         ("AIRLOCK_STORE__REDIS__URLS", json!([redis.primary_url()]).to_string()),
@@ -51,7 +51,7 @@ impl Services {
         Self { process: ServerProcess::spawn(&mut command), dir, environment, brokers }
     }
 
-    /// Where clients connect.
+    /// Returns the URL at which clients connect.
     pub(crate) fn broker(&self) -> &str {
         self.brokers.last().unwrap()
     }
@@ -111,7 +111,7 @@ impl<'a> Sender<'a> {
         Self { client: reqwest::Client::builder().timeout(patience).build().unwrap(), owner }
     }
 
-    /// Whether the handler at this address accepts an uplink.
+    /// Sends an uplink. Returns true if the handler at this address accepts it.
     pub(crate) async fn send(&self, base: &str, dev_id: &str, payload: &[u8]) -> bool {
         let url = format!("{base}/applications/{}/devices/{dev_id}/simulate", self.owner.app_id);
         let body = json!({"payload": STANDARD.encode(payload), "port": 1});

@@ -25,18 +25,18 @@ use crate::harness::{MESSAGE_TIMEOUT, Owner};
 const HANDLERS: usize = 3;
 const DEVICES: usize = 6;
 const UPLINKS: u16 = 80;
-/// How many waits in the queue of a device; it has room for a few that come twice.
+/// Number of downlinks for the queue of a device, which has room for a few that come twice.
 const DOWNLINKS: u16 = 24;
 const KILLS: usize = 6;
-/// How many uplinks of each device may be sent while something is away, and how many are accepted meanwhile.
+/// Number of uplinks per device that may be sent while something is away, and of those that are accepted meanwhile.
 const SENT_MEANWHILE: u16 = 6;
-/// How long everything may take.
+/// Maximum time for everything.
 const TEST_TIMEOUT: Duration = Duration::from_secs(900);
 /// An uplink that takes longer is not accepted.
 const PATIENCE: Duration = Duration::from_secs(10);
 const DECODER: &str = "function Decoder(bytes) { return { n: bytes[0] * 256 + bytes[1] }; }";
 
-/// What fails once besides handlers.
+/// The component that fails once, besides handlers.
 enum Failing {
     Nothing(RedisProcess),
     /// A node of the broker.
@@ -73,15 +73,15 @@ impl Failing {
     }
 }
 
-/// Where the handlers are now.
+/// Current addresses of the handlers.
 type Addresses = Arc<RwLock<Vec<String>>>;
 
-/// How far the uplinks are. They wait for the kills, so that each kill meets some of them however fast they are.
+/// Progress of the uplinks. They wait for the kills, so that each kill meets some of them however fast they are.
 #[derive(Default)]
 struct Progress {
-    /// How many have been accepted, of all devices.
+    /// Number of accepted uplinks, of all devices.
     accepted: AtomicUsize,
-    /// How many each device may send.
+    /// Number of uplinks that each device may send.
     allowed: AtomicU16,
 }
 
@@ -221,7 +221,7 @@ impl Drop for Listener {
     }
 }
 
-/// What the subscriber hears of each device, in the order in which each uplink came first.
+/// Returns the uplinks that the subscriber hears of each device, in order of first arrival, and the number of repeats.
 async fn hear(listener: &mut Listener) -> (BTreeMap<String, Vec<u16>>, usize) {
     let (mut heard, mut seen, mut repeated) = (BTreeMap::<_, Vec<u16>>::new(), BTreeSet::new(), 0);
     while heard.values().filter(|numbers| numbers.len() == usize::from(UPLINKS)).count() < DEVICES {
@@ -276,7 +276,7 @@ async fn handlers_at_two_nodes_of_rabbitmq_are_interchangeable() {
     drop(second);
 }
 
-/// What was accepted is in the replica that takes over.
+/// Accepted messages are in the replica that takes over.
 #[tokio::test(flavor = "multi_thread")]
 async fn handlers_whose_redis_fails_over_are_interchangeable() {
     let (Some(mosquitto), Some(redis)) = (Mosquitto::start(), RedisSentinels::start(2)) else { return };

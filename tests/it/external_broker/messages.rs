@@ -1,4 +1,4 @@
-//! What goes to the broker, what comes from it, and what happens while it is away.
+//! Messages to and from the broker, and its outages.
 
 use std::time::Duration;
 

@@ -56,7 +56,7 @@ async fn rabbitmq_lets_applications_do_what_their_keys_allow() {
     network.stack.stop().await;
 }
 
-/// Whether the broker accepts the subscription; it closes the connection, or grants nothing, if it does not.
+/// Returns true if the broker accepts the subscription; it closes the connection, or grants nothing, if it does not.
 async fn is_granted(rabbitmq: &RabbitMq, username: &str, password: &str, filter: &str) -> bool {
     let (host, port) = (rabbitmq.address().ip().to_string(), rabbitmq.address().port());
     let mut options = MqttOptions::new("reader", host, port);

@@ -10,7 +10,7 @@ use crate::harness::{airlock, inherit_environment};
 
 const ACTION: &str = include_str!("../../../action.yml");
 
-/// What the last step runs.
+/// Returns the script of the last step.
 fn script() -> String {
     let (_, step) = ACTION.rsplit_once("      run: |\n").unwrap();
     let (script, environment) = step.split_once("      env:\n").unwrap();

@@ -1,4 +1,4 @@
-//! `airlock functions port`: what it writes, and what it says of the proof.
+//! `airlock functions port`: the text that it writes, and its report on the proof.
 
 use std::{fs, process::Output};
 
@@ -28,7 +28,7 @@ fn port(dir: &TempDir, arguments: &[&str]) -> Output {
     run(command.current_dir(dir.path()).args(["functions", "port", "level.js"]).args(arguments), "")
 }
 
-/// What it says besides the text.
+/// Returns its output besides the text.
 fn told(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }

@@ -31,7 +31,7 @@ fn command(dir: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// What comes of these lines, each as JSON.
+/// Runs these lines; returns the result of each as JSON.
 fn stream(dir: &Path, input: &[u8], arguments: &[&str]) -> Vec<Value> {
     let file = dir.join("input.jsonl");
     fs::write(&file, input).unwrap();

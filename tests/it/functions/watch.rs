@@ -30,7 +30,7 @@ impl Watching {
         Self { child, lines }
     }
 
-    /// What it prints until a line begins with this.
+    /// Returns its output until a line begins with `start`.
     fn until(&mut self, start: &str) -> String {
         let mut printed = String::new();
         for line in self.lines.by_ref().map_while(Result::ok) {

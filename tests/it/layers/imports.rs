@@ -1,4 +1,4 @@
-//! Which source file of a crate imports which, read from the paths in its code.
+//! Imports between the source files of a crate, read from the paths in its code.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

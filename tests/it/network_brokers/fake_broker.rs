@@ -60,7 +60,7 @@ pub(crate) struct FakeBroker {
     serving: std::sync::Mutex<JoinHandle<()>>,
 }
 
-/// What a handler has told the network.
+/// A message of a handler to the network.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Told {
     Application(String),
@@ -68,7 +68,7 @@ pub(crate) enum Told {
     Deleted(Vec<u8>),
 }
 
-/// What the service and the test share.
+/// State that the service and the test share.
 #[derive(Clone)]
 struct Shared {
     handler: Arc<Announcement>,
@@ -76,13 +76,13 @@ struct Shared {
     downlinks: mpsc::Sender<DownlinkMessage>,
     told: mpsc::Sender<Told>,
     asked: mpsc::Sender<()>,
-    /// Why devices are not set; empty if they are.
+    /// The reason why devices are refused; empty if they are not.
     refusal: Arc<Mutex<String>>,
     /// The devices of the network server behind it, by DevEUI.
     devices: Arc<Mutex<HashMap<Vec<u8>, Device>>>,
-    /// How many of the next calls about devices and applications are beyond the rate limit.
+    /// Number of the next calls about devices and applications that are beyond the rate limit.
     beyond_limit: Arc<AtomicU32>,
-    /// How many of those calls go on, and how many did so at the most.
+    /// Number of those calls in progress, and its maximum so far.
     calls: Arc<(AtomicU32, AtomicU32)>,
 }
 
@@ -142,7 +142,7 @@ impl FakeBroker {
         tokio::time::timeout(MESSAGE_TIMEOUT, downlink).await.expect("a downlink arrives")
     }
 
-    /// What the handler has told the network next.
+    /// Waits for the next message of the handler.
     pub(crate) async fn told(&self) -> Told {
         let told = async { self.told.lock().await.recv().await.unwrap() };
         tokio::time::timeout(MESSAGE_TIMEOUT, told).await.expect("the handler tells something")
@@ -154,7 +154,7 @@ impl FakeBroker {
         tokio::time::timeout(MESSAGE_TIMEOUT, asked).await.expect("the handler asks");
     }
 
-    /// Whether the handler has told nothing more.
+    /// Returns true if the handler has told nothing more.
     pub(crate) async fn was_told_nothing(&self) -> bool {
         self.told.lock().await.try_recv().is_err()
     }
@@ -182,12 +182,12 @@ impl FakeBroker {
         }
     }
 
-    /// How many calls about devices and applications went on at the same time, at the most.
+    /// Returns the maximum number of concurrent calls about devices and applications so far.
     pub(crate) fn calls_at_once(&self) -> u32 {
         self.shared.calls.1.load(Ordering::SeqCst)
     }
 
-    /// Whether no downlink has arrived.
+    /// Returns true if no downlink has arrived.
     pub(crate) async fn has_no_downlink(&self) -> bool {
         self.downlinks.lock().await.try_recv().is_err()
     }

@@ -34,10 +34,10 @@ const UPLINKS: [[&str; 3]; 11] = [
 /// A frame with the counter 65539, the port 2 and the payload `wide`.
 pub(crate) const WIDE: &str = "40F17DBE4900030002BFDFF313863BC583";
 
-/// When the gateway received an uplink, by its own clock.
+/// Time at which the gateway received an uplink, by its own clock, in microseconds.
 const RECEIVED_MICROS: u32 = 12;
 
-/// What an uplink says beyond its payload.
+/// Contents of an uplink beyond its payload.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
     Unconfirmed,

@@ -1,4 +1,4 @@
-//! What handlers tell network servers about applications and devices.
+//! Registration of applications and devices at network servers.
 
 use std::{collections::BTreeSet, time::Duration};
 

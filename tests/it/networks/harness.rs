@@ -25,7 +25,7 @@ pub(super) const DECODER: &str = "function decodeUplink(input) { \
 pub(super) struct ChirpStack {
     pub(super) broker: Mosquitto,
     pub(super) api: ChirpStackApi,
-    /// Where settings lead to: to the API, or to a proxy in front of it.
+    /// URL for settings: of the API, or of a proxy in front of it.
     pub(super) api_url: String,
     /// The default, unless a test takes the API away.
     pub(super) api_wait_ms_max: u64,

@@ -54,7 +54,7 @@ impl ThingsStack {
         self.client.publish(&topic, message.to_string()).await;
     }
 
-    /// What the API got about the next downlink: its operation, and the downlink with its correlation ids.
+    /// Waits for the next downlink at the API; returns its operation, and the downlink with its correlation ids.
     async fn next_downlink(&self) -> (String, Value) {
         let found = async {
             loop {

@@ -1,4 +1,4 @@
-//! What a network reports, as applications of v2 see it.
+//! Reports of networks, as applications of v2 see them.
 
 use std::{
     process::{Command, Stdio},

@@ -10,7 +10,7 @@ use super::harness::{Server, next_downlink_event, send_down};
 use crate::harness::MESSAGE_TIMEOUT;
 
 const OTHER_KEY: &str = "NNSXS.OTHERKEY.SECRET";
-/// What the stand-ins' API keys cannot be: of both networks.
+/// A secret that both networks share, and that the stand-ins' API keys cannot be.
 const SHARED_SECRET: &str = "of both";
 
 /// The API of a network with the device `kitchen`.

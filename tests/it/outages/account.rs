@@ -30,7 +30,7 @@ use crate::{
 };
 use testing::MqttClient;
 
-/// Where no other process gets a port, so that this one is still free after a restart.
+/// Address on which no other process gets a port, so that this one is still free after a restart.
 const HOST: &str = "127.66.0.1";
 
 /// `airlock serve account` in a process of its own, always on the same port.
@@ -161,7 +161,7 @@ impl Services {
         self.ask(&self.owner.token, "POST", "/devices/dev-1/simulate", body).await
     }
 
-    /// What the handler returns about an uplink that it accepts; null if that is only the cost.
+    /// Sends an uplink, which must be accepted; returns the outcome, or null if the response has only the cost.
     async fn uplink_outcome(&self) -> Value {
         let url = format!("{}/applications/{}/devices/dev-1/simulate", self.network.handler_http(), self.owner.app_id);
         let body = json!({"payload": "Bw==", "port": 1}).to_string();
@@ -248,7 +248,7 @@ impl Services {
     }
 }
 
-/// What each credential may do while the account service cannot be asked, shortly after it could.
+/// Checks what each credential may do while the account service cannot be asked, shortly after it could.
 async fn confirmed_goes_on(services: &Services, listener: &mut MqttClient, removed: &Credential, unseen: &Credential) {
     // A response counts as fresh for two seconds.
     soon(503, async || services.change().await).await;

@@ -12,10 +12,10 @@ use crate::{
 };
 
 const WRITERS: usize = 4;
-/// How many changes are acknowledged before the server is killed.
+/// Number of changes that are acknowledged before the server is killed.
 const ACKNOWLEDGED: usize = 30;
 
-/// What the server acknowledged: devices that were set, and devices that were deleted afterwards.
+/// Acknowledged changes: devices that were set, and devices that were deleted afterwards.
 #[derive(Default)]
 struct Acknowledged {
     set: Vec<DevId>,

@@ -1,4 +1,4 @@
-//! Codecs with messages, and what the server's sandbox makes of them, as JSON.
+//! Codecs with messages, and their results in the server's sandbox, as JSON.
 
 use std::{path::Path, sync::Arc};
 
@@ -14,7 +14,7 @@ use crate::harness::cache;
 const CODECS: [&str; 2] = ["tests/fixtures/codecs", "workbench/tests/fixtures"];
 const CORPUS: &str = "AIRLOCK_CORPUS";
 
-/// What ends a function, and what its limits cut off.
+/// Functions that a limit ends, that fail, or whose output limits cut off.
 const FAULTS: [&str; 24] = [
     "function Decoder() { while (true) {} }",
     "function Decoder() { function f(n) { return f(n + 1) + 1; } return f(0); }",
@@ -65,7 +65,7 @@ impl Vectors {
         self.all.iter().map(|(_, calls)| calls.len()).sum()
     }
 
-    /// What the page's sandbox is given.
+    /// Returns the input of the page's sandbox.
     pub(super) fn to_json(&self) -> Json {
         let vectors = self.all.iter().map(|(sources, calls)| {
             json!({"sources": describe_sources(sources), "calls": calls.iter().map(describe_call).collect::<Vec<_>>()})
@@ -73,7 +73,7 @@ impl Vectors {
         json!({"limits": **self.engine.limits(), "vectors": vectors.collect::<Vec<_>>()})
     }
 
-    /// What comes of each in the server's sandbox.
+    /// Returns the results of the server's sandbox.
     pub(super) fn outcomes(&self) -> Vec<Json> {
         let mut sandbox = self.engine.sandbox();
         let mut outcome =

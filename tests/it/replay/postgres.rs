@@ -34,7 +34,7 @@ fn insert(rows: &str) -> String {
     )
 }
 
-/// What was stored is right, wrong, missing, wrong and hard to quote, of a payload that now fails, and wrong again.
+/// Stored objects: right, wrong, missing, wrong and hard to quote, of a payload that now fails, and wrong again.
 const ROWS: &str = r#"values
     (1, 1, 20, '\x095c', '{"celsius": 23.96, "port": 2.0}'),
     (2, 1, 21, '\x095c', '{"celsius": 239.6, "port": 2}'),

@@ -17,7 +17,7 @@ use crate::{
     webhooks::{call, receiver::Receiver},
 };
 
-/// How many uplinks are sent again while the server is killed, and after how many it is.
+/// Number of uplinks that are sent again while the server is killed, and number after which it is.
 const UPLINKS: u8 = 60;
 const KILLED_AFTER: usize = 10;
 

@@ -103,7 +103,7 @@ async fn flows(mut command: Command) {
     site.stack.stop().await;
 }
 
-/// Where the packages of a script are installed.
+/// Returns the directory in which the packages of a script are installed.
 fn dir(script: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("third_party_clients").join(script)
 }

@@ -32,11 +32,11 @@ pub(crate) struct Received {
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
     pub(crate) text: String,
-    /// Whether the sender is told that it was received.
+    /// True if the sender is told that it was received.
     pub(crate) is_taken: bool,
 }
 
-/// How a request is answered.
+/// Answer to a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Answer {
     Status(u16),
@@ -99,7 +99,7 @@ impl Receiver {
         format!("http://{}", self.address)
     }
 
-    /// How the next requests are answered.
+    /// Sets the answers to the next requests.
     pub(crate) fn answer(&self, answers: impl IntoIterator<Item = Answer>) {
         self.shared.answers.lock().unwrap().extend(answers);
     }
@@ -109,7 +109,7 @@ impl Receiver {
         timeout(MESSAGE_TIMEOUT * 2, self.received.recv()).await.expect("no request came").unwrap()
     }
 
-    /// Whether there are more requests than a test has looked at.
+    /// Returns true if there are no requests that the test has not looked at.
     pub(crate) fn is_empty(&self) -> bool {
         self.received.is_empty()
     }

@@ -14,7 +14,7 @@ use crate::{
     server_process::{ServerProcess, serve},
 };
 
-/// How often the server is killed.
+/// Number of times that the server is killed.
 const ROUNDS: u8 = 3;
 const UPLINKS: u8 = 20;
 
