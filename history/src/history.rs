@@ -12,7 +12,7 @@ use futures::Stream;
 use types::{AppId, Clock, DevId, Random};
 
 use crate::{
-    Error, Format, Kept, Loss, Losses, NewRecord, Page, Query, Record, RecordId, Settings,
+    Error, Format, Loss, Losses, NewRecord, Page, Query, Record, RecordId, Settings,
     bucket::Bucket,
     disk::Disk,
     keeper::Keeper,
@@ -95,7 +95,7 @@ impl History {
     ///
     /// The future resolves when the record is on disk, or says why it is not: after `wait_ms_max` at the latest.
     /// Dropping it changes nothing.
-    pub fn append(&self, record: &NewRecord<'_>) -> impl Future<Output = Kept> + Send + use<> {
+    pub fn append(&self, record: &NewRecord<'_>) -> impl Future<Output = Result<RecordId, Loss>> + Send + use<> {
         let pending = if self.bounds.keeps(record.app_id) { self.queue.push(record) } else { Err(Loss::Off) };
         if let Err(loss) = &pending {
             self.queue.losses.add(*loss, 1);
@@ -103,7 +103,7 @@ impl History {
         async move {
             match pending {
                 Ok(pending) => pending.wait().await,
-                Err(loss) => Kept::No(loss),
+                Err(loss) => Err(loss),
             }
         }
     }

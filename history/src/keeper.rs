@@ -21,7 +21,7 @@ use crate::{
     Error, Loss, OwnerOf, RecordId,
     directory::removed::{self, Removal},
     disk::Disk,
-    record::kept::Losses,
+    record::loss::Losses,
     record::moment,
     settings::bounds::Bounds,
 };

@@ -22,7 +22,7 @@ pub use self::{
     history::{Environment, History, OwnerOf},
     query::{FieldFilter, FieldFilterError, LIMIT_MAX, Page, Query, Revisions, Skipped},
     reader::export::{Format, FormatError},
-    record::kept::{Kept, Loss, Losses},
+    record::loss::{Loss, Losses},
     record::{Kind, NewRecord, Outcome, RECORD_BYTES_MAX, Record, RecordId, RecordIdError, usual_seed},
     sealed::chunk::{Chunks, Following},
     settings::{ApplicationSettings, Settings, bucket::BucketSettings},

@@ -3,7 +3,7 @@
 mod device_hash;
 mod id;
 mod json;
-pub(crate) mod kept;
+pub(crate) mod loss;
 pub(crate) mod moment;
 mod seed;
 mod view;

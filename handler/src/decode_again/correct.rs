@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use api::rest::handler::DecodeReport;
 use futures::future::join_all;
-use history::{History, Kept, Outcome};
+use history::{History, Loss, Outcome, RecordId};
 use tokio::time::sleep;
 
 use super::{
@@ -51,14 +51,14 @@ impl Corrector {
         }
         for kept in join_all(kept).await {
             match kept {
-                Kept::Yes(_) => report.written += 1,
-                Kept::No(loss) => return Err(Error::CorrectionNotKept(loss.name())),
+                Ok(_) => report.written += 1,
+                Err(loss) => return Err(Error::CorrectionNotKept(loss.name())),
             }
         }
         Ok(())
     }
 
-    fn write(&self, decoding: &Decoding, after: &After) -> impl Future<Output = Kept> + use<> {
+    fn write(&self, decoding: &Decoding, after: &After) -> impl Future<Output = Result<RecordId, Loss>> + use<> {
         let Decoding { original, .. } = decoding;
         let payload = whole_payload(original);
         let ids = (&original.app_id, &original.dev_id);

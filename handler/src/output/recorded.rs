@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use history::{History, Kind, NewRecord};
+use history::{History, Kind, Loss, NewRecord, RecordId};
 use types::Clock;
 
 use super::{Kept, Message, Output, Receipt, Receivers, Room};
@@ -45,7 +45,7 @@ impl Output for RecordedOutput {
 }
 
 impl RecordedOutput {
-    fn record(&self, message: &Message) -> impl Future<Output = history::Kept> + Send + use<> {
+    fn record(&self, message: &Message) -> impl Future<Output = Result<RecordId, Loss>> + Send + use<> {
         let Message { app_id, dev_id, event } = message;
         let kind = Kind::Event(event.name().to_owned());
         // Events of the handler's own are always written.

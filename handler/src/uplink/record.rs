@@ -1,6 +1,6 @@
 //! Record of an uplink for history: the whole input of its functions, and their result.
 
-use history::{History, Kept, Kind, NewRecord, Outcome, RecordId};
+use history::{History, Kind, Loss, NewRecord, Outcome, RecordId};
 use runtime::LogEntry;
 use serde_json::{json, value::RawValue};
 use types::{AppId, DevId, Metadata};
@@ -24,7 +24,7 @@ pub(crate) fn record(
     application: &ApplicationSummary,
     (payload, decoded): (&Payload, &Decoded),
     Correction { revision, corrects }: Correction,
-) -> impl Future<Output = Kept> + use<> {
+) -> impl Future<Output = Result<RecordId, Loss>> + use<> {
     let functions = did_run(application, decoded).then(|| *application.functions_hash.as_bytes());
     let warnings: Vec<&String> = payload.warnings.iter().chain(&decoded.warnings).collect();
     let failure = decoded.error.as_ref().map(ToString::to_string);

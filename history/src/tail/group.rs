@@ -13,9 +13,9 @@ use tokio::sync::watch;
 use types::Clock;
 
 use crate::{
-    Kept, Loss, NewRecord, RECORD_BYTES_MAX, RecordId,
+    Loss, NewRecord, RECORD_BYTES_MAX, RecordId,
     record::View,
-    record::kept::Losses,
+    record::loss::Losses,
     record::moment,
     tail::{codec, numbers::Numbers},
 };
@@ -187,7 +187,7 @@ impl Queue {
 
 impl Pending {
     /// Waits until the record is on disk, but not for long.
-    pub(crate) async fn wait(self) -> Kept {
+    pub(crate) async fn wait(self) -> Result<RecordId, Loss> {
         let known = *self.done.borrow();
         if let Some(result) = known {
             return self.kept(result);
@@ -200,7 +200,7 @@ impl Pending {
         let done = tokio::time::timeout(self.waiting.wait, done.wait_for(Option::is_some)).await;
         match done.map(|done| done.map(|done| *done)) {
             Ok(Ok(Some(result))) => self.kept(result),
-            Ok(Ok(None) | Err(_)) => Kept::No(Loss::Closed),
+            Ok(Ok(None) | Err(_)) => Err(Loss::Closed),
             Err(_) => {
                 self.waiting.is_slow.store(true, Ordering::Relaxed);
                 self.slow()
@@ -208,13 +208,13 @@ impl Pending {
         }
     }
 
-    fn kept(&self, result: Result<(), Loss>) -> Kept {
-        result.map_or_else(Kept::No, |()| Kept::Yes(self.id))
+    fn kept(&self, result: Result<(), Loss>) -> Result<RecordId, Loss> {
+        result.map(|()| self.id)
     }
 
-    fn slow(&self) -> Kept {
+    fn slow(&self) -> Result<RecordId, Loss> {
         self.waiting.losses.add(Loss::Slow, 1);
-        Kept::No(Loss::Slow)
+        Err(Loss::Slow)
     }
 }
 
@@ -239,9 +239,9 @@ mod tests {
         let queue = queue(1 << 20);
         let pending = push(&queue).ok().unwrap();
         let start = tokio::time::Instant::now();
-        assert_eq!(pending.wait().await, Kept::No(Loss::Slow));
+        assert_eq!(pending.wait().await, Err(Loss::Slow));
         assert_eq!(start.elapsed().as_secs(), 1);
-        assert_eq!(push(&queue).ok().unwrap().wait().await, Kept::No(Loss::Slow));
+        assert_eq!(push(&queue).ok().unwrap().wait().await, Err(Loss::Slow));
         assert_eq!(start.elapsed().as_secs(), 1);
         // They are written when the disk recovers, and later ones wait again.
         let group = queue.take().unwrap();
@@ -249,7 +249,7 @@ mod tests {
         queue.done(group, Ok(()));
         let pending = push(&queue).ok().unwrap();
         queue.done(queue.take().unwrap(), Ok(()));
-        assert!(matches!(pending.wait().await, Kept::Yes(_)));
+        assert!(pending.wait().await.is_ok());
         assert_eq!(queue.losses.count(Loss::Slow), 2);
     }
 
@@ -261,7 +261,7 @@ mod tests {
         let group = queue.take().unwrap();
         assert_eq!(push(&queue).err(), Some(Loss::Queue));
         queue.done(group, Err(Loss::Failed));
-        assert_eq!(first.wait().await, Kept::No(Loss::Failed));
+        assert_eq!(first.wait().await, Err(Loss::Failed));
         assert!(push(&queue).is_ok());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use history::{Environment, History, Kept, Kind, Loss, NewRecord, Query, Settings};
+use history::{Environment, History, Kind, Loss, NewRecord, Query, Settings};
 use testing::{CountingRandom, ManualClock, SmallDisk};
 use types::Clock;
 
@@ -29,7 +29,7 @@ async fn a_full_disk_loses_what_it_says_and_nothing_else() {
     };
     kept(append(1).await);
     disk.fill();
-    assert_eq!(append(2).await, Kept::No(Loss::Full));
+    assert_eq!(append(2).await, Err(Loss::Full));
     assert_eq!(history.losses().count(Loss::Full), 1);
     assert!(history.seal().await.is_err());
     assert_eq!(counters(&history, everything()).await, [1]);

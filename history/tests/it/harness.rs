@@ -8,7 +8,7 @@ use std::{
 };
 
 use futures::TryStreamExt;
-use history::{Environment, History, Kept, Kind, NewRecord, Outcome, Query, Record, RecordId, Settings};
+use history::{Environment, History, Kind, Loss, NewRecord, Outcome, Query, Record, RecordId, Settings};
 use tempfile::TempDir;
 use testing::{CountingRandom, ManualClock};
 use types::{AppId, Clock, DevId};
@@ -79,10 +79,10 @@ pub(crate) fn dev(id: &str) -> DevId {
     id.parse().unwrap()
 }
 
-pub(crate) fn kept(kept: Kept) -> RecordId {
+pub(crate) fn kept(kept: Result<RecordId, Loss>) -> RecordId {
     match kept {
-        Kept::Yes(id) => id,
-        Kept::No(loss) => panic!("not kept: {}", loss.name()),
+        Ok(id) => id,
+        Err(loss) => panic!("not kept: {}", loss.name()),
     }
 }
 

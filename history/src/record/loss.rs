@@ -1,19 +1,8 @@
-//! Results of recording, and counts of the records that were not kept.
+//! Reasons for which records are not kept, and how many were lost to each.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use metrics::{counter, describe_counter};
-
-use crate::RecordId;
-
-/// Result of recording.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
-    /// It is on disk.
-    Yes(RecordId),
-    /// It is not on disk, or not yet.
-    No(Loss),
-}
 
 /// Reasons why a record is not on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
