@@ -17,7 +17,7 @@ use std::{
 };
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use handler::output::{Kept, Message, Output};
+use handler::output::{Message, Output, PublishReceipt};
 use path::{APP_ID, CASES, Case, PORT, pool};
 use runtime::{Call, EntryPoint, LoadRequest, Priority, Tenant};
 use server::usage::Usage;
@@ -31,10 +31,10 @@ const ROUND: usize = 64;
 struct Counter(AtomicU64);
 
 impl Output for Counter {
-    fn publish(&self, message: Message) -> Kept {
+    fn publish(&self, message: Message) -> PublishReceipt {
         let body = serde_json::to_vec(&message.event).unwrap();
         self.0.fetch_add(body.len() as u64, Ordering::Relaxed);
-        Kept::at_once()
+        PublishReceipt::at_once()
     }
 }
 

@@ -10,7 +10,7 @@ use bridge::broker::{
 use futures::future::BoxFuture;
 use handler::{
     Error,
-    output::{Event, Kept, Message, Output, Receipt, Receivers, Refused, Room, mqtt::publications_below},
+    output::{Event, Message, Output, PublishReceipt, Receipt, Receivers, Refused, Room, mqtt::publications_below},
 };
 use mqtt::{DownlinkRefusal, DownlinkSink, Offer, Publication, PublishedDownlink};
 use server::telemetry::Health;
@@ -97,7 +97,7 @@ struct BrokerOutput {
 }
 
 impl Output for BrokerOutput {
-    fn publish(&self, message: Message) -> Kept {
+    fn publish(&self, message: Message) -> PublishReceipt {
         // Who has sent an uplink sends it again. Nobody repeats an event.
         let offline = if matches!(message.event, Event::Up(_)) { Offline::Refuse } else { Offline::Wait };
         self.publish_below("", &message, offline)
@@ -139,7 +139,7 @@ impl Output for BrokerOutput {
 }
 
 impl BrokerOutput {
-    fn publish_below(&self, prefix: &str, message: &Message, offline: Offline) -> Kept {
+    fn publish_below(&self, prefix: &str, message: &Message, offline: Offline) -> PublishReceipt {
         // Whether anybody subscribes to single fields is known only to the broker.
         let messages: Vec<_> = publications_below(prefix, message, |_| self.field_topics)
             .into_iter()
@@ -148,14 +148,14 @@ impl BrokerOutput {
         let device = format!("{}/{}", message.app_id, message.dev_id);
         let kind = format!("{} {}", message.app_id, message.event.topic());
         match self.publisher.publish(&device, kind, messages, offline) {
-            Ok(confirmation) => Kept::when(async {
+            Ok(confirmation) => PublishReceipt::when(async {
                 // It is dropped only when the process ends.
                 confirmation
                     .await
                     .unwrap_or(Err(Unconfirmed::NoAnswer))
                     .map_err(|unconfirmed| unpublished(&unconfirmed))
             }),
-            Err(unconfirmed) => Kept::when(ready(Err(unpublished(&unconfirmed)))),
+            Err(unconfirmed) => PublishReceipt::when(ready(Err(unpublished(&unconfirmed)))),
         }
     }
 }

@@ -29,7 +29,7 @@ use crate::{
     application::{Applications, Conversion},
     device::Devices,
     metrics,
-    output::{Event, Kept, Message, Output},
+    output::{Event, Message, Output, PublishReceipt},
     payload::{Encoded, Payload, Payloads, Run},
     status::Traffic,
 };
@@ -194,7 +194,13 @@ impl Downlinks {
     }
 
     /// Tells the application why its downlink was not scheduled. Internal errors are only logged in full.
-    fn publish_error(&self, app_id: &AppId, dev_id: &DevId, message: Option<Downlink>, error: &Error) -> Kept {
+    fn publish_error(
+        &self,
+        app_id: &AppId,
+        dev_id: &DevId,
+        message: Option<Downlink>,
+        error: &Error,
+    ) -> PublishReceipt {
         metrics::downlink_dropped(error.kind());
         let text = match error.kind() {
             Kind::Internal => {
@@ -212,7 +218,7 @@ impl Downlinks {
         self.publish(app_id, dev_id, Event::DownlinkError(event))
     }
 
-    fn publish(&self, app_id: &AppId, dev_id: &DevId, event: Event) -> Kept {
+    fn publish(&self, app_id: &AppId, dev_id: &DevId, event: Event) -> PublishReceipt {
         self.output.publish(Message { app_id: app_id.clone(), dev_id: dev_id.clone(), event })
     }
 }

@@ -21,7 +21,7 @@ use crate::{
     device::{Device, Devices, Nonces, Session},
     metrics,
     network_broker::NetworkBrokers,
-    output::{Event, Kept, Message, Output},
+    output::{Event, Message, Output, PublishReceipt},
 };
 
 const APP_NONCES: u32 = 1 << 24;
@@ -182,7 +182,7 @@ impl Joins {
         self.publish(&request.app_id, &request.dev_id, Event::ActivationError(activation)).forget();
     }
 
-    fn publish(&self, app_id: &AppId, dev_id: &DevId, event: Event) -> Kept {
+    fn publish(&self, app_id: &AppId, dev_id: &DevId, event: Event) -> PublishReceipt {
         self.output.publish(Message { app_id: app_id.clone(), dev_id: dev_id.clone(), event })
     }
 }

@@ -17,7 +17,7 @@ use crate::{
     device::Devices,
     downlink::Outgoing,
     metrics,
-    output::{Event, Kept, Message, Output},
+    output::{Event, Message, Output, PublishReceipt},
     status::Traffic,
     uplink::{Frame, Uplinks},
 };
@@ -86,7 +86,7 @@ impl NetworkEvents {
         }
     }
 
-    fn publish(&self, app_id: &AppId, dev_id: DevId, event: Event) -> Kept {
+    fn publish(&self, app_id: &AppId, dev_id: DevId, event: Event) -> PublishReceipt {
         self.output.publish(Message { app_id: app_id.clone(), dev_id, event })
     }
 }

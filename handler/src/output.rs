@@ -117,8 +117,8 @@ impl Message {
 pub trait Output: Send + Sync {
     /// Publishes a message without waiting.
     ///
-    /// Await the returned [`Kept`] before telling a client that the message is accepted.
-    fn publish(&self, message: Message) -> Kept;
+    /// Await the returned [`PublishReceipt`] before telling a client that the message is accepted.
+    fn publish(&self, message: Message) -> PublishReceipt;
 
     /// Returns the room for such messages of one application, behind live messages, in those receivers that get them.
     /// By default there are no receivers.
@@ -141,9 +141,9 @@ pub trait Output: Send + Sync {
 pub struct AllOutputs(pub Vec<Arc<dyn Output>>);
 
 impl Output for AllOutputs {
-    fn publish(&self, message: Message) -> Kept {
+    fn publish(&self, message: Message) -> PublishReceipt {
         let kept = self.0.iter().map(|output| output.publish(message.clone()));
-        kept.fold(Kept::at_once(), Kept::and)
+        kept.fold(PublishReceipt::at_once(), PublishReceipt::and)
     }
 
     fn room<'a>(&'a self, messages: &'a [Message], to: &'a Receivers) -> BoxFuture<'a, Result<Room, Error>> {
@@ -174,9 +174,9 @@ impl Output for AllOutputs {
 
 /// Resolves when a message is stored for all subscribers that get it after a restart too.
 #[must_use = "a message may be lost until it is kept"]
-pub struct Kept(Option<BoxFuture<'static, Result<(), Error>>>);
+pub struct PublishReceipt(Option<BoxFuture<'static, Result<(), Error>>>);
 
-impl Kept {
+impl PublishReceipt {
     /// For messages that need not be stored.
     pub fn at_once() -> Self {
         Self(None)

@@ -30,7 +30,7 @@ use crate::{
     cost::Cost,
     device::{Device, Devices},
     metrics,
-    output::{Event, Kept, Message, Output},
+    output::{Event, Message, Output, PublishReceipt},
     payload::{Decoded, Payload, Payloads, Run, Validity},
 };
 
@@ -127,7 +127,13 @@ impl Uplinks {
     }
 
     /// Publishes the message, and then one event with everything that went wrong. Functions of this version ran.
-    fn publish(&self, device: &Device, mut payload: Payload, mut decoded: Decoded, version: Option<u32>) -> Vec<Kept> {
+    fn publish(
+        &self,
+        device: &Device,
+        mut payload: Payload,
+        mut decoded: Decoded,
+        version: Option<u32>,
+    ) -> Vec<PublishReceipt> {
         let received = payload.received;
         let complaints = complaints(&mut payload, &mut decoded);
         let is_valid = decoded.validity != Validity::Invalid;
@@ -144,7 +150,7 @@ impl Uplinks {
         kept
     }
 
-    fn publish_event(&self, device: &Device, event: Event) -> Kept {
+    fn publish_event(&self, device: &Device, event: Event) -> PublishReceipt {
         self.output.publish(Message { app_id: device.app_id.clone(), dev_id: device.dev_id.clone(), event })
     }
 }

@@ -25,7 +25,7 @@ use crate::{
     Error,
     application::store_keys,
     metrics,
-    output::{Event, Kept, Message, Output},
+    output::{Event, Message, Output, PublishReceipt},
 };
 
 /// Number of devices of an application that are served at once.
@@ -297,7 +297,7 @@ impl Outgoing {
         self.lanes.get()?.get(app_id)?.get(self.hasher.hash_one(dev_id) as usize % LANES)
     }
 
-    pub(super) fn publish(&self, app_id: &AppId, dev_id: &DevId, event: Event) -> Kept {
+    pub(super) fn publish(&self, app_id: &AppId, dev_id: &DevId, event: Event) -> PublishReceipt {
         self.output.publish(Message { app_id: app_id.clone(), dev_id: dev_id.clone(), event })
     }
 }

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     Error, metrics,
-    output::{Event, Kept, Message, Output, OutputSettings, Receipt, Receivers, Refused, Room},
+    output::{Event, Message, Output, OutputSettings, PublishReceipt, Receipt, Receivers, Refused, Room},
 };
 
 /// Room for the header of a PUBLISH packet, besides topic and body.
@@ -37,11 +37,11 @@ impl MqttOutput {
 }
 
 impl Output for MqttOutput {
-    fn publish(&self, message: Message) -> Kept {
+    fn publish(&self, message: Message) -> PublishReceipt {
         let app_id = &message.app_id;
         let wants_fields = |topic: &str| self.field_topics && self.router.has_subscribers_below(app_id, topic);
         let mut publications = publications(&message, wants_fields);
-        let Some(whole) = publications.first() else { return Kept::at_once() };
+        let Some(whole) = publications.first() else { return PublishReceipt::at_once() };
         if !is_small(whole) {
             metrics::output_dropped(1);
             let instead = message.too_large(whole.payload.len(), PACKET_BYTES_MAX);
@@ -50,7 +50,7 @@ impl Output for MqttOutput {
         }
         publications.extend(publications.first().and_then(|whole| named_as_in_v2(&message, whole)));
         let published = self.router.publish(app_id, publications.into_iter().filter(is_small));
-        if published.is_stored() { Kept::at_once() } else { Kept::when(stored(published)) }
+        if published.is_stored() { PublishReceipt::at_once() } else { PublishReceipt::when(stored(published)) }
     }
 
     fn room<'a>(&'a self, messages: &'a [Message], to: &'a Receivers) -> BoxFuture<'a, Result<Room, Error>> {

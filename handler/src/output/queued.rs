@@ -9,7 +9,7 @@ use types::{AppId, Clock};
 
 use crate::{
     Error, metrics,
-    output::{Kept, Message, Output, Receipt, Receivers, Refused, Room},
+    output::{Message, Output, PublishReceipt, Receipt, Receivers, Refused, Room},
 };
 
 /// Hands messages to the queues of webhooks and of other outputs.
@@ -26,11 +26,11 @@ impl QueuedOutput {
 }
 
 impl Output for QueuedOutput {
-    fn publish(&self, message: Message) -> Kept {
+    fn publish(&self, message: Message) -> PublishReceipt {
         if self.outputs.is_without_destination(&message.app_id) {
-            return Kept::at_once();
+            return PublishReceipt::at_once();
         }
-        let Some(json) = body(&message) else { return Kept::at_once() };
+        let Some(json) = body(&message) else { return PublishReceipt::at_once() };
         let bytes = json.get().len();
         let kept = self.keep(&message, json);
         if bytes <= MESSAGE_BYTES_MAX {
@@ -93,11 +93,11 @@ impl QueuedOutput {
         outputs::Message { dev_id: Some(dev_id.clone()), event, time, body }
     }
 
-    fn keep(&self, message: &Message, body: Box<RawValue>) -> Kept {
+    fn keep(&self, message: &Message, body: Box<RawValue>) -> PublishReceipt {
         let stored = self.outputs.publish(&message.app_id, self.queued(message, body));
         match stored.is_stored() {
-            true => Kept::at_once(),
-            false => Kept::when(async { Ok(stored.stored().await?) }),
+            true => PublishReceipt::at_once(),
+            false => PublishReceipt::when(async { Ok(stored.stored().await?) }),
         }
     }
 }

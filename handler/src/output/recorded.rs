@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 use history::{History, Kind, Loss, NewRecord, RecordId};
 use types::Clock;
 
-use super::{Kept, Message, Output, Receipt, Receivers, Room};
+use super::{Message, Output, PublishReceipt, Receipt, Receivers, Room};
 use crate::Error;
 
 /// An output whose messages are recorded, too.
@@ -20,11 +20,11 @@ pub struct RecordedOutput {
 }
 
 impl Output for RecordedOutput {
-    fn publish(&self, message: Message) -> Kept {
+    fn publish(&self, message: Message) -> PublishReceipt {
         let recorded = self.record(&message);
         let kept = self.output.publish(message);
         // An event counts as published also if it could not be recorded.
-        kept.and(Kept::when(async {
+        kept.and(PublishReceipt::when(async {
             _ = recorded.await;
             Ok(())
         }))

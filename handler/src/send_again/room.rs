@@ -68,14 +68,14 @@ mod tests {
     use futures::future::{BoxFuture, ready};
 
     use super::*;
-    use crate::output::Kept;
+    use crate::output::PublishReceipt;
 
     /// Receivers whose room is what a test says, one answer after the other, and then the last again.
     struct Scripted(Mutex<Vec<Room>>, AtomicUsize);
 
     impl Output for Scripted {
-        fn publish(&self, _: Message) -> Kept {
-            Kept::at_once()
+        fn publish(&self, _: Message) -> PublishReceipt {
+            PublishReceipt::at_once()
         }
 
         fn room<'a>(&'a self, _: &'a [Message], _: &'a Receivers) -> BoxFuture<'a, Result<Room, Error>> {

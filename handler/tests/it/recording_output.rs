@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use handler::output::{Kept, Message, Output};
+use handler::output::{Message, Output, PublishReceipt};
 
 #[derive(Default)]
 pub struct RecordingOutput {
@@ -26,13 +26,13 @@ impl RecordingOutput {
 }
 
 impl Output for RecordingOutput {
-    fn publish(&self, message: Message) -> Kept {
+    fn publish(&self, message: Message) -> PublishReceipt {
         self.messages.lock().unwrap().push(message);
         if self.is_failing.load(Ordering::SeqCst) {
-            return Kept::when(async {
+            return PublishReceipt::when(async {
                 Err(store::Error::Unavailable { what: "store messages", source: None }.into())
             });
         }
-        Kept::at_once()
+        PublishReceipt::at_once()
     }
 }
