@@ -27,7 +27,7 @@ const SECRET: [&str; 2] = ["headers", "secret"];
 
 /// The id of the draft that a form became which a service that is away could not take.
 #[derive(Clone)]
-pub(super) struct Kept(pub(super) String);
+pub(super) struct DraftId(pub(super) String);
 
 /// Keeps a form of which nothing came: that of a user whose session has expired, who is sent to the login, and that which
 /// a service that is away did not take, for the page that says so.
@@ -51,7 +51,7 @@ pub(super) async fn keep_drafts(
     if let (true, Some(session)) = (is_away(&response), viewer.current())
         && let Ok(id) = keep(&console, session, form).await
     {
-        response.extensions_mut().insert(Kept(id));
+        response.extensions_mut().insert(DraftId(id));
     }
     Ok(response)
 }

@@ -9,7 +9,7 @@ use std::{
 use server::ledger::Owner;
 use tokio::time::Instant;
 
-/// Maximum number of idle connections to a receiver, and how long they are kept.
+/// Maximum number of idle connections to a receiver, and how long they are reusable.
 pub(super) const CONNECTIONS_MAX: usize = 4;
 pub(super) const IDLE_TIME: Duration = Duration::from_secs(30);
 /// Maximum numbers of receivers with idle connections, of one owner and of all: at most 1,024 connections.
@@ -18,42 +18,42 @@ const RECEIVERS_MAX: usize = 256;
 /// Time that a receiver counts after its last request: idle connections are looked through once in their time.
 const COUNT_TIME: Duration = Duration::from_secs(2 * IDLE_TIME.as_secs());
 
-/// The receivers whose connections are kept. The others get a connection for each request.
+/// The receivers whose connections are reusable. The others get a connection for each request.
 #[derive(Default)]
 pub(super) struct Reuse {
-    receivers: Mutex<HashMap<String, Kept>>,
+    receivers: Mutex<HashMap<String, Reusable>>,
 }
 
-struct Kept {
+struct Reusable {
     owner: Owner,
     until: Instant,
 }
 
 impl Reuse {
-    /// Returns true if the connection of a request may be kept. It counts for the owner whose request came first.
+    /// Returns true if the connection of a request may be reusable. It counts for the owner whose request came first.
     pub(super) fn may_keep(&self, owner: &Owner, receiver: &str) -> bool {
         let now = Instant::now();
         let until = now + COUNT_TIME;
         let mut receivers = self.receivers();
-        if let Some(kept) = receivers.get_mut(receiver) {
-            kept.until = until;
+        if let Some(reusable) = receivers.get_mut(receiver) {
+            reusable.until = until;
             return true;
         }
-        let is_full = |receivers: &HashMap<String, Kept>| {
+        let is_full = |receivers: &HashMap<String, Reusable>| {
             receivers.len() >= RECEIVERS_MAX
-                || receivers.values().filter(|kept| kept.owner == *owner).count() >= OWNER_RECEIVERS_MAX
+                || receivers.values().filter(|reusable| reusable.owner == *owner).count() >= OWNER_RECEIVERS_MAX
         };
         if is_full(&receivers) {
-            receivers.retain(|_, kept| now < kept.until);
+            receivers.retain(|_, reusable| now < reusable.until);
             if is_full(&receivers) {
                 return false;
             }
         }
-        receivers.insert(receiver.to_owned(), Kept { owner: owner.clone(), until });
+        receivers.insert(receiver.to_owned(), Reusable { owner: owner.clone(), until });
         true
     }
 
-    fn receivers(&self) -> MutexGuard<'_, HashMap<String, Kept>> {
+    fn receivers(&self) -> MutexGuard<'_, HashMap<String, Reusable>> {
         // No panic can leave it half changed.
         self.receivers.lock().unwrap_or_else(PoisonError::into_inner)
     }

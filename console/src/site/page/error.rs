@@ -44,7 +44,7 @@ pub(in crate::site) async fn show_failures(State(console): State<Console>, reque
         return log_in_first(&asked.method, &asked.uri);
     }
     log(&error);
-    let draft = response.extensions_mut().remove::<draft::Kept>().map(|draft::Kept(id)| draft::path(&id));
+    let draft = response.extensions_mut().remove::<draft::DraftId>().map(|draft::DraftId(id)| draft::path(&id));
     let viewer = MaybeViewer::from_request_parts(&mut asked, &console).await;
     let frame = viewer.map(|viewer| viewer.frame(&console)).unwrap_or_default();
     page(frame, &error, draft)
