@@ -87,8 +87,8 @@ pub(super) struct Taken {
     pub(super) id: String,
     pub(super) downlink: QueuedDownlink,
     /// Evidence that the network has taken it.
-    #[serde(default)]
-    pub(super) heard: Heard,
+    #[serde(default, rename = "heard")]
+    pub(super) source: ReportSource,
     /// True if the application has replaced it, and the network does not know: it refused the one in its place.
     #[serde(default)]
     pub(super) is_replaced: bool,
@@ -96,7 +96,7 @@ pub(super) struct Taken {
 
 /// Ways to learn that a network has taken a downlink.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Heard {
+pub(super) enum ReportSource {
     /// The network has answered.
     #[default]
     Answer,
@@ -186,10 +186,10 @@ impl DeviceQueue {
     /// No further report about a downlink is awaited.
     pub(super) fn end(&mut self, id: &str) {
         self.taken.retain_mut(|taken| {
-            if taken.id == id && taken.heard == Heard::Report {
-                taken.heard = Heard::LastReport;
+            if taken.id == id && taken.source == ReportSource::Report {
+                taken.source = ReportSource::LastReport;
             }
-            taken.id != id || taken.heard == Heard::LastReport
+            taken.id != id || taken.source == ReportSource::LastReport
         });
     }
 
@@ -223,9 +223,9 @@ impl DeviceQueue {
     /// taken.
     fn settle(&mut self, id: &str) -> bool {
         let Some(place) = self.taken.iter().position(|taken| taken.id == id) else { return false };
-        match self.taken[place].heard {
-            Heard::LastReport => drop(self.taken.remove(place)),
-            _ => self.taken[place].heard = Heard::Answer,
+        match self.taken[place].source {
+            ReportSource::LastReport => drop(self.taken.remove(place)),
+            _ => self.taken[place].source = ReportSource::Answer,
         }
         true
     }
@@ -246,8 +246,12 @@ mod tests {
     }
 
     fn queue_that_took(ids: impl IntoIterator<Item = u64>) -> DeviceQueue {
-        let take =
-            |id: u64| Taken { id: id.to_string(), downlink: queued(id), heard: Heard::Answer, is_replaced: false };
+        let take = |id: u64| Taken {
+            id: id.to_string(),
+            downlink: queued(id),
+            source: ReportSource::Answer,
+            is_replaced: false,
+        };
         DeviceQueue { waiting: VecDeque::new(), taken: ids.into_iter().map(take).collect() }
     }
 
@@ -279,7 +283,7 @@ mod tests {
         let mut queue = queue_that_took([]);
         queue.insert(&queued(1), Schedule::Last).unwrap();
         queue.clear();
-        let taken = Taken { id: "1".to_owned(), downlink: queued(1), heard: Heard::Answer, is_replaced: false };
+        let taken = Taken { id: "1".to_owned(), downlink: queued(1), source: ReportSource::Answer, is_replaced: false };
         queue.take(&taken);
         assert_eq!(queue.taken[0].downlink.attempts, u8::MAX);
     }

@@ -18,7 +18,7 @@ use types::{
 };
 
 use super::{
-    device_queue::{Heard, QueuedDownlink},
+    device_queue::{QueuedDownlink, ReportSource},
     queue::{Queues, Reported, Waiting},
 };
 use crate::{
@@ -145,7 +145,7 @@ impl Outgoing {
             Reported::Found(downlink) => Some(downlink),
             Reported::Leaving(downlink) => {
                 // It must not be handed over again.
-                self.queues.taken(app_id, dev_id, &downlink, (id, Heard::Report)).await?;
+                self.queues.taken(app_id, dev_id, &downlink, (id, ReportSource::Report)).await?;
                 Some(downlink)
             }
             Reported::NotYet => return Err(Error::HandingOver(dev_id.clone())),
@@ -225,7 +225,7 @@ impl Outgoing {
         }
         let reason = format!("{}; it may be sent nevertheless, and is not handed over again", refusal.reason());
         self.give_up((app_id, dev_id), &downlink, &refusal, reason).await?;
-        self.queues.taken(app_id, dev_id, &downlink, (&downlink.network_id(), Heard::Answer)).await?;
+        self.queues.taken(app_id, dev_id, &downlink, (&downlink.network_id(), ReportSource::Answer)).await?;
         Ok(true)
     }
 
@@ -238,7 +238,7 @@ impl Outgoing {
         id: &str,
     ) -> Result<(), Error> {
         loop {
-            let error = match self.queues.taken(app_id, dev_id, downlink, (id, Heard::Answer)).await {
+            let error = match self.queues.taken(app_id, dev_id, downlink, (id, ReportSource::Answer)).await {
                 Err(error) if error.kind() == Kind::Unavailable => error,
                 done => return done,
             };

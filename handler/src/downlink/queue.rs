@@ -18,7 +18,7 @@ use store::{Batch, Commit, Entry, Key, Store};
 use tokio::{sync::Mutex as AsyncMutex, time::timeout};
 use types::{AppEui, AppId, Clock, DevEui, DevId, Downlink};
 
-use super::device_queue::{DeviceQueue, Heard, QueuedDownlink, Schedule, Taken};
+use super::device_queue::{DeviceQueue, QueuedDownlink, ReportSource, Schedule, Taken};
 use crate::{Error, application::store_keys, device};
 
 /// Maximum number of attempts of a change while other processes change the same queue.
@@ -158,9 +158,9 @@ impl Queues {
         app_id: &AppId,
         dev_id: &DevId,
         downlink: &QueuedDownlink,
-        (id, heard): (&str, Heard),
+        (id, source): (&str, ReportSource),
     ) -> Result<(), Error> {
-        let taken = Taken { id: id.to_owned(), downlink: downlink.clone(), heard, is_replaced: false };
+        let taken = Taken { id: id.to_owned(), downlink: downlink.clone(), source, is_replaced: false };
         self.edit(app_id, dev_id, |queue| queue.take(&taken)).await.map(drop)
     }
 
@@ -189,7 +189,7 @@ impl Queues {
         ];
         let [claimed, taken, waiting] = self.store.get_array(&keys).await?;
         if let Some(taken) = read::<Taken>(taken.as_ref())?.into_iter().find(|taken| taken.id == id) {
-            let is_awaited = taken.heard != Heard::LastReport;
+            let is_awaited = taken.source != ReportSource::LastReport;
             return Ok(if is_awaited { Reported::Found(taken.downlink) } else { Reported::Unknown });
         }
         let waiting = read::<QueuedDownlink>(waiting.as_ref())?.into_iter().find(|waiting| waiting.network_id() == id);

@@ -3,7 +3,7 @@
 use types::{AppId, DevId, Downlink, DownlinkConfig, DownlinkEvent, DownlinkOutcome, DownlinkSentEvent};
 
 use super::{
-    device_queue::{Heard, QueuedDownlink},
+    device_queue::{QueuedDownlink, ReportSource},
     outgoing::{Outgoing, sent},
     queue::{Reported, Waiting},
 };
@@ -83,7 +83,7 @@ impl Outgoing {
         SentFrame { payload, gateway_id, config }: SentFrame,
     ) -> Result<(), Error> {
         if let Some(response) = response.as_ref().filter(|response| !response.is_repeated) {
-            self.queues.taken(app_id, dev_id, &response.queued, (RESPONSE_ID, Heard::Answer)).await?;
+            self.queues.taken(app_id, dev_id, &response.queued, (RESPONSE_ID, ReportSource::Answer)).await?;
             self.queues.release(app_id, dev_id).await?;
         }
         let message = sent(app_id, dev_id, response.map(|response| response.queued.downlink).unwrap_or_default());
