@@ -5,7 +5,7 @@
 mod candidates;
 mod history;
 mod network_devices;
-mod to_end;
+mod uncancellable;
 mod versions;
 pub(crate) mod webhooks;
 
@@ -22,7 +22,7 @@ use server::status::ErrorChain;
 use tokio::time::{sleep, timeout};
 use types::{AppId, ApplicationRight, Claims, Clock, Credential, DevId, Downlink, Grant, Secret};
 
-use self::to_end::to_end;
+use self::uncancellable::uncancellable;
 use crate::{
     Error, OneAtATime,
     access::Access,
@@ -190,7 +190,7 @@ impl Operations {
         let (this, credential) = (self.clone(), caller.credential.clone());
         self.access.allow(caller, &device.app_id, &[ApplicationRight::Devices], Purpose::Change).await?;
         let permit = self.permit(credential, &device.app_id).await?;
-        to_end(async move {
+        uncancellable(async move {
             let change = this.change_device(permit, &device).await?;
             let event = change.event(&device, this.clock.now());
             this.publish(device.app_id, device.dev_id, event);
@@ -209,7 +209,7 @@ impl Operations {
         self.access.allow(caller, &app_id, &[ApplicationRight::Devices], Purpose::Change).await?;
         self.applications.check_registered(&app_id).await?;
         let permit = self.permit(credential, &app_id).await?;
-        to_end(async move { this.remove_device(permit, &app_id, &dev_id).await }).await
+        uncancellable(async move { this.remove_device(permit, &app_id, &dev_id).await }).await
     }
 
     /// The token with which network brokers are called in the caller's name; none if there are no network brokers.
@@ -361,7 +361,7 @@ impl Operations {
     ) -> Result<Activated, Error> {
         self.network_brokers.allow(&self.access, caller).await?;
         let this = self.clone();
-        let activated = to_end(async move { this.joins.handle(request).await }).await?;
+        let activated = uncancellable(async move { this.joins.handle(request).await }).await?;
         self.component.traffic.activations.mark(self.clock.now());
         Ok(activated)
     }

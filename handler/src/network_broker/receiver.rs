@@ -12,8 +12,8 @@ use tokio_util::task::TaskTracker;
 use types::{AppId, Clock, DevId, ErrorEvent, Kind, Kinded, Metadata, Timestamp};
 
 use super::{
-    deadline::answer_by,
     metadata::{self, metadata},
+    receive_window::answer_by,
     response::Template,
     turns::Turns,
 };

@@ -9,7 +9,7 @@ use tracing::Instrument;
 use crate::Error;
 
 /// Makes a change in a task of its own, which ends with the last step.
-pub(super) async fn to_end<T: Send + 'static>(
+pub(super) async fn uncancellable<T: Send + 'static>(
     change: impl Future<Output = Result<T, Error>> + Send + 'static,
 ) -> Result<T, Error> {
     match tokio::spawn(change.in_current_span()).await {
