@@ -9,13 +9,13 @@ mod endpoint;
 mod lost;
 mod outbox;
 mod packet;
+mod poison_messages;
 mod protocol;
 mod publisher;
 mod repeats;
 mod settings;
 mod socket;
 mod subscriber;
-mod suspects;
 mod url;
 
 pub use self::settings::MqttSettings;

@@ -10,7 +10,7 @@ use tokio::{sync::oneshot, time::Instant};
 
 use super::{
     packet::{HEADER_BYTES_MAX, TOPIC_BYTES_MAX},
-    suspects::{Number, Suspects},
+    poison_messages::{Number, PoisonMessages},
 };
 
 /// Maximum time to wait for a broker to confirm a message while the connection lasts.
@@ -59,7 +59,7 @@ pub(super) struct Outbox {
     /// Maximum number of messages that the broker has not confirmed yet.
     in_flight_max: u16,
     packet_bytes_max: u32,
-    suspects: Suspects,
+    suspects: PoisonMessages,
 }
 
 impl Outbox {
@@ -74,7 +74,7 @@ impl Outbox {
             last_packet: 0,
             in_flight_max: 0,
             packet_bytes_max: 0,
-            suspects: Suspects::new(wait_max),
+            suspects: PoisonMessages::new(wait_max),
         }
     }
 

@@ -15,8 +15,8 @@ use super::{
     lost::Lost,
     outbox::{Outbox, Publication, PublishError},
     packet::{Event, Role},
+    poison_messages::IN_FLIGHT_MAX,
     subscriber::{ProtocolChoice, report},
-    suspects::IN_FLIGHT_MAX,
 };
 use crate::backoff::Backoff;
 

@@ -29,7 +29,7 @@ const CAUSES_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(999);
 pub(super) type Number = u64;
 
 /// Decides which messages may be sent, as far as lost connections tell.
-pub(super) struct Suspects {
+pub(super) struct PoisonMessages {
     suspects: BTreeMap<Number, Suspect>,
     /// The suspects in the order of their trials.
     turns: VecDeque<Number>,
@@ -55,7 +55,7 @@ struct Suspect {
     losses: usize,
 }
 
-impl Suspects {
+impl PoisonMessages {
     pub(super) fn new(wait_max: Duration) -> Self {
         Self {
             suspects: BTreeMap::new(),
