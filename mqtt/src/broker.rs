@@ -33,7 +33,7 @@ use crate::{
         open_connections::OpenConnections,
     },
     metrics,
-    session::ending::Cause,
+    session::disconnect::DisconnectReason,
 };
 
 /// Time that connections may take to end when the broker stops.
@@ -203,7 +203,7 @@ impl Broker {
     /// Disconnects all clients. Returns when they are gone, or after 10 s.
     pub async fn shutdown(self) {
         self.listener.context.stop.cancel();
-        self.listener.context.router.end_all(Cause::Stopping);
+        self.listener.context.router.end_all(DisconnectReason::Stopping);
         self.listener.tasks.close();
         if timeout(STOP_WAIT, self.listener.tasks.wait()).await.is_err() {
             tracing::warn!(

@@ -39,7 +39,7 @@ use crate::{
     router::AttachError,
     session::{
         Attachment, SessionRequest,
-        ending::{Cause, Ending},
+        disconnect::{Disconnect, DisconnectReason},
     },
 };
 
@@ -76,7 +76,7 @@ enum End {
     /// The client violated the protocol or a limit.
     Violation(ReasonCode),
     /// The broker ended it.
-    Ended(Cause),
+    Ended(DisconnectReason),
 }
 
 impl From<StreamError> for End {
@@ -94,10 +94,10 @@ impl End {
         match self {
             Self::Closed | Self::Left { .. } => None,
             Self::Violation(reason) => Some(*reason),
-            Self::Ended(Cause::Revoked) => Some(ReasonCode::NotAuthorized),
-            Self::Ended(Cause::Unconfirmed) => Some(ReasonCode::ServerBusy),
-            Self::Ended(Cause::TakenOver) => Some(ReasonCode::SessionTakenOver),
-            Self::Ended(Cause::Stopping) => Some(ReasonCode::ServerShuttingDown),
+            Self::Ended(DisconnectReason::Revoked) => Some(ReasonCode::NotAuthorized),
+            Self::Ended(DisconnectReason::Unconfirmed) => Some(ReasonCode::ServerBusy),
+            Self::Ended(DisconnectReason::TakenOver) => Some(ReasonCode::SessionTakenOver),
+            Self::Ended(DisconnectReason::Stopping) => Some(ReasonCode::ServerShuttingDown),
         }
     }
 
@@ -107,7 +107,7 @@ impl End {
         match self {
             Self::Closed | Self::Violation(_) => true,
             Self::Left { with_will } => *with_will,
-            Self::Ended(Cause::TakenOver) => !is_delayed,
+            Self::Ended(DisconnectReason::TakenOver) => !is_delayed,
             Self::Ended(_) => false,
         }
     }
@@ -133,8 +133,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         drop((peer, owner));
         let app_id = connect.permissions.app_id.clone();
         // In a box, because it is large and over soon.
-        let attached = Box::pin(attach(context, &app_id, request, open.ending.clone())).await;
-        open.previous.iter().for_each(|previous| previous.end(Cause::TakenOver));
+        let attached = Box::pin(attach(context, &app_id, request, open.disconnect.clone())).await;
+        open.previous.iter().for_each(|previous| previous.end(DisconnectReason::TakenOver));
         let (attachment, is_present) = match attached {
             Ok(attached) => attached,
             Err(refusal) => return self.refuse(connect.version, &refusal).await,
@@ -206,7 +206,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         tokio::select! {
             biased;
             // The client has connected again, and sends what was not answered, or may do nothing more.
-            _ = attachment.ending.wait() => {}
+            _ = attachment.disconnect.wait() => {}
             _ = timeout(CLOSE_WAIT, answer_all) => {}
         }
     }
@@ -218,7 +218,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         attachment: &Attachment,
         inbound: &mut Inbound<'_>,
     ) -> End {
-        let ended = attachment.ending.wait();
+        let ended = attachment.disconnect.wait();
         // The client may be late by half of what it promised.
         let patience = Duration::from_secs(connect.keep_alive.into()).mul_f64(1.5);
         let (mut ended, mut check) = (pin!(ended), pin!(sleep(CHECK_INTERVAL.min(patience))));
@@ -228,7 +228,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
             report_dropped(context, connect, attachment);
             let progress = tokio::select! {
                 biased;
-                cause = ended.as_mut() => return Box::pin(self.ended(cause, inbound)).await,
+                reason = ended.as_mut() => return Box::pin(self.ended(reason, inbound)).await,
                 answered = inbound.answer(&mut answers), if inbound.is_publishing() => {
                     self.stream.unwritten().append(&mut answers);
                     match answered {
@@ -259,7 +259,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
             let answer = tokio::select! {
                 biased;
                 answer = inbound.handle(packet, self.stream.unwritten()) => answer,
-                cause = ended.as_mut() => return Box::pin(self.ended(cause, inbound)).await,
+                reason = ended.as_mut() => return Box::pin(self.ended(reason, inbound)).await,
             };
             match answer {
                 Ok(Answer::Nothing) => {}
@@ -270,10 +270,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         }
     }
 
-    /// Returns the end of the connection for this cause. A client that has connected again may have left before, and
+    /// Returns the end of the connection for this reason. A client that has connected again may have left before, and
     /// then its will does not count. In a box, because it is large and happens once.
-    async fn ended(&mut self, cause: Cause, inbound: &mut Inbound<'_>) -> End {
-        let packets_max = if cause == Cause::TakenOver { PACKETS_READ_LATE_MAX } else { 0 };
+    async fn ended(&mut self, reason: DisconnectReason, inbound: &mut Inbound<'_>) -> End {
+        let packets_max = if reason == DisconnectReason::TakenOver { PACKETS_READ_LATE_MAX } else { 0 };
         for _ in 0..packets_max {
             let progress = self.stream.progress(CLIENT_PACKET_BYTES_MAX as usize).now_or_never();
             let Some(Ok(progress)) = progress else { break };
@@ -284,7 +284,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
                 return End::Left { with_will };
             }
         }
-        End::Ended(cause)
+        End::Ended(reason)
     }
 
     /// Hands on what the session has for the client, as far as the client and its connection keep up.
@@ -311,11 +311,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
 
     async fn end(&mut self, context: &Context, connect: Connect, attachment: &Attachment, end: End) {
         let app_id = &connect.permissions.app_id;
-        if let End::Ended(Cause::Stopping) = end {
+        if let End::Ended(DisconnectReason::Stopping) = end {
             _ = timeout(CLOSE_WAIT, self.deliver_rest(&connect, attachment)).await;
         }
         match end {
-            End::Ended(Cause::Revoked) => context.router.remove(app_id, attachment),
+            End::Ended(DisconnectReason::Revoked) => context.router.remove(app_id, attachment),
             _ => context.router.detach(app_id, attachment),
         }
         if let End::Violation(reason) = end {
@@ -345,9 +345,9 @@ async fn attach(
     context: &Context,
     app_id: &AppId,
     request: SessionRequest,
-    ending: Ending,
+    disconnect: Disconnect,
 ) -> Result<(Attachment, bool), ConnectError> {
-    let attached = context.router.attach(app_id, request, ending).await;
+    let attached = context.router.attach(app_id, request, disconnect).await;
     let (attachment, is_present) = attached.map_err(|error| {
         tracing::warn!(%app_id, error = %ErrorChain(&error), "cannot give an MQTT client its session");
         match error {

@@ -37,8 +37,8 @@ use crate::{
     session::{
         Attachment, SessionRequest,
         budget::SessionMemory,
+        disconnect::{Disconnect, DisconnectReason},
         durable::{Durable, LOADS_MAX, Living, RENEW_INTERVAL},
-        ending::{Cause, Ending},
         message::{Message, Publication},
     },
 };
@@ -287,14 +287,14 @@ impl Router {
         &self,
         app_id: &AppId,
         request: SessionRequest,
-        ending: Ending,
+        disconnect: Disconnect,
     ) -> Result<(Attachment, bool), AttachError> {
         let (application, now) = (self.entry(app_id), self.clock.now());
         match self.durable.as_ref().filter(|_| request.may_be_stored) {
-            None => application.attach(request, ending, now),
+            None => application.attach(request, disconnect, now),
             Some(durable) => {
                 let claiming = self.unserved.claiming(app_id);
-                let attached = timeout(ATTACH_WAIT, application.attach_stored(durable, request, ending, now));
+                let attached = timeout(ATTACH_WAIT, application.attach_stored(durable, request, disconnect, now));
                 attached.await.unwrap_or(Err(AttachError::Late)).inspect(|_| claiming.served())
             }
         }
@@ -381,9 +381,9 @@ impl Router {
     }
 
     /// Ends all connections.
-    pub(crate) fn end_all(&self, cause: Cause) {
+    pub(crate) fn end_all(&self, reason: DisconnectReason) {
         let applications: Vec<_> = self.read().values().cloned().collect();
-        applications.iter().for_each(|application| application.end_all(cause));
+        applications.iter().for_each(|application| application.end_all(reason));
     }
 
     /// Metrics of single applications, in the text format of Prometheus.
@@ -466,7 +466,7 @@ mod tests {
         let app_id: AppId = "app-one".parse().unwrap();
         let (expiry, holder) = (Duration::ZERO, Holder::default());
         let request = SessionRequest { id: "one".into(), holder, clean: true, expiry, may_be_stored: false };
-        let attached = router.attach(&app_id, request, Ending::default()).now_or_never().unwrap();
+        let attached = router.attach(&app_id, request, Disconnect::default()).now_or_never().unwrap();
         let Ok((attachment, _)) = attached else { panic!("it was refused") };
         let locked = router.series();
         let (other, other_id, started) = (Arc::clone(&router), app_id.clone(), Instant::now());

@@ -2,8 +2,8 @@
 
 mod attachment;
 pub(crate) mod budget;
+pub(crate) mod disconnect;
 pub(crate) mod durable;
-pub(crate) mod ending;
 pub(crate) mod message;
 mod outbox;
 pub(crate) mod ownership;
@@ -25,8 +25,8 @@ pub(crate) use self::{
 };
 use self::{
     budget::SessionBytes,
+    disconnect::{Disconnect, DisconnectReason},
     durable::SessionRecord,
-    ending::{Cause, Ending},
     message::{Delivery, Level},
     ownership::Ownership,
 };
@@ -86,7 +86,7 @@ pub(crate) struct State {
 }
 
 enum Presence {
-    Connected(Ending),
+    Connected(Disconnect),
     AwaySince(Timestamp),
 }
 
@@ -158,19 +158,19 @@ impl Session {
     }
 
     /// Gives the session to a new connection, and ends the one that it had.
-    pub(crate) fn attach(self: &Arc<Self>, holder: Holder, expiry: Duration, ending: Ending) -> Attachment {
+    pub(crate) fn attach(self: &Arc<Self>, holder: Holder, expiry: Duration, disconnect: Disconnect) -> Attachment {
         let mut state = self.lock();
         state.holder = holder;
         if let Presence::Connected(other) =
-            std::mem::replace(&mut state.connection, Presence::Connected(ending.clone()))
+            std::mem::replace(&mut state.connection, Presence::Connected(disconnect.clone()))
         {
-            other.end(Cause::TakenOver);
+            other.end(DisconnectReason::TakenOver);
         }
         state.outbox.disconnected();
         state.connections += 1;
         state.expiry = expiry;
         state.is_changed = true;
-        Attachment { session: Arc::clone(self), connection: state.connections, ending }
+        Attachment { session: Arc::clone(self), connection: state.connections, disconnect }
     }
 
     /// Queues a message; the client's task is woken up.
@@ -302,9 +302,9 @@ impl Session {
     }
 
     /// Ends the connection that the session has.
-    pub(crate) fn end(&self, cause: Cause) {
-        if let Presence::Connected(ending) = &self.lock().connection {
-            ending.end(cause);
+    pub(crate) fn end(&self, reason: DisconnectReason) {
+        if let Presence::Connected(disconnect) = &self.lock().connection {
+            disconnect.end(reason);
         }
     }
 

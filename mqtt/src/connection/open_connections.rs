@@ -16,7 +16,7 @@ use crate::{
     Authenticator, Refusal, Router,
     access::permissions::Permissions,
     metrics,
-    session::ending::{Cause, Ending},
+    session::disconnect::{Disconnect, DisconnectReason},
 };
 
 /// Maximum number of credentials checked at the same time.
@@ -35,7 +35,7 @@ struct Connection {
     session: Arc<str>,
     permissions: Permissions,
     credential: Credential,
-    ending: Ending,
+    disconnect: Disconnect,
     /// Charges the owner of the application.
     place: Charge,
 }
@@ -54,9 +54,9 @@ pub(crate) struct OpenConnection {
     connections: Arc<OpenConnections>,
     app_id: AppId,
     number: u64,
-    pub(crate) ending: Ending,
+    pub(crate) disconnect: Disconnect,
     /// The connection that the client had before, which does not count any more, and has to end.
-    pub(crate) previous: Option<Ending>,
+    pub(crate) previous: Option<Disconnect>,
 }
 
 impl Drop for OpenConnection {
@@ -107,15 +107,16 @@ impl OpenConnections {
         }
         let previous = previous.and_then(|previous| open.get_mut(&app_id)?.remove(&previous));
         let (previous, place) = match previous {
-            Some(Connection { ending, place, .. }) => (Some(ending), place),
+            Some(Connection { disconnect, place, .. }) => (Some(disconnect), place),
             None => (None, self.budget.charge(owner, 1)?),
         };
         let connections = open.entry(app_id.clone()).or_default();
-        let ending = Ending::default();
+        let disconnect = Disconnect::default();
         let session = Arc::clone(session);
-        connections.insert(number, Connection { session, permissions, credential, ending: ending.clone(), place });
+        connections
+            .insert(number, Connection { session, permissions, credential, disconnect: disconnect.clone(), place });
         metrics::connected();
-        Ok(OpenConnection { connections: Arc::clone(self), app_id, number, ending, previous })
+        Ok(OpenConnection { connections: Arc::clone(self), app_id, number, disconnect, previous })
     }
 
     /// The number of open connections.
@@ -139,15 +140,17 @@ impl OpenConnections {
                     Ok(claims) => {
                         let permissions = Permissions::new(app_id.clone(), &claims);
                         self.end(&app_id, &credential, |connection| {
-                            (connection.permissions != permissions).then_some(Cause::Revoked)
+                            (connection.permissions != permissions).then_some(DisconnectReason::Revoked)
                         });
                         router.remove_revoked(&app_id, &credential, Some(&permissions));
                     }
                     Err(Refusal::Invalid) => {
-                        self.end(&app_id, &credential, |_| Some(Cause::Revoked));
+                        self.end(&app_id, &credential, |_| Some(DisconnectReason::Revoked));
                         router.remove_revoked(&app_id, &credential, None);
                     }
-                    Err(Refusal::Unavailable(_)) => self.end(&app_id, &credential, |_| Some(Cause::Unconfirmed)),
+                    Err(Refusal::Unavailable(_)) => {
+                        self.end(&app_id, &credential, |_| Some(DisconnectReason::Unconfirmed));
+                    }
                 }
             })
             .await;
@@ -162,12 +165,12 @@ impl OpenConnections {
         used.into_iter().map(|(app_id, credential)| (app_id.clone(), credential.clone())).collect()
     }
 
-    /// Ends the connections of a credential for which there is a `cause`.
-    fn end(&self, app_id: &AppId, credential: &Credential, cause: impl Fn(&Connection) -> Option<Cause>) {
+    /// Ends the connections of a credential for which there is a `reason`.
+    fn end(&self, app_id: &AppId, credential: &Credential, reason: impl Fn(&Connection) -> Option<DisconnectReason>) {
         let open = self.lock();
         let connections = open.get(app_id).into_iter().flat_map(HashMap::values);
         for connection in connections.filter(|connection| connection.credential == *credential) {
-            cause(connection).into_iter().for_each(|cause| connection.ending.end(cause));
+            reason(connection).into_iter().for_each(|reason| connection.disconnect.end(reason));
         }
     }
 

@@ -27,8 +27,8 @@ use crate::{
     session::{
         Attachment, Session, SessionRequest, Subscription,
         budget::ApplicationMemory,
+        disconnect::{Disconnect, DisconnectReason},
         durable::Durable,
-        ending::{Cause, Ending},
         message::Message,
     },
 };
@@ -73,21 +73,21 @@ impl Application {
     pub(super) fn attach(
         &self,
         request: SessionRequest,
-        ending: Ending,
+        disconnect: Disconnect,
         now: Timestamp,
     ) -> Result<(Attachment, bool), AttachError> {
         let SessionRequest { id, holder, clean, expiry, .. } = request;
         let mut subscribers = self.lock();
         if let Some(session) = subscribers.sessions.get(&id).cloned() {
             if !clean && !session.is_expired(now) {
-                return Ok((session.attach(holder, expiry, ending), true));
+                return Ok((session.attach(holder, expiry, disconnect), true));
             }
-            session.end(Cause::TakenOver);
+            session.end(DisconnectReason::TakenOver);
             subscribers.remove(&session);
         }
         let memory = subscribers.take_memory(&holder)?;
         let session = subscribers.insert(&self.app_id, id, (holder.clone(), memory), now);
-        Ok((session.attach(holder, expiry, ending), false))
+        Ok((session.attach(holder, expiry, disconnect), false))
     }
 
     /// Ends a client's use of its session; removes the session if it does not outlive its connection.
@@ -295,8 +295,8 @@ impl Application {
             && !subscribers.log.is_saving
     }
 
-    pub(super) fn end_all(&self, cause: Cause) {
-        self.lock().sessions.values().for_each(|session| session.end(cause));
+    pub(super) fn end_all(&self, reason: DisconnectReason) {
+        self.lock().sessions.values().for_each(|session| session.end(reason));
     }
 
     fn session(&self, id: &str) -> Option<Arc<Session>> {
@@ -336,7 +336,7 @@ mod tests {
             expiry: Duration::from_secs(3600),
             may_be_stored: false,
         };
-        application.attach(request, Ending::default(), Timestamp::default()).unwrap().0
+        application.attach(request, Disconnect::default(), Timestamp::default()).unwrap().0
     }
 
     fn publish(application: &Application, topic: &str) {

@@ -4,7 +4,7 @@ use std::sync::{Arc, MutexGuard};
 
 use types::Timestamp;
 
-use super::{Presence, Session, State, ending::Ending, outbox::Sending};
+use super::{Presence, Session, State, disconnect::Disconnect, outbox::Sending};
 
 /// Maximum number of publications with QoS 2 that a client may begin without releasing them.
 const UNRELEASED_MAX: usize = 100;
@@ -13,7 +13,7 @@ const UNRELEASED_MAX: usize = 100;
 pub(crate) struct Attachment {
     pub(crate) session: Arc<Session>,
     pub(super) connection: u64,
-    pub(crate) ending: Ending,
+    pub(crate) disconnect: Disconnect,
 }
 
 impl Attachment {

@@ -15,8 +15,8 @@ use types::Timestamp;
 use super::{Application, TURNS, backlog::Unread};
 use crate::session::{
     Attachment, Holder, Session, SessionRequest,
+    disconnect::Disconnect,
     durable::{Adopted, Claimed, Durable, Living, WholeLog},
-    ending::Ending,
 };
 
 /// Maximum number of attempts to attach a session that others take or remove meanwhile.
@@ -50,7 +50,7 @@ impl Application {
         self: &Arc<Self>,
         durable: &Arc<Durable>,
         request: SessionRequest,
-        ending: Ending,
+        disconnect: Disconnect,
         now: Timestamp,
     ) -> Result<(Attachment, bool), AttachError> {
         let _turn = self.turn(&request.id).lock().await;
@@ -59,7 +59,7 @@ impl Application {
                 // A client that wants nothing stored is not refused because of the store.
                 _ = timeout(LOOK_UP_WAIT, self.read_all(durable)).await;
             }
-            return self.attach(request, ending, now);
+            return self.attach(request, disconnect, now);
         }
         for _ in 0..ATTEMPTS_MAX {
             let (session, is_present) = match self.usable(durable, &request, now).await? {
@@ -69,7 +69,7 @@ impl Application {
             self.complete(durable, &session).await?;
             let subscribers = self.lock();
             if subscribers.is_current(&session) {
-                return Ok((session.attach(request.holder, request.expiry, ending), is_present));
+                return Ok((session.attach(request.holder, request.expiry, disconnect), is_present));
             }
         }
         Err(AttachError::Late)

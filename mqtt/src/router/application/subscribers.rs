@@ -23,8 +23,8 @@ use crate::{
     session::{
         Holder, SPARE_MAX, Session, Subscription,
         budget::{ApplicationMemory, SessionBytes},
+        disconnect::DisconnectReason,
         durable::{Durable, LogRecord},
-        ending::Cause,
         message::{Delivery, Level, Message, named_levels},
         ownership::Ownership,
     },
@@ -210,7 +210,7 @@ impl Subscribers {
 
     /// Forgets a session that is not in the store any more.
     pub(super) fn forget_deleted(&mut self, session: &Arc<Session>) {
-        session.end(Cause::TakenOver);
+        session.end(DisconnectReason::TakenOver);
         session.ownership.delete();
         self.forget(session);
         session.clear();
@@ -221,7 +221,7 @@ impl Subscribers {
         ownership.lose();
         let session = self.sessions.get(&ownership.id).filter(|it| std::ptr::eq(&*it.ownership, ownership)).cloned();
         if let Some(session) = session {
-            session.end(Cause::TakenOver);
+            session.end(DisconnectReason::TakenOver);
             self.forget(&session);
             // Its messages stay in the log.
             session.clear();

@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Reasons for the broker to end a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cause {
+pub(crate) enum DisconnectReason {
     /// The credential is no longer valid.
     Revoked,
     /// The credential has not been confirmed for too long. It may be again, so the session stays.
@@ -17,21 +17,21 @@ pub(crate) enum Cause {
     Stopping,
 }
 
-/// Ends one connection; the first cause counts.
+/// Ends one connection; the first reason counts.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ending(Arc<(OnceLock<Cause>, CancellationToken)>);
+pub(crate) struct Disconnect(Arc<(OnceLock<DisconnectReason>, CancellationToken)>);
 
-impl Ending {
-    pub(crate) fn end(&self, cause: Cause) {
+impl Disconnect {
+    pub(crate) fn end(&self, reason: DisconnectReason) {
         let (first, token) = &*self.0;
-        _ = first.set(cause);
+        _ = first.set(reason);
         token.cancel();
     }
 
     /// Waits until the connection has to end.
-    pub(crate) async fn wait(&self) -> Cause {
+    pub(crate) async fn wait(&self) -> DisconnectReason {
         let (first, token) = &*self.0;
         token.cancelled().await;
-        first.get().copied().unwrap_or(Cause::Stopping)
+        first.get().copied().unwrap_or(DisconnectReason::Stopping)
     }
 }
