@@ -1,6 +1,6 @@
 //! The broker's metrics. No label names an application or a device; `router/series.rs` has those of applications.
 
-pub(crate) mod figures;
+pub(crate) mod counters;
 
 use metrics::{Gauge, counter, describe_counter, describe_gauge, gauge};
 

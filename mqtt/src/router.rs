@@ -390,9 +390,9 @@ impl Router {
     pub(crate) fn application_metrics(&self) -> String {
         let applications: Vec<_> = self.read().iter().map(|(app_id, it)| (app_id.clone(), Arc::clone(it))).collect();
         // Their locks are not waited for while the series are locked.
-        let figures = applications.into_iter().map(|(app_id, application)| (app_id, application.take_figures()));
-        let figures: Vec<_> = figures.collect();
-        self.series().render(&figures, self.clock.now())
+        let counts = applications.into_iter().map(|(app_id, application)| (app_id, application.take_counts()));
+        let counts: Vec<_> = counts.collect();
+        self.series().render(&counts, self.clock.now())
     }
 
     fn series(&self) -> MutexGuard<'_, Series> {
@@ -421,7 +421,7 @@ impl Router {
         let is_empty = application.is_empty();
         drop(application);
         if let Some(application) = is_empty.then(|| self.remove_unused(app_id)).flatten() {
-            self.series().add(app_id, &application.take_figures(), self.clock.now());
+            self.series().add(app_id, &application.take_counts(), self.clock.now());
         }
     }
 

@@ -30,7 +30,7 @@ use self::{
     message::{Delivery, Level},
     ownership::Ownership,
 };
-use crate::{access::permissions::Permissions, metrics::figures::Counters};
+use crate::{access::permissions::Permissions, metrics::counters::Counters};
 
 /// Age at which the stored record of a connected client's session is written again, before it would expire.
 const RECORD_AGE_MAX: Duration = Duration::from_secs(6 * 3600);

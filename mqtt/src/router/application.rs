@@ -22,7 +22,7 @@ pub(super) use self::pending::Rest;
 use self::subscribers::Subscribers;
 use crate::{
     access::permissions::Permissions,
-    metrics::figures::Figures,
+    metrics::counters::Counts,
     router::behind::{Given, Spare},
     session::{
         Attachment, Session, SessionRequest, Subscription,
@@ -265,10 +265,10 @@ impl Application {
     }
 
     /// Returns the current connections and queue length, and the counts since the last call.
-    pub(super) fn take_figures(&self) -> Figures {
+    pub(super) fn take_counts(&self) -> Counts {
         let subscribers = self.lock();
         let connections = subscribers.sessions.values().filter(|session| session.is_connected()).count();
-        Figures { connections, queued: self.memory.messages(), ..subscribers.counters.take() }
+        Counts { connections, queued: self.memory.messages(), ..subscribers.counters.take() }
     }
 
     /// Returns true if there is something to save, or to read.

@@ -8,7 +8,7 @@ use std::{
 
 use types::{AppId, Timestamp};
 
-use crate::metrics::figures::Figures;
+use crate::metrics::counters::Counts;
 
 /// Maximum number of applications with series of their own.
 const SERIES_MAX: usize = 100;
@@ -29,28 +29,28 @@ const DROPPED: &str = "airlock_mqtt_application_dropped_total";
 #[derive(Default)]
 pub(super) struct Series {
     own: BTreeMap<AppId, OwnSeries>,
-    other: Figures,
+    other: Counts,
 }
 
 struct OwnSeries {
-    figures: Figures,
+    counts: Counts,
     /// Time when its messages were last counted.
     active_at: Timestamp,
 }
 
 impl Series {
     /// Adds what an application has, and what was counted of it since it was last added.
-    pub(super) fn add(&mut self, app_id: &AppId, figures: &Figures, now: Timestamp) {
-        if !self.own.contains_key(app_id) && !figures.is_zero() && !self.has_room(figures.has_counted(), now) {
-            return self.other.add(figures);
+    pub(super) fn add(&mut self, app_id: &AppId, counts: &Counts, now: Timestamp) {
+        if !self.own.contains_key(app_id) && !counts.is_zero() && !self.has_room(counts.has_counted(), now) {
+            return self.other.add(counts);
         }
         let own = match self.own.entry(app_id.clone()) {
             Entry::Occupied(own) => own.into_mut(),
-            Entry::Vacant(_) if figures.is_zero() => return,
-            Entry::Vacant(place) => place.insert(OwnSeries { figures: Figures::default(), active_at: now }),
+            Entry::Vacant(_) if counts.is_zero() => return,
+            Entry::Vacant(place) => place.insert(OwnSeries { counts: Counts::default(), active_at: now }),
         };
-        own.figures.add(figures);
-        if figures.has_counted() {
+        own.counts.add(counts);
+        if counts.has_counted() {
             own.active_at = now;
         }
     }
@@ -67,38 +67,38 @@ impl Series {
             return false;
         };
         // What it counted is not added to the others, whose rates would show it as if it had happened now.
-        if let Some(OwnSeries { figures, .. }) = self.own.remove(&longest) {
-            self.other.connections += figures.connections;
-            self.other.queued += figures.queued;
+        if let Some(OwnSeries { counts, .. }) = self.own.remove(&longest) {
+            self.other.connections += counts.connections;
+            self.other.queued += counts.queued;
         }
         true
     }
 
     /// The metrics in the text format of Prometheus, with what all applications have now.
-    pub(super) fn render(&mut self, applications: &[(AppId, Figures)], now: Timestamp) -> String {
+    pub(super) fn render(&mut self, applications: &[(AppId, Counts)], now: Timestamp) -> String {
         self.other.forget_now();
-        self.own.values_mut().for_each(|own| own.figures.forget_now());
-        for (app_id, figures) in applications {
-            self.add(app_id, figures, now);
+        self.own.values_mut().for_each(|own| own.counts.forget_now());
+        for (app_id, counts) in applications {
+            self.add(app_id, counts, now);
         }
-        self.own.retain(|_, OwnSeries { figures, active_at }| {
-            figures.connections > 0 || figures.queued > 0 || now.since(*active_at) < IDLE_MAX
+        self.own.retain(|_, OwnSeries { counts, active_at }| {
+            counts.connections > 0 || counts.queued > 0 || now.since(*active_at) < IDLE_MAX
         });
         self.write()
     }
 
     fn write(&self) -> String {
         let mut text = String::new();
-        let mut family = |name: &str, kind: &str, help: &str, value: fn(&Figures) -> u64| {
-            let own = self.own.iter().map(|(app_id, own)| (app_id.as_str(), own.figures));
-            let other = Some((OTHER, self.other)).filter(|(_, figures)| !figures.is_zero());
+        let mut family = |name: &str, kind: &str, help: &str, value: fn(&Counts) -> u64| {
+            let own = self.own.iter().map(|(app_id, own)| (app_id.as_str(), own.counts));
+            let other = Some((OTHER, self.other)).filter(|(_, counts)| !counts.is_zero());
             let mut lines = own.chain(other).peekable();
             if lines.peek().is_some() {
                 // Writing to a string cannot fail.
                 _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
             }
-            for (application, figures) in lines {
-                _ = writeln!(text, "{name}{{application=\"{application}\"}} {}", value(&figures));
+            for (application, counts) in lines {
+                _ = writeln!(text, "{name}{{application=\"{application}\"}} {}", value(&counts));
             }
         };
         family(CONNECTIONS, "gauge", "Connected MQTT clients, by application", |it| it.connections as u64);
@@ -117,8 +117,8 @@ mod tests {
         format!("app-{number}").parse().unwrap()
     }
 
-    fn figures(connections: usize, delivered: u64) -> Figures {
-        Figures { connections, delivered, ..Figures::default() }
+    fn counts(connections: usize, delivered: u64) -> Counts {
+        Counts { connections, delivered, ..Counts::default() }
     }
 
     fn minutes(minutes: i64) -> Timestamp {
@@ -138,7 +138,7 @@ mod tests {
     fn applications_beyond_the_limit_are_one() {
         let mut series = Series::default();
         let all =
-            |delivered| (0..SERIES_MAX + 20).map(|number| (app_id(number), figures(1, delivered))).collect::<Vec<_>>();
+            |delivered| (0..SERIES_MAX + 20).map(|number| (app_id(number), counts(1, delivered))).collect::<Vec<_>>();
         for round in 1..=3 {
             let text = series.render(&all(2), minutes(round));
             assert_eq!(applications(&text), SERIES_MAX + 1);
@@ -153,11 +153,11 @@ mod tests {
     fn an_active_application_takes_the_place_of_the_one_that_has_been_idle_for_longest() {
         let mut series = Series::default();
         for number in 0..SERIES_MAX {
-            series.add(&app_id(number), &figures(0, 7), minutes(number as i64 % 2));
+            series.add(&app_id(number), &counts(0, 7), minutes(number as i64 % 2));
         }
         let and_late = |delivered| {
-            let present = (0..SERIES_MAX).map(|number| (app_id(number), figures(1, 0)));
-            present.chain([("late".parse().unwrap(), figures(1, delivered))]).collect::<Vec<_>>()
+            let present = (0..SERIES_MAX).map(|number| (app_id(number), counts(1, 0)));
+            present.chain([("late".parse().unwrap(), counts(1, delivered))]).collect::<Vec<_>>()
         };
         // All others have had messages lately, or it has none itself.
         assert_eq!(value(&series.render(&and_late(1), minutes(9)), DELIVERED, "late"), None);
@@ -172,11 +172,11 @@ mod tests {
     #[test]
     fn an_application_without_clients_and_messages_loses_its_series() {
         let mut series = Series::default();
-        let one = |connections, delivered| [(app_id(1), figures(connections, delivered))];
+        let one = |connections, delivered| [(app_id(1), counts(connections, delivered))];
         assert_eq!(series.render(&one(0, 0), minutes(0)), "");
         assert_eq!(value(&series.render(&one(1, 3), minutes(0)), DELIVERED, "app-1"), Some(3));
         assert_eq!(value(&series.render(&one(1, 0), minutes(30)), DELIVERED, "app-1"), Some(3));
-        series.add(&app_id(1), &figures(0, 1), minutes(31));
+        series.add(&app_id(1), &counts(0, 1), minutes(31));
         assert_eq!(value(&series.render(&[], minutes(32)), DELIVERED, "app-1"), Some(4));
         assert_eq!(series.render(&[], minutes(50)), "");
     }

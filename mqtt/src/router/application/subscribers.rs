@@ -15,7 +15,7 @@ use super::{
     pending::Pending,
 };
 use crate::{
-    metrics::figures::Counters,
+    metrics::counters::Counters,
     router::{
         behind::{Given, Spare},
         topics::Filters,

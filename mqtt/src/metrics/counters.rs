@@ -1,4 +1,4 @@
-//! Figures of the clients of one application, as they are counted and as its metrics show them.
+//! Counts of the clients of one application, as they are counted and as its metrics show them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,9 +11,9 @@ pub(crate) struct Counters {
     dropped: AtomicU64,
 }
 
-/// The figures of one application, or of several together.
+/// The counts of one application, or of several together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Figures {
+pub(crate) struct Counts {
     /// Clients that are connected now, and messages that wait now.
     pub(crate) connections: usize,
     pub(crate) queued: usize,
@@ -35,13 +35,13 @@ impl Counters {
     }
 
     /// Returns the counts since the last call.
-    pub(crate) fn take(&self) -> Figures {
+    pub(crate) fn take(&self) -> Counts {
         let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
-        Figures { delivered: take(&self.delivered), dropped: take(&self.dropped), ..Figures::default() }
+        Counts { delivered: take(&self.delivered), dropped: take(&self.dropped), ..Counts::default() }
     }
 }
 
-impl Figures {
+impl Counts {
     pub(crate) fn is_zero(&self) -> bool {
         *self == Self::default()
     }
