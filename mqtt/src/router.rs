@@ -457,15 +457,15 @@ mod tests {
     use testing::ManualClock;
 
     use super::*;
-    use crate::session::Holder;
+    use crate::session::SessionOwner;
 
     /// Every publication needs the applications.
     #[test]
     fn an_application_that_goes_does_not_keep_the_others_while_the_series_are_locked() {
         let router = Arc::new(Router::new(ManualClock::new()));
         let app_id: AppId = "app-one".parse().unwrap();
-        let (expiry, holder) = (Duration::ZERO, Holder::default());
-        let request = SessionRequest { id: "one".into(), holder, clean: true, expiry, may_be_stored: false };
+        let (expiry, session_owner) = (Duration::ZERO, SessionOwner::default());
+        let request = SessionRequest { id: "one".into(), session_owner, clean: true, expiry, may_be_stored: false };
         let attached = router.attach(&app_id, request, Disconnect::default()).now_or_never().unwrap();
         let Ok((attachment, _)) = attached else { panic!("it was refused") };
         let locked = router.series();

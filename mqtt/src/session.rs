@@ -67,7 +67,7 @@ pub(crate) struct State {
     /// The number of the last connection.
     connections: u64,
     /// Owner of the session.
-    holder: Holder,
+    session_owner: SessionOwner,
     /// Stored record, as long as the messages from before the restart are not in memory.
     backlog: Option<Arc<SessionRecord>>,
     /// True if the stored record must be written with the next commit.
@@ -102,17 +102,17 @@ pub(crate) struct Subscription {
 
 /// Owner of a session.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Holder {
+pub(crate) struct SessionOwner {
     /// Stands for the credential, and says nothing about it.
     pub(crate) name: Arc<str>,
     /// Credential and rights that the client showed last; none since the process was restarted.
-    pub(crate) shown: Option<(Credential, Permissions)>,
+    pub(crate) presented: Option<(Credential, Permissions)>,
 }
 
 /// Session that a client asks for.
 pub(crate) struct SessionRequest {
     pub(crate) id: Arc<str>,
-    pub(crate) holder: Holder,
+    pub(crate) session_owner: SessionOwner,
     /// True if an existing session is to be deleted first.
     pub(crate) clean: bool,
     /// Time that it outlives the connection.
@@ -132,7 +132,7 @@ impl Session {
     pub(crate) fn new(
         number: u64,
         id: Arc<str>,
-        holder: Holder,
+        session_owner: SessionOwner,
         counters: Arc<Counters>,
         memory: SessionBytes,
     ) -> Self {
@@ -143,7 +143,7 @@ impl Session {
             expiry: Duration::ZERO,
             connection: Presence::AwaySince(Timestamp::default()),
             connections: 0,
-            holder,
+            session_owner,
             backlog: None,
             is_changed: false,
             is_behind: false,
@@ -158,9 +158,14 @@ impl Session {
     }
 
     /// Gives the session to a new connection, and ends the one that it had.
-    pub(crate) fn attach(self: &Arc<Self>, holder: Holder, expiry: Duration, disconnect: Disconnect) -> Attachment {
+    pub(crate) fn attach(
+        self: &Arc<Self>,
+        session_owner: SessionOwner,
+        expiry: Duration,
+        disconnect: Disconnect,
+    ) -> Attachment {
         let mut state = self.lock();
-        state.holder = holder;
+        state.session_owner = session_owner;
         if let Presence::Connected(other) =
             std::mem::replace(&mut state.connection, Presence::Connected(disconnect.clone()))
         {
@@ -249,12 +254,12 @@ impl Session {
     }
 
     /// Stands for the credential that it belongs to.
-    pub(crate) fn holder_name(&self) -> Arc<str> {
-        Arc::clone(&self.lock().holder.name)
+    pub(crate) fn owner_name(&self) -> Arc<str> {
+        Arc::clone(&self.lock().session_owner.name)
     }
 
-    pub(crate) fn holder(&self) -> Holder {
-        self.lock().holder.clone()
+    pub(crate) fn session_owner(&self) -> SessionOwner {
+        self.lock().session_owner.clone()
     }
 
     /// Returns if it has subscriptions, if it has messages, and if it may have some that are not in memory.
@@ -355,10 +360,10 @@ impl State {
     }
 }
 
-impl Holder {
-    /// About how much memory a session of this holder takes, without its subscriptions and messages.
+impl SessionOwner {
+    /// About how much memory a session of this owner takes, without its subscriptions and messages.
     pub(crate) fn session_bytes(&self) -> usize {
-        SESSION_BYTES + self.shown.as_ref().map_or(0, |(credential, _)| credential.to_header().len())
+        SESSION_BYTES + self.presented.as_ref().map_or(0, |(credential, _)| credential.to_header().len())
     }
 }
 

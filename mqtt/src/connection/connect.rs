@@ -18,7 +18,7 @@ use crate::{
         limits::{CLIENT_PACKET_BYTES_MAX, PROPERTIES_BYTES_MAX, RECEIVE_MAX, TOPIC_ALIASES_MAX},
     },
     session::{
-        Holder, SessionRequest,
+        SessionOwner, SessionRequest,
         message::{Level, Message},
     },
 };
@@ -178,10 +178,10 @@ impl Connect {
             self.response.set_assigned_client_identifier(self.client_id.clone());
         }
         let name = hex(&Sha256::digest(self.credential.to_header())).into();
-        let holder = Holder { name, shown: Some((self.credential.clone(), self.permissions.clone())) };
+        let session_owner = SessionOwner { name, presented: Some((self.credential.clone(), self.permissions.clone())) };
         // Of a client that reads nothing, only the state of its own publications is kept, and only in memory.
         let may_be_stored = self.permissions.may_read();
-        SessionRequest { id: self.session_id(), holder, clean: self.clean, expiry: self.expiry, may_be_stored }
+        SessionRequest { id: self.session_id(), session_owner, clean: self.clean, expiry: self.expiry, may_be_stored }
     }
 
     fn session_id(&self) -> Arc<str> {

@@ -76,18 +76,18 @@ impl Application {
         disconnect: Disconnect,
         now: Timestamp,
     ) -> Result<(Attachment, bool), AttachError> {
-        let SessionRequest { id, holder, clean, expiry, .. } = request;
+        let SessionRequest { id, session_owner, clean, expiry, .. } = request;
         let mut subscribers = self.lock();
         if let Some(session) = subscribers.sessions.get(&id).cloned() {
             if !clean && !session.is_expired(now) {
-                return Ok((session.attach(holder, expiry, disconnect), true));
+                return Ok((session.attach(session_owner, expiry, disconnect), true));
             }
             session.end(DisconnectReason::TakenOver);
             subscribers.remove(&session);
         }
-        let memory = subscribers.take_memory(&holder)?;
-        let session = subscribers.insert(&self.app_id, id, (holder.clone(), memory), now);
-        Ok((session.attach(holder, expiry, disconnect), false))
+        let memory = subscribers.take_memory(&session_owner)?;
+        let session = subscribers.insert(&self.app_id, id, (session_owner.clone(), memory), now);
+        Ok((session.attach(session_owner, expiry, disconnect), false))
     }
 
     /// Ends a client's use of its session; removes the session if it does not outlive its connection.
@@ -252,14 +252,16 @@ impl Application {
     pub(super) fn credentials_of_absent(&self) -> Vec<Credential> {
         let subscribers = self.lock();
         let absent = subscribers.sessions.values().filter(|session| !session.is_connected());
-        absent.filter_map(|session| Some(session.holder().shown?.0)).collect()
+        absent.filter_map(|session| Some(session.session_owner().presented?.0)).collect()
     }
 
     /// Removes the sessions whose clients are away and had other rights than their credential has now.
     pub(super) fn remove_revoked(&self, credential: &Credential, permissions: Option<&Permissions>) {
         self.lock().remove_where(|session| {
-            let is_revoked =
-                session.holder().shown.is_some_and(|(shown, had)| shown == *credential && Some(&had) != permissions);
+            let is_revoked = session
+                .session_owner()
+                .presented
+                .is_some_and(|(presented, had)| presented == *credential && Some(&had) != permissions);
             is_revoked && !session.is_connected()
         });
     }
@@ -317,7 +319,7 @@ mod tests {
     use testing::ManualClock;
 
     use super::*;
-    use crate::{Publication, session::Holder, session::budget::SessionMemory, session::message::Level};
+    use crate::{Publication, session::SessionOwner, session::budget::SessionMemory, session::message::Level};
 
     /// Memory of the only owner, in bytes.
     const SHARE: u64 = 64 << 20;
@@ -331,7 +333,7 @@ mod tests {
     fn attach(application: &Application, id: &str) -> Attachment {
         let request = SessionRequest {
             id: id.into(),
-            holder: Holder::default(),
+            session_owner: SessionOwner::default(),
             clean: true,
             expiry: Duration::from_secs(3600),
             may_be_stored: false,

@@ -4,8 +4,8 @@
 
 mod claim;
 mod lease;
+mod presented;
 mod record;
-mod shown;
 
 use std::{
     collections::{HashMap, HashSet},

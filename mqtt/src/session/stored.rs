@@ -64,7 +64,7 @@ impl Session {
             record.away_since_ms.map_or(now, |ms| Timestamp::from_millis(i64::try_from(ms).unwrap_or(i64::MAX)));
         state.connection = Presence::AwaySince(since);
         state.dropped = record.dropped;
-        state.holder.name = record.holder.as_str().into();
+        state.session_owner.name = record.session_owner.as_str().into();
         let level = |qos| if qos == 0 { Level::AtMostOnce } else { Level::AtLeastOnce };
         // Earlier versions stored any.
         let filters =
@@ -122,7 +122,7 @@ impl State {
             last_packet_id,
             dropped: self.dropped,
             generation: self.generation.clone(),
-            holder: self.holder.name.to_string(),
+            session_owner: self.session_owner.name.to_string(),
         }
     }
 }

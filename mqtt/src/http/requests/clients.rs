@@ -85,11 +85,11 @@ impl Clients {
             return Ok(Claim::Foreign);
         }
         let (key, id) = key(client_id)?;
-        let shown = match credential {
+        let presented = match credential {
             Credential::Key(key) => Secret::new(key.expose()),
             Credential::Token(token) => token.clone(),
         };
-        let password = self.keys.seal(&context(app_id, &id), shown.expose().as_bytes(), self.random.as_ref())?;
+        let password = self.keys.seal(&context(app_id, &id), presented.expose().as_bytes(), self.random.as_ref())?;
         let record = Record { app_id: app_id.clone(), password, written_ms: self.now_ms(), reads };
         for _ in 0..ATTEMPTS_MAX {
             let [entry] = self.store.get_array(std::array::from_ref(&key)).await?;
@@ -115,7 +115,7 @@ impl Clients {
         Err(store::Error::Unavailable { what, source: None }.into())
     }
 
-    /// Returns the credential that a client of the application has shown.
+    /// Returns the credential that a client of the application has presented.
     pub(super) async fn credential(&self, app_id: &AppId, client_id: &str) -> Result<Option<Credential>, ClientsError> {
         let (key, id) = key(client_id)?;
         let [Some(entry)] = self.store.get_array(std::array::from_ref(&key)).await? else { return Ok(None) };
@@ -123,9 +123,9 @@ impl Clients {
         if record.app_id != *app_id {
             return Ok(None);
         }
-        let shown = self.keys.open(WHAT, &context(app_id, &id), &record.password)?;
-        let shown = std::str::from_utf8(&shown).map_err(|_| SealError::Sealed(WHAT))?;
-        let credential = Credential::from_password(shown).map_err(|_| SealError::Sealed(WHAT))?;
+        let presented = self.keys.open(WHAT, &context(app_id, &id), &record.password)?;
+        let presented = std::str::from_utf8(&presented).map_err(|_| SealError::Sealed(WHAT))?;
+        let credential = Credential::from_password(presented).map_err(|_| SealError::Sealed(WHAT))?;
         if record.written_ms.saturating_add(millis(RENEWED_AFTER)) < self.now_ms() {
             record.written_ms = self.now_ms();
             // After a conflict, another process has just written it.

@@ -14,7 +14,7 @@ use types::Timestamp;
 
 use super::{Application, TURNS, backlog::Unread};
 use crate::session::{
-    Attachment, Holder, Session, SessionRequest,
+    Attachment, Session, SessionOwner, SessionRequest,
     disconnect::Disconnect,
     durable::{Adopted, Claimed, Durable, Living, WholeLog},
 };
@@ -69,7 +69,7 @@ impl Application {
             self.complete(durable, &session).await?;
             let subscribers = self.lock();
             if subscribers.is_current(&session) {
-                return Ok((session.attach(request.holder, request.expiry, disconnect), is_present));
+                return Ok((session.attach(request.session_owner, request.expiry, disconnect), is_present));
             }
         }
         Err(AttachError::Late)
@@ -123,7 +123,7 @@ impl Application {
         }
         // It is connected, and was to end with its connection until now.
         self.make_room_to_store(durable, request, now).await?;
-        let claimed = durable.claim(&self.app_id, &request.id, true, request.holder.shown.as_ref()).await?;
+        let claimed = durable.claim(&self.app_id, &request.id, true, request.session_owner.presented.as_ref()).await?;
         let mut subscribers = self.lock();
         if !subscribers.is_current(&session) {
             return Ok(None);
@@ -142,9 +142,9 @@ impl Application {
     ) -> Result<(Arc<Session>, bool), AttachError> {
         self.finish_removal(durable, &request.id).await?;
         self.make_room_to_store(durable, request, now).await?;
-        let memory = self.lock().take_memory(&request.holder)?;
-        let shown = request.holder.shown.as_ref();
-        let claimed = durable.claim(&self.app_id, &request.id, request.clean, shown).await?;
+        let memory = self.lock().take_memory(&request.session_owner)?;
+        let presented = request.session_owner.presented.as_ref();
+        let claimed = durable.claim(&self.app_id, &request.id, request.clean, presented).await?;
         let Claimed { owner, name, record, .. } = claimed;
         let log = if record.is_some() { durable.log(&self.app_id).await? } else { WholeLog::default() };
         let mut subscribers = self.lock();
@@ -156,7 +156,7 @@ impl Application {
             }
         }
         let id = Arc::clone(&request.id);
-        let session = subscribers.insert(&self.app_id, id, (request.holder.clone(), memory), now);
+        let session = subscribers.insert(&self.app_id, id, (request.session_owner.clone(), memory), now);
         session.own(owner, name, record.as_ref());
         let is_present = record.is_some();
         if let Some(record) = record {
@@ -241,12 +241,12 @@ impl Application {
         let mut subscribers = self.lock();
         subscribers.log.next = subscribers.log.next.max(next);
         let mut adopted = Vec::new();
-        for (id, Claimed { owner, name, shown, record }) in sessions {
+        for (id, Claimed { owner, name, presented, record }) in sessions {
             // If its client has come in the meantime, it has its session.
             let Some(record) = record.filter(|_| !subscribers.sessions.contains_key(id.as_str())) else { continue };
-            let holder = Holder { shown, ..Holder::default() };
-            let memory = subscribers.memory.take_session(holder.session_bytes());
-            let session = subscribers.add(id.into(), holder, memory);
+            let session_owner = SessionOwner { presented, ..SessionOwner::default() };
+            let memory = subscribers.memory.take_session(session_owner.session_bytes());
+            let session = subscribers.add(id.into(), session_owner, memory);
             session.own(owner, name, Some(&record));
             let record = subscribers.restore(&session, record, now);
             adopted.push((session, record));

@@ -21,7 +21,7 @@ use crate::{
         topics::Filters,
     },
     session::{
-        Holder, SPARE_MAX, Session, Subscription,
+        SPARE_MAX, Session, SessionOwner, Subscription,
         budget::{ApplicationMemory, SessionBytes},
         disconnect::DisconnectReason,
         durable::{Durable, LogRecord},
@@ -78,8 +78,8 @@ impl Subscribers {
 
     /// Takes the memory of a session, if need be from messages that wait; an error if its owner has more than its share
     /// nevertheless.
-    pub(super) fn take_memory(&self, holder: &Holder) -> Result<SessionBytes, Exceeded> {
-        let take = || self.memory.try_session(holder.session_bytes());
+    pub(super) fn take_memory(&self, session_owner: &SessionOwner) -> Result<SessionBytes, Exceeded> {
+        let take = || self.memory.try_session(session_owner.session_bytes());
         take().or_else(|_| {
             self.shrink();
             take()
@@ -91,13 +91,13 @@ impl Subscribers {
         &mut self,
         app_id: &AppId,
         id: Arc<str>,
-        (holder, memory): (Holder, SessionBytes),
+        (session_owner, memory): (SessionOwner, SessionBytes),
         now: Timestamp,
     ) -> Arc<Session> {
         if self.sessions.len() >= SESSIONS_MAX {
             self.make_room(app_id, now, |_| true);
         }
-        self.add(id, holder, memory)
+        self.add(id, session_owner, memory)
     }
 
     /// Removes stored sessions of clients that are away, until one with this id can be stored; returns false if all
@@ -124,10 +124,10 @@ impl Subscribers {
     }
 
     /// Adds a session.
-    pub(super) fn add(&mut self, id: Arc<str>, holder: Holder, memory: SessionBytes) -> Arc<Session> {
+    pub(super) fn add(&mut self, id: Arc<str>, session_owner: SessionOwner, memory: SessionBytes) -> Arc<Session> {
         self.last_number += 1;
         let counters = Arc::clone(&self.counters);
-        let session = Arc::new(Session::new(self.last_number, Arc::clone(&id), holder, counters, memory));
+        let session = Arc::new(Session::new(self.last_number, Arc::clone(&id), session_owner, counters, memory));
         self.sessions.insert(id, Arc::clone(&session));
         session
     }
@@ -162,7 +162,7 @@ impl Subscribers {
         STORED_MAX.saturating_sub(self.sessions.values().filter(|session| session.is_stored()).count())
     }
 
-    /// Returns a session whose client is away, of the holder with the most sessions: preferably one without
+    /// Returns a session whose client is away, of the owner with the most sessions: preferably one without
     /// subscriptions and messages, or else the one that has been away longest.
     fn least_needed(&self, may_go: impl Fn(&Arc<Session>) -> bool) -> Option<Arc<Session>> {
         let is_away = |session: &&Arc<Session>| session.away_since().is_some() && may_go(session);
@@ -172,10 +172,10 @@ impl Subscribers {
             return None;
         }
         let mut held: HashMap<Arc<str>, usize> = HashMap::new();
-        let holders = self.sessions.values().map(|session| session.holder_name());
-        holders.for_each(|name| *held.entry(name).or_default() += 1);
+        let owners = self.sessions.values().map(|session| session.owner_name());
+        owners.for_each(|name| *held.entry(name).or_default() += 1);
         let need = |session: &&&Arc<Session>| {
-            let others = held.get(&session.holder_name()).copied().unwrap_or_default();
+            let others = held.get(&session.owner_name()).copied().unwrap_or_default();
             (usize::MAX - others, session.has(), session.away_since())
         };
         away.iter().min_by_key(need).map(|session| Arc::clone(session))

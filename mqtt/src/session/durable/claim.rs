@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::atomic::Ordering};
 use store::{Batch, Commit, Entry, Error, Version};
 use types::{AppId, Credential};
 
-use super::{Durable, Living, SessionRecord, last_level, owner_key, session_key, shown};
+use super::{Durable, Living, SessionRecord, last_level, owner_key, presented, session_key};
 use crate::access::permissions::Permissions;
 
 /// Maximum number of sessions that one commit claims, each with two steps, and that are read together, each with two
@@ -22,7 +22,7 @@ pub(crate) struct Claimed {
     /// Name of the claim, unique among all claims.
     pub(crate) name: String,
     /// Credential and rights that the client showed last; none if they are not known.
-    pub(crate) shown: Option<(Credential, Permissions)>,
+    pub(crate) presented: Option<(Credential, Permissions)>,
     /// None if it is a new session.
     pub(crate) record: Option<SessionRecord>,
 }
@@ -44,11 +44,11 @@ impl Durable {
         app_id: &AppId,
         id: &str,
         is_new: bool,
-        shown: Option<&(Credential, Permissions)>,
+        presented: Option<&(Credential, Permissions)>,
     ) -> Result<Claimed, Error> {
         let (owner, session) = (owner_key(app_id, id)?, session_key(app_id, id)?);
         self.put_index(app_id).await?;
-        let sealed = shown.and_then(|shown| self.seal(app_id, id, shown));
+        let sealed = presented.and_then(|presented| self.seal(app_id, id, presented));
         let claimed = store::retry(ATTEMPTS_MAX, async || {
             let [found] = self.store.get_array(std::array::from_ref(&owner)).await?;
             let name = self.claim_name();
@@ -61,7 +61,7 @@ impl Durable {
                 return Ok(None);
             }
             let [owner, session] = self.store.get_array(&[owner.clone(), session.clone()]).await?;
-            Ok::<_, Error>(claimed(name, &value, owner, session, shown.cloned()))
+            Ok::<_, Error>(claimed(name, &value, owner, session, presented.cloned()))
         });
         let busy = Error::Unavailable { what: "take over an MQTT session", source: None };
         claimed.await?.ok_or(busy)
@@ -107,7 +107,7 @@ impl Durable {
     async fn claim_unchanged(&self, app_id: &AppId, owners: &[Entry]) -> Result<Vec<(String, Claimed)>, Error> {
         let names = owners.iter().map(|owner| {
             let name = self.claim_name();
-            (self.owner(&name, shown::sealed(&owner.value)), name)
+            (self.owner(&name, presented::sealed(&owner.value)), name)
         });
         let names: Vec<(String, String)> = names.collect();
         let claim = |batch: Batch, (owner, (value, _)): (&Entry, &(String, String))| {
@@ -129,11 +129,11 @@ impl Durable {
         for (owner, (value, name)) in owners.iter().zip(names) {
             let (found_owner, session) = (found.next().flatten(), found.next().flatten());
             let id = last_level(&owner.key);
-            let shown = self.open(app_id, id, value.as_bytes()).inspect_err(|error| {
+            let presented = self.open(app_id, id, value.as_bytes()).inspect_err(|error| {
                 tracing::error!(%app_id, %error, "deleting an MQTT session whose rights cannot be checked");
             });
-            let is_checkable = shown.is_ok();
-            let Some(claimed) = claimed(name, &value, found_owner, session, shown.ok().flatten()) else { continue };
+            let is_checkable = presented.is_ok();
+            let Some(claimed) = claimed(name, &value, found_owner, session, presented.ok().flatten()) else { continue };
             if claimed.record.is_some() && is_checkable {
                 sessions.push((id.to_owned(), claimed));
             } else {
@@ -157,8 +157,8 @@ fn claimed(
     value: &str,
     owner: Option<Entry>,
     session: Option<Entry>,
-    shown: Option<(Credential, Permissions)>,
+    presented: Option<(Credential, Permissions)>,
 ) -> Option<Claimed> {
     let owner = owner.filter(|owner| owner.value == value.as_bytes())?.version;
-    Some(Claimed { owner, name, shown, record: session.and_then(|entry| SessionRecord::decode(&entry.value)) })
+    Some(Claimed { owner, name, presented, record: session.and_then(|entry| SessionRecord::decode(&entry.value)) })
 }

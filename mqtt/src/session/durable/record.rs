@@ -33,8 +33,8 @@ pub(crate) struct SessionRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) generation: Option<String>,
     /// Stands for the credential of its client.
-    #[serde(default)]
-    pub(crate) holder: String,
+    #[serde(default, rename = "holder")]
+    pub(crate) session_owner: String,
 }
 
 /// The options of a subscription.

@@ -10,27 +10,27 @@ use crate::access::permissions::Permissions;
 
 /// A credential, and the rights that it had.
 #[derive(Serialize, Deserialize)]
-struct Shown {
+struct PresentedCredential {
     password: Secret,
     reads: bool,
     writes: bool,
 }
 
 impl Durable {
-    /// The name of a claim, followed by what the client has shown.
+    /// The name of a claim, followed by what the client has presented.
     pub(super) fn owner(&self, name: &str, sealed: Option<&str>) -> String {
         sealed.map_or_else(|| name.to_owned(), |sealed| format!("{name} {sealed}"))
     }
 
-    /// Seals what a client has shown; none if there are no keys to do so.
-    pub(super) fn seal(&self, app_id: &AppId, id: &str, shown: &(Credential, Permissions)) -> Option<String> {
+    /// Seals what a client has presented; none if there are no keys to do so.
+    pub(super) fn seal(&self, app_id: &AppId, id: &str, presented: &(Credential, Permissions)) -> Option<String> {
         let (keys, random) = self.sealing.as_ref()?;
-        let password = match &shown.0 {
+        let password = match &presented.0 {
             Credential::Key(key) => Secret::new(key.expose()),
             Credential::Token(token) => token.clone(),
         };
-        let (reads, writes) = shown.1.rights();
-        let text = serde_json::to_vec(&Shown { password, reads, writes }).unwrap_or_default();
+        let (reads, writes) = presented.1.rights();
+        let text = serde_json::to_vec(&PresentedCredential { password, reads, writes }).unwrap_or_default();
         let sealed = keys.seal(&context(app_id, id), &text, random.as_ref());
         let sealed = sealed.inspect_err(|error| tracing::error!(%app_id, %error, "cannot seal a credential")).ok()?;
         Some(serde_json::to_value(sealed).ok()?.as_str()?.to_owned())
@@ -47,7 +47,8 @@ impl Durable {
         let (keys, _) = self.sealing.as_ref().ok_or(SealError::Sealed(WHAT))?;
         let sealed: Sealed = serde_json::from_value(sealed.into()).map_err(|_| SealError::Sealed(WHAT))?;
         let text = keys.open(WHAT, &context(app_id, id), &sealed)?;
-        let Shown { password, reads, writes } = serde_json::from_slice(&text).map_err(|_| SealError::Sealed(WHAT))?;
+        let PresentedCredential { password, reads, writes } =
+            serde_json::from_slice(&text).map_err(|_| SealError::Sealed(WHAT))?;
         let credential = Credential::from_password(password.expose()).map_err(|_| SealError::Sealed(WHAT))?;
         Ok(Some((credential, Permissions::with_rights(app_id.clone(), reads, writes))))
     }
