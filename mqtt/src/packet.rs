@@ -13,7 +13,7 @@ use mqtt5_protocol::{
     types::ReasonCode,
 };
 
-use crate::session::{Sending, message::Level};
+use crate::session::{Sending, message::DeliveryQos};
 
 /// The beginning of a CONNECT of MQTT 3.1, and of one of MQTT 3.1.1.
 const MQTT_31: &[u8] = b"\x00\x06MQIsdp\x03";
@@ -188,7 +188,7 @@ pub(crate) fn append_publish(bytes: &mut Vec<u8>, sending: &Sending, version: u8
     let properties = publish_properties(sending, version)?;
     let id_bytes = if sending.packet_id.is_some() { 2 } else { 0 };
     let length = 2 + message.topic.len() + id_bytes + properties.len() + message.payload.len();
-    let qos = u8::from(sending.delivery.level == Level::AtLeastOnce) << 1;
+    let qos = u8::from(sending.delivery.qos == DeliveryQos::AtLeastOnce) << 1;
     append_header(bytes, 0x30 | (u8::from(sending.is_duplicate) << 3) | qos, length);
     // Topics are at most a few hundred bytes long.
     bytes.put_u16(message.topic.len() as u16);

@@ -27,7 +27,7 @@ use self::{
     budget::SessionBytes,
     disconnect::{Disconnect, DisconnectReason},
     durable::SessionRecord,
-    message::{Delivery, Level},
+    message::{Delivery, DeliveryQos},
     ownership::Ownership,
 };
 use crate::{access::permissions::Permissions, metrics::counters::Counters};
@@ -93,7 +93,7 @@ enum Presence {
 /// The options of a subscription.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Subscription {
-    pub(crate) level: Level,
+    pub(crate) qos: DeliveryQos,
     /// True if the client does not want its own publications.
     pub(crate) no_local: bool,
     /// The client's own number for it.
@@ -181,7 +181,7 @@ impl Session {
     /// Queues a message; the client's task is woken up.
     pub(crate) fn push(&self, delivery: Delivery) {
         let mut state = self.lock();
-        if state.is_connected() || delivery.level == Level::AtLeastOnce {
+        if state.is_connected() || delivery.qos == DeliveryQos::AtLeastOnce {
             let dropped = state.outbox.push(delivery);
             state.count_queue();
             state.count_dropped(dropped);

@@ -19,7 +19,7 @@ use crate::{
     },
     session::{
         SessionOwner, SessionRequest,
-        message::{Level, Message},
+        message::{DeliveryQos, Message},
     },
 };
 
@@ -250,7 +250,7 @@ fn will(packet: &mut ConnectPacket, permissions: &Permissions) -> Result<Option<
     let message = Message {
         topic: will.topic,
         payload: will.payload.into(),
-        level: if will.qos == QoS::AtMostOnce { Level::AtMostOnce } else { Level::AtLeastOnce },
+        qos: if will.qos == QoS::AtMostOnce { DeliveryQos::AtMostOnce } else { DeliveryQos::AtLeastOnce },
         properties: forwarded(&packet.will_properties).map_err(|_| ReasonCode::MalformedPacket)?,
         publisher: None,
         _memory: None,

@@ -29,7 +29,7 @@ use crate::{
     },
     session::{
         Attachment, Subscription,
-        message::{Level, Message},
+        message::{DeliveryQos, Message},
     },
 };
 
@@ -232,7 +232,7 @@ impl<'a> Inbound<'a> {
             topic: publish.topic_name.clone(),
             // A copy, because what was read is kept in larger pieces.
             payload: Bytes::copy_from_slice(&publish.payload),
-            level: if publish.qos == QoS::AtMostOnce { Level::AtMostOnce } else { Level::AtLeastOnce },
+            qos: if publish.qos == QoS::AtMostOnce { DeliveryQos::AtMostOnce } else { DeliveryQos::AtLeastOnce },
             properties: forwarded(&publish.properties).map_err(malformed)?,
             publisher: Some(self.attachment.session.number),
             _memory: None,
@@ -330,11 +330,12 @@ impl<'a> Inbound<'a> {
             return Err(ReasonCode::ProtocolError);
         }
         // QoS 2 is granted as 1.
-        let level = if filter.options.qos == QoS::AtMostOnce { Level::AtMostOnce } else { Level::AtLeastOnce };
-        let subscription = Subscription { level, no_local: filter.options.no_local, id };
+        let qos =
+            if filter.options.qos == QoS::AtMostOnce { DeliveryQos::AtMostOnce } else { DeliveryQos::AtLeastOnce };
+        let subscription = Subscription { qos, no_local: filter.options.no_local, id };
         let application = self.context.router.application(&self.connect.permissions.app_id);
         let is_done = application.is_none_or(|it| it.subscribe(self.attachment, &narrowed, subscription));
-        Ok(if is_done { level as u8 } else { self.refusal(ReasonCode::QuotaExceeded) })
+        Ok(if is_done { qos as u8 } else { self.refusal(ReasonCode::QuotaExceeded) })
     }
 
     /// The code of a refused subscription.

@@ -10,7 +10,7 @@ use crate::{
     packet::limits::CLIENT_PACKET_BYTES_MAX,
     session::{
         Sending,
-        message::{Delivery, Level, Message},
+        message::{Delivery, DeliveryQos, Message},
     },
 };
 
@@ -43,13 +43,13 @@ fn pass_on(read: PublishPacket, version: u8) -> [Content; 2] {
     let message = Message {
         topic: read.topic_name,
         payload: content.1.clone(),
-        level: Level::AtLeastOnce,
+        qos: DeliveryQos::AtLeastOnce,
         properties: forwarded(&read.properties).unwrap_or_default(),
         publisher: None,
         _memory: None,
     };
-    let (message, level) = (Arc::new(message), Level::AtLeastOnce);
-    let delivery = Delivery { message, level, subscription_ids: vec![1], stored: None };
+    let (message, qos) = (Arc::new(message), DeliveryQos::AtLeastOnce);
+    let delivery = Delivery { message, qos, subscription_ids: vec![1], stored: None };
     let sending = Sending { delivery, packet_id: Some(1), is_duplicate: false };
     let mut written = Vec::new();
     let again = append_publish(&mut written, &sending, version).ok().and_then(|()| {

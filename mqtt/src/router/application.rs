@@ -319,7 +319,7 @@ mod tests {
     use testing::ManualClock;
 
     use super::*;
-    use crate::{Publication, session::SessionOwner, session::budget::SessionMemory, session::message::Level};
+    use crate::{Publication, session::SessionOwner, session::budget::SessionMemory, session::message::DeliveryQos};
 
     /// Memory of the only owner, in bytes.
     const SHARE: u64 = 64 << 20;
@@ -358,7 +358,7 @@ mod tests {
         let sessions: Vec<_> = (0..10).map(|number| (format!("app-one/{number}"), number)).collect();
         for (topic, number) in &sessions {
             let session = attach(&application, &number.to_string());
-            let subscription = Subscription { level: Level::AtLeastOnce, no_local: false, id: None };
+            let subscription = Subscription { qos: DeliveryQos::AtLeastOnce, no_local: false, id: None };
             assert!(application.subscribe(&session, topic, subscription));
             application.detach(&session, Timestamp::default());
             for _ in 0..100 {

@@ -33,7 +33,7 @@ const NAMES_OF_V2: [&str; 2] = ["/events/downlink/scheduled", "/events/downlink/
 
 /// The two qualities of service that subscribers get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Level {
+pub(crate) enum DeliveryQos {
     /// QoS 0.
     AtMostOnce,
     /// QoS 1.
@@ -45,7 +45,7 @@ pub(crate) enum Level {
 pub(crate) struct Message {
     pub(crate) topic: String,
     pub(crate) payload: Bytes,
-    pub(crate) level: Level,
+    pub(crate) qos: DeliveryQos,
     /// MQTT 5 properties from the publisher, to pass on to subscribers.
     pub(crate) properties: Option<Box<Properties>>,
     /// The number of the session that published it.
@@ -87,7 +87,7 @@ pub(crate) fn named_levels(topic: &str) -> Range<usize> {
 
 impl From<Publication> for Message {
     fn from(Publication { topic, payload }: Publication) -> Self {
-        Self { topic, payload, level: Level::AtLeastOnce, properties: None, publisher: None, _memory: None }
+        Self { topic, payload, qos: DeliveryQos::AtLeastOnce, properties: None, publisher: None, _memory: None }
     }
 }
 
@@ -98,7 +98,7 @@ const PROPERTY_BYTES: usize = 16;
 #[derive(Clone, Debug)]
 pub(crate) struct Delivery {
     pub(crate) message: Arc<Message>,
-    pub(crate) level: Level,
+    pub(crate) qos: DeliveryQos,
     /// The identifiers that the client gave to the matching subscriptions.
     pub(crate) subscription_ids: Vec<u32>,
     /// Its place in the log, if it is stored.
@@ -115,7 +115,7 @@ impl Delivery {
 impl From<LogRecord> for Message {
     fn from(record: LogRecord) -> Self {
         let LogRecord { topic, payload, properties, .. } = record;
-        Self { topic, payload, level: Level::AtLeastOnce, properties, publisher: None, _memory: None }
+        Self { topic, payload, qos: DeliveryQos::AtLeastOnce, properties, publisher: None, _memory: None }
     }
 }
 

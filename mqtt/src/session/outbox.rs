@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::session::message::{Delivery, Level};
+use crate::session::message::{Delivery, DeliveryQos};
 
 /// Maximum number of messages of a session; beyond that, the oldest is dropped.
 pub(crate) const MESSAGES_MAX: usize = 1000;
@@ -46,7 +46,7 @@ impl Outbox {
     /// Adds a message; returns how many were dropped to make room: those with QoS 0 first, then the oldest.
     pub(crate) fn push(&mut self, delivery: Delivery) -> u64 {
         self.bytes += delivery.bytes();
-        self.unreliable += usize::from(delivery.level == Level::AtMostOnce);
+        self.unreliable += usize::from(delivery.qos == DeliveryQos::AtMostOnce);
         self.waiting.push_back(delivery);
         let mut dropped = 0;
         while (self.len() > MESSAGES_MAX || self.bytes > BYTES_MAX) && self.drop_one() {
@@ -61,7 +61,7 @@ impl Outbox {
             self.sent += 1;
             return Some(Sending { delivery: delivery.clone(), packet_id: Some(*packet_id), is_duplicate: true });
         }
-        let is_reliable = self.waiting.front()?.level == Level::AtLeastOnce;
+        let is_reliable = self.waiting.front()?.qos == DeliveryQos::AtLeastOnce;
         if self.sent < self.in_flight.len() || (is_reliable && self.in_flight.len() >= window) {
             return None;
         }
@@ -97,7 +97,7 @@ impl Outbox {
         self.sent = 0;
         let bytes = &mut self.bytes;
         self.waiting.retain(|delivery| {
-            let stays = delivery.level == Level::AtLeastOnce;
+            let stays = delivery.qos == DeliveryQos::AtLeastOnce;
             *bytes -= if stays { 0 } else { delivery.bytes() };
             stays
         });
@@ -152,7 +152,7 @@ impl Outbox {
 
     /// The messages that the client must get.
     pub(crate) fn reliable(&mut self) -> impl Iterator<Item = &mut Delivery> {
-        let waiting = self.waiting.iter_mut().filter(|delivery| delivery.level == Level::AtLeastOnce);
+        let waiting = self.waiting.iter_mut().filter(|delivery| delivery.qos == DeliveryQos::AtLeastOnce);
         self.in_flight.iter_mut().map(|(_, delivery)| delivery).chain(waiting)
     }
 
@@ -168,7 +168,7 @@ impl Outbox {
 
     /// Drops a message that waits; returns false if none does.
     pub(crate) fn drop_one(&mut self) -> bool {
-        let is_unreliable = |delivery: &Delivery| delivery.level == Level::AtMostOnce;
+        let is_unreliable = |delivery: &Delivery| delivery.qos == DeliveryQos::AtMostOnce;
         let at = if self.unreliable == 0 { Some(0) } else { self.waiting.iter().position(is_unreliable) };
         let Some(dropped) = at.and_then(|at| self.waiting.remove(at)) else { return false };
         self.bytes -= dropped.bytes();
@@ -204,11 +204,10 @@ mod tests {
     use super::*;
     use crate::session::message::Message;
 
-    fn delivery(number: usize, level: Level) -> Delivery {
+    fn delivery(number: usize, qos: DeliveryQos) -> Delivery {
         let payload = Bytes::from(number.to_string());
-        let message =
-            Message { topic: "t".to_owned(), payload, level, properties: None, publisher: None, _memory: None };
-        Delivery { message: Arc::new(message), level, subscription_ids: Vec::new(), stored: None }
+        let message = Message { topic: "t".to_owned(), payload, qos, properties: None, publisher: None, _memory: None };
+        Delivery { message: Arc::new(message), qos, subscription_ids: Vec::new(), stored: None }
     }
 
     fn number(sending: &Sending) -> usize {
@@ -257,10 +256,10 @@ mod tests {
             for (at, step) in steps.into_iter().enumerate() {
                 match step {
                     Step::Push(true) => {
-                        prop_assert_eq!(outbox.push(delivery(at, Level::AtLeastOnce)), 0);
+                        prop_assert_eq!(outbox.push(delivery(at, DeliveryQos::AtLeastOnce)), 0);
                         model.owed.insert(at);
                     }
-                    Step::Push(false) => prop_assert_eq!(outbox.push(delivery(at, Level::AtMostOnce)), 0),
+                    Step::Push(false) => prop_assert_eq!(outbox.push(delivery(at, DeliveryQos::AtMostOnce)), 0),
                     Step::Send => {
                         let Some(sending) = outbox.next(window) else { continue };
                         let Some(packet_id) = sending.packet_id else { continue };
@@ -302,14 +301,14 @@ mod tests {
     fn drops_the_oldest_when_it_is_full_but_those_of_qos_0_first() {
         let mut outbox = Outbox::default();
         for number in 0..MESSAGES_MAX {
-            let level = if number == 500 { Level::AtMostOnce } else { Level::AtLeastOnce };
-            assert_eq!(outbox.push(delivery(number, level)), 0);
+            let qos = if number == 500 { DeliveryQos::AtMostOnce } else { DeliveryQos::AtLeastOnce };
+            assert_eq!(outbox.push(delivery(number, qos)), 0);
         }
         let first = outbox.next(1).unwrap();
         assert_eq!(number(&first), 0);
         // 500 goes first, then 1: what is in flight stays.
         for number in 0..2 {
-            assert_eq!(outbox.push(delivery(MESSAGES_MAX + number, Level::AtLeastOnce)), 1);
+            assert_eq!(outbox.push(delivery(MESSAGES_MAX + number, DeliveryQos::AtLeastOnce)), 1);
         }
         outbox.acknowledge(first.packet_id.unwrap());
         let rest: Vec<_> = std::iter::from_fn(|| outbox.next(MESSAGES_MAX)).map(|sending| number(&sending)).collect();
@@ -322,10 +321,10 @@ mod tests {
         let mut outbox = Outbox::default();
         assert_eq!(outbox.spare(), (SPARE_MAX, BYTES_MAX / 2));
         for number in 1..SPARE_MAX {
-            outbox.push(delivery(number, Level::AtLeastOnce));
+            outbox.push(delivery(number, DeliveryQos::AtLeastOnce));
         }
         assert_eq!(outbox.spare().0, 1);
-        outbox.push(delivery(0, Level::AtLeastOnce));
+        outbox.push(delivery(0, DeliveryQos::AtLeastOnce));
         assert_eq!(outbox.spare(), (0, 0));
     }
 
@@ -333,11 +332,13 @@ mod tests {
     fn is_bounded_by_size_too() {
         let mut outbox = Outbox::default();
         let large = vec![0; BYTES_MAX / 3];
-        let message =
-            Message { payload: large.into(), ..Arc::try_unwrap(delivery(0, Level::AtLeastOnce).message).unwrap() };
+        let message = Message {
+            payload: large.into(),
+            ..Arc::try_unwrap(delivery(0, DeliveryQos::AtLeastOnce).message).unwrap()
+        };
         let large = Delivery {
             message: Arc::new(message),
-            level: Level::AtLeastOnce,
+            qos: DeliveryQos::AtLeastOnce,
             subscription_ids: Vec::new(),
             stored: None,
         };
@@ -348,10 +349,10 @@ mod tests {
     #[test]
     fn packet_identifiers_go_round_without_meeting_one_in_use() {
         let mut outbox = Outbox::default();
-        outbox.push(delivery(0, Level::AtLeastOnce));
+        outbox.push(delivery(0, DeliveryQos::AtLeastOnce));
         let held = outbox.next(2).unwrap().packet_id.unwrap();
         for number in 1..=70_000 {
-            outbox.push(delivery(number, Level::AtLeastOnce));
+            outbox.push(delivery(number, DeliveryQos::AtLeastOnce));
             let packet_id = outbox.next(2).unwrap().packet_id.unwrap();
             assert!(packet_id != held && packet_id != 0);
             outbox.acknowledge(packet_id);

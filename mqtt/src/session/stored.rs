@@ -8,7 +8,7 @@ use types::Timestamp;
 use super::{
     Presence, Session, State, Subscription,
     durable::{SessionRecord, SubscriptionRecord},
-    message::{Delivery, Level},
+    message::{Delivery, DeliveryQos},
     subscription_bytes,
 };
 use crate::access::permissions::TOPIC_BYTES_MAX;
@@ -65,12 +65,12 @@ impl Session {
         state.connection = Presence::AwaySince(since);
         state.dropped = record.dropped;
         state.session_owner.name = record.session_owner.as_str().into();
-        let level = |qos| if qos == 0 { Level::AtMostOnce } else { Level::AtLeastOnce };
+        let delivery_qos = |qos| if qos == 0 { DeliveryQos::AtMostOnce } else { DeliveryQos::AtLeastOnce };
         // Earlier versions stored any.
         let filters =
             std::mem::take(&mut record.filters).into_iter().filter(|(filter, _)| filter.len() <= TOPIC_BYTES_MAX);
         let filters = filters.map(|(filter, SubscriptionRecord { qos, no_local, id })| {
-            (filter, Subscription { level: level(qos), no_local, id })
+            (filter, Subscription { qos: delivery_qos(qos), no_local, id })
         });
         state.filters = filters.collect();
         let bytes = state.filters.keys().map(|filter| subscription_bytes(filter)).sum();
@@ -105,8 +105,8 @@ impl State {
     fn record(&self, next: u64) -> SessionRecord {
         let (packet_ids, in_flight, waiting_from) = self.needed(next);
         let (sent_below, last_packet_id) = self.repeated(next);
-        let filters = self.filters.iter().map(|(filter, Subscription { level, no_local, id })| {
-            (filter.clone(), SubscriptionRecord { qos: *level as u8, no_local: *no_local, id: *id })
+        let filters = self.filters.iter().map(|(filter, Subscription { qos, no_local, id })| {
+            (filter.clone(), SubscriptionRecord { qos: *qos as u8, no_local: *no_local, id: *id })
         });
         SessionRecord {
             filters: filters.collect(),

@@ -11,7 +11,7 @@ use super::{Application, backlog::Unread, subscribers::Subscribers};
 use crate::session::{
     Session,
     durable::{Durable, Logged, SessionRecord},
-    message::{Delivery, Level, Message},
+    message::{Delivery, DeliveryQos, Message},
 };
 
 impl Application {
@@ -171,7 +171,7 @@ impl Subscribers {
                 continue;
             }
             let (message, stored) = (Arc::clone(&message), Some(Arc::clone(&stored)));
-            let delivery = Delivery { message, level: Level::AtLeastOnce, subscription_ids, stored };
+            let delivery = Delivery { message, qos: DeliveryQos::AtLeastOnce, subscription_ids, stored };
             match unread.record.packet_id(number) {
                 Some(packet_id) => unread.session.restore_in_flight(packet_id, delivery),
                 None => unread.session.push(delivery),

@@ -25,7 +25,7 @@ use crate::{
         budget::{ApplicationMemory, SessionBytes},
         disconnect::DisconnectReason,
         durable::{Durable, LogRecord},
-        message::{Delivery, Level, Message, named_levels},
+        message::{Delivery, DeliveryQos, Message, named_levels},
         ownership::Ownership,
     },
 };
@@ -57,8 +57,8 @@ pub(super) struct Subscribers {
 }
 
 /// Returns true if a session gets messages of this quality of service now.
-fn gets(session: &Session, level: Level) -> bool {
-    level == Level::AtLeastOnce || session.is_connected()
+fn gets(session: &Session, qos: DeliveryQos) -> bool {
+    qos == DeliveryQos::AtLeastOnce || session.is_connected()
 }
 
 impl Subscribers {
@@ -253,7 +253,7 @@ impl Subscribers {
             self.store(app_id, durable, &message, &mut deliveries);
         }
         for (session, delivery) in deliveries {
-            if delivery.level == Level::AtLeastOnce {
+            if delivery.qos == DeliveryQos::AtLeastOnce {
                 // Only with the earlier ones it is known how many are too many.
                 self.backlog.want(&session);
             }
@@ -267,7 +267,7 @@ impl Subscribers {
         let message = Arc::new(message.counted(&self.memory));
         let has_room = |session: &Arc<Session>| session.spare().0 > 0;
         let deliveries = self.deliveries_preferring(&message, |it| it.is_connected() && has_room(it));
-        let deliveries = deliveries.into_iter().filter(|(session, delivery)| gets(session, delivery.level));
+        let deliveries = deliveries.into_iter().filter(|(session, delivery)| gets(session, delivery.qos));
         let (mut deliveries, full): (Vec<_>, Vec<_>) = deliveries.partition(|(session, _)| has_room(session));
         if let Some(durable) = durable {
             self.store(app_id, durable, &message, &mut deliveries);
@@ -286,7 +286,7 @@ impl Subscribers {
         let backlog = &mut self.backlog;
         for topic in topics {
             self.filters.for_each_candidates((topic, &named_levels(topic)), |candidates| {
-                let candidates = candidates.iter().filter(|(session, it)| gets(session, it.level));
+                let candidates = candidates.iter().filter(|(session, it)| gets(session, it.qos));
                 let most = candidates.max_by_key(|(session, _)| (session.spare(), session.is_connected()));
                 let Some((session, _)) = most.filter(|(session, _)| seen.insert(session.number)) else { return };
                 // Only when they are read it is known how many there are.
@@ -320,14 +320,14 @@ impl Subscribers {
             if subscription.no_local && message.publisher == Some(session.number) {
                 return;
             }
-            let level = subscription.level.min(message.level);
+            let qos = subscription.qos.min(message.qos);
             let place = *places.entry(session.number).or_insert(deliveries.len());
             if let Some((_, delivery)) = deliveries.get_mut(place) {
-                delivery.level = delivery.level.max(level);
+                delivery.qos = delivery.qos.max(qos);
                 delivery.subscription_ids.extend(subscription.id);
             } else {
                 let subscription_ids = subscription.id.into_iter().collect();
-                let delivery = Delivery { message: Arc::clone(message), level, subscription_ids, stored: None };
+                let delivery = Delivery { message: Arc::clone(message), qos, subscription_ids, stored: None };
                 deliveries.push((Arc::clone(session), delivery));
             }
         };
@@ -344,7 +344,7 @@ impl Subscribers {
         deliveries: &mut [(Arc<Session>, Delivery)],
     ) {
         let is_stored = |(session, delivery): &&mut (Arc<Session>, Delivery)| {
-            delivery.level == Level::AtLeastOnce && session.is_stored()
+            delivery.qos == DeliveryQos::AtLeastOnce && session.is_stored()
         };
         let deliveries = deliveries.iter_mut().filter(is_stored);
         let deliveries = deliveries.map(|(session, delivery)| (Arc::clone(&session.ownership), delivery));
