@@ -152,7 +152,7 @@ impl Receiver for ApplicationReceiver {
 /// The way of an application's downlinks out.
 struct Way(Arc<dyn Network>, AppId);
 
-impl downlink::Network for Way {
+impl downlink::DownlinkNetwork for Way {
     fn send(&self, dev_eui: DevEui, downlink: NetworkDownlink) -> BoxFuture<'_, Result<String, NetworkRefusal>> {
         self.0.send(self.1.clone(), dev_eui, downlink)
     }

@@ -21,7 +21,7 @@ use types::{AppId, Clock, DevId, Downlink, DownlinkEvent, Kind, Kinded};
 use self::device_queue::Schedule;
 pub(crate) use self::response::{Response, SentFrame};
 pub use self::{
-    outgoing::{Network, Networks, Outgoing},
+    outgoing::{DownlinkNetwork, Networks, Outgoing},
     receiver::DownlinkReceiver,
 };
 use crate::{

@@ -1,5 +1,5 @@
 //! Receives the reports of networks that bring devices. Downlinks leave through
-//! [`Network`](crate::downlink::Network).
+//! [`DownlinkNetwork`](crate::downlink::DownlinkNetwork).
 
 mod registration;
 

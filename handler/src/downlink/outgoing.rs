@@ -55,7 +55,7 @@ enum Fate {
 }
 
 /// A network that takes downlinks for its devices.
-pub trait Network: Send + Sync {
+pub trait DownlinkNetwork: Send + Sync {
     /// Hands a downlink over to the network, which sends it when the device listens; returns the id that reports about
     /// it will have: that of the downlink if the network lets us choose it. A refusal that may pass is tried again
     /// later, one of [`Kind::Timeout`](types::Kind::Timeout) only a few times, because the network may have taken it.
@@ -63,7 +63,7 @@ pub trait Network: Send + Sync {
 }
 
 /// The networks through which the downlinks of applications leave.
-pub type Networks = BTreeMap<AppId, Arc<dyn Network>>;
+pub type Networks = BTreeMap<AppId, Arc<dyn DownlinkNetwork>>;
 
 /// Hands downlinks over to networks.
 pub struct Outgoing {
@@ -168,7 +168,7 @@ impl Outgoing {
         Ok(())
     }
 
-    async fn serve(&self, app_id: &AppId, network: &dyn Network, mut devices: mpsc::Receiver<DevId>) {
+    async fn serve(&self, app_id: &AppId, network: &dyn DownlinkNetwork, mut devices: mpsc::Receiver<DevId>) {
         while let Some(Some(dev_id)) = self.stop.run_until_cancelled(devices.recv()).await {
             if let Err(error) = self.send_all(network, app_id, &dev_id).await {
                 tracing::warn!(%app_id, %dev_id, error = %ErrorChain(&error), "cannot hand a downlink over: trying again");
@@ -177,7 +177,7 @@ impl Outgoing {
     }
 
     /// Hands over the queued downlinks of a device, until that fails for a reason that may pass.
-    async fn send_all(&self, network: &dyn Network, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
+    async fn send_all(&self, network: &dyn DownlinkNetwork, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
         while !self.stop.is_cancelled()
             && let Some(waiting) = self.queues.claim(app_id, dev_id).await?
         {
@@ -193,7 +193,7 @@ impl Outgoing {
     /// Hands a downlink over; false if the network cannot take it now.
     async fn send(
         &self,
-        network: &dyn Network,
+        network: &dyn DownlinkNetwork,
         (app_id, dev_id): (&AppId, &DevId),
         Waiting { app_eui, dev_eui, downlink }: Waiting,
     ) -> Result<bool, Error> {

@@ -10,7 +10,7 @@ use handler::{
     Error, Settings,
     application::Applications,
     device::Devices,
-    downlink::{DownlinkReceiver, Downlinks, Network, Networks, Outgoing},
+    downlink::{DownlinkNetwork, DownlinkReceiver, Downlinks, Networks, Outgoing},
     network::{NetworkEvents, Registration},
     output::Event,
     payload::Payloads,
@@ -81,7 +81,7 @@ impl TestNetwork {
     }
 }
 
-impl Network for TestNetwork {
+impl DownlinkNetwork for TestNetwork {
     fn send(&self, _dev_eui: DevEui, downlink: NetworkDownlink) -> BoxFuture<'_, Result<String, NetworkRefusal>> {
         Box::pin(async move {
             self.ids.lock().unwrap().push(downlink.id.clone());
@@ -124,7 +124,7 @@ impl Fixture {
             if applications.register(&id(app_id)).await.is_ok() {
                 devices.set(device(app_id)).await.unwrap();
             }
-            let network: Arc<dyn Network> = (*network).clone();
+            let network: Arc<dyn DownlinkNetwork> = (*network).clone();
             connected.insert(id(app_id), network);
         }
         outgoing.start(connected);
@@ -197,7 +197,7 @@ impl Fixture {
     async fn restart(&mut self, network: &Arc<TestNetwork>) {
         self.outgoing.stop().await;
         let outgoing = Arc::new(Outgoing::new(self.store.clone(), self.output.clone(), Arc::new(SystemClock)));
-        outgoing.start(Networks::from([(id("app-one"), network.clone() as Arc<dyn Network>)]));
+        outgoing.start(Networks::from([(id("app-one"), network.clone() as Arc<dyn DownlinkNetwork>)]));
         self.outgoing = outgoing.clone();
         self.events.outgoing = outgoing;
     }
@@ -223,7 +223,7 @@ async fn the_first_downlink_to_leave_replaces_what_the_network_has() {
     fixture.send("app-one", "dev", 3, "last").await;
     // As after a restart, because the next search takes a while.
     let again = Arc::new(Outgoing::new(fixture.store.clone(), fixture.output.clone(), Arc::new(SystemClock)));
-    again.start(Networks::from([(id("app-one"), network.clone() as Arc<dyn Network>)]));
+    again.start(Networks::from([(id("app-one"), network.clone() as Arc<dyn DownlinkNetwork>)]));
     assert_eq!(network.wait_for(&[2, 1, 3]).await, [true, false, false]);
     again.stop().await;
 }
