@@ -1,7 +1,7 @@
 //! Reasons why a page cannot be shown, or a change not made.
 
 use server::ledger::Exceeded;
-use types::{IdError, Kind, Kinded, WebhookId};
+use types::{BytesError, DevId, IdError, Kind, Kinded, WebhookId};
 
 /// The result of a call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -50,6 +50,12 @@ pub enum Error {
     /// A new webhook must not replace another.
     #[error("there is a webhook {0} already: choose another id, or delete that one first")]
     WebhookExists(WebhookId),
+    /// A new device must not replace another.
+    #[error("there is a device {0} already: choose another id, or change that one")]
+    DeviceExists(DevId),
+    /// The handler sent a device that cannot be read.
+    #[error("the handler sent a device that is not valid")]
+    Device(#[from] BytesError),
     /// As many live views are open as there may be.
     #[error(transparent)]
     LiveViews(#[from] Exceeded),
@@ -72,13 +78,13 @@ impl Kinded for Error {
         match self {
             Self::LoggedOut => Kind::Unauthenticated,
             Self::NotFound(_) | Self::NotServed | Self::Id(_) => Kind::NotFound,
-            Self::NoShare(_) | Self::WebhookExists(_) => Kind::Conflict,
+            Self::NoShare(_) | Self::WebhookExists(_) | Self::DeviceExists(_) => Kind::Conflict,
             Self::OtherSite(_) => Kind::Denied,
             Self::Login(_) | Self::Invalid { .. } | Self::Form(_) => Kind::Invalid,
             Self::Starting | Self::Insecure | Self::NotSent(_) => Kind::Unavailable,
             Self::LiveViews(error) => error.kind(),
             Self::Service(error) => error.kind(),
-            Self::Seal(_) | Self::Page(_) => Kind::Internal,
+            Self::Seal(_) | Self::Page(_) | Self::Device(_) => Kind::Internal,
         }
     }
 }

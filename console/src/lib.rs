@@ -3,6 +3,7 @@
 mod chart;
 mod comparison;
 mod console;
+mod device;
 mod drafts;
 mod error;
 mod history;

@@ -25,7 +25,8 @@ use server::serve::run_to_end;
 use crate::{Console, Error, console::Place};
 
 use self::{
-    device::{charts, downlinks},
+    device::{change, charts, delete, downlinks},
+    devices::new,
     failure::Failure,
     functions::{candidate, versions},
     messages::{again, message},
@@ -72,11 +73,7 @@ fn in_applications() -> Router<Console> {
     Router::new()
         .route(&path(""), get(devices::list))
         .route(&path("/register"), post(applications::register))
-        .route(&path("/devices/{dev_id}"), get(device::show))
-        .route(&path("/devices/{dev_id}/charts"), get(charts::show))
-        .route(&path("/devices/{dev_id}/charts/csv"), get(charts::csv))
-        .route(&path("/devices/{dev_id}/downlinks"), post(downlinks::schedule))
-        .route(&path("/devices/{dev_id}/downlinks/clear"), post(downlinks::clear))
+        .merge(devices(path))
         .route(&path("/messages"), get(messages::list))
         .route(&path("/messages/{id}"), get(message::show))
         .route(&path("/messages/{id}/json"), get(message::json))
@@ -89,6 +86,20 @@ fn in_applications() -> Router<Console> {
         .route(&path("/versions"), get(versions::list))
         .route(&path("/versions/{number}"), get(versions::show))
         .route(&path("/versions/{number}/restore"), post(versions::restore))
+}
+
+fn devices(path: impl Fn(&str) -> String) -> Router<Console> {
+    let device = |rest: &str| path(&format!("/devices/{{dev_id}}{rest}"));
+    Router::new()
+        // Not below `/devices`, where it could be the id of a device.
+        .route(&path("/new-device"), get(new::show).post(new::create))
+        .route(&device(""), get(device::show))
+        .route(&device("/change"), get(change::show).post(change::submit))
+        .route(&device("/delete"), get(delete::confirm).post(delete::delete))
+        .route(&device("/charts"), get(charts::show))
+        .route(&device("/charts/csv"), get(charts::csv))
+        .route(&device("/downlinks"), post(downlinks::schedule))
+        .route(&device("/downlinks/clear"), post(downlinks::clear))
 }
 
 fn webhooks(path: impl Fn(&str) -> String) -> Router<Console> {

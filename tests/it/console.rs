@@ -2,6 +2,7 @@
 
 mod alone;
 mod charts;
+mod devices;
 mod drafts;
 mod functions;
 mod live;

@@ -1,7 +1,10 @@
 //! A device: its facts, its last messages, its downlinks.
 
+pub(super) mod change;
 pub(super) mod charts;
+pub(super) mod delete;
 pub(super) mod downlinks;
+pub(super) mod fields;
 mod form;
 
 use api::{downlink::Downlink, handler::device::Device as Network, history::Query};
@@ -60,7 +63,7 @@ pub(super) async fn show(request: InApplication) -> Result<Page<Show>, Failure> 
 
 /// The page of the device that the path names, with a form that may have been refused.
 pub(super) async fn page(request: &InApplication, form: DownlinkForm) -> Result<Page<Show>, Failure> {
-    let dev_id: DevId = request.parameter("dev_id").parse().map_err(|_| Error::NotFound("device"))?;
+    let dev_id = dev_id(request)?;
     let handler = request.handler().await?;
     let device = facts(request, &handler, &dev_id).await?;
     let (rows, queue) = tokio::join!(rows(request, &handler, &dev_id), queue(request, &handler, &dev_id));
@@ -81,6 +84,11 @@ pub(super) async fn page(request: &InApplication, form: DownlinkForm) -> Result<
         form,
     });
     Ok(page.with_status(status))
+}
+
+/// The device that the path names.
+fn dev_id(request: &InApplication) -> Result<DevId> {
+    request.parameter("dev_id").parse().map_err(|_| Error::NotFound("device"))
 }
 
 async fn facts(request: &InApplication, handler: &HandlerClient, dev_id: &DevId) -> Result<Facts> {

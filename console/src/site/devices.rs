@@ -1,5 +1,7 @@
 //! The devices of an application: a table with search, when each was last seen, in pages.
 
+pub(super) mod new;
+
 use std::{collections::HashMap, num::NonZeroUsize};
 
 use api::{

@@ -14,7 +14,8 @@ use types::{Kind, Kinded};
 
 use super::{
     FORM_BYTES_MAX,
-    device::downlinks,
+    device::{change, downlinks},
+    devices::new,
     failure::Failure,
     functions, login,
     viewer::{InApplication, MaybeViewer, Sent, Viewer},
@@ -22,8 +23,8 @@ use super::{
 };
 use crate::{Console, Error, Result, session::Session};
 
-/// Fields of webhooks that are not kept: they are secret.
-const SECRET: [&str; 2] = ["headers", "secret"];
+/// Fields of webhooks and devices that are not kept: they are secret.
+const SECRET: [&str; 5] = ["headers", "secret", "app_key", "nwk_s_key", "app_s_key"];
 
 /// The id of the draft that a form became which a service that is away could not take.
 #[derive(Clone)]
@@ -88,6 +89,8 @@ pub(super) async fn show(
         "webhooks" => webhooks::draft(&request, &Sent(fields)).await,
         "functions" => functions::draft(&request, &Sent(fields)).await,
         "functions/candidate" => functions::candidate::draft(&request, &Sent(fields)).await,
+        "new-device" => Ok(new::draft(&request, &Sent(fields))),
+        rest if rest.starts_with("devices/") && rest.ends_with("/change") => change::draft(&request, &Sent(fields)),
         rest if rest.ends_with("/downlinks") => downlinks::draft(&request, &Sent(fields)).await,
         // Other forms have nothing that was typed.
         _ => Ok(Redirect::to(&request.path()).into_response()),

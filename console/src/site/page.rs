@@ -51,7 +51,7 @@ pub(super) struct Frame {
 pub(super) struct Notice(&'static str, &'static str);
 
 /// All messages, with their names in URLs.
-const NOTICES: [Notice; 19] = [
+const NOTICES: [Notice; 21] = [
     Notice("saved", "Saved. Messages are processed with this version from now on."),
     Notice("overtaken", "Saved. Somebody else has saved a version at the same time: look at all versions."),
     Notice("unchanged", "Nothing has changed: this version was live already."),
@@ -70,6 +70,8 @@ const NOTICES: [Notice; 19] = [
     Notice("none-resent", "Nothing was left to send."),
     Notice("taken", "The receiver has taken a sample message."),
     Notice("forgotten", "The messages that it did not take are deleted."),
+    Notice("device-registered", "The device is registered."),
+    Notice("device-changed", "The device is changed."),
     Notice("registered", "The application is registered with the handler."),
 ];
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fantoccini::Locator;
+use fantoccini::{Locator, key::Key};
 use tokio::time::sleep;
 
 use super::{
@@ -132,6 +132,53 @@ async fn look_around(name: &'static str, look: Look) {
     wait_for_text(&browser, "p", "Deleted.").await;
 }
 
+/// A device that is registered, changed while somebody else changes it, and deleted.
+async fn devices(name: &'static str, look: Look) {
+    let network = Network::start().await;
+    let alice = network.owner("alice").await;
+    let Some(browser) = Browser::start(site(&network), name, look).await else { return };
+    log_in(&browser).await;
+    browser.open(APPLICATION).await;
+    browser.click("a[href$='/new-device']").await;
+    browser.wait_for("Register a device").await;
+    browser.look("console-device-new").await;
+    let fields = [("dev_id", "sensor-1"), ("description", "By the <b>door</b>"), ("dev_eui", "<b>")];
+    browser.submit("form.narrow", &fields, "form.narrow button", "Register a device").await;
+    browser.wait_for_refusal().await;
+    wait_for_text(&browser, "p", "DevEUI not valid").await;
+    browser.look("console-device-new-refused").await;
+    browser.click(".problem a").await;
+    let form = browser.client.form(Locator::Css("form.narrow")).await.unwrap();
+    form.set_by_name("dev_eui", "AABBCCDDEEFF0011").await.unwrap();
+    browser.tab_to("form.narrow button").await;
+    browser.press(&Key::Enter.to_string()).await;
+    browser.wait_for("Device sensor-1 is registered").await;
+    browser.look("console-device-made-up").await;
+    browser.click("main a.button").await;
+    browser.wait_for("sensor-1").await;
+    browser.look("console-device-registered").await;
+
+    browser.click("a[href$='/change']").await;
+    browser.wait_for("Change sensor-1").await;
+    browser.look("console-device-change").await;
+    let theirs = alice.handler.get_device(&alice.app_id, &"sensor-1".parse().unwrap()).await.unwrap();
+    let attributes = [("floor".to_owned(), "<b>3</b>".to_owned())].into();
+    alice.handler.set_device(api::handler::Device { attributes, ..theirs }).await.unwrap();
+    browser.submit("form.narrow", &[("description", "Mine")], "form.narrow button", "Change sensor-1").await;
+    browser.wait_for_refusal().await;
+    browser.look("console-device-conflict").await;
+    assert_eq!(browser.value("#description").await, "Mine");
+    assert_eq!(browser.value("#attributes").await, "floor: <b>3</b>");
+    browser.click("form.narrow button").await;
+    browser.wait_for("sensor-1").await;
+    wait_for_text(&browser, "p", "The device is changed.").await;
+    browser.click("a.danger").await;
+    browser.wait_for("Delete device sensor-1?").await;
+    browser.look("console-device-delete").await;
+    browser.click("main button.danger").await;
+    wait_for_text(&browser, "p", "Deleted.").await;
+}
+
 /// The main way: a message failed, its functions are mended, and it is decoded.
 async fn mend(name: &'static str, look: Look) {
     let network = Network::start().await;
@@ -181,6 +228,16 @@ async fn a_user_finds_a_failed_message_and_mends_the_functions() {
 #[tokio::test]
 async fn the_console_works_on_a_phone_in_dark_mode_without_scripts() {
     mend("console-phone", Look { width: 375, dark: true, scripts: false }).await;
+}
+
+#[tokio::test]
+async fn a_device_is_registered_changed_and_deleted() {
+    devices("console-devices-desk", Look { width: 1280, dark: true, ..DESK }).await;
+}
+
+#[tokio::test]
+async fn a_device_is_registered_changed_and_deleted_on_a_phone_without_scripts() {
+    devices("console-devices-phone", Look { width: 375, dark: false, scripts: false }).await;
 }
 
 #[tokio::test]

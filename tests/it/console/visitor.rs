@@ -170,8 +170,9 @@ impl Page {
 
     /// The value of an input.
     pub(crate) fn value(&self, name: &str) -> String {
-        let (_, after) = self.html.split_once(&format!("name=\"{name}\" value=\"")).unwrap();
-        after.split('"').next().unwrap().to_owned()
+        let found = self.html.split_once(&format!("name=\"{name}\" value=\""));
+        let (_, after) = found.unwrap_or_else(|| panic!("no {name}: {}", self.html));
+        unescaped(after.split('"').next().unwrap())
     }
 }
 

@@ -2,9 +2,9 @@
 
 use api::downlink::Downlink;
 use axum::response::{IntoResponse, Redirect, Response};
-use types::{DevId, HexBytes};
+use types::HexBytes;
 
-use super::form::DownlinkForm;
+use super::{dev_id, form::DownlinkForm};
 use crate::site::{
     device,
     failure::{Failure, Problem},
@@ -70,10 +70,6 @@ fn bytes(text: &str) -> Result<Vec<u8>> {
 
 fn invalid(what: &'static str, must: &str) -> Error {
     Error::Invalid { what, must: must.to_owned() }
-}
-
-fn dev_id(request: &InApplication) -> Result<DevId> {
-    request.parameter("dev_id").parse().map_err(|_| Error::NotFound("device"))
 }
 
 fn done(request: &InApplication, notice: &str) -> Response {

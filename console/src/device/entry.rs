@@ -1,0 +1,286 @@
+//! What somebody typed about a device, and the device that it makes.
+
+use api::rest::handler::{Device, LorawanDevice};
+use client::{handler::HandlerClient, random_eui, random_key};
+use types::{
+    ALTITUDES, AppEui, AppId, AppKey, AppSKey, DevAddr, DevEui, DevId, LATITUDES, LONGITUDES, NwkSKey, Random, Secret,
+};
+
+use super::{
+    ABP, OTAA, PERSONALIZE, SHOWN, TICKED, Texts, activation,
+    field::{attributes, bytes, degrees, euis, invalid, number},
+};
+use crate::Result;
+
+/// The fields whose texts are not those of a stored device.
+pub(super) const UNSEEN: [(&str, &str); 7] = [
+    ("dev_id", "Device id"),
+    ("qr", "QR code"),
+    ("f_cnt_up", "Uplink counter"),
+    ("f_cnt_down", "Downlink counter"),
+    ("app_key", "AppKey"),
+    ("nwk_s_key", "NwkSKey"),
+    ("app_s_key", "AppSKey"),
+];
+/// Those that no page has.
+const KEYS: [&str; 3] = ["app_key", "nwk_s_key", "app_s_key"];
+
+/// What was made up because nobody typed it, by its name for people. It is shown once.
+pub(crate) type MadeUp = Vec<(&'static str, String)>;
+
+/// What somebody typed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Entry {
+    /// What a page may show again.
+    pub(crate) texts: Texts,
+    keys: [Secret; 3],
+}
+
+impl Entry {
+    /// What was sent in a form, whose `value` is empty where nothing was.
+    pub(crate) fn sent<'a>(value: impl Fn(&str) -> &'a str) -> Self {
+        // Browsers send each line end with two characters.
+        let typed = |name: &str| value(name).trim().replace("\r\n", "\n");
+        let mut texts = Texts::default();
+        let shown = SHOWN.into_iter().chain(UNSEEN).filter(|(name, _)| !KEYS.contains(name));
+        for (name, _) in shown {
+            texts.set(name, typed(name));
+        }
+        Self { texts, keys: KEYS.map(|name| Secret::new(typed(name))) }
+    }
+
+    pub(crate) fn dev_id(&self) -> Result<DevId> {
+        let must = || "must have 2 to 36 lowercase letters, digits, dashes or underscores".to_owned();
+        self.texts.get("dev_id").parse().map_err(|_| invalid("Device id", must()))
+    }
+
+    /// Fills in the EUIs of the code, if one was typed.
+    pub(crate) fn read_code(&mut self) -> Result<()> {
+        if self.texts.get("qr").is_empty() {
+            return Ok(());
+        }
+        let (app_eui, dev_eui) = euis(self.texts.get("qr"))?;
+        for (name, what, eui) in [("app_eui", "AppEUI", app_eui.to_hex()), ("dev_eui", "DevEUI", dev_eui.to_hex())] {
+            let typed: AppEui = bytes(what, self.texts.get(name), AppEui::LENGTH)?;
+            if !typed.is_zero() && typed.to_hex() != eui {
+                return Err(invalid(what, format!("must be empty or {eui}, as the code says")));
+            }
+            self.texts.set(name, eui);
+        }
+        Ok(())
+    }
+
+    /// A new device, and what was made up for it.
+    pub(crate) async fn new_device(
+        &self,
+        app_id: &AppId,
+        handler: &HandlerClient,
+        random: &dyn Random,
+    ) -> Result<(Device, MadeUp)> {
+        let (app_id, dev_id) = (app_id.to_string(), self.dev_id()?.to_string());
+        let lorawan = LorawanDevice { app_id: app_id.clone(), dev_id: dev_id.clone(), ..LorawanDevice::default() };
+        let mut device = Device { app_id, dev_id, lorawan_device: Some(lorawan), ..Device::default() };
+        let mut texts = self.texts.clone();
+        let mut made_up = MadeUp::new();
+        if texts.get("dev_eui").is_empty() {
+            let dev_eui = random_eui(random).to_hex();
+            made_up.push(("DevEUI", dev_eui.clone()));
+            texts.set("dev_eui", dev_eui);
+        }
+        let entry = Self { texts, keys: self.keys.clone() };
+        made_up.extend(entry.put_into(&mut device, None, (handler, random)).await?);
+        Ok((device, made_up))
+    }
+
+    /// Changes a device. What is returned was made up.
+    pub(crate) async fn change(
+        &self,
+        device: &mut Device,
+        handler: &HandlerClient,
+        random: &dyn Random,
+    ) -> Result<MadeUp> {
+        let before = device.lorawan_device.as_ref().map(activation);
+        self.put_into(device, before, (handler, random)).await
+    }
+
+    async fn put_into(
+        &self,
+        device: &mut Device,
+        before: Option<&str>,
+        (handler, random): (&HandlerClient, &dyn Random),
+    ) -> Result<MadeUp> {
+        self.put_texts(device)?;
+        let lorawan = device.lorawan_device.get_or_insert_default();
+        let (made_up, wants_address) = self.put_lorawan(lorawan, before, random)?;
+        if wants_address {
+            let dev_addr = handler.get_dev_addr(&usage(&lorawan.activation_constraints)).await?;
+            lorawan.dev_addr = Some(dev_addr);
+            return Ok([made_up, vec![("DevAddr", dev_addr.to_hex())]].concat());
+        }
+        Ok(made_up)
+    }
+
+    fn put_texts(&self, device: &mut Device) -> Result<()> {
+        let text = |name| self.texts.get(name);
+        device.description = text("description").to_owned();
+        device.latitude = degrees("Latitude", text("latitude"), &LATITUDES)?;
+        device.longitude = degrees("Longitude", text("longitude"), &LONGITUDES)?;
+        device.altitude = number("Altitude", text("altitude"), &ALTITUDES)?.unwrap_or_default();
+        device.attributes = attributes(text("attributes"), &device.attributes)?;
+        Ok(())
+    }
+
+    /// Returns what was made up, and whether the handler is to assign an address.
+    fn put_lorawan(
+        &self,
+        lorawan: &mut LorawanDevice,
+        before: Option<&str>,
+        random: &dyn Random,
+    ) -> Result<(MadeUp, bool)> {
+        let text = |name| self.texts.get(name);
+        lorawan.app_eui = bytes("AppEUI", text("app_eui"), AppEui::LENGTH)?;
+        lorawan.dev_eui = bytes("DevEUI", text("dev_eui"), DevEui::LENGTH)?;
+        lorawan.uses32_bit_f_cnt = text("uses_32_bit_f_cnt") == TICKED;
+        lorawan.disable_f_cnt_check = text("disable_f_cnt_check") == TICKED;
+        let is_new_session = text("activation") == PERSONALIZE || before != Some(text("activation"));
+        let old = (lorawan.f_cnt_up, lorawan.f_cnt_down);
+        let (up, down) = if is_new_session { (0, 0) } else { old };
+        lorawan.f_cnt_up = number("Uplink counter", text("f_cnt_up"), &(0..=u32::MAX))?.unwrap_or(up);
+        lorawan.f_cnt_down = number("Downlink counter", text("f_cnt_down"), &(0..=u32::MAX))?.unwrap_or(down);
+        match text("activation") {
+            OTAA => self.put_join(lorawan, before, random).map(|made_up| (made_up, false)),
+            ABP | PERSONALIZE => self.put_session(lorawan, is_new_session, random),
+            _ => Err(invalid("Activation", "must be one of those that there are".to_owned())),
+        }
+    }
+
+    /// The keys of a device that joins. A session that it has stays, unless it had one from the beginning.
+    fn put_join(&self, lorawan: &mut LorawanDevice, before: Option<&str>, random: &dyn Random) -> Result<MadeUp> {
+        let [app_key, nwk_s_key, app_s_key] = self.keys()?;
+        let stored = lorawan.dev_addr.unwrap_or_default();
+        let dev_addr: DevAddr = bytes("DevAddr", self.texts.get("dev_addr"), DevAddr::LENGTH)?;
+        // What is left out stays as it is: a device that joins at this moment keeps its session.
+        lorawan.dev_addr = Some(dev_addr).filter(|dev_addr| *dev_addr != stored);
+        lorawan.nwk_s_key = nwk_s_key.map(NwkSKey::new);
+        lorawan.app_s_key = app_s_key.map(AppSKey::new);
+        if before == Some(ABP) {
+            lorawan.dev_addr = Some(lorawan.dev_addr.unwrap_or_default());
+            lorawan.nwk_s_key.get_or_insert_default();
+            lorawan.app_s_key.get_or_insert_default();
+        }
+        let is_missing = app_key.is_none() && before != Some(OTAA);
+        lorawan.app_key = if is_missing { Some(random_key(random)) } else { app_key }.map(AppKey::new);
+        let made_up = lorawan.app_key.iter().filter(|_| is_missing).map(|key| ("AppKey", key.to_hex()));
+        Ok(made_up.collect())
+    }
+
+    /// The session of a device that does not join.
+    fn put_session(&self, lorawan: &mut LorawanDevice, is_new: bool, random: &dyn Random) -> Result<(MadeUp, bool)> {
+        let [app_key, nwk_s_key, app_s_key] = self.keys()?;
+        if app_key.is_some() {
+            return Err(invalid("AppKey", "must be empty for a device that does not join".to_owned()));
+        }
+        let stored = lorawan.dev_addr.unwrap_or_default();
+        let dev_addr: DevAddr = bytes("DevAddr", self.texts.get("dev_addr"), DevAddr::LENGTH)?;
+        let wants_address = dev_addr.is_zero() || (is_new && dev_addr == stored);
+        let mut made_up = MadeUp::new();
+        let mut key = |name: &'static str, typed: Option<[u8; 16]>| {
+            let random = || {
+                let key = random_key(random);
+                made_up.push((name, hex::encode_upper(key)));
+                key
+            };
+            if is_new { Some(typed.unwrap_or_else(random)) } else { typed }
+        };
+        lorawan.nwk_s_key = key("NwkSKey", nwk_s_key).map(NwkSKey::new);
+        lorawan.app_s_key = key("AppSKey", app_s_key).map(AppSKey::new);
+        lorawan.app_key = Some(AppKey::default());
+        lorawan.dev_addr = Some(dev_addr);
+        Ok((made_up, wants_address))
+    }
+
+    /// The keys that were typed.
+    fn keys(&self) -> Result<[Option<[u8; 16]>; 3]> {
+        let [app_key, nwk_s_key, app_s_key] = &self.keys;
+        let key = |what, typed: &Secret| -> Result<Option<[u8; 16]>> {
+            let key: AppKey = bytes(what, typed.expose(), AppKey::LENGTH)?;
+            Ok(Some(*key.as_bytes()).filter(|_| !typed.expose().is_empty()))
+        };
+        Ok([key("AppKey", app_key)?, key("NwkSKey", nwk_s_key)?, key("AppSKey", app_s_key)?])
+    }
+}
+
+/// What the address of a device that does not join is for.
+fn usage(constraints: &str) -> Vec<&str> {
+    let others = constraints.split(',').map(str::trim).filter(|usage| !usage.is_empty() && *usage != ABP);
+    others.chain([ABP]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use testing::FixedRandom;
+
+    use super::*;
+
+    const KEY: &str = "000102030405060708090A0B0C0D0E0F";
+
+    fn entry(texts: &[(&str, &str)]) -> Entry {
+        let find = |name: &str| texts.iter().find(|(known, _)| *known == name).map_or("", |(_, text)| *text);
+        Entry::sent(find)
+    }
+
+    fn put(
+        texts: &[(&str, &str)],
+        stored: LorawanDevice,
+        before: Option<&str>,
+    ) -> Result<(LorawanDevice, MadeUp, bool)> {
+        let mut lorawan = stored;
+        let (made_up, wants_address) = entry(texts).put_lorawan(&mut lorawan, before, &FixedRandom::new([1]))?;
+        Ok((lorawan, made_up, wants_address))
+    }
+
+    #[test]
+    fn a_device_that_joins_has_a_key_and_a_personalized_one_has_a_session() {
+        let (joins, made_up, wants_address) = put(&[("activation", OTAA)], LorawanDevice::default(), None).unwrap();
+        assert_eq!((made_up.len(), wants_address), (1, false));
+        assert_eq!(joins.app_key.clone().unwrap().to_hex(), made_up[0].1);
+        let (typed, made_up, _) =
+            put(&[("activation", OTAA), ("app_key", KEY)], LorawanDevice::default(), None).unwrap();
+        assert!(typed.app_key.unwrap().to_hex() == KEY && made_up.is_empty());
+
+        let (session, made_up, wants_address) =
+            put(&[("activation", ABP), ("nwk_s_key", KEY)], LorawanDevice::default(), None).unwrap();
+        assert_eq!((made_up.len(), made_up[0].0, wants_address), (1, "AppSKey", true));
+        assert!(session.nwk_s_key.unwrap().to_hex() == KEY && session.app_key.unwrap().is_zero());
+        assert!(put(&[("activation", ABP), ("app_key", KEY)], LorawanDevice::default(), None).is_err());
+        assert!(put(&[("activation", "<b>")], LorawanDevice::default(), None).is_err());
+    }
+
+    #[test]
+    fn what_is_left_empty_stays_until_there_is_a_new_session() {
+        let dev_addr = DevAddr::new([1; 4]);
+        let stored = LorawanDevice { dev_addr: Some(dev_addr), f_cnt_up: 7, ..LorawanDevice::default() };
+        let same = [("activation", ABP), ("dev_addr", "01010101"), ("f_cnt_down", "3")];
+        let (kept, made_up, wants_address) = put(&same, stored.clone(), Some(ABP)).unwrap();
+        assert!(made_up.is_empty() && !wants_address && kept.nwk_s_key.is_none());
+        assert_eq!((kept.dev_addr, kept.f_cnt_up, kept.f_cnt_down), (Some(dev_addr), 7, 3));
+
+        let new = [("activation", PERSONALIZE), ("dev_addr", "01010101")];
+        let (renewed, made_up, wants_address) = put(&new, stored.clone(), Some(ABP)).unwrap();
+        assert_eq!((made_up.len(), wants_address, renewed.f_cnt_up), (2, true, 0));
+
+        let (joins, made_up, _) = put(&[("activation", OTAA)], stored, Some(ABP)).unwrap();
+        assert_eq!((made_up.len(), joins.dev_addr, joins.f_cnt_up), (1, Some(DevAddr::default()), 0));
+        assert!(joins.nwk_s_key.unwrap().is_zero());
+    }
+
+    #[test]
+    fn a_code_fills_in_the_euis_and_does_not_replace_them() {
+        let code = ("qr", "LW:D0:1122334455667788:AABBCCDDEEFF0011:AABB1122");
+        let mut filled = entry(&[code]);
+        filled.read_code().unwrap();
+        assert_eq!(filled.texts.get("dev_eui"), "AABBCCDDEEFF0011");
+        let mut other = entry(&[code, ("app_eui", "0000000000000001")]);
+        assert!(other.read_code().unwrap_err().to_string().starts_with("AppEUI not valid"));
+    }
+}

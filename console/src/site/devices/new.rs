@@ -1,0 +1,101 @@
+//! Registers a device.
+
+use askama::Template;
+use axum::response::{IntoResponse, Redirect, Response};
+use types::{AppEui, Kind, Kinded};
+
+use crate::{
+    Error, Result,
+    device::{Entry, MadeUp},
+    site::{
+        device::fields::{DeviceForm, becomes_draft},
+        failure::Failure,
+        page::{Frame, Page},
+        viewer::{InApplication, Sent},
+    },
+};
+
+#[derive(Template)]
+#[template(path = "device_new.html")]
+pub(in crate::site) struct New {
+    frame: Frame,
+    app_id: String,
+    tab: &'static str,
+    form: DeviceForm,
+}
+
+/// Keys and addresses that were made up, shown once.
+#[derive(Template)]
+#[template(path = "device_made_up.html")]
+pub(in crate::site) struct MadeUpPage {
+    frame: Frame,
+    app_id: String,
+    tab: &'static str,
+    dev_id: String,
+    made_up: MadeUp,
+    is_new: bool,
+}
+
+impl MadeUpPage {
+    pub(in crate::site) fn of(request: &InApplication, dev_id: String, made_up: MadeUp, is_new: bool) -> Page<Self> {
+        let (frame, app_id) = (request.frame.clone(), request.app_id().to_string());
+        Page::new(Self { frame, app_id, tab: "devices", dev_id, made_up, is_new })
+    }
+}
+
+pub(in crate::site) async fn show(request: InApplication) -> Page<New> {
+    page(&request, DeviceForm::empty())
+}
+
+/// Registers a device. Whether one with this id is there already is checked just before.
+pub(in crate::site) async fn create(request: InApplication, sent: Sent) -> Result<Response, Failure> {
+    let mut entry = Entry::sent(|name| sent.value(name));
+    match register(&request, &mut entry).await {
+        Ok(response) => Ok(response),
+        Err(error) if becomes_draft(&error) => Err(error.into()),
+        Err(error) => {
+            let status = server::status::http(error.kind());
+            let form = DeviceForm::sent(&entry, None).refused(&error);
+            Ok(page(&request, form).with_status(status).into_response())
+        }
+    }
+}
+
+/// The page with a form that was sent when the login had expired, or a service was away.
+pub(in crate::site) fn draft(request: &InApplication, sent: &Sent) -> Response {
+    let entry = Entry::sent(|name| sent.value(name));
+    page(request, DeviceForm::sent(&entry, None).drafted()).into_response()
+}
+
+async fn register(request: &InApplication, entry: &mut Entry) -> Result<Response> {
+    let dev_id = entry.dev_id()?;
+    entry.read_code()?;
+    let handler = request.handler().await?;
+    match handler.get_device(request.app_id(), &dev_id).await {
+        Ok(_) => return Err(Error::DeviceExists(dev_id)),
+        Err(error) if error.kind() == Kind::NotFound => {}
+        Err(error) => return Err(error.into()),
+    }
+    if entry.texts.get("app_eui").is_empty() {
+        entry.texts.set("app_eui", app_eui(request).await?.to_hex());
+    }
+    let (device, made_up) = entry.new_device(request.app_id(), &handler, request.console.random.as_ref()).await?;
+    handler.set_device(device.into()).await?;
+    if made_up.is_empty() {
+        let path = format!("{}/devices/{dev_id}?done=device-registered", request.path());
+        return Ok(Redirect::to(&path).into_response());
+    }
+    Ok(MadeUpPage::of(request, dev_id.to_string(), made_up, true).into_response())
+}
+
+/// The first EUI of the application; zero if it has none.
+async fn app_eui(request: &InApplication) -> Result<AppEui> {
+    let account = &request.console.account;
+    let application = account.application(&request.access.credential, request.app_id()).await;
+    Ok(application.map_err(Error::of_account)?.euis.first().copied().unwrap_or_default())
+}
+
+fn page(request: &InApplication, form: DeviceForm) -> Page<New> {
+    let (frame, app_id) = (request.frame.clone(), request.app_id().to_string());
+    Page::new(New { frame, app_id, tab: "devices", form })
+}
