@@ -139,7 +139,7 @@ impl Entry {
     ) -> Result<(MadeUp, bool)> {
         let text = |name| self.texts.get(name);
         lorawan.app_eui = bytes("AppEUI", text("app_eui"), AppEui::LENGTH)?;
-        lorawan.dev_eui = bytes("DevEUI", text("dev_eui"), DevEui::LENGTH)?;
+        lorawan.dev_eui = dev_eui(text("dev_eui"), lorawan.dev_eui)?;
         lorawan.uses32_bit_f_cnt = text("uses_32_bit_f_cnt") == TICKED;
         lorawan.disable_f_cnt_check = text("disable_f_cnt_check") == TICKED;
         let is_new_session = text("activation") == PERSONALIZE || before != Some(text("activation"));
@@ -204,10 +204,22 @@ impl Entry {
         let [app_key, nwk_s_key, app_s_key] = &self.keys;
         let key = |what, typed: &Secret| -> Result<Option<[u8; 16]>> {
             let key: AppKey = bytes(what, typed.expose(), AppKey::LENGTH)?;
-            Ok(Some(*key.as_bytes()).filter(|_| !typed.expose().is_empty()))
+            match (typed.expose(), key.is_zero()) {
+                ("", _) => Ok(None),
+                // They would stand for no key.
+                (_, true) => Err(invalid(what, "must not be all zeros".to_owned())),
+                (_, false) => Ok(Some(*key.as_bytes())),
+            }
         };
         Ok([key("AppKey", app_key)?, key("NwkSKey", nwk_s_key)?, key("AppSKey", app_s_key)?])
     }
+}
+
+/// A device that has an EUI keeps one: without it, it would be a template for devices that join.
+fn dev_eui(typed: &str, stored: DevEui) -> Result<DevEui> {
+    let dev_eui: DevEui = bytes("DevEUI", typed, DevEui::LENGTH)?;
+    let is_lost = dev_eui.is_zero() && !stored.is_zero();
+    if is_lost { Err(invalid("DevEUI", "must not be empty".to_owned())) } else { Ok(dev_eui) }
 }
 
 /// What the address of a device that does not join is for.
@@ -253,6 +265,7 @@ mod tests {
         assert_eq!((made_up.len(), made_up[0].0, wants_address), (1, "AppSKey", true));
         assert!(session.nwk_s_key.unwrap().to_hex() == KEY && session.app_key.unwrap().is_zero());
         assert!(put(&[("activation", ABP), ("app_key", KEY)], LorawanDevice::default(), None).is_err());
+        assert!(put(&[("activation", OTAA), ("app_key", &"0".repeat(32))], LorawanDevice::default(), None).is_err());
         assert!(put(&[("activation", "<b>")], LorawanDevice::default(), None).is_err());
     }
 
@@ -264,6 +277,9 @@ mod tests {
         let (kept, made_up, wants_address) = put(&same, stored.clone(), Some(ABP)).unwrap();
         assert!(made_up.is_empty() && !wants_address && kept.nwk_s_key.is_none());
         assert_eq!((kept.dev_addr, kept.f_cnt_up, kept.f_cnt_down), (Some(dev_addr), 7, 3));
+
+        let named = LorawanDevice { dev_eui: DevEui::new([1; 8]), ..stored.clone() };
+        assert!(put(&same, named, Some(ABP)).is_err(), "its EUI is not removed");
 
         let new = [("activation", PERSONALIZE), ("dev_addr", "01010101")];
         let (renewed, made_up, wants_address) = put(&new, stored.clone(), Some(ABP)).unwrap();

@@ -6,6 +6,7 @@ pub(super) mod delete;
 pub(super) mod downlinks;
 pub(super) mod fields;
 mod form;
+pub(super) mod made_up;
 
 use api::{downlink::Downlink, handler::device::Device as Network, history::Query};
 use askama::Template;

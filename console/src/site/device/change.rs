@@ -10,12 +10,12 @@ use types::Kinded;
 use super::{
     dev_id,
     fields::{DeviceForm, becomes_draft},
+    made_up,
 };
 use crate::{
     Result,
     device::{Base, Entry, read},
     site::{
-        devices::new::MadeUpPage,
         failure::Failure,
         page::{Frame, Page},
         viewer::{InApplication, Sent},
@@ -72,13 +72,13 @@ async fn change(request: &InApplication, mut entry: Entry, base: &Base) -> Resul
         let form = DeviceForm::sent(&entry, Some(now)).differing(differences);
         return Ok(page(request, form)?.with_status(StatusCode::CONFLICT).into_response());
     }
-    let made_up = entry.change(&mut device, &handler, request.console.random.as_ref()).await?;
+    let new = entry.change(&mut device, &handler, request.console.random.as_ref()).await?;
     handler.set_device(device.into()).await?;
-    if made_up.is_empty() {
+    if new.is_empty() {
         let path = format!("{}/devices/{dev_id}?done=device-changed", request.path());
         return Ok(Redirect::to(&path).into_response());
     }
-    Ok(MadeUpPage::of(request, dev_id.to_string(), made_up, false).into_response())
+    Ok(made_up::page(request, dev_id.to_string(), new, false).into_response())
 }
 
 fn page(request: &InApplication, form: DeviceForm) -> Result<Page<Change>> {

@@ -6,9 +6,12 @@ use types::{AppEui, Kind, Kinded};
 
 use crate::{
     Error, Result,
-    device::{Entry, MadeUp},
+    device::Entry,
     site::{
-        device::fields::{DeviceForm, becomes_draft},
+        device::{
+            fields::{DeviceForm, becomes_draft},
+            made_up,
+        },
         failure::Failure,
         page::{Frame, Page},
         viewer::{InApplication, Sent},
@@ -22,25 +25,6 @@ pub(in crate::site) struct New {
     app_id: String,
     tab: &'static str,
     form: DeviceForm,
-}
-
-/// Keys and addresses that were made up, shown once.
-#[derive(Template)]
-#[template(path = "device_made_up.html")]
-pub(in crate::site) struct MadeUpPage {
-    frame: Frame,
-    app_id: String,
-    tab: &'static str,
-    dev_id: String,
-    made_up: MadeUp,
-    is_new: bool,
-}
-
-impl MadeUpPage {
-    pub(in crate::site) fn of(request: &InApplication, dev_id: String, made_up: MadeUp, is_new: bool) -> Page<Self> {
-        let (frame, app_id) = (request.frame.clone(), request.app_id().to_string());
-        Page::new(Self { frame, app_id, tab: "devices", dev_id, made_up, is_new })
-    }
 }
 
 pub(in crate::site) async fn show(request: InApplication) -> Page<New> {
@@ -79,13 +63,13 @@ async fn register(request: &InApplication, entry: &mut Entry) -> Result<Response
     if entry.texts.get("app_eui").is_empty() {
         entry.texts.set("app_eui", app_eui(request).await?.to_hex());
     }
-    let (device, made_up) = entry.new_device(request.app_id(), &handler, request.console.random.as_ref()).await?;
+    let (device, new) = entry.new_device(request.app_id(), &handler, request.console.random.as_ref()).await?;
     handler.set_device(device.into()).await?;
-    if made_up.is_empty() {
+    if new.is_empty() {
         let path = format!("{}/devices/{dev_id}?done=device-registered", request.path());
         return Ok(Redirect::to(&path).into_response());
     }
-    Ok(MadeUpPage::of(request, dev_id.to_string(), made_up, true).into_response())
+    Ok(made_up::page(request, dev_id.to_string(), new, true).into_response())
 }
 
 /// The first EUI of the application; zero if it has none.
