@@ -4,7 +4,7 @@ use std::{hash::Hash, net::IpAddr, sync::Arc, time::Duration};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use store::{Buckets, Key, Rate, Store, Tag, TakenToken};
+use store::{Buckets, Key, Rate, Store, Tag, TakenToken, TakenTokens};
 use types::Clock;
 pub use types::RateLimitExceeded;
 
@@ -36,11 +36,20 @@ impl RateLimit {
         owner: &str,
         store: &dyn Store,
     ) -> Result<Option<RateLimitExceeded>, store::Error> {
+        Ok(self.take_several(policy, owner, store, 1).await?.1)
+    }
+
+    /// Counts as many of `wanted` calls as are allowed, and returns how many these are; and a refusal of the others.
+    pub async fn take_several(
+        self,
+        policy: &'static str,
+        owner: &str,
+        store: &dyn Store,
+        wanted: u32,
+    ) -> Result<(u32, Option<RateLimitExceeded>), store::Error> {
         let key = Key::new(&Tag::named("l", owner)?, "")?;
-        Ok(match store.take_token(&key, self.rate()).await? {
-            TakenToken::Taken { .. } => None,
-            TakenToken::Wait(wait) => Some(self.exceeded(policy, wait)),
-        })
+        let TakenTokens { taken, wait, .. } = store.take_tokens(&key, self.rate(), wanted).await?;
+        Ok((taken, (taken < wanted).then(|| self.exceeded(policy, wait))))
     }
 
     /// The refusal of a call that may be repeated after `wait`.

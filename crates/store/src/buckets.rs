@@ -6,7 +6,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use crate::{Rate, TakenToken, UnixMillis};
+use crate::{Rate, TakenToken, TakenTokens, UnixMillis};
 
 /// Maximum number of buckets; full ones are not stored.
 const BUCKETS_MAX: usize = 1 << 16;
@@ -52,15 +52,21 @@ impl<K> Default for Buckets<K> {
 impl<K: Clone + Eq + Hash> Buckets<K> {
     /// Takes a token from the bucket of `key`, or returns the time until there is one.
     pub fn take(&self, key: &K, rate: Rate, now: UnixMillis) -> TakenToken {
+        self.take_several(key, rate, 1, now).into()
+    }
+
+    /// Takes as many of `wanted` tokens from the bucket of `key` as there are.
+    pub(crate) fn take_several(&self, key: &K, rate: Rate, wanted: u32, now: UnixMillis) -> TakenTokens {
         // Every change of the map is one call, so a panic cannot have left it inconsistent.
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = state.time.at(now.saturating_mul(1000));
-        let (token, full_at) = rate.take(now, state.full_at.get(key).copied().unwrap_or(0));
+        let full_at = state.full_at.get(key).copied().unwrap_or(0);
+        let (tokens, full_at) = rate.take_several(now, full_at, wanted);
         if let Some(full_at) = full_at {
             make_room(&mut state.full_at, key, now);
             state.full_at.insert(key.clone(), full_at);
         }
-        token
+        tokens
     }
 
     /// Returns a token that was taken from the bucket of `key`.

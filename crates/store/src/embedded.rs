@@ -40,7 +40,7 @@ use self::{
     writer::Writer,
 };
 use crate::{
-    Batch, Buckets, Commit, Entry, Error, Key, LIST_MAX, Page, Rate, Snapshot, Store, StoreClock, Tag, TakenToken,
+    Batch, Buckets, Commit, Entry, Error, Key, LIST_MAX, Page, Rate, Snapshot, Store, StoreClock, Tag, TakenTokens,
     UsageCursor, UsagePage, check_after, check_count, record::Record, steadiness::Steadiness,
 };
 
@@ -135,8 +135,8 @@ impl Store for Embedded {
         self.writer.write("commit a batch", move |tables| tables.commit(&batch)).await
     }
 
-    async fn take_token(&self, key: &Key, rate: Rate) -> Result<TakenToken, Error> {
-        Ok(self.buckets.take(key, rate, self.clock.now_ms()))
+    async fn take_tokens(&self, key: &Key, rate: Rate, wanted: u32) -> Result<TakenTokens, Error> {
+        Ok(self.buckets.take_several(key, rate, wanted, self.clock.now_ms()))
     }
 
     async fn snapshot(&self) -> Result<Snapshot, Error> {

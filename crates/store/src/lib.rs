@@ -26,7 +26,7 @@ pub use self::{
     embedded::{DiskSpace, Embedded, Restoring, StoreDisk},
     error::{Error, ErrorKind},
     key::{Key, Tag},
-    rate::{Rate, TakenToken},
+    rate::{Rate, TakenToken, TakenTokens},
     redis::{Redis, RedisSettings},
     snapshot::{Snapshot, StoredEntry},
     socket::SocketStore,
@@ -92,10 +92,10 @@ pub trait Store: Send + Sync + 'static {
     /// [`Error::Unavailable`] it may or may not have been applied: read again to find out.
     async fn commit(&self, batch: Batch) -> Result<Commit, Error>;
 
-    /// Takes one token from the bucket at `key`, or returns the time until there is one.
+    /// Takes tokens from the bucket at `key`: as many of those that are wanted as there are.
     ///
     /// Buckets are not entries: they need no commit, and restarting the store may fill them.
-    async fn take_token(&self, key: &Key, rate: Rate) -> Result<TakenToken, Error>;
+    async fn take_tokens(&self, key: &Key, rate: Rate, wanted: u32) -> Result<TakenTokens, Error>;
 
     /// Reads everything as it is at one moment, while others write.
     ///
@@ -119,6 +119,11 @@ impl dyn Store + '_ {
     pub async fn get_array<const COUNT: usize>(&self, keys: &[Key; COUNT]) -> Result<[Option<Entry>; COUNT], Error> {
         let mut found = self.get(keys).await?.into_iter();
         Ok(std::array::from_fn(|_| found.next().flatten()))
+    }
+
+    /// Takes one token from the bucket at `key`, or returns the time until there is one.
+    pub async fn take_token(&self, key: &Key, rate: Rate) -> Result<TakenToken, Error> {
+        self.take_tokens(key, rate, 1).await.map(Into::into)
     }
 
     /// Returns the number of bytes by which a batch lets the store grow, counted as in [`Usage::bytes`]. Entries that

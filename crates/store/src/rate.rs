@@ -25,6 +25,17 @@ pub enum TakenToken {
     Wait(Duration),
 }
 
+/// The result of taking several tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TakenTokens {
+    /// The number of tokens that were taken: all that were wanted, or all that there were.
+    pub taken: u32,
+    /// The number of tokens that are left.
+    pub remaining: u32,
+    /// The time until there is one more; zero if one is left.
+    pub wait: Duration,
+}
+
 /// Maximum time per token: a year, so that sums stay exact in Redis.
 const PER_MICROS_MAX: u64 = 365 * 24 * 3600 * 1_000_000;
 /// Maximum time to fill a bucket: 200 years.
@@ -41,25 +52,32 @@ impl Rate {
         self.per_micros().saturating_mul(u64::from(self.burst.max(1))).min(FILL_MICROS_MAX)
     }
 
-    /// Takes a token at `now` from a bucket that will be full at `full_at`, both in microseconds since 1970.
+    /// Takes as many of `wanted` tokens as there are at `now` in a bucket that will be full at `full_at`, both in
+    /// microseconds since 1970.
     ///
     /// Also returns when the bucket will be full if that changed. After the rate was changed, `full_at` can be later
     /// than that of an empty bucket; it then counts as empty, so nobody waits longer than for one token.
-    pub(crate) fn take(self, now: u64, full_at: u64) -> (TakenToken, Option<u64>) {
-        let next = full_at.clamp(now, now.saturating_add(self.fill_micros())) + self.per_micros();
-        match (next - now).checked_sub(self.fill_micros()) {
-            None | Some(0) => (self.taken(next - now), Some(next)),
-            // Store such a bucket as empty, so that it starts to fill.
-            Some(missing) => {
-                let empty = (full_at > now.saturating_add(self.fill_micros())).then(|| next - self.per_micros());
-                (TakenToken::Wait(Duration::from_micros(missing)), empty)
-            }
-        }
+    pub(crate) fn take_several(self, now: u64, full_at: u64, wanted: u32) -> (TakenTokens, Option<u64>) {
+        let before = full_at.clamp(now, now.saturating_add(self.fill_micros()));
+        let there = self.fill_micros().saturating_sub(before - now) / self.per_micros();
+        let taken = wanted.min(u32::try_from(there).unwrap_or(u32::MAX));
+        let next = before + self.per_micros() * u64::from(taken);
+        // A bucket that is emptier than empty is stored as empty, so that it starts to fill.
+        (self.taken(taken, next - now), (taken > 0 || before < full_at).then_some(next))
     }
 
-    /// Returns the result for a token that was taken from a bucket that will be full in `micros`.
-    pub(crate) fn taken(self, micros: u64) -> TakenToken {
-        let remaining = self.fill_micros().saturating_sub(micros) / self.per_micros();
-        TakenToken::Taken { remaining: u32::try_from(remaining).unwrap_or(u32::MAX) }
+    /// The result when so many tokens were taken and the bucket will be full in `micros`.
+    pub(crate) fn taken(self, taken: u32, micros: u64) -> TakenTokens {
+        let room = self.fill_micros().saturating_sub(micros);
+        let remaining = u32::try_from(room / self.per_micros()).unwrap_or(u32::MAX);
+        let missing = if remaining > 0 { 0 } else { self.per_micros().saturating_sub(room) };
+        TakenTokens { taken, remaining, wait: Duration::from_micros(missing) }
+    }
+}
+
+/// The result of taking one token.
+impl From<TakenTokens> for TakenToken {
+    fn from(TakenTokens { taken, remaining, wait }: TakenTokens) -> Self {
+        if taken > 0 { Self::Taken { remaining } } else { Self::Wait(wait) }
     }
 }

@@ -24,8 +24,8 @@ use bytes::Bytes;
 pub use self::settings::RedisSettings;
 use self::{commits::ConfirmedCommits, connection::Connection, names::Names, scripts::Scripts};
 use crate::{
-    Batch, Commit, Entry, Error, Key, LIST_MAX, Page, Rate, Store, StoreClock, Tag, TakenToken, UsageCursor, UsagePage,
-    check_after, check_count,
+    Batch, Commit, Entry, Error, Key, LIST_MAX, Page, Rate, Store, StoreClock, Tag, TakenTokens, UsageCursor,
+    UsagePage, check_after, check_count,
     record::Record,
     steadiness::{CommitTime, Steadiness},
 };
@@ -180,12 +180,10 @@ impl Store for Redis {
         Ok(if is_done { Commit::Done } else { Commit::Conflict })
     }
 
-    async fn take_token(&self, key: &Key, rate: Rate) -> Result<TakenToken, Error> {
-        let call = self.scripts.take_token(key, rate, self.clock.now_ms());
-        match self.run("take a token", call).await? {
-            (1_u8, micros) => Ok(rate.taken(micros)),
-            (_, micros) => Ok(TakenToken::Wait(Duration::from_micros(micros))),
-        }
+    async fn take_tokens(&self, key: &Key, rate: Rate, wanted: u32) -> Result<TakenTokens, Error> {
+        let call = self.scripts.take_tokens(key, rate, wanted, self.clock.now_ms());
+        let (taken, micros) = self.run("take tokens", call).await?;
+        Ok(rate.taken(taken, micros))
     }
 
     async fn usage(&self, from: Option<&UsageCursor>) -> Result<UsagePage, Error> {

@@ -15,7 +15,7 @@ use tokio::{net::UnixStream, sync::Mutex};
 pub use self::serve::serve;
 use self::wire::{Failure, Request, read, write};
 use crate::{
-    Batch, Commit, Entry, Error, Key, Page, Rate, Snapshot, Store, Tag, TakenToken, UsageCursor, UsagePage, Version,
+    Batch, Commit, Entry, Error, Key, Page, Rate, Snapshot, Store, Tag, TakenTokens, UsageCursor, UsagePage, Version,
     check_after, check_count,
     snapshot::{Part, PartSender},
 };
@@ -69,8 +69,8 @@ impl Store for SocketStore {
         self.call(&Request::Commit(batch)).await
     }
 
-    async fn take_token(&self, key: &Key, rate: Rate) -> Result<TakenToken, Error> {
-        self.call(&Request::TakeToken(key.clone(), rate)).await
+    async fn take_tokens(&self, key: &Key, rate: Rate, wanted: u32) -> Result<TakenTokens, Error> {
+        self.call(&Request::TakeTokens(key.clone(), rate, wanted)).await
     }
 
     async fn usage(&self, from: Option<&UsageCursor>) -> Result<UsagePage, Error> {

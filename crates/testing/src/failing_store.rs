@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use async_trait::async_trait;
 use store::{
-    Batch, Commit, Embedded, Entry, Error, Key, Page, Rate, Store, StoreClock, Tag, TakenToken, UsageCursor, UsagePage,
+    Batch, Commit, Embedded, Entry, Error, Key, Page, Rate, Store, StoreClock, Tag, TakenTokens, UsageCursor, UsagePage,
 };
 
 /// A store in memory that can be told to fail every commit after the next few.
@@ -52,8 +52,8 @@ impl Store for FailingStore {
         }
     }
 
-    async fn take_token(&self, key: &Key, rate: Rate) -> Result<TakenToken, Error> {
-        self.store.take_token(key, rate).await
+    async fn take_tokens(&self, key: &Key, rate: Rate, wanted: u32) -> Result<TakenTokens, Error> {
+        self.store.take_tokens(key, rate, wanted).await
     }
 
     async fn usage(&self, from: Option<&UsageCursor>) -> Result<UsagePage, Error> {

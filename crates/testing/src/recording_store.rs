@@ -5,7 +5,7 @@ use std::{mem, sync::Mutex};
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 use store::{
-    Batch, Commit, Embedded, Entry, Error, Key, Page, Rate, Store, StoreClock, Tag, TakenToken, UsageCursor, UsagePage,
+    Batch, Commit, Embedded, Entry, Error, Key, Page, Rate, Store, StoreClock, Tag, TakenTokens, UsageCursor, UsagePage,
 };
 
 /// A store in memory that records its reads.
@@ -88,8 +88,8 @@ impl Store for RecordingStore {
         committed
     }
 
-    async fn take_token(&self, key: &Key, rate: Rate) -> Result<TakenToken, Error> {
-        self.store.take_token(key, rate).await
+    async fn take_tokens(&self, key: &Key, rate: Rate, wanted: u32) -> Result<TakenTokens, Error> {
+        self.store.take_tokens(key, rate, wanted).await
     }
 
     async fn usage(&self, from: Option<&UsageCursor>) -> Result<UsagePage, Error> {

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use store::{Batch, Commit, Entry, Error, Key, Page, Rate, Store, Tag, TakenToken, UsageCursor, UsagePage};
+use store::{Batch, Commit, Entry, Error, Key, Page, Rate, Store, Tag, TakenTokens, UsageCursor, UsagePage};
 use tokio::sync::{RwLock, RwLockWriteGuard};
 
 const UNREACHABLE: Error = Error::Unavailable { what: "reach the store", source: None };
@@ -136,8 +136,8 @@ impl Store for GatedStore {
         self.check_gate().await?.commit(batch).await
     }
 
-    async fn take_token(&self, key: &Key, rate: Rate) -> Result<TakenToken, Error> {
-        self.check_gate().await?.take_token(key, rate).await
+    async fn take_tokens(&self, key: &Key, rate: Rate, wanted: u32) -> Result<TakenTokens, Error> {
+        self.check_gate().await?.take_tokens(key, rate, wanted).await
     }
 
     async fn usage(&self, from: Option<&UsageCursor>) -> Result<UsagePage, Error> {

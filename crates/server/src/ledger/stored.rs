@@ -13,7 +13,7 @@ use std::{
 use async_trait::async_trait;
 use metrics::{describe_gauge, gauge};
 use store::{
-    Batch, Commit, Entry, Error, Key, Page, Rate, Snapshot, Store, StoreDisk, Tag, TakenToken, UsageCursor, UsagePage,
+    Batch, Commit, Entry, Error, Key, Page, Rate, Snapshot, Store, StoreDisk, Tag, TakenTokens, UsageCursor, UsagePage,
 };
 use tokio::time::{Instant, sleep, timeout};
 
@@ -277,8 +277,8 @@ impl Store for BudgetedStore {
         committed
     }
 
-    async fn take_token(&self, key: &Key, rate: Rate) -> Result<TakenToken, Error> {
-        self.store.take_token(key, rate).await
+    async fn take_tokens(&self, key: &Key, rate: Rate, wanted: u32) -> Result<TakenTokens, Error> {
+        self.store.take_tokens(key, rate, wanted).await
     }
 
     async fn snapshot(&self) -> Result<Snapshot, Error> {

@@ -15,7 +15,7 @@ pub(super) struct Scripts {
     commit: Script,
     list: Script,
     page: Script,
-    take_token: Script,
+    take_tokens: Script,
     usage: Script,
 }
 
@@ -27,7 +27,7 @@ impl Scripts {
             commit: Script::new(include_str!("commit.lua")),
             list: Script::new(include_str!("list.lua")),
             page: Script::new(include_str!("page.lua")),
-            take_token: Script::new(include_str!("take_token.lua")),
+            take_tokens: Script::new(include_str!("take_tokens.lua")),
             usage: Script::new(include_str!("usage.lua")),
         }
     }
@@ -84,10 +84,10 @@ impl Scripts {
         call
     }
 
-    pub(super) fn take_token(&self, bucket: &Key, rate: Rate, now: UnixMillis) -> ScriptInvocation<'_> {
-        let mut call = self.take_token.prepare_invoke();
+    pub(super) fn take_tokens(&self, bucket: &Key, rate: Rate, wanted: u32, now: UnixMillis) -> ScriptInvocation<'_> {
+        let mut call = self.take_tokens.prepare_invoke();
         call.key(self.names.bucket(bucket)).arg(now.saturating_mul(1000));
-        call.arg(rate.per_micros()).arg(rate.fill_micros());
+        call.arg(rate.per_micros()).arg(rate.fill_micros()).arg(wanted);
         call
     }
 }

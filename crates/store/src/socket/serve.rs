@@ -55,7 +55,7 @@ async fn serve_calls(mut connection: UnixStream, store: &dyn Store) -> io::Resul
             }
             Request::Page(prefix, offset, limit) => respond(to, store.page(&prefix, offset, limit).await).await?,
             Request::Commit(batch) => respond(to, store.commit(batch).await).await?,
-            Request::TakeToken(key, rate) => respond(to, store.take_token(&key, rate).await).await?,
+            Request::TakeTokens(key, rate, wanted) => respond(to, store.take_tokens(&key, rate, wanted).await).await?,
             Request::Usage(from) => respond(to, store.usage(from.as_ref()).await).await?,
             Request::UsageOf(tags) => respond(to, store.usage_of(&tags).await).await?,
             Request::Check => respond(to, store.check().await).await?,

@@ -18,7 +18,7 @@ pub(super) enum Request {
     List(Key, Option<Key>, usize),
     Page(Key, usize, usize),
     Commit(Batch),
-    TakeToken(Key, Rate),
+    TakeTokens(Key, Rate, u32),
     Usage(Option<UsageCursor>),
     UsageOf(Vec<Tag>),
     Check,

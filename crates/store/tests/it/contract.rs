@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use airlock_store::{
     Batch, Commit, Entry, Error, ErrorKind, Key, Page, Rate, Snapshot, Store, StoredEntry, Tag, TakenToken,
-    VALUE_BYTES_MAX,
+    TakenTokens, VALUE_BYTES_MAX,
 };
 use bytes::Bytes;
 
@@ -240,6 +240,18 @@ async fn buckets_fill_over_time(backend: &Backend) {
     assert_eq!(take(&bucket).await, TakenToken::Taken { remaining: 0 });
     clock.advance(Duration::from_secs(3600));
     assert_eq!(take(&bucket).await, TakenToken::Taken { remaining: 2 });
+
+    let bucket = key("rate", "several");
+    let take = |wanted| {
+        let bucket = bucket.clone();
+        async move { store.take_tokens(&bucket, rate, wanted).await.unwrap() }
+    };
+    let (at_once, in_10_s) = (Duration::ZERO, Duration::from_secs(10));
+    assert_eq!(take(2).await, TakenTokens { taken: 2, remaining: 1, wait: at_once });
+    assert_eq!(take(5).await, TakenTokens { taken: 1, remaining: 0, wait: in_10_s });
+    clock.advance(Duration::from_secs(25));
+    assert_eq!(take(5).await, TakenTokens { taken: 2, remaining: 0, wait: Duration::from_secs(5) });
+    assert_eq!(take(1).await, TakenTokens { taken: 0, remaining: 0, wait: Duration::from_secs(5) });
 }
 
 /// A clock that is set back leaves a bucket as full as it was, and it goes on filling.

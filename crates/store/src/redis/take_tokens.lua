@@ -1,9 +1,10 @@
--- Takes one token from a bucket (GCRA), stored as the time when it will be full, and the time when it was last changed.
+-- Takes tokens from a bucket (GCRA): as many of those that are wanted as there are. It is stored as the time when it
+-- will be full, and the time when it was last changed.
 --
 -- KEYS: bucket
--- ARGV: now, time per token, time to fill an empty bucket; all in microseconds
--- Returns 1 and the time until it is full, or 0 and the time to wait.
-local now, per, fill = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+-- ARGV: now, time per token, time to fill an empty bucket, all in microseconds; how many tokens are wanted
+-- Returns how many were taken, and the time until it is full.
+local now, per, fill, wanted = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 -- How far the clocks of machines may differ. One that is further behind was set back.
 local clocks_differ_max = 60000000
 
@@ -28,10 +29,10 @@ if before > now + fill then
   before = now + fill
   keep(before)
 end
-local full_at = math.max(before, now) + per
-local wait = full_at - now - fill
-if wait > 0 then
-  return { 0, wait }
+before = math.max(before, now)
+local taken = math.min(wanted, math.floor((fill - (before - now)) / per))
+local full_at = before + taken * per
+if taken > 0 then
+  keep(full_at)
 end
-keep(full_at)
-return { 1, full_at - now }
+return { taken, full_at - now }
