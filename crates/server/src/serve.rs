@@ -26,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 use types::{Claims, Random, Secret};
 
 pub use self::{
+    admission::{PartTurn, PartTurns, Refusal},
     listeners::{Acceptor, Listeners, ServerHandle, bind},
     run_to_end::run_to_end,
 };
@@ -96,6 +97,9 @@ pub type VerifyComponent = Arc<dyn Fn(&Secret) -> Option<Claims> + Send + Sync>;
 /// Returns true if a request of this method and path is refused without a credential.
 pub type NeedsCredential = fn(&Method, &str) -> bool;
 
+/// Returns true if a REST request of this method and path reads its body part by part, so that it may have any length.
+pub type IsStream = fn(&Method, &str) -> bool;
+
 /// A service and its routes.
 pub struct HttpService {
     /// Its name in metrics and logs.
@@ -106,12 +110,13 @@ pub struct HttpService {
     pub error_format: ErrorFormat,
     verify_component: Option<VerifyComponent>,
     needs_credential: Option<NeedsCredential>,
+    is_stream: Option<IsStream>,
 }
 
 impl HttpService {
     /// A service to which no component identifies itself.
     pub fn new(name: &'static str, router: Router, error_format: ErrorFormat) -> Self {
-        Self { name, router, error_format, verify_component: None, needs_credential: None }
+        Self { name, router, error_format, verify_component: None, needs_credential: None, is_stream: None }
     }
 
     /// Gives components that identify themselves turns of their own.
@@ -125,6 +130,13 @@ impl HttpService {
     #[must_use]
     pub fn needing_credentials(mut self, needs: NeedsCredential) -> Self {
         self.needs_credential = Some(needs);
+        self
+    }
+
+    /// Does not limit the bodies of requests that read them part by part.
+    #[must_use]
+    pub fn with_streams(mut self, is_stream: IsStream) -> Self {
+        self.is_stream = Some(is_stream);
         self
     }
 }

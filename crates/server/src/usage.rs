@@ -99,6 +99,14 @@ impl Usage {
         Self(Arc::new(Counted { known, owner, long_work, ..Counted::default() }))
     }
 
+    /// The usage of a part of the request, which is charged when the part ends.
+    pub(crate) fn of_part(&self) -> Self {
+        let Counted { known, caller, owner, long_work, .. } = &*self.0;
+        let (known, caller) = (known.clone(), caller.clone());
+        let (owner, long_work) = (owner.clone(), long_work.clone());
+        Self(Arc::new(Counted { known, caller, owner, long_work, ..Counted::default() }))
+    }
+
     /// The usage of something else than a request, which is charged to this owner.
     pub fn of_owner(owner: Owner) -> Self {
         Self(Arc::new(Counted { owner: Some(owner), ..Counted::default() }))

@@ -8,6 +8,7 @@ mod callers;
 mod components;
 mod limits;
 mod owner;
+mod part_turns;
 mod place;
 mod probes;
 mod recent_owners;
@@ -18,8 +19,10 @@ mod request_queue;
 use std::sync::Arc;
 
 use axum::{body::HttpBody, extract::Request, response::Response};
+use tokio_util::sync::CancellationToken;
 use types::{Kind, Kinded};
 
+pub use self::part_turns::{PartTurn, PartTurns};
 pub(super) use self::place::Place;
 use self::{
     callers::Callers,
@@ -48,31 +51,42 @@ pub(super) struct AddressTenant(pub(super) Arc<str>);
 
 /// Reasons for refusing a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Refusal {
+pub enum Refusal {
+    /// Its caller or owner has too many that wait.
     #[error(
         "too many requests of this caller or its owner are waiting: send fewer at once, and retry after {RETRY_AFTER_S} s"
     )]
     TenantFull,
+    /// Too many wait.
     #[error("this service is overloaded, too many requests are waiting: retry after {RETRY_AFTER_S} s")]
     Full,
+    /// It waited for too long.
     #[error("this service is overloaded, the request waited too long for its turn: retry after {RETRY_AFTER_S} s")]
     TimedOut,
+    /// Its body does not come.
     #[error("the body of the request arrives too slowly: send at least {BODY_RATE_KIB} KiB per second")]
     BodyTooSlow,
+    /// A budget of its owner is used up.
     #[error(transparent)]
     Budget(#[from] Exceeded),
 }
 
-/// Admits the requests of one service.
-pub(super) struct AdmissionControl {
+/// State that all requests of a service share.
+struct Shared {
     service: &'static str,
     queue: Arc<RequestQueue>,
+    ledger: Ledger,
+    owners: Option<Arc<Owners>>,
+    stop: CancellationToken,
+    refusals: Refusals,
+}
+
+/// Admits the requests of one service.
+pub(super) struct AdmissionControl {
+    shared: Arc<Shared>,
     callers: Callers,
     components: Components,
     probes: Probes,
-    refusals: Refusals,
-    ledger: Ledger,
-    owners: Option<Arc<Owners>>,
 }
 
 impl Kinded for Refusal {
@@ -100,15 +114,19 @@ impl Refusal {
 
 impl AdmissionControl {
     pub(super) fn new(service: &'static str, server: &Server, verify_component: Option<VerifyComponent>) -> Self {
-        Self {
+        let shared = Shared {
             service,
             queue: RequestQueue::new(service, &server.settings),
+            ledger: server.ledger.clone(),
+            owners: server.owners.clone(),
+            stop: server.stop.clone(),
+            refusals: Refusals::default(),
+        };
+        Self {
+            shared: Arc::new(shared),
             callers: Callers::default(),
             components: Components::new(verify_component),
             probes: Probes::default(),
-            refusals: Refusals::default(),
-            ledger: server.ledger.clone(),
-            owners: server.owners.clone(),
         }
     }
 
@@ -121,10 +139,11 @@ impl AdmissionControl {
     where
         Handled: Future<Output = Response>,
     {
+        let Shared { ledger, owners, .. } = &*self.shared;
         let address = address_tenant(&request);
         let activity = request.extensions().get::<Arc<Activity>>().cloned();
         if self.probes.may_pass(request.uri().path(), &address) {
-            let reserved = Reserved::new(&self.ledger.responses, &Owner::Address(address), activity)?;
+            let reserved = Reserved::new(&ledger.responses, &Owner::Address(address), activity)?;
             return Ok(reserved.send(handle(request).await).await?);
         }
         let credential = callers::digest(request.headers());
@@ -132,18 +151,19 @@ impl AdmissionControl {
         let component = self.components.tenant(request.headers(), &address);
         let is_component = component.is_some();
         let (tenant, owner) = match component.or_else(|| known.clone()) {
-            Some(caller) => (caller.clone(), owner_of_caller(&caller, self.owners.as_deref())),
+            Some(caller) => (caller.clone(), owner_of_caller(&caller, owners.as_deref())),
             None => (Tenant::new(Arc::clone(&address)), Owner::Address(address)),
         };
         let name = Arc::clone(&tenant.name);
-        let permit = self.permit(&owner, &tenant).await?;
-        let usage = Usage::of(known, Some((Arc::clone(&self.ledger.long_work), owner.clone())));
-        let reserved = Reserved::new(&self.ledger.responses, &owner, activity).map_err(|error| self.refused(error))?;
-        let place = Place::new(self.service, tenant, permit, &usage, (Arc::clone(&self.ledger.bodies), owner));
+        let permit = self.shared.permit(&owner, &tenant).await?;
+        let usage = Usage::of(known, Some((Arc::clone(&ledger.long_work), owner.clone())));
+        let reserved =
+            Reserved::new(&ledger.responses, &owner, activity).map_err(|error| self.shared.refused(error))?;
+        let place = Place::new(&self.shared, (tenant, owner), permit, &usage);
         request.extensions_mut().insert(usage.clone());
         place.add_to(request.extensions_mut());
         let handled = async { reserved.send(handle(read_within_limits(request, &usage, &place)).await).await };
-        let response = place.run(handled).await.map_err(|error| self.refused(error))?;
+        let response = place.run(handled).await.map_err(|error| self.shared.refused(error))?;
         usage.add_bytes(response.body().size_hint().lower());
         if let Some(digest) = credential {
             self.callers.note(digest, &usage, is_unauthenticated(&response));
@@ -153,20 +173,26 @@ impl AdmissionControl {
         drop(place);
         // A component asks for many, and is refused for their sake.
         if !is_component && invites_retries(&response) {
-            self.refusals.pause_if_many(&name).await;
+            self.shared.refusals.pause_if_many(&name).await;
         }
-        refusal.map_or(Ok(response), |refusal| Err(self.refused(refusal)))
+        refusal.map_or(Ok(response), |refusal| Err(self.shared.refused(refusal)))
+    }
+}
+
+impl Shared {
+    async fn permit(&self, owner: &Owner, tenant: &Tenant) -> Result<Permit, Refusal> {
+        match self.queue.turn(owner, tenant).await {
+            Ok(permit) => Ok(permit),
+            Err(refusal) => Err(self.refuse_turn(refusal).await),
+        }
     }
 
-    async fn permit(&self, owner: &Owner, tenant: &Tenant) -> Result<Permit, Refusal> {
-        let refusal = match self.queue.turn(owner, tenant).await {
-            Ok(permit) => return Ok(permit),
-            Err(refusal) => refusal,
-        };
+    /// Takes a while, which keeps those back that would try again at once.
+    async fn refuse_turn(&self, refusal: Refusal) -> Refusal {
         if matches!(refusal, Refusal::Full | Refusal::TenantFull) {
             self.refusals.pause().await;
         }
-        Err(self.refused(refusal))
+        self.refused(refusal)
     }
 
     fn refused(&self, refusal: impl Into<Refusal>) -> Refusal {

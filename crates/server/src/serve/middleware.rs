@@ -18,7 +18,7 @@ use tracing::Instrument;
 use types::{Kind, Kinded, Random};
 
 use super::{
-    HttpService, NeedsCredential, Server,
+    HttpService, IsStream, NeedsCredential, Server,
     admission::{AdmissionControl, RETRY_AFTER_S, Refusal},
     grpc_timeout, metrics,
     unread_body::UnreadBodies,
@@ -44,6 +44,7 @@ struct Middleware {
     random: Arc<dyn Random>,
     admission: AdmissionControl,
     needs_credential: Option<NeedsCredential>,
+    is_stream: Option<IsStream>,
     unread_bodies: UnreadBodies,
     body_bytes_max: usize,
     timeout: Duration,
@@ -82,6 +83,7 @@ pub(super) fn wrap(service: HttpService, server: &Server) -> Router {
         random: Arc::clone(&server.random),
         admission: AdmissionControl::new(service.name, server, service.verify_component),
         needs_credential: service.needs_credential,
+        is_stream: service.is_stream,
         unread_bodies: UnreadBodies::new(),
         body_bytes_max: server.settings.body_bytes_max,
         timeout: Duration::from_millis(server.settings.request_timeout_ms),
@@ -175,8 +177,12 @@ impl Middleware {
         response
     }
 
-    /// Limits the body; refuses a request at once when its length is known to be above the limit.
+    /// Limits the body, unless it is read part by part; refuses a request at once when its length is known to be above
+    /// the limit.
     fn bounded(&self, request: Request) -> Result<Request, ErrorResponse> {
+        if self.is_stream.is_some_and(|is_stream| is_stream(request.method(), request.uri().path())) {
+            return Ok(request);
+        }
         let limit = self.body_bytes_max;
         if request.body().size_hint().lower() > limit as u64 {
             let message = format!("body not valid: must have at most {limit} bytes");

@@ -8,12 +8,9 @@ use std::{
 
 use axum::http::Extensions;
 
-use super::{
-    Refusal, metrics,
-    request_queue::{Permit, RequestQueue},
-};
+use super::{Refusal, Shared, metrics, request_queue::Permit};
 use crate::{
-    ledger::{Budget, Charge, Owner},
+    ledger::{Charge, Owner},
     usage::{Tenant, Usage},
 };
 
@@ -22,12 +19,11 @@ const WAITING_BYTES: u64 = 16 * 1024;
 
 /// A request's place among the running ones, until it is dropped. Its tenant is charged for the use by the request.
 pub(in crate::serve) struct Place {
-    service: &'static str,
-    queue: Arc<RequestQueue>,
-    tenant: Tenant,
-    usage: Usage,
-    /// The budget in which its body is charged, and the owner.
-    bodies: (Arc<Budget>, Owner),
+    pub(super) shared: Arc<Shared>,
+    pub(super) tenant: Tenant,
+    /// Who is charged for its body.
+    pub(super) owner: Owner,
+    pub(super) usage: Usage,
     state: Mutex<State>,
 }
 
@@ -49,15 +45,13 @@ struct PlaceOf(Weak<Place>);
 
 impl Place {
     pub(super) fn new(
-        service: &'static str,
-        tenant: Tenant,
+        shared: &Arc<Shared>,
+        (tenant, owner): (Tenant, Owner),
         permit: Permit,
         usage: &Usage,
-        bodies: (Arc<Budget>, Owner),
     ) -> Arc<Self> {
-        let (queue, usage) = (Arc::clone(permit.queue()), usage.clone());
         let state = Mutex::new(State { permit: Some(permit), ..State::default() });
-        Arc::new(Self { service, queue, tenant, usage, bodies, state })
+        Arc::new(Self { shared: Arc::clone(shared), tenant, owner, usage: usage.clone(), state })
     }
 
     /// The place of the request with these extensions; `None` if it has ended. What keeps it counts as running.
@@ -91,7 +85,7 @@ impl Place {
         }
         match &mut state.body {
             Some(charge) => charge.grow(more)?,
-            None => state.body = Some(self.bodies.0.charge(&self.bodies.1, more)?),
+            None => state.body = Some(self.shared.ledger.bodies.charge(&self.owner, more)?),
         }
         state.body_bytes += more;
         Ok(())
@@ -107,8 +101,8 @@ impl Place {
 
     /// Waits for another turn.
     pub(super) fn next_turn(&self) -> impl Future<Output = Result<Permit, Refusal>> + Send + use<> {
-        let (queue, tenant, owner) = (Arc::clone(&self.queue), self.tenant.clone(), self.bodies.1.clone());
-        async move { queue.turn(&owner, &tenant).await }
+        let (shared, tenant, owner) = (Arc::clone(&self.shared), self.tenant.clone(), self.owner.clone());
+        async move { shared.queue.turn(&owner, &tenant).await }
     }
 
     pub(super) fn return_with(&self, permit: Permit) {
@@ -130,7 +124,7 @@ impl Place {
         state.charged += unpaid;
         let permit = state.permit.take();
         drop(state);
-        metrics::charged(self.service, unpaid);
+        metrics::charged(self.shared.service, unpaid);
         if let Some(permit) = permit {
             permit.end(unpaid);
         }

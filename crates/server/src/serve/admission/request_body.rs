@@ -186,9 +186,14 @@ mod tests {
     use futures::poll;
     use http_body_util::{BodyExt, Full};
 
-    use super::{super::request_queue::RequestQueue, *};
+    use tokio_util::sync::CancellationToken;
+
+    use super::{
+        super::{Refusals, Shared, request_queue::RequestQueue},
+        *,
+    };
     use crate::{
-        ledger::{Budget, BudgetSettings, Ledger, Owner},
+        ledger::{BudgetSettings, Ledger, Owner},
         serve::ServeSettings,
         usage::Tenant,
     };
@@ -217,18 +222,21 @@ mod tests {
         RequestQueue::new("test", &ServeSettings { running_max: 1, ..ServeSettings::default() })
     }
 
-    fn budget() -> Arc<Budget> {
-        Ledger::new(&BudgetSettings::default()).bodies
+    fn ledger() -> Ledger {
+        Ledger::new(&BudgetSettings::default())
     }
 
     async fn place(queue: &Arc<RequestQueue>, usage: &Usage) -> Arc<Place> {
-        place_charging(queue, usage, &budget()).await
+        place_charging(queue, usage, &ledger()).await
     }
 
-    async fn place_charging(queue: &Arc<RequestQueue>, usage: &Usage, bodies: &Arc<Budget>) -> Arc<Place> {
+    async fn place_charging(queue: &Arc<RequestQueue>, usage: &Usage, ledger: &Ledger) -> Arc<Place> {
         let (tenant, owner) = (Tenant::new("tenant"), Owner::Address("here".into()));
         let permit = queue.turn(&owner, &tenant).await.unwrap();
-        Place::new("test", tenant, permit, usage, (Arc::clone(bodies), owner))
+        let (queue, ledger, stop) = (Arc::clone(queue), ledger.clone(), CancellationToken::new());
+        let refusals = Refusals::default();
+        let shared = Arc::new(Shared { service: "test", queue, ledger, owners: None, stop, refusals });
+        Place::new(&shared, (tenant, owner), permit, usage)
     }
 
     /// A body of twenty bytes, each of which comes after a pause.
@@ -293,15 +301,16 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_body_is_charged_until_its_request_ends() {
-        let (queue, usage, budget) = (queue(), Usage::default(), budget());
-        let first = place_charging(&queue, &usage, &budget).await;
+        let (queue, usage, ledger) = (queue(), Usage::default(), ledger());
+        let budget = Arc::clone(&ledger.bodies);
+        let first = place_charging(&queue, &usage, &ledger).await;
         assert_eq!(read(Body::from("small"), &usage, &first).await, Ok(5));
         assert_eq!(budget.used(), 0, "its place bounds it");
         assert_eq!(read(Body::from(vec![b'x'; 100_000]), &usage, &first).await, Ok(100_000));
         assert_eq!(budget.used(), 100_000 + PART_BYTES);
         drop(first);
         assert_eq!(budget.used(), 0);
-        let waiting = place_charging(&queue, &usage, &budget).await;
+        let waiting = place_charging(&queue, &usage, &ledger).await;
         assert_eq!(read(slow(Duration::from_millis(200)), &usage, &waiting).await, Ok(20));
         assert_eq!(budget.used(), 16 * 1024, "it has waited without its place");
     }
@@ -310,8 +319,7 @@ mod tests {
     async fn a_body_above_the_budget_is_refused() {
         let (queue, usage) = (queue(), Usage::default());
         let settings = BudgetSettings { body_bytes_per_owner_max: 100_000, ..BudgetSettings::default() };
-        let budget = Ledger::new(&settings).bodies;
-        let place = place_charging(&queue, &usage, &budget).await;
+        let place = place_charging(&queue, &usage, &Ledger::new(&settings)).await;
         let refusal = read(Body::from(vec![b'x'; 100_000]), &usage, &place).await.unwrap_err();
         assert!(matches!(refusal, Some(Refusal::Budget(_))), "{refusal:?}");
     }

@@ -67,11 +67,18 @@ impl RequestQueue {
         Self { limits, state }
     }
 
-    /// Waits for the turn of an owner and its tenant, but not for long.
-    pub(super) async fn turn(self: &Arc<Self>, owner: &Owner, tenant: &Tenant) -> Result<Permit, Refusal> {
-        let mut waiting = self.enqueue(&owner.to_string().into(), tenant)?;
-        let turn = timeout(self.limits.waiting_timeout, &mut waiting.turn).await;
-        turn.ok().and_then(Result::ok).ok_or(Refusal::TimedOut)
+    /// Takes a place in the queue, and waits for the turn of an owner and its tenant, but not for long.
+    pub(super) fn turn(
+        self: &Arc<Self>,
+        owner: &Owner,
+        tenant: &Tenant,
+    ) -> impl Future<Output = Result<Permit, Refusal>> + Send + use<> {
+        let (waiting, limit) = (self.enqueue(&owner.to_string().into(), tenant), self.limits.waiting_timeout);
+        async move {
+            let mut waiting = waiting?;
+            let turn = timeout(limit, &mut waiting.turn).await;
+            turn.ok().and_then(Result::ok).ok_or(Refusal::TimedOut)
+        }
     }
 
     fn enqueue(self: &Arc<Self>, owner: &Arc<str>, tenant: &Tenant) -> Result<Waiting, Refusal> {
@@ -148,10 +155,6 @@ impl State {
 }
 
 impl Permit {
-    pub(super) fn queue(&self) -> &Arc<RequestQueue> {
-        &self.queue
-    }
-
     /// Ends the turn, and charges the tenant.
     pub(super) fn end(mut self, cost: u64) {
         self.cost = Some(cost);
