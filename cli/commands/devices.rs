@@ -64,10 +64,7 @@ pub(crate) async fn run(
             update::run(&handler, &app_id, &dev_id, *change).await?;
             network.output.message(format_args!("Updated device {dev_id}"))
         }
-        Devices::Simulate { dev_id, payload, port } => {
-            let HexBytes(payload) = payload;
-            simulate::run(network, &handler, (&app_id, dev_id), payload, port).await
-        }
+        Devices::Simulate(simulate) => simulate::run(network, &handler, &app_id, simulate).await,
         Devices::Downlinks { dev_id, clear: false, .. } => downlinks(network, &handler, &app_id, &dev_id).await,
         Devices::Downlinks { dev_id, clear: true, confirmation } => {
             confirm(format_args!("Remove the downlinks that wait for {dev_id}?"), confirmation)?;

@@ -126,7 +126,8 @@ impl HandlerService {
         let server = Server { stop: stop.clone(), ..context.server.clone() };
         let router = handler::router(operations, &context.health)?;
         let service = HttpService::new("handler", router, ErrorFormat::GrpcGateway)
-            .needing_credentials(handler::needs_credential);
+            .needing_credentials(handler::needs_credential)
+            .with_streams(handler::is_stream);
         let serving = server.start(service, listeners);
         let networks = Networks::start(context, &server, &pool, &network_events).await?;
         outgoing.start(networks.of_applications()?);

@@ -9,8 +9,12 @@ use types::{
     AccessKey, AppId, ApplicationRight, Claims, ComponentId, Credential, Kind, Kinded, Scope, Secret, ServiceName,
 };
 
+pub(crate) use self::rate_limit::TooMany;
 pub use self::rate_limit::{RateLimiter, RateLimits};
 use crate::Error;
+
+/// Rights of which a caller needs one, to send uplinks as if devices had sent them.
+const UPLINK_RIGHTS: [ApplicationRight; 2] = [ApplicationRight::Devices, ApplicationRight::MessagesUpWrite];
 
 /// Decides whether a caller may do something.
 #[derive(Clone)]
@@ -39,12 +43,34 @@ impl Access {
     ) -> Result<Claims, Error> {
         let claims = self.authenticator.authenticate_for(app_id, caller, purpose).await?;
         self.rate_limiter.count_client(&claims).await?;
-        if rights.iter().any(|right| claims.allows(app_id, *right)) {
-            self.rate_limiter.count_application(app_id).await?;
-            return Ok(claims);
+        check(&claims, app_id, rights)?;
+        self.rate_limiter.count_application(app_id).await?;
+        Ok(claims)
+    }
+
+    /// Allows as many of `wanted` uplinks of an application as the rate limits do, and returns how many these are, and
+    /// what refuses the others; [`Error::Denied`] if the caller may send none. None may be wanted, to learn just that.
+    pub(crate) async fn allow_uplinks(
+        &self,
+        caller: Caller,
+        app_id: &AppId,
+        wanted: u32,
+    ) -> Result<(u32, Option<TooMany>), Error> {
+        let claims = self.authenticator.authenticate_for(app_id, caller, Purpose::Live).await?;
+        if let Err(denied) = check(&claims, app_id, &UPLINK_RIGHTS) {
+            self.rate_limiter.count_client(&claims).await?;
+            return Err(denied);
         }
-        let right = rights.iter().map(|right| right.as_str()).collect::<Vec<_>>().join("` or `");
-        Err(Error::Denied { right, app_id: app_id.clone() })
+        if wanted == 0 {
+            return Ok((0, None));
+        }
+        let (of_client, refused) = self.rate_limiter.count_several_of_client(&claims, wanted).await?;
+        if of_client == 0 {
+            return Ok((0, refused));
+        }
+        let (allowed, refused_by_application) =
+            self.rate_limiter.count_several_of_application(app_id, of_client).await?;
+        Ok((allowed, refused_by_application.or(refused)))
     }
 
     /// Returns true if a caller that was allowed another operation also holds this right to read. Counts no call.
@@ -91,4 +117,12 @@ impl Access {
         }
         Err(Error::ComponentDenied(id.clone()))
     }
+}
+
+fn check(claims: &Claims, app_id: &AppId, rights: &[ApplicationRight]) -> Result<(), Error> {
+    if rights.iter().any(|right| claims.allows(app_id, *right)) {
+        return Ok(());
+    }
+    let right = rights.iter().map(|right| right.as_str()).collect::<Vec<_>>().join("` or `");
+    Err(Error::Denied { right, app_id: app_id.clone() })
 }

@@ -26,3 +26,8 @@ pub fn router(operations: Arc<Operations>, health: &Health) -> Result<axum::Rout
 pub fn needs_credential(_method: &Method, path: &str) -> bool {
     !["/grpc.", "/lorawan."].iter().any(|package| path.starts_with(package))
 }
+
+/// Returns true if a request over HTTP takes a body of any length, which is read while it is answered.
+pub fn is_stream(method: &Method, path: &str) -> bool {
+    method == Method::POST && rest::is_stream(path)
+}

@@ -2,7 +2,6 @@
 
 mod compare;
 mod correct;
-mod expected_fuel;
 mod made;
 mod rerun;
 mod source;

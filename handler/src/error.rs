@@ -2,7 +2,7 @@
 
 mod function;
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use types::{AppId, DevEui, DevId, Kind, Kinded, RateLimitExceeded};
 
@@ -11,6 +11,9 @@ pub use self::function::FunctionError;
 /// Errors of the handler's operations.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// The same error of several uplinks.
+    #[error(transparent)]
+    Shared(Arc<Error>),
     /// A value breaks a rule.
     #[error("{what} not valid: {reason}")]
     Invalid {
@@ -209,6 +212,24 @@ pub enum Error {
     /// Nobody can say now whether a webhook may send.
     #[error("the account service cannot be asked now whether the webhook may still send: try again later")]
     WebhookUnknown,
+    /// The server does not handle it now.
+    #[error(transparent)]
+    NotAdmitted(#[from] server::serve::Refusal),
+    /// A line of a batch is too long.
+    #[error("line not valid: must have at most {bytes_max} bytes")]
+    LineTooLong {
+        /// The limit.
+        bytes_max: usize,
+    },
+    /// A batch ends because the process does.
+    #[error("the handler is shutting down: send again from the first uplink that was not answered")]
+    Stopping,
+    /// A batch ends because nothing of it comes.
+    #[error("no uplink came for {wait_s} s: send again from the first that was not answered")]
+    Paused {
+        /// The time that it may take, in seconds.
+        wait_s: u64,
+    },
     /// A message cannot be published now, or nobody has confirmed it.
     #[error("cannot publish the message: {0}: try again later")]
     Unpublished(String),
@@ -269,6 +290,11 @@ impl From<FunctionError> for Error {
 impl Kinded for Error {
     fn kind(&self) -> Kind {
         match self {
+            Self::Shared(error) => error.kind(),
+            Self::NotAdmitted(refusal) => refusal.kind(),
+            Self::LineTooLong { .. } => Kind::TooLarge,
+            Self::Stopping => Kind::Unavailable,
+            Self::Paused { .. } => Kind::Timeout,
             Self::Function(error) if error.failure.kind == runtime::FailureKind::Broken => Kind::Internal,
             Self::Invalid { .. } | Self::Id(_) | Self::Function(_) | Self::UplinkMic => Kind::Invalid,
             Self::NotFound { .. }
@@ -315,12 +341,18 @@ impl Kinded for Error {
     fn exceeded(&self) -> Option<&RateLimitExceeded> {
         match self {
             Self::RateLimited { exceeded, .. } => Some(exceeded),
+            Self::Shared(error) => error.exceeded(),
             Self::Audit(error) => error.exceeded(),
             _ => None,
         }
     }
 
     fn is_cause_logged(&self) -> bool {
-        matches!(self, Self::Auth(error) if error.is_cause_logged())
+        match self {
+            Self::Auth(error) => error.is_cause_logged(),
+            Self::Shared(error) => error.is_cause_logged(),
+            Self::NotAdmitted(_) | Self::Stopping | Self::Paused { .. } => true,
+            _ => false,
+        }
     }
 }

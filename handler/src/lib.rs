@@ -4,6 +4,7 @@ pub mod access;
 pub mod announcement;
 pub mod api;
 pub mod application;
+mod batch;
 mod chart;
 mod cost;
 mod decode_again;
@@ -26,7 +27,7 @@ pub mod status;
 pub mod uplink;
 
 pub use self::{
-    api::{needs_credential, router},
+    api::{is_stream, needs_credential, router},
     cost::Cost,
     error::{Error, FunctionError},
     one_at_a_time::OneAtATime,

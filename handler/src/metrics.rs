@@ -100,6 +100,6 @@ pub(crate) fn output_dropped(messages: u64) {
     counter!(OUTPUT_DROPPED).increment(messages);
 }
 
-pub(crate) fn rate_limited(policy: &'static str) {
-    counter!(THROTTLED, "policy" => policy).increment(1);
+pub(crate) fn rate_limited(policy: &'static str, calls: u32) {
+    counter!(THROTTLED, "policy" => policy).increment(calls.into());
 }

@@ -1,6 +1,7 @@
 //! The path of an uplink: receive, look up, decode (which also converts and validates), publish.
 
 mod frame;
+mod group;
 pub(crate) mod message;
 mod outcome;
 pub(crate) mod record;
@@ -9,12 +10,14 @@ mod trials;
 
 use std::sync::Arc;
 
+use futures::{FutureExt, future::BoxFuture};
 pub(crate) use history::usual_seed as seed;
-use history::{History, Outcome as Made};
+use history::{History, Loss, RecordId};
 use runtime::Priority;
 use server::usage::Usage;
 use types::{ErrorEvent, Kinded};
 
+pub(crate) use self::group::Group;
 pub use self::{
     frame::Frame,
     outcome::{Handled, Outcome, Reader},
@@ -52,6 +55,34 @@ pub struct Uplinks {
     pub trials: Trials,
 }
 
+/// An uplink, its device, and the application as this device has it.
+struct Found {
+    application: ApplicationSummary,
+    device: Device,
+    payload: Payload,
+}
+
+/// An uplink, and what was made of it.
+struct Made {
+    application: ApplicationSummary,
+    device: Device,
+    payload: Payload,
+    decoded: Decoded,
+}
+
+/// An uplink that was recorded and published, but may not be stored yet.
+struct Sent {
+    application: ApplicationSummary,
+    device: Device,
+    made: history::Outcome,
+    is_valid: bool,
+    cost: Cost,
+    /// None if nobody reads it.
+    outcome: Option<Outcome>,
+    kept: Vec<PublishReceipt>,
+    recorded: Option<BoxFuture<'static, Result<RecordId, Loss>>>,
+}
+
 impl Uplinks {
     /// Handles a received frame, and returns the cost of its functions. That and the cost of loading them are added to
     /// `usage`.
@@ -68,25 +99,54 @@ impl Uplinks {
     }
 
     async fn process(&self, frame: Frame, usage: &Usage, reader: Reader) -> Result<Handled, Error> {
-        let (application, device) = self.look_up(&frame).await?;
-        let payload = frame.into_payload(&device);
-        let (application, decoded) =
-            self.decode(application, &device, &payload, Run { priority: Priority::Live, usage }).await?;
+        let found = self.look_up(frame).await?;
+        let made = self.decode(found, Run { priority: Priority::Live, usage }).await?;
+        self.settle(self.send(made, reader)).await
+    }
+
+    /// The device, and the application as this device has it.
+    async fn look_up(&self, frame: Frame) -> Result<Found, Error> {
+        let (application, device) = self.devices.get_with_summary(&frame.app_id, &frame.dev_id).await?;
+        Ok(Found::new(frame, device, application))
+    }
+
+    /// Decodes, converts and validates. The function sources are read only if the functions are not loaded: reading
+    /// them can take longer than running them.
+    async fn decode(&self, found: Found, run: Run<'_>) -> Result<Made, Error> {
+        let Found { application, device, payload } = found;
+        if let Some(decoded) = self.payloads.decode_if_loaded(&application, &payload, run).await? {
+            return Ok(Made { application, device, payload, decoded });
+        }
+        // This reads the summary again too, because the application may have changed since.
+        let application = self.applications.get_for(&application.app_id, &device.dev_id).await?;
+        let decoded = self.payloads.decode(&application, &payload, run).await?;
+        Ok(Made { application: application.into_parts().0, device, payload, decoded })
+    }
+
+    /// Records and publishes it. Nothing of this waits, so that uplinks are recorded and published in the order of
+    /// these calls.
+    fn send(&self, Made { application, device, payload, decoded }: Made, reader: Reader) -> Sent {
         let record = |history| {
             let (ids, result) = ((&device.app_id, &device.dev_id), (&payload, &decoded));
-            record((history, &self.payloads), ids, &application, result, Correction::default())
+            record((history, &self.payloads), ids, &application, result, Correction::default()).boxed()
         };
         let recorded = self.history.as_deref().map(record);
-        let made = outcome(&decoded);
-        let version = version_that_ran(&application, &decoded);
-        let mut outcome = (reader == Reader::Caller).then(|| Outcome::of(&decoded, &payload));
-        let cost = decoded.cost;
+        let (made, cost) = (outcome(&decoded), decoded.cost);
         let is_valid = decoded.validity != Validity::Invalid;
-        for kept in self.publish(&device, payload, decoded, version) {
+        let version = version_that_ran(&application, &decoded);
+        let outcome = (reader == Reader::Caller).then(|| Outcome::of(&decoded, &payload));
+        let kept = self.publish(&device, payload, decoded, version);
+        Sent { application, device, made, is_valid, cost, outcome, kept, recorded }
+    }
+
+    /// Waits until it is stored wherever it has to be, and counts it.
+    async fn settle(&self, sent: Sent) -> Result<Handled, Error> {
+        let Sent { application, device, made, is_valid, cost, mut outcome, kept, recorded } = sent;
+        for kept in kept {
             kept.wait().await?;
         }
         metrics::uplink_decoded(made.as_str());
-        let has_failed = matches!(made, Made::Failed | Made::Invalid);
+        let has_failed = matches!(made, history::Outcome::Failed | history::Outcome::Invalid);
         self.trials.count(&application, &device.dev_id, has_failed, cost.fuel);
         if let Some(recorded) = recorded {
             // What could not be kept was published nevertheless. It is counted.
@@ -100,30 +160,6 @@ impl Uplinks {
             outcome.add_excerpt(&self.applications, &device).await;
         }
         Ok(Handled { cost, outcome })
-    }
-
-    /// The device, and the application as this device has it.
-    async fn look_up(&self, frame: &Frame) -> Result<(ApplicationSummary, Device), Error> {
-        let (application, device) = self.devices.get_with_summary(&frame.app_id, &frame.dev_id).await?;
-        Ok((application.for_device(&device.dev_id), device))
-    }
-
-    /// Decodes, converts and validates; returns also the application as it was then. The function sources are read only
-    /// if the functions are not loaded: reading them can take longer than running them.
-    async fn decode(
-        &self,
-        application: ApplicationSummary,
-        device: &Device,
-        payload: &Payload,
-        run: Run<'_>,
-    ) -> Result<(ApplicationSummary, Decoded), Error> {
-        if let Some(decoded) = self.payloads.decode_if_loaded(&application, payload, run).await? {
-            return Ok((application, decoded));
-        }
-        // This reads the summary again too, because the application may have changed since.
-        let application = self.applications.get_for(&application.app_id, &device.dev_id).await?;
-        let decoded = self.payloads.decode(&application, payload, run).await?;
-        Ok((application.into_parts().0, decoded))
     }
 
     /// Publishes the message, and then one event with everything that went wrong. Functions of this version ran.
@@ -152,6 +188,13 @@ impl Uplinks {
 
     fn publish_event(&self, device: &Device, event: Event) -> PublishReceipt {
         self.output.publish(Message { app_id: device.app_id.clone(), dev_id: device.dev_id.clone(), event })
+    }
+}
+
+impl Found {
+    fn new(frame: Frame, device: Device, application: ApplicationSummary) -> Self {
+        let application = application.for_device(&device.dev_id);
+        Self { application, payload: frame.into_payload(&device), device }
     }
 }
 

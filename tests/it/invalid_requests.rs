@@ -158,6 +158,10 @@ const CASES: &[Case] = &[
     ("POST", "/devices/dev-1/simulate", r#"{"port": "seven"}"#, (400, 3, "Body not valid")),
     ("POST", "/devices/dev-1/simulate", r#"{"port": 256}"#, (400, 3, "0 to 255")),
     ("POST", "/devices/no-such-device/simulate", r#"{"port": 1}"#, (404, 5, "not found")),
+    // Each line has its own answer.
+    ("POST", "/uplinks", "[]", (200, 3, "JSON object")),
+    ("POST", "/uplinks", r#"{"dev_id": "dev-1", "payload": "%%%"}"#, (200, 3, "base64")),
+    ("POST", "/uplinks", r#"{"dev_id": "no-such-device", "port": 1}"#, (200, 5, "not found")),
 ];
 
 #[tokio::test(flavor = "multi_thread")]

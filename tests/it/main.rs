@@ -61,6 +61,7 @@ mod server_process;
 mod third_party_clients;
 mod three_processes;
 mod tls;
+mod uplink_batches;
 mod uplinks;
 mod versions;
 mod webhooks;

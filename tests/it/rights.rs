@@ -56,6 +56,7 @@ const OPERATIONS: &[(&str, &str, &[ApplicationRight], u16)] = &[
     ("POST", "/webhooks/nobody/test", &[Settings], 404),
     ("DELETE", "/webhooks/nobody", &[Settings], 404),
     ("POST", "/devices/dev-1/simulate", &[Devices, MessagesUpWrite], 200),
+    ("POST", "/uplinks", &[Devices, MessagesUpWrite], 200),
     ("POST", "/dry-uplink", &[Settings, Devices], 200),
     ("POST", "/dry-downlink", &[Settings, Devices], 200),
     ("DELETE", "", &[Delete], 200),

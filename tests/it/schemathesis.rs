@@ -5,7 +5,7 @@ use testing::Schemathesis;
 
 use crate::harness::Network;
 
-/// Ids that exist.
+/// Ids that exist, and what is left out.
 const PARAMETERS: &str = r#"
 [parameters]
 "path.app_id" = "strange-app"
@@ -14,6 +14,11 @@ const PARAMETERS: &str = r#"
 "path.id" = "handler"
 "path.gateway_id" = "my-gateway"
 "path.app_eui" = "70B3D57ED0000001"
+
+# It writes no lines of JSON.
+[[operations]]
+include-path = "/applications/{app_id}/uplinks"
+enabled = false
 "#;
 
 #[tokio::test(flavor = "multi_thread")]

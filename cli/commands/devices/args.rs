@@ -1,10 +1,9 @@
 //! The arguments of `airlock devices …`.
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
-use client::HexBytes;
 use types::{AppEui, AppKey, AppSKey, DevAddr, DevEui, DevId, NwkSKey};
 
-use super::{export::Export, import::Import};
+use super::{export::Export, import::Import, simulate::Simulate};
 use crate::{completion, location::Location, terminal::Confirmation};
 
 #[derive(Debug, Subcommand)]
@@ -59,17 +58,10 @@ pub(crate) enum Devices {
     ///
     /// The fields, warnings, log and cost are those of the uplink that was published. It is published without fields if a
     /// function fails, which is an error here, and not at all if the validator returns false.
-    #[command(after_help = "Example:\n  airlock devices simulate my-device 095C --port 2")]
-    Simulate {
-        /// Id of the device
-        #[arg(add = completion::devices())]
-        dev_id: DevId,
-        /// Payload in hexadecimal
-        payload: HexBytes,
-        /// Port
-        #[arg(long, default_value_t = 1)]
-        port: u32,
-    },
+    #[command(
+        after_help = "Examples:\n  airlock devices simulate my-device 095C --port 2\n  airlock devices simulate --batch uplinks.jsonl"
+    )]
+    Simulate(Simulate),
     /// Register and update devices from a file, after all of them were checked
     ///
     /// The file is CSV or JSON: what `devices export` writes, an export of The Things Stack, or any table whose columns

@@ -1,18 +1,59 @@
 //! `airlock devices simulate`: sends an uplink as if a device had sent it, and shows what the functions made of it.
 
+mod batch;
+
+use std::path::PathBuf;
+
 use anyhow::bail;
 use api::handler::{DryUplinkResult, SimulatedUplinkMessage, SimulatedUplinkResult};
-use client::handler::HandlerClient;
+use clap::Args;
+use client::{HexBytes, handler::HandlerClient};
 use types::{AppId, DevId};
 
 use crate::{
     commands::applications::dry_run::{print_logs, print_uplink},
+    completion,
     network::Network,
     terminal::lines,
 };
 
-/// Sends the uplink. An error if its functions fail, although it is published then, too.
+/// The uplink, or a file of uplinks.
+#[derive(Debug, Args)]
+pub(crate) struct Simulate {
+    /// Id of the device
+    #[arg(required_unless_present = "batch", add = completion::devices())]
+    dev_id: Option<DevId>,
+    /// Payload in hexadecimal
+    #[arg(required_unless_present = "batch")]
+    payload: Option<HexBytes>,
+    /// Port
+    #[arg(long, default_value_t = 1)]
+    port: u32,
+    /// Send the uplinks of this file instead, or of standard input if it is -
+    ///
+    /// Each line is a JSON object with the members dev_id, port and payload, in base64. Lists those that fail.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["dev_id", "payload", "port"])]
+    batch: Option<PathBuf>,
+}
+
+/// Sends the uplink, or those of the file.
 pub(super) async fn run(
+    network: &Network,
+    handler: &HandlerClient,
+    app_id: &AppId,
+    simulate: Simulate,
+) -> anyhow::Result<()> {
+    match simulate {
+        Simulate { batch: Some(file), .. } => batch::run(network, handler, app_id, &file).await,
+        Simulate { dev_id: Some(dev_id), payload: Some(HexBytes(payload)), port, .. } => {
+            one(network, handler, (app_id, dev_id), payload, port).await
+        }
+        Simulate { .. } => bail!("name a device and a payload, or a file with --batch"),
+    }
+}
+
+/// Sends the uplink. An error if its functions fail, although it is published then, too.
+async fn one(
     network: &Network,
     handler: &HandlerClient,
     (app_id, dev_id): (&AppId, DevId),

@@ -43,6 +43,8 @@ generated! {
     protocol = "protocol";
     /// The trace of a message through the network.
     trace = "trace";
+    /// Many simulated uplinks at once.
+    uplink = "uplink";
     /// The versions of payload functions.
     version = "version";
 }

@@ -4,6 +4,7 @@ mod addresses;
 mod candidates;
 mod downlinks;
 mod history;
+mod uplinks;
 mod versions;
 
 use api::{
@@ -17,6 +18,7 @@ use api::{
 use tonic::{Request, Response, Status, transport::Channel};
 use types::{AppId, Credential, DevId};
 
+pub use self::uplinks::UplinkAnswers;
 use crate::{
     Result, Trust,
     grpc::{Peer, RESPONSE_BYTES_MAX, authorized},

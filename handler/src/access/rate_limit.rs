@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use server::rate_limit::RateLimit;
 use sha2::{Digest, Sha256};
 use store::Store;
-use types::{AppId, Claims};
+use types::{AppId, Claims, RateLimitExceeded};
 
 use crate::{Error, metrics};
 
@@ -31,6 +31,20 @@ impl Default for RateLimits {
     }
 }
 
+/// Whose calls are counted.
+#[derive(Clone, Copy, Debug)]
+enum Policy {
+    Client,
+    Application,
+}
+
+/// Calls beyond a rate limit.
+#[derive(Clone, Debug)]
+pub(crate) struct TooMany {
+    exceeded: RateLimitExceeded,
+    name: String,
+}
+
 /// Counts calls in the store, which all instances share.
 #[derive(Clone)]
 pub struct RateLimiter {
@@ -46,20 +60,56 @@ impl RateLimiter {
 
     /// Counts a call by this client; [`Error::RateLimited`] if it calls too often.
     pub(crate) async fn count_client(&self, claims: &Claims) -> Result<(), Error> {
-        self.count("client", self.limits.client, &client_id(claims), &claims.sub).await
+        one(self.count_several_of_client(claims, 1).await?)
+    }
+
+    /// Counts several calls by this client, as far as they are allowed. Returns how many are, and what refuses the
+    /// others.
+    pub(crate) async fn count_several_of_client(
+        &self,
+        claims: &Claims,
+        wanted: u32,
+    ) -> Result<(u32, Option<TooMany>), Error> {
+        self.count(Policy::Client, &client_id(claims), &claims.sub, wanted).await
     }
 
     /// Counts a call for this application; [`Error::RateLimited`] if there are too many.
     pub(crate) async fn count_application(&self, app_id: &AppId) -> Result<(), Error> {
-        self.count("application", self.limits.application, app_id.as_str(), app_id.as_str()).await
+        one(self.count_several_of_application(app_id, 1).await?)
     }
 
-    async fn count(&self, policy: &'static str, limit: RateLimit, id: &str, name: &str) -> Result<(), Error> {
-        let owner = format!("handler:{policy}:{id}");
-        let Some(exceeded) = limit.take(policy, &owner, self.store.as_ref()).await? else { return Ok(()) };
-        metrics::rate_limited(policy);
-        Err(Error::RateLimited { exceeded, name: name.to_owned() })
+    /// Counts several calls for this application in the same way.
+    pub(crate) async fn count_several_of_application(
+        &self,
+        app_id: &AppId,
+        wanted: u32,
+    ) -> Result<(u32, Option<TooMany>), Error> {
+        self.count(Policy::Application, app_id.as_str(), app_id.as_str(), wanted).await
     }
+
+    async fn count(&self, policy: Policy, id: &str, name: &str, wanted: u32) -> Result<(u32, Option<TooMany>), Error> {
+        let (policy, limit) = match policy {
+            Policy::Client => ("client", self.limits.client),
+            Policy::Application => ("application", self.limits.application),
+        };
+        let owner = format!("handler:{policy}:{id}");
+        let (allowed, exceeded) = limit.take_several(policy, &owner, self.store.as_ref(), wanted).await?;
+        let refuse = |exceeded| {
+            metrics::rate_limited(policy, wanted - allowed);
+            TooMany { exceeded, name: name.to_owned() }
+        };
+        Ok((allowed, exceeded.map(refuse)))
+    }
+}
+
+impl From<TooMany> for Error {
+    fn from(TooMany { exceeded, name }: TooMany) -> Self {
+        Self::RateLimited { exceeded, name }
+    }
+}
+
+fn one((_, refused): (u32, Option<TooMany>)) -> Result<(), Error> {
+    refused.map_or(Ok(()), |too_many| Err(too_many.into()))
 }
 
 /// Identifies a client in keys of the store, which not every text may be part of.

@@ -7,6 +7,7 @@ mod error;
 mod history;
 mod joins;
 mod status;
+mod uplinks;
 mod versions;
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use api::{
     },
     history::history_manager_server::HistoryManagerServer,
     lorawan::dev_addr_manager_server::DevAddrManagerServer,
+    uplink::uplink_manager_server::UplinkManagerServer,
     version::version_manager_server::VersionManagerServer,
 };
 use tonic::service::RoutesBuilder;
@@ -39,5 +41,7 @@ pub(super) fn add_services(routes: &mut RoutesBuilder, operations: Arc<Operation
     routes.add_service(HandlerManagerServer::new(service.clone()));
     routes.add_service(HandlerServer::new(service.clone()));
     routes.add_service(HistoryManagerServer::new(service.clone()));
+    let uplinks = UplinkManagerServer::new(service.clone());
+    routes.add_service(uplinks.max_decoding_message_size(uplinks::MESSAGE_BYTES_MAX));
     routes.add_service(VersionManagerServer::new(service));
 }

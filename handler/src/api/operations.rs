@@ -2,6 +2,7 @@
 //!
 //! Every operation first checks the caller's rights. Only device addresses are open to everybody.
 
+pub(crate) mod batch;
 mod candidates;
 mod history;
 mod network_devices;
@@ -20,7 +21,7 @@ use server::auth::{Caller, Purpose};
 use server::ledger::OwnerTurn;
 use server::status::ErrorChain;
 use tokio::time::{sleep, timeout};
-use types::{AppId, ApplicationRight, Claims, Clock, Credential, DevId, Downlink, Grant, Secret};
+use types::{AppId, ApplicationRight, Claims, Clock, Credential, DevId, Downlink, Grant, Secret, Timestamp};
 
 use self::uncancellable::uncancellable;
 use crate::{
@@ -254,13 +255,13 @@ impl Operations {
     /// the caller may read them. While the account service cannot be asked, uplinks go on for longer than reading.
     pub(crate) async fn simulate_uplink(&self, caller: Caller, uplink: SimulatedUplink) -> Result<Handled, Error> {
         let usage = caller.usage.clone();
-        let rights = [ApplicationRight::Devices, ApplicationRight::MessagesUpWrite];
-        self.access.allow(caller.clone(), &uplink.app_id, &rights, Purpose::Live).await?;
-        let SimulatedUplink { app_id, dev_id, port, payload } = uplink;
-        let may_read = self.access.may_read(caller, &app_id, ApplicationRight::Settings).await;
+        if let (_, Some(too_many)) = self.access.allow_uplinks(caller.clone(), &uplink.app_id, 1).await? {
+            return Err(too_many.into());
+        }
+        let may_read = self.access.may_read(caller, &uplink.app_id, ApplicationRight::Settings).await;
         let reader = if may_read { Reader::Caller } else { Reader::Nobody };
         let now = self.clock.now();
-        let frame = Frame::simulated(app_id, dev_id, port, payload, now)?;
+        let frame = uplink.into_frame(now)?;
         self.component.traffic.uplink.mark(now);
         self.uplinks.handle_for(frame, &usage, reader).await
     }
@@ -415,4 +416,11 @@ pub(crate) struct SimulatedUplink {
     pub(crate) dev_id: DevId,
     pub(crate) port: u32,
     pub(crate) payload: Vec<u8>,
+}
+
+impl SimulatedUplink {
+    fn into_frame(self, now: Timestamp) -> Result<Frame, Error> {
+        let Self { app_id, dev_id, port, payload } = self;
+        Frame::simulated(app_id, dev_id, port, payload, now)
+    }
 }

@@ -5,6 +5,7 @@ mod downlinks;
 mod dry_run;
 mod error;
 mod history;
+mod uplinks;
 mod versions;
 mod webhooks;
 
@@ -39,6 +40,7 @@ use server::{
 use types::{AppId, DevId, Kind};
 
 use self::error::{FunctionErrorBody, HttpError};
+pub(crate) use self::uplinks::is_stream;
 use crate::{
     Error,
     api::{
@@ -121,6 +123,7 @@ pub(crate) fn router(operations: Arc<Operations>) -> Router {
             .merge(downlinks::routes())
             .merge(dry_runs())
             .merge(history::routes())
+            .merge(uplinks::routes())
             .merge(versions::routes())
             .merge(webhooks::routes())
     });

@@ -11,6 +11,7 @@ mod dry_run;
 pub(crate) mod history;
 mod join;
 pub(crate) mod send_again;
+pub(crate) mod uplinks;
 pub(crate) mod version;
 
 use api::rest::handler::{Device as DeviceBody, HandlerApplication, LorawanDevice};

@@ -11,14 +11,13 @@ use types::{Kind, Kinded};
 use super::{
     DecodeAgain, Functions, Parts,
     compare::{Verdict, compare, compare_exactly},
-    expected_fuel::ExpectedFuel,
     made::Made,
     source::Stored,
 };
 use crate::{
     Error,
     application::Application,
-    payload::{Decoded, Payload, Run},
+    payload::{Decoded, ExpectedFuel, Payload, Run},
     uplink::{Uplinks, stored::payload},
 };
 

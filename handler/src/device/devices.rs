@@ -90,6 +90,23 @@ impl Devices {
         Ok((serde_json::from_slice(&summary)?, record::read_without_keys(&device)?))
     }
 
+    /// Gets several devices of an application in the same way, also in one read; each may be missing by itself.
+    pub(crate) async fn get_several_with_summary(
+        &self,
+        app_id: &AppId,
+        dev_ids: &[&DevId],
+    ) -> Result<(ApplicationSummary, Vec<Result<Device, Error>>), Error> {
+        let devices = dev_ids.iter().map(|dev_id| store_keys::device(app_id, dev_id));
+        let keys: Vec<Key> = std::iter::once(store_keys::summary(app_id)).chain(devices).collect::<Result<_, _>>()?;
+        let mut found = self.store.get(&keys).await?.into_iter();
+        let summary = found.next().flatten().ok_or_else(|| Error::application_not_found(app_id))?;
+        let device = |(dev_id, device): (&&DevId, Option<Entry>)| {
+            let device = device.ok_or_else(|| Error::device_not_found(app_id, dev_id))?;
+            record::read_without_keys(&device.value)
+        };
+        Ok((serde_json::from_slice(&summary.value)?, dev_ids.iter().zip(found).map(device).collect()))
+    }
+
     /// Succeeds if a device exists; [`Error::NotFound`] if it or its application does not.
     pub(crate) async fn check_exists(&self, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
         self.records(app_id, dev_id).await.map(drop)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::future;
-use runtime::{Call, EntryPoint, Failure, Functions, Pool, Priority, Slot, Tenant, Value};
+use runtime::{Busy, Call, EntryPoint, Failure, Functions, Pool, Priority, Slot, Tenant, Value};
 use serde_json::value::RawValue;
 use server::{
     ledger::{Owner, Owners},
@@ -13,6 +13,7 @@ use types::AppId;
 
 use super::{
     cayenne,
+    expected_fuel::ExpectedFuel,
     functions_cache::FunctionsCache,
     message::Payload,
     outcome::{DecodeError, Decoded, Encoded, Validity},
@@ -128,12 +129,42 @@ impl Payloads {
         match functions {
             Ok(functions) => {
                 let calls = payloads.iter().map(|payload| call(EntryPoint::Uplink, payload, bytes(payload))).collect();
-                let outcomes = self.pool.call_several(&tenant, functions, calls, fuel_each).await?;
-                run.usage.add_fuel(outcomes.iter().map(|outcome| outcome.fuel).sum());
-                Ok(outcomes.into_iter().map(Decoded::from).collect())
+                Ok(self.run_several((&tenant, functions), calls, fuel_each, run.usage).await?)
             }
             Err(failure) => Ok(payloads.iter().map(|_| DecodeError::Function(failure.clone()).into()).collect()),
         }
+    }
+
+    /// Decodes the first of several payloads of one application. None of them if there is nothing to share, because
+    /// they are decoded without functions, or because the functions are not loaded.
+    pub(crate) async fn decode_several_if_loaded(
+        &self,
+        application: &ApplicationSummary,
+        payloads: &[&Payload],
+        fuel: &ExpectedFuel,
+        run: Run<'_>,
+    ) -> Result<Vec<Decoded>, Busy> {
+        let runs_functions = matches!(application.conversion(), Conversion::Custom(_));
+        let loaded = self.functions.get(application).filter(|_| runs_functions && application.has_uplink_function);
+        let Some(Ok(functions)) = loaded else { return Ok(Vec::new()) };
+        let calls = payloads.iter().map(|payload| call(EntryPoint::Uplink, payload, bytes(payload))).collect();
+        let (tenant, hash) = (self.tenant(&application.app_id, run.priority), application.functions_hash);
+        let decoded = self.run_several((&tenant, functions), calls, fuel.expected(hash), run.usage).await?;
+        fuel.add(hash, decoded.iter().map(|decoded| decoded.cost.fuel));
+        Ok(decoded)
+    }
+
+    /// Runs the first of several calls, at least one.
+    async fn run_several(
+        &self,
+        (tenant, functions): (&Tenant, Functions),
+        calls: Vec<Call>,
+        fuel_each: Option<u64>,
+        usage: &Usage,
+    ) -> Result<Vec<Decoded>, Busy> {
+        let outcomes = self.pool.call_several(tenant, functions, calls, fuel_each).await?;
+        usage.add_fuel(outcomes.iter().map(|outcome| outcome.fuel).sum());
+        Ok(outcomes.into_iter().map(Decoded::from).collect())
     }
 
     /// Encodes the fields of a downlink; [`Error::Function`] if the encoder fails.

@@ -43,7 +43,21 @@ pub struct Outcome {
     failed: Option<Failure>,
 }
 
+impl Handled {
+    /// The size of the outcome, in bytes; zero if nobody reads it.
+    pub(crate) fn bytes(&self) -> usize {
+        self.outcome.as_ref().map_or(0, Outcome::bytes)
+    }
+}
+
 impl Outcome {
+    fn bytes(&self) -> usize {
+        let fields = self.fields.as_ref().map_or(0, |fields| fields.get().len());
+        let logs: usize = self.logs.iter().flat_map(|entry| &entry.fields).map(String::len).sum();
+        let warnings: usize = self.warnings.iter().map(String::len).sum();
+        fields + logs + warnings + self.failure.as_ref().map_or(0, String::len)
+    }
+
     /// Copies the result that is about to be published.
     pub(super) fn of(decoded: &Decoded, payload: &Payload) -> Self {
         let failed = match &decoded.error {

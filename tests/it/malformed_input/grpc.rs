@@ -27,6 +27,7 @@ const HANDLER: &[&str] = &[
     "/handler.HandlerManager/GetStatus",
     "/lorawan.DevAddrManager/GetPrefixes",
     "/lorawan.DevAddrManager/GetDevAddr",
+    "/uplink.UplinkManager/SimulateUplinks",
     "/version.VersionManager/CompareVersions",
     "/version.VersionManager/CreateVersion",
     "/version.VersionManager/GetVersion",

@@ -29,7 +29,7 @@ pub use self::{
     downlink::{Downlink, DownlinkList},
     dry_run::{
         Cost, DryDownlink, DryDownlinkResult, DryUplink, DryUplinkResult, FunctionFailure, LogEntry,
-        SimulatedUplinkResult, UplinkOutcome,
+        SimulatedUplinkResult, UplinkAnswer, UplinkError, UplinkOutcome,
     },
     history::{Record, RecordList},
     send_again::{RefusedMessages, SendAgain, SendReport, SendTo},

@@ -85,6 +85,35 @@ pub struct SimulatedUplinkResult {
     pub outcome: Option<UplinkOutcome>,
 }
 
+/// The answer to an uplink of a batch: the result that a request with it alone returns, or an error.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct UplinkAnswer {
+    /// The line that it came in, from 1.
+    pub line: u64,
+    /// The result, if it was handled.
+    #[serde(flatten)]
+    pub result: Option<SimulatedUplinkResult>,
+    /// The error, if it was refused. Other lines are not concerned.
+    #[serde(flatten)]
+    pub error: Option<UplinkError>,
+}
+
+/// The error of an uplink of a batch.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct UplinkError {
+    /// The HTTP status that a request with it alone gets.
+    pub status: u16,
+    /// The error message.
+    pub error: String,
+    /// The gRPC code, not the HTTP status.
+    pub code: i32,
+    /// The same as `error`.
+    pub message: String,
+    /// When to try again, if a rate limit is exceeded.
+    #[serde(skip_serializing_if = "is_default")]
+    pub retry_after_s: u64,
+}
+
 /// What the functions made of an uplink.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]

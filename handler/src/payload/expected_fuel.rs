@@ -7,20 +7,26 @@ use std::{
 
 use runtime::SourcesHash;
 
+/// Maximum number of sets of functions that are remembered: an application has the live ones and those of a candidate.
+const SETS_MAX: usize = 64;
+
 /// The most fuel that an uplink used lately, a slowly decaying maximum for each set of functions: the first run of
 /// others may take long.
 #[derive(Debug, Default)]
-pub(super) struct ExpectedFuel(Mutex<HashMap<SourcesHash, u64>>);
+pub(crate) struct ExpectedFuel(Mutex<HashMap<SourcesHash, u64>>);
 
 impl ExpectedFuel {
     /// None before these functions have run.
-    pub(super) fn expected(&self, functions: SourcesHash) -> Option<u64> {
+    pub(crate) fn expected(&self, functions: SourcesHash) -> Option<u64> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&functions).copied()
     }
 
     /// Adds what several uplinks used.
-    pub(super) fn add(&self, functions: SourcesHash, used: impl Iterator<Item = u64>) {
+    pub(crate) fn add(&self, functions: SourcesHash, used: impl Iterator<Item = u64>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= SETS_MAX && !all.contains_key(&functions) {
+            all.clear();
+        }
         let most = all.entry(functions).or_default();
         *most = used.max().unwrap_or_default().max(*most - *most / 8);
     }

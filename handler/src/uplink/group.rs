@@ -1,0 +1,150 @@
+//! Several uplinks of one application that are handled together: one read of their devices, one hand-over to a worker
+//! for those with the same functions. They are recorded and published in their order, as if they came one by one.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use futures::future::join_all;
+use runtime::{Priority, SourcesHash};
+use server::usage::Usage;
+use tokio::sync::oneshot;
+use types::Kinded;
+
+use super::{Found, Frame, Handled, Made, Reader, Uplinks};
+use crate::{
+    Error, metrics,
+    payload::{Decoded, ExpectedFuel, Payload, Run},
+};
+
+/// Number of uplinks that are published before other tasks go on.
+const SENT_TOGETHER: usize = 16;
+
+/// Things that uplinks of a group have in common.
+pub(crate) struct Group<'a> {
+    /// Their cost is added here.
+    pub(crate) usage: &'a Usage,
+    /// The reader of the outcomes.
+    pub(crate) reader: Reader,
+    /// The fuel that each of them is expected to use.
+    pub(crate) fuel: &'a ExpectedFuel,
+    /// Resolves, or is closed, when those before them have been published.
+    pub(crate) previous: oneshot::Receiver<()>,
+    /// Is dropped when these have been published.
+    pub(crate) published: oneshot::Sender<()>,
+}
+
+impl Uplinks {
+    /// Handles frames of one application, and returns what became of each, in their order.
+    pub(crate) async fn handle_several(&self, frames: Vec<Frame>, group: Group<'_>) -> Vec<Result<Handled, Error>> {
+        let Group { usage, reader, fuel, previous, published } = group;
+        let found = self.look_up_several(frames).await;
+        let made = self.decode_several(found, fuel, Run { priority: Priority::Live, usage }).await;
+        // Closed if the group before has ended in another way.
+        _ = previous.await;
+        let mut sent = Vec::with_capacity(made.len());
+        for (number, made) in made.into_iter().enumerate() {
+            if number > 0 && number.is_multiple_of(SENT_TOGETHER) {
+                tokio::task::yield_now().await;
+            }
+            sent.push(made.map(|made| self.send(made, reader)));
+        }
+        drop(published);
+        let settled = sent.into_iter().map(|sent| async move {
+            match sent {
+                Ok(sent) => self.settle(sent).await,
+                Err(error) => Err(error),
+            }
+        });
+        let handled = join_all(settled).await;
+        let errors = handled.iter().filter_map(|handled| handled.as_ref().err());
+        errors.for_each(|error| metrics::uplink_dropped(error.kind()));
+        handled
+    }
+
+    async fn look_up_several(&self, frames: Vec<Frame>) -> VecDeque<Result<Found, Error>> {
+        let Some(app_id) = frames.first().map(|frame| frame.app_id.clone()) else { return VecDeque::new() };
+        let dev_ids: Vec<_> = frames.iter().map(|frame| &frame.dev_id).collect();
+        match self.devices.get_several_with_summary(&app_id, &dev_ids).await {
+            Ok((application, devices)) => {
+                let find = |(frame, device): (Frame, Result<_, Error>)| {
+                    device.map(|device| Found::new(frame, device, application.clone()))
+                };
+                frames.into_iter().zip(devices).map(find).collect()
+            }
+            Err(error) => {
+                let error = Arc::new(error);
+                frames.iter().map(|_| Err(Error::Shared(Arc::clone(&error)))).collect()
+            }
+        }
+    }
+
+    /// Decodes those that follow each other and have the same functions together.
+    async fn decode_several(
+        &self,
+        mut found: VecDeque<Result<Found, Error>>,
+        fuel: &ExpectedFuel,
+        run: Run<'_>,
+    ) -> Vec<Result<Made, Error>> {
+        let mut made = Vec::with_capacity(found.len());
+        while let Some(first) = found.pop_front() {
+            match first {
+                Ok(first) => {
+                    let functions = first.functions();
+                    let is_alike = |found: &mut Result<Found, Error>| {
+                        found.as_ref().is_ok_and(|found| found.functions() == functions)
+                    };
+                    let mut alike = VecDeque::from([first]);
+                    while let Some(Ok(next)) = found.pop_front_if(is_alike) {
+                        alike.push_back(next);
+                    }
+                    self.decode_alike(alike, fuel, run, &mut made).await;
+                }
+                Err(error) => made.push(Err(error)),
+            }
+        }
+        made
+    }
+
+    /// Decodes uplinks with the same functions.
+    async fn decode_alike(
+        &self,
+        mut waiting: VecDeque<Found>,
+        fuel: &ExpectedFuel,
+        run: Run<'_>,
+        made: &mut Vec<Result<Made, Error>>,
+    ) {
+        while let Some(first) = waiting.pop_front() {
+            let payloads: Vec<&Payload> = std::iter::once(&first).chain(&waiting).map(|found| &found.payload).collect();
+            let decoded = match payloads.len() {
+                1 => Ok(Vec::new()),
+                _ => self.payloads.decode_several_if_loaded(&first.application, &payloads, fuel, run).await,
+            };
+            match decoded {
+                // Alone, as any other: the functions are loaded with it.
+                Ok(decoded) if decoded.is_empty() => made.push(self.decode(first, run).await),
+                Ok(decoded) => {
+                    let mut next = Some(first);
+                    for decoded in decoded {
+                        let found = next.take().or_else(|| waiting.pop_front());
+                        made.extend(found.map(|found| Ok(found.with(decoded))));
+                    }
+                }
+                Err(busy) => {
+                    made.extend((0..=waiting.len()).map(|_| Err(Error::Busy(busy))));
+                    waiting.clear();
+                }
+            }
+        }
+    }
+}
+
+impl Found {
+    /// Its functions, and whether they are those of a candidate.
+    fn functions(&self) -> (SourcesHash, bool) {
+        (self.application.functions_hash, self.application.is_candidate)
+    }
+
+    fn with(self, decoded: Decoded) -> Made {
+        let Self { application, device, payload } = self;
+        Made { application, device, payload, decoded }
+    }
+}
