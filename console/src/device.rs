@@ -71,7 +71,7 @@ impl Texts {
         let degrees = |degrees: f32| if degrees == 0.0 { String::new() } else { degrees.to_string() };
         let altitude = if device.altitude == 0 { String::new() } else { device.altitude.to_string() };
         let texts = [
-            ("description", device.description.clone()),
+            ("description", field::one_line(&device.description)),
             ("app_eui", lorawan.app_eui.to_hex()),
             ("dev_eui", lorawan.dev_eui.to_hex()),
             ("activation", activation(lorawan).to_owned()),
@@ -220,6 +220,18 @@ mod tests {
         assert!(base.differences(&base, &typed).is_empty());
         assert_eq!(Base::read(&base.json()).texts, base.texts);
         assert!(Base::read("<").differences(&base, &typed).len() > 1, "an unknown base replaces nothing");
+    }
+
+    #[test]
+    fn a_form_that_nobody_touched_comes_back_as_it_was() {
+        let pair = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+        let attributes = [(" a", "two\nlines"), ("b", "")].map(pair).into();
+        let device = Device { description: " two\r\nlines ".to_owned(), attributes, ..Device::default() };
+        let texts = Texts::of(&device);
+        let sent = Entry::sent(|name| texts.get(name));
+        for (name, _) in SHOWN {
+            assert_eq!(sent.texts.get(name), texts.get(name), "{name}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use types::{
 
 use super::{
     ABP, OTAA, PERSONALIZE, SHOWN, TICKED, Texts, activation,
-    field::{attributes, bytes, degrees, euis, invalid, number},
+    field::{attributes, bytes, degrees, euis, invalid, number, one_line},
 };
 use crate::Result;
 
@@ -122,7 +122,10 @@ impl Entry {
 
     fn put_texts(&self, device: &mut Device) -> Result<()> {
         let text = |name| self.texts.get(name);
-        device.description = text("description").to_owned();
+        // A form has it on one line.
+        if text("description") != one_line(&device.description) {
+            device.description = text("description").to_owned();
+        }
         device.latitude = degrees("Latitude", text("latitude"), &LATITUDES)?;
         device.longitude = degrees("Longitude", text("longitude"), &LONGITUDES)?;
         device.altitude = number("Altitude", text("altitude"), &ALTITUDES)?.unwrap_or_default();
@@ -138,7 +141,11 @@ impl Entry {
         random: &dyn Random,
     ) -> Result<(MadeUp, bool)> {
         let text = |name| self.texts.get(name);
-        lorawan.app_eui = bytes("AppEUI", text("app_eui"), AppEui::LENGTH)?;
+        let app_eui: AppEui = bytes("AppEUI", text("app_eui"), AppEui::LENGTH)?;
+        if app_eui.is_zero() && !lorawan.app_eui.is_zero() {
+            return Err(invalid("AppEUI", format!("must not be empty: the device joins with {}", lorawan.app_eui)));
+        }
+        lorawan.app_eui = app_eui;
         lorawan.dev_eui = dev_eui(text("dev_eui"), lorawan.dev_eui)?;
         lorawan.uses32_bit_f_cnt = text("uses_32_bit_f_cnt") == TICKED;
         lorawan.disable_f_cnt_check = text("disable_f_cnt_check") == TICKED;
@@ -160,7 +167,7 @@ impl Entry {
         let stored = lorawan.dev_addr.unwrap_or_default();
         let dev_addr: DevAddr = bytes("DevAddr", self.texts.get("dev_addr"), DevAddr::LENGTH)?;
         // What is left out stays as it is: a device that joins at this moment keeps its session.
-        lorawan.dev_addr = Some(dev_addr).filter(|dev_addr| *dev_addr != stored);
+        lorawan.dev_addr = Some(dev_addr).filter(|dev_addr| !dev_addr.is_zero() && *dev_addr != stored);
         lorawan.nwk_s_key = nwk_s_key.map(NwkSKey::new);
         lorawan.app_s_key = app_s_key.map(AppSKey::new);
         if before == Some(ABP) {

@@ -35,9 +35,14 @@ where
     number.map(Some).ok_or_else(|| invalid(what, must()))
 }
 
-/// Attributes, one on each line.
+/// A text as a form shows it and sends it back: on one line, and without spaces at its ends.
+pub(super) fn one_line(text: &str) -> String {
+    text.replace(['\r', '\n'], " ").trim().to_owned()
+}
+
+/// Attributes as a form shows them, one on each line.
 pub(super) fn attribute_lines(attributes: &BTreeMap<String, String>) -> String {
-    attributes.iter().map(attribute_line).collect::<Vec<_>>().join("\n")
+    attributes.iter().map(attribute_line).collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
 /// The attributes on these lines. A line that stands for a stored attribute is that one, whatever is in its key.
