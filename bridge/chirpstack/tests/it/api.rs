@@ -1,7 +1,5 @@
 //! ChirpStack's API: wrong settings, changes, and a start without it.
 
-use std::time::Duration;
-
 use api::chirpstack::CodecRuntime;
 use serde_json::json;
 use testing::{Proxy, soon};
@@ -18,46 +16,36 @@ fn script(version: u32) -> String {
 async fn a_start_with_wrong_settings_says_what_to_do() {
     let Some(mut network) = Network::start().await else { return };
     let right = network.settings.clone();
-    let refused = async |network: &Network| loop {
-        let text = network.try_bridge().await.err().unwrap().to_string();
-        // A process that another test starts may have inherited the lock of the last attempt until it runs.
-        if !text.contains("another bridge runs with the directory") {
-            return text;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    };
-    let message = async |network: &Network| soon("a free directory", refused(network)).await;
-
     network.settings.grpc.url = "http://127.0.0.1:1".to_owned();
-    let text = message(&network).await;
+    let text = network.refusal().await;
     assert!(text.contains("start ChirpStack, or correct its URL, http://127.0.0.1:1"), "{text}");
 
     // A server that speaks something else.
     network.settings.grpc.url = format!("http://{}", network.broker.address());
-    let text = message(&network).await;
+    let text = network.refusal().await;
     assert!(text.contains("cannot use ChirpStack's API"), "{text}");
 
     network.settings = right.clone();
     let token_file = network.dir.path().join("wrong");
     std::fs::write(&token_file, "wrong").unwrap();
     network.settings.grpc.token_file = Some(token_file);
-    let text = message(&network).await;
+    let text = network.refusal().await;
     assert!(text.contains("does not accept the API key in `") && text.contains("/wrong`"), "{text}");
 
     network.settings.grpc.token_file = Some(network.dir.path().join("missing"));
-    let text = message(&network).await;
+    let text = network.refusal().await;
     assert!(text.contains("cannot read `") && text.contains("/missing`"), "{text}");
 
     network.settings = right.clone();
     network.settings.mqtt.url = String::new();
-    let text = message(&network).await;
+    let text = network.refusal().await;
     assert!(text.contains("give the broker's URL, such as mqtt://localhost:1883, with --mqtt"), "{text}");
 
     // The same broker by another name, and no prefix.
     network.settings = right.clone();
     network.settings.to.url = network.broker.url().replace("127.0.0.1", "localhost");
     network.settings.to_prefix = Some(String::new());
-    let text = message(&network).await;
+    let text = network.refusal().await;
     assert!(text.contains("to_prefix` not valid: must not be empty"), "{text}");
 }
 

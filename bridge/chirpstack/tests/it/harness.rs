@@ -57,6 +57,19 @@ impl Network {
         ChirpStackBridge::start(&self.settings, self.environment("bridge")).await
     }
 
+    /// The error with which a bridge does not start. Waits while another program has its lock, as [`Self::bridge`] does.
+    pub async fn refusal(&self) -> String {
+        let refused = async {
+            loop {
+                match self.try_bridge().await.err().unwrap() {
+                    Error::Locked { .. } => tokio::time::sleep(Duration::from_millis(10)).await,
+                    error => return error.to_string(),
+                }
+            }
+        };
+        soon("a free directory", refused).await
+    }
+
     /// A running bridge.
     ///
     /// A program that another test starts may inherit the lock of a stopped bridge's directory, until it is executed.

@@ -176,19 +176,19 @@ async fn a_start_with_wrong_settings_says_what_to_do() {
     ] {
         network.settings.redis.url = redis.to_owned();
         network.settings.mqtt.url = mqtt.to_owned();
-        let text = network.try_bridge().await.err().unwrap().to_string();
+        let text = network.refusal().await;
         assert!(text.contains(expected) && !text.contains("hush"), "{redis}: {text}");
     }
     network.settings.redis.url = "redis://localhost".to_owned();
     network.settings.redis.ca_certificate = Some("ca.pem".into());
-    let text = network.try_bridge().await.err().unwrap().to_string();
+    let text = network.refusal().await;
     assert!(text.contains("must start with rediss:// where certificates are set"), "{text}");
     network.settings.redis.ca_certificate = None;
     network.settings.to.url = "redis://127.0.0.1:6379".to_owned();
     network.settings.to_prefix = Some(String::new());
-    let text = network.try_bridge().await.err().unwrap().to_string();
+    let text = network.refusal().await;
     assert!(text.contains("must not be ChirpStack's `key_prefix`"), "{text}");
     network.settings.redis.claim_after_ms = 999;
-    let text = network.try_bridge().await.err().unwrap().to_string();
+    let text = network.refusal().await;
     assert!(text.contains("must be at least 1000"), "{text}");
 }
