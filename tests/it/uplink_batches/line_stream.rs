@@ -25,18 +25,36 @@ pub(super) struct LineStream {
 impl LineStream {
     /// Sends the head of a batch, and waits for that of the response.
     pub(super) async fn open(address: &str, app_id: &AppId, caller: Option<&Credential>) -> Self {
+        let mut stream = Self::begin(address, app_id, caller, "").await;
+        stream.read_head().await;
+        stream
+    }
+
+    /// Sends the head of a batch, and sends the first part of the body when the server says that it may.
+    pub(super) async fn ask_first(address: &str, app_id: &AppId, caller: &Credential, part: &str) -> Self {
+        let mut stream = Self::begin(address, app_id, Some(caller), "expect: 100-continue\r\n").await;
+        stream.read_head().await;
+        assert_eq!(stream.status, 100);
+        stream.send(part).await;
+        stream.read_head().await;
+        stream
+    }
+
+    async fn begin(address: &str, app_id: &AppId, caller: Option<&Credential>, header: &str) -> Self {
         let (response, mut request) = TcpStream::connect(address).await.unwrap().into_split();
         let authorization = caller.map(|caller| format!("authorization: {}\r\n", caller.to_header()));
         let head = format!(
-            "POST /applications/{app_id}/uplinks HTTP/1.1\r\nhost: {address}\r\ntransfer-encoding: chunked\r\n{}\r\n",
+            "POST /applications/{app_id}/uplinks HTTP/1.1\r\nhost: {address}\r\ntransfer-encoding: chunked\r\n{header}{}\r\n",
             authorization.unwrap_or_default()
         );
         request.write_all(head.as_bytes()).await.unwrap();
-        let mut stream = Self { status: 0, response: BufReader::new(response), request };
-        let first = stream.read_line().await.unwrap();
-        stream.status = first.split(' ').nth(1).unwrap().parse().unwrap();
-        while !stream.read_line().await.unwrap().is_empty() {}
-        stream
+        Self { status: 0, response: BufReader::new(response), request }
+    }
+
+    async fn read_head(&mut self) {
+        let first = self.read_line().await.unwrap();
+        self.status = first.split(' ').nth(1).unwrap().parse().unwrap();
+        while !self.read_line().await.unwrap().is_empty() {}
     }
 
     /// Sends a part of the body.

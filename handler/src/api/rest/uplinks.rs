@@ -2,7 +2,7 @@
 
 mod lines;
 
-use std::sync::Arc;
+use std::{pin::Pin, sync::Arc};
 
 use aide::{
     OperationInput, OperationOutput,
@@ -14,6 +14,7 @@ use api::rest::handler as body;
 use axum::{
     body::{Body, Bytes},
     extract::{FromRequest, Path, Request, State},
+    http::header::EXPECT,
     response::{IntoResponse, Response},
 };
 use futures::{StreamExt, stream};
@@ -41,6 +42,8 @@ const PIECE_BYTES: usize = 16 * 1024;
 pub(super) struct UplinkLines {
     body: Body,
     turns: PartTurns,
+    /// True if the client asks first whether it may send.
+    expects_continue: bool,
 }
 
 /// A response with a line for each uplink.
@@ -68,11 +71,15 @@ async fn simulate_uplinks(
     State(operations): Shared,
     Path(path): Path<ApplicationPath>,
     Presented(caller): Presented,
-    UplinkLines { body, turns }: UplinkLines,
+    UplinkLines { body, turns, expects_continue }: UplinkLines,
 ) -> HttpResult<AnswerLines> {
     let app_id = app_id(&path.app_id)?;
     let batch = operations.simulate_uplinks(caller?, app_id.clone(), turns).await?;
-    let lines = Lines::new(body, app_id, operations.clock.clone());
+    let mut lines = Lines::new(body, app_id, operations.clock.clone()).peekable();
+    if expects_continue {
+        // It is told so when the body is first read, unless the response has begun.
+        Pin::new(&mut lines).peek().await;
+    }
     let pieces = batch.handle(lines).flat_map(|event| stream::iter(pieces(event)));
     Ok(AnswerLines(Body::from_stream(pieces)))
 }
@@ -104,7 +111,8 @@ impl<S: Send + Sync> FromRequest<S> for UplinkLines {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Self::Rejection> {
         let turns = PartTurns::in_extensions(request.extensions());
-        Ok(Self { body: request.into_body(), turns })
+        let expects_continue = request.headers().contains_key(EXPECT);
+        Ok(Self { body: request.into_body(), turns, expects_continue })
     }
 }
 
