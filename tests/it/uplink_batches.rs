@@ -198,6 +198,66 @@ async fn each_uplink_counts_for_the_rate_limits() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn bad_lines_count_too_and_a_limit_may_end_within_any_group() {
+    let network = Network::with(|settings| settings.handler.rate_limits.client = RateLimit::new(5 + 100, 1));
+    let (network, owner) = started(network.await).await;
+    let body = format!("{}{}", "no JSON\n".repeat(10), line("dev-1", 7).repeat(140));
+    let (_, answers) = post(&network, &owner.app_id, &owner.token, body).await;
+    let status = |line| match line {
+        1..=10 => 400,
+        11..=100 => 200,
+        _ => 429,
+    };
+    assert_eq!(statuses(&answers), (1..=150).map(|line| (line, status(line))).collect::<Vec<_>>());
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn batches_take_memory_of_their_owner() {
+    let (network, owner) =
+        started(Network::with(|settings| settings.budgets.body_bytes_per_owner_max = 400_000).await).await;
+    let mut first = open(&network, &owner, &owner.token).await;
+    let second = open(&network, &owner, &owner.token).await;
+    assert_eq!((first.status, second.status), (200, 429));
+    let another = network.owner("another").await;
+    assert_eq!(open(&network, &another, &another.token).await.status, 200);
+    first.finish().await;
+    assert_eq!(first.answer().await, None);
+    while open(&network, &owner, &owner.token).await.status != 200 {}
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_may_ask_first_whether_it_may_send() {
+    let (network, owner) = start().await;
+    let address = network.stack.handler_http_address().unwrap().to_string();
+    let mut batch = LineStream::ask_first(&address, &owner.app_id, &owner.token, &line("dev-1", 7)).await;
+    assert_eq!((batch.status, &batch.answer().await.unwrap()["line"]), (200, &json!(1)));
+    batch.send(&line("dev-1", 7)).await;
+    assert_eq!(batch.answer().await.unwrap()["line"], 2);
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_that_takes_long_is_published_before_the_next() {
+    let (network, owner) = start().await;
+    let decoder = "function Decoder(bytes) {
+      for (let i = 0; bytes[0] <= 64 && i < 100000; i += 1) {}
+      return { n: bytes[0] };
+    }";
+    owner.set_functions([decoder, "", ""]).await.unwrap();
+    let mut listener = owner.listen(&network).await;
+    // The second group is of another device, so that nothing but the batch orders them.
+    let body: String = (1..=128).map(|n| line(if n <= 64 { "dev-1" } else { "dev-2" }, n)).collect();
+    let (_, answers) = post(&network, &owner.app_id, &owner.token, body).await;
+    assert_eq!(statuses(&answers), (1..=128).map(|line| (line, 200)).collect::<Vec<_>>());
+    for n in 1..=128_u64 {
+        assert_eq!(number(&next(&mut listener).await.1["payload_fields"], "n"), n);
+    }
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_slow_sender_gets_an_answer_to_each_line() {
     let (network, owner) = start().await;
     let mut batch = open(&network, &owner, &owner.token).await;
@@ -253,6 +313,28 @@ async fn a_batch_says_where_to_go_on_when_the_handler_stops() {
     let last = batch.answer().await.unwrap();
     assert_eq!((&last["line"], &last["status"], &last["code"]), (&json!(2), &json!(503), &json!(14)), "{last}");
     assert_eq!(last["message"], "the handler is shutting down: send again from the first uplink that was not answered");
+    assert_eq!(batch.answer().await, None);
+    drop(batch);
+    stopping.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_leaves_no_gap_between_what_was_answered_and_where_to_go_on() {
+    let (network, owner) = start().await;
+    let mut batch = open(&network, &owner, &owner.token).await;
+    batch.send(&line("dev-1", 7).repeat(1000)).await;
+    assert_eq!(batch.answer().await.unwrap()["line"], 1);
+    let stopping = tokio::spawn(network.stack.stop());
+    let mut expected = 2;
+    let last = loop {
+        let answer = batch.answer().await.unwrap();
+        assert_eq!(answer["line"], expected, "{answer}");
+        if !answer["status"].is_null() {
+            break answer;
+        }
+        expected += 1;
+    };
+    assert_eq!(last["status"], 503, "{last}");
     assert_eq!(batch.answer().await, None);
     drop(batch);
     stopping.await.unwrap();

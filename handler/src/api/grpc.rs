@@ -26,6 +26,7 @@ use api::{
 use tonic::service::RoutesBuilder;
 
 use super::operations::Operations;
+use crate::batch::LINE_BYTES_MAX;
 
 /// Serves the operations; each file here implements one service.
 #[derive(Clone)]
@@ -42,6 +43,6 @@ pub(super) fn add_services(routes: &mut RoutesBuilder, operations: Arc<Operation
     routes.add_service(HandlerServer::new(service.clone()));
     routes.add_service(HistoryManagerServer::new(service.clone()));
     let uplinks = UplinkManagerServer::new(service.clone());
-    routes.add_service(uplinks.max_decoding_message_size(uplinks::MESSAGE_BYTES_MAX));
+    routes.add_service(uplinks.max_decoding_message_size(LINE_BYTES_MAX));
     routes.add_service(VersionManagerServer::new(service));
 }

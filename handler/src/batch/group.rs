@@ -6,7 +6,7 @@ use server::{auth::Caller, ledger::Charge, serve::PartTurns, usage::Usage};
 use tokio::sync::oneshot;
 use types::{AppId, ApplicationRight, Clock, Kind, Kinded};
 
-use super::Line;
+use super::{LINE_BYTES_MAX, Line};
 use crate::{
     Error,
     access::{Access, TooMany},
@@ -15,9 +15,11 @@ use crate::{
     uplink::{Frame, Group, Handled, Reader, Uplinks},
 };
 
-/// Maximum number of uplinks in a group, and of their bytes.
+/// Maximum number of uplinks in a group, and the number of bytes with which it is full.
 const LINES_MAX: usize = 64;
-const BYTES_MAX: usize = 64 * 1024;
+const BYTES_FULL: usize = 64 * 1024;
+/// Maximum memory that a group takes, in bytes. An uplink in it may be longer than the room that is left.
+pub(super) const GROUP_BYTES_MAX: usize = BYTES_FULL + LINE_BYTES_MAX + LINES_MAX * size_of::<Line>();
 /// The cost of an uplink besides its bytes and its functions, in entries of a list.
 const UPLINK_ENTRIES: usize = 2;
 /// Minimum memory that an answer takes, in bytes.
@@ -67,7 +69,7 @@ impl Lines {
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.lines.len() >= LINES_MAX || self.bytes >= BYTES_MAX
+        self.lines.len() >= LINES_MAX || self.bytes >= BYTES_FULL
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -79,14 +81,14 @@ impl Lines {
         self.lines.first().map(|line| line.number)
     }
 
-    /// Takes as many frames as are allowed. Also returns the place of each line, and the error if it has no frame.
+    /// Takes the frames of the first lines, as many as are allowed. Also returns the place of each line, and the error
+    /// if no frame of it was taken.
     fn admit(self, allowed: usize, too_many: Option<&TooMany>) -> (Vec<Frame>, Vec<(u64, Option<Error>)>) {
         let (mut frames, mut places) = (Vec::new(), Vec::with_capacity(self.lines.len()));
-        for Line { number, frame, .. } in self.lines {
-            let is_allowed = frames.len() < allowed;
+        for (place, Line { number, frame, .. }) in self.lines.into_iter().enumerate() {
             let refusal = match (frame, too_many) {
+                (_, Some(too_many)) if place >= allowed => Some(too_many.clone().into()),
                 (Err(error), _) => Some(error),
-                (Ok(_), Some(too_many)) if !is_allowed => Some(too_many.clone().into()),
                 (Ok(frame), _) => {
                     frames.push(frame);
                     None
@@ -113,17 +115,17 @@ impl Lines {
 impl Parts {
     /// Handles uplinks as if their devices had sent them, each as [`Uplinks`] handles any other.
     ///
-    /// The right is checked each time, because a batch may take long.
+    /// The right is checked each time, because a batch may take long. Every line counts for the rate limits, also one
+    /// that cannot be handled.
     pub(super) async fn handle(
         &self,
         lines: Lines,
         usage: &Usage,
         (previous, published): (Option<oneshot::Receiver<()>>, oneshot::Sender<()>),
     ) -> Answers {
-        let wanted = lines.lines.iter().filter(|line| line.frame.is_ok()).count();
+        let wanted = u32::try_from(lines.lines.len()).unwrap_or(u32::MAX);
         usage.add_entries(UPLINK_ENTRIES * lines.lines.len());
         let caller = || Caller { usage: usage.clone(), ..self.caller.clone() };
-        let wanted = u32::try_from(wanted).unwrap_or(u32::MAX);
         let (allowed, too_many) = match self.access.allow_uplinks(caller(), &self.app_id, wanted).await {
             Ok(allowed) => allowed,
             Err(error) => return lines.refused(error),
@@ -157,7 +159,7 @@ impl Answers {
     /// Charges the owner for the memory until it is sent. Of uplinks for which there is no room, only that is told.
     pub(super) fn held_by(mut self, turns: &PartTurns) -> Self {
         let bytes = |answer: &Answer| ANSWER_BYTES + answer.result.as_ref().map_or(0, Handled::bytes);
-        match turns.hold(self.answers.iter().map(bytes).sum()) {
+        match turns.charge_response(self.answers.iter().map(bytes).sum()) {
             Ok(charge) => Self { charge, ..self },
             // They were published all the same: an error would have them sent again.
             Err(_) => {

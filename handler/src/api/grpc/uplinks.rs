@@ -19,11 +19,8 @@ use crate::{
         operations::SimulatedUplink,
         wire::{app_id, uplinks::messages},
     },
-    batch::{Line, PAUSE_MAX},
+    batch::{LINE_BYTES_MAX, Line, PAUSE_MAX},
 };
-
-/// Maximum length of a message, in bytes; an uplink is much shorter.
-pub(super) const MESSAGE_BYTES_MAX: usize = 16 * 1024;
 
 type Answers = Pin<Box<dyn Stream<Item = Result<UplinkAnswer, Status>> + Send>>;
 
@@ -88,7 +85,7 @@ fn line((app_id, clock): (&AppId, &Arc<dyn Clock>), place: u64, mut message: Sim
 /// The error for a message that cannot be read.
 fn unreadable(status: &Status) -> Error {
     match status.code() {
-        Code::OutOfRange => Error::LineTooLong { bytes_max: MESSAGE_BYTES_MAX },
+        Code::OutOfRange => Error::LineTooLong { bytes_max: LINE_BYTES_MAX },
         _ => Error::invalid("Message", status.message()),
     }
 }

@@ -7,7 +7,7 @@ use types::{AppId, Timestamp};
 use super::{Operations, SimulatedUplink};
 use crate::{
     Error,
-    batch::{self, Event, Line, Parts},
+    batch::{self, BATCH_BYTES_MAX, Event, Line, Parts},
     payload::ExpectedFuel,
 };
 
@@ -23,9 +23,10 @@ impl Operations {
         &self,
         caller: Caller,
         app_id: AppId,
-        turns: PartTurns,
+        mut turns: PartTurns,
     ) -> Result<Batch, Error> {
         self.access.allow_uplinks(caller.clone(), &app_id, 0).await?;
+        turns.charge_body(BATCH_BYTES_MAX)?;
         let parts = Parts {
             access: self.access.clone(),
             uplinks: self.uplinks.clone(),

@@ -28,6 +28,8 @@ struct Request {
     tenant: Tenant,
     owner: Owner,
     usage: Usage,
+    /// The memory that its parts take together.
+    memory: Option<Arc<Charge>>,
 }
 
 /// A part's place among the running requests, until it is dropped. The tenant is charged for what the part used.
@@ -46,6 +48,7 @@ impl PartTurns {
             tenant: place.tenant.clone(),
             owner: place.owner.clone(),
             usage: place.usage.clone(),
+            memory: None,
         };
         Self(Place::of(extensions).map(request))
     }
@@ -66,9 +69,17 @@ impl PartTurns {
         }
     }
 
+    /// Charges the owner for so many bytes of the body, which may be in memory until the last clone of this is dropped.
+    pub fn charge_body(&mut self, bytes: usize) -> Result<(), Refusal> {
+        let Some(request) = &mut self.0 else { return Ok(()) };
+        let charge = request.shared.ledger.bodies.charge(&request.who().1, bytes as u64);
+        request.memory = Some(Arc::new(charge.map_err(|exceeded| request.shared.refused(exceeded))?));
+        Ok(())
+    }
+
     /// Charges the owner for so many bytes of the response, which are in memory until that is dropped. None outside of
     /// a server.
-    pub fn hold(&self, bytes: usize) -> Result<Option<Charge>, Exceeded> {
+    pub fn charge_response(&self, bytes: usize) -> Result<Option<Charge>, Exceeded> {
         let Some(request) = &self.0 else { return Ok(None) };
         request.shared.ledger.responses.charge(&request.who().1, bytes as u64).map(Some)
     }

@@ -12,12 +12,14 @@ use futures::Stream;
 use server::json::fill_from_path;
 use types::{AppId, Clock};
 
-use crate::{Error, api::operations::SimulatedUplink, batch::Line};
+use crate::{
+    Error,
+    api::operations::SimulatedUplink,
+    batch::{LINE_BYTES_MAX, Line},
+};
 
-/// Maximum length of a line, in bytes; that of an uplink is much shorter.
-const LINE_BYTES_MAX: usize = 16 * 1024;
 /// Maximum number of bytes without an uplink in them, before the batch ends.
-const SKIPPED_BYTES_MAX: usize = 16 << 20;
+const SKIPPED_BYTES_MAX: usize = 4 << 20;
 
 /// The uplinks in a body. A line that cannot be read is an uplink that cannot be handled; empty lines only count.
 pub(super) struct Lines {
@@ -150,10 +152,14 @@ impl Stream for Lines {
             }
             match ready!(Pin::new(&mut self.body).poll_next(context)) {
                 Some(Ok(part)) => self.part = part,
-                end => {
+                // Nobody knows whether its last line is whole.
+                Some(Err(error)) => {
                     self.is_done = true;
-                    // Of a body that is cut off, nobody knows whether its last line is whole.
-                    if end.is_none() && !self.begun.is_empty() {
+                    return Poll::Ready(Some(Err(Error::invalid("Body", format_args!("it broke off: {error}")))));
+                }
+                None => {
+                    self.is_done = true;
+                    if !self.begun.is_empty() {
                         self.part = Bytes::from_static(b"\n");
                     }
                 }
@@ -215,7 +221,11 @@ mod tests {
     async fn the_last_line_of_a_body_that_is_cut_off_is_not_an_uplink() {
         let good = "{\"dev_id\": \"dev-a\"}\n{\"dev_id\": \"dev-b\"}".to_owned();
         assert_eq!(lines(vec![Ok(good.clone())]).await.len(), 2);
-        assert_eq!(lines(vec![Ok(good), Err(std::io::ErrorKind::ConnectionReset.into())]).await.len(), 1);
+        let parts = [Ok(good), Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset))];
+        let body = Body::from_stream(stream::iter(parts));
+        let lines: Vec<_> = Lines::new(body, "app".parse().unwrap(), ManualClock::new()).collect().await;
+        assert!(lines.len() == 2 && lines[0].is_ok(), "{}", lines.len());
+        assert!(lines[1].as_ref().is_err_and(|error| error.to_string().contains("it broke off")));
     }
 
     #[tokio::test]
