@@ -112,6 +112,9 @@ fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
 }
 
 fn parse(line: &[u8], app_id: &str) -> Result<SimulatedUplinkMessage, String> {
+    if line.trim_ascii().first() != Some(&b'{') {
+        return Err("it is not a JSON object".to_owned());
+    }
     let uplink: SimulatedUplink = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     let SimulatedUplink { app_id: named, dev_id, payload, port } = uplink;
     if !named.is_empty() && named != app_id {
