@@ -39,6 +39,8 @@ const HEARTBEAT_S: u16 = 10;
 const UNCONFIRMED_MAX: usize = 128;
 /// Time that the broker may owe answers before the connection is made again.
 const STALL_MAX: Duration = Duration::from_secs(300);
+/// Why a broker may stall.
+const ALARM: &str = "it may lack memory or disk space";
 const PLAIN: (&str, &str) = ("url", "must start with amqps:// where certificates are set");
 const DEFAULT_PASSWORD: &str = "guest";
 
@@ -140,8 +142,10 @@ impl Connector for AmqpServer {
                 end = confirms.ended() => return refused(&end),
                 () = confirms.stalled(true) => {}
             }
+            // It may take minutes until it goes on, or the connection is given up.
+            tracing::warn!(exchange = %self.exchange, "the broker confirms nothing, so messages wait: {ALARM}");
             if timeout(STALL_MAX, confirms.stalled(false)).await.is_err() {
-                return LinkError::without_advice("the broker confirms nothing: it may lack memory or disk space");
+                return LinkError::without_advice(format!("the broker confirms nothing: {ALARM}"));
             }
         }
     }

@@ -146,14 +146,18 @@ impl Log {
 
     /// Waits for a line with this text, and returns everything that was logged.
     pub async fn until(&self, text: &str) -> String {
-        let logged = || String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
         let waiting = async {
-            while !logged().contains(text) {
+            while !self.text().contains(text) {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        timeout(WAIT_MAX, waiting).await.unwrap_or_else(|_| panic!("no line with {text:?} in: {}", logged()));
-        logged()
+        timeout(WAIT_MAX, waiting).await.unwrap_or_else(|_| panic!("no line with {text:?} in: {}", self.text()));
+        self.text()
+    }
+
+    /// Everything that was logged.
+    pub fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
     }
 }
 

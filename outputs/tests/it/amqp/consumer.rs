@@ -81,10 +81,15 @@ impl Consumer {
     }
 
     pub async fn next(&mut self) -> Received {
-        let message = timeout(WAIT_MAX, self.messages.recv()).await.expect("a message comes").unwrap();
+        self.try_next().await.expect("a message comes")
+    }
+
+    /// The next message; none if it does not come in time.
+    pub async fn try_next(&mut self) -> Option<Received> {
+        let message = timeout(WAIT_MAX, self.messages.recv()).await.ok()?.expect("the broker keeps the connection");
         let key = message.deliver.unwrap().routing_key().clone();
         let body = serde_json::from_slice(&message.content.unwrap()).unwrap();
-        Received { key, properties: message.basic_properties.unwrap(), body }
+        Some(Received { key, properties: message.basic_properties.unwrap(), body })
     }
 
     pub async fn take(&mut self, count: usize) -> Vec<Received> {

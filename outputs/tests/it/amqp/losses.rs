@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use amqprs::FieldTable;
-use outputs::Settings;
+use outputs::{AmqpSettings, Settings};
 use serde_json::json;
 use testing::{Certificates, RabbitMq};
 use tokio::{
@@ -38,7 +38,9 @@ async fn everything_arrives_in_order(rabbitmq: &mut RabbitMq) {
     declare_exchange(&channel, "kept").await;
     bind_queue(&channel, "kept", "*.devices.*.up", FieldTable::new()).await;
     drop((channel, connection));
-    let (store, my_app, settings) = (store(), app_id("my-app"), settings(rabbitmq, "kept"));
+    let (store, my_app) = (store(), app_id("my-app"));
+    // A broker that has forgotten the queue says so.
+    let settings = AmqpSettings { mandatory: true, ..settings(rabbitmq, "kept") };
     let process = process();
     let publishing = process.spawn({
         let (store, my_app, settings) = (store.clone(), my_app.clone(), settings.clone());
@@ -53,6 +55,7 @@ async fn everything_arrives_in_order(rabbitmq: &mut RabbitMq) {
     process.shutdown_background();
     drop(outputs);
 
+    let (log, _logging) = Log::details();
     let outputs = start(&store, &[settings], &[], &Settings::default());
     while count(&store, &my_app, "queue/amqp/main/").await > 0 {
         yield_now().await;
@@ -67,7 +70,11 @@ async fn everything_arrives_in_order(rabbitmq: &mut RabbitMq) {
     let mut consumer = Consumer::of(connection, channel, "kept").await;
     let mut arrived = Vec::new();
     while arrived.last() != Some(&299) {
-        arrived.push(consumer.next().await.number());
+        let Some(message) = consumer.try_next().await else {
+            let queued = count(&store, &my_app, "queue/amqp/main/").await;
+            panic!("nothing came after {:?} while {queued} wait: {}", arrived.last(), log.text());
+        };
+        arrived.push(message.number());
     }
     assert_eq!(in_order(arrived), Vec::from_iter(0..300));
     outputs.stop().await;
