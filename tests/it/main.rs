@@ -36,6 +36,7 @@ mod instances;
 mod invalid_requests;
 mod joins;
 mod layers;
+mod links;
 mod login;
 mod malformed_input;
 mod metrics;
