@@ -131,6 +131,11 @@ fn files() -> Vec<PathBuf> {
 fn names_of_pages(text: &str) -> impl Iterator<Item = &str> {
     let is_of_name = |c: char| c.is_alphanumeric() || "-_./#".contains(c);
     let names = text.match_indices("docs/").filter_map(move |(start, _)| {
+        // Another project has documents, too.
+        let before = text.get(..start)?;
+        if before.ends_with('/') && !before.ends_with("../") {
+            return None;
+        }
         let rest = text.get(start..)?;
         let end = rest.find(|c| !is_of_name(c)).unwrap_or(rest.len());
         rest.get(..end)
