@@ -1,6 +1,6 @@
 //! One connection to a broker with one channel, on which each message is confirmed.
 
-use std::{sync::Arc, time::Duration};
+use std::{mem, sync::Arc, time::Duration};
 
 use amqprs::{
     BasicProperties, DELIVERY_MODE_PERSISTENT,
@@ -137,13 +137,17 @@ impl Connector for AmqpServer {
 
     async fn lost(&self, connection: AmqpConnection) -> LinkError {
         let confirms = connection.confirms;
+        let mut was_told = false;
         loop {
             tokio::select! {
                 end = confirms.ended() => return refused(&end),
                 () = confirms.stalled(true) => {}
             }
             // It may take minutes until it goes on, or the connection is given up.
-            tracing::warn!(exchange = %self.exchange, "the broker confirms nothing, so messages wait: {ALARM}");
+            if !mem::replace(&mut was_told, true) {
+                let exchange = &self.exchange;
+                tracing::warn!(exchange, "the broker does not confirm in time, so messages wait: {ALARM}");
+            }
             if timeout(STALL_MAX, confirms.stalled(false)).await.is_err() {
                 return LinkError::without_advice(format!("the broker confirms nothing: {ALARM}"));
             }

@@ -116,6 +116,7 @@ async fn a_broker_that_does_not_answer_gets_no_more(rabbitmq: &RabbitMq) {
     let (log, logging) = Log::details();
     publish_numbers(&outputs, &my_app, "dev-1", 1..4).await;
     log.until("the broker did not confirm the message in time").await;
+    log.until("the broker does not confirm in time, so messages wait").await;
     drop(logging);
     // Long enough for some more attempts, which there must not be.
     sleep(Duration::from_secs(25)).await;
