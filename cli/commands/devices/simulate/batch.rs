@@ -113,7 +113,7 @@ fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
 
 fn parse(line: &[u8], app_id: &str) -> Result<SimulatedUplinkMessage, String> {
     if line.trim_ascii().first() != Some(&b'{') {
-        return Err("it is not a JSON object".to_owned());
+        return Err("it must be a JSON object".to_owned());
     }
     let uplink: SimulatedUplink = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     let SimulatedUplink { app_id: named, dev_id, payload, port } = uplink;
