@@ -26,8 +26,9 @@ use crate::{Error, uplink::Frame};
 const GROUPS_MAX: usize = 2;
 /// Maximum length of an uplink in a batch, in bytes; most are much shorter.
 pub(crate) const LINE_BYTES_MAX: usize = 16 * 1024;
-/// Maximum memory that the uplinks of a batch take, in bytes: of those that are handled, and those that are read.
-pub(crate) const BATCH_BYTES_MAX: usize = (GROUPS_MAX + 1) * GROUP_BYTES_MAX;
+/// Maximum memory that the uplinks of a batch take, in bytes: of those that are handled, and those that are read, of
+/// which one is not complete.
+pub(crate) const BATCH_BYTES_MAX: usize = (GROUPS_MAX + 1) * GROUP_BYTES_MAX + LINE_BYTES_MAX;
 /// Maximum time that a batch waits for its next uplink.
 pub(crate) const PAUSE_MAX: Duration = Duration::from_secs(60);
 

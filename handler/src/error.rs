@@ -221,6 +221,15 @@ pub enum Error {
         /// The limit.
         bytes_max: usize,
     },
+    /// A batch ends because too much of it is no uplink.
+    #[error("{bytes_max} bytes came without an uplink: send again from the first uplink that was not answered")]
+    NoUplinks {
+        /// The limit.
+        bytes_max: usize,
+    },
+    /// A batch ends because its body broke off.
+    #[error("the body broke off: send again from the first uplink that was not answered")]
+    BodyCut,
     /// A batch ends because the process does.
     #[error("the handler is shutting down: send again from the first uplink that was not answered")]
     Stopping,
@@ -292,8 +301,8 @@ impl Kinded for Error {
         match self {
             Self::Shared(error) => error.kind(),
             Self::NotAdmitted(refusal) => refusal.kind(),
-            Self::LineTooLong { .. } => Kind::TooLarge,
-            Self::Stopping => Kind::Unavailable,
+            Self::LineTooLong { .. } | Self::NoUplinks { .. } => Kind::TooLarge,
+            Self::Stopping | Self::BodyCut => Kind::Unavailable,
             Self::Paused { .. } => Kind::Timeout,
             Self::Function(error) if error.failure.kind == runtime::FailureKind::Broken => Kind::Internal,
             Self::Invalid { .. } | Self::Id(_) | Self::Function(_) | Self::UplinkMic => Kind::Invalid,
@@ -351,7 +360,7 @@ impl Kinded for Error {
         match self {
             Self::Auth(error) => error.is_cause_logged(),
             Self::Shared(error) => error.is_cause_logged(),
-            Self::NotAdmitted(_) | Self::Stopping | Self::Paused { .. } => true,
+            Self::NotAdmitted(_) | Self::Stopping | Self::BodyCut | Self::Paused { .. } => true,
             _ => false,
         }
     }

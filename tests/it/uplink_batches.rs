@@ -7,6 +7,7 @@ use client::account::AccountClient;
 use futures::stream;
 use serde_json::{Value, json};
 use server::rate_limit::RateLimit;
+use testing::soon;
 use types::{AppId, Credential, Kind, Kinded};
 
 use self::line_stream::LineStream;
@@ -214,6 +215,7 @@ async fn bad_lines_count_too_and_a_limit_may_end_within_any_group() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn batches_take_memory_of_their_owner() {
+    // Enough for one of some 300 kB.
     let (network, owner) =
         started(Network::with(|settings| settings.budgets.body_bytes_per_owner_max = 400_000).await).await;
     let mut first = open(&network, &owner, &owner.token).await;
@@ -223,7 +225,7 @@ async fn batches_take_memory_of_their_owner() {
     assert_eq!(open(&network, &another, &another.token).await.status, 200);
     first.finish().await;
     assert_eq!(first.answer().await, None);
-    while open(&network, &owner, &owner.token).await.status != 200 {}
+    soon("the end of the first", async { while open(&network, &owner, &owner.token).await.status != 200 {} }).await;
     network.stack.stop().await;
 }
 

@@ -37,6 +37,8 @@ pub(super) struct UnreadBodies {
 /// A body that is read to its end in the background when its reader stops early.
 struct Drained {
     body: Option<Body>,
+    /// False while the client waits for `100 Continue`, and has not sent anything: it is told so at the first read.
+    is_sent: bool,
     pace: UnreadBodies,
 }
 
@@ -47,12 +49,11 @@ impl UnreadBodies {
 
     /// Wraps the body of an HTTP/1 request; HTTP/2 can end one stream without closing the connection.
     pub(super) fn drain_unread(&self, request: Request<Body>) -> Request<Body> {
-        // A client that waits for `100 Continue` has not sent anything yet.
-        let waits = request.headers().contains_key(header::EXPECT);
-        if request.version() == Version::HTTP_2 || waits || request.body().is_end_stream() {
+        if request.version() == Version::HTTP_2 || request.body().is_end_stream() {
             return request;
         }
-        request.map(|body| Body::new(Drained { body: Some(body), pace: self.clone() }))
+        let is_sent = !request.headers().contains_key(header::EXPECT);
+        request.map(|body| Body::new(Drained { body: Some(body), is_sent, pace: self.clone() }))
     }
 
     async fn drain(&self, mut body: Body) {
@@ -84,6 +85,7 @@ impl HttpBody for Drained {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        self.is_sent = true;
         let Some(body) = &mut self.body else { return Poll::Ready(None) };
         let frame = std::task::ready!(Pin::new(body).poll_frame(context));
         if !matches!(frame, Some(Ok(_))) {
@@ -103,7 +105,8 @@ impl HttpBody for Drained {
 
 impl Drop for Drained {
     fn drop(&mut self) {
-        let Some(body) = self.body.take().filter(|body| !body.is_end_stream()) else { return };
+        let is_sent = self.is_sent;
+        let Some(body) = self.body.take().filter(|body| is_sent && !body.is_end_stream()) else { return };
         let pace = self.pace.clone();
         tokio::spawn(async move { timeout(UNREAD_TIME_MAX, pace.drain(body)).await });
     }

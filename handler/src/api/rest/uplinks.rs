@@ -2,7 +2,7 @@
 
 mod lines;
 
-use std::{pin::Pin, sync::Arc};
+use std::{pin::Pin, sync::Arc, time::Duration};
 
 use aide::{
     OperationInput, OperationOutput,
@@ -23,6 +23,7 @@ use server::{
     openapi::{self, OperationExt},
     serve::PartTurns,
 };
+use tokio::time::timeout;
 
 use self::lines::Lines;
 use super::{ApplicationPath, HttpResult, Shared};
@@ -35,6 +36,8 @@ use crate::{
 };
 
 const MEDIA_TYPE: &str = "application/x-ndjson";
+/// Time for telling a client that it may send.
+const CONTINUE_TIME: Duration = Duration::from_millis(50);
 /// Size of the parts of a response that are handed over at once, in bytes.
 const PIECE_BYTES: usize = 16 * 1024;
 
@@ -77,8 +80,8 @@ async fn simulate_uplinks(
     let batch = operations.simulate_uplinks(caller?, app_id.clone(), turns).await?;
     let mut lines = Lines::new(body, app_id, operations.clock.clone()).peekable();
     if expects_continue {
-        // It is told so when the body is first read, unless the response has begun.
-        Pin::new(&mut lines).peek().await;
+        // It is told so when the body is first read, unless the response has begun. What comes may take longer.
+        _ = timeout(CONTINUE_TIME, Pin::new(&mut lines).peek()).await;
     }
     let pieces = batch.handle(lines).flat_map(|event| stream::iter(pieces(event)));
     Ok(AnswerLines(Body::from_stream(pieces)))
