@@ -1,5 +1,6 @@
 //! A device as the texts that a form has, and what somebody else changed since the form was opened.
 
+mod draw;
 mod entry;
 mod field;
 
@@ -13,7 +14,10 @@ use types::{AppId, DevId};
 
 use crate::{Console, Error, Result};
 
-pub(crate) use self::entry::{Entry, MadeUp};
+pub(crate) use self::{
+    draw::{Draw, Drawn},
+    entry::{Entry, MadeUp},
+};
 
 /// The activation of a device that joins.
 pub(crate) const OTAA: &str = "otaa";
@@ -32,7 +36,7 @@ const SHOWN: [(&str, &str); 11] = [
     ("activation", "Activation"),
     ("dev_addr", "DevAddr"),
     ("uses_32_bit_f_cnt", "32-bit frame counters"),
-    ("disable_f_cnt_check", "Frame counters may repeat"),
+    ("disable_f_cnt_check", "Frame counter check disabled"),
     ("latitude", "Latitude"),
     ("longitude", "Longitude"),
     ("altitude", "Altitude"),
@@ -112,9 +116,11 @@ impl Base {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// What somebody else has changed until now.
+    /// What somebody else has changed until now, unless it is what was typed: that loses nothing, and may be from this
+    /// form, sent before without an answer.
     pub(crate) fn differences(&self, now: &Self, typed: &Texts) -> Vec<Difference> {
-        let changed = SHOWN.into_iter().filter(|(name, _)| self.texts.is_changed(&now.texts, name));
+        let is_lost = |name: &str| self.texts.is_changed(&now.texts, name) && typed.get(name) != now.texts.get(name);
+        let changed = SHOWN.into_iter().filter(|(name, _)| is_lost(name));
         let mut differences: Vec<_> = changed
             .map(|(name, label)| {
                 let text = |texts: &Texts| shown(name, texts.get(name));
@@ -124,7 +130,7 @@ impl Base {
             })
             .collect();
         if self.keys != now.keys {
-            let [before, now] = ["as they were", "changed"].map(str::to_owned);
+            let [before, now] = ["original", "changed"].map(str::to_owned);
             differences.push(Difference { label: "Keys", before, now, typed: None });
         }
         differences
@@ -183,9 +189,9 @@ fn shown(name: &str, text: &str) -> String {
     let text = match (name, text) {
         ("uses_32_bit_f_cnt" | "disable_f_cnt_check", TICKED) => "yes",
         ("uses_32_bit_f_cnt" | "disable_f_cnt_check", _) => "no",
-        ("activation", ABP) => "has a session (ABP)",
-        ("activation", PERSONALIZE) => "gets a new session (ABP)",
-        ("activation", OTAA) => "joins (OTAA)",
+        ("activation", ABP) => "ABP",
+        ("activation", PERSONALIZE) => "new ABP session",
+        ("activation", OTAA) => "OTAA",
         (_, "") => "–",
         (_, text) => text,
     };
@@ -218,8 +224,10 @@ mod tests {
         assert_eq!((difference.label, difference.before.as_str()), ("Description", "old"));
         assert_eq!((difference.now.as_str(), difference.typed.as_deref()), ("new", Some("mine")));
         assert!(base.differences(&base, &typed).is_empty());
+        typed.set("description", "new".to_owned());
+        assert!(base.differences(&now, &typed).is_empty(), "it has what was typed already");
         assert_eq!(Base::read(&base.json()).texts, base.texts);
-        assert!(Base::read("<").differences(&base, &typed).len() > 1, "an unknown base replaces nothing");
+        assert!(!Base::read("<").differences(&base, &typed).is_empty(), "an unknown base replaces nothing");
     }
 
     #[test]

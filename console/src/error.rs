@@ -19,7 +19,7 @@ pub enum Error {
     #[error("there is no such {0}, or you may not see it")]
     NotFound(&'static str),
     /// No handler serves the application.
-    #[error("no handler serves this application yet: register it on the page of its devices")]
+    #[error("no handler serves this application yet: register it on its Devices page")]
     NotServed,
     /// Another site caused a request that would change something.
     #[error("another site sent this form: open the page at {0} and send it from there")]
@@ -33,7 +33,7 @@ pub enum Error {
         must: String,
     },
     /// The form cannot be read.
-    #[error("the form cannot be read: {0}")]
+    #[error("cannot read the form: {0}")]
     Form(String),
     /// The console has just started, and does not know the other services yet.
     #[error("the services are starting: try again in a moment")]
@@ -45,13 +45,13 @@ pub enum Error {
     #[error("the message was not sent again: {0}")]
     NotSent(String),
     /// A version is not tried any more, so that it can neither be promoted nor abandoned.
-    #[error("version {0} does not have a share of the devices any more: the page now shows what has")]
+    #[error("version {0} is no longer being rolled out: this page shows the current state")]
     NoShare(u32),
     /// A new webhook must not replace another.
     #[error("there is a webhook {0} already: choose another id, or delete that one first")]
     WebhookExists(WebhookId),
     /// A new device must not replace another.
-    #[error("there is a device {0} already: choose another id, or change that one")]
+    #[error("device {0} already exists: choose another id, or edit that device")]
     DeviceExists(DevId),
     /// The handler sent a device that cannot be read.
     #[error("the handler sent a device that is not valid")]

@@ -1,16 +1,17 @@
 //! What somebody typed about a device, and the device that it makes.
 
 use api::rest::handler::{Device, LorawanDevice};
-use client::{handler::HandlerClient, random_eui, random_key};
+use client::handler::HandlerClient;
 use types::{
-    ALTITUDES, AppEui, AppId, AppKey, AppSKey, DevAddr, DevEui, DevId, LATITUDES, LONGITUDES, NwkSKey, Random, Secret,
+    ALTITUDES, AppEui, AppId, AppKey, AppSKey, DevAddr, DevEui, DevId, Kind, Kinded, LATITUDES, LONGITUDES, NwkSKey,
+    Secret,
 };
 
 use super::{
-    ABP, OTAA, PERSONALIZE, SHOWN, TICKED, Texts, activation,
+    ABP, Drawn, OTAA, PERSONALIZE, SHOWN, TICKED, Texts, activation,
     field::{attributes, bytes, degrees, euis, invalid, number, one_line},
 };
-use crate::Result;
+use crate::{Error, Result};
 
 /// The fields whose texts are not those of a stored device.
 pub(super) const UNSEEN: [(&str, &str); 7] = [
@@ -25,7 +26,7 @@ pub(super) const UNSEEN: [(&str, &str); 7] = [
 /// Those that no page has.
 const KEYS: [&str; 3] = ["app_key", "nwk_s_key", "app_s_key"];
 
-/// What was made up because nobody typed it, by its name for people. It is shown once.
+/// What was made up because nobody typed it, by its name for people. Only the answer to the form shows it.
 pub(crate) type MadeUp = Vec<(&'static str, String)>;
 
 /// What somebody typed.
@@ -63,7 +64,7 @@ impl Entry {
         for (name, what, eui) in [("app_eui", "AppEUI", app_eui.to_hex()), ("dev_eui", "DevEUI", dev_eui.to_hex())] {
             let typed: AppEui = bytes(what, self.texts.get(name), AppEui::LENGTH)?;
             if !typed.is_zero() && typed.to_hex() != eui {
-                return Err(invalid(what, format!("must be empty or {eui}, as the code says")));
+                return Err(invalid(what, format!("must be empty or {eui}, as in the QR code")));
             }
             self.texts.set(name, eui);
         }
@@ -75,7 +76,7 @@ impl Entry {
         &self,
         app_id: &AppId,
         handler: &HandlerClient,
-        random: &dyn Random,
+        drawn: &Drawn,
     ) -> Result<(Device, MadeUp)> {
         let (app_id, dev_id) = (app_id.to_string(), self.dev_id()?.to_string());
         let lorawan = LorawanDevice { app_id: app_id.clone(), dev_id: dev_id.clone(), ..LorawanDevice::default() };
@@ -83,37 +84,49 @@ impl Entry {
         let mut texts = self.texts.clone();
         let mut made_up = MadeUp::new();
         if texts.get("dev_eui").is_empty() {
-            let dev_eui = random_eui(random).to_hex();
+            let dev_eui = drawn.dev_eui().to_hex();
             made_up.push(("DevEUI", dev_eui.clone()));
             texts.set("dev_eui", dev_eui);
         }
         let entry = Self { texts, keys: self.keys.clone() };
-        made_up.extend(entry.put_into(&mut device, None, (handler, random)).await?);
+        made_up.extend(entry.put_into(&mut device, None, (handler, drawn)).await?);
         Ok((device, made_up))
     }
 
     /// Changes a device. What is returned was made up.
-    pub(crate) async fn change(
-        &self,
-        device: &mut Device,
-        handler: &HandlerClient,
-        random: &dyn Random,
-    ) -> Result<MadeUp> {
+    pub(crate) async fn change(&self, device: &mut Device, handler: &HandlerClient, drawn: &Drawn) -> Result<MadeUp> {
         let before = device.lorawan_device.as_ref().map(activation);
-        self.put_into(device, before, (handler, random)).await
+        self.put_into(device, before, (handler, drawn)).await
+    }
+
+    /// What was made up for a device if this form has set its keys already, and the answer may be lost; none if it has
+    /// not.
+    pub(crate) fn made_before(&self, device: &Device, drawn: &Drawn) -> Option<MadeUp> {
+        let lorawan = device.lorawan_device.as_ref()?;
+        let keys = drawn.keys_of(lorawan);
+        if keys.is_empty() {
+            return None;
+        }
+        let typed: Option<DevAddr> = bytes("DevAddr", self.texts.get("dev_addr"), DevAddr::LENGTH).ok();
+        let dev_eui = Some(lorawan.dev_eui).filter(|_| self.texts.get("dev_eui").is_empty());
+        let dev_addr = lorawan.dev_addr.filter(|dev_addr| activation(lorawan) == ABP && typed != Some(*dev_addr));
+        let dev_eui = dev_eui.map(|dev_eui| ("DevEUI", dev_eui.to_hex()));
+        let dev_addr = dev_addr.map(|dev_addr| ("DevAddr", dev_addr.to_hex()));
+        Some(dev_eui.into_iter().chain(keys).chain(dev_addr).collect())
     }
 
     async fn put_into(
         &self,
         device: &mut Device,
         before: Option<&str>,
-        (handler, random): (&HandlerClient, &dyn Random),
+        (handler, drawn): (&HandlerClient, &Drawn),
     ) -> Result<MadeUp> {
         self.put_texts(device)?;
         let lorawan = device.lorawan_device.get_or_insert_default();
-        let (made_up, wants_address) = self.put_lorawan(lorawan, before, random)?;
+        let (made_up, wants_address) = self.put_lorawan(lorawan, before, drawn)?;
         if wants_address {
-            let dev_addr = handler.get_dev_addr(&usage(&lorawan.activation_constraints)).await?;
+            let dev_addr = handler.get_dev_addr(&usage(&lorawan.activation_constraints)).await;
+            let dev_addr = dev_addr.map_err(not_assigned)?;
             lorawan.dev_addr = Some(dev_addr);
             return Ok([made_up, vec![("DevAddr", dev_addr.to_hex())]].concat());
         }
@@ -134,19 +147,14 @@ impl Entry {
     }
 
     /// Returns what was made up, and whether the handler is to assign an address.
-    fn put_lorawan(
-        &self,
-        lorawan: &mut LorawanDevice,
-        before: Option<&str>,
-        random: &dyn Random,
-    ) -> Result<(MadeUp, bool)> {
+    fn put_lorawan(&self, lorawan: &mut LorawanDevice, before: Option<&str>, drawn: &Drawn) -> Result<(MadeUp, bool)> {
         let text = |name| self.texts.get(name);
         let app_eui: AppEui = bytes("AppEUI", text("app_eui"), AppEui::LENGTH)?;
         if app_eui.is_zero() && !lorawan.app_eui.is_zero() {
-            return Err(invalid("AppEUI", format!("must not be empty: the device joins with {}", lorawan.app_eui)));
+            return Err(invalid("AppEUI", format!("must not be removed: the device joins with {}", lorawan.app_eui)));
         }
         lorawan.app_eui = app_eui;
-        lorawan.dev_eui = dev_eui(text("dev_eui"), lorawan.dev_eui)?;
+        lorawan.dev_eui = dev_eui(text("dev_eui"), lorawan.dev_eui, before.is_none())?;
         lorawan.uses32_bit_f_cnt = text("uses_32_bit_f_cnt") == TICKED;
         lorawan.disable_f_cnt_check = text("disable_f_cnt_check") == TICKED;
         let is_new_session = text("activation") == PERSONALIZE || before != Some(text("activation"));
@@ -155,14 +163,14 @@ impl Entry {
         lorawan.f_cnt_up = number("Uplink counter", text("f_cnt_up"), &(0..=u32::MAX))?.unwrap_or(up);
         lorawan.f_cnt_down = number("Downlink counter", text("f_cnt_down"), &(0..=u32::MAX))?.unwrap_or(down);
         match text("activation") {
-            OTAA => self.put_join(lorawan, before, random).map(|made_up| (made_up, false)),
-            ABP | PERSONALIZE => self.put_session(lorawan, is_new_session, random),
-            _ => Err(invalid("Activation", "must be one of those that there are".to_owned())),
+            OTAA => self.put_join(lorawan, before, drawn).map(|made_up| (made_up, false)),
+            ABP | PERSONALIZE => self.put_session(lorawan, is_new_session, drawn),
+            _ => Err(invalid("Activation", "must be one of the choices".to_owned())),
         }
     }
 
     /// The keys of a device that joins. A session that it has stays, unless it had one from the beginning.
-    fn put_join(&self, lorawan: &mut LorawanDevice, before: Option<&str>, random: &dyn Random) -> Result<MadeUp> {
+    fn put_join(&self, lorawan: &mut LorawanDevice, before: Option<&str>, drawn: &Drawn) -> Result<MadeUp> {
         let [app_key, nwk_s_key, app_s_key] = self.keys()?;
         let stored = lorawan.dev_addr.unwrap_or_default();
         let dev_addr: DevAddr = bytes("DevAddr", self.texts.get("dev_addr"), DevAddr::LENGTH)?;
@@ -176,16 +184,16 @@ impl Entry {
             lorawan.app_s_key.get_or_insert_default();
         }
         let is_missing = app_key.is_none() && before != Some(OTAA);
-        lorawan.app_key = if is_missing { Some(random_key(random)) } else { app_key }.map(AppKey::new);
+        lorawan.app_key = if is_missing { Some(drawn.key("AppKey")) } else { app_key }.map(AppKey::new);
         let made_up = lorawan.app_key.iter().filter(|_| is_missing).map(|key| ("AppKey", key.to_hex()));
         Ok(made_up.collect())
     }
 
     /// The session of a device that does not join.
-    fn put_session(&self, lorawan: &mut LorawanDevice, is_new: bool, random: &dyn Random) -> Result<(MadeUp, bool)> {
+    fn put_session(&self, lorawan: &mut LorawanDevice, is_new: bool, drawn: &Drawn) -> Result<(MadeUp, bool)> {
         let [app_key, nwk_s_key, app_s_key] = self.keys()?;
         if app_key.is_some() {
-            return Err(invalid("AppKey", "must be empty for a device that does not join".to_owned()));
+            return Err(invalid("AppKey", "must be empty for an ABP device".to_owned()));
         }
         let stored = lorawan.dev_addr.unwrap_or_default();
         let dev_addr: DevAddr = bytes("DevAddr", self.texts.get("dev_addr"), DevAddr::LENGTH)?;
@@ -193,7 +201,7 @@ impl Entry {
         let mut made_up = MadeUp::new();
         let mut key = |name: &'static str, typed: Option<[u8; 16]>| {
             let random = || {
-                let key = random_key(random);
+                let key = drawn.key(name);
                 made_up.push((name, hex::encode_upper(key)));
                 key
             };
@@ -222,11 +230,24 @@ impl Entry {
     }
 }
 
-/// A device that has an EUI keeps one: without it, it would be a template for devices that join.
-fn dev_eui(typed: &str, stored: DevEui) -> Result<DevEui> {
+/// A new device has an EUI, and one that has an EUI keeps one: without it, it would be a template for devices that join.
+fn dev_eui(typed: &str, stored: DevEui, is_new: bool) -> Result<DevEui> {
     let dev_eui: DevEui = bytes("DevEUI", typed, DevEui::LENGTH)?;
-    let is_lost = dev_eui.is_zero() && !stored.is_zero();
-    if is_lost { Err(invalid("DevEUI", "must not be empty".to_owned())) } else { Ok(dev_eui) }
+    match dev_eui.is_zero() {
+        true if is_new => Err(invalid("DevEUI", "must not be all zeros".to_owned())),
+        true if !stored.is_zero() => Err(invalid("DevEUI", "must not be removed".to_owned())),
+        _ => Ok(dev_eui),
+    }
+}
+
+/// Handlers without a prefix for such devices assign no address to them.
+fn not_assigned(error: client::Error) -> Error {
+    match error.kind() {
+        Kind::NotFound => {
+            invalid("DevAddr", "must be entered: the handler has no addresses for ABP devices".to_owned())
+        }
+        _ => error.into(),
+    }
 }
 
 /// What the address of a device that does not join is for.
@@ -237,10 +258,9 @@ fn usage(constraints: &str) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
-    use testing::FixedRandom;
-
     use super::*;
 
+    const EUI: (&str, &str) = ("dev_eui", "0102030405060708");
     const KEY: &str = "000102030405060708090A0B0C0D0E0F";
 
     fn entry(texts: &[(&str, &str)]) -> Entry {
@@ -254,26 +274,34 @@ mod tests {
         before: Option<&str>,
     ) -> Result<(LorawanDevice, MadeUp, bool)> {
         let mut lorawan = stored;
-        let (made_up, wants_address) = entry(texts).put_lorawan(&mut lorawan, before, &FixedRandom::new([1]))?;
+        let (made_up, wants_address) = entry(texts).put_lorawan(&mut lorawan, before, &Drawn::of("test"))?;
         Ok((lorawan, made_up, wants_address))
     }
 
     #[test]
     fn a_device_that_joins_has_a_key_and_a_personalized_one_has_a_session() {
-        let (joins, made_up, wants_address) = put(&[("activation", OTAA)], LorawanDevice::default(), None).unwrap();
+        let (joins, made_up, wants_address) =
+            put(&[EUI, ("activation", OTAA)], LorawanDevice::default(), None).unwrap();
         assert_eq!((made_up.len(), wants_address), (1, false));
         assert_eq!(joins.app_key.clone().unwrap().to_hex(), made_up[0].1);
         let (typed, made_up, _) =
-            put(&[("activation", OTAA), ("app_key", KEY)], LorawanDevice::default(), None).unwrap();
+            put(&[EUI, ("activation", OTAA), ("app_key", KEY)], LorawanDevice::default(), None).unwrap();
         assert!(typed.app_key.unwrap().to_hex() == KEY && made_up.is_empty());
 
         let (session, made_up, wants_address) =
-            put(&[("activation", ABP), ("nwk_s_key", KEY)], LorawanDevice::default(), None).unwrap();
+            put(&[EUI, ("activation", ABP), ("nwk_s_key", KEY)], LorawanDevice::default(), None).unwrap();
         assert_eq!((made_up.len(), made_up[0].0, wants_address), (1, "AppSKey", true));
         assert!(session.nwk_s_key.unwrap().to_hex() == KEY && session.app_key.unwrap().is_zero());
-        assert!(put(&[("activation", ABP), ("app_key", KEY)], LorawanDevice::default(), None).is_err());
-        assert!(put(&[("activation", OTAA), ("app_key", &"0".repeat(32))], LorawanDevice::default(), None).is_err());
-        assert!(put(&[("activation", "<b>")], LorawanDevice::default(), None).is_err());
+        let zeros = "0".repeat(32);
+        for (texts, what) in [
+            (&[EUI, ("activation", ABP), ("app_key", KEY)][..], "AppKey"),
+            (&[EUI, ("activation", OTAA), ("app_key", &zeros)], "AppKey"),
+            (&[EUI, ("activation", "<b>")], "Activation"),
+            (&[("dev_eui", &zeros[..16]), ("activation", OTAA)], "DevEUI"),
+        ] {
+            let error = put(texts, LorawanDevice::default(), None).unwrap_err();
+            assert!(error.to_string().starts_with(what), "{error}");
+        }
     }
 
     #[test]
@@ -295,6 +323,18 @@ mod tests {
         let (joins, made_up, _) = put(&[("activation", OTAA)], stored, Some(ABP)).unwrap();
         assert_eq!((made_up.len(), joins.dev_addr, joins.f_cnt_up), (1, Some(DevAddr::default()), 0));
         assert!(joins.nwk_s_key.unwrap().is_zero());
+    }
+
+    #[test]
+    fn what_a_form_made_up_is_made_up_again() {
+        let texts = [("activation", ABP), ("nwk_s_key", KEY), EUI];
+        let (mut lorawan, made_up, _) = put(&texts, LorawanDevice::default(), None).unwrap();
+        lorawan.dev_addr = Some(DevAddr::new([1; 4]));
+        let device = Device { lorawan_device: Some(lorawan), ..Device::default() };
+        // A draft has no keys that were typed.
+        let again = entry(&[("activation", ABP), EUI]).made_before(&device, &Drawn::of("test")).unwrap();
+        assert_eq!(again, [made_up[0].clone(), ("DevAddr", "01010101".to_owned())]);
+        assert!(entry(&texts).made_before(&device, &Drawn::of("another")).is_none());
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub(super) fn attribute_lines(attributes: &BTreeMap<String, String>) -> String {
 
 /// The attributes on these lines. A line that stands for a stored attribute is that one, whatever is in its key.
 pub(super) fn attributes(lines: &str, stored: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>> {
-    let must = || invalid("Attributes", "must be one on each line, such as floor: 3".to_owned());
+    let must = || invalid("Attributes", "must have one per line, such as floor: 3".to_owned());
     let mut attributes = BTreeMap::new();
     for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let known = stored.iter().find(|pair| attribute_line(*pair).trim() == line);
@@ -56,7 +56,7 @@ pub(super) fn attributes(lines: &str, stored: &BTreeMap<String, String>) -> Resu
             None => line.split_once(':').map(|(key, value)| (key.trim(), value.trim())).ok_or_else(must)?,
         };
         if attributes.insert(key.to_owned(), value.to_owned()).is_some() {
-            return Err(invalid("Attributes", format!("must have each key once, unlike `{key}`")));
+            return Err(invalid("Attributes", format!("must not repeat a key, unlike `{key}`")));
         }
     }
     Ok(attributes)
@@ -70,7 +70,9 @@ pub(super) fn euis(code: &str) -> Result<(AppEui, DevEui)> {
         let mut part = || parts.next().filter(|part| part.len() == 2 * AppEui::LENGTH);
         Some((part()?.parse().ok()?, part()?.parse().ok()?))
     };
-    find().ok_or_else(|| invalid("QR code", format!("must begin with {QR_PREFIX}, JoinEUI, a colon and DevEUI")))
+    find().ok_or_else(|| {
+        invalid("QR code", format!("must start with {QR_PREFIX}, then the JoinEUI, a colon and the DevEUI"))
+    })
 }
 
 pub(super) fn invalid(what: &'static str, must: String) -> Error {

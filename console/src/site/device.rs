@@ -99,11 +99,8 @@ async fn facts(request: &InApplication, handler: &HandlerClient, dev_id: &DevId)
     attributes.sort();
     let facts = Facts { dev_id: device.dev_id, description: device.description, attributes, ..Facts::default() };
     let Some(Network::LorawanDevice(lorawan)) = device.device else { return Ok(facts) };
-    let identifiers = [
-        ("Device EUI", hex(&lorawan.dev_eui)),
-        ("Application EUI", hex(&lorawan.app_eui)),
-        ("Device address", hex(&lorawan.dev_addr)),
-    ];
+    let identifiers =
+        [("DevEUI", hex(&lorawan.dev_eui)), ("AppEUI", hex(&lorawan.app_eui)), ("DevAddr", hex(&lorawan.dev_addr))];
     Ok(Facts {
         identifiers: identifiers.into_iter().filter(|(_, value)| value.bytes().any(|byte| byte != b'0')).collect(),
         counters: format!("{} up, {} down", lorawan.f_cnt_up, lorawan.f_cnt_down),

@@ -76,9 +76,9 @@ pub(super) fn title(kind: Kind) -> &'static str {
         Kind::Denied => "Access denied",
         Kind::Unauthenticated => "Please log in",
         Kind::Conflict | Kind::AlreadyExists => "Conflicting change",
-        Kind::Exhausted | Kind::Full => "Too much at once",
-        Kind::Unavailable | Kind::Timeout => "A service is away",
+        Kind::Exhausted | Kind::Full => "Limit reached",
+        Kind::Unavailable | Kind::Timeout => "Service unavailable",
         Kind::Internal | Kind::Unsupported => "Something went wrong",
-        Kind::Invalid | Kind::TooLarge => "This cannot be done",
+        Kind::Invalid | Kind::TooLarge => "Invalid input",
     }
 }

@@ -68,7 +68,7 @@ async fn a_key_that_nobody_types_is_made_up_and_shown_once() {
     let network = Network::start().await;
     let (alice, visitor) = visitor(&network).await;
     assert_eq!(visitor.get(APPLICATION).await.link("Register a device"), NEW);
-    assert!(visitor.get(NEW).await.html.contains("Also called JoinEUI"));
+    assert!(visitor.get(NEW).await.html.contains("Also known as JoinEUI"));
     let fields = [
         ("dev_id", "sensor-1"),
         ("description", "By the <b>door</b>"),
@@ -101,7 +101,7 @@ async fn a_code_has_the_euis_and_typed_keys_are_in_no_page() {
     let fields = [("dev_id", "sensor-1"), ("qr", CODE), ("activation", "otaa"), ("app_key", spaced)];
     let page = visitor.post(NEW, &fields).await;
     assert!(page.path.ends_with("/devices/sensor-1"), "{}: {}", page.path, page.html);
-    assert!(page.html.contains("The device is registered.") && !page.html.contains(KEY), "{}", page.html);
+    assert!(page.html.contains("Device registered.") && !page.html.contains(KEY), "{}", page.html);
     let (_, lorawan) = stored(&alice, "sensor-1").await;
     assert_eq!(lorawan.app_key.unwrap().to_hex(), KEY);
     let euis = (lorawan.app_eui.to_hex(), lorawan.dev_eui.to_hex());
@@ -110,8 +110,46 @@ async fn a_code_has_the_euis_and_typed_keys_are_in_no_page() {
     let fields = [("dev_id", "sensor-2"), ("qr", CODE), ("activation", "otaa"), ("app_key", KEY)];
     let page = visitor.post(NEW, &fields).await;
     assert!(page.status == 409 && page.html.contains("already exists"), "{}: {}", page.status, page.html);
+    assert!(page.html.contains("id=\"dev_eui-wrong\""), "{}", page.html);
     assert!(page.value("qr") == CODE && page.value("dev_eui") == "AABBCCDDEEFF0011", "{}", page.html);
-    assert!(page.html.contains("Type keys again") && !page.html.contains(KEY), "{}", page.html);
+    assert!(page.html.contains("Enter your keys again") && !page.html.contains(KEY), "{}", page.html);
+}
+
+#[tokio::test]
+async fn a_form_that_is_sent_again_shows_what_it_made_up_and_no_other_form_does() {
+    let network = Network::start().await;
+    let (alice, visitor) = visitor(&network).await;
+    let draw = visitor.get(NEW).await.value("draw");
+    let fields = [("dev_id", "sensor-1"), ("activation", "abp"), ("draw", &draw)];
+    let first = visitor.post(NEW, &fields).await;
+    let (_, lorawan) = stored(&alice, "sensor-1").await;
+    let values = [lorawan.app_s_key.unwrap().to_hex(), lorawan.dev_eui.to_hex(), lorawan.dev_addr.unwrap().to_hex()];
+    // As a browser sends it whose connection was lost, and somebody who opens the draft.
+    let again = visitor.post(NEW, &fields).await;
+    for value in &values {
+        assert!(first.html.contains(value) && again.html.contains(value), "{value}: {}", again.html);
+        assert!(!draw.contains(value) && !again.path.contains(value), "{value}: {}", again.path);
+    }
+    assert!(again.status == 200 && again.html.contains("You sent this form before"), "{}", again.html);
+    assert_eq!(values[0], stored(&alice, "sensor-1").await.1.app_s_key.unwrap().to_hex());
+
+    let other = [("dev_id", "sensor-2"), ("activation", "abp"), ("draw", &draw)];
+    visitor.post(NEW, &other).await;
+    assert_ne!(values[0], stored(&alice, "sensor-2").await.1.app_s_key.unwrap().to_hex());
+    for draw in ["", "0-0", &visitor.get(NEW).await.value("draw")] {
+        let page = visitor.post(NEW, &[("dev_id", "sensor-1"), ("activation", "abp"), ("draw", draw)]).await;
+        assert!(page.status == 409 && !page.html.contains(&values[0]), "{}: {}", page.status, page.html);
+    }
+
+    let change = format!("{APPLICATION}/devices/sensor-1/change");
+    let opened = visitor.get(&change).await;
+    let (mut fields, draw) = (Opened::of(&opened), opened.value("draw"));
+    fields.0.retain(|(name, _)| *name != "activation");
+    let fields = form(&fields, &[("activation", "otaa"), ("draw", &draw)]);
+    visitor.post(&change, &fields).await;
+    let key = stored(&alice, "sensor-1").await.1.app_key.unwrap().to_hex();
+    let again = visitor.post(&change, &fields).await;
+    assert!(again.html.contains(&key) && again.html.contains("You sent this form before"), "{}", again.html);
 }
 
 #[tokio::test]
@@ -132,12 +170,13 @@ async fn a_device_that_does_not_join_has_a_session() {
 async fn a_device_that_is_not_valid_is_refused_and_what_was_typed_stays() {
     let network = Network::start().await;
     let (alice, visitor) = visitor(&network).await;
-    let long = format!("{}: 1", "k".repeat(65));
+    let (long, many) = (format!("{}: 1", "k".repeat(65)), "d".repeat(5000));
     for (name, typed, status, expected) in [
         ("dev_id", "<script>", 400, "Device id not valid"),
-        ("dev_id", "dev-1", 409, "there is a device dev-1 already"),
+        ("dev_id", "dev-1", 409, "device dev-1 already exists"),
         ("qr", "LW:D0:<b>", 400, "QR code not valid"),
         ("dev_eui", "<b>", 400, "DevEUI not valid: must be 16 hexadecimal digits"),
+        ("dev_eui", "00-00-00-00-00-00-00-00", 400, "DevEUI not valid: must not be all zeros"),
         ("app_key", "01", 400, "AppKey not valid: must be 32 hexadecimal digits"),
         ("activation", "<b>", 400, "Activation not valid"),
         ("f_cnt_up", "-1", 400, "Uplink counter not valid"),
@@ -145,6 +184,7 @@ async fn a_device_that_is_not_valid_is_refused_and_what_was_typed_stays() {
         ("altitude", "1.5", 400, "Altitude not valid"),
         ("attributes", "</textarea><b>", 400, "Attributes not valid"),
         ("attributes", &long, 400, "Attributes not valid"),
+        ("description", &many, 400, "Description not valid"),
     ] {
         let mut fields = vec![("dev_id", "sensor-1"), ("description", "typed & <i>kept</i>"), ("activation", "otaa")];
         fields.retain(|(known, _)| *known != name);
@@ -153,13 +193,13 @@ async fn a_device_that_is_not_valid_is_refused_and_what_was_typed_stays() {
         assert_eq!(page.status, status, "{name}: {}", page.html);
         let text = page.html.to_lowercase();
         assert!(text.contains(&expected.to_lowercase()), "{expected}: {}", page.html);
-        assert_eq!(page.value("description"), "typed & <i>kept</i>");
+        let description = if name == "description" { typed } else { "typed & <i>kept</i>" };
+        assert_eq!(page.value("description"), description);
         for markup in ["<b>", "<script>", "<i>"] {
             assert!(!page.html.contains(markup), "{}", page.html);
         }
-        if status == 400 && name != "activation" {
-            assert!(page.html.contains(&format!("id=\"{name}-wrong\"")), "{name}: {}", page.html);
-        }
+        let (at, link) = (format!("id=\"{name}-wrong\""), format!("href=\"#{name}\""));
+        assert!(page.html.contains(&at) && page.html.contains(&link), "{name}: {}", page.html);
     }
     assert!(alice.handler.get_device(&alice.app_id, &"sensor-1".parse().unwrap()).await.is_err());
 }
@@ -171,7 +211,7 @@ async fn what_is_left_as_it_was_stays_and_keys_are_replaced_only_by_others() {
     let opened = Opened::get(&visitor).await;
     let page =
         visitor.post(CHANGE, &form(&opened, &[("app_key", KEY), ("attributes", "a: 1"), ("f_cnt_up", "9")])).await;
-    assert!(page.html.contains("The device is changed."), "{}: {}", page.path, page.html);
+    assert!(page.html.contains("Changes saved."), "{}: {}", page.path, page.html);
     let opened = Opened::get(&visitor).await;
     visitor.post(CHANGE, &form(&opened, &[("description", "<u>new</u>")])).await;
     let (device, lorawan) = stored(&alice, "dev-1").await;
@@ -185,7 +225,7 @@ async fn what_is_left_as_it_was_stays_and_keys_are_replaced_only_by_others() {
     assert!(page.html.contains("is changed") && page.html.contains(&nwk_s_key), "{}", page.html);
     assert!(session.app_key.unwrap_or_default().is_zero() && session.f_cnt_up == 0);
     let page = visitor.get(CHANGE).await;
-    assert!(page.html.contains("gets a new session") && !page.html.contains(&nwk_s_key), "{}", page.html);
+    assert!(page.html.contains("New ABP session") && !page.html.contains(&nwk_s_key), "{}", page.html);
     visitor.post(CHANGE, &form(&Opened::of(&page), &[("latitude", "1")])).await;
     let (_, kept) = stored(&alice, "dev-1").await;
     assert_eq!((kept.nwk_s_key.unwrap().to_hex(), kept.dev_addr), (nwk_s_key.clone(), session.dev_addr));
@@ -208,7 +248,8 @@ async fn nothing_is_lost_when_somebody_else_changes_the_device_in_between() {
     let mine = [("description", "mine"), ("longitude", "4.5"), ("app_key", KEY)];
     let page = visitor.post(CHANGE, &form(&opened, &mine)).await;
     assert_eq!(page.status, 409, "{}", page.html);
-    for text in ["Somebody else has changed", "&#60;b&#62;theirs", ">mine<", ">Altitude<", ">Keys<", "Type keys again"]
+    for text in
+        ["Someone else has changed", "&#60;b&#62;theirs", ">mine<", ">Altitude<", ">Keys<", "Enter your keys again"]
     {
         assert!(page.html.contains(text), "{text}: {}", page.html);
     }
@@ -219,7 +260,7 @@ async fn nothing_is_lost_when_somebody_else_changes_the_device_in_between() {
     assert_eq!((device.description.as_str(), lorawan.app_key.unwrap().to_hex().as_str()), ("<b>theirs</b>", OTHER_KEY));
 
     let page = visitor.post(CHANGE, &form(&Opened::of(&page), &[])).await;
-    assert!(page.html.contains("The device is changed."), "{}", page.html);
+    assert!(page.html.contains("Changes saved."), "{}", page.html);
     let (device, _) = stored(&alice, "dev-1").await;
     assert_eq!((device.description.as_str(), device.longitude, device.altitude), ("mine", 4.5, 12));
 
@@ -237,15 +278,19 @@ async fn what_was_typed_about_a_device_comes_back_after_the_login_without_keys()
     let expires = Duration::from_secs(2 * 3600);
     clock.advance(expires);
     let page = visitor.post(CHANGE, &form(&opened, &[("description", "slowly"), ("app_key", KEY)])).await;
-    assert!(page.path.starts_with("/console/drafts/") && page.html.contains("not saved yet"), "{}", page.html);
+    assert!(page.path.starts_with("/console/drafts/") && page.html.contains("not been saved yet"), "{}", page.html);
     assert!(page.value("description") == "slowly" && !page.html.contains(KEY), "{}", page.html);
     let page = visitor.post(CHANGE, &form(&Opened::of(&page), &[("app_key", KEY)])).await;
-    assert!(page.html.contains("The device is changed.") && page.html.contains("slowly"), "{}", page.html);
+    assert!(page.html.contains("Changes saved.") && page.html.contains("slowly"), "{}", page.html);
 
     clock.advance(expires);
     let fields = [("dev_id", "sensor-1"), ("activation", "abp"), ("nwk_s_key", KEY), ("attributes", "a: 1\nb: 2")];
     let page = visitor.post(NEW, &fields).await;
-    assert!(page.path.starts_with("/console/drafts/") && page.html.contains("not registered yet"), "{}", page.html);
+    assert!(
+        page.path.starts_with("/console/drafts/") && page.html.contains("not been registered yet"),
+        "{}",
+        page.html
+    );
     assert!(page.value("dev_id") == "sensor-1" && page.typed("attributes") == "a: 1\nb: 2", "{}", page.html);
     assert!(!page.html.contains(KEY) && page.html.contains("value=\"abp\" checked"), "{}", page.html);
 }

@@ -10,11 +10,11 @@ use types::Kinded;
 use super::{
     dev_id,
     fields::{DeviceForm, becomes_draft},
-    made_up,
+    made_up::{self, Done},
 };
 use crate::{
     Result,
-    device::{Base, Entry, read},
+    device::{Base, Draw, Entry, read},
     site::{
         failure::Failure,
         page::{Frame, Page},
@@ -35,17 +35,17 @@ pub(in crate::site) struct Change {
 pub(in crate::site) async fn show(request: InApplication) -> Result<Page<Change>, Failure> {
     let handler = request.handler().await?;
     let device = read(&handler, request.app_id(), &dev_id(&request)?).await?;
-    Ok(page(&request, DeviceForm::opened(request.console.base_of(&device)))?)
+    Ok(page(&request, DeviceForm::opened(request.console.base_of(&device), request.console.draw("")))?)
 }
 
 pub(in crate::site) async fn submit(request: InApplication, sent: Sent) -> Result<Response, Failure> {
-    let (entry, base) = typed(&sent);
-    match change(&request, entry.clone(), &base).await {
+    let (entry, base, draw) = typed(&request, &sent);
+    match change(&request, entry.clone(), (&base, &draw)).await {
         Ok(response) => Ok(response),
         Err(error) if becomes_draft(&error) => Err(error.into()),
         Err(error) => {
             let status = server::status::http(error.kind());
-            let form = DeviceForm::sent(&entry, Some(base)).refused(&error);
+            let form = DeviceForm::sent(&entry, Some(base), draw).refused(&error);
             Ok(page(&request, form)?.with_status(status).into_response())
         }
     }
@@ -53,32 +53,37 @@ pub(in crate::site) async fn submit(request: InApplication, sent: Sent) -> Resul
 
 /// The page with a form that was sent when the login had expired, or a service was away.
 pub(in crate::site) fn draft(request: &InApplication, sent: &Sent) -> Result<Response, Failure> {
-    let (entry, base) = typed(sent);
-    Ok(page(request, DeviceForm::sent(&entry, Some(base)).drafted())?.into_response())
+    let (entry, base, draw) = typed(request, sent);
+    Ok(page(request, DeviceForm::sent(&entry, Some(base), draw).drafted())?.into_response())
 }
 
-fn typed(sent: &Sent) -> (Entry, Base) {
-    (Entry::sent(|name| sent.value(name)), Base::read(sent.value("base")))
+fn typed(request: &InApplication, sent: &Sent) -> (Entry, Base, Draw) {
+    let entry = Entry::sent(|name| sent.value(name));
+    (entry, Base::read(sent.value("base")), request.console.draw(sent.value("draw")))
 }
 
 /// The handler takes whatever is sent last, so that what it has is looked at just before.
-async fn change(request: &InApplication, mut entry: Entry, base: &Base) -> Result<Response> {
+async fn change(request: &InApplication, mut entry: Entry, (base, draw): (&Base, &Draw)) -> Result<Response> {
     let (handler, dev_id) = (request.handler().await?, dev_id(request)?);
+    let drawn = request.drawn(draw, &dev_id);
     let mut device = read(&handler, request.app_id(), &dev_id).await?;
+    if let Some(made_up) = entry.made_before(&device, &drawn) {
+        return Ok(made_up::page(request, &dev_id, made_up, Done::Before { is_new: false }).into_response());
+    }
     let now = request.console.base_of(&device);
     let differences = base.differences(&now, &entry.texts);
     entry.texts = base.merge(&now, entry.texts);
     if !differences.is_empty() {
-        let form = DeviceForm::sent(&entry, Some(now)).differing(differences);
+        let form = DeviceForm::sent(&entry, Some(now), draw.clone()).differing(differences);
         return Ok(page(request, form)?.with_status(StatusCode::CONFLICT).into_response());
     }
-    let new = entry.change(&mut device, &handler, request.console.random.as_ref()).await?;
+    let new = entry.change(&mut device, &handler, &drawn).await?;
     handler.set_device(device.into()).await?;
     if new.is_empty() {
         let path = format!("{}/devices/{dev_id}?done=device-changed", request.path());
         return Ok(Redirect::to(&path).into_response());
     }
-    Ok(made_up::page(request, dev_id.to_string(), new, false).into_response())
+    Ok(made_up::page(request, &dev_id, new, Done::Changed).into_response())
 }
 
 fn page(request: &InApplication, form: DeviceForm) -> Result<Page<Change>> {

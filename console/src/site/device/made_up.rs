@@ -1,6 +1,7 @@
-//! What was made up for a device because nobody typed it, shown once.
+//! What was made up for a device because nobody typed it, shown in answer to the form.
 
 use askama::Template;
+use types::DevId;
 
 use crate::{
     device::MadeUp,
@@ -18,11 +19,31 @@ pub(in crate::site) struct Show {
     tab: &'static str,
     dev_id: String,
     made_up: MadeUp,
-    /// Whether the device is.
-    is_new: bool,
+    done: Done,
 }
 
-pub(in crate::site) fn page(request: &InApplication, dev_id: String, made_up: MadeUp, is_new: bool) -> Page<Show> {
+/// What a form has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::site) enum Done {
+    Registered,
+    Changed,
+    /// It did what it does when it was sent before. This time it changed nothing.
+    Before {
+        is_new: bool,
+    },
+}
+
+impl Done {
+    fn is_new(self) -> bool {
+        matches!(self, Self::Registered | Self::Before { is_new: true })
+    }
+
+    fn is_repeat(self) -> bool {
+        matches!(self, Self::Before { .. })
+    }
+}
+
+pub(in crate::site) fn page(request: &InApplication, dev_id: &DevId, made_up: MadeUp, done: Done) -> Page<Show> {
     let (frame, app_id) = (request.frame.clone(), request.app_id().to_string());
-    Page::new(Show { frame, app_id, tab: "devices", dev_id, made_up, is_new })
+    Page::new(Show { frame, app_id, tab: "devices", dev_id: dev_id.to_string(), made_up, done })
 }

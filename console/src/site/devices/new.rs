@@ -1,4 +1,4 @@
-//! Registers a device.
+//! Registers a device. A form that is sent again, because its answer was lost, shows what was made up the first time.
 
 use askama::Template;
 use axum::response::{IntoResponse, Redirect, Response};
@@ -6,11 +6,11 @@ use types::{AppEui, Kind, Kinded};
 
 use crate::{
     Error, Result,
-    device::Entry,
+    device::{Draw, Entry},
     site::{
         device::{
             fields::{DeviceForm, becomes_draft},
-            made_up,
+            made_up::{self, Done},
         },
         failure::Failure,
         page::{Frame, Page},
@@ -28,18 +28,19 @@ pub(in crate::site) struct New {
 }
 
 pub(in crate::site) async fn show(request: InApplication) -> Page<New> {
-    page(&request, DeviceForm::empty())
+    page(&request, DeviceForm::empty(request.console.draw("")))
 }
 
 /// Registers a device. Whether one with this id is there already is checked just before.
 pub(in crate::site) async fn create(request: InApplication, sent: Sent) -> Result<Response, Failure> {
     let mut entry = Entry::sent(|name| sent.value(name));
-    match register(&request, &mut entry).await {
+    let draw = request.console.draw(sent.value("draw"));
+    match register(&request, &mut entry, &draw).await {
         Ok(response) => Ok(response),
         Err(error) if becomes_draft(&error) => Err(error.into()),
         Err(error) => {
             let status = server::status::http(error.kind());
-            let form = DeviceForm::sent(&entry, None).refused(&error);
+            let form = DeviceForm::sent(&entry, None, draw).refused(&error);
             Ok(page(&request, form).with_status(status).into_response())
         }
     }
@@ -47,29 +48,33 @@ pub(in crate::site) async fn create(request: InApplication, sent: Sent) -> Resul
 
 /// The page with a form that was sent when the login had expired, or a service was away.
 pub(in crate::site) fn draft(request: &InApplication, sent: &Sent) -> Response {
-    let entry = Entry::sent(|name| sent.value(name));
-    page(request, DeviceForm::sent(&entry, None).drafted()).into_response()
+    let (entry, draw) = (Entry::sent(|name| sent.value(name)), request.console.draw(sent.value("draw")));
+    page(request, DeviceForm::sent(&entry, None, draw).drafted()).into_response()
 }
 
-async fn register(request: &InApplication, entry: &mut Entry) -> Result<Response> {
+async fn register(request: &InApplication, entry: &mut Entry, draw: &Draw) -> Result<Response> {
     let dev_id = entry.dev_id()?;
     entry.read_code()?;
-    let handler = request.handler().await?;
+    let (handler, drawn) = (request.handler().await?, request.drawn(draw, &dev_id));
     match handler.get_device(request.app_id(), &dev_id).await {
-        Ok(_) => return Err(Error::DeviceExists(dev_id)),
+        Ok(stored) => {
+            let made_up = entry.made_before(&stored.try_into()?, &drawn);
+            let made_up = made_up.ok_or_else(|| Error::DeviceExists(dev_id.clone()))?;
+            return Ok(made_up::page(request, &dev_id, made_up, Done::Before { is_new: true }).into_response());
+        }
         Err(error) if error.kind() == Kind::NotFound => {}
         Err(error) => return Err(error.into()),
     }
     if entry.texts.get("app_eui").is_empty() {
         entry.texts.set("app_eui", app_eui(request).await?.to_hex());
     }
-    let (device, new) = entry.new_device(request.app_id(), &handler, request.console.random.as_ref()).await?;
+    let (device, new) = entry.new_device(request.app_id(), &handler, &drawn).await?;
     handler.set_device(device.into()).await?;
     if new.is_empty() {
         let path = format!("{}/devices/{dev_id}?done=device-registered", request.path());
         return Ok(Redirect::to(&path).into_response());
     }
-    Ok(made_up::page(request, dev_id.to_string(), new, true).into_response())
+    Ok(made_up::page(request, &dev_id, new, Done::Registered).into_response())
 }
 
 /// The first EUI of the application; zero if it has none.
