@@ -70,7 +70,7 @@ pub(crate) async fn run(handler: &HandlerClient, functions: &Application, record
 
 fn decoded(record: Record, result: DryUplinkResult) -> Trial {
     if !result.valid {
-        return failed(record, format!("The validator refuses {}", result.fields));
+        return failed(record, format!("The validator rejected {}", result.fields));
     }
     let verdict = match record.outcome.as_str() {
         "failed" | "invalid" => Verdict::Mended,

@@ -128,7 +128,7 @@ async fn downlinks_are_sent_by_bytes_and_by_fields() {
     alice.handler.set_application(functions).await.unwrap();
     let path = "/console/applications/alice-app/devices/dev-1/downlinks";
     let page = visitor.post(path, &[("form", "bytes"), ("payload", "01 ff"), ("port", "3")]).await;
-    assert!(page.html.contains("01FF") && page.html.contains("The downlink is in the queue"), "{}", page.html);
+    assert!(page.html.contains("01FF") && page.html.contains("Downlink queued."), "{}", page.html);
     let fields = [("form", "fields"), ("payload", r#"{"led": 7}"#), ("schedule", "last"), ("confirmed", "1")];
     assert!(visitor.post(path, &fields).await.html.contains("<code>07</code>"));
 
@@ -141,7 +141,7 @@ async fn downlinks_are_sent_by_bytes_and_by_fields() {
         assert!(page.html.contains("role=\"alert\"") && page.html.contains(reason), "{}", page.html);
     }
     let page = visitor.post(&format!("{path}/clear"), &[]).await;
-    assert!(page.html.contains("No downlink waits"), "{}", page.html);
+    assert!(page.html.contains("No downlinks are queued"), "{}", page.html);
 }
 
 /// The id of the newest message in history, where it is as soon as it was accepted.

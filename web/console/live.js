@@ -49,7 +49,7 @@ function show(message) {
   const row = rows.insertRow(0);
   if (message.failed) row.className = 'failed';
   cell(row, when(message), 'when');
-  cell(row, link(`${application}/devices/${encodeURIComponent(message.device)}`, message.device));
+  cell(row, link(`${application}/devices/${encodeURIComponent(message.device)}`, message.device), 'id');
   cell(row, message.kind);
   if (message.port === null) cell(row, '');
   else cell(row, message.port, 'number').dataset.label = 'Port';
@@ -68,7 +68,7 @@ function skip(count) {
   if (count === 0) return;
   skipped += count;
   skippedText.hidden = false;
-  skippedText.textContent = `${skipped} messages were skipped here because too many arrived. History has them.`;
+  skippedText.textContent = `${skipped} messages were skipped because too many arrived at once. They are under Older messages.`;
 }
 
 function take(messages) {
@@ -76,7 +76,7 @@ function take(messages) {
     waiting.push(...messages);
     skip(Math.max(0, waiting.length - ROWS_MAX));
     waiting = waiting.slice(-ROWS_MAX);
-    pause.textContent = `Continue (${waiting.length} waiting)`;
+    pause.textContent = `Resume (${waiting.length} waiting)`;
     return;
   }
   for (const message of messages.slice(-ROWS_MAX)) show(message);
@@ -96,7 +96,7 @@ function continueInHistory() {
 pause.addEventListener('click', () => {
   isPaused = !isPaused;
   pause.setAttribute('aria-pressed', String(isPaused));
-  pause.textContent = isPaused ? 'Continue' : 'Pause';
+  pause.textContent = isPaused ? 'Resume' : 'Pause';
   if (!isPaused) {
     const kept = waiting;
     waiting = [];
@@ -114,7 +114,7 @@ const events = new EventSource(view.dataset.events);
 let wasOpen = false;
 events.addEventListener('open', () => {
   state.textContent = wasOpen
-    ? 'Connected again. What arrived meanwhile is in history.'
+    ? 'Reconnected. Messages that arrived meanwhile are under Older messages.'
     : 'Messages appear here as they arrive.';
 });
 events.addEventListener('message', (event) => {
@@ -124,14 +124,14 @@ events.addEventListener('message', (event) => {
 });
 events.addEventListener('end', () => {
   events.close();
-  state.textContent = 'The connection has ended. Load the page again to go on.';
+  state.textContent = 'The connection has ended. Reload the page to continue.';
 });
 events.addEventListener('error', () => {
   if (events.readyState === EventSource.CLOSED) {
-    state.textContent = 'The server refuses to send messages. Load the page again to see why.';
+    state.textContent = 'The server refused the connection. Reload the page to see why.';
   } else {
     wasOpen = true;
-    state.textContent = 'The connection was lost. Connecting again…';
+    state.textContent = 'Connection lost. Reconnecting…';
   }
 });
 view.hidden = false;

@@ -60,8 +60,8 @@ pub(super) async fn finish(
 ) -> Result<Response, Failure> {
     let login = cookies.get(LOGIN_COOKIE).and_then(|cookie| console.open_login(cookie.value()));
     let login = login.filter(|login| login.state == state);
-    let login = login.ok_or(Error::Login("the login has expired or began elsewhere, begin again"))?;
-    let code = code.ok_or(Error::Login("you did not allow it"))?;
+    let login = login.ok_or(Error::Login("this login has expired or was started in another browser: log in again"))?;
+    let code = code.ok_or(Error::Login("you did not allow access"))?;
     let redirect_uri = console.place.callback();
     let code = AuthorizationCode { code, redirect_uri, verifier: Some(login.verifier()) };
     let response = console.account.code_token(&console.client, code).await?;

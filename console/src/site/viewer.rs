@@ -9,13 +9,19 @@ use axum::{
 use axum_extra::extract::cookie::CookieJar;
 use client::handler::HandlerClient;
 use server::ledger::Owner;
-use types::{AppId, UserId};
+use types::{AppId, DevId, UserId};
 
 use super::{
     failure::Failure,
     page::{Frame, Notice},
 };
-use crate::{Console, Error, Result, drafts::Fields, services::Access, session::Session};
+use crate::{
+    Console, Error, Result,
+    device::{Draw, Drawn},
+    drafts::Fields,
+    services::Access,
+    session::Session,
+};
 
 /// The name of the cookie.
 pub(super) const COOKIE: &str = "console";
@@ -101,6 +107,11 @@ impl InApplication {
     /// Returns the owner who is charged for what the viewer opens.
     pub(super) fn owner(&self) -> Owner {
         Owner::from(&self.user_id)
+    }
+
+    /// The random values of a form that the viewer has sent, for a device of the application.
+    pub(super) fn drawn(&self, draw: &Draw, dev_id: &DevId) -> Drawn {
+        self.console.drawn(draw, &self.user_id, (self.app_id(), dev_id))
     }
 
     /// The path of the application's pages.

@@ -72,24 +72,24 @@ async fn share(name: &'static str, look: Look) {
     browser.wait_for("Functions").await;
     let fields = [("decoder", MENDED), ("note", "<b>short</b> payloads, too"), ("share", "50")];
     browser.submit("form.code", &fields, "form.code button[value=share]", "Functions").await;
-    wait_for_text(&browser, "h2", "Version 2 has a share of the devices").await;
+    wait_for_text(&browser, "h2", "Gradual rollout of version 2").await;
     for device in ["dev-1", "dev-2"] {
         alice.simulate(device, &[9], 1).await.unwrap();
     }
     browser.open(&format!("{APPLICATION}/functions")).await;
-    wait_for_text(&browser, "h2", "Version 2 has a share of the devices").await;
+    wait_for_text(&browser, "h2", "Gradual rollout of version 2").await;
     browser.look("console-share").await;
     browser.open(&format!("{APPLICATION}/versions/2")).await;
     browser.wait_for("Version 2").await;
     browser.look("console-share-version").await;
     browser.open(&format!("{APPLICATION}/functions")).await;
     browser.submit("#share form", &[("share", "90")], "#share button[value=share]", "Functions").await;
-    wait_for_text(&browser, "p", "The share is changed.").await;
+    wait_for_text(&browser, "p", "Share changed.").await;
     browser.click("#share button[value=abandon]").await;
     wait_for_text(&browser, "p", "Abandoned.").await;
     browser.look("console-abandoned").await;
     browser.submit("form.code", &[("decoder", MENDED)], "form.code button[value=share]", "Functions").await;
-    wait_for_text(&browser, "h2", "Version 3 has a share of the devices").await;
+    wait_for_text(&browser, "h2", "Gradual rollout of version 3").await;
     browser.click("#share button[value=promote]").await;
     wait_for_text(&browser, "p", "Promoted.").await;
     assert_eq!(browser.value("#decoder").await, MENDED);
@@ -159,19 +159,19 @@ async fn devices(name: &'static str, look: Look) {
     browser.look("console-device-registered").await;
 
     browser.click("a[href$='/change']").await;
-    browser.wait_for("Change sensor-1").await;
+    browser.wait_for("Edit sensor-1").await;
     browser.look("console-device-change").await;
     let theirs = alice.handler.get_device(&alice.app_id, &"sensor-1".parse().unwrap()).await.unwrap();
     let attributes = [("floor".to_owned(), "<b>3</b>".to_owned())].into();
     alice.handler.set_device(api::handler::Device { attributes, ..theirs }).await.unwrap();
-    browser.submit("form.narrow", &[("description", "Mine")], "form.narrow button", "Change sensor-1").await;
+    browser.submit("form.narrow", &[("description", "Mine")], "form.narrow button", "Edit sensor-1").await;
     browser.wait_for_refusal().await;
     browser.look("console-device-conflict").await;
     assert_eq!(browser.value("#description").await, "Mine");
     assert_eq!(browser.value("#attributes").await, "floor: <b>3</b>");
     browser.click("form.narrow button").await;
     browser.wait_for("sensor-1").await;
-    wait_for_text(&browser, "p", "The device is changed.").await;
+    wait_for_text(&browser, "p", "Changes saved.").await;
     browser.click("a.danger").await;
     browser.wait_for("Delete device sensor-1?").await;
     browser.look("console-device-delete").await;
@@ -193,7 +193,7 @@ async fn mend(name: &'static str, look: Look) {
     browser.wait_for("Messages").await;
     browser.look("console-messages").await;
     browser.click("tr.failed .when a").await;
-    browser.wait_for("Message of dev-1").await;
+    browser.wait_for("Message from dev-1").await;
     browser.look("console-message").await;
     browser.click("a.button[href*='/functions']").await;
     browser.wait_for("Functions").await;
@@ -277,7 +277,7 @@ async fn messages_appear_in_the_live_view_and_wait_while_it_is_paused() {
     browser.look("live").await;
     browser.click("#pause").await;
     alice.simulate("dev-1", &[7, 7], 1).await.unwrap();
-    wait_for_text(&browser, "button", "Continue (1 waiting)").await;
+    wait_for_text(&browser, "button", "Resume (1 waiting)").await;
     browser.click("#pause").await;
     wait_for_text(&browser, "td", "17.99").await;
     browser.click("#older").await;

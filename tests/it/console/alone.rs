@@ -89,7 +89,7 @@ async fn a_page_says_which_service_is_away_and_shows_the_rest() {
     assert!(page.html.contains("alice-app"), "{}", page.html);
     for path in ["/console/applications/alice-app", "/console/applications/alice-app/messages?device=dev-1"] {
         let page = visitor.get(path).await;
-        assert!(page.html.contains("A service is away") && page.html.contains("discovery service"), "{}", page.html);
+        assert!(page.html.contains("Service unavailable") && page.html.contains("discovery service"), "{}", page.html);
         assert!(page.html.contains("Settings and keys"), "{}", page.html);
     }
 }
@@ -109,8 +109,8 @@ async fn a_form_is_kept_while_the_services_are_away() {
     let path = "/console/applications/alice-app/functions";
     let page = visitor.post(path, &[("do", "save"), ("decoder", "// typed for an hour")]).await;
     assert_eq!(page.status, 503, "{}", page.html);
-    assert!(page.html.contains("What you sent is kept"), "{}", page.html);
+    assert!(page.html.contains("kept as a draft"), "{}", page.html);
     // It cannot be shown before they are back, because the page needs them.
-    let draft = page.link("Open it again");
+    let draft = page.link("Open the draft");
     assert_eq!((draft.starts_with("/console/drafts/"), visitor.get(&draft).await.status), (true, 503));
 }

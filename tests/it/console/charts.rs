@@ -19,7 +19,7 @@ async fn numeric_fields_are_pictures_and_tables_and_a_file() {
     let device = visitor.get("/console/applications/alice-app/devices/dev-1").await;
     let page = visitor.get(&device.link("Charts")).await;
     assert_eq!((page.status, page.html.matches("<svg").count()), (200, 2), "{}", page.html);
-    for expected in ["celsius: from 10 to 40", "mean 20, 3 values", "Of 3 uplinks", "class=\"line\" d=\"M"] {
+    for expected in ["celsius: from 10 to 40", "mean 20, 3 values", "From 3 uplinks", "class=\"line\" d=\"M"] {
         assert!(page.html.contains(expected), "{expected}: {}", page.html);
     }
     assert!(!page.html.contains("<script>") && !page.html.contains("style="), "{}", page.html);
@@ -47,7 +47,7 @@ async fn links_and_a_form_select_a_part_of_the_time() {
     assert!(hour.html.contains("<svg") && hour.html.contains("value=\"1h\""), "{}", hour.html);
     for link in ["Earlier", "First half"] {
         let empty = visitor.get(&format!("{PATH}{}", day.link(link))).await;
-        assert!(empty.html.contains("There are no uplinks in this time"), "{link}: {}", empty.html);
+        assert!(empty.html.contains("There are no uplinks in this period"), "{link}: {}", empty.html);
     }
     let late = visitor.get(&format!("{PATH}{}", day.link("Second half"))).await;
     assert!(late.html.contains("<svg"), "{}", late.html);

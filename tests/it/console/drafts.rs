@@ -30,7 +30,7 @@ async fn what_was_typed_comes_back_after_the_login() {
     let typed = "function Decoder() { return { typed: 'for an hour' }; }";
     let form = [("do", "save"), ("base", "1"), ("payload_format", "custom"), ("decoder", typed), ("note", "slowly")];
     let page = visitor.post("/console/applications/alice-app/functions", &form).await;
-    assert!(page.html.contains("It is not saved yet"), "{}: {}", page.path, page.html);
+    assert!(page.html.contains("not been saved yet"), "{}: {}", page.path, page.html);
     assert_eq!((page.typed("decoder").as_str(), page.value("note").as_str()), (typed, "slowly"));
     let form = [("do", "save"), ("base", &page.value("base")), ("payload_format", "custom"), ("decoder", typed)];
     let saved = visitor.post("/console/applications/alice-app/functions", &form).await;
@@ -39,7 +39,7 @@ async fn what_was_typed_comes_back_after_the_login() {
     clock.advance(EXPIRES);
     let form = [("form", "bytes"), ("payload", "0102"), ("port", "9")];
     let page = visitor.post("/console/applications/alice-app/devices/dev-1/downlinks", &form).await;
-    assert!(page.html.contains("not sent yet") && page.typed("payload") == "0102", "{}", page.html);
+    assert!(page.html.contains("not been sent yet") && page.typed("payload") == "0102", "{}", page.html);
 }
 
 #[tokio::test]

@@ -60,7 +60,7 @@ async fn nothing_is_lost_when_somebody_else_saves_in_between() {
     let form = [("do", "save"), ("base", "1"), ("payload_format", "custom"), ("decoder", MENDED)];
     let page = visitor.post(PATH, &form).await;
     assert_eq!(page.status, 409, "{}", page.html);
-    assert!(page.html.contains("Somebody else has saved version 2") && page.html.contains("theirs"), "{}", page.html);
+    assert!(page.html.contains("Someone else has saved version 2") && page.html.contains("theirs"), "{}", page.html);
     assert_eq!((page.typed("decoder"), page.value("base")), (MENDED.to_owned(), "2".to_owned()));
     let live = alice.handler.get_version(&alice.app_id, 0).await.unwrap();
     assert!(live.functions.unwrap().decoder.contains("theirs"));
@@ -104,7 +104,8 @@ async fn what_would_change_is_seen_before_it_is_saved() {
         [("do", "compare"), ("base", "1"), ("payload_format", "custom"), ("decoder", changed), ("device", device)]
     };
     let page = visitor.post(PATH, &form("")).await;
-    for expected in ["3 in all", "1 newly failing", "1 changed", "1 newly decoded", "fields.celsius", "no &#60;sensor"]
+    for expected in
+        ["on 3 uplinks", "1 newly failing", "1 changed", "1 newly decoded", "fields.celsius", "no &#60;sensor"]
     {
         assert!(page.html.contains(expected), "{expected}: {}", page.html);
     }

@@ -65,7 +65,11 @@ async fn a_share_of_the_devices_gets_functions_that_are_then_promoted() {
     let network = Network::start().await;
     let (alice, visitor) = visitor(&network).await;
     let page = save(&visitor, TRIED, "50%").await;
-    assert!(page.html.contains("Saved for a share") && page.html.contains("Version 2 has a share"), "{}", page.html);
+    assert!(
+        page.html.contains("Rollout started.") && page.html.contains("Gradual rollout of version 2"),
+        "{}",
+        page.html
+    );
     simulate_all(&alice).await;
     let (tried, live) = testing::soon("all are counted", counted(&alice)).await;
     assert_eq!((tried.uplinks + live.uplinks, tried.failed), (DEVICES as u64, 0));
@@ -85,7 +89,7 @@ async fn a_share_of_the_devices_gets_functions_that_are_then_promoted() {
 
     let change = [("do", "share"), ("version", "2"), ("share", "90"), ("margin", "1.5"), ("uplinks_min", "7")];
     let page = visitor.post(CANDIDATE, &change).await;
-    assert!(page.html.contains("The share is changed") && page.html.contains(">90%</td>"), "{}", page.html);
+    assert!(page.html.contains("Share changed") && page.html.contains(">90%</td>"), "{}", page.html);
     let trial = alice.handler.get_candidate(&alice.app_id).await.unwrap().trial.unwrap();
     assert_eq!((trial.share_percent, trial.margin_percent, trial.uplinks_min), (90.0, Some(1.5), Some(7)));
 
@@ -111,14 +115,14 @@ async fn functions_that_are_abandoned_by_themselves_say_why() {
     testing::soon("its end", abandoned(&alice)).await;
     // The event is recorded later.
     let page = visitor.until(PATH, "was abandoned</h2>").await;
-    for expected in ["was abandoned</h2>", "all devices have version 1 again: it failed on", "Or for a share"] {
+    for expected in ["was abandoned</h2>", "all devices have version 1 again: it failed on", "Or roll out"] {
         assert!(page.html.contains(expected), "{expected}: {}", page.html);
     }
-    let failed = visitor.get(&page.link("Uplinks on which it failed")).await;
+    let failed = visitor.get(&page.link("Uplinks that failed")).await;
     assert!(failed.html.contains("class=\"failed\"") && !failed.html.contains("<script>"), "{}", failed.html);
     let version = visitor.get("/console/applications/alice-app/versions/2").await;
     assert!(version.html.contains("it failed on") && !version.html.contains("<script>"), "{}", version.html);
-    let event = visitor.get(&version.link("The event")).await;
+    let event = visitor.get(&version.link("View the event")).await;
     assert!(event.html.contains("up/errors"), "{}", event.html);
 }
 
@@ -149,18 +153,14 @@ async fn nobody_promotes_another_version_than_the_one_they_see() {
     alice.handler.abandon_candidate(&alice.app_id).await.unwrap();
     let gone = visitor.post(CANDIDATE, &[("do", "promote"), ("version", "2")]).await;
     assert_eq!(gone.status, 409, "{}", gone.html);
-    assert!(gone.html.contains("ersion 2 does not have a share"), "{}", gone.html);
+    assert!(gone.html.contains("ersion 2 is no longer being rolled out"), "{}", gone.html);
     save(&visitor, FAILING, "5").await;
     for action in ["promote", "abandon", "share"] {
         let page = visitor.post(CANDIDATE, &[("do", action), ("version", "2"), ("share", "9")]).await;
         assert_eq!(page.status, 409, "{action}: {}", page.html);
-        assert!(page.html.contains("Version 3 has a share"), "{}", page.html);
+        assert!(page.html.contains("Gradual rollout of version 3"), "{}", page.html);
     }
     let page = visitor.post(CANDIDATE, &[("do", "abandon"), ("version", "3")]).await;
-    assert!(
-        page.html.contains("Abandoned.") && page.html.contains("A share of the devices had version"),
-        "{}",
-        page.html
-    );
+    assert!(page.html.contains("Abandoned.") && page.html.contains("The rollout of version"), "{}", page.html);
     assert_eq!(alice.handler.get_version(&alice.app_id, 0).await.unwrap().number, 1);
 }

@@ -118,7 +118,7 @@ impl ShareForm {
     fn trial(&self, app_id: String) -> Result<Trial> {
         let given = |text: &str| !text.is_empty();
         let uplinks_min = given(&self.uplinks_min).then(|| self.uplinks_min.parse()).transpose();
-        let must = || "must be a number from 1 on".to_owned();
+        let must = || "must be a whole number, at least 1".to_owned();
         Ok(Trial {
             app_id,
             share_percent: percent("share", &self.share)?,

@@ -10,10 +10,10 @@ use crate::{
 
 /// The payload formats, with their names for people.
 const FORMATS: [(&str, &str); 5] = [
-    ("custom", "Functions, whose dialect is recognized"),
-    ("ts013", "Functions of TS013"),
-    ("v2", "Functions of The Things Network v2"),
-    ("chirpstack3", "Functions of ChirpStack 3"),
+    ("custom", "Functions, dialect detected"),
+    ("ts013", "Functions for TS013"),
+    ("v2", "Functions for The Things Network v2"),
+    ("chirpstack3", "Functions for ChirpStack 3"),
     ("cayennelpp", "Cayenne LPP"),
 ];
 /// The share that the form proposes, in percent.
@@ -66,7 +66,7 @@ impl FunctionsForm {
         let Application { decoder, converter, validator, encoder, .. } = &self.functions;
         [
             ("decoder", "Decoder", decoder, "Turns the bytes of an uplink into fields."),
-            ("converter", "Converter", converter, "Changes the fields afterwards."),
+            ("converter", "Converter", converter, "Changes the fields that the decoder returns."),
             ("validator", "Validator", validator, "Decides whether the message is published."),
             ("encoder", "Encoder", encoder, "Turns the fields of a downlink into bytes."),
         ]
@@ -76,7 +76,7 @@ impl FunctionsForm {
 /// A percentage that somebody has typed, with its sign or without.
 pub(super) fn percent(what: &'static str, text: &str) -> Result<f64> {
     let number = text.strip_suffix('%').unwrap_or(text).trim().parse().ok();
-    let must = || "must be a number of percent, such as 5 or 0.5".to_owned();
+    let must = || "must be a percentage, such as 5 or 0.5".to_owned();
     number.filter(|number: &f64| number.is_finite()).ok_or_else(|| Error::Invalid { what, must: must() })
 }
 

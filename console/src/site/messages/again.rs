@@ -21,7 +21,7 @@ async fn report(request: &InApplication, id: String) -> Result<SendReport> {
     let body = SendAgain { id, ..SendAgain::default() };
     let reports = SendReports::start(&announcement, request.app_id(), &request.access.credential, &body).await;
     let mut reports = reports?;
-    let lost = || Error::NotSent("the handler does not answer: it may have been sent or not".to_owned());
+    let lost = || Error::NotSent("the handler did not respond, so it may or may not have been sent".to_owned());
     reports.next().await?.ok_or_else(lost)
 }
 
@@ -35,12 +35,12 @@ fn outcome(report: SendReport) -> Result<&'static str> {
         }
         None if report.sent > 0 => Ok("sent"),
         None if report.unwanted > 0 => Ok("unwanted"),
-        None if report.device_gone > 0 => Err(Error::NotSent("its device is gone".to_owned())),
+        None if report.device_gone > 0 => Err(Error::NotSent("its device no longer exists".to_owned())),
         None if report.never_published > 0 => {
-            Err(Error::NotSent("its validator refused it, so it was never published".to_owned()))
+            Err(Error::NotSent("the validator refused it, so it was never published".to_owned()))
         }
-        None if report.examined == 0 => Err(Error::NotSent("it is no longer kept".to_owned())),
-        None => Err(Error::NotSent("what is stored of it cannot be read".to_owned())),
+        None if report.examined == 0 => Err(Error::NotSent("it is no longer stored".to_owned())),
+        None => Err(Error::NotSent("its stored record cannot be read".to_owned())),
     }
 }
 
@@ -60,10 +60,10 @@ mod tests {
         for (report, expected) in [
             (SendReport { error: "no room".to_owned(), ..none() }, "no room"),
             (SendReport { refused: 1, receivers, ..none() }, "webhook one did not take it"),
-            (SendReport { device_gone: 1, ..none() }, "device is gone"),
+            (SendReport { device_gone: 1, ..none() }, "device no longer exists"),
             (SendReport { never_published: 1, ..none() }, "validator refused it"),
             (SendReport { examined: 1, unreadable: 1, ..none() }, "cannot be read"),
-            (none(), "no longer kept"),
+            (none(), "no longer stored"),
         ] {
             let text = outcome(report).unwrap_err().to_string();
             assert!(text.contains(expected), "{text}");

@@ -53,7 +53,7 @@ pub(in crate::site) async fn show_failures(State(console): State<Console>, reque
 fn page(frame: Frame, error: &Error, draft: Option<String>) -> Response {
     let code = status::http(error.kind());
     let text = match error.kind() {
-        Kind::Internal => "The log of the server says more.".to_owned(),
+        Kind::Internal => "See the server log for details.".to_owned(),
         _ => Problem::of(error).text,
     };
     Page::new(ErrorPage { frame, title: title(error.kind()), text, code: code.as_u16(), draft })
