@@ -48,7 +48,7 @@ pub enum Error {
     #[error("version {0} is no longer being rolled out: this page shows the current state")]
     NoShare(u32),
     /// A new webhook must not replace another.
-    #[error("there is a webhook {0} already: choose another id, or delete that one first")]
+    #[error("webhook {0} already exists: choose another id, or delete that one first")]
     WebhookExists(WebhookId),
     /// A new device must not replace another.
     #[error("device {0} already exists: choose another id, or edit that device")]

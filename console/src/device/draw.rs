@@ -37,7 +37,7 @@ impl Draw {
         let (millis, nonce) = text.split_once('-')?;
         let is_nonce = nonce.len() == NONCE_CHARS && nonce.bytes().all(|byte| byte.is_ascii_hexdigit());
         let opened = Timestamp::from_millis(millis.parse().ok()?);
-        (is_nonce && opened.plus(LIFETIME) > now).then(|| Self(text.to_owned()))
+        (is_nonce && opened <= now && opened.plus(LIFETIME) > now).then(|| Self(text.to_owned()))
     }
 }
 
@@ -123,6 +123,7 @@ mod tests {
         let at = |time: Timestamp| format!("{}-{nonce}", time.as_millis());
         assert!(Draw::read(&at(now), now).is_some());
         assert!(Draw::read(&at(now.minus(LIFETIME)), now).is_none());
+        assert!(Draw::read(&at(now.plus(Duration::from_millis(1))), now).is_none());
         for text in ["", "-", "1000000000000-", &nonce, &format!("x-{nonce}"), "1000000000000-<b>"] {
             assert!(Draw::read(text, now).is_none(), "{text}");
         }

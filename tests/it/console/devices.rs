@@ -124,7 +124,7 @@ async fn a_form_that_is_sent_again_shows_what_it_made_up_and_no_other_form_does(
     let first = visitor.post(NEW, &fields).await;
     let (_, lorawan) = stored(&alice, "sensor-1").await;
     let values = [lorawan.app_s_key.unwrap().to_hex(), lorawan.dev_eui.to_hex(), lorawan.dev_addr.unwrap().to_hex()];
-    // As a browser sends it whose connection was lost, and somebody who opens the draft.
+    // As a browser sends it whose connection was lost.
     let again = visitor.post(NEW, &fields).await;
     for value in &values {
         assert!(first.html.contains(value) && again.html.contains(value), "{value}: {}", again.html);
@@ -278,16 +278,22 @@ async fn what_was_typed_about_a_device_comes_back_after_the_login_without_keys()
     let expires = Duration::from_secs(2 * 3600);
     clock.advance(expires);
     let page = visitor.post(CHANGE, &form(&opened, &[("description", "slowly"), ("app_key", KEY)])).await;
-    assert!(page.path.starts_with("/console/drafts/") && page.html.contains("not been saved yet"), "{}", page.html);
+    assert!(
+        page.path.starts_with("/console/drafts/") && page.html.contains("may not have been saved"),
+        "{}",
+        page.html
+    );
     assert!(page.value("description") == "slowly" && !page.html.contains(KEY), "{}", page.html);
     let page = visitor.post(CHANGE, &form(&Opened::of(&page), &[("app_key", KEY)])).await;
     assert!(page.html.contains("Changes saved.") && page.html.contains("slowly"), "{}", page.html);
 
+    let draw = visitor.get(NEW).await.value("draw");
     clock.advance(expires);
     let fields = [("dev_id", "sensor-1"), ("activation", "abp"), ("nwk_s_key", KEY), ("attributes", "a: 1\nb: 2")];
-    let page = visitor.post(NEW, &fields).await;
+    let page = visitor.post(NEW, &[&fields[..], &[("draw", &draw)]].concat()).await;
+    assert_eq!(page.value("draw"), draw);
     assert!(
-        page.path.starts_with("/console/drafts/") && page.html.contains("not been registered yet"),
+        page.path.starts_with("/console/drafts/") && page.html.contains("may not have been registered"),
         "{}",
         page.html
     );

@@ -88,11 +88,7 @@ async fn a_webhook_that_cannot_be_set_is_refused_and_what_was_typed_stays() {
     let url = receiver.url();
     visitor.post(PATH, &[("id", "my-hook"), ("url", &url)]).await;
     for (fields, status, expected) in [
-        (
-            [("id", "my-hook"), ("url", "https://example.com"), ("events", "")],
-            409,
-            "there is a webhook my-hook already",
-        ),
+        ([("id", "my-hook"), ("url", "https://example.com"), ("events", "")], 409, "webhook my-hook already exists"),
         ([("id", "<b>"), ("url", "https://example.com"), ("events", "")], 400, "id not valid"),
         ([("id", "other"), ("url", "<script>"), ("events", "")], 400, "URL not valid"),
         ([("id", "other"), ("url", "https://example.com"), ("events", "<i>")], 400, "there are up"),

@@ -74,7 +74,8 @@ async fn change(request: &InApplication, mut entry: Entry, (base, draw): (&Base,
     let differences = base.differences(&now, &entry.texts);
     entry.texts = base.merge(&now, entry.texts);
     if !differences.is_empty() {
-        let form = DeviceForm::sent(&entry, Some(now), draw.clone()).differing(differences);
+        // Keys that somebody else has replaced meanwhile must not come back.
+        let form = DeviceForm::sent(&entry, Some(now), request.console.draw("")).differing(differences);
         return Ok(page(request, form)?.with_status(StatusCode::CONFLICT).into_response());
     }
     let new = entry.change(&mut device, &handler, &drawn).await?;

@@ -37,7 +37,7 @@ fn outcome(report: SendReport) -> Result<&'static str> {
         None if report.unwanted > 0 => Ok("unwanted"),
         None if report.device_gone > 0 => Err(Error::NotSent("its device no longer exists".to_owned())),
         None if report.never_published > 0 => {
-            Err(Error::NotSent("the validator refused it, so it was never published".to_owned()))
+            Err(Error::NotSent("the validator rejected it, so it was never published".to_owned()))
         }
         None if report.examined == 0 => Err(Error::NotSent("it is no longer stored".to_owned())),
         None => Err(Error::NotSent("its stored record cannot be read".to_owned())),
@@ -61,7 +61,7 @@ mod tests {
             (SendReport { error: "no room".to_owned(), ..none() }, "no room"),
             (SendReport { refused: 1, receivers, ..none() }, "webhook one did not take it"),
             (SendReport { device_gone: 1, ..none() }, "device no longer exists"),
-            (SendReport { never_published: 1, ..none() }, "validator refused it"),
+            (SendReport { never_published: 1, ..none() }, "validator rejected it"),
             (SendReport { examined: 1, unreadable: 1, ..none() }, "cannot be read"),
             (none(), "no longer stored"),
         ] {
