@@ -3,19 +3,21 @@
 pub(crate) mod args;
 
 use std::{
+    collections::BTreeMap,
     fs::File,
     io::{self, Read},
     path::Path,
 };
 
-use anyhow::{Context, anyhow};
-use api::rest::handler::{DeadLetter, NewWebhook, Webhook};
+use anyhow::{Context, anyhow, ensure};
+use api::rest::handler::{DeadLetter, NewWebhook, Webhook, WebhookChange};
 use client::{handler::Page, webhooks::WebhookClient};
 use server::secret_file::read_secret;
-use types::{AppId, Secret, WebhookId};
+use types::{AppId, Change, Secret, WebhookId};
 
-use self::args::{Set, Webhooks, header};
+use self::args::{Set, Update, Webhooks, header};
 use crate::{
+    exit::CommandError,
     network::Network,
     output::{Cell, Table},
     terminal::{Confirmation, confirm},
@@ -31,6 +33,11 @@ pub(crate) async fn run(command: Webhooks, app_id: Option<AppId>, network: &Netw
     match command {
         Webhooks::List => list(network, &client, &app_id).await,
         Webhooks::Set(webhook) => set(network, &client, *webhook).await,
+        Webhooks::Update(update) => {
+            let (id, change) = change(*update)?;
+            client.update(&id, &change).await?;
+            network.output.message(format_args!("Updated webhook {id}"))
+        }
         Webhooks::Delete { id, confirmation } => delete(network, &client, &id, confirmation).await,
         Webhooks::Failed { id } => failed(network, &client, &id).await,
         Webhooks::Resend { id, messages } => {
@@ -65,16 +72,48 @@ async fn list(network: &Network, client: &WebhookClient, app_id: &AppId) -> anyh
 async fn set(network: &Network, client: &WebhookClient, set: Set) -> anyhow::Result<()> {
     let Set { id, url, events, mut headers, header_file, secret_file } = set;
     let secret = secret_file.as_deref().map(read_secret).transpose()?;
-    if let Some(file) = header_file {
-        headers.extend(read_headers(&file).with_context(|| format!("cannot read {}", file.display()))?);
-    }
+    headers.extend(read_headers(header_file.as_deref())?);
     let webhook = NewWebhook { url, events, headers: headers.into_iter().collect(), secret };
     client.set(&id, &webhook).await?;
     network.output.message(format_args!("Set webhook {id}"))
 }
 
-/// The headers in a file, where the list of processes does not show them.
-fn read_headers(file: &Path) -> anyhow::Result<Vec<(String, Secret)>> {
+/// The change that the options make: what they leave out stays.
+fn change(update: Update) -> anyhow::Result<(WebhookId, WebhookChange)> {
+    let Update { id, url, events, all_events, headers, header_file, header_remove, secret_file, secret_remove } =
+        update;
+    let mut named: BTreeMap<_, _> = header_remove.into_iter().map(|name| (name, None)).collect();
+    let set = headers.into_iter().chain(read_headers(header_file.as_deref())?);
+    for (name, value) in set {
+        let is_removed = named.iter().any(|(other, value)| value.is_none() && other.eq_ignore_ascii_case(&name));
+        ensure!(!is_removed, CommandError::invalid(format!("header {name} cannot be both set and removed")));
+        named.insert(name, Some(value));
+    }
+    let secret = secret_file.as_deref().map(read_secret).transpose()?;
+    let change = WebhookChange {
+        revision: None,
+        url: url.map_or(Change::Keep, Change::Set),
+        events: if all_events { Change::Remove } else { set_unless(Vec::is_empty, events) },
+        headers: set_unless(BTreeMap::is_empty, named),
+        secret: if secret_remove { Change::Remove } else { secret.map_or(Change::Keep, Change::Set) },
+    };
+    let is_empty =
+        change.url.is_keep() && change.events.is_keep() && change.headers.is_keep() && change.secret.is_keep();
+    ensure!(!is_empty, CommandError::invalid("nothing to change: see `airlock webhooks update --help`"));
+    Ok((id, change))
+}
+
+fn set_unless<T>(is_empty: fn(&T) -> bool, value: T) -> Change<T> {
+    if is_empty(&value) { Change::Keep } else { Change::Set(value) }
+}
+
+/// The headers in a file, if there is one, where the list of processes does not show them.
+fn read_headers(file: Option<&Path>) -> anyhow::Result<Vec<(String, Secret)>> {
+    let Some(file) = file else { return Ok(Vec::new()) };
+    parse_headers(file).with_context(|| format!("cannot read {}", file.display()))
+}
+
+fn parse_headers(file: &Path) -> anyhow::Result<Vec<(String, Secret)>> {
     let mut text = String::new();
     let input: &mut dyn Read = if file == Path::new("-") { &mut io::stdin().lock() } else { &mut File::open(file)? };
     input.take(HEADER_FILE_BYTES_MAX).read_to_string(&mut text)?;

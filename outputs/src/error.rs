@@ -22,6 +22,9 @@ pub enum Error {
     /// Others kept changing the same records.
     #[error("the webhooks of the application were changed by somebody else at the same time: repeat the change")]
     Conflict,
+    /// A webhook is not what its change starts from.
+    #[error("webhook {0} was changed by somebody else in between: get it again, and change what it is now")]
+    Changed(String),
     /// Too many messages wait to be stored.
     #[error("too many messages wait to be stored: try again later")]
     Busy,
@@ -87,7 +90,7 @@ impl Kinded for Error {
             Self::File { .. } | Self::Secret(SecretFileError::Unreadable { .. }) => Kind::Unavailable,
             Self::Certificate(error) => error.kind(),
             Self::NotFound(_) => Kind::NotFound,
-            Self::Conflict => Kind::Conflict,
+            Self::Conflict | Self::Changed(_) => Kind::Conflict,
             Self::Busy => Kind::Unavailable,
             Self::Store(error) if error.kind() == store::ErrorKind::Unavailable => Kind::Unavailable,
             Self::Store(error) if error.kind() == store::ErrorKind::Full => Kind::Full,

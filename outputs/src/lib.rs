@@ -35,6 +35,6 @@ pub use self::{
     redis::RedisSettings,
     repeats::{Given, Receivers, Spare},
     settings::Settings,
-    webhook::{EveryGrant, Grants, LookUp, Standing, Webhook, system_look_up},
+    webhook::{EveryGrant, Grants, LookUp, Standing, Webhook, WebhookChange, system_look_up},
     webhooks::{DeadLetters, WEBHOOKS_MAX, Webhooks},
 };

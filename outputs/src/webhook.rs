@@ -1,6 +1,7 @@
 //! Webhooks: HTTP requests with the messages of one application, which its owners manage.
 
 mod address;
+mod change;
 mod grants;
 mod names;
 mod records;
@@ -10,6 +11,7 @@ mod signature;
 mod template;
 
 pub use self::{
+    change::WebhookChange,
     grants::{EveryGrant, Grants, Standing},
     names::{LookUp, system_look_up},
     records::Webhook,

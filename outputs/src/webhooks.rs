@@ -15,7 +15,7 @@ use crate::{
     message::DeadLetter,
     queue::Queues,
     repeats::Receivers,
-    webhook::{Standing, StoredWebhooks, Webhook},
+    webhook::{Standing, StoredWebhooks, Webhook, WebhookChange},
 };
 
 /// Maximum number of webhooks of an application.
@@ -69,22 +69,29 @@ impl Webhooks {
         self.queues.len(&destination(app_id, id)).await
     }
 
-    /// Creates or replaces a webhook. What waits for it stays. When this returns, all processes know it.
-    pub async fn set(&self, app_id: &AppId, id: &WebhookId, webhook: Webhook) -> Result<(), Error> {
+    /// Creates or replaces a webhook, and returns it with its revision. What waits for it stays. When this returns, all
+    /// processes know it.
+    pub async fn set(&self, app_id: &AppId, id: &WebhookId, webhook: Webhook) -> Result<Webhook, Error> {
         let others = self.list(app_id).await?;
         if !others.iter().any(|(other, _)| other == id) {
             // Of a webhook that was deleted, the new one must not get anything.
             self.queues.delete(&destination(app_id, id)).await?;
         }
-        let is_set = self.stored.put(app_id, id, webhook, WEBHOOKS_MAX).await?;
+        let set = self.stored.put(app_id, id, webhook, WEBHOOKS_MAX).await?;
         self.destinations.forget(app_id);
-        if is_set {
-            if others.is_empty() {
-                self.destinations.noticed().await;
-            }
-            return Ok(());
+        let too_many = || format!("an application has at most {WEBHOOKS_MAX}: delete one first");
+        let set = set.ok_or_else(|| Error::invalid("Webhook", too_many()))?;
+        if others.is_empty() {
+            self.destinations.noticed().await;
         }
-        Err(Error::invalid("Webhook", format_args!("an application has at most {WEBHOOKS_MAX}: delete one first")))
+        Ok(set)
+    }
+
+    /// Changes a webhook, and returns it. What waits for it stays.
+    pub async fn update(&self, app_id: &AppId, id: &WebhookId, change: &WebhookChange) -> Result<Webhook, Error> {
+        let updated = self.stored.update(app_id, id, |stored| change.apply(id, stored)).await;
+        self.destinations.forget(app_id);
+        updated
     }
 
     /// Deletes a webhook, with what waits for it.

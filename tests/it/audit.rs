@@ -28,6 +28,7 @@ async fn webhooks_functions_exports_and_outputs_are_in_the_audit_file() {
     let base = server.http("handler");
     let webhook = json!({"url": "https://example.com/"});
     assert_eq!(call(base, &owner, "PUT", "/my-hook", webhook).await.0, 200);
+    assert_eq!(call(base, &owner, "PATCH", "/my-hook", json!({"events": ["up"]})).await.0, 200);
     assert_eq!(call(base, &owner, "DELETE", "/my-hook", json!({})).await.0, 200);
     server.stop();
     let lines: Vec<Value> =
@@ -38,6 +39,7 @@ async fn webhooks_functions_exports_and_outputs_are_in_the_audit_file() {
         ("functions set", "owner-app"),
         ("devices exported", "owner-app"),
         ("webhook set", "owner-app/my-hook"),
+        ("webhook changed", "owner-app/my-hook"),
         ("webhook deleted", "owner-app/my-hook"),
     ];
     for (event, object) in expected {

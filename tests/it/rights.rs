@@ -46,8 +46,9 @@ const OPERATIONS: &[(&str, &str, &[ApplicationRight], u16)] = &[
     ("PUT", "/candidate", &[Settings], 404),
     ("DELETE", "/candidate", &[Settings], 404),
     ("POST", "/candidate/promote", &[Settings], 404),
-    // These two need a second right, which none of the keys has beside the first one.
+    // Some of these need a second right, which none of the keys has beside the first one.
     ("PUT", "/webhooks/my-hook", &[], 200),
+    ("PATCH", "/webhooks/my-hook", &[], 200),
     ("GET", "/webhooks", &[Settings], 200),
     ("GET", "/webhooks/my-hook", &[Settings], 200),
     ("GET", "/webhooks/my-hook/dead-letters", &[], 200),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use api::{
     discovery::Announcement,
-    rest::handler::{DeadLetterList, NewWebhook, Resend, Resent, Webhook, WebhookAnswer, WebhookList},
+    rest::handler::{DeadLetterList, NewWebhook, Resend, Resent, Webhook, WebhookAnswer, WebhookChange, WebhookList},
 };
 use reqwest::{Method, RequestBuilder, header::AUTHORIZATION};
 use types::{AppId, Credential, WebhookId};
@@ -42,6 +42,11 @@ impl WebhookClient {
     /// Creates or replaces a webhook.
     pub async fn set(&self, id: &WebhookId, webhook: &NewWebhook) -> Result<Webhook> {
         self.http.json(self.request(Method::PUT, &[id.as_str()]).json(webhook)).await
+    }
+
+    /// Changes a webhook; what the change leaves out stays.
+    pub async fn update(&self, id: &WebhookId, change: &WebhookChange) -> Result<Webhook> {
+        self.http.json(self.request(Method::PATCH, &[id.as_str()]).json(change)).await
     }
 
     /// Deletes a webhook, with the messages that wait for it.

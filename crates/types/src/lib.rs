@@ -2,6 +2,7 @@
 
 mod base64;
 mod bytes;
+mod change;
 mod claims;
 mod credential;
 mod event;
@@ -23,6 +24,7 @@ mod time;
 
 pub use self::base64::decode_base64;
 pub use bytes::{AppEui, AppKey, AppNonce, AppSKey, BytesError, DevAddr, DevEui, DevNonce, NetId, NwkSKey};
+pub use change::Change;
 pub use claims::{Claims, FullName};
 pub use credential::{ACCESS_KEY_BYTES_MAX, AccessKey, CREDENTIAL_BYTES_MAX, Credential, CredentialError, Secret};
 pub use event::{Activation, DeviceEvent, DownlinkConfig, DownlinkEvent, DownlinkSentEvent, ErrorEvent};

@@ -46,6 +46,12 @@ pub(super) fn check_url(text: &str, allow_private: bool) -> Result<(), Error> {
     Ok(())
 }
 
+/// Returns true if requests to `after` go to another server than those to `before`. Without a URL they go nowhere.
+pub(super) fn is_elsewhere(before: &str, after: &str) -> bool {
+    let origin = |text: &str| Url::parse(text).map(|url| url.origin());
+    origin(after).is_ok_and(|after| origin(before) != Ok(after))
+}
+
 /// Returns true if an address can be reached from anywhere in the internet.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {

@@ -46,6 +46,8 @@ pub struct Webhook {
     pub secret: Option<Secret>,
     /// Grant of the user who set it. It sends messages while they may read them.
     pub set_by: Grant,
+    /// Identifies what is stored: each change makes another one. Nothing sets it.
+    pub revision: String,
 }
 
 /// A webhook in the store.
@@ -164,44 +166,63 @@ impl StoredWebhooks {
         Ok(Loaded { version: entry.map(|entry| entry.version), webhooks })
     }
 
-    /// Stores a webhook; returns false if the application has `max` others.
+    /// Stores a webhook, and returns it with its revision; none if the application has `max` others.
     pub(crate) async fn put(
         &self,
         app_id: &AppId,
         id: &WebhookId,
         webhook: Webhook,
         max: usize,
-    ) -> Result<bool, Error> {
-        webhook.check(self.client.allows_private())?;
-        let secrets = serde_json::to_vec(&Secrets { headers: webhook.headers, secret: webhook.secret })?;
-        let sealed = self.keys.seal(&context(app_id, id), &secrets, self.random.as_ref())?;
-        let record = Record { url: webhook.url, events: webhook.events, set_by: webhook.set_by, sealed };
+    ) -> Result<Option<Webhook>, Error> {
+        let record = self.seal(app_id, id, &webhook)?;
         let put = |records: &mut Records| {
             records.insert(id.clone(), record.clone());
-            records.len() <= max
+            Ok((records.len() <= max).then_some(()))
         };
-        self.change(app_id, put).await
+        let is_put = self.change(app_id, put).await?.is_some();
+        let revision = self.revision(app_id, id, &record)?;
+        Ok(is_put.then_some(Webhook { revision, ..webhook }))
+    }
+
+    /// Stores what `change` makes of a webhook, and returns it. What it gets is what is replaced.
+    pub(crate) async fn update(
+        &self,
+        app_id: &AppId,
+        id: &WebhookId,
+        change: impl Fn(Webhook) -> Result<Webhook, Error>,
+    ) -> Result<Webhook, Error> {
+        let not_found = || Error::NotFound(id.to_string());
+        let update = |records: &mut Records| -> Result<Option<Webhook>, Error> {
+            let stored = records.get_mut(id).ok_or_else(not_found)?;
+            let webhook = change(self.open(app_id, id, stored.clone())?)?;
+            *stored = self.seal(app_id, id, &webhook)?;
+            Ok(Some(Webhook { revision: self.revision(app_id, id, stored)?, ..webhook }))
+        };
+        self.change(app_id, update).await?.ok_or_else(not_found)
     }
 
     /// Returns false if there was no such webhook.
     pub(crate) async fn remove(&self, app_id: &AppId, id: &WebhookId) -> Result<bool, Error> {
-        self.change(app_id, |records| records.remove(id).is_some()).await
+        let removed = self.change(app_id, |records| Ok(records.remove(id).map(drop))).await?;
+        Ok(removed.is_some())
     }
 
-    /// Changes the webhooks of an application, unless `change` returns false.
-    async fn change(&self, app_id: &AppId, change: impl Fn(&mut Records) -> bool) -> Result<bool, Error> {
+    /// Changes the webhooks of an application, unless `change` returns nothing. Returns what it returned.
+    async fn change<T>(
+        &self,
+        app_id: &AppId,
+        change: impl Fn(&mut Records) -> Result<Option<T>, Error>,
+    ) -> Result<Option<T>, Error> {
         let key = destination::webhooks(app_id)?;
         let changed = store::retry(ATTEMPTS_MAX, async || {
             let (entry, mut records) = self.read(app_id).await?;
-            if !change(&mut records) {
-                return Ok::<_, Error>(Some(false));
-            }
+            let Some(done) = change(&mut records)? else { return Ok::<_, Error>(Some(None)) };
             let batch = Batch::new().expect_entry(&key, entry.as_ref());
             let batch = match records.is_empty() {
                 true => batch.delete(key.clone()),
                 false => batch.put(key.clone(), serde_json::to_vec(&records)?).growing(),
             };
-            Ok((self.store.commit(batch).await? == Commit::Done).then_some(true))
+            Ok((self.store.commit(batch).await? == Commit::Done).then_some(Some(done)))
         });
         changed.await?.ok_or(Error::Conflict)
     }
@@ -212,10 +233,25 @@ impl StoredWebhooks {
         Ok((entry, records.unwrap_or_default()))
     }
 
+    /// Checks a webhook and seals its secrets.
+    fn seal(&self, app_id: &AppId, id: &WebhookId, webhook: &Webhook) -> Result<Record, Error> {
+        webhook.check(self.client.allows_private())?;
+        let secrets = Secrets { headers: webhook.headers.clone(), secret: webhook.secret.clone() };
+        let sealed = self.keys.seal(&context(app_id, id), &serde_json::to_vec(&secrets)?, self.random.as_ref())?;
+        Ok(Record { url: webhook.url.clone(), events: webhook.events.clone(), set_by: webhook.set_by.clone(), sealed })
+    }
+
+    /// No two records have the same, because each is sealed with another nonce.
+    fn revision(&self, app_id: &AppId, id: &WebhookId, record: &Record) -> Result<String, Error> {
+        let hash = self.keys.hash(&format!("revision of {}", context(app_id, id)), &serde_json::to_vec(record)?);
+        Ok(hash.as_str().to_owned())
+    }
+
     fn open(&self, app_id: &AppId, id: &WebhookId, record: Record) -> Result<Webhook, Error> {
+        let revision = self.revision(app_id, id, &record)?;
         let secrets = self.keys.open(WHAT, &context(app_id, id), &record.sealed)?;
         let Secrets { headers, secret } = serde_json::from_slice(&secrets)?;
-        Ok(Webhook { url: record.url, events: record.events, headers, secret, set_by: record.set_by })
+        Ok(Webhook { url: record.url, events: record.events, headers, secret, set_by: record.set_by, revision })
     }
 }
 

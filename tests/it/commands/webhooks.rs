@@ -21,6 +21,12 @@ async fn webhooks_are_set_listed_and_deleted() {
     line.run_with_input(&set, "x-first: hush\n\nx-second: a: b\n");
     let listed = line.typed(&["webhooks", "list"]);
     assert!(listed.contains("x-first, x-second") && !listed.contains("hush"), "{listed}");
+    let update = ["webhooks", "update", "my-hook", "--header-remove", "X-FIRST", "--header", "x-third: hush"];
+    assert!(line.typed(&update).contains("Updated webhook my-hook"));
+    let listed = line.typed(&["webhooks", "list"]);
+    assert!(listed.contains(url) && listed.contains("x-second, x-third") && !listed.contains("x-first"), "{listed}");
+    let (_, error) = line.refused(&["webhooks", "update", "my-hook", "--header-remove", "a", "--header", "A: b"], "");
+    assert!(error.contains("cannot be both set and removed"), "{error}");
     let (_, error) = line.refused(&set, "x-first: hush\nhush\n");
     assert!(error.contains("line 2: a header has the form") && !error.contains("hush"), "{error}");
     assert!(line.typed(&["webhooks", "failed", "my-hook"]).contains("Webhook my-hook has delivered nothing yet"));

@@ -64,6 +64,10 @@ async fn setting_a_webhook_and_reading_what_it_did_not_take_needs_the_right_to_r
         assert_eq!(put.0, status, "{put:?}");
     }
     for (credential, status) in [(&settings_only, 403), (&both, 200)] {
+        let patch = call_with(&network, &owner, credential, ("PATCH", "/my-hook"), json!({"events": ["up"]})).await;
+        assert_eq!(patch.0, status, "{patch:?}");
+    }
+    for (credential, status) in [(&settings_only, 403), (&both, 200)] {
         let listed = call_with(&network, &owner, credential, dead_letters, json!({})).await;
         assert_eq!(listed.0, status, "{listed:?}");
     }
@@ -92,6 +96,25 @@ async fn a_webhook_stops_with_the_key_that_set_it_and_loses_nothing() {
     assert_eq!(set.0, 200, "{set:?}");
     let waited = receiver.next().await;
     assert_eq!((&*waited.path, &waited.json()["payload_raw"]), ("/by-owner", &json!("Ag==")));
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopped_webhook_goes_on_with_the_grant_of_whoever_changes_it() {
+    let (network, mut receiver) = (start(|_| ()).await, Receiver::start().await);
+    let owner = network.owner("heir").await;
+    owner.add_device("dev-1").await;
+    let key = with_key(&network, &owner, "hook", &[Settings, MessagesUpRead]).await;
+    let webhook = json!({"url": receiver.url(), "events": ["up"], "headers": {"X-Key": "a"}});
+    let set = call_with(&network, &owner, &key, ("PUT", "/my-hook"), webhook).await;
+    assert_eq!(set.0, 200, "{set:?}");
+    account(&network).delete_access_key(&owner.token, &owner.app_id, "hook").await.unwrap();
+    until_stopped_is(&network, &owner, true).await;
+    owner.simulate("dev-1", &[1], 1).await.unwrap();
+    let changed = call(&network.handler_http(), &owner, "PATCH", "/my-hook", json!({})).await;
+    assert!(changed.0 == 200 && changed.1.get("stopped").is_none(), "{changed:?}");
+    let waited = receiver.next().await;
+    assert_eq!((waited.header("x-key"), &waited.json()["payload_raw"]), ("a", &json!("AQ==")));
     network.stack.stop().await;
 }
 

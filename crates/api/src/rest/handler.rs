@@ -34,7 +34,9 @@ pub use self::{
     history::{Record, RecordList},
     send_again::{RefusedMessages, SendAgain, SendReport, SendTo},
     version::{NewVersion, Version, VersionComparison, VersionFunctions, VersionLabel, VersionList},
-    webhook::{DeadLetter, DeadLetterList, NewWebhook, Resend, Resent, Webhook, WebhookAnswer, WebhookList},
+    webhook::{
+        DeadLetter, DeadLetterList, NewWebhook, Resend, Resent, Webhook, WebhookAnswer, WebhookChange, WebhookList,
+    },
 };
 
 /// An application's payload functions.

@@ -1,7 +1,7 @@
 //! The webhooks of an application. They belong to its settings, and its messages leave through them: setting one, and
 //! reading what it did not take, needs the right to read messages, too.
 
-use outputs::{DeadLetters, Standing, Webhook};
+use outputs::{DeadLetters, Standing, Webhook, WebhookChange};
 use server::auth::{Caller, Purpose};
 use types::{AppId, ApplicationRight, Claims, Grant, WebhookId};
 
@@ -62,7 +62,9 @@ impl Operations {
         let webhook = self.webhooks.get(app_id, id).await?;
         match self.webhooks.standing(app_id, &webhook).await {
             Standing::Holds => {}
-            Standing::Withdrawn => return Err(Error::invalid("Test", "the webhook is stopped: set it again to go on")),
+            Standing::Withdrawn => {
+                return Err(Error::invalid("Test", "the webhook is stopped: change it, or set it again, to go on"));
+            }
             Standing::Unknown => return Err(Error::WebhookUnknown),
         }
         // So that nobody has this server send many requests to another one.
@@ -78,16 +80,33 @@ impl Operations {
         app_id: &AppId,
         id: &WebhookId,
         webhook: Webhook,
-    ) -> Result<WebhookState, Error> {
-        let claims = self.allow_webhooks(caller, app_id, Purpose::Change).await?;
-        require_reading(&claims, app_id)?;
-        let set_by = Grant::of(&claims).ok_or(Error::WebhookCaller)?;
+    ) -> Result<(Webhook, WebhookState), Error> {
+        let (claims, set_by) = self.allow_setting(caller, app_id).await?;
         let webhook = Webhook { set_by, ..webhook };
         let change = self.audit.change("webhook set", &actor(&claims), &format_args!("{app_id}/{id}"))?;
-        change.run(self.webhooks.set(app_id, id, webhook)).await?;
-        // It is set, also if what waits for it cannot be counted now.
+        let webhook = change.run(self.webhooks.set(app_id, id, webhook)).await?;
+        Ok((webhook, self.state_when_set(app_id, id).await))
+    }
+
+    /// Changes a webhook. From then on it sends messages while the caller may read them.
+    pub(crate) async fn update_webhook(
+        &self,
+        caller: Caller,
+        app_id: &AppId,
+        id: &WebhookId,
+        change: WebhookChange,
+    ) -> Result<(Webhook, WebhookState), Error> {
+        let (claims, set_by) = self.allow_setting(caller, app_id).await?;
+        let change = WebhookChange { set_by, ..change };
+        let audited = self.audit.change("webhook changed", &actor(&claims), &format_args!("{app_id}/{id}"))?;
+        let webhook = audited.run(self.webhooks.update(app_id, id, &change)).await?;
+        Ok((webhook, self.state_when_set(app_id, id).await))
+    }
+
+    /// It is set, also if what waits for it cannot be counted now.
+    async fn state_when_set(&self, app_id: &AppId, id: &WebhookId) -> WebhookState {
         let waiting = self.webhooks.waiting(app_id, id).await.unwrap_or_default();
-        Ok(WebhookState { standing: Standing::Holds, waiting })
+        WebhookState { standing: Standing::Holds, waiting }
     }
 
     pub(crate) async fn delete_webhook(&self, caller: Caller, app_id: &AppId, id: &WebhookId) -> Result<(), Error> {
@@ -133,6 +152,14 @@ impl Operations {
     ) -> Result<(), Error> {
         self.allow_webhooks(caller, app_id, Purpose::Change).await?;
         Ok(self.webhooks.delete_dead_letters(app_id, id).await?)
+    }
+
+    /// Allows callers to set webhooks that may read the messages, and returns the grant with which theirs act.
+    async fn allow_setting(&self, caller: Caller, app_id: &AppId) -> Result<(Claims, Grant), Error> {
+        let claims = self.allow_webhooks(caller, app_id, Purpose::Change).await?;
+        require_reading(&claims, app_id)?;
+        let set_by = Grant::of(&claims).ok_or(Error::WebhookCaller)?;
+        Ok((claims, set_by))
     }
 
     async fn allow_webhooks(&self, caller: Caller, app_id: &AppId, purpose: Purpose) -> Result<Claims, Error> {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use aide::axum::{
     ApiRouter,
-    routing::{get_with, post_with},
+    routing::{ApiMethodRouter, get_with, post_with},
 };
 use api::rest::handler as body;
 use axum::extract::{Path, Query, State, rejection::QueryRejection};
-use outputs::{DeadLetters, Standing};
+use outputs::{DeadLetters, Standing, WebhookChange};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use server::{
@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// Reason shown for a webhook that sends nothing.
-const WITHDRAWN: &str = "whoever set it may no longer read messages: set it again to go on";
+const WITHDRAWN: &str = "whoever set it may no longer read messages: change it, or set it again, to go on";
 const UNKNOWN: &str = "the account service does not say whether it may go on: it goes on by itself";
 
 /// A webhook, as its path names it.
@@ -64,20 +64,6 @@ impl WebhookPath {
 pub(super) fn routes() -> ApiRouter<Arc<Operations>> {
     let list =
         get_with(list, |op| op.doc("ListWebhooks", "List the webhooks of an application").fails(&[Kind::NotFound]));
-    let webhook =
-        get_with(get, |op| op.doc("GetWebhook", "Get a webhook without its secrets").fails(&[Kind::NotFound]))
-            .put_with(set, |op| {
-                op.doc(
-            "SetWebhook",
-            "Create or replace a webhook. Needs the rights `settings` and `messages:up:r`, and sends messages while \
-                     you have the second one. Omitted members are cleared; what waits for it stays.",
-        )
-        .fails(&[Kind::NotFound, Kind::Conflict])
-            })
-            .delete_with(delete, |op| {
-                op.doc("DeleteWebhook", "Delete a webhook, with what waits for it")
-                    .fails(&[Kind::NotFound, Kind::Conflict])
-            });
     let test = post_with(test, |op| {
         op.doc(
             "TestWebhook",
@@ -99,10 +85,35 @@ pub(super) fn routes() -> ApiRouter<Arc<Operations>> {
     });
     ApiRouter::new()
         .api_route("/applications/{app_id}/webhooks", list)
-        .api_route("/applications/{app_id}/webhooks/{webhook_id}", webhook)
+        .api_route("/applications/{app_id}/webhooks/{webhook_id}", webhook())
         .api_route("/applications/{app_id}/webhooks/{webhook_id}/test", test)
         .api_route("/applications/{app_id}/webhooks/{webhook_id}/dead-letters", dead_letters)
         .api_route("/applications/{app_id}/webhooks/{webhook_id}/dead-letters/resend", resend)
+}
+
+fn webhook() -> ApiMethodRouter<Arc<Operations>> {
+    get_with(get, |op| op.doc("GetWebhook", "Get a webhook without its secrets").fails(&[Kind::NotFound]))
+        .put_with(set, |op| {
+            op.doc(
+                "SetWebhook",
+                "Create or replace a webhook. Needs the rights `settings` and `messages:up:r`, and sends messages while \
+                 you have the second one. Omitted members are cleared; what waits for it stays.",
+            )
+            .fails(&[Kind::NotFound, Kind::Conflict])
+        })
+        .patch_with(update, |op| {
+            op.doc(
+                "UpdateWebhook",
+                "Change a webhook. Omitted members stay; `null` removes the secret, a header, all headers, or the \
+                 selection of events. Needs the same rights as setting it, and from then on it sends messages while \
+                 you may read them. With the member `revision`, it is changed only if it still has that revision. What \
+                 waits for it stays.",
+            )
+            .fails(&[Kind::NotFound, Kind::Conflict])
+        })
+        .delete_with(delete, |op| {
+            op.doc("DeleteWebhook", "Delete a webhook, with what waits for it").fails(&[Kind::NotFound, Kind::Conflict])
+        })
 }
 
 async fn list(
@@ -134,7 +145,20 @@ async fn set(
     let (app_id, id) = path.ids()?;
     let body::NewWebhook { url, events, headers, secret } = body;
     let webhook = outputs::Webhook { url, events, headers, secret, ..outputs::Webhook::default() };
-    let state = operations.set_webhook(caller?, &app_id, &id, webhook.clone()).await?;
+    let (webhook, state) = operations.set_webhook(caller?, &app_id, &id, webhook).await?;
+    Ok(Json(shown(id, webhook, state)))
+}
+
+async fn update(
+    State(operations): Shared,
+    Path(path): Path<WebhookPath>,
+    Presented(caller): Presented,
+    JsonObject(body): JsonObject<body::WebhookChange>,
+) -> HttpResult<Json<body::Webhook>> {
+    let (app_id, id) = path.ids()?;
+    let body::WebhookChange { revision, url, events, headers, secret } = body;
+    let change = WebhookChange { revision, url, events, headers, secret, ..WebhookChange::default() };
+    let (webhook, state) = operations.update_webhook(caller?, &app_id, &id, change).await?;
     Ok(Json(shown(id, webhook, state)))
 }
 
@@ -198,6 +222,7 @@ fn shown(id: WebhookId, webhook: outputs::Webhook, WebhookState { standing, wait
     };
     body::Webhook {
         id,
+        revision: webhook.revision,
         url: webhook.url,
         events: webhook.events,
         header_names: webhook.headers.into_keys().collect(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use types::{Secret, Timestamp, WebhookId};
+use types::{Change, Secret, Timestamp, WebhookId};
 
 use super::super::json::is_default;
 
@@ -29,11 +29,41 @@ pub struct NewWebhook {
     pub secret: Option<Secret>,
 }
 
+/// What to change in a webhook. Members that are left out stay as they are; `null` removes.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WebhookChange {
+    /// The `revision` of the webhook that the change starts from. If the webhook has another one by now, nothing is
+    /// changed, with status 409. Without it, the webhook is changed whatever it is by now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
+    /// Where messages are sent. On another scheme, host or port, headers do not stay: each must be set or removed.
+    #[serde(default, skip_serializing_if = "Change::is_keep")]
+    #[schemars(with = "String")]
+    pub url: Change<String>,
+    /// Which events are sent, in place of those until now; `null` stands for all.
+    #[serde(default, skip_serializing_if = "Change::is_keep")]
+    #[schemars(with = "Option<Vec<String>>")]
+    pub events: Change<Vec<String>>,
+    /// Headers by name: a value adds or replaces one, `null` removes it, and those that are not named stay. `null` in
+    /// place of the object removes all.
+    #[serde(default, skip_serializing_if = "Change::is_keep")]
+    #[schemars(with = "Option<BTreeMap<String, Option<String>>>")]
+    pub headers: Change<BTreeMap<String, Option<Secret>>>,
+    /// The key that signs requests; with `null`, they are not signed any more.
+    #[serde(default, skip_serializing_if = "Change::is_keep")]
+    #[schemars(with = "Option<String>")]
+    pub secret: Change<Secret>,
+}
+
 /// A webhook without its secrets.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Webhook {
     /// Its id.
     pub id: WebhookId,
+    /// Identifies what is set; each change makes another one. A change can require it.
+    #[serde(default)]
+    pub revision: String,
     /// Where messages are sent.
     pub url: String,
     /// Which events are sent; all if there are none.
