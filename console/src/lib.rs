@@ -13,6 +13,7 @@ mod session;
 mod settings;
 mod site;
 mod trial;
+mod webhook;
 
 pub use console::{Console, Environment, Place};
 pub use error::{Error, Result};

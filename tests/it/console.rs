@@ -9,6 +9,7 @@ mod live;
 mod messages;
 mod share;
 mod visitor;
+mod webhook_changes;
 mod webhooks;
 
 use self::visitor::Visitor;

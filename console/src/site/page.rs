@@ -51,7 +51,7 @@ pub(super) struct Frame {
 pub(super) struct Notice(&'static str, &'static str);
 
 /// All messages, with their names in URLs.
-const NOTICES: [Notice; 21] = [
+const NOTICES: [Notice; 22] = [
     Notice("saved", "Saved. New messages are processed with this version."),
     Notice("overtaken", "Saved. Someone else saved a version at the same time: check all versions."),
     Notice("unchanged", "Nothing changed: this version is already live."),
@@ -65,6 +65,7 @@ const NOTICES: [Notice; 21] = [
     Notice("sent", "Sent again to everyone who receives live messages."),
     Notice("unwanted", "Not delivered: no subscriber, webhook or other output receives such messages."),
     Notice("created", "The webhook is set. Send a sample message to see what it answers."),
+    Notice("webhook-changed", "The webhook is changed. Send a sample message to see what it answers."),
     Notice("deleted", "Deleted."),
     Notice("resent", "These messages are at the end of the queue again."),
     Notice("none-resent", "Nothing was left to send."),

@@ -83,8 +83,9 @@ impl InApplication {
 
     /// A request to the page of which a draft is the form.
     pub(super) fn of_draft(console: Console, (viewer, access): (Viewer, Access), rest: &str) -> Self {
-        let dev_id = rest.strip_prefix("devices/").and_then(|rest| rest.split('/').next()).unwrap_or_default();
-        let parameters = HashMap::from([("dev_id".to_owned(), dev_id.to_owned())]);
+        let below = |part: &str| rest.strip_prefix(part).and_then(|rest| rest.split('/').next()).unwrap_or_default();
+        let parameters = [("dev_id", below("devices/")), ("webhook_id", below("webhooks/"))];
+        let parameters = parameters.map(|(name, id)| (name.to_owned(), id.to_owned())).into();
         Self { console, frame: viewer.frame, access, user_id: viewer.session.user_id, parameters }
     }
 
@@ -171,7 +172,12 @@ impl FromRequest<Console> for Sent {
 impl Sent {
     /// The value of a field as it was sent; empty if it was not.
     pub(super) fn value(&self, name: &str) -> &str {
-        self.0.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+        self.values(name).next().unwrap_or_default()
+    }
+
+    /// The values of a field that may be sent several times.
+    pub(super) fn values<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 }
 

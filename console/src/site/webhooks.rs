@@ -1,5 +1,6 @@
 //! The webhooks of an application: the health of each, and a form for a new one.
 
+pub(super) mod change;
 mod form;
 pub(super) mod webhook;
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use fantoccini::{Locator, key::Key};
+use serde_json::json;
 use tokio::time::sleep;
 
 use super::{
@@ -12,7 +13,10 @@ use super::{
 };
 use crate::{
     harness::{MESSAGE_TIMEOUT, Network, Owner, PASSWORD},
-    webhooks::receiver::{Answer, Receiver},
+    webhooks::{
+        call,
+        receiver::{Answer, Receiver},
+    },
 };
 
 const BROKEN: &str = "function Decoder(bytes, port) {
@@ -122,6 +126,7 @@ async fn look_around(name: &'static str, look: Look) {
     testing::soon("a message that is not taken", open_until(&browser, "webhooks/my-hook", "Resend all 1")).await;
     browser.click("td summary").await;
     browser.look("console-webhook").await;
+    change_webhook(&browser, &network, (&alice, &url)).await;
     browser.open(&format!("{APPLICATION}/webhooks")).await;
     browser.look("console-webhooks").await;
     browser.open(&format!("{APPLICATION}/webhooks/my-hook")).await;
@@ -130,6 +135,34 @@ async fn look_around(name: &'static str, look: Look) {
     browser.look("console-webhook-delete").await;
     browser.click("main button.danger").await;
     wait_for_text(&browser, "p", "Deleted.").await;
+}
+
+/// A webhook that is changed while somebody else changes it.
+async fn change_webhook(browser: &Browser, network: &Network, (alice, url): (&Owner, &str)) {
+    let theirs = json!({"events": ["up/errors"], "headers": {"X-Key": "<b>"}});
+    call(&network.handler_http(), alice, "PATCH", "/my-hook", theirs).await;
+    browser.click("a[href$='/change']").await;
+    browser.wait_for("Change webhook my-hook").await;
+    browser.look("console-webhook-change").await;
+    let (form, save) = ("form.narrow", "form.narrow button");
+    browser.submit(form, &[("headers", "no header")], save, "Change webhook my-hook").await;
+    browser.wait_for_refusal().await;
+    wait_for_text(browser, "p", "Headers not valid").await;
+    browser.look("console-webhook-change-refused").await;
+    browser.click(".problem a").await;
+    call(&network.handler_http(), alice, "PATCH", "/my-hook", json!({"events": ["up", "down/acks"]})).await;
+    let mine = format!("{url}/mine");
+    let fields = [("url", mine.as_str()), ("headers", "X-Key: new")];
+    browser.submit(form, &fields, save, "Change webhook my-hook").await;
+    wait_for_text(browser, "h2", "Somebody else has changed this webhook").await;
+    browser.look("console-webhook-conflict").await;
+    assert_eq!((browser.value("#url").await, browser.value("#events").await.as_str()), (mine, "up down/acks"));
+    browser.tab_to("#remove-1").await;
+    browser.press(" ").await;
+    browser.tab_to(save).await;
+    browser.press(&Key::Enter.to_string()).await;
+    browser.wait_for("my-hook").await;
+    wait_for_text(browser, "p", "The webhook is changed.").await;
 }
 
 /// A device that is registered, changed while somebody else changes it, and deleted.

@@ -1,11 +1,13 @@
 //! The form of a new webhook.
 
-use std::collections::BTreeMap;
-
 use api::rest::handler::NewWebhook;
 use types::{Secret, WebhookId};
 
-use crate::{Error, Result, site::viewer::Sent};
+use crate::{
+    Error, Result,
+    site::viewer::Sent,
+    webhook::{events, header_lines},
+};
 
 /// The form, with what was entered.
 #[derive(Clone, Debug, Default)]
@@ -31,19 +33,9 @@ impl WebhookForm {
     pub(super) fn webhook(&self) -> Result<(WebhookId, NewWebhook)> {
         let must = || "must have 2 to 36 lowercase letters, digits, dashes or underscores".to_owned();
         let id = self.id.parse().map_err(|_| Error::Invalid { what: "id", must: must() })?;
-        let events = self.events.split([' ', ',']).filter(|event| !event.is_empty()).map(str::to_owned).collect();
+        let headers = header_lines(&self.headers)?;
         let secret = Some(self.secret.clone()).filter(|secret| !secret.expose().is_empty());
-        Ok((id, NewWebhook { url: self.url.clone(), events, headers: self.headers()?, secret }))
-    }
-
-    fn headers(&self) -> Result<BTreeMap<String, Secret>> {
-        let lines = self.headers.expose().lines().filter(|line| !line.trim().is_empty());
-        let header = |line: &str| {
-            let (name, value) = line.split_once(':')?;
-            Some((name.trim().to_owned(), Secret::new(value.trim())))
-        };
-        let must = || "must be one on each line, such as Authorization: Bearer my-token".to_owned();
-        lines.map(|line| header(line).ok_or_else(|| Error::Invalid { what: "headers", must: must() })).collect()
+        Ok((id, NewWebhook { url: self.url.clone(), events: events(&self.events), headers, secret }))
     }
 }
 

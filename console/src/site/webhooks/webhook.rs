@@ -125,11 +125,11 @@ fn beginning(body: &str) -> &str {
     &body[..body.floor_char_boundary(BODY_BYTES_MAX)]
 }
 
-fn id(request: &InApplication) -> Result<WebhookId> {
+pub(super) fn id(request: &InApplication) -> Result<WebhookId> {
     request.parameter("webhook_id").parse().map_err(|_| Error::NotFound("webhook"))
 }
 
-fn hiding(error: client::Error) -> Error {
+pub(super) fn hiding(error: client::Error) -> Error {
     Error::hiding("webhook", error)
 }
 

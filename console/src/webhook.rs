@@ -1,0 +1,226 @@
+//! A webhook as the fields of a form, and what somebody else changed since the form was opened.
+
+use std::collections::BTreeMap;
+
+use api::rest::handler::{Webhook, WebhookChange};
+use serde::{Deserialize, Serialize};
+use types::{Change, Secret};
+
+use crate::{Error, Result, device::Difference};
+
+/// What a webhook was when a form was opened. The form brings it back. Values of headers and the key are not in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Base {
+    revision: String,
+    url: String,
+    events: Vec<String>,
+    pub(crate) header_names: Vec<String>,
+    pub(crate) is_signed: bool,
+}
+
+/// What somebody typed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Entry {
+    pub(crate) url: String,
+    /// Separated by spaces or commas; all if there are none.
+    pub(crate) events: String,
+    /// One `Name: value` per line. No page has them.
+    headers: Secret,
+    /// Names of headers whose box is ticked.
+    pub(crate) removed: Vec<String>,
+    /// No page has it.
+    secret: Secret,
+    pub(crate) removes_secret: bool,
+}
+
+impl Base {
+    pub(crate) fn of(webhook: Webhook) -> Self {
+        let Webhook { revision, url, events, header_names, is_signed, .. } = webhook;
+        Self { revision, url, events, header_names, is_signed }
+    }
+
+    /// A base that cannot be read has a revision that no webhook has, so that nothing is replaced unseen.
+    pub(crate) fn read(json: &str) -> Self {
+        serde_json::from_str(json).unwrap_or_default()
+    }
+
+    pub(crate) fn json(&self) -> String {
+        // Texts can always be written.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// The events as a form shows them.
+    fn events(&self) -> String {
+        self.events.join(" ")
+    }
+
+    /// What somebody else has changed until now. Of values that no page has, only that they were set is known.
+    pub(crate) fn differences(&self, now: &Self, entry: &Entry) -> Vec<Difference> {
+        let difference = |label, [before, now]: [String; 2], typed: Option<String>| {
+            let typed = typed.filter(|typed| *typed != before && *typed != now);
+            (before != now).then_some(Difference { label, before, now, typed })
+        };
+        let both = |text: fn(&Self) -> String| [text(self), text(now)];
+        let all: Vec<_> = [
+            difference("Address", both(|base| base.url.clone()), Some(entry.url.clone())),
+            difference("Events", both(|base| shown(&base.events)), Some(shown(&events(&entry.events)))),
+            difference("Headers", both(|base| names(&base.header_names)), None),
+            difference("Signed", both(|base| if base.is_signed { "yes" } else { "no" }.to_owned()), None),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        if all.is_empty() && self.revision != now.revision {
+            let states = ["as they were", "set again"].map(str::to_owned);
+            return difference("Values of headers, and key", states, None).into_iter().collect();
+        }
+        all
+    }
+}
+
+impl Entry {
+    /// The form of a webhook in which nobody has typed.
+    pub(crate) fn untouched(base: &Base) -> Self {
+        Self { url: base.url.clone(), events: base.events(), ..Self::default() }
+    }
+
+    /// What was sent in a form, whose `value` is empty where nothing was.
+    pub(crate) fn sent<'a>(value: impl Fn(&str) -> &'a str, removed: Vec<String>) -> Self {
+        let text = |name: &str| value(name).trim().to_owned();
+        Self {
+            url: text("url"),
+            events: text("events"),
+            headers: Secret::new(text("headers")),
+            removed,
+            secret: Secret::new(text("secret")),
+            removes_secret: !value("remove_secret").is_empty(),
+        }
+    }
+
+    /// What was typed, where somebody has typed; otherwise what the webhook is now.
+    pub(crate) fn merge(self, before: &Base, now: &Base) -> Self {
+        let url = if self.url == before.url { now.url.clone() } else { self.url };
+        let events = if events(&self.events) == before.events { now.events() } else { self.events };
+        Self { url, events, ..self }
+    }
+
+    /// What was typed, and what it starts from. The handler checks the rest.
+    pub(crate) fn change(&self, base: &Base) -> Result<WebhookChange> {
+        let events = events(&self.events);
+        let events = match events.is_empty() {
+            _ if events == base.events => Change::Keep,
+            true => Change::Remove,
+            false => Change::Set(events),
+        };
+        let url = if self.url == base.url { Change::Keep } else { Change::Set(self.url.clone()) };
+        let secret = match (self.secret.expose(), self.removes_secret) {
+            ("", false) => Change::Keep,
+            ("", true) => Change::Remove,
+            (_, false) => Change::Set(self.secret.clone()),
+            (_, true) => {
+                return Err(invalid("Secret", "must be empty if requests are to be signed no more".to_owned()));
+            }
+        };
+        Ok(WebhookChange { revision: Some(base.revision.clone()), url, events, headers: self.headers()?, secret })
+    }
+
+    fn headers(&self) -> Result<Change<BTreeMap<String, Option<Secret>>>> {
+        let mut headers: BTreeMap<_, _> = self.removed.iter().map(|name| (name.clone(), None)).collect();
+        for (name, value) in header_lines(&self.headers)? {
+            if self.removed.iter().any(|removed| removed.eq_ignore_ascii_case(&name)) {
+                return Err(invalid("Headers", format!("`{name}` must be either set or removed")));
+            }
+            headers.insert(name, Some(value));
+        }
+        Ok(if headers.is_empty() { Change::Keep } else { Change::Set(headers) })
+    }
+}
+
+/// Events that are separated by spaces or commas.
+pub(crate) fn events(text: &str) -> Vec<String> {
+    text.split([' ', ',']).filter(|event| !event.is_empty()).map(str::to_owned).collect()
+}
+
+/// Headers, one on each line.
+pub(crate) fn header_lines(lines: &Secret) -> Result<BTreeMap<String, Secret>> {
+    let lines = lines.expose().lines().filter(|line| !line.trim().is_empty());
+    let header = |line: &str| {
+        let (name, value) = line.split_once(':')?;
+        Some((name.trim().to_owned(), Secret::new(value.trim())))
+    };
+    let must = || "must be one on each line, such as Authorization: Bearer my-token".to_owned();
+    lines.map(|line| header(line).ok_or_else(|| invalid("Headers", must()))).collect()
+}
+
+fn shown(events: &[String]) -> String {
+    if events.is_empty() { "all".to_owned() } else { events.join(", ") }
+}
+
+fn names(names: &[String]) -> String {
+    if names.is_empty() { "–".to_owned() } else { names.join(", ") }
+}
+
+fn invalid(what: &'static str, must: String) -> Error {
+    Error::Invalid { what, must }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn base(revision: &str, url: &str) -> Base {
+        let events = vec!["up".to_owned(), "down/acks".to_owned()];
+        let (revision, url) = (revision.to_owned(), url.to_owned());
+        Base { revision, url, events, header_names: vec!["X-Key".to_owned()], is_signed: true }
+    }
+
+    fn entry(fields: &[(&str, &str)], removed: &[&str]) -> Entry {
+        let value = |name: &str| fields.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| *value);
+        Entry::sent(value, removed.iter().map(|name| (*name).to_owned()).collect())
+    }
+
+    #[test]
+    fn only_what_was_typed_is_a_change() {
+        let base = base("1", "https://example.com");
+        let untouched = [("url", "https://example.com"), ("events", "up, down/acks")];
+        let change = entry(&untouched, &[]).change(&base).unwrap();
+        let json = serde_json::to_string(&change).unwrap();
+        assert_eq!(json, r#"{"revision":"1"}"#);
+        let typed = [("url", "https://example.org"), ("headers", "a: b"), ("remove_secret", "yes")];
+        let change = entry(&typed, &["X-Key"]).change(&base).unwrap();
+        let json = serde_json::to_string(&change).unwrap();
+        let headers = r#""events":null,"headers":{"X-Key":null,"a":"b"},"secret":null"#;
+        assert_eq!(json, format!(r#"{{"revision":"1","url":"https://example.org",{headers}}}"#));
+        for (typed, removed) in [
+            (&[("headers", "no")][..], &[][..]),
+            (&[("headers", "x-key: a")], &["X-Key"]),
+            (&[("secret", "a"), ("remove_secret", "yes")], &[]),
+        ] {
+            assert!(entry(typed, removed).change(&base).is_err(), "{typed:?}");
+        }
+    }
+
+    #[test]
+    fn what_somebody_else_changed_is_shown_and_what_was_typed_stays() {
+        let (before, now) = (base("1", "https://a.example"), base("2", "https://b.example"));
+        let typed = entry(&[("url", "https://c.example"), ("events", "up down/acks")], &[]);
+        let [difference] = &before.differences(&now, &typed)[..] else { panic!("there is one") };
+        assert_eq!((difference.label, difference.typed.as_deref()), ("Address", Some("https://c.example")));
+        assert_eq!(typed.merge(&before, &now).url, "https://c.example");
+        let untouched = entry(&[("url", "https://a.example"), ("events", "up")], &[]).merge(&before, &now);
+        assert_eq!((untouched.url.as_str(), untouched.events.as_str()), ("https://b.example", "up"));
+    }
+
+    #[test]
+    fn values_that_no_page_has_are_a_difference_by_their_revision() {
+        let (before, now) = (base("1", "https://a.example"), base("2", "https://a.example"));
+        let [difference] = &before.differences(&now, &Entry::default())[..] else { panic!("there is one") };
+        assert!(difference.label.contains("headers") && difference.typed.is_none(), "{difference:?}");
+        assert!(before.differences(&before, &Entry::default()).is_empty());
+        assert_eq!(Base::read(&before.json()), before);
+        assert!(
+            !Base::read("<").differences(&before, &Entry::default()).is_empty(),
+            "an unknown base replaces nothing"
+        );
+    }
+}
