@@ -71,7 +71,7 @@ impl Base {
         .flatten()
         .collect();
         if all.is_empty() && self.revision != now.revision {
-            let states = ["as they were", "set again"].map(str::to_owned);
+            let states = ["as they were", "may have been set again"].map(str::to_owned);
             return difference("Values of headers, and key", states, None).into_iter().collect();
         }
         all
@@ -118,7 +118,7 @@ impl Entry {
             ("", true) => Change::Remove,
             (_, false) => Change::Set(self.secret.clone()),
             (_, true) => {
-                return Err(invalid("Secret", "must be empty if requests are to be signed no more".to_owned()));
+                return Err(invalid("Secret", "must be empty to stop signing requests".to_owned()));
             }
         };
         Ok(WebhookChange { revision: Some(base.revision.clone()), url, events, headers: self.headers()?, secret })

@@ -97,7 +97,7 @@ pub(crate) struct Update {
     /// File with the key that signs requests from now on
     #[arg(long, value_name = "FILE", conflicts_with = "secret_remove")]
     pub(super) secret_file: Option<PathBuf>,
-    /// Sign requests no more
+    /// Stop signing requests
     #[arg(long)]
     pub(super) secret_remove: bool,
 }

@@ -92,7 +92,7 @@ pub(super) async fn show(
         "new-device" => Ok(new::draft(&request, &Sent(fields))),
         rest if rest.starts_with("devices/") && rest.ends_with("/change") => change::draft(&request, &Sent(fields)),
         rest if rest.starts_with("webhooks/") && rest.ends_with("/change") => {
-            Ok(webhooks::change::draft(&request, &Sent(fields)))
+            webhooks::change::draft(&request, &Sent(fields))
         }
         rest if rest.ends_with("/downlinks") => downlinks::draft(&request, &Sent(fields)).await,
         // Other forms have nothing that was typed.

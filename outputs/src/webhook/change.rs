@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use types::{Change, Grant, Secret, WebhookId};
 
-use super::{address, records::Webhook};
+use super::{
+    address,
+    records::{Webhook, named_twice},
+};
 use crate::Error;
 
 type Headers = BTreeMap<String, Secret>;
@@ -35,6 +38,11 @@ impl WebhookChange {
         }
         let url = self.url.clone().apply(Some(stored.url.clone()));
         let url = url.ok_or_else(|| Error::invalid("URL", "a webhook must have one"))?;
+        if let Change::Set(named) = &self.headers
+            && let Some(name) = named_twice(named.keys())
+        {
+            return Err(Error::invalid("Headers", format_args!("`{name}` is named twice")));
+        }
         let kept = self.kept_headers(stored.headers);
         if let (true, Some(name)) = (address::is_elsewhere(&stored.url, &url), kept.keys().next()) {
             let rule = "does not stay when messages go to another server: set its value again, or remove it";
@@ -107,6 +115,9 @@ mod tests {
         assert!(changed.events.is_empty() && changed.secret.is_none());
         assert!(apply(&WebhookChange { headers: Change::Remove, ..change }).unwrap().headers.is_empty());
         assert!(apply(&WebhookChange { url: Change::Remove, ..WebhookChange::default() }).is_err());
+        let twice = headers(&[("X-Key", Some("new")), ("x-key", None)]);
+        let error = apply(&WebhookChange { headers: twice, ..WebhookChange::default() }).unwrap_err();
+        assert!(error.to_string().contains("`x-key` is named twice"), "{error}");
     }
 
     #[test]

@@ -105,10 +105,19 @@ impl Webhook {
         if self.headers.len() > HEADERS_MAX {
             return Err(Error::invalid("Headers", format_args!("at most {HEADERS_MAX} are allowed")));
         }
+        if let Some(name) = named_twice(self.headers.keys()) {
+            return Err(Error::invalid("Headers", format_args!("`{name}` is named twice")));
+        }
         self.headers.iter().try_for_each(|(name, value)| check_header(name, value.expose()))?;
         self.secret.as_ref().map(Signer::new).transpose()?;
         Ok(())
     }
+}
+
+/// A name that is there before, in whatever case.
+pub(super) fn named_twice<'a>(names: impl IntoIterator<Item = &'a String>) -> Option<&'a String> {
+    let mut before = HashSet::new();
+    names.into_iter().find(|name| !before.insert(name.to_ascii_lowercase()))
 }
 
 fn check_header(name: &str, value: &str) -> Result<(), Error> {

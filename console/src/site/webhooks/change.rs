@@ -66,7 +66,7 @@ struct Header {
 pub(in crate::site) async fn show(request: InApplication) -> Result<Page<Change>, Failure> {
     let webhook = client(&request).await?.get(&id(&request)?).await.map_err(hiding)?;
     let base = Base::of(webhook);
-    Ok(page(&request, ChangeForm::new(Entry::untouched(&base), base)))
+    page(&request, ChangeForm::new(Entry::untouched(&base), base)).map_err(Failure::from)
 }
 
 pub(in crate::site) async fn submit(request: InApplication, sent: Sent) -> Result<Response, Failure> {
@@ -77,15 +77,15 @@ pub(in crate::site) async fn submit(request: InApplication, sent: Sent) -> Resul
         Err(error) => {
             let status = server::status::http(error.kind());
             let form = ChangeForm { problem: Some(Problem::of(&error)), ..ChangeForm::new(entry, base) };
-            Ok(page(&request, form).with_status(status).into_response())
+            Ok(page(&request, form)?.with_status(status).into_response())
         }
     }
 }
 
 /// The page with a form that was sent when the login had expired, or a service was away.
-pub(in crate::site) fn draft(request: &InApplication, sent: &Sent) -> Response {
+pub(in crate::site) fn draft(request: &InApplication, sent: &Sent) -> Result<Response> {
     let (entry, base) = typed(sent);
-    page(request, ChangeForm { is_draft: true, ..ChangeForm::new(entry, base) }).into_response()
+    Ok(page(request, ChangeForm { is_draft: true, ..ChangeForm::new(entry, base) })?.into_response())
 }
 
 fn typed(sent: &Sent) -> (Entry, Base) {
@@ -110,16 +110,16 @@ async fn change(request: &InApplication, entry: &Entry, base: &Base) -> Result<R
                 return Err(error.into());
             }
             let form = ChangeForm { differences, ..ChangeForm::new(entry.clone().merge(base, &now), now) };
-            Ok(page(request, form).with_status(StatusCode::CONFLICT).into_response())
+            Ok(page(request, form)?.with_status(StatusCode::CONFLICT).into_response())
         }
         _ => Err(error.into()),
     }
 }
 
-fn page(request: &InApplication, form: ChangeForm) -> Page<Change> {
+fn page(request: &InApplication, form: ChangeForm) -> Result<Page<Change>> {
     let (frame, app_id) = (request.frame.clone(), request.app_id().to_string());
-    let id = request.parameter("webhook_id").to_owned();
-    Page::new(Change { frame, app_id, tab: "webhooks", id, form })
+    let id = id(request)?.to_string();
+    Ok(Page::new(Change { frame, app_id, tab: "webhooks", id, form }))
 }
 
 impl ChangeForm {

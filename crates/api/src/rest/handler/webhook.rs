@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use types::{Change, Secret, Timestamp, WebhookId};
 
@@ -35,7 +35,8 @@ pub struct NewWebhook {
 pub struct WebhookChange {
     /// The `revision` of the webhook that the change starts from. If the webhook has another one by now, nothing is
     /// changed, with status 409. Without it, the webhook is changed whatever it is by now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "no_null")]
+    #[schemars(with = "String")]
     pub revision: Option<String>,
     /// Where messages are sent. On another scheme, host or port, headers do not stay: each must be set or removed.
     #[serde(default, skip_serializing_if = "Change::is_keep")]
@@ -54,6 +55,11 @@ pub struct WebhookChange {
     #[serde(default, skip_serializing_if = "Change::is_keep")]
     #[schemars(with = "Option<String>")]
     pub secret: Change<Secret>,
+}
+
+/// In other members `null` removes, which would mean nothing here.
+fn no_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    String::deserialize(deserializer).map(Some)
 }
 
 /// A webhook without its secrets.
