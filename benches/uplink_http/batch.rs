@@ -116,7 +116,8 @@ impl Answers {
             let is_answer = self.line.starts_with(b"{");
             self.lines += usize::from(is_answer);
             self.failed += usize::from(is_answer && self.line.windows(8).any(|part| part == b"\"status\""));
-            self.has_ended = self.line == b"0\r";
+            // An empty line follows.
+            self.has_ended |= self.line == b"0\r";
             self.line.clear();
         }
     }
