@@ -83,7 +83,7 @@ pub(in crate::site) async fn submit(request: InApplication, sent: Sent) -> Resul
 }
 
 /// The page with a form that was sent when the login had expired, or a service was away.
-pub(in crate::site) fn draft(request: &InApplication, sent: &Sent) -> Result<Response> {
+pub(in crate::site) fn draft(request: &InApplication, sent: &Sent) -> Result<Response, Failure> {
     let (entry, base) = typed(sent);
     Ok(page(request, ChangeForm { is_draft: true, ..ChangeForm::new(entry, base) })?.into_response())
 }
