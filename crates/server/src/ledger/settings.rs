@@ -71,7 +71,7 @@ impl BudgetSettings {
         let (total, owner_max, owner_min) = match resource {
             Resource::StoredBytes => (self.stored_bytes_max, self.stored_bytes_per_owner_max, 1 << 20),
             Resource::QueuedBytes => (self.queued_bytes_max, self.queued_bytes_per_owner_max, 256 << 10),
-            Resource::BodyBytes => (self.body_bytes_max, self.body_bytes_per_owner_max, 512 << 10),
+            Resource::BodyBytes => (self.body_bytes_max, self.body_bytes_per_owner_max, 64 << 10),
             Resource::ResponseBytes => (self.response_bytes_max, self.response_bytes_per_owner_max, 64 << 10),
             Resource::Deliveries => (self.deliveries_max, self.deliveries_per_owner_max, 1),
             Resource::LookUps => (self.look_ups_max, self.look_ups_per_owner_max, 1),
