@@ -72,7 +72,7 @@ impl Base {
         .collect();
         if all.is_empty() && self.revision != now.revision {
             let states = ["as they were", "may have been set again"].map(str::to_owned);
-            return difference("Values of headers, and key", states, None).into_iter().collect();
+            return difference("Header values and key", states, None).into_iter().collect();
         }
         all
     }

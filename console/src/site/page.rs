@@ -65,7 +65,7 @@ const NOTICES: [Notice; 22] = [
     Notice("sent", "Sent again to everyone who receives live messages."),
     Notice("unwanted", "Not delivered: no subscriber, webhook or other output receives such messages."),
     Notice("created", "The webhook is set. Send a sample message to see what it answers."),
-    Notice("webhook-changed", "The webhook is changed. Send a sample message to see what it answers."),
+    Notice("webhook-changed", "The webhook was changed. Send a sample message to see what it answers."),
     Notice("deleted", "Deleted."),
     Notice("resent", "These messages are at the end of the queue again."),
     Notice("none-resent", "Nothing was left to send."),

@@ -154,7 +154,7 @@ async fn change_webhook(browser: &Browser, network: &Network, (alice, url): (&Ow
     let mine = format!("{url}/mine");
     let fields = [("url", mine.as_str()), ("headers", "X-Key: new")];
     browser.submit(form, &fields, save, "Change webhook my-hook").await;
-    wait_for_text(browser, "h2", "Somebody else has changed this webhook").await;
+    wait_for_text(browser, "h2", "Someone else has changed this webhook").await;
     browser.look("console-webhook-conflict").await;
     assert_eq!((browser.value("#url").await, browser.value("#events").await.as_str()), (mine, "up down/acks"));
     browser.tab_to("#remove-1").await;
@@ -162,7 +162,7 @@ async fn change_webhook(browser: &Browser, network: &Network, (alice, url): (&Ow
     browser.tab_to(save).await;
     browser.press(&Key::Enter.to_string()).await;
     browser.wait_for("my-hook").await;
-    wait_for_text(browser, "p", "The webhook is changed.").await;
+    wait_for_text(browser, "p", "The webhook was changed.").await;
 }
 
 /// A device that is registered, changed while somebody else changes it, and deleted.

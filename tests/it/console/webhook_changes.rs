@@ -58,7 +58,7 @@ async fn what_is_left_as_it_was_stays_and_headers_and_key_are_in_no_page() {
     assert_eq!((page.value("url"), page.value("events").as_str()), (receiver.url(), "up down/acks"));
     let url = format!("{}/<b>", receiver.url());
     let changed = submit(&visitor, &page, &[("url", &url), ("headers", "x-key: new-of-mine")]).await;
-    assert!(changed.path == WEBHOOK && changed.html.contains("The webhook is changed."), "{}", changed.html);
+    assert!(changed.path == WEBHOOK && changed.html.contains("The webhook was changed."), "{}", changed.html);
     assert!(!changed.html.contains("<b>"), "{}", changed.html);
     alice.simulate("dev-1", &[8, 52], 1).await.unwrap();
     let request = receiver.next().await;
@@ -69,7 +69,7 @@ async fn what_is_left_as_it_was_stays_and_headers_and_key_are_in_no_page() {
     let page = visitor.get(CHANGE).await;
     let boxes = [("remove_header", "Authorization"), ("remove_header", "x-key"), ("remove_secret", "yes")];
     let changed = submit(&visitor, &page, &[&boxes[..], &[("events", "")]].concat()).await;
-    assert!(changed.html.contains("The webhook is changed."), "{}", changed.html);
+    assert!(changed.html.contains("The webhook was changed."), "{}", changed.html);
     let now = stored(&network, &alice).await;
     assert_eq!((&now["header_names"], &now["is_signed"], &now["events"]), (&json!([]), &json!(false), &json!([])));
     for page in [page, visitor.get(CHANGE).await, changed] {
@@ -122,7 +122,7 @@ async fn nothing_is_lost_when_somebody_else_changes_the_webhook_in_between() {
     theirs(json!({"url": other, "events": ["up/errors"], "headers": {"X-Key": null}})).await;
     let page = submit(&visitor, &opened, &[("url", &mine), ("remove_secret", "yes")]).await;
     assert_eq!(page.status, 409, "{}", page.html);
-    let text = "Somebody else has changed this webhook";
+    let text = "Someone else has changed this webhook";
     assert!(page.html.contains(text) && page.html.contains(&other), "{}", page.html);
     assert_eq!((page.value("url"), page.value("events").as_str()), (mine.clone(), "up/errors"));
     assert!(page.html.contains("name=\"remove_secret\" value=\"yes\" checked"), "{}", page.html);
@@ -132,10 +132,10 @@ async fn nothing_is_lost_when_somebody_else_changes_the_webhook_in_between() {
     // What no page shows is noticed, too.
     theirs(json!({"headers": {"Authorization": "Bearer theirs-alone"}})).await;
     let page = submit(&visitor, &page, &[]).await;
-    assert!(page.status == 409 && page.html.contains("Values of headers, and key"), "{}", page.html);
+    assert!(page.status == 409 && page.html.contains("Header values and key"), "{}", page.html);
     assert!(!page.html.contains("theirs-alone"), "{}", page.html);
     let saved = submit(&visitor, &page, &[]).await;
-    assert!(saved.html.contains("The webhook is changed."), "{}", saved.html);
+    assert!(saved.html.contains("The webhook was changed."), "{}", saved.html);
     let now = stored(&network, &alice).await;
     assert_eq!((&now["url"], &now["events"]), (&json!(mine), &json!(["up/errors"])));
 
@@ -157,11 +157,11 @@ async fn what_was_typed_about_a_webhook_comes_back_after_the_login() {
     let url = format!("{}/slowly", receiver.url());
     let typed = [("url", url.as_str()), ("headers", "a: token-of-mine"), ("secret", KEY), ("remove_header", "X-Key")];
     let page = submit(&visitor, &opened, &typed).await;
-    assert!(page.path.starts_with("/console/drafts/") && page.html.contains("not saved yet"), "{}", page.html);
+    assert!(page.path.starts_with("/console/drafts/") && page.html.contains("may not have been saved"), "{}", page.html);
     assert!(page.value("url") == url && page.html.contains("value=\"X-Key\" checked"), "{}", page.html);
     assert!(!page.html.contains("token-of-mine") && !page.html.contains(KEY), "{}", page.html);
     let saved = submit(&visitor, &page, &[]).await;
-    assert!(saved.html.contains("The webhook is changed.") && saved.html.contains(&url), "{}", saved.html);
+    assert!(saved.html.contains("The webhook was changed.") && saved.html.contains(&url), "{}", saved.html);
 }
 
 #[tokio::test]
