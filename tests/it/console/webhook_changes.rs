@@ -157,7 +157,11 @@ async fn what_was_typed_about_a_webhook_comes_back_after_the_login() {
     let url = format!("{}/slowly", receiver.url());
     let typed = [("url", url.as_str()), ("headers", "a: token-of-mine"), ("secret", KEY), ("remove_header", "X-Key")];
     let page = submit(&visitor, &opened, &typed).await;
-    assert!(page.path.starts_with("/console/drafts/") && page.html.contains("may not have been saved"), "{}", page.html);
+    assert!(
+        page.path.starts_with("/console/drafts/") && page.html.contains("may not have been saved"),
+        "{}",
+        page.html
+    );
     assert!(page.value("url") == url && page.html.contains("value=\"X-Key\" checked"), "{}", page.html);
     assert!(!page.html.contains("token-of-mine") && !page.html.contains(KEY), "{}", page.html);
     let saved = submit(&visitor, &page, &[]).await;
