@@ -187,6 +187,11 @@ impl PublishReceipt {
         Self(Some(Box::pin(storing)))
     }
 
+    /// Returns true if there is nothing to wait for.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// Resolves when both are kept.
     fn and(self, other: Self) -> Self {
         match (self.0, other.0) {

@@ -1,7 +1,7 @@
 //! Several uplinks of one application that are handled together: one read of their devices, one hand-over to a worker
 //! for those with the same functions. They are recorded and published in their order, as if they came one by one.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, mem, sync::Arc};
 
 use futures::future::join_all;
 use runtime::{Priority, SourcesHash};
@@ -9,9 +9,10 @@ use server::usage::Usage;
 use tokio::sync::oneshot;
 use types::Kinded;
 
-use super::{Found, Frame, Handled, Made, Reader, Uplinks};
+use super::{Found, Frame, Handled, Made, Reader, Sent, Uplinks};
 use crate::{
     Error, metrics,
+    output::PublishReceipt,
     payload::{Decoded, ExpectedFuel, Payload, Run},
 };
 
@@ -48,13 +49,15 @@ impl Uplinks {
             sent.push(made.map(|made| self.send(made, reader)));
         }
         drop(published);
-        let settled = sent.into_iter().map(|sent| async move {
-            match sent {
+        wait_for_outputs(&mut sent).await;
+        let mut handled = Vec::with_capacity(sent.len());
+        for sent in sent {
+            // One after the other, because most are in history when the first of them is.
+            handled.push(match sent {
                 Ok(sent) => self.settle(sent).await,
                 Err(error) => Err(error),
-            }
-        });
-        let handled = join_all(settled).await;
+            });
+        }
         let errors = handled.iter().filter_map(|handled| handled.as_ref().err());
         errors.for_each(|error| metrics::uplink_dropped(error.kind()));
         handled
@@ -135,6 +138,23 @@ impl Uplinks {
             }
         }
     }
+}
+
+/// Waits for the outputs that some of them have to be stored in, all at the same time.
+async fn wait_for_outputs(sent: &mut [Result<Sent, Error>]) {
+    let waiting = sent.iter_mut().filter_map(|sent| {
+        let published = sent.as_mut().ok().filter(|sent| !sent.kept.iter().all(PublishReceipt::is_kept))?;
+        let kept = mem::take(&mut published.kept);
+        Some(async move {
+            for kept in kept {
+                if let Err(error) = kept.wait().await {
+                    *sent = Err(error);
+                    break;
+                }
+            }
+        })
+    });
+    join_all(waiting).await;
 }
 
 impl Found {

@@ -1,4 +1,5 @@
-//! The group of records that is written next, and who waits for it.
+//! The group of records that is written next, and who waits for it. It is written once somebody waits, so that what is
+//! recorded together needs one write and one sync.
 
 use std::{
     mem,
@@ -27,22 +28,23 @@ const BLOCK_BYTES: usize = 256 << 10;
 pub(crate) struct Queue {
     clock: Arc<dyn Clock>,
     bytes_max: usize,
+    /// Maximum time that a record waits to be written.
+    wait: Duration,
     pub(crate) losses: Arc<Losses>,
     state: Mutex<State>,
     changed: Condvar,
-    waiting: Arc<Waiting>,
-}
-
-/// State shared by the futures that wait.
-struct Waiting {
-    wait: Duration,
     /// True if a record has waited for too long, and none has been written since.
     is_slow: AtomicBool,
-    losses: Arc<Losses>,
 }
 
-/// Result of writing a group; none while it waits.
-type Done = watch::Sender<Option<Result<(), Loss>>>;
+/// What those who wait for a group share with the thread that writes it.
+#[derive(Default)]
+struct Wish {
+    /// True once somebody waits for the group, or nobody will.
+    is_due: AtomicBool,
+    /// Result of writing the group; none before that.
+    result: watch::Sender<Option<Result<(), Loss>>>,
+}
 
 struct State {
     numbers: Numbers,
@@ -55,11 +57,12 @@ struct State {
 }
 
 /// Records that are written with one sync.
+#[derive(Default)]
 pub(crate) struct Group {
     pub(crate) blocks: Vec<RawBlock>,
     pub(crate) records: u64,
     bytes: usize,
-    done: Arc<Done>,
+    wish: Arc<Wish>,
 }
 
 /// The records of a block, as `codec` has them.
@@ -71,14 +74,8 @@ pub(crate) struct RawBlock {
 /// A record on its way to the disk.
 pub(crate) struct Pending {
     id: RecordId,
-    done: Arc<Done>,
-    waiting: Arc<Waiting>,
-}
-
-impl Default for Group {
-    fn default() -> Self {
-        Self { blocks: Vec::new(), records: 0, bytes: 0, done: Arc::new(watch::Sender::new(None)) }
-    }
+    wish: Arc<Wish>,
+    queue: Arc<Queue>,
 }
 
 impl Group {
@@ -104,19 +101,19 @@ impl Queue {
             spare: Vec::new(),
             is_closed: false,
         };
-        let losses = Arc::new(Losses::new());
         Self {
             clock,
             bytes_max,
-            losses: Arc::clone(&losses),
+            wait,
+            losses: Arc::new(Losses::new()),
             state: Mutex::new(state),
             changed: Condvar::new(),
-            waiting: Arc::new(Waiting { wait, is_slow: AtomicBool::new(false), losses }),
+            is_slow: AtomicBool::new(false),
         }
     }
 
     /// Adds a record to the group that is written next.
-    pub(crate) fn push(&self, new: &NewRecord<'_>) -> Result<Pending, Loss> {
+    pub(crate) fn push(self: &Arc<Self>, new: &NewRecord<'_>) -> Result<Pending, Loss> {
         let bytes = codec::bytes_max(new);
         if bytes > RECORD_BYTES_MAX {
             return Err(Loss::TooLarge);
@@ -126,24 +123,35 @@ impl Queue {
         let waiting = state.next.bytes + state.writing;
         // One record may always wait, whatever the bound.
         if state.is_closed || (waiting > 0 && waiting + bytes > self.bytes_max) {
-            return Err(if state.is_closed { Loss::Closed } else { Loss::Queue });
+            let (is_closed, wish) = (state.is_closed, Arc::clone(&state.next.wish));
+            drop(state);
+            self.write_soon(&wish);
+            return Err(if is_closed { Loss::Closed } else { Loss::Queue });
         }
         let id = state.numbers.next(now);
         let State { next, spare, .. } = &mut *state;
         next.push(&View::of_new(id, new), spare);
-        let done = Arc::clone(&state.next.done);
-        let is_first = state.next.records == 1;
+        let (wish, is_large) = (Arc::clone(&state.next.wish), state.next.bytes >= BLOCK_BYTES);
         drop(state);
-        if is_first {
-            self.changed.notify_one();
+        if is_large {
+            self.write_soon(&wish);
         }
-        Ok(Pending { id, done, waiting: Arc::clone(&self.waiting) })
+        Ok(Pending { id, wish, queue: Arc::clone(self) })
     }
 
-    /// Waits for records. None once the queue is closed and empty.
+    /// Has the group with this wish written, if it is not written yet.
+    fn write_soon(&self, wish: &Wish) {
+        if !wish.is_due.swap(true, Ordering::AcqRel) {
+            // With the lock, the thread that writes either sees it or waits already.
+            drop(self.state());
+            self.changed.notify_one();
+        }
+    }
+
+    /// Waits for a group that is due. None once the queue is closed and empty.
     pub(crate) fn take(&self) -> Option<Group> {
         let mut state = self.state();
-        while state.next.records == 0 {
+        while state.next.records == 0 || !(state.is_closed || state.next.wish.is_due.load(Ordering::Acquire)) {
             if state.is_closed {
                 return None;
             }
@@ -160,8 +168,8 @@ impl Queue {
         if let Err(loss) = result {
             self.losses.add(loss, group.records);
         }
-        self.waiting.is_slow.store(false, Ordering::Relaxed);
-        group.done.send_replace(Some(result));
+        self.is_slow.store(false, Ordering::Relaxed);
+        group.wish.result.send_replace(Some(result));
     }
 
     /// Keeps the room of a block that was written for one that comes.
@@ -188,21 +196,22 @@ impl Queue {
 impl Pending {
     /// Waits until the record is on disk, but not for long.
     pub(crate) async fn wait(self) -> Result<RecordId, Loss> {
-        let known = *self.done.borrow();
+        let known = *self.wish.result.borrow();
         if let Some(result) = known {
             return self.kept(result);
         }
+        self.queue.write_soon(&self.wish);
         // Once the disk is known to be slow, messages pass without each waiting for it.
-        if self.waiting.is_slow.load(Ordering::Relaxed) {
+        if self.queue.is_slow.load(Ordering::Relaxed) {
             return self.slow();
         }
-        let mut done = self.done.subscribe();
-        let done = tokio::time::timeout(self.waiting.wait, done.wait_for(Option::is_some)).await;
-        match done.map(|done| done.map(|done| *done)) {
+        let mut result = self.wish.result.subscribe();
+        let result = tokio::time::timeout(self.queue.wait, result.wait_for(Option::is_some)).await;
+        match result.map(|result| result.map(|result| *result)) {
             Ok(Ok(Some(result))) => self.kept(result),
             Ok(Ok(None) | Err(_)) => Err(Loss::Closed),
             Err(_) => {
-                self.waiting.is_slow.store(true, Ordering::Relaxed);
+                self.queue.is_slow.store(true, Ordering::Relaxed);
                 self.slow()
             }
         }
@@ -213,25 +222,34 @@ impl Pending {
     }
 
     fn slow(&self) -> Result<RecordId, Loss> {
-        self.waiting.losses.add(Loss::Slow, 1);
+        self.queue.losses.add(Loss::Slow, 1);
         Err(Loss::Slow)
+    }
+}
+
+impl Drop for Pending {
+    /// What nobody waits for is written all the same.
+    fn drop(&mut self) {
+        self.queue.write_soon(&self.wish);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::{iter, thread};
+
     use testing::ManualClock;
 
     use super::*;
     use crate::Kind;
 
-    fn push(queue: &Queue) -> Result<Pending, Loss> {
+    fn push(queue: &Arc<Queue>) -> Result<Pending, Loss> {
         let (app_id, dev_id) = ("my-app".parse().unwrap(), "my-device".parse().unwrap());
         queue.push(&NewRecord::new(&app_id, &dev_id, &Kind::Uplink, types::Timestamp::default()))
     }
 
-    fn queue(bytes_max: usize) -> Queue {
-        Queue::new(ManualClock::new(), 7, bytes_max, Duration::from_secs(1))
+    fn queue(bytes_max: usize) -> Arc<Queue> {
+        Arc::new(Queue::new(ManualClock::new(), 7, bytes_max, Duration::from_secs(1)))
     }
 
     #[tokio::test(start_paused = true)]
@@ -263,5 +281,22 @@ mod tests {
         queue.done(group, Err(Loss::Failed));
         assert_eq!(first.wait().await, Err(Loss::Failed));
         assert!(push(&queue).is_ok());
+    }
+
+    #[test]
+    fn records_are_written_together_once_one_is_waited_for_or_dropped() {
+        let queue = queue(1 << 20);
+        let pending: Vec<_> = (0..5).map(|_| push(&queue).ok().unwrap()).collect();
+        let writing = thread::spawn({
+            let queue = Arc::clone(&queue);
+            move || iter::from_fn(|| queue.take().map(|group| group.records)).collect::<Vec<_>>()
+        });
+        drop(pending);
+        // Nobody waits for this one, and it is written when the queue is closed.
+        mem::forget(push(&queue));
+        queue.close();
+        let written = writing.join().unwrap();
+        assert_eq!(written.iter().sum::<u64>(), 6, "{written:?}");
+        assert!(written[0] >= 5, "{written:?}");
     }
 }
