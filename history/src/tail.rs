@@ -28,8 +28,9 @@ use crate::{Error, Loss, RecordId, directory::list};
 /// Number of full segments that may wait to be sealed before no more is kept.
 const FULL_SEGMENTS_MAX: usize = 8;
 
-/// Maximum number of records of a segment: they are in memory while they are sealed.
+/// Maximum number of records of a segment, and of their bytes: they are in memory while they are sealed.
 const SEGMENT_RECORDS_MAX: u64 = 1 << 16;
+const SEGMENT_RECORD_BYTES_MAX: u64 = 64 << 20;
 
 /// The segments of this process.
 #[derive(Debug)]
@@ -195,7 +196,8 @@ impl Tail {
 
 /// Returns true if a segment should not grow any more.
 fn is_full(index: &Index, bytes_max: u64) -> bool {
-    index.bytes >= bytes_max || index.records >= SEGMENT_RECORDS_MAX
+    let is_large = index.bytes >= bytes_max || index.record_bytes >= SEGMENT_RECORD_BYTES_MAX;
+    is_large || index.records >= SEGMENT_RECORDS_MAX
 }
 
 /// Nothing more can be kept until segments are sealed.

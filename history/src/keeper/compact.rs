@@ -6,12 +6,12 @@ use super::{Keeper, Work, seal::ids};
 use crate::{
     Error, Record,
     directory::{if_there, list, remove, sync_dir},
-    record::View,
     sealed::{
+        file::SealedFile,
         name::{self, DayDir, FileName},
         replaced,
         rows::read_all,
-        write::{finish, sort, write_file},
+        write::{Row, finish, sort, write_file},
     },
 };
 
@@ -19,8 +19,9 @@ use crate::{
 const SMALL_BYTES: u64 = 2 << 20;
 /// Number of small files of a day from which they are merged.
 const SMALL_FILES_MAX: usize = 8;
-/// Bytes of files merged at once.
+/// Bytes of files merged at once, and of their records, which are in memory.
 const MERGED_BYTES_MAX: u64 = 8 << 20;
+const MERGED_RECORD_BYTES_MAX: u64 = 64 << 20;
 /// Time after its end when a day is merged in any case, in milliseconds: late records are sealed by then.
 const SETTLED_MS: u64 = 2 * 3600 * 1000;
 
@@ -45,10 +46,9 @@ impl Keeper {
         let is_over = now > day.end.saturating_add(SETTLED_MS);
         while small.len() >= if is_over { 2 } else { SMALL_FILES_MAX } {
             let batch = batch(&mut small, MERGED_BYTES_MAX.min(self.bounds.file_bytes_max()));
-            if batch.len() < 2 {
-                break;
+            if batch.len() > 1 {
+                self.merge(day, &batch, &self.origin(work))?;
             }
-            self.merge(day, &batch, &self.origin(work))?;
         }
         Ok(())
     }
@@ -69,14 +69,14 @@ impl Keeper {
         }
         records.sort_by_key(|record| record.id);
         records.dedup_by_key(|record| record.id);
-        let rows = sort(&records.iter().map(Record::view).collect::<Vec<View<'_>>>());
+        let rows = sort(&records.iter().collect::<Vec<_>>());
         let Some((first, last)) = ids(&rows).filter(|_| merged.len() > 1) else { return Ok(()) };
         let path = FileName::new(&day.path, first, last, origin).path;
         self.replace(&merged, &path, &rows)
     }
 
     /// Writes a file in place of others in its directory, as one step for readers and for kills.
-    pub(super) fn replace(&self, replaced: &[PathBuf], path: &Path, rows: &[View<'_>]) -> Result<(), Error> {
+    pub(super) fn replace(&self, replaced: &[PathBuf], path: &Path, rows: &[impl Row]) -> Result<(), Error> {
         let unfinished = Self::unfinished(path);
         if let Err(error) = write_file(&unfinished, rows) {
             // On a full disk it would keep the room that others need.
@@ -101,10 +101,12 @@ impl Keeper {
 
 /// Takes files until they are large enough together.
 fn batch(small: &mut Vec<(u64, FileName)>, bytes_max: u64) -> Vec<FileName> {
-    let mut bytes = 0;
-    let count = small.iter().take_while(|(size, _)| {
+    let (mut bytes, mut record_bytes) = (0, 0);
+    let count = small.iter().take_while(|(size, file)| {
         bytes += size;
-        bytes <= bytes_max
+        // One that cannot be opened is not merged.
+        record_bytes += SealedFile::open(&file.path).map_or(0, |file| file.record_bytes());
+        bytes <= bytes_max && record_bytes <= MERGED_RECORD_BYTES_MAX
     });
     let count = count.count().max(1);
     small.drain(..count).map(|(_, file)| file).collect()

@@ -6,7 +6,6 @@ use super::{Keeper, Work, seal::ids};
 use crate::{
     Error, Record,
     directory::{remove, removed::Removal, sync_dir},
-    record::View,
     sealed::{
         file::SealedFile,
         name::{self, DayDir, FileName},
@@ -42,7 +41,7 @@ impl Keeper {
         let is_removed = |record: &&Record| {
             removal.has(record.id, record.app_id.as_str().as_bytes(), record.dev_id.as_str().as_bytes())
         };
-        let rows: Vec<View<'_>> = records.iter().filter(|record| !is_removed(record)).map(Record::view).collect();
+        let rows: Vec<_> = records.iter().filter(|record| !is_removed(record)).collect();
         if rows.len() == records.len() {
             return Ok(());
         }

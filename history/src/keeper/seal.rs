@@ -15,10 +15,37 @@ use crate::{
     record::moment,
     sealed::{
         name::{FileName, day_dir},
-        write::{finish, sort, write_file},
+        write::{Row, finish, sort, write_file},
     },
-    tail::{Tail, block::Block, codec, segment::Segment},
+    tail::{
+        Tail,
+        block::Block,
+        codec::{self, Head},
+        segment::Segment,
+    },
 };
+
+/// A record of a segment, of which only what its place in a file follows from has been read.
+#[derive(Clone, Copy)]
+struct Encoded<'a> {
+    writer: u32,
+    head: Head<'a>,
+    record: &'a [u8],
+}
+
+impl Row for Encoded<'_> {
+    fn id(&self) -> RecordId {
+        self.head.id
+    }
+
+    fn dev_id(&self) -> &[u8] {
+        self.head.dev_id
+    }
+
+    fn view(&self) -> Option<View<'_>> {
+        codec::decode(self.writer, self.record)
+    }
+}
 
 /// A file that is written, but does not have its name yet.
 struct Written {
@@ -79,10 +106,11 @@ impl Keeper {
     fn write(&self, segment: &Segment) -> Result<Vec<Written>, Error> {
         let removals = self.disk.removals()?;
         let blocks = segment.read_all()?;
-        let is_kept = |view: &View<'_>| !removals.has(view.id, view.app_id.as_bytes(), view.dev_id.as_bytes());
-        let files = by_day(blocks.iter().flat_map(views).filter(is_kept));
+        let is_kept = |row: &Encoded<'_>| !removals.has(row.head.id, row.head.app_id, row.head.dev_id);
+        let files = by_day(blocks.iter().flat_map(encoded).filter(is_kept));
         let mut written = Vec::new();
         for ((app_id, _), rows) in files {
+            let Ok(app_id) = str::from_utf8(app_id) else { continue };
             let result = self.write_day(app_id, &segment.name, &sort(&rows), &mut written);
             if let Err(error) = result {
                 written.iter().for_each(|file| _ = remove(&file.unfinished));
@@ -96,7 +124,7 @@ impl Keeper {
         &self,
         app_id: &str,
         origin: &str,
-        rows: &[View<'_>],
+        rows: &[Encoded<'_>],
         written: &mut Vec<Written>,
     ) -> Result<(), Error> {
         let Some((first, last)) = ids(rows) else { return Ok(()) };
@@ -113,31 +141,33 @@ impl Keeper {
 }
 
 /// The records of each application and day.
-fn by_day<'a>(views: impl Iterator<Item = View<'a>>) -> BTreeMap<(&'a str, u64), Vec<View<'a>>> {
+fn by_day<'a>(rows: impl Iterator<Item = Encoded<'a>>) -> BTreeMap<(&'a [u8], u64), Vec<Encoded<'a>>> {
     let mut files = BTreeMap::new();
-    let mut run = (("", 0), Vec::new());
-    for view in views {
-        let key = (view.app_id, view.id.millis / moment::DAY_MS);
+    let mut run: ((&[u8], u64), Vec<_>) = Default::default();
+    for row in rows {
+        let key = (row.head.app_id, row.head.id.millis / moment::DAY_MS);
         // Most follow one of the same application: only others are looked up.
         if run.0 != key {
             let rows = files.remove(&key).unwrap_or_default();
             let (key, rows) = mem::replace(&mut run, (key, rows));
             files.insert(key, rows);
         }
-        run.1.push(view);
+        run.1.push(row);
     }
     files.insert(run.0, run.1);
     files
 }
 
 /// The records of a block.
-fn views(block: &Block) -> impl Iterator<Item = View<'_>> {
-    codec::records(&block.records).filter_map(|record| codec::decode(block.writer, record))
+fn encoded(block: &Block) -> impl Iterator<Item = Encoded<'_>> {
+    let encoded =
+        |record| Some(Encoded { writer: block.writer, head: codec::decode_head(block.writer, record)?, record });
+    codec::records(&block.records).filter_map(encoded)
 }
 
 /// The lowest and the highest id of some rows.
-pub(super) fn ids(rows: &[View<'_>]) -> Option<(RecordId, RecordId)> {
-    let ids = rows.iter().map(|row| row.id);
+pub(super) fn ids(rows: &[impl Row]) -> Option<(RecordId, RecordId)> {
+    let ids = rows.iter().map(Row::id);
     Some((ids.clone().min()?, ids.max()?))
 }
 

@@ -1,122 +1,183 @@
-//! Writes one column after the other.
-
-use std::mem;
+//! The values of a row group, column by column.
+//!
+//! Rows come a few at a time, each of which is then in the processor's cache for all of its columns.
 
 use bytes::Bytes;
 use parquet::{
-    data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type},
+    column::writer::ColumnWriterImpl,
+    data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type},
     errors::{ParquetError, Result},
-    file::writer::SerializedRowGroupWriter,
+    file::writer::{SerializedColumnWriter, SerializedRowGroupWriter},
 };
 
-use crate::record::View;
+use crate::{record::View, sealed::schema::PAGE_ROWS};
 
-/// Writes the columns of a row group, in the order in which they are called.
-pub(crate) struct Columns<'a, 'b, 'c, W: std::io::Write + Send> {
-    group: &'a mut SerializedRowGroupWriter<'b, W>,
+/// The columns of a row group.
+#[derive(Default)]
+pub(crate) struct Columns(Vec<Column>);
+
+/// Rows that are added to the columns in the order of the schema.
+pub(crate) struct Chunk<'a, 'c> {
+    columns: &'a mut Vec<Column>,
     rows: &'a [View<'c>],
-    levels: Vec<i16>,
+    next: usize,
+}
+
+/// The values of a column, and one or zero for each row of an optional one: whether it has a value.
+struct Column {
+    values: Values,
+    levels: Option<Vec<i16>>,
+}
+
+enum Values {
+    Longs(Vec<i64>),
+    Ints(Vec<i32>),
+    Bools(Vec<bool>),
+    Texts(Texts),
+}
+
+/// Texts one after the other, and where each ends.
+#[derive(Default)]
+struct Texts {
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
-impl<'a, 'b, 'c, W: std::io::Write + Send> Columns<'a, 'b, 'c, W> {
-    pub(crate) fn new(group: &'a mut SerializedRowGroupWriter<'b, W>, rows: &'a [View<'c>]) -> Self {
-        Self { group, rows, levels: Vec::new(), bytes: Vec::new(), ends: Vec::new() }
+impl Columns {
+    pub(crate) fn chunk<'a, 'c>(&'a mut self, rows: &'a [View<'c>]) -> Chunk<'a, 'c> {
+        Chunk { columns: &mut self.0, rows, next: 0 }
     }
 
-    pub(crate) fn longs(&mut self, value: impl Fn(&View<'c>) -> i64) -> Result<()> {
-        let values: Vec<_> = self.rows.iter().map(value).collect();
-        self.write::<Int64Type>(&values, false)
+    /// Writes all columns.
+    pub(crate) fn write<W: std::io::Write + Send>(self, group: &mut SerializedRowGroupWriter<'_, W>) -> Result<()> {
+        self.0.into_iter().try_for_each(|column| {
+            let next = group.next_column()?;
+            column.write(next.ok_or_else(|| ParquetError::General("the schema has fewer columns".to_owned()))?)
+        })
     }
+}
 
-    pub(crate) fn ints(&mut self, value: impl Fn(&View<'c>) -> u32) -> Result<()> {
-        let values: Vec<_> = self.rows.iter().map(|row| value(row) as i32).collect();
-        self.write::<Int32Type>(&values, false)
-    }
-
-    pub(crate) fn bools(&mut self, value: impl Fn(&View<'c>) -> bool) -> Result<()> {
-        let values: Vec<_> = self.rows.iter().map(value).collect();
-        self.write::<BoolType>(&values, false)
-    }
-
-    pub(crate) fn optional_longs(&mut self, value: impl Fn(&View<'c>) -> Option<i64>) -> Result<()> {
-        let values = self.optional(value);
-        self.write::<Int64Type>(&values, true)
-    }
-
-    pub(crate) fn optional_ints(&mut self, value: impl Fn(&View<'c>) -> Option<u32>) -> Result<()> {
-        let values = self.optional(|row| value(row).map(|value| value as i32));
-        self.write::<Int32Type>(&values, true)
-    }
-
-    /// Values that are there, and levels that say where.
-    fn optional<T>(&mut self, value: impl Fn(&View<'c>) -> Option<T>) -> Vec<T> {
-        self.levels.clear();
-        let mut values = Vec::new();
-        for row in self.rows {
-            let value = value(row);
-            self.levels.push(value.is_some().into());
-            values.extend(value);
+impl<'c> Chunk<'_, 'c> {
+    pub(crate) fn longs(&mut self, value: impl Fn(&View<'c>) -> i64) {
+        let column = self.column(Values::Longs(Vec::new()), None);
+        if let Some((rows, Column { values: Values::Longs(values), .. })) = column {
+            values.extend(rows.iter().map(value));
         }
-        values
     }
 
-    pub(crate) fn bytes(&mut self, value: impl Fn(&View<'c>) -> &'c [u8]) -> Result<()> {
-        self.texts(|row| Some(value(row)), false)
+    pub(crate) fn ints(&mut self, value: impl Fn(&View<'c>) -> u32) {
+        let column = self.column(Values::Ints(Vec::new()), None);
+        if let Some((rows, Column { values: Values::Ints(values), .. })) = column {
+            values.extend(rows.iter().map(|row| value(row) as i32));
+        }
     }
 
-    pub(crate) fn optional_bytes(&mut self, value: impl Fn(&View<'c>) -> Option<&'c [u8]>) -> Result<()> {
-        self.texts(value, true)
+    pub(crate) fn bools(&mut self, value: impl Fn(&View<'c>) -> bool) {
+        let column = self.column(Values::Bools(Vec::new()), None);
+        if let Some((rows, Column { values: Values::Bools(values), .. })) = column {
+            values.extend(rows.iter().map(value));
+        }
+    }
+
+    pub(crate) fn optional_longs(&mut self, value: impl Fn(&View<'c>) -> Option<i64>) {
+        let column = self.column(Values::Longs(Vec::new()), Some(Vec::new()));
+        if let Some((rows, Column { values: Values::Longs(values), levels: Some(levels) })) = column {
+            values.extend(rows.iter().filter_map(|row| noted(levels, value(row))));
+        }
+    }
+
+    pub(crate) fn optional_ints(&mut self, value: impl Fn(&View<'c>) -> Option<u32>) {
+        let column = self.column(Values::Ints(Vec::new()), Some(Vec::new()));
+        if let Some((rows, Column { values: Values::Ints(values), levels: Some(levels) })) = column {
+            values.extend(rows.iter().filter_map(|row| noted(levels, value(row)).map(|value| value as i32)));
+        }
+    }
+
+    pub(crate) fn bytes(&mut self, value: impl Fn(&View<'c>) -> &'c [u8]) {
+        let column = self.column(Values::Texts(Texts::default()), None);
+        if let Some((rows, Column { values: Values::Texts(texts), .. })) = column {
+            rows.iter().for_each(|row| texts.push(value(row)));
+        }
+    }
+
+    pub(crate) fn optional_bytes(&mut self, value: impl Fn(&View<'c>) -> Option<&'c [u8]>) {
+        self.optional_texts(value);
     }
 
     /// Empty texts are null.
-    pub(crate) fn optional_text(&mut self, value: impl Fn(&View<'c>) -> &'c str) -> Result<()> {
-        self.texts(|row| Some(value(row)).filter(|text| !text.is_empty()).map(str::as_bytes), true)
-    }
-
-    /// Texts of which there are few, known beforehand.
-    pub(crate) fn words(&mut self, value: impl Fn(&View<'c>) -> &'static str) -> Result<()> {
-        let values: Vec<_> =
-            self.rows.iter().map(|row| ByteArray::from(Bytes::from_static(value(row).as_bytes()))).collect();
-        self.write::<ByteArrayType>(&values, false)
+    pub(crate) fn optional_text(&mut self, value: impl Fn(&View<'c>) -> &'c str) {
+        self.optional_texts(|row| Some(value(row)).filter(|text| !text.is_empty()));
     }
 
     /// The ids of records that were corrected.
-    pub(crate) fn corrects(&mut self) -> Result<()> {
-        let values = self.optional(|row| row.corrects.map(|id| ByteArray::from(id.to_string().as_str())));
-        self.write::<ByteArrayType>(&values, true)
+    pub(crate) fn corrects(&mut self) {
+        self.optional_texts(|row| row.corrects.map(|id| id.to_string()));
     }
 
-    fn texts(&mut self, value: impl Fn(&View<'c>) -> Option<&'c [u8]>, is_optional: bool) -> Result<()> {
-        self.levels.clear();
-        self.ends.clear();
-        let mut bytes = mem::take(&mut self.bytes);
-        bytes.clear();
-        for row in self.rows {
-            let value = value(row);
-            self.levels.push(value.is_some().into());
-            if let Some(value) = value {
-                bytes.extend_from_slice(value);
-                self.ends.push(bytes.len());
-            }
+    fn optional_texts<T: AsRef<[u8]>>(&mut self, value: impl Fn(&View<'c>) -> Option<T>) {
+        let column = self.column(Values::Texts(Texts::default()), Some(Vec::new()));
+        if let Some((rows, Column { values: Values::Texts(texts), levels: Some(levels) })) = column {
+            let values = rows.iter().filter_map(|row| noted(levels, value(row)));
+            values.for_each(|value| texts.push(value.as_ref()));
         }
-        // One allocation for all values, of which each is a part.
-        let shared = Bytes::from(bytes);
-        let starts = [0].into_iter().chain(self.ends.iter().copied());
-        let values: Vec<_> =
-            starts.zip(&self.ends).map(|(start, end)| ByteArray::from(shared.slice(start..*end))).collect();
-        self.write::<ByteArrayType>(&values, is_optional)?;
-        drop(values);
-        // The next column uses the same memory.
-        self.bytes = shared.try_into_mut().map(Vec::from).unwrap_or_default();
-        Ok(())
     }
 
-    fn write<T: DataType>(&mut self, values: &[T::T], is_optional: bool) -> Result<()> {
-        let column = self.group.next_column()?;
-        let mut column = column.ok_or_else(|| ParquetError::General("the schema has fewer columns".to_owned()))?;
-        column.typed::<T>().write_batch(values, is_optional.then_some(&self.levels), None)?;
-        column.close()
+    /// The next column, which is new if these are its first rows.
+    fn column(&mut self, values: Values, levels: Option<Vec<i16>>) -> Option<(&[View<'c>], &mut Column)> {
+        let place = self.next;
+        self.next += 1;
+        if place == self.columns.len() {
+            self.columns.push(Column { values, levels });
+        }
+        self.columns.get_mut(place).map(|column| (self.rows, column))
+    }
+}
+
+/// Notes whether a row has a value.
+fn noted<T>(levels: &mut Vec<i16>, value: Option<T>) -> Option<T> {
+    levels.push(value.is_some().into());
+    value
+}
+
+impl Texts {
+    fn push(&mut self, text: &[u8]) {
+        self.bytes.extend_from_slice(text);
+        self.ends.push(self.bytes.len());
+    }
+}
+
+impl Column {
+    fn write(self, mut out: SerializedColumnWriter<'_>) -> Result<()> {
+        let levels = self.levels.as_deref();
+        match self.values {
+            Values::Longs(values) => _ = out.typed::<Int64Type>().write_batch(&values, levels, None)?,
+            Values::Ints(values) => _ = out.typed::<Int32Type>().write_batch(&values, levels, None)?,
+            Values::Bools(values) => _ = out.typed::<BoolType>().write_batch(&values, levels, None)?,
+            Values::Texts(texts) => texts.write(out.typed(), levels)?,
+        }
+        out.close()
+    }
+}
+
+impl Texts {
+    /// Writes them a page at a time: more values would not stay in the processor's cache.
+    fn write(self, out: &mut ColumnWriterImpl<'_, ByteArrayType>, levels: Option<&[i16]>) -> Result<()> {
+        // One allocation for all values, of which each is a part.
+        let bytes = Bytes::from(self.bytes);
+        let starts = [0].into_iter().chain(self.ends.iter().copied());
+        let mut values = starts.zip(&self.ends).map(|(start, end)| ByteArray::from(bytes.slice(start..*end)));
+        let mut page = Vec::with_capacity(PAGE_ROWS);
+        let mut write = |count: usize, levels: Option<&[i16]>| {
+            page.clear();
+            page.extend(values.by_ref().take(count));
+            out.write_batch(&page, levels, None).map(drop)
+        };
+        match levels {
+            Some(levels) => levels.chunks(PAGE_ROWS).try_for_each(|levels| {
+                let count = levels.iter().filter(|level| **level > 0).count();
+                write(count, Some(levels))
+            }),
+            None => self.ends.chunks(PAGE_ROWS).try_for_each(|ends| write(ends.len(), None)),
+        }
     }
 }

@@ -72,6 +72,12 @@ impl SealedFile {
         Ok(Self { chunks: Arc::new(chunks), metadata })
     }
 
+    /// The size of its records before compression, in bytes.
+    pub(crate) fn record_bytes(&self) -> u64 {
+        let bytes = |group: &RowGroupMetaData| u64::try_from(group.total_byte_size()).unwrap_or(0);
+        self.metadata.row_groups().iter().map(bytes).sum()
+    }
+
     /// Its row groups.
     pub(crate) fn groups(&self) -> impl DoubleEndedIterator<Item = Group<'_>> {
         self.metadata.row_groups().iter().map(|metadata| Group {

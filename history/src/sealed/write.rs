@@ -11,24 +11,48 @@ use std::{
 use parquet::{errors::Result as ParquetResult, file::writer::SerializedFileWriter};
 
 use crate::{
-    Error, RecordId,
+    Error, Record, RecordId,
     record::View,
     sealed::{
-        column::Columns,
+        column::{Chunk, Columns},
         schema::{properties, schema},
     },
 };
 
 /// Number of rows sorted and written together. More would need more memory, fewer more reading for each device.
 const GROUP_ROWS: usize = 1 << 17;
+/// Number of rows that are read together, so few that the processor's cache has room for them.
+const CHUNK_ROWS: usize = 512;
 /// Extension of the names of files.
 pub(crate) const FILE_EXTENSION: &str = "parquet";
 /// Extension of the names of unfinished files.
 pub(crate) const UNFINISHED: &str = "unfinished";
 
+/// A row that is read when it is written.
+pub(crate) trait Row: Copy {
+    fn id(&self) -> RecordId;
+    fn dev_id(&self) -> &[u8];
+    /// None if it is damaged.
+    fn view(&self) -> Option<View<'_>>;
+}
+
+impl Row for &Record {
+    fn id(&self) -> RecordId {
+        self.id
+    }
+
+    fn dev_id(&self) -> &[u8] {
+        self.dev_id.as_str().as_bytes()
+    }
+
+    fn view(&self) -> Option<View<'_>> {
+        Some(Record::view(self))
+    }
+}
+
 /// Writes a file of rows, so that it is whole and on disk, and returns its length. The rows are in the order of
 /// [`sort`].
-pub(crate) fn write_file(path: &Path, rows: &[View<'_>]) -> Result<u64, Error> {
+pub(crate) fn write_file(path: &Path, rows: &[impl Row]) -> Result<u64, Error> {
     let file = File::create(path).map_err(Error::file("create", path))?;
     let buffered = BufWriter::with_capacity(1 << 18, file);
     let failed = |source: parquet::errors::ParquetError| Error::file("write", path)(into_io(source));
@@ -38,10 +62,10 @@ pub(crate) fn write_file(path: &Path, rows: &[View<'_>]) -> Result<u64, Error> {
 }
 
 /// Puts rows into the order in which files have them: by device, then by time.
-pub(crate) fn sort<'a>(rows: &[View<'a>]) -> Vec<View<'a>> {
-    let mut devices: HashMap<&str, Vec<(RecordId, usize)>> = HashMap::new();
+pub(crate) fn sort<R: Row>(rows: &[R]) -> Vec<R> {
+    let mut devices: HashMap<&[u8], Vec<(RecordId, usize)>> = HashMap::new();
     for (place, row) in rows.iter().enumerate() {
-        devices.entry(row.dev_id).or_default().push((row.id, place));
+        devices.entry(row.dev_id()).or_default().push((row.id(), place));
     }
     let mut devices: Vec<_> = devices.into_iter().collect();
     devices.sort_unstable_by_key(|(dev_id, _)| *dev_id);
@@ -49,13 +73,12 @@ pub(crate) fn sort<'a>(rows: &[View<'a>]) -> Vec<View<'a>> {
         places.sort_unstable();
         places
     });
-    // Each row moves once: they are long.
     sorted.filter_map(|(_, place)| rows.get(place).copied()).collect()
 }
 
 /// Writes rows in the format of a file.
-fn write_rows<W: Write + Send>(out: W, rows: &[View<'_>]) -> ParquetResult<W> {
-    let devices = rows.chunk_by(|left, right| left.dev_id == right.dev_id).count();
+fn write_rows<W: Write + Send>(out: W, rows: &[impl Row]) -> ParquetResult<W> {
+    let devices = rows.chunk_by(|left, right| left.dev_id() == right.dev_id()).count();
     let mut writer = new_writer(out, devices as u64)?;
     write_groups(&mut writer, rows)?;
     writer.into_inner()
@@ -69,46 +92,51 @@ pub(crate) fn new_writer<W: Write + Send>(out: W, devices: u64) -> ParquetResult
 /// Adds rows to a file.
 pub(crate) fn write_groups<W: Write + Send>(
     writer: &mut SerializedFileWriter<W>,
-    rows: &[View<'_>],
+    rows: &[impl Row],
 ) -> ParquetResult<()> {
     for rows in rows.chunks(GROUP_ROWS) {
+        let mut columns = Columns::default();
+        for rows in rows.chunks(CHUNK_ROWS) {
+            let views: Vec<_> = rows.iter().filter_map(Row::view).collect();
+            add(&mut columns.chunk(&views));
+        }
         let mut group = writer.next_row_group()?;
-        write_group(&mut Columns::new(&mut group, rows))?;
+        columns.write(&mut group)?;
         group.close()?;
     }
     Ok(())
 }
 
-fn write_group<W: Write + Send>(columns: &mut Columns<'_, '_, '_, W>) -> ParquetResult<()> {
-    columns.longs(|row| row.id.millis as i64)?;
-    columns.ints(|row| row.id.writer)?;
-    columns.ints(|row| row.id.number)?;
-    columns.longs(|row| row.received.as_nanos().div_euclid(1_000_000))?;
-    columns
-        .optional_ints(|row| Some(row.received.as_nanos().rem_euclid(1_000_000) as u32).filter(|nanos| *nanos > 0))?;
-    columns.bytes(|row| row.app_id.as_bytes())?;
-    columns.bytes(|row| row.dev_id.as_bytes())?;
-    columns.bytes(|row| row.kind.as_bytes())?;
-    columns.ints(|row| row.port.into())?;
-    columns.ints(|row| row.counter)?;
-    columns.bools(|row| row.confirmed)?;
-    columns.bools(|row| row.is_retry)?;
-    columns.bytes(|row| row.payload)?;
-    columns.optional_text(|row| row.metadata)?;
-    columns.optional_text(|row| row.extra)?;
-    columns.optional_longs(|row| row.seed.map(|seed| seed as i64))?;
-    columns.optional_bytes(|row| row.functions.map(<[u8; 32]>::as_slice))?;
-    columns.optional_ints(|row| row.version)?;
-    columns.optional_bytes(|row| row.limits.map(<[u8; 8]>::as_slice))?;
-    columns.words(|row| row.outcome.as_str())?;
-    columns.optional_text(|row| row.result)?;
-    columns.optional_text(|row| row.normalized)?;
-    columns.optional_bytes(|row| row.failure.map(str::as_bytes))?;
-    columns.optional_text(|row| row.logs)?;
-    columns.optional_text(|row| row.warnings)?;
-    columns.longs(|row| row.fuel as i64)?;
-    columns.ints(|row| row.revision)?;
-    columns.corrects()
+/// Adds rows to all columns.
+fn add(columns: &mut Chunk<'_, '_>) {
+    columns.longs(|row| row.id.millis as i64);
+    columns.ints(|row| row.id.writer);
+    columns.ints(|row| row.id.number);
+    columns.longs(|row| row.received.as_nanos().div_euclid(1_000_000));
+    columns.optional_ints(|row| Some(row.received.as_nanos().rem_euclid(1_000_000) as u32).filter(|nanos| *nanos > 0));
+    columns.bytes(|row| row.app_id.as_bytes());
+    columns.bytes(|row| row.dev_id.as_bytes());
+    columns.bytes(|row| row.kind.as_bytes());
+    columns.ints(|row| row.port.into());
+    columns.ints(|row| row.counter);
+    columns.bools(|row| row.confirmed);
+    columns.bools(|row| row.is_retry);
+    columns.bytes(|row| row.payload);
+    columns.optional_text(|row| row.metadata);
+    columns.optional_text(|row| row.extra);
+    columns.optional_longs(|row| row.seed.map(|seed| seed as i64));
+    columns.optional_bytes(|row| row.functions.map(<[u8; 32]>::as_slice));
+    columns.optional_ints(|row| row.version);
+    columns.optional_bytes(|row| row.limits.map(<[u8; 8]>::as_slice));
+    columns.bytes(|row| row.outcome.as_str().as_bytes());
+    columns.optional_text(|row| row.result);
+    columns.optional_text(|row| row.normalized);
+    columns.optional_bytes(|row| row.failure.map(str::as_bytes));
+    columns.optional_text(|row| row.logs);
+    columns.optional_text(|row| row.warnings);
+    columns.longs(|row| row.fuel as i64);
+    columns.ints(|row| row.revision);
+    columns.corrects();
 }
 
 /// Gives an unfinished file its name.

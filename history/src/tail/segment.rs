@@ -38,6 +38,8 @@ pub(crate) struct Index {
     pub(crate) applications: BTreeMap<String, u64>,
     /// The length of all blocks.
     pub(crate) bytes: u64,
+    /// The length of all records, which may be much more.
+    pub(crate) record_bytes: u64,
     pub(crate) records: u64,
 }
 
@@ -83,6 +85,7 @@ impl Index {
         devices.dedup();
         self.blocks.push(BlockPlace { offset: self.bytes, length, first, last, devices: devices.into() });
         self.bytes += length as u64;
+        self.record_bytes += records.len() as u64;
     }
 
     fn charge(&mut self, app_id: &[u8], bytes: usize) {

@@ -6,7 +6,6 @@ use parquet::{errors::Result as ParquetResult, file::writer::SerializedFileWrite
 
 use crate::{
     Record,
-    record::View,
     sealed::write::{into_io, new_writer, sort, write_groups},
 };
 
@@ -22,7 +21,7 @@ impl ParquetFile {
     }
 
     pub(super) fn write(&mut self, records: &[Record]) -> io::Result<Vec<u8>> {
-        let rows = sort(&records.iter().map(Record::view).collect::<Vec<View<'_>>>());
+        let rows = sort(&records.iter().collect::<Vec<_>>());
         write_groups(&mut self.0, &rows).map_err(into_io)?;
         self.taken()
     }
