@@ -1,11 +1,12 @@
-"""How fast Spark decodes stored uplinks again, compared with `airlock replay` on the same machine, in one run.
+"""How fast Spark and Node decode stored uplinks again, compared with `airlock replay` on the same machine, in one run.
 
-    python3 -m venv /tmp/scale && /tmp/scale/bin/pip install pyspark 'pandas<3' pyarrow
+    python3 -m venv /tmp/scale && /tmp/scale/bin/pip install pyspark 'pandas<3' pyarrow duckdb
     /tmp/scale/bin/python benches/scale/measure.py
 
 Spark's program is that of docs/scale.md, word for word. `AIRLOCK` is the program (target/release/airlock),
 `AIRLOCK_CORPUS` a directory of records with codecs (tests/fixtures/codecs), `AIRLOCK_UPLINKS` how many uplinks there
-are, in millions (2), and `AIRLOCK_ROUNDS` how often each way runs (3). Needs Java.
+are, in millions (2), `AIRLOCK_ROUNDS` how often each way runs (3), and `NODE_UPLINKS` how many uplinks Node decodes
+(40000), which reads the same Parquet files through DuckDB. Needs Java and Node.
 """
 
 import datetime
@@ -29,8 +30,10 @@ AIRLOCK = pathlib.Path(os.environ.get("AIRLOCK", ROOT / "target/release/airlock"
 CORPUS = pathlib.Path(os.environ.get("AIRLOCK_CORPUS", ROOT / "tests/fixtures/codecs"))
 UPLINKS = int(float(os.environ.get("AIRLOCK_UPLINKS", "2")) * 1e6)
 ROUNDS = int(os.environ.get("AIRLOCK_ROUNDS", "3"))
+NODE_UPLINKS = int(os.environ.get("NODE_UPLINKS", "40000"))
 CODECS = 40
 WORKERS = 2
+SPARK = f"Spark, {WORKERS} workers"
 # What is taken off Spark's time: how long it takes for so few.
 FEW = 4000
 
@@ -159,6 +162,38 @@ def stream(dir, messages):
     return total
 
 
+LINES = """
+import sys, duckdb
+files, part, parts = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+duckdb.execute("SET threads = 1")
+duckdb.execute(f'''COPY (
+    SELECT app_id, dev_id, port, base64(payload) AS payload, epoch_ms(received) AS received, result
+    FROM read_parquet('{files}', hive_partitioning = false) WHERE kind = 'up' AND number % {parts} = {part}
+) TO '/dev/stdout' (FORMAT json)''')
+"""
+
+
+def node(dir):
+    """Node with a context for each message, in as many processes as there are processors here."""
+    start, running = time.monotonic(), []
+    for part in range(WORKERS):
+        read = [sys.executable, "-c", LINES, f"{dir / 'node'}/app=*/*/*.parquet", str(part), str(WORKERS)]
+        lines = subprocess.Popen(read, stdout=subprocess.PIPE)
+        run = ["node", ROOT / "benches/peers/decode_again.js", dir / "codecs", dir / f"node-{part}.jsonl"]
+        running += [lines, subprocess.Popen(run, stdin=lines.stdout)]
+        lines.stdout.close()
+    if any([process.wait() for process in running]):
+        sys.exit("Node failed")
+    return time.monotonic() - start
+
+
+def check_node(dir):
+    """Node did the same work: what it makes is what is stored, but for codecs that use the time or random numbers."""
+    made = [line for part in range(WORKERS) for line in (dir / f"node-{part}.jsonl").read_text().splitlines()]
+    same = sum(json.loads(line)["same"] for line in made)
+    print(f"Node: {len(made)} uplinks, {same} with the stored result", file=sys.stderr)
+
+
 def write_lines(dir, messages, count):
     (dir / "lines").mkdir()
     for app_id, pairs in messages.items():
@@ -177,25 +212,32 @@ def main():
         messages = prepare(dir)
         write(dir / "rows", messages, UPLINKS)
         write(dir / "few", messages, FEW)
+        write(dir / "node", messages, NODE_UPLINKS)
         write_lines(dir, messages, UPLINKS)
         few = min(spark(dir, "few") for _ in range(2))
-        times = {"airlock replay": [], "airlock functions run --stream": [], f"Spark, {WORKERS} workers": []}
+        ways = {
+            "airlock replay": lambda: UPLINKS / replay(dir, messages),
+            "airlock functions run --stream": lambda: UPLINKS / stream(dir, messages),
+            SPARK: lambda: UPLINKS / spark(dir, "rows"),
+            f"Node, {WORKERS} processes": lambda: NODE_UPLINKS / node(dir),
+        }
+        rates = {way: [] for way in ways}
         for number in range(ROUNDS):
-            for way, run in zip(times, (lambda: replay(dir, messages), lambda: stream(dir, messages), lambda: spark(dir, "rows"))):
-                times[way].append(run())
-                print(f"round {number + 1}: {way}: {times[way][-1]:.1f} s", file=sys.stderr)
-        report(times, few, len(messages))
+            for way, run in ways.items():
+                rates[way].append(run())
+                print(f"round {number + 1}: {way}: {rates[way][-1]:,.0f}/s", file=sys.stderr)
+        check_node(dir)
+        report(rates, few, len(messages))
 
 
-def report(times, few, codecs):
-    print(f"{UPLINKS} uplinks of {codecs} codecs, {ROUNDS} rounds, the median of each way.\n")
-    print("| | seconds | uplinks/s | ÷ replay |\n|---|--:|--:|--:|")
-    replayed, row = statistics.median(times["airlock replay"]), "| {} | {:.1f} | {:,.0f} | {:.2f} |"
-    for way, all_times in times.items():
-        median = statistics.median(all_times)
-        print(row.format(way, median, UPLINKS / median, replayed / median))
-    median = statistics.median(times[f"Spark, {WORKERS} workers"]) - few
-    print(row.format(f"Spark, without the {few:.1f} s that {FEW} uplinks take", median, UPLINKS / median, replayed / median))
+def report(rates, few, codecs):
+    print(f"{UPLINKS} uplinks of {codecs} codecs ({NODE_UPLINKS} in Node), {ROUNDS} rounds, the median of each way.\n")
+    print("| | uplinks/s | ÷ replay |\n|---|--:|--:|")
+    medians = {way: statistics.median(all_rates) for way, all_rates in rates.items()}
+    running = UPLINKS / (UPLINKS / medians[SPARK] - few)
+    medians[f"Spark, without the {few:.1f} s that {FEW} uplinks take"] = running
+    for way, rate in medians.items():
+        print(f"| {way} | {rate:,.0f} | {rate / medians['airlock replay']:.3f} |")
 
 
 if __name__ == "__main__":
