@@ -160,7 +160,8 @@ async fn queries(dir: &Path, uplinks: u32) {
     }
     let start = Instant::now();
     let batches = history.batches(Query { oldest_first: true, ..Query::of(input::application()) });
-    let count: usize = batches.take(30).map(|batch| batch.unwrap().len()).collect::<Vec<_>>().await.iter().sum();
+    let count: usize =
+        batches.take(30).map(|batch| batch.unwrap().records.len()).collect::<Vec<_>>().await.iter().sum();
     row("scan, records each second", format!("{:.0}", count as f64 / start.elapsed().as_secs_f64()), "");
     history.close().await.unwrap();
 }

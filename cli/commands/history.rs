@@ -7,9 +7,10 @@ mod replay;
 pub(crate) mod totals;
 mod work;
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
-use api::history::Record as StoredRecord;
+use anyhow::ensure;
+use api::{history::Record as StoredRecord, rest::handler::RefusedMessages};
 use client::HexBytes;
 use types::{AppId, Timestamp};
 
@@ -17,7 +18,7 @@ use self::args::{Filter, Format, History};
 use crate::{
     network::Network,
     output::{Cell, Record, Table},
-    terminal::sanitize,
+    terminal::{sanitize, say, warn},
 };
 
 /// Maximum number of records of a page.
@@ -104,6 +105,28 @@ async fn info(network: &Network, app_id: &AppId, id: &str) -> anyhow::Result<()>
     ]))
 }
 
+/// Names files of history whose records are missing.
+fn warn_unreadable<'a>(files: impl IntoIterator<Item = &'a String>) -> anyhow::Result<()> {
+    files
+        .into_iter()
+        .try_for_each(|file| warn(format_args!("the handler cannot read {}: its records are missing", sanitize(file))))
+}
+
+/// Names who did not take messages.
+fn say_refused(receivers: &BTreeMap<String, RefusedMessages>) -> anyhow::Result<()> {
+    receivers.iter().try_for_each(|(receiver, RefusedMessages { count, reason, id })| {
+        let (receiver, reason) = (sanitize(receiver), sanitize(reason));
+        say(format_args!("{receiver} did not take {count}: {reason}\n  such as {id}"))
+    })
+}
+
+/// An error if somebody did not take so many messages.
+fn check_taken(refused: u64) -> anyhow::Result<()> {
+    let text = if refused == 1 { "message was" } else { "messages were" };
+    ensure!(refused == 0, "{refused} {text} not taken by all who want them");
+    Ok(())
+}
+
 /// JSON as text for people, and as a value for programs.
 fn json(text: &str) -> Cell {
     Cell::new(text, serde_json::from_str(text).unwrap_or(serde_json::Value::Null))
@@ -129,9 +152,7 @@ impl Pages {
         }
         self.query.limit = limit.min(PAGE) as u32;
         let page = self.handler.list_records(self.query.clone()).await?;
-        for file in page.unreadable {
-            crate::terminal::warn(format_args!("the handler cannot read {file}: its records are missing"))?;
-        }
+        warn_unreadable(&page.unreadable)?;
         self.is_last = page.next.is_empty();
         self.query.before = page.next;
         Ok(Some(page.records))

@@ -5,13 +5,16 @@ mod series;
 
 use api::rest::handler::Chart;
 use futures::TryStreamExt;
-use history::{History, Kind, Outcome, Query, Record, Revisions};
+use history::{History, Kind, Outcome, Page, Query, Record, Revisions};
 use server::usage::Usage;
 use tokio::task::yield_now;
 use types::{AppId, DevId, Timestamp};
 
 use self::series::Collector;
-use crate::{Error, uplink::stored::newest_revisions};
+use crate::{
+    Error,
+    uplink::stored::{UnreadableFiles, with_corrections},
+};
 
 /// Maximum number of uplinks in a chart: the newest.
 const UPLINKS_MAX: usize = 200_000;
@@ -51,22 +54,24 @@ impl ChartQuery {
 pub(crate) async fn chart(history: &History, query: ChartQuery, usage: &Usage) -> Result<Chart, Error> {
     let uplinks = query.uplinks();
     let mut collector = Collector::new(&query);
-    let mut batches = Box::pin(history.batches(uplinks.clone()));
+    let mut pages = Box::pin(history.batches(uplinks.clone()));
     let (mut examined, mut is_cut) = (0, false);
-    while let Some(mut batch) = batches.try_next().await? {
-        is_cut = batch.len() > UPLINKS_MAX - examined;
-        batch.truncate(UPLINKS_MAX - examined);
-        examined += batch.len();
-        usage.add_entries(batch.len());
-        let mut newest = newest_revisions(history, &uplinks, &batch).await?;
-        let current =
-            batch.into_iter().map(|record| (record.id.recorded(), newest.remove(&record.id).unwrap_or(record)));
+    let mut unreadable = UnreadableFiles::default();
+    while let Some(Page { mut records, skipped, .. }) = pages.try_next().await? {
+        is_cut = records.len() > UPLINKS_MAX - examined;
+        records.truncate(UPLINKS_MAX - examined);
+        examined += records.len();
+        usage.add_entries(records.len());
+        unreadable.add(&skipped);
+        let stored = with_corrections(history, &uplinks, records, &mut unreadable).await?;
+        let current = stored.into_iter().map(|(record, newest)| (record.id.recorded(), newest.unwrap_or(record)));
         add(&mut collector, current.collect()).await;
         if is_cut {
             break;
         }
     }
-    Ok(Chart { examined: examined as u64, is_cut, ..collector.finish(&query) })
+    let unreadable_files = unreadable.take_new();
+    Ok(Chart { examined: examined as u64, is_cut, unreadable_files, ..collector.finish(&query) })
 }
 
 /// Each with the time when it was recorded first, as everywhere in history: networks report any time of receipt.

@@ -7,23 +7,28 @@ mod rerun;
 mod source;
 mod summary;
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    mem,
+    sync::Arc,
+};
 
 use api::rest::handler::DecodeReport;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use history::{History, Query};
-use server::usage::Usage;
+use server::{serve::PartTurns, usage::Usage};
 
+pub(crate) use self::source::DECODE_BYTES_MAX;
 use self::{
     correct::Corrector,
     rerun::{Decoding, Rerun},
-    source::{Source, Stored},
+    source::{Batch, Source},
 };
 use crate::{
     Error,
     application::Application,
     one_at_a_time::{OneAtATime, Running},
-    uplink::Uplinks,
+    uplink::{Uplinks, stored::Stored},
 };
 
 /// Number of uplinks that run one after the other, so that handing them over costs little.
@@ -71,6 +76,8 @@ pub(crate) struct Parts {
     pub(crate) corrections: OneAtATime,
     /// Receives the cost of running the functions.
     pub(crate) usage: Usage,
+    /// Charges the owner for [`DECODE_BYTES_MAX`].
+    pub(crate) memory: PartTurns,
 }
 
 /// Decodes the selected uplinks. Each report covers the uplinks since the one before, and the last one has `done`.
@@ -87,13 +94,18 @@ pub(crate) fn decode_again(
         published_per_s: again.published_per_s,
         corrector: Corrector::new(parts.uplinks, parts.history, again),
         waiting: VecDeque::new(),
+        unreadable_files: BTreeSet::new(),
         _running: running,
+        _memory: parts.memory,
     };
     Ok(stream::try_unfold(Some(decoder), async |decoder| {
         let Some(mut decoder) = decoder else { return Ok(None) };
         match decoder.next().await? {
             Some(report) => Ok(Some((report, Some(decoder)))),
-            None => Ok(Some((DecodeReport { done: true, ..DecodeReport::default() }, None))),
+            None => {
+                let unreadable_files = mem::take(&mut decoder.unreadable_files);
+                Ok(Some((DecodeReport { unreadable_files, done: true, ..DecodeReport::default() }, None)))
+            }
         }
     }))
 }
@@ -105,7 +117,10 @@ struct Decoder {
     corrector: Corrector,
     /// Uplinks of a batch that have not run yet.
     waiting: VecDeque<Stored>,
+    /// Names of files that could not be read, until they are reported.
+    unreadable_files: BTreeSet<String>,
     _running: Option<Running>,
+    _memory: PartTurns,
 }
 
 impl Decoder {
@@ -113,8 +128,9 @@ impl Decoder {
     /// decoded.
     async fn next(&mut self) -> Result<Option<DecodeReport>, Error> {
         while self.waiting.is_empty() {
-            let Some(batch) = self.source.next().await? else { return Ok(None) };
-            self.waiting.extend(batch);
+            let Some(Batch { uplinks, unreadable_files }) = self.source.next().await? else { return Ok(None) };
+            self.unreadable_files.extend(unreadable_files);
+            self.waiting.extend(uplinks);
         }
         self.decode().await.map(Some)
     }
@@ -124,8 +140,9 @@ impl Decoder {
         let count = self.waiting.len().min(REPORTED_AT_ONCE).min(published.max(1));
         let decodings = self.run(count).await?;
         let next = decodings.last().map(|decoding| decoding.original.id.to_string()).unwrap_or_default();
-        let mut report = DecodeReport { next, ..DecodeReport::default() };
-        decodings.iter().for_each(|decoding| summary::add(&mut report, decoding));
+        let unreadable_files = mem::take(&mut self.unreadable_files);
+        let mut report = DecodeReport { unreadable_files, next, ..DecodeReport::default() };
+        summary::add_all(&mut report, &decodings);
         self.corrector.correct(&decodings, &mut report).await?;
         Ok(report)
     }

@@ -5,6 +5,7 @@ pub mod mqtt;
 pub mod queued;
 mod recorded;
 mod repeated;
+pub(crate) mod rooms;
 mod settings;
 
 use std::sync::Arc;

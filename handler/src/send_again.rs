@@ -1,25 +1,24 @@
 //! Sends stored messages again, behind live messages, and reports the results.
 
 mod prepare;
-mod room;
 mod summary;
 
 use std::{collections::VecDeque, pin::Pin, sync::Arc, time::Duration};
 
 use api::rest::handler::SendReport;
 use futures::{Stream, TryStreamExt, stream};
-use history::{History, Query, Record, Revisions};
+use history::{History, Page, Query, Revisions};
 use tokio::time::sleep;
 
-use self::{
-    prepare::{Fate, Prepared, prepare},
-    room::Rooms,
-};
+use self::prepare::{Fate, Prepared, prepare};
 use crate::{
     Error,
     one_at_a_time::Running,
-    output::{Message, Receivers},
-    uplink::{Uplinks, stored::newest_revisions},
+    output::{Message, Receivers, rooms::Rooms},
+    uplink::{
+        Uplinks,
+        stored::{Stored, UnreadableFiles, with_corrections},
+    },
 };
 
 /// Maximum number of messages looked at together, and of bytes that are sent of them.
@@ -52,19 +51,23 @@ pub(crate) struct Parts {
 pub(crate) fn send_again(parts: Parts, again: SendAgain) -> impl Stream<Item = Result<SendReport, Error>> + Send {
     let query = Query { revisions: Revisions::Originals, oldest_first: true, ..again.query.clone() };
     let sender = Sender {
-        batches: Box::pin(parts.history.batches(query)),
+        pages: Box::pin(parts.history.batches(query)),
         rooms: Rooms::new(parts.uplinks.output.clone(), again.to.clone()),
         parts,
         together_max: together_max(&again),
         again,
         records: VecDeque::new(),
         waiting: VecDeque::new(),
+        unreadable: UnreadableFiles::default(),
     };
     stream::try_unfold(Some(sender), async |sender| {
         let Some(mut sender) = sender else { return Ok(None) };
         match sender.next().await? {
             Some(report) => Ok(Some((report, Some(sender)))),
-            None => Ok(Some((SendReport { done: true, ..SendReport::default() }, None))),
+            None => {
+                let unreadable_files = sender.unreadable.take_new().into_iter().collect();
+                Ok(Some((SendReport { unreadable_files, done: true, ..SendReport::default() }, None)))
+            }
         }
     })
 }
@@ -77,38 +80,37 @@ fn together_max(again: &SendAgain) -> usize {
 struct Sender {
     parts: Parts,
     again: SendAgain,
-    batches: Pin<Box<dyn Stream<Item = Result<Vec<Record>, history::Error>> + Send>>,
+    pages: Pin<Box<dyn Stream<Item = Result<Page, history::Error>> + Send>>,
     rooms: Rooms,
     together_max: usize,
-    /// Each with its newest correction, if it has one.
-    records: VecDeque<(Record, Option<Record>)>,
+    records: VecDeque<Stored>,
     /// Those that are to be sent next.
     waiting: VecDeque<Prepared>,
+    unreadable: UnreadableFiles,
 }
 
 impl Sender {
     /// Sends a few messages; none if there are no more.
     async fn next(&mut self) -> Result<Option<SendReport>, Error> {
         self.fill().await?;
-        let mut report = SendReport::default();
+        let unreadable_files = self.unreadable.take_new().into_iter().collect();
+        let mut report = SendReport { unreadable_files, ..SendReport::default() };
         while let Some(skipped) = self.waiting.pop_front_if(|first| !matches!(first.fate, Fate::Sent(_))) {
             summary::add_skipped(&mut report, &skipped);
         }
         if !self.waiting.is_empty() {
             self.send(&mut report).await?;
         }
-        Ok((report.examined > 0).then_some(report))
+        Ok((report.examined > 0 || !report.unreadable_files.is_empty()).then_some(report))
     }
 
     /// Has messages prepared, unless there are no more.
     async fn fill(&mut self) -> Result<(), Error> {
         while self.records.is_empty() && self.waiting.is_empty() {
-            let Some(records) = self.batches.try_next().await? else { return Ok(()) };
-            let mut newest = newest_revisions(&self.parts.history, &self.again.query, &records).await?;
-            self.records.extend(records.into_iter().map(|record| {
-                let newest = newest.remove(&record.id);
-                (record, newest)
-            }));
+            let Some(Page { records, skipped, .. }) = self.pages.try_next().await? else { return Ok(()) };
+            self.unreadable.add(&skipped);
+            let (history, query) = (&self.parts.history, &self.again.query);
+            self.records.extend(with_corrections(history, query, records, &mut self.unreadable).await?);
         }
         while self.waiting.len() < self.together_max
             && let Some((record, newest)) = self.records.pop_front()

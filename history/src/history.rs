@@ -7,12 +7,11 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use bytes::Bytes;
 use futures::Stream;
 use types::{AppId, Clock, DevId, Random};
 
 use crate::{
-    Error, Format, Loss, Losses, NewRecord, Page, Query, Record, RecordId, Settings,
+    Error, ExportPart, Format, Loss, Losses, NewRecord, Page, Query, Record, RecordId, Settings,
     bucket::Bucket,
     disk::Disk,
     keeper::Keeper,
@@ -124,13 +123,13 @@ impl History {
         Ok(page.records.into_iter().next().filter(|record| record.id == id))
     }
 
-    /// All records that are wanted, many at once, whatever the limit of the query.
-    pub fn batches(&self, query: Query) -> impl Stream<Item = Result<Vec<Record>, Error>> + Send + use<> {
+    /// All records that are wanted, in large pages, whatever the limit of the query.
+    pub fn batches(&self, query: Query) -> impl Stream<Item = Result<Page, Error>> + Send + use<> {
         self.reader.batches(query)
     }
 
     /// All records that are wanted as a file in parts, whatever the limit of the query.
-    pub fn export(&self, query: Query, format: Format) -> impl Stream<Item = Result<Bytes, Error>> + Send + use<> {
+    pub fn export(&self, query: Query, format: Format) -> impl Stream<Item = Result<ExportPart, Error>> + Send + use<> {
         export::export(self.reader.batches(query), format)
     }
 

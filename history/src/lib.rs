@@ -21,7 +21,7 @@ pub use self::{
     error::Error,
     history::{Environment, History, OwnerOf},
     query::{FieldFilter, FieldFilterError, LIMIT_MAX, Page, Query, Revisions, Skipped},
-    reader::export::{Format, FormatError},
+    reader::export::{ExportPart, Format, FormatError},
     record::loss::{Loss, Losses},
     record::{Kind, NewRecord, Outcome, RECORD_BYTES_MAX, Record, RecordId, RecordIdError, usual_seed},
     sealed::chunk::{Chunks, Following},

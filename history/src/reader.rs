@@ -24,7 +24,7 @@ use self::{
     sources::{Source, Sources},
 };
 use crate::{
-    Error, LIMIT_MAX, Page, Query, Record, Skipped,
+    Error, LIMIT_MAX, Page, Query, Skipped,
     bucket::Bucket,
     disk::Disk,
     query::{Best, Filter, Shared},
@@ -72,18 +72,15 @@ impl Reader {
         self.part(query, limit).await
     }
 
-    /// All records that are wanted, many at once.
-    pub(crate) fn batches(
-        self: &Arc<Self>,
-        query: Query,
-    ) -> impl Stream<Item = Result<Vec<Record>, Error>> + Send + use<> {
+    /// All records that are wanted, in large pages.
+    pub(crate) fn batches(self: &Arc<Self>, query: Query) -> impl Stream<Item = Result<Page, Error>> + Send + use<> {
         stream::try_unfold((Arc::clone(self), Some(query)), async |(reader, query)| {
             let Some(mut query) = query else { return Ok(None) };
             let page = reader.part(query.clone(), SCAN_RECORDS).await?;
             let bound = if query.oldest_first { &mut query.after } else { &mut query.before };
             *bound = page.next;
             let next = page.next.is_some().then_some(query);
-            Ok(Some((page.records, (reader, next))))
+            Ok(Some((page, (reader, next))))
         })
     }
 

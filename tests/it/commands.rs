@@ -10,6 +10,7 @@ mod output;
 mod settings;
 mod shell;
 mod transcripts;
+mod unreadable_history;
 mod webhooks;
 
 use crate::harness::{Network, PASSWORD, airlock, complaint, printed, run};

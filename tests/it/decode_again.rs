@@ -32,6 +32,11 @@ async fn report(network: &Network, owner: &Owner, body: Value) -> Value {
     assert_eq!((status, reports.len()), (200, 2), "{reports:?}");
     assert_eq!(reports[1], json!({"done": true}));
     let mut report = reports[0].clone();
+    let days = report["days"].take();
+    for verdict in ["equal", "changed", "newly_decoded", "newly_failing", "still_failing"] {
+        let of_days = days.as_object().into_iter().flatten().filter_map(|(_, day)| day[verdict].as_u64()).sum::<u64>();
+        assert_eq!(of_days, report[verdict].as_u64().unwrap_or_default(), "{verdict} of {days}");
+    }
     for fuel in ["fuel_before", "fuel_after"] {
         report[fuel].take();
     }

@@ -5,13 +5,13 @@ use std::{
     path::Path,
 };
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use client::history::Export;
 use types::AppId;
 use workbench::PendingFile;
 
 use super::args::{Filter, Format};
-use crate::network::Network;
+use crate::{network::Network, terminal::sanitize};
 
 /// Writes all records that are wanted.
 pub(super) async fn run(
@@ -25,12 +25,20 @@ pub(super) async fn run(
     let credential = network.credential_for(app_id).await?;
     let announcement = network.announcement().await?;
     let mut export = Export::start(&announcement, app_id, &credential, &query, format.name()).await?;
-    let Some(path) = file else { return copy(&mut export, &mut io::stdout()).await.map(drop) };
-    // A file that is there stays until the new one is whole.
-    let mut file = PendingFile::create(path).with_context(|| format!("cannot create {}", path.display()))?;
-    let bytes = copy(&mut export, &mut file).await?;
-    file.finish().with_context(|| format!("cannot write {}", path.display()))?;
-    network.output.message(format_args!("Wrote {bytes} bytes to {}", path.display()))
+    match file {
+        None => _ = copy(&mut export, &mut io::stdout()).await?,
+        Some(path) => {
+            // A file that is there stays until the new one is whole.
+            let mut file = PendingFile::create(path).with_context(|| format!("cannot create {}", path.display()))?;
+            let bytes = copy(&mut export, &mut file).await?;
+            file.finish().with_context(|| format!("cannot write {}", path.display()))?;
+            network.output.message(format_args!("Wrote {bytes} bytes to {}", path.display()))?;
+        }
+    }
+    match export.unreadable_files() {
+        None => Ok(()),
+        Some(names) => bail!("the handler cannot read {}: their records are missing", sanitize(names)),
+    }
 }
 
 /// Writes what comes, and returns how many bytes that was.

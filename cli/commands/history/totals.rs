@@ -7,7 +7,7 @@ use api::rest::handler::DecodeReport;
 use serde_json::value::RawValue;
 use types::AppId;
 
-use super::work::Sum;
+use super::{check_taken, say_refused, warn_unreadable, work::Sum};
 use crate::{
     output::{Cell, Output, Table},
     terminal::{sanitize, say},
@@ -32,12 +32,12 @@ impl Sum<DecodeReport> for Totals {
 }
 
 impl Totals {
-    /// An error if any uplink newly fails.
+    /// An error if any uplink newly fails, or somebody did not take a correction.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         let count = self.0.newly_failing;
         let text = if count == 1 { "uplink fails that was" } else { "uplinks fail that were" };
         ensure!(count == 0, "{count} {text} decoded before");
-        Ok(())
+        check_taken(self.0.refused)
     }
 
     /// An error if the same functions gave something else.
@@ -59,6 +59,7 @@ impl Totals {
             return output.object(serde_json::to_value(&self.0)?);
         }
         say(self.summary())?;
+        warn_unreadable(&self.0.unreadable_files)?;
         if !self.0.fields.is_empty() {
             say("")?;
             output.table(self.fields(), "")?;
@@ -72,7 +73,7 @@ impl Totals {
                 failure.id
             ))?;
         }
-        Ok(())
+        say_refused(&self.0.receivers)
     }
 
     /// One line with the counts that are not zero, and one with the fuel.
@@ -87,6 +88,7 @@ impl Totals {
             (self.0.not_repeatable, "whose functions or limits are gone"),
             (self.0.written, "kept as corrections"),
             (self.0.published, "published"),
+            (self.0.refused, "not taken by all who want them"),
             (self.0.not_published, "not published, because their device is gone"),
         ];
         let counts: Vec<_> =

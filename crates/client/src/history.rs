@@ -6,10 +6,14 @@ use std::{marker::PhantomData, ops::Range, time::Duration};
 use api::{
     discovery::Announcement,
     history::Query,
-    rest::handler::{Chart, DecodeAgain, DecodeReport, SendAgain, SendReport},
+    rest::handler::{Chart, DecodeAgain, DecodeReport, SendAgain, SendReport, UNREADABLE_TRAILER},
 };
 use bytes::Bytes;
-use reqwest::{Method, Response, header::AUTHORIZATION};
+use http_body_util::BodyExt;
+use reqwest::{
+    Body, Method, Response,
+    header::{AUTHORIZATION, TE},
+};
 use serde::{Serialize, de::DeserializeOwned};
 use types::{AppId, Credential, DevId, Timestamp};
 
@@ -24,7 +28,8 @@ const REPORT_BYTES_MAX: usize = 4 << 20;
 #[derive(Debug)]
 pub struct Export {
     http: Http,
-    response: Response,
+    body: Body,
+    unreadable_files: Option<String>,
 }
 
 impl Export {
@@ -42,13 +47,27 @@ impl Export {
         let mut url = http.url(&path);
         url.query_pairs_mut().extend_pairs(pairs(query));
         let request = http.request_to(Method::GET, url).header(AUTHORIZATION, credential.to_header());
-        let response = http.open(request.timeout(TIMEOUT)).await?;
-        Ok(Self { http, response })
+        let response = http.open(request.header(TE, "trailers").timeout(TIMEOUT)).await?;
+        Ok(Self { http, body: response.into(), unreadable_files: None })
     }
 
     /// The next part; none after the last one.
     pub async fn next(&mut self) -> Result<Option<Bytes>> {
-        self.http.next_part(&mut self.response).await
+        while let Some(frame) = self.body.frame().await {
+            match frame.map_err(|error| self.http.failed(error))?.into_data() {
+                Ok(bytes) => return Ok(Some(bytes)),
+                Err(frame) => {
+                    let names = frame.trailers_ref().and_then(|trailers| trailers.get(UNREADABLE_TRAILER));
+                    self.unreadable_files = names.and_then(|names| names.to_str().ok()).map(str::to_owned);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the names of files that the handler could not read, after the last part: their records are missing.
+    pub fn unreadable_files(&self) -> Option<&str> {
+        self.unreadable_files.as_deref()
     }
 }
 

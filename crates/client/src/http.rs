@@ -188,7 +188,7 @@ impl Http {
         Ok(body)
     }
 
-    fn failed(&self, error: reqwest::Error) -> Error {
+    pub(crate) fn failed(&self, error: reqwest::Error) -> Error {
         let (service, address) = (self.service, self.address());
         let (is_connect, is_timeout) = (error.is_connect(), error.is_timeout());
         let error = error.without_url();

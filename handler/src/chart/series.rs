@@ -97,6 +97,7 @@ impl Collector {
             examined: 0,
             is_cut: false,
             has_more_fields: has_more,
+            unreadable_files: Vec::new(),
             series: series.collect(),
         }
     }

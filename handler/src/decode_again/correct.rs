@@ -1,6 +1,6 @@
 //! Corrects uplinks: keeps their new results as a new revision, and publishes them.
 
-use std::{sync::Arc, time::Duration};
+use std::{mem, sync::Arc, time::Duration};
 
 use api::rest::handler::DecodeReport;
 use futures::future::join_all;
@@ -11,10 +11,11 @@ use super::{
     DecodeAgain,
     compare::Verdict,
     rerun::{After, Decoding},
+    summary,
 };
 use crate::{
     Error,
-    output::{Event, Message},
+    output::{Event, Message, Receivers, rooms::Rooms},
     payload::Decoded,
     uplink::{
         Uplinks,
@@ -24,38 +25,43 @@ use crate::{
     },
 };
 
+/// Maximum size of the corrections that wait for the disk together, in bytes, unless it is one.
+const WRITTEN_BYTES_MAX: usize = 4 << 20;
+
 /// Corrects uplinks.
 pub(super) struct Corrector {
     uplinks: Arc<Uplinks>,
     history: Arc<History>,
     is_written: bool,
     published_per_s: Option<u32>,
+    rooms: Rooms,
 }
 
 impl Corrector {
     pub(super) fn new(uplinks: Arc<Uplinks>, history: Arc<History>, again: &DecodeAgain) -> Self {
-        Self { uplinks, history, is_written: again.is_written, published_per_s: again.published_per_s }
+        let rooms = Rooms::new(uplinks.output.clone(), Receivers::All);
+        Self { uplinks, history, is_written: again.is_written, published_per_s: again.published_per_s, rooms }
     }
 
     /// Corrects those that are decoded, and differ from what they were. What is published may be published again if it
     /// could not be kept afterwards.
-    pub(super) async fn correct(&self, decodings: &[Decoding], report: &mut DecodeReport) -> Result<(), Error> {
-        let mut kept = Vec::new();
+    pub(super) async fn correct(&mut self, decodings: &[Decoding], report: &mut DecodeReport) -> Result<(), Error> {
+        let (mut kept, mut bytes) = (Vec::new(), 0);
         for (decoding, after) in decodings.iter().filter_map(|decoding| Some((decoding, correctable(decoding)?))) {
             if self.published_per_s.is_some() {
                 self.publish(decoding, after, report).await?;
             }
             if self.is_written {
                 kept.push(self.write(decoding, after));
+                bytes += written_bytes(decoding, after);
+            }
+            // Live uplinks wait in the same queue.
+            if bytes >= WRITTEN_BYTES_MAX {
+                wait(mem::take(&mut kept), report).await?;
+                bytes = 0;
             }
         }
-        for kept in join_all(kept).await {
-            match kept {
-                Ok(_) => report.written += 1,
-                Err(loss) => return Err(Error::CorrectionNotKept(loss.name())),
-            }
-        }
-        Ok(())
+        wait(kept, report).await
     }
 
     fn write(&self, decoding: &Decoding, after: &After) -> impl Future<Output = Result<RecordId, Loss>> + use<> {
@@ -66,8 +72,8 @@ impl Corrector {
         record((&self.history, &self.uplinks.payloads), ids, after.application.summary(), made, correction(decoding))
     }
 
-    /// Publishes an uplink, and waits until the next one may be.
-    async fn publish(&self, decoding: &Decoding, after: &After, report: &mut DecodeReport) -> Result<(), Error> {
+    /// Publishes an uplink where there is room for more than live messages, and waits until the next one may be.
+    async fn publish(&mut self, decoding: &Decoding, after: &After, report: &mut DecodeReport) -> Result<(), Error> {
         let Decoding { original, .. } = decoding;
         let Some(device) = self.uplinks.devices.find(&original.app_id, &original.dev_id).await? else {
             report.not_published += 1;
@@ -79,13 +85,35 @@ impl Corrector {
         uplink.revision = revision;
         uplink.corrects = corrects.map(|id| id.to_string()).unwrap_or_default();
         let (app_id, dev_id) = (device.app_id, device.dev_id);
-        self.uplinks.output.publish(Message { app_id, dev_id, event: Event::Up(Box::new(uplink)) }).wait().await?;
-        report.published += 1;
+        let message = [Message { app_id, dev_id, event: Event::Up(Box::new(uplink)) }];
+        self.rooms.wait(&message).await?;
+        let receipts = self.uplinks.output.publish_again(&message, &Receivers::All).await?;
+        receipts.into_iter().for_each(|receipt| summary::add_receipt(report, &original.id, receipt));
         // More could push live messages out of the queues of subscribers.
         let per_s = self.published_per_s.unwrap_or(1).max(1);
         sleep(Duration::from_secs(1) / per_s).await;
         Ok(())
     }
+}
+
+/// Waits until corrections are on disk.
+async fn wait(
+    corrections: Vec<impl Future<Output = Result<RecordId, Loss>>>,
+    report: &mut DecodeReport,
+) -> Result<(), Error> {
+    for kept in join_all(corrections).await {
+        match kept {
+            Ok(_) => report.written += 1,
+            Err(loss) => return Err(Error::CorrectionNotKept(loss.name())),
+        }
+    }
+    Ok(())
+}
+
+/// About the size of a correction in bytes.
+fn written_bytes(Decoding { original, .. }: &Decoding, After { decoded, .. }: &After) -> usize {
+    let json = [&decoded.fields, &decoded.normalized].map(|json| json.as_ref().map_or(0, |json| json.get().len()));
+    json.iter().sum::<usize>() + original.payload.len() + original.metadata.len() + original.extra.len()
 }
 
 /// Returns the new result of an uplink if it decodes to fields that differ from the stored ones.

@@ -12,13 +12,15 @@ use super::{
     DecodeAgain, Functions, Parts,
     compare::{Verdict, compare, compare_exactly},
     made::Made,
-    source::Stored,
 };
 use crate::{
     Error,
     application::Application,
     payload::{Decoded, ExpectedFuel, Payload, Run},
-    uplink::{Uplinks, stored::payload},
+    uplink::{
+        Uplinks,
+        stored::{Stored, payload},
+    },
 };
 
 /// Maximum number of attempts while the queue of the sandbox is full, and the pause between them.

@@ -3,27 +3,36 @@
 use std::{collections::HashMap, sync::Arc};
 
 use futures::{Stream, StreamExt, TryStreamExt, stream, stream::BoxStream};
-use history::{History, Query, Record, Revisions};
+use history::{History, Page, Query, Record, Revisions};
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 use types::DevId;
 
 use super::DecodeAgain;
-use crate::{Error, uplink::stored::newest_revisions};
+use crate::{
+    Error,
+    uplink::stored::{Stored, UnreadableFiles, with_corrections},
+};
 
 /// Maximum numbers of uplinks decoded, and looked at, if only some of each device are wanted.
 const PREVIEWED_MAX: usize = 100_000;
 const LOOKED_AT_MAX: usize = 1_000_000;
 /// Maximum size of a batch of records, in bytes. There are two batches in memory at most: one that runs, and one that
 /// waits or is read.
-const BATCH_BYTES_MAX: usize = 16 << 20;
+const BATCH_BYTES_MAX: usize = 4 << 20;
+/// Maximum size of the records in memory, in bytes.
+pub(crate) const DECODE_BYTES_MAX: usize = 2 * BATCH_BYTES_MAX;
 
-/// An uplink, and the newest correction of it if there is one.
-pub(super) type Stored = (Record, Option<Record>);
+/// Stored uplinks, and the names of files that could not be read and were not named before.
+#[derive(Default)]
+pub(super) struct Batch {
+    pub(super) uplinks: Vec<Stored>,
+    pub(super) unreadable_files: Vec<String>,
+}
 
 /// Stored uplinks, one batch ahead of those that were taken.
 pub(super) struct Source {
-    batches: mpsc::Receiver<Result<Vec<Stored>, Error>>,
+    batches: mpsc::Receiver<Result<Batch, Error>>,
     reading: Option<AbortOnDropHandle<()>>,
 }
 
@@ -43,7 +52,7 @@ impl Source {
     }
 
     /// The next batch; none after the last one.
-    pub(super) async fn next(&mut self) -> Result<Option<Vec<Stored>>, Error> {
+    pub(super) async fn next(&mut self) -> Result<Option<Batch>, Error> {
         match (self.batches.recv().await, self.reading.take()) {
             (Some(batch), reading) => {
                 self.reading = reading;
@@ -58,7 +67,7 @@ impl Source {
     }
 }
 
-fn read(history: &Arc<History>, again: &DecodeAgain) -> impl Stream<Item = Result<Vec<Stored>, Error>> + use<> {
+fn read(history: &Arc<History>, again: &DecodeAgain) -> impl Stream<Item = Result<Batch, Error>> + use<> {
     let query = Query {
         kind: Some(history::Kind::Uplink),
         revisions: Revisions::Originals,
@@ -67,37 +76,36 @@ fn read(history: &Arc<History>, again: &DecodeAgain) -> impl Stream<Item = Resul
         ..again.query.clone()
     };
     let reader = Reader {
-        batches: history.batches(query.clone()).boxed(),
+        pages: history.batches(query.clone()).boxed(),
         history: history.clone(),
         query,
         newest: again.per_device.map(Newest::new),
+        unreadable: UnreadableFiles::default(),
     };
     stream::try_unfold(reader, async |mut reader| Ok(reader.next().await?.map(|batch| (batch, reader))))
 }
 
 struct Reader {
-    batches: BoxStream<'static, Result<Vec<Record>, history::Error>>,
+    pages: BoxStream<'static, Result<Page, history::Error>>,
     history: Arc<History>,
     query: Query,
     /// None if all are wanted.
     newest: Option<Newest>,
+    unreadable: UnreadableFiles,
 }
 
 impl Reader {
-    async fn next(&mut self) -> Result<Option<Vec<Stored>>, Error> {
+    async fn next(&mut self) -> Result<Option<Batch>, Error> {
         if self.newest.as_ref().is_some_and(Newest::is_done) {
             return Ok(None);
         }
-        let Some(mut records) = self.batches.try_next().await? else { return Ok(None) };
+        let Some(Page { mut records, skipped, .. }) = self.pages.try_next().await? else { return Ok(None) };
+        self.unreadable.add(&skipped);
         if let Some(newest) = &mut self.newest {
             newest.retain(&mut records);
         }
-        let mut newest = newest_revisions(&self.history, &self.query, &records).await?;
-        let with_newest = |record: Record| {
-            let newest = newest.remove(&record.id);
-            (record, newest)
-        };
-        Ok(Some(records.into_iter().map(with_newest).collect()))
+        let uplinks = with_corrections(&self.history, &self.query, records, &mut self.unreadable).await?;
+        Ok(Some(Batch { uplinks, unreadable_files: self.unreadable.take_new() }))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Adds uplinks that were decoded again to a report.
 
-use api::rest::handler::{ChangedField, DecodeReport, FieldExample, NewFailure};
+use api::rest::handler::{ChangedField, DayVerdicts, DecodeReport, FieldExample, NewFailure, RefusedMessages};
+use history::RecordId;
 use serde_json::{Value, value::RawValue, value::to_raw_value};
 
 use super::{
@@ -8,13 +9,34 @@ use super::{
     made::Made,
     rerun::{After, Decoding},
 };
+use crate::output::Receipt;
 
+const DAY_NS: i64 = 24 * 3600 * 1_000_000_000;
 /// Maximum number of places, and of failures, that a report tells apart.
 const PLACES_MAX: usize = 200;
 /// Maximum size of a value in an example, as JSON, and of a failure, in bytes.
 const EXAMPLE_BYTES_MAX: usize = 500;
 
-pub(super) fn add(report: &mut DecodeReport, decoding: &Decoding) {
+/// Adds uplinks in the order in which they were recorded.
+pub(super) fn add_all(report: &mut DecodeReport, decodings: &[Decoding]) {
+    let time = |decoding: &Decoding| decoding.original.id.recorded();
+    let day = |decoding: &Decoding| time(decoding).as_nanos().div_euclid(DAY_NS);
+    for decodings in decodings.chunk_by(|one, next| day(one) == day(next)) {
+        let mut verdicts = DayVerdicts::default();
+        decodings.iter().for_each(|decoding| add(report, &mut verdicts, decoding));
+        report.equal += verdicts.equal;
+        report.changed += verdicts.changed;
+        report.newly_failing += verdicts.newly_failing;
+        report.newly_decoded += verdicts.newly_decoded;
+        report.still_failing += verdicts.still_failing;
+        if let Some(first) = decodings.first() {
+            let date = time(first).to_rfc3339().chars().take_while(|character| *character != 'T').collect();
+            report.add_day(date, &verdicts);
+        }
+    }
+}
+
+fn add(report: &mut DecodeReport, verdicts: &mut DayVerdicts, decoding: &Decoding) {
     report.examined += 1;
     let Some(After { decoded, verdict, fuel_before, .. }) = &decoding.after else {
         report.not_repeatable += 1;
@@ -23,17 +45,27 @@ pub(super) fn add(report: &mut DecodeReport, decoding: &Decoding) {
     report.fuel_before += fuel_before;
     report.fuel_after += decoded.cost.fuel;
     match verdict {
-        Verdict::Equal => report.equal += 1,
-        Verdict::NewlyDecoded => report.newly_decoded += 1,
-        Verdict::StillFailing => report.still_failing += 1,
+        Verdict::Equal => verdicts.equal += 1,
+        Verdict::NewlyDecoded => verdicts.newly_decoded += 1,
+        Verdict::StillFailing => verdicts.still_failing += 1,
         Verdict::Changed(differences) => {
-            report.changed += 1;
+            verdicts.changed += 1;
             add_differences(report, decoding, differences);
         }
         Verdict::NewlyFailing => {
-            report.newly_failing += 1;
+            verdicts.newly_failing += 1;
             add_failure(report, decoding, &reason(&Made::from(decoded)));
         }
+    }
+}
+
+/// Adds who took a correction, and who did not.
+pub(super) fn add_receipt(report: &mut DecodeReport, id: &RecordId, receipt: Receipt) {
+    let count = if receipt.refused.is_empty() { &mut report.published } else { &mut report.refused };
+    *count += 1;
+    for refused in receipt.refused {
+        let new = RefusedMessages { count: 1, reason: refused.reason, id: id.to_string() };
+        RefusedMessages::add_to(&mut report.receivers, refused.receiver, new);
     }
 }
 

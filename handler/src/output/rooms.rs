@@ -4,17 +4,15 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use tokio::time::sleep;
 
-use crate::{
-    Error,
-    output::{Message, Output, Receivers, Room},
-};
+use super::{Message, Output, Receivers, Room};
+use crate::Error;
 
 /// Maximum number of checks for room, and the pause between them.
 const ATTEMPTS_MAX: usize = 100;
 const WAIT: Duration = Duration::from_millis(100);
 
 /// The room that receivers have.
-pub(super) struct Rooms {
+pub(crate) struct Rooms {
     output: Arc<dyn Output>,
     to: Receivers,
     /// The receivers that had no room for so long that nobody waits for them any more.
@@ -22,13 +20,13 @@ pub(super) struct Rooms {
 }
 
 impl Rooms {
-    pub(super) fn new(output: Arc<dyn Output>, to: Receivers) -> Self {
+    pub(crate) fn new(output: Arc<dyn Output>, to: Receivers) -> Self {
         Self { output, to, given_up: BTreeSet::new() }
     }
 
     /// Waits until all who get these messages have room for one, but not for long: then the others get them.
     /// [`Error::NoRoom`] if nobody has room.
-    pub(super) async fn wait(&mut self, messages: &[Message]) -> Result<Room, Error> {
+    pub(crate) async fn wait(&mut self, messages: &[Message]) -> Result<Room, Error> {
         let mut attempts = 1;
         loop {
             let room = self.output.room(messages, &self.to).await?;
@@ -47,7 +45,7 @@ impl Rooms {
     }
 
     /// Returns true if any receiver gets a message, with room for it or without.
-    pub(super) async fn have_receiver(&self, message: &Message) -> Result<bool, Error> {
+    pub(crate) async fn have_receiver(&self, message: &Message) -> Result<bool, Error> {
         let room = self.output.room(std::slice::from_ref(message), &self.to).await?;
         Ok(room.receivers > 0 || !room.full.is_empty())
     }

@@ -5,9 +5,6 @@ use api::rest::handler::{RefusedMessages, SendReport};
 use super::prepare::{Fate, Prepared};
 use crate::output::Receipt;
 
-/// Maximum number of refusing receivers that a report tells apart.
-const RECEIVERS_MAX: usize = 200;
-
 /// A message that is not sent at all.
 pub(super) fn add_skipped(report: &mut SendReport, Prepared { id, fate }: &Prepared) {
     add(report, id.to_string());
@@ -27,10 +24,8 @@ pub(super) fn add_sent(report: &mut SendReport, Prepared { id, .. }: &Prepared, 
         (false, _) => report.refused += 1,
     }
     for refused in receipt.refused {
-        if report.receivers.len() < RECEIVERS_MAX || report.receivers.contains_key(&refused.receiver) {
-            let new = || RefusedMessages { count: 0, reason: refused.reason.clone(), id: id.to_string() };
-            report.receivers.entry(refused.receiver).or_insert_with(new).count += 1;
-        }
+        let new = RefusedMessages { count: 1, reason: refused.reason, id: id.to_string() };
+        RefusedMessages::add_to(&mut report.receivers, refused.receiver, new);
     }
 }
 

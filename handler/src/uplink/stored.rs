@@ -1,12 +1,18 @@
 //! Uplinks as history has them: what was received, and the newest of their corrections.
 
-use std::collections::{BTreeMap, HashSet};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashSet},
+    mem,
+};
 
 use futures::TryStreamExt;
-use history::{History, Query, Record, RecordId, Revisions};
+use history::{History, Query, Record, RecordId, Revisions, Skipped};
 
 use super::seed;
 use crate::{Error, payload::Payload};
+
+/// Maximum number of unreadable files that are named.
+const UNREADABLE_FILES_MAX: usize = 200;
 
 /// Restores the input of the functions for an uplink. Metadata is left out, as functions do not see it.
 pub(crate) fn payload(record: &Record) -> Payload {
@@ -29,14 +35,18 @@ pub(crate) fn whole_payload(record: &Record) -> Payload {
     Payload { metadata: serde_json::from_str(&record.metadata).unwrap_or_default(), ..payload(record) }
 }
 
-/// The newest correction of each of these records that has one. They are what the query found.
-pub(crate) async fn newest_revisions(
+/// An uplink, and the newest correction of it if there is one.
+pub(crate) type Stored = (Record, Option<Record>);
+
+/// Pairs what a query has found with its newest corrections.
+pub(crate) async fn with_corrections(
     history: &History,
     query: &Query,
-    records: &[Record],
-) -> Result<BTreeMap<RecordId, Record>, Error> {
+    records: Vec<Record>,
+    unreadable: &mut UnreadableFiles,
+) -> Result<Vec<Stored>, Error> {
     let ids = records.iter().map(|record| record.id);
-    let (Some(first), Some(last)) = (ids.clone().min(), ids.clone().max()) else { return Ok(BTreeMap::new()) };
+    let (Some(first), Some(last)) = (ids.clone().min(), ids.clone().max()) else { return Ok(Vec::new()) };
     let query = Query {
         dev_id: query.dev_id.clone(),
         revisions: Revisions::CorrectionsOf(first..=last),
@@ -44,14 +54,47 @@ pub(crate) async fn newest_revisions(
     };
     let wanted: HashSet<_> = ids.collect();
     let mut newest = BTreeMap::<RecordId, Record>::new();
-    let mut batches = Box::pin(history.batches(query));
-    while let Some(batch) = batches.try_next().await? {
-        for record in batch {
+    let mut pages = Box::pin(history.batches(query));
+    while let Some(page) = pages.try_next().await? {
+        unreadable.add(&page.skipped);
+        for record in page.records {
             let Some(id) = record.corrects.filter(|id| wanted.contains(id)) else { continue };
             if newest.get(&id).is_none_or(|other| other.revision < record.revision) {
                 newest.insert(id, record);
             }
         }
     }
-    Ok(newest)
+    let with_newest = |record: Record| {
+        let newest = newest.remove(&record.id);
+        (record, newest)
+    };
+    Ok(records.into_iter().map(with_newest).collect())
+}
+
+/// Names of files of history that could not be read: at most 200.
+#[derive(Debug, Default)]
+pub(crate) struct UnreadableFiles {
+    names: BTreeSet<String>,
+    new: Vec<String>,
+}
+
+impl UnreadableFiles {
+    pub(crate) fn add(&mut self, skipped: &[Skipped]) {
+        for skipped in skipped {
+            let name = file_name(skipped);
+            if self.names.len() < UNREADABLE_FILES_MAX && self.names.insert(name.clone()) {
+                self.new.push(name);
+            }
+        }
+    }
+
+    /// Takes those that were not taken before.
+    pub(crate) fn take_new(&mut self) -> Vec<String> {
+        mem::take(&mut self.new)
+    }
+}
+
+/// Returns the name of a file that could not be read. The operator's directories are of no use to clients.
+pub(crate) fn file_name(skipped: &Skipped) -> String {
+    skipped.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }

@@ -3,13 +3,13 @@
 mod csv;
 mod parquet;
 
-use std::{io, str::FromStr};
+use std::{collections::BTreeSet, io, str::FromStr};
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt, stream};
 
 use self::{csv::CsvWriter, parquet::ParquetFile};
-use crate::{Error, Record};
+use crate::{Error, Page, Record, Skipped};
 
 /// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,15 @@ pub enum Format {
     Csv,
     /// As history itself has them.
     Parquet,
+}
+
+/// A part of an export.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExportPart {
+    /// Bytes of the file, at least one.
+    Bytes(Bytes),
+    /// The last part, unless it is empty: files of history that could not be read, whose records are missing.
+    Unreadable(Vec<Skipped>),
 }
 
 /// A text is not the name of a format.
@@ -100,22 +109,44 @@ fn json_lines(records: &[Record]) -> io::Result<Vec<u8>> {
     Ok(lines)
 }
 
-/// A file of these records, in parts that are not empty. It ends after an error.
+/// A file of these records, in parts. It ends after an error.
 pub(crate) fn export(
-    batches: impl Stream<Item = Result<Vec<Record>, Error>> + Send,
+    pages: impl Stream<Item = Result<Page, Error>> + Send,
     format: Format,
-) -> impl Stream<Item = Result<Bytes, Error>> + Send {
-    let begin = (Box::pin(batches), Some(Writer::new(format)));
-    let parts = stream::try_unfold(begin, async |(mut batches, writer)| {
-        let Some(writer) = writer else { return Ok(None) };
-        let mut writer = writer.map_err(Error::Export)?;
-        let (part, next) = match batches.next().await.transpose()? {
-            // Encoding takes long: other tasks of this thread should not wait for it.
-            Some(records) => tokio::task::spawn_blocking(move || (writer.write(&records), Some(Ok(writer)))).await,
-            None => Ok((writer.end(), None)),
-        }
-        .map_err(|error| Error::Task(error.into()))?;
-        Ok(Some((Bytes::from(part.map_err(Error::Export)?), (batches, next))))
+) -> impl Stream<Item = Result<ExportPart, Error>> + Send {
+    let begin = State::Records(Box::pin(pages), Writer::new(format), BTreeSet::new());
+    let parts = stream::try_unfold(begin, async |state| {
+        let (mut pages, writer, mut unreadable) = match state {
+            State::Records(pages, writer, unreadable) => (pages, writer.map_err(Error::Export)?, unreadable),
+            State::Unreadable(skipped) if !skipped.is_empty() => {
+                return Ok(Some((ExportPart::Unreadable(skipped), State::Unreadable(Vec::new()))));
+            }
+            State::Unreadable(_) => return Ok(None),
+        };
+        let (part, next) = match pages.next().await.transpose()? {
+            Some(Page { records, skipped, .. }) => {
+                unreadable.extend(skipped);
+                let (part, writer) = encode(writer, records).await?;
+                (part, State::Records(pages, Ok(writer), unreadable))
+            }
+            None => (writer.end().map_err(Error::Export)?, State::Unreadable(unreadable.into_iter().collect())),
+        };
+        Ok(Some((ExportPart::Bytes(part.into()), next)))
     });
-    parts.filter(|part| std::future::ready(part.as_ref().map_or(true, |part| !part.is_empty())))
+    let is_empty = |part: &ExportPart| matches!(part, ExportPart::Bytes(bytes) if bytes.is_empty());
+    parts.filter(move |part| std::future::ready(!part.as_ref().is_ok_and(is_empty)))
+}
+
+/// What is left of an export.
+enum State<P> {
+    /// Records, and the files that could not be read so far.
+    Records(P, io::Result<Writer>, BTreeSet<Skipped>),
+    Unreadable(Vec<Skipped>),
+}
+
+/// Encoding takes long: other tasks of this thread should not wait for it.
+async fn encode(mut writer: Writer, records: Vec<Record>) -> Result<(Vec<u8>, Writer), Error> {
+    let encoded = tokio::task::spawn_blocking(move || (writer.write(&records), writer)).await;
+    let (part, writer) = encoded.map_err(|error| Error::Task(error.into()))?;
+    Ok((part.map_err(Error::Export)?, writer))
 }

@@ -2,6 +2,9 @@
 
 use std::fs;
 
+use futures::TryStreamExt;
+use history::{ExportPart, Format};
+
 use crate::harness::{Harness, counters, everything, files};
 
 #[tokio::test]
@@ -26,6 +29,8 @@ async fn damaged_and_foreign_files_are_named_and_stay() {
     assert_eq!(page.records.len(), 1);
     assert_eq!(page.skipped.len(), 5, "{:?}", page.skipped);
     assert!(page.skipped.iter().all(|skipped| !skipped.reason.is_empty()));
+    let parts: Vec<_> = history.export(everything(), Format::JsonLines).try_collect().await.unwrap();
+    assert!(matches!(&parts[..], [ExportPart::Bytes(_), ExportPart::Unreadable(files)] if *files == page.skipped));
     history.maintain().await.unwrap();
     history.remove_device(&"my-app".parse().unwrap(), &"b1".parse().unwrap()).await.unwrap();
     assert_eq!(files(&harness).len(), 6);

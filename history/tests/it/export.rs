@@ -3,7 +3,7 @@
 use std::fs;
 
 use futures::TryStreamExt;
-use history::{Format, History, Kind, NewRecord, Outcome, Query};
+use history::{ExportPart, Format, History, Kind, NewRecord, Outcome, Query};
 use serde_json::{Value, json};
 use types::Timestamp;
 
@@ -12,7 +12,11 @@ use crate::harness::{Harness, all, app, counters, dev, everything, files, kept};
 async fn exported(history: &History, format: Format) -> Vec<u8> {
     let query = Query { oldest_first: true, limit: 1, ..everything() };
     let parts: Vec<_> = history.export(query, format).try_collect().await.unwrap();
-    parts.concat()
+    let bytes = |part: &ExportPart| match part {
+        ExportPart::Bytes(bytes) => bytes.clone(),
+        ExportPart::Unreadable(files) => panic!("{files:?} could not be read"),
+    };
+    parts.iter().map(bytes).collect::<Vec<_>>().concat()
 }
 
 #[tokio::test]

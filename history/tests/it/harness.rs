@@ -93,7 +93,7 @@ pub(crate) fn everything() -> Query {
 
 /// All records that are wanted.
 pub(crate) async fn all(history: &History, query: Query) -> Vec<Record> {
-    history.batches(query).try_concat().await.unwrap()
+    history.batches(query).map_ok(|page| page.records).try_concat().await.unwrap()
 }
 
 /// The counters of all records that are wanted.

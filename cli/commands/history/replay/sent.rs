@@ -1,16 +1,12 @@
 //! Totals of all messages that were sent again.
 
-use anyhow::ensure;
-use api::rest::handler::SendReport;
+use api::rest::handler::{RefusedMessages, SendReport};
 
 use crate::{
-    commands::history::work::Sum,
+    commands::history::{check_taken, say_refused, warn_unreadable, work::Sum},
     output::Output,
-    terminal::{sanitize, say},
+    terminal::say,
 };
-
-/// Maximum number of receivers that are counted separately by the messages that they refuse.
-const RECEIVERS_MAX: usize = 1000;
 
 /// Totals of all messages that were sent again, added up from reports.
 #[derive(Debug, Default)]
@@ -31,13 +27,9 @@ impl Sum<SendReport> for Sent {
             *total += more;
         }
         for (receiver, refused) in report.receivers {
-            let has_room = sum.receivers.len() < RECEIVERS_MAX;
-            match sum.receivers.get_mut(&receiver) {
-                Some(known) => known.count += refused.count,
-                None if has_room => _ = sum.receivers.insert(receiver, refused),
-                None => {}
-            }
+            RefusedMessages::add_to(&mut sum.receivers, receiver, refused);
         }
+        sum.unreadable_files.extend(report.unreadable_files);
         sum.done |= report.done;
     }
 
@@ -53,10 +45,7 @@ impl Sum<SendReport> for Sent {
 impl Sent {
     /// An error if somebody refused any.
     pub(super) fn check(&self) -> anyhow::Result<()> {
-        let count = self.0.refused;
-        let text = if count == 1 { "message was" } else { "messages were" };
-        ensure!(count == 0, "{count} {text} not taken by all who want them");
-        Ok(())
+        check_taken(self.0.refused)
     }
 
     /// Prints them for people, or as an object for programs.
@@ -65,16 +54,8 @@ impl Sent {
             return output.object(serde_json::to_value(&self.0)?);
         }
         say(self.summary(is_dry_run))?;
-        for (receiver, refused) in &self.0.receivers {
-            say(format_args!(
-                "{} did not take {}: {}\n  such as {}",
-                sanitize(receiver),
-                refused.count,
-                sanitize(&refused.reason),
-                refused.id
-            ))?;
-        }
-        Ok(())
+        warn_unreadable(&self.0.unreadable_files)?;
+        say_refused(&self.0.receivers)
     }
 
     /// One line with the counts that are not zero.
@@ -97,8 +78,6 @@ impl Sent {
 
 #[cfg(test)]
 mod tests {
-    use api::rest::handler::RefusedMessages;
-
     use super::*;
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::{cmp::Reverse, fmt::Write};
 
-use api::rest::handler::DecodeReport;
+use api::rest::handler::{DayVerdicts, DecodeReport};
 use types::AppId;
 
 use super::side;
@@ -11,7 +11,7 @@ use crate::html::escape;
 const STYLE: &str = "body{font:14px/1.5 sans-serif;margin:2em auto;max-width:70em;padding:0 1em;color:#222;\
     background:#fff}table{border-collapse:collapse;width:100%}td,th{padding:.2em .6em;text-align:left;\
     border-bottom:1px solid #ddd;vertical-align:top}td.n{text-align:right}\
-    code{white-space:pre-wrap;word-break:break-word}.bar{display:flex;height:1.2em;margin:1em 0}\
+    code{white-space:pre-wrap;word-break:break-word}.bar{display:flex;height:1.2em}\
     .share{background:#58c;height:.8em}.equal{background:#2a7}.changed{background:#d80}.decoded{background:#7ad}\
     .failing{background:#e77}.other{background:#bbb}";
 
@@ -22,28 +22,59 @@ pub(super) fn html(report: &DecodeReport, app_id: &AppId, summary: &str) -> Stri
          <h1>Uplinks of {app_id}, decoded again</h1><p>{}</p>",
         escape(summary).replace('\n', "<br>"),
     );
-    page.push_str(&bar(report));
+    let total = DayVerdicts {
+        equal: report.equal,
+        changed: report.changed,
+        newly_failing: report.newly_failing,
+        newly_decoded: report.newly_decoded,
+        still_failing: report.still_failing,
+    };
+    _ = write!(page, "{}<p>{}", bar(&total), key());
+    days(&mut page, report);
     fields(&mut page, report);
     failures(&mut page, report);
     page.push_str("</main>");
     page
 }
 
-/// One bar with a part for each verdict, and what the colours mean.
-fn bar(report: &DecodeReport) -> String {
-    let parts = [
-        ("equal", "equal", report.equal),
-        ("changed", "changed", report.changed),
-        ("decoded", "newly decoded", report.newly_decoded),
-        ("failing", "newly failing", report.newly_failing),
-        ("other", "still failing", report.still_failing),
-    ];
-    let part = |(class, name, count): &(&str, &str, u64)| {
-        format!("<div class={class} style=\"flex:{count}\" title=\"{count} {name}\"></div>")
+/// What came of uplinks: the class, the name and the number of each.
+fn verdicts(of: &DayVerdicts) -> [(&'static str, &'static str, u64); 5] {
+    [
+        ("equal", "equal", of.equal),
+        ("changed", "changed", of.changed),
+        ("decoded", "newly decoded", of.newly_decoded),
+        ("failing", "newly failing", of.newly_failing),
+        ("other", "still failing", of.still_failing),
+    ]
+}
+
+/// One bar with a part for each verdict.
+fn bar(of: &DayVerdicts) -> String {
+    let part =
+        |(class, name, count)| format!("<div class={class} style=\"flex:{count}\" title=\"{count} {name}\"></div>");
+    format!("<div class=bar>{}</div>", verdicts(of).into_iter().map(part).collect::<String>())
+}
+
+/// The colours of the bars.
+fn key() -> String {
+    let name = |(class, name, _)| format!("<span class={class}>&nbsp;{name}&nbsp;</span> ");
+    verdicts(&DayVerdicts::default()).into_iter().map(name).collect()
+}
+
+/// A bar for each day, as long as its share of the busiest one.
+fn days(page: &mut String, report: &DecodeReport) {
+    let count = |day: &DayVerdicts| verdicts(day).iter().map(|(_, _, count)| count).sum::<u64>();
+    let Some(most) = report.days.values().map(count).max().filter(|most| *most > 0 && report.days.len() > 1) else {
+        return;
     };
-    let key = |(class, name, _): &(&str, &str, u64)| format!("<span class={class}>&nbsp;{name}&nbsp;</span> ");
-    let (bar, key): (String, String) = (parts.iter().map(part).collect(), parts.iter().map(key).collect());
-    format!("<div class=bar>{bar}</div><p>{key}</p>")
+    page.push_str("<h2>By day</h2><table><tr><th>Day<th>Uplinks<th>Result");
+    for (date, day) in &report.days {
+        let (count, date) = (count(day), escape(date));
+        let width = 100.0 * count as f64 / most as f64;
+        // Writing to a string cannot fail.
+        _ = write!(page, "<tr><td>{date}<td class=n>{count}<td><div style=\"width:{width:.1}%\">{}</div>", bar(day));
+    }
+    page.push_str("</table>");
 }
 
 fn fields(page: &mut String, report: &DecodeReport) {

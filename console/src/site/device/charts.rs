@@ -42,6 +42,8 @@ pub(in crate::site) struct Charts {
     plots: Vec<Plot>,
     examined: u64,
     is_cut: bool,
+    /// Files that cannot be read.
+    unreadable: Vec<String>,
     has_more_fields: bool,
     problem: Option<Problem>,
 }
@@ -145,6 +147,7 @@ pub(in crate::site) async fn show(
     let (chart, problem) = partly(read(&request, &dev_id, &range, POINTS).await)?;
     let facts = chart.as_ref().map(|chart| (chart.examined, chart.is_cut, chart.has_more_fields));
     let (examined, is_cut, has_more_fields) = facts.unwrap_or_default();
+    let unreadable = chart.as_ref().map(|chart| chart.unreadable_files.clone()).unwrap_or_default();
     Ok(Page::new(Charts {
         frame: request.frame.clone(),
         app_id: request.app_id().to_string(),
@@ -154,6 +157,7 @@ pub(in crate::site) async fn show(
         plots: chart.map(Plot::all).unwrap_or_default(),
         examined,
         is_cut,
+        unreadable,
         has_more_fields,
         problem,
     }))

@@ -25,13 +25,13 @@ use crate::{handler, lorawan};
 pub use self::{
     candidate::{Candidate, NewCandidate, Trial, VersionResults},
     chart::{Chart, ChartPoint, ChartSeries},
-    decode_again::{ChangedField, DecodeAgain, DecodeReport, FieldExample, NewFailure},
+    decode_again::{ChangedField, DayVerdicts, DecodeAgain, DecodeReport, FieldExample, NewFailure},
     downlink::{Downlink, DownlinkList},
     dry_run::{
         Cost, DryDownlink, DryDownlinkResult, DryUplink, DryUplinkResult, FunctionFailure, LogEntry,
         SimulatedUplinkResult, UplinkAnswer, UplinkError, UplinkOutcome,
     },
-    history::{Record, RecordList},
+    history::{Record, RecordList, UNREADABLE_TRAILER},
     send_again::{RefusedMessages, SendAgain, SendReport, SendTo},
     version::{NewVersion, Version, VersionComparison, VersionFunctions, VersionLabel, VersionList},
     webhook::{

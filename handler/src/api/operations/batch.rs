@@ -26,7 +26,7 @@ impl Operations {
         mut turns: PartTurns,
     ) -> Result<Batch, Error> {
         self.access.allow_uplinks(caller.clone(), &app_id, 0).await?;
-        turns.charge_body(BATCH_BYTES_MAX)?;
+        turns.charge_memory(BATCH_BYTES_MAX)?;
         let parts = Parts {
             access: self.access.clone(),
             uplinks: self.uplinks.clone(),

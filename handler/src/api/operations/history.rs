@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use ::history::{Format, Page, Query, Record, RecordId};
+use ::history::{ExportPart, Format, Page, Query, Record, RecordId};
 use api::rest::handler::{Chart, DecodeReport, SendReport};
-use bytes::Bytes;
 use futures::Stream;
-use server::auth::{Caller, Purpose};
+use server::{
+    auth::{Caller, Purpose},
+    serve::PartTurns,
+};
 use types::{AppId, ApplicationRight};
 
 use super::{Operations, actor};
@@ -18,7 +20,7 @@ use crate::{
     },
     application::Conversion,
     chart::{ChartQuery, chart},
-    decode_again::{DecodeAgain, Functions, Parts, decode_again},
+    decode_again::{DECODE_BYTES_MAX, DecodeAgain, Functions, Parts, decode_again},
     output::Receivers,
     send_again::{self, SendAgain, send_again},
 };
@@ -47,7 +49,7 @@ impl Operations {
         caller: Caller,
         query: Query,
         format: Format,
-    ) -> Result<impl Stream<Item = Result<Bytes, ::history::Error>> + Send + use<>, Error> {
+    ) -> Result<impl Stream<Item = Result<ExportPart, ::history::Error>> + Send + use<>, Error> {
         self.allow_history(caller, &query.app_id).await?;
         Ok(self.history.export(query, format))
     }
@@ -63,9 +65,11 @@ impl Operations {
         &self,
         caller: Caller,
         sent: SentDecodeAgain,
+        mut turns: PartTurns,
     ) -> Result<impl Stream<Item = Result<DecodeReport, Error>> + Send + use<>, Error> {
         let usage = caller.usage.clone();
         self.allow_decoding(caller, &sent).await?;
+        turns.charge_memory(DECODE_BYTES_MAX)?;
         let SentDecodeAgain { query, functions, compares_live, per_device, is_written, published_per_s } = sent;
         let app_id = query.app_id.clone();
         if is_written && !self.history.keeps(&app_id) {
@@ -92,6 +96,7 @@ impl Operations {
             history: self.history.clone(),
             corrections: self.corrections.clone(),
             usage,
+            memory: turns,
         };
         decode_again(parts, &again)
     }

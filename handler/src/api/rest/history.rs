@@ -2,7 +2,7 @@
 
 use std::{marker::PhantomData, sync::Arc};
 
-use ::history::Format;
+use ::history::{ExportPart, Format, Skipped};
 use aide::{
     OperationOutput,
     axum::{
@@ -16,15 +16,20 @@ use api::rest::handler as body;
 use axum::{
     body::Body,
     extract::{Path, Query, State, rejection::QueryRejection},
+    http::{HeaderName, HeaderValue},
     response::{IntoResponse, Response},
 };
+use bytes::Bytes;
 use futures::{Stream, StreamExt, TryStreamExt};
+use http_body::Frame;
+use http_body_util::StreamBody;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use server::{
     auth::Presented,
     json::{Json, JsonObject},
     openapi::OperationExt,
+    serve::PartTurns,
     status::ErrorChain,
 };
 use types::{AppId, Kind, Kinded};
@@ -42,7 +47,11 @@ use crate::{
             send_again::SentSendAgain,
         },
     },
+    uplink::stored::file_name,
 };
+
+/// Maximum number of unreadable files that a trailer names.
+const UNREADABLE_NAMES_MAX: usize = 8;
 
 /// A record, as its path names it.
 #[derive(Deserialize, JsonSchema)]
@@ -66,10 +75,10 @@ struct ExportPath {
     format: String,
 }
 
-/// A file of records, in parts.
+/// A file of records, with a trailer if some are missing.
 struct ExportResponse {
     format: Format,
-    parts: Body,
+    body: Body,
 }
 
 /// Reports, a line each.
@@ -89,7 +98,8 @@ pub(super) fn routes() -> ApiRouter<Arc<Operations>> {
         op.doc(
             "ExportRecords",
             "Get the uplinks and events of an application that were kept as a file: `jsonl`, `csv` or `parquet`. \
-             `limit` does not matter",
+             `limit` does not matter. If a file of history cannot be read, the trailer `airlock-unreadable-files` names it, \
+             for clients that send `te: trailers`",
         )
         .fails(&[Kind::NotFound])
     });
@@ -161,11 +171,29 @@ async fn export(
     let format: Format = path.format.parse().map_err(|error| Error::invalid("Export", error))?;
     let query = sent(query)?.into_query(app_id)?;
     let parts = operations.export_records(caller?, query, format).await?;
-    let parts = parts.map_err(|error| {
-        tracing::warn!(error = %ErrorChain(&error), "an export of history was cut off");
-        error
+    let frames = parts.map_ok(frame).inspect_err(|error| {
+        tracing::warn!(error = %ErrorChain(error), "an export of history was cut off");
     });
-    Ok(ExportResponse { format, parts: Body::from_stream(parts) })
+    Ok(ExportResponse { format, body: Body::new(StreamBody::new(frames)) })
+}
+
+fn frame(part: ExportPart) -> Frame<Bytes> {
+    match part {
+        ExportPart::Bytes(bytes) => Frame::data(bytes),
+        ExportPart::Unreadable(files) => {
+            let name = HeaderName::from_static(body::UNREADABLE_TRAILER);
+            let names = HeaderValue::try_from(unreadable_names(&files)).ok();
+            Frame::trailers(names.map(|names| (name, names)).into_iter().collect())
+        }
+    }
+}
+
+/// The names as a trailer has them. Other programs may have chosen them, and there may be many.
+fn unreadable_names(files: &[Skipped]) -> String {
+    let named = files.iter().take(UNREADABLE_NAMES_MAX).map(file_name);
+    let more = files.len().saturating_sub(UNREADABLE_NAMES_MAX);
+    let more = (more > 0).then(|| format!("{more} more"));
+    named.chain(more).collect::<Vec<_>>().join(", ").escape_default().to_string()
 }
 
 async fn get(
@@ -181,10 +209,11 @@ async fn decode_again(
     State(operations): Shared,
     Path(path): Path<ApplicationPath>,
     Presented(caller): Presented,
+    turns: PartTurns,
     JsonObject(body): JsonObject<body::DecodeAgain>,
 ) -> HttpResult<ReportLines<body::DecodeReport>> {
     let sent = SentDecodeAgain::parse(app_id(&path.app_id)?, body)?;
-    let reports = operations.decode_again(caller?, sent).await?;
+    let reports = operations.decode_again(caller?, sent, turns).await?;
     Ok(ReportLines::new(reports.map(|report| {
         report.unwrap_or_else(|error| {
             tracing::warn!(error = %ErrorChain(&error), "decoding again was cut off");
@@ -247,9 +276,14 @@ impl<R: JsonSchema> OperationOutput for ReportLines<R> {
 
 impl IntoResponse for ExportResponse {
     fn into_response(self) -> Response {
-        let Self { format, parts } = self;
+        let Self { format, body } = self;
         let disposition = format!("attachment; filename=\"history.{}\"", format.extension());
-        ([("content-type", format.media_type()), ("content-disposition", &disposition)], parts).into_response()
+        let headers = [
+            ("content-type", format.media_type()),
+            ("content-disposition", &disposition),
+            ("trailer", body::UNREADABLE_TRAILER),
+        ];
+        (headers, body).into_response()
     }
 }
 

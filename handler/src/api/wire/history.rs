@@ -1,13 +1,16 @@
 //! Records of history on the wire.
 
-use ::history::{Kind, LIMIT_MAX, Page, Query, Record, RecordId, Skipped};
+use ::history::{Kind, LIMIT_MAX, Page, Query, Record, RecordId};
 use api::{handler::LogEntry as LogEntryMessage, history as message, rest::handler as body};
 use schemars::JsonSchema;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use types::{AppId, DevId, Timestamp};
 
-use crate::{Error, uplink::seed};
+use crate::{
+    Error,
+    uplink::{seed, stored::file_name},
+};
 
 /// Default number of records of a page.
 const LIMIT: usize = 50;
@@ -177,9 +180,4 @@ pub(crate) fn list_message(page: Page) -> message::RecordList {
         next: next.map(|id| id.to_string()).unwrap_or_default(),
         unreadable: skipped.iter().map(file_name).collect(),
     }
-}
-
-/// Returns the name of a skipped file. The operator's directories are of no use to clients.
-fn file_name(skipped: &Skipped) -> String {
-    skipped.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }

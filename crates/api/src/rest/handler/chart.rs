@@ -23,6 +23,9 @@ pub struct Chart {
     /// Whether there are more fields than a chart has. They are missing; `field` selects one.
     #[serde(default, skip_serializing_if = "is_default")]
     pub has_more_fields: bool,
+    /// Files of history that could not be read, so that their uplinks are missing: at most 200.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable_files: Vec<String>,
     /// The fields, by path.
     pub series: Vec<ChartSeries>,
 }

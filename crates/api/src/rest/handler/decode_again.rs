@@ -1,13 +1,13 @@
 //! Bodies about stored uplinks that are decoded again, which v2 did not have.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use types::{DevId, Timestamp};
 
-use super::{super::json::is_default, HandlerApplication};
+use super::{super::json::is_default, HandlerApplication, RefusedMessages};
 
 /// Which stored uplinks to decode again, with which functions, and what to do with what comes out.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -67,6 +67,8 @@ pub struct DecodeAgain {
 
 /// Maximum number of places and reasons told apart in a sum of reports.
 const PLACES_MAX: usize = 1000;
+/// Maximum number of days that are told apart.
+const DAYS_MAX: usize = 400;
 
 /// What came of the uplinks since the report before.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -96,9 +98,15 @@ pub struct DecodeReport {
     /// How many corrections were kept.
     #[serde(skip_serializing_if = "is_default")]
     pub written: u64,
-    /// How many were published.
+    /// How many all who want them have taken, into their queues.
     #[serde(skip_serializing_if = "is_default")]
     pub published: u64,
+    /// How many somebody did not take: see `receivers`. Others may have.
+    #[serde(skip_serializing_if = "is_default")]
+    pub refused: u64,
+    /// Who refused corrections, such as `webhook my-hook`: at most 200. MQTT sessions are named by a hash.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub receivers: BTreeMap<String, RefusedMessages>,
     /// How many were not published, because their device is gone.
     #[serde(skip_serializing_if = "is_default")]
     pub not_published: u64,
@@ -114,6 +122,12 @@ pub struct DecodeReport {
     /// Why those that newly fail do so: at most 200 reasons.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub failures: BTreeMap<String, NewFailure>,
+    /// What came of the uplinks of each day, by the date on which they were recorded: at most 400 days.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub days: BTreeMap<String, DayVerdicts>,
+    /// Files of history that could not be read, so that their uplinks are missing: at most 200.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub unreadable_files: BTreeSet<String>,
     /// Where to go on after this report; omitted in the last one.
     #[serde(skip_serializing_if = "is_default")]
     pub next: String,
@@ -141,6 +155,7 @@ impl DecodeReport {
             (&mut self.not_repeatable, later.not_repeatable),
             (&mut self.written, later.written),
             (&mut self.published, later.published),
+            (&mut self.refused, later.refused),
             (&mut self.not_published, later.not_published),
             (&mut self.fuel_before, later.fuel_before),
             (&mut self.fuel_after, later.fuel_after),
@@ -153,7 +168,21 @@ impl DecodeReport {
         for (reason, failure) in later.failures {
             add_counted(&mut self.failures, reason, failure, |total, failure| total.count += failure.count);
         }
+        for (receiver, refused) in later.receivers {
+            RefusedMessages::add_to(&mut self.receivers, receiver, refused);
+        }
+        for (date, verdicts) in later.days {
+            self.add_day(date, &verdicts);
+        }
+        self.unreadable_files.extend(later.unreadable_files);
         self.done |= later.done;
+    }
+
+    /// Adds what came of uplinks of a day; another day only while there is room.
+    pub fn add_day(&mut self, date: String, verdicts: &DayVerdicts) {
+        if self.days.len() < DAYS_MAX || self.days.contains_key(&date) {
+            self.days.entry(date).or_default().add(verdicts);
+        }
     }
 }
 
@@ -164,6 +193,37 @@ fn add_counted<T>(entries: &mut BTreeMap<String, T>, name: String, new: T, add: 
         Some(entry) => add(entry, &new),
         None if has_room => _ = entries.insert(name, new),
         None => {}
+    }
+}
+
+/// What came of the uplinks of a day.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct DayVerdicts {
+    /// How many have the same fields as before.
+    #[serde(skip_serializing_if = "is_default")]
+    pub equal: u64,
+    /// How many have other fields.
+    #[serde(skip_serializing_if = "is_default")]
+    pub changed: u64,
+    /// How many were decoded before, and fail now or are refused by the validator.
+    #[serde(skip_serializing_if = "is_default")]
+    pub newly_failing: u64,
+    /// How many were not decoded before, and are now.
+    #[serde(skip_serializing_if = "is_default")]
+    pub newly_decoded: u64,
+    /// How many fail as before.
+    #[serde(skip_serializing_if = "is_default")]
+    pub still_failing: u64,
+}
+
+impl DayVerdicts {
+    fn add(&mut self, other: &Self) {
+        self.equal += other.equal;
+        self.changed += other.changed;
+        self.newly_failing += other.newly_failing;
+        self.newly_decoded += other.newly_decoded;
+        self.still_failing += other.still_failing;
     }
 }
 

@@ -10,6 +10,9 @@ use super::{
     LogEntry,
 };
 
+/// The trailer of an export that names files of history that could not be read.
+pub const UNREADABLE_TRAILER: &str = "airlock-unreadable-files";
+
 /// An uplink, a downlink or an event, as it passed the handler.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Record {

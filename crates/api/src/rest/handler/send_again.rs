@@ -1,12 +1,15 @@
 //! Bodies about stored messages that are sent again, which v2 did not have.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::{DevId, Timestamp};
 
 use super::super::json::is_default;
+
+/// Maximum number of receivers that are told apart.
+const RECEIVERS_MAX: usize = 200;
 
 /// Which stored messages to send again, and to whom.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -100,6 +103,9 @@ pub struct SendReport {
     /// Who refused messages, such as `webhook my-hook`: at most 200. MQTT sessions are named by a hash.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub receivers: BTreeMap<String, RefusedMessages>,
+    /// Files of history that could not be read, so that their messages are missing: at most 200.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub unreadable_files: BTreeSet<String>,
     /// Where to go on after this report; omitted in the last one.
     #[serde(skip_serializing_if = "is_default")]
     pub next: String,
@@ -123,4 +129,16 @@ pub struct RefusedMessages {
     pub reason: String,
     /// The id of the record of the first of them.
     pub id: String,
+}
+
+impl RefusedMessages {
+    /// Adds messages to those that a receiver refused; another receiver only while there is room.
+    pub fn add_to(receivers: &mut BTreeMap<String, Self>, receiver: String, refused: Self) {
+        let has_room = receivers.len() < RECEIVERS_MAX;
+        match receivers.get_mut(&receiver) {
+            Some(known) => known.count += refused.count,
+            None if has_room => _ = receivers.insert(receiver, refused),
+            None => {}
+        }
+    }
 }

@@ -4,12 +4,17 @@
 //! it uses.
 
 use std::{
+    convert::Infallible,
     future::poll_fn,
     pin::pin,
     sync::{Arc, Mutex, PoisonError},
 };
 
-use axum::http::Extensions;
+use aide::OperationInput;
+use axum::{
+    extract::FromRequestParts,
+    http::{Extensions, request::Parts},
+};
 
 use super::{Place, Refusal, Shared, metrics, owner::owner_of_caller, request_queue::Permit};
 use crate::{
@@ -69,8 +74,9 @@ impl PartTurns {
         }
     }
 
-    /// Charges the owner for so many bytes of the body, which may be in memory until the last clone of this is dropped.
-    pub fn charge_body(&mut self, bytes: usize) -> Result<(), Refusal> {
+    /// Charges the owner's share of bodies for so many bytes, which may be in memory until the last clone of this is
+    /// dropped.
+    pub fn charge_memory(&mut self, bytes: usize) -> Result<(), Refusal> {
         let Some(request) = &mut self.0 else { return Ok(()) };
         let charge = request.shared.ledger.bodies.charge(&request.who().1, bytes as u64);
         request.memory = Some(Arc::new(charge.map_err(|exceeded| request.shared.refused(exceeded))?));
@@ -92,6 +98,17 @@ impl PartTurns {
         }
     }
 }
+
+impl<S: Sync> FromRequestParts<S> for PartTurns {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self::in_extensions(&parts.extensions))
+    }
+}
+
+/// Clients do not see it.
+impl OperationInput for PartTurns {}
 
 impl Request {
     /// The caller that was verified meanwhile, who may have been unknown when the request was admitted.

@@ -1,0 +1,46 @@
+//! Files of history that the handler cannot read are named by every command whose result lacks their records.
+
+use std::{fs, path::PathBuf};
+
+use super::CommandLine;
+
+/// Puts a file that is not ours beside those of the application.
+fn put_foreign_file(line: &CommandLine) {
+    let application: PathBuf = line.network.stack.settings().data_dir.join("history/app=my-app");
+    let day = fs::read_dir(application).unwrap().next().unwrap().unwrap().path();
+    fs::write(day.join("1790000000000-1990000009000-foreign.parquet"), "not a Parquet file").unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_that_cannot_be_read_are_named() {
+    let line = CommandLine::start().await;
+    for dev_id in ["dev-1", "gone"] {
+        line.typed(&["devices", "register", dev_id]);
+    }
+    line.run_with_input(
+        &["applications", "pf", "set", "decoder", "--skip-test"],
+        "function Decoder(bytes) { return { first: bytes[0] }; }",
+    );
+    line.typed(&["devices", "simulate", "dev-1", "07"]);
+    // Deleting a device moves everything to Parquet files.
+    line.typed(&["devices", "delete", "gone", "--yes"]);
+    put_foreign_file(&line);
+
+    let named = "the handler cannot read 1790000000000-1990000009000-foreign.parquet";
+    for arguments in [
+        &["history", "list"][..],
+        &["history", "decode", "--version", "1"],
+        &["history", "verify"],
+        &["history", "replay", "--dry-run"],
+    ] {
+        let output = line.network.type_command(arguments, "");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.contains(named), "{arguments:?}: {said}");
+    }
+    let file = line.network.dir.path().join("messages.jsonl");
+    let (_, error) = line.refused(&["history", "export", file.to_str().unwrap()], "");
+    assert!(error.contains(named), "{error}");
+    let exported = fs::read_to_string(&file).unwrap();
+    assert!(exported.contains(r#"{"first":7}"#), "what can be read is there: {exported}");
+    line.network.stack.stop().await;
+}
