@@ -9,6 +9,9 @@ use std::{
 
 use crate::Error;
 
+/// Extension of the names of small files while they are written, before they replace others.
+pub(crate) const NEW: &str = "new";
+
 /// The paths in a directory, in order.
 pub(crate) fn list(dir: &Path) -> Result<Vec<PathBuf>, Error> {
     let entries = fs::read_dir(dir).map_err(Error::file("list", dir))?;

@@ -14,15 +14,11 @@ use std::{
 };
 
 use server::status::ErrorChain;
-use types::{AppId, Clock, DevId};
+use types::Clock;
 
 use self::steady::Steadiness;
 use crate::{
-    Error, Loss, OwnerOf, RecordId,
-    directory::removed::{self, Removal},
-    disk::Disk,
-    record::loss::Losses,
-    record::moment,
+    Error, Loss, OwnerOf, directory::removed, disk::Disk, record::loss::Losses, record::moment,
     settings::bounds::Bounds,
 };
 
@@ -118,6 +114,7 @@ impl Keeper {
         self.log_losses(&mut work);
         let sealed = self.seal_due(&mut work, now);
         if work.passes == 0 {
+            self.finish_removals(&mut work)?;
             let _change = self.disk.change()?;
             // What is too old or too much goes first, because merging needs room.
             self.retain(&work, now)?;
@@ -134,22 +131,6 @@ impl Keeper {
     pub(crate) fn full_pass(&self) -> Result<(), Error> {
         self.work().passes = 0;
         self.pass()
-    }
-
-    /// Deletes what is recorded so far.
-    pub(crate) fn remove(&self, app_id: &AppId, dev_id: Option<&DevId>) -> Result<(), Error> {
-        let mut work = self.work();
-        let newest = self.disk.tail.iter().filter_map(|tail| tail.last()).max();
-        let last = RecordId::last(self.now()).max(newest.unwrap_or(RecordId::first(0)));
-        let removal = Removal { app_id: app_id.to_string(), dev_id: dev_id.map(DevId::to_string), last };
-        removed::write(&self.disk.removed_dir(), &removal)?;
-        {
-            let _change = self.disk.change()?;
-            self.remove_files(&removal, &mut work)?;
-        }
-        let sealed = self.seal_all(&mut work);
-        self.wake_uploads();
-        sealed
     }
 
     /// Returns the time that removals are remembered, in days: until no tail has the records any more, nor files in

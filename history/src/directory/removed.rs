@@ -1,19 +1,26 @@
-//! Removed applications and devices: until the tails of all processes are sealed, their records are only hidden.
+//! Removed applications and devices: until the tails of all processes are sealed, their records are only hidden. A
+//! removal is pending while files may still have them, so that it is finished after a kill.
 
 use std::{fs, path::Path};
 
 use crate::{
     Error, RecordId,
-    directory::{if_there, list, remove, sync_dir},
+    directory::{NEW, if_there, list, remove, sync_dir},
     record::moment,
 };
 
 /// Time that removals are remembered, in days: by then, no tail has the records.
 pub(crate) const DAYS: u32 = 30;
+/// Extension of the names of removals that are pending.
+const PENDING: &str = "pending";
 
 /// Applications and devices that were removed.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Removals(pub(crate) Vec<Removal>);
+pub(crate) struct Removals {
+    pub(crate) known: Vec<Removal>,
+    /// Those whose records files may still have.
+    pub(crate) pending: Vec<Removal>,
+}
 
 /// An application or a device that was removed, with the last id that went.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,30 +34,38 @@ pub(crate) struct Removal {
 impl Removals {
     /// Reads what was removed, by any process.
     pub(crate) fn read(dir: &Path) -> Result<Self, Error> {
-        let paths = if_there(list(dir))?;
-        Ok(Self(paths.iter().filter_map(|path| Removal::read(path)).collect()))
+        let mut removals = Self::default();
+        for path in if_there(list(dir))? {
+            match path.extension().and_then(|extension| extension.to_str()) {
+                None => removals.known.extend(Removal::read(&path)),
+                Some(PENDING) => removals.pending.extend(Removal::read(&path)),
+                // It is not written yet.
+                Some(_) => {}
+            }
+        }
+        Ok(removals)
     }
 
     /// Returns true if a record was removed.
     pub(crate) fn has(&self, id: RecordId, app_id: &[u8], dev_id: &[u8]) -> bool {
-        self.0.iter().any(|removal| removal.has(id, app_id, dev_id))
+        self.known.iter().chain(&self.pending).any(|removal| removal.has(id, app_id, dev_id))
     }
 
     /// Forgets what was removed more than some days ago.
     pub(crate) fn forget_old(&self, dir: &Path, now: u64, days: u32) -> Result<(), Error> {
-        let old = self.0.iter().filter(|removal| removal.last.millis < moment::days_before(now, days));
+        let old = self.known.iter().filter(|removal| removal.last.millis < moment::days_before(now, days));
         old.map(|removal| dir.join(removal.name())).try_for_each(|path| remove(&path))
     }
 
     /// With those that others have told of.
     pub(crate) fn with(mut self, others: Vec<Removal>) -> Self {
-        self.0.extend(others);
+        self.known.extend(others);
         self
     }
 
     /// Returns true if this removal is known, or a later one of the same application or device.
     pub(crate) fn know(&self, other: &Removal) -> bool {
-        self.0.iter().any(|removal| removal.name() == other.name() && removal.last >= other.last)
+        self.known.iter().any(|removal| removal.name() == other.name() && removal.last >= other.last)
     }
 }
 
@@ -78,16 +93,56 @@ impl Removal {
 
     fn read(path: &Path) -> Option<Self> {
         let last = fs::read_to_string(path).ok()?.parse().ok()?;
-        Some(Self::named(path.file_name()?.to_str()?, last))
+        Some(Self::named(path.file_stem()?.to_str()?, last))
     }
 }
 
 /// Remembers that records are removed.
 pub(crate) fn write(dir: &Path, removal: &Removal) -> Result<(), Error> {
+    write_id(dir, &removal.name(), removal.last)
+}
+
+/// Remembers that files may still have removed records, besides those that they may have already.
+pub(crate) fn begin(dir: &Path, removal: &Removal) -> Result<(), Error> {
+    let name = pending_name(removal);
+    let last = Removal::read(&dir.join(&name)).map_or(removal.last, |before| before.last.max(removal.last));
+    write_id(dir, &name, last)
+}
+
+/// Forgets that files may still have removed records.
+pub(crate) fn end(dir: &Path, removal: &Removal) -> Result<(), Error> {
+    remove(&dir.join(pending_name(removal)))
+}
+
+fn pending_name(removal: &Removal) -> String {
+    format!("{}.{PENDING}", removal.name())
+}
+
+fn write_id(dir: &Path, name: &str, last: RecordId) -> Result<(), Error> {
     fs::create_dir_all(dir).map_err(Error::file("create", dir))?;
-    let name = removal.name();
-    let (path, unfinished) = (dir.join(&name), dir.join(format!("{name}.new")));
-    fs::write(&unfinished, removal.last.to_string()).map_err(Error::file("write", &unfinished))?;
+    let (path, unfinished) = (dir.join(name), dir.join(format!("{name}.{NEW}")));
+    fs::write(&unfinished, last.to_string()).map_err(Error::file("write", &unfinished))?;
     fs::rename(&unfinished, &path).map_err(Error::file("rename", &unfinished))?;
     sync_dir(dir)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn removals_are_read_back_and_a_pending_one_reaches_as_far_as_any_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let [early, late] = [5, 9].map(|millis| Removal::named("my-app,a1", RecordId::first(millis)));
+        begin(dir.path(), &late).unwrap();
+        begin(dir.path(), &early).unwrap();
+        write(dir.path(), &early).unwrap();
+        fs::write(dir.path().join("my-app.new"), RecordId::first(9).to_string()).unwrap();
+        let removals = Removals::read(dir.path()).unwrap();
+        assert_eq!((&removals.known[..], &removals.pending[..]), (&[early.clone()][..], &[late][..]));
+        assert!(removals.has(RecordId::first(7), b"my-app", b"a1"));
+        assert!(!removals.has(RecordId::first(7), b"my-app", b"b1"));
+        end(dir.path(), &early).unwrap();
+        assert!(!Removals::read(dir.path()).unwrap().has(RecordId::first(7), b"my-app", b"a1"));
+    }
 }

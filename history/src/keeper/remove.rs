@@ -1,11 +1,15 @@
 //! Deletes what files have of an application or a device.
 
-use types::AppId;
+use types::{AppId, DevId};
 
 use super::{Keeper, Work, seal::ids};
 use crate::{
-    Error, Record,
-    directory::{remove, removed::Removal, sync_dir},
+    Error, Record, RecordId,
+    directory::{
+        remove,
+        removed::{self, Removal},
+        sync_dir,
+    },
     sealed::{
         file::SealedFile,
         name::{self, DayDir, FileName},
@@ -15,6 +19,39 @@ use crate::{
 };
 
 impl Keeper {
+    /// Deletes what is recorded so far.
+    pub(crate) fn remove(&self, app_id: &AppId, dev_id: Option<&DevId>) -> Result<(), Error> {
+        let mut work = self.work();
+        let newest = self.disk.tail.iter().filter_map(|tail| tail.last()).max();
+        let last = RecordId::last(self.now()).max(newest.unwrap_or(RecordId::first(0)));
+        let removal = Removal { app_id: app_id.to_string(), dev_id: dev_id.map(DevId::to_string), last };
+        // First, so that a process that is killed leaves nothing that is not deleted later.
+        removed::begin(&self.disk.removed_dir(), &removal)?;
+        removed::write(&self.disk.removed_dir(), &removal)?;
+        let finished = self.finish_removal(&removal, &mut work);
+        self.wake_uploads();
+        finished
+    }
+
+    /// Finishes removals that are pending since a kill or a failure.
+    pub(super) fn finish_removals(&self, work: &mut Work) -> Result<(), Error> {
+        // One that fails does not hold up the others.
+        let mut result = Ok(());
+        for removal in self.disk.removals()?.pending {
+            result = result.and(self.finish_removal(&removal, work));
+        }
+        result
+    }
+
+    fn finish_removal(&self, removal: &Removal, work: &mut Work) -> Result<(), Error> {
+        {
+            let _change = self.disk.change()?;
+            self.remove_files(removal, work)?;
+        }
+        self.seal_all(work)?;
+        removed::end(&self.disk.removed_dir(), removal)
+    }
+
     /// Deletes the files of an application, or writes those that also have others' records again.
     pub(super) fn remove_files(&self, removal: &Removal, work: &mut Work) -> Result<(), Error> {
         // Nothing else has files.

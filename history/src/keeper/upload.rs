@@ -117,7 +117,7 @@ impl Keeper {
                 removed::write(&self.disk.removed_dir(), removal)?;
             }
         }
-        let untold = here.0.iter().filter(|removal| !listing.removed.contains(removal));
+        let untold = here.known.iter().filter(|removal| !listing.removed.contains(removal));
         untold.filter(|removal| removal.last.millis >= oldest).try_for_each(|removal| bucket.put_removed(removal))
     }
 

@@ -2,7 +2,7 @@
 
 use std::{fs, time::Duration};
 
-use crate::harness::{Harness, counters, everything, files, segments};
+use crate::harness::{Harness, app, counters, dev, everything, files, segments};
 
 #[tokio::test]
 async fn a_segment_that_was_sealed_but_not_deleted_is_not_there_twice() {
@@ -82,4 +82,32 @@ async fn files_are_not_replaced_by_one_that_never_had_its_name() {
     history.maintain().await.unwrap();
     assert!(!list.exists());
     assert_eq!(counters(&history, everything()).await, [1]);
+}
+
+#[tokio::test]
+async fn what_was_removed_but_is_still_in_files_is_deleted_later() {
+    let harness = Harness::new();
+    let history = harness.open();
+    harness.uplink(&history, "a1", 1).await;
+    harness.uplink(&history, "b1", 2).await;
+    history.seal().await.unwrap();
+    let file = files(&harness).remove(0);
+    let bytes = fs::read(&file).unwrap();
+    history.remove_device(&app(), &dev("a1")).await.unwrap();
+    history.close().await.unwrap();
+    drop(history);
+    let removed = harness.path().join("removed/my-app,a1");
+    let pending = removed.with_extension("pending");
+    assert!(removed.exists() && !pending.exists());
+    // As it was before anything was deleted.
+    fs::copy(&removed, &pending).unwrap();
+    files(&harness).iter().for_each(|path| fs::remove_file(path).unwrap());
+    fs::write(&file, bytes).unwrap();
+    let history = harness.open();
+    assert_eq!(counters(&history, everything()).await, [2]);
+    history.maintain().await.unwrap();
+    assert!(!file.exists() && !pending.exists());
+    // Nothing is only hidden.
+    fs::remove_file(&removed).unwrap();
+    assert_eq!(counters(&history, everything()).await, [2]);
 }
