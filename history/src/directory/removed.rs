@@ -18,7 +18,7 @@ const PENDING: &str = "pending";
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Removals {
     pub(crate) known: Vec<Removal>,
-    /// Those whose records files may still have.
+    /// Those whose records files may still have. Their last ids may be ahead of the clock, as records may be.
     pub(crate) pending: Vec<Removal>,
 }
 

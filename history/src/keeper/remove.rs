@@ -22,15 +22,26 @@ impl Keeper {
     /// Deletes what is recorded so far.
     pub(crate) fn remove(&self, app_id: &AppId, dev_id: Option<&DevId>) -> Result<(), Error> {
         let mut work = self.work();
-        let newest = self.disk.tail.iter().filter_map(|tail| tail.last()).max();
-        let last = RecordId::last(self.now()).max(newest.unwrap_or(RecordId::first(0)));
+        let last = RecordId::last(self.now());
         let removal = Removal { app_id: app_id.to_string(), dev_id: dev_id.map(DevId::to_string), last };
+        // Records of a clock that was ahead have later ids. They are covered only while this is pending: a device that
+        // gets the same id again is another one.
+        let last = self.last_id(app_id).map_or(last, |newest| newest.max(last));
+        let pending = Removal { last, ..removal.clone() };
         // First, so that a process that is killed leaves nothing that is not deleted later.
-        removed::begin(&self.disk.removed_dir(), &removal)?;
+        removed::begin(&self.disk.removed_dir(), &pending)?;
         removed::write(&self.disk.removed_dir(), &removal)?;
-        let finished = self.finish_removal(&removal, &mut work);
+        let finished = self.finish_removal(&pending, &mut work);
         self.wake_uploads();
         finished
+    }
+
+    /// The highest id that a record of an application can have here. What cannot be listed cannot be deleted either.
+    fn last_id(&self, app_id: &AppId) -> Option<RecordId> {
+        let days = name::days(self.disk.root(), app_id).unwrap_or_default();
+        let files = days.iter().filter_map(|day| day.files().ok()).flat_map(|files| files.files);
+        let newest = self.disk.tail.iter().filter_map(|tail| tail.last());
+        files.map(|file| file.last_id()).chain(newest).max()
     }
 
     /// Finishes removals that are pending since a kill or a failure.

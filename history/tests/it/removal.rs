@@ -1,5 +1,7 @@
 //! Records of a deleted application or device are deleted, wherever they are.
 
+use std::time::Duration;
+
 use history::Query;
 
 use crate::harness::{Harness, app, counters, dev, everything, files, segments};
@@ -48,4 +50,29 @@ async fn what_another_process_has_in_its_tail_is_deleted_when_it_is_sealed() {
     assert_eq!(counters(&other, everything()).await, [2]);
     other.seal().await.unwrap();
     assert_eq!(counters(&one, everything()).await, [2]);
+}
+
+#[tokio::test]
+async fn records_of_a_clock_that_was_ahead_are_deleted_too() {
+    const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+    for is_sealed in [true, false] {
+        let harness = Harness::new();
+        let history = harness.open();
+        harness.uplink(&history, "a1", 1).await;
+        harness.clock.jump(YEAR);
+        harness.uplink(&history, "a1", 2).await;
+        harness.uplink(&history, "b1", 3).await;
+        if is_sealed {
+            history.seal().await.unwrap();
+        }
+        harness.clock.set_back(YEAR);
+        history.remove_device(&app(), &dev("a1")).await.unwrap();
+        assert_eq!(counters(&history, everything()).await, [3]);
+        // Another device with this id does not wait for a year.
+        harness.uplink(&history, "a1", 4).await;
+        history.seal().await.unwrap();
+        assert_eq!(counters(&history, everything()).await, [3, 4]);
+        history.remove_application(&app()).await.unwrap();
+        assert_eq!((counters(&history, everything()).await, files(&harness).len()), (vec![], 0));
+    }
 }
