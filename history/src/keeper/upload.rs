@@ -87,8 +87,10 @@ impl Keeper {
         Ok(true)
     }
 
-    /// The files of this directory, by their paths in it, with their lengths.
+    /// The files of this directory, by their paths in it, with their lengths. Nobody merges any meanwhile: without the
+    /// new file, the old ones in the bucket would be deleted too early.
     fn own_files(&self) -> Result<BTreeMap<String, u64>, Error> {
+        let _change = self.disk.change()?;
         let (root, mut files) = (self.disk.root(), BTreeMap::new());
         for app_id in name::applications(root)? {
             for day in name::days(root, &app_id)? {

@@ -27,10 +27,11 @@ pub(crate) fn write(path: &Path, replaced: &[PathBuf]) -> Result<(), Error> {
     File::create(&list).and_then(write).map_err(Error::file("write", &list))
 }
 
-/// Returns those of the paths in a directory that are replaced by others of them.
+/// Returns those of the paths in a directory that are replaced by others of them. A new file that got its name after
+/// they were listed hides none: its records would be missing.
 pub(crate) fn hidden(paths: &[PathBuf]) -> HashSet<PathBuf> {
     let lists = paths.iter().filter(|path| path.extension().is_some_and(|extension| extension == EXTENSION));
-    lists.filter(|list| file_of(list).exists()).flat_map(|list| read(list)).collect()
+    lists.filter(|list| paths.contains(&file_of(list))).flat_map(|list| read(list)).collect()
 }
 
 /// Deletes files that were replaced, and then the list.
@@ -60,4 +61,22 @@ fn read(list: &Path) -> Vec<PathBuf> {
     let names = fs::read_to_string(list).unwrap_or_default();
     // Only names: no list reaches outside its directory.
     names.lines().filter(|name| !name.contains('/')).map(|name| dir.join(name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::directory::list;
+
+    #[test]
+    fn files_are_hidden_by_one_that_was_listed_with_them_and_by_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let [old, new] = ["1-2-a.parquet", "1-2-b.parquet"].map(|name| dir.path().join(name));
+        fs::write(&old, "").unwrap();
+        write(&new, std::slice::from_ref(&old)).unwrap();
+        let before = list(dir.path()).unwrap();
+        fs::write(&new, "").unwrap();
+        assert_eq!(hidden(&before), HashSet::new());
+        assert_eq!(hidden(&list(dir.path()).unwrap()), HashSet::from([old]));
+    }
 }
