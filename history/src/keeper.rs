@@ -113,18 +113,26 @@ impl Keeper {
         work.steadiness.look(now);
         self.log_losses(&mut work);
         let sealed = self.seal_due(&mut work, now);
-        if work.passes == 0 {
-            self.finish_removals(&mut work)?;
-            let _change = self.disk.change()?;
-            // What is too old or too much goes first, because merging needs room.
-            self.retain(&work, now)?;
-            self.compact(&mut work, now)?;
-            self.disk.removals()?.forget_old(&self.disk.removed_dir(), now, self.removal_days())?;
-            self.wake_uploads();
-            work.passes = LOOKS;
+        if work.passes > 0 {
+            work.passes -= 1;
+            return sealed;
         }
-        work.passes -= 1;
-        sealed
+        let looked = self.look_at_files(&mut work, now);
+        work.passes = if looked.is_ok() { LOOKS - 1 } else { 0 };
+        sealed.and(looked)
+    }
+
+    /// Puts all files in order. What fails does not hold up the rest; the first error is returned.
+    fn look_at_files(&self, work: &mut Work, now: u64) -> Result<(), Error> {
+        let removed = self.finish_removals(work);
+        let _change = self.disk.change()?;
+        // What is too old or too much goes first, because merging needs room.
+        let retained = self.retain(work, now);
+        let compacted = self.compact(work, now);
+        let removals = self.disk.removals();
+        let forgotten = removals.and_then(|all| all.forget_old(&self.disk.removed_dir(), now, self.removal_days()));
+        self.wake_uploads();
+        removed.and(retained).and(compacted).and(forgotten)
     }
 
     /// The same, and looks at all files.

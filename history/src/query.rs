@@ -7,13 +7,13 @@ mod filter;
 mod json_path;
 mod shared;
 
-use std::{ops::RangeInclusive, path::PathBuf};
+use std::{io, ops::RangeInclusive, path::PathBuf};
 
 use types::{AppId, DevId, Timestamp};
 
 pub use self::field_filter::{FieldFilter, FieldFilterError};
 pub(crate) use self::{best::Best, filter::Filter, shared::Shared};
-use crate::{Kind, Record, RecordId};
+use crate::{Error, Kind, Record, RecordId};
 
 /// Maximum number of records of a page.
 pub const LIMIT_MAX: usize = 1000;
@@ -89,6 +89,20 @@ pub struct Skipped {
     pub path: PathBuf,
     /// Why.
     pub reason: String,
+}
+
+impl Skipped {
+    /// Names the file that an error is of. Any other error is returned, and so is that of a file that is gone: what it
+    /// had is elsewhere.
+    pub(crate) fn of(error: Error) -> Result<Self, Error> {
+        match error {
+            Error::Damaged { path, source } => Ok(Self { path, reason: source.to_string() }),
+            Error::File { path, source, .. } if source.kind() != io::ErrorKind::NotFound => {
+                Ok(Self { path, reason: source.to_string() })
+            }
+            error => Err(error),
+        }
+    }
 }
 
 impl Query {

@@ -8,7 +8,6 @@ mod turns;
 use std::{
     collections::HashSet,
     mem,
-    panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     sync::{
         Arc, Mutex, PoisonError,
@@ -116,11 +115,12 @@ impl Reader {
         let best = Best::new(limit + 1, query.bytes_max, query.oldest_first);
         let best = Shared::new(best, query.oldest_first, is_stopped);
         let skipped = Mutex::new(foreign);
-        search_all(&sources, &objects, (&filter, &best), &|damaged| {
-            skipped.lock().unwrap_or_else(PoisonError::into_inner).push(damaged);
+        search_all(&sources, &objects, (&filter, &best), &|file| {
+            skipped.lock().unwrap_or_else(PoisonError::into_inner).push(file);
         })?;
         let mut skipped = skipped.into_inner().unwrap_or_else(PoisonError::into_inner);
         skipped.sort();
+        skipped.dedup();
         self.report(&skipped);
         let (mut records, is_cut) = best.into_records();
         let has_more = records.len() > limit || is_cut;
@@ -172,26 +172,11 @@ fn search(
     (filter, best): (&Filter, &Shared<'_>),
     skip: &dyn Fn(Skipped),
 ) -> Result<(), Error> {
-    let search_path = |path: &Path| read_file(path, |open| search_file::search(open, filter, best));
+    let search_path = |path: &Path| SealedFile::read(path, |file| search_file::search(file, filter, best));
     let result = match source {
-        Source::Segment(segment, ..) => search_tail::search(segment, filter, best),
+        Source::Segment(segment, ..) => search_tail::search(segment, (filter, best), skip),
         Source::File(file) => search_path(&file.path),
         Source::Object(_, object) => objects.read(object, search_path),
     };
-    match result {
-        Err(Error::Damaged { path, source }) => {
-            skip(Skipped { path, reason: source.to_string() });
-            Ok(())
-        }
-        result => result,
-    }
-}
-
-/// Reads a file which may have anything in it: its reader may even panic.
-fn read_file(
-    path: &Path,
-    read: impl FnOnce(&SealedFile) -> Result<parquet::errors::Result<()>, Error>,
-) -> Result<(), Error> {
-    let read = || SealedFile::open(path).and_then(|file| read(&file)?.map_err(|source| Error::damaged(path, source)));
-    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(Error::damaged(path, "its reader panicked")))
+    result.or_else(|error| Skipped::of(error).map(skip))
 }

@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use types::AppId;
+
 use super::{Keeper, Work, seal::ids};
 use crate::{
-    Error, Record,
+    Error, Record, Skipped,
     directory::{if_there, list, remove, sync_dir},
     sealed::{
         file::SealedFile,
@@ -28,12 +30,20 @@ const SETTLED_MS: u64 = 2 * 3600 * 1000;
 impl Keeper {
     /// Merges small files of all applications, and ends what a killed process has begun.
     pub(super) fn compact(&self, work: &mut Work, now: u64) -> Result<(), Error> {
+        let mut result = Ok(());
         for app_id in name::applications(self.disk.root())? {
-            for day in name::days(self.disk.root(), &app_id)? {
-                self.compact_day(&day, work, now)?;
-            }
+            result = result.and(self.compact_application(&app_id, work, now));
         }
-        Ok(())
+        result
+    }
+
+    fn compact_application(&self, app_id: &AppId, work: &mut Work, now: u64) -> Result<(), Error> {
+        // A day that fails does not hold up the others.
+        let mut result = Ok(());
+        for day in name::days(self.disk.root(), app_id)? {
+            result = result.and(self.compact_day(&day, work, now));
+        }
+        result
     }
 
     fn compact_day(&self, day: &DayDir, work: &mut Work, now: u64) -> Result<(), Error> {
@@ -53,7 +63,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Merges files into one. Those that are damaged stay as they are.
+    /// Merges files into one. Those that cannot be read stay as they are: queries name them.
     fn merge(&self, day: &DayDir, files: &[FileName], origin: &str) -> Result<(), Error> {
         let mut records: Vec<Record> = Vec::new();
         let mut merged: Vec<PathBuf> = Vec::new();
@@ -63,8 +73,7 @@ impl Keeper {
                     records.extend(read);
                     merged.push(file.path.clone());
                 }
-                Err(Error::Damaged { .. }) => {}
-                Err(error) => return Err(error),
+                Err(error) => _ = Skipped::of(error)?,
             }
         }
         records.sort_by_key(|record| record.id);

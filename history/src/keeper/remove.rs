@@ -1,5 +1,7 @@
 //! Deletes what files have of an application or a device.
 
+use parquet::errors::Result as ParquetResult;
+use server::status::ErrorChain;
 use types::{AppId, DevId};
 
 use super::{Keeper, Work, seal::ids};
@@ -55,36 +57,40 @@ impl Keeper {
     }
 
     fn finish_removal(&self, removal: &Removal, work: &mut Work) -> Result<(), Error> {
-        {
-            let _change = self.disk.change()?;
-            self.remove_files(removal, work)?;
-        }
-        self.seal_all(work)?;
+        let change = self.disk.change()?;
+        let files = self.remove_files(removal, work);
+        drop(change);
+        files.and(self.seal_all(work))?;
         removed::end(&self.disk.removed_dir(), removal)
     }
 
     /// Deletes the files of an application, or writes those that also have others' records again.
-    pub(super) fn remove_files(&self, removal: &Removal, work: &mut Work) -> Result<(), Error> {
+    fn remove_files(&self, removal: &Removal, work: &mut Work) -> Result<(), Error> {
         // Nothing else has files.
         let Ok(app_id) = removal.app_id.parse::<AppId>() else { return Ok(()) };
+        // A file that cannot be read does not hold up the others.
+        let mut result = Ok(());
         for day in name::days(self.disk.root(), &app_id)? {
             for file in day.files()?.files {
-                match &removal.dev_id {
-                    None if file.last_id() <= removal.last => remove(&file.path)?,
-                    _ => self.remove_from(&day, &file, removal, work)?,
-                }
+                result = result.and(match &removal.dev_id {
+                    None if file.last_id() <= removal.last => remove(&file.path),
+                    _ => self.remove_from(&day, &file, removal, work),
+                });
             }
             sync_dir(&day.path)?;
         }
-        self.delete_empty(&app_id)
+        self.delete_empty(&app_id)?;
+        result
     }
 
-    /// Files that are damaged stay: what they have of the device cannot be read either.
+    /// Files that are damaged stay, and are named: what they have of the device cannot be read either.
     fn remove_from(&self, day: &DayDir, file: &FileName, removal: &Removal, work: &mut Work) -> Result<(), Error> {
-        let records = match may_have(file, removal) {
-            Ok(false) | Err(Error::Damaged { .. }) => return Ok(()),
-            Ok(true) => read_all(&file.path)?,
-            Err(error) => return Err(error),
+        let records = match read_if_may_have(file, removal) {
+            Err(error @ Error::Damaged { .. }) => {
+                tracing::warn!(error = %ErrorChain(&error), "a file of history may still have what was removed");
+                return Ok(());
+            }
+            records => records?,
         };
         let is_removed = |record: &&Record| {
             removal.has(record.id, record.app_id.as_str().as_bytes(), record.dev_id.as_str().as_bytes())
@@ -100,15 +106,22 @@ impl Keeper {
     }
 }
 
+/// The records of a file, or none if no removed ones can be among them.
+fn read_if_may_have(file: &FileName, removal: &Removal) -> Result<Vec<Record>, Error> {
+    if may_have(file, removal)? { read_all(&file.path) } else { Ok(Vec::new()) }
+}
+
 /// Returns true if a file can have removed records, as far as that is quickly seen.
 fn may_have(file: &FileName, removal: &Removal) -> Result<bool, Error> {
     let Some(dev_id) = removal.dev_id.as_ref().filter(|_| file.first_id() <= removal.last) else {
         return Ok(file.first_id() <= removal.last);
     };
-    let opened = SealedFile::open(&file.path)?;
-    for group in opened.groups() {
-        let rows = group.device(dev_id).map_err(|source| Error::damaged(&file.path, source))?;
-        if !rows.is_empty() {
+    SealedFile::read(&file.path, |opened| Ok(may_have_device(opened, dev_id)))
+}
+
+fn may_have_device(file: &SealedFile, dev_id: &str) -> ParquetResult<bool> {
+    for group in file.groups() {
+        if !group.device(dev_id)?.is_empty() {
             return Ok(true);
         }
     }

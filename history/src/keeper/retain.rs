@@ -21,13 +21,17 @@ struct Held {
 
 impl Keeper {
     pub(super) fn retain(&self, work: &Work, now: u64) -> Result<(), Error> {
-        let mut all = BTreeMap::new();
+        let (mut all, mut result) = (BTreeMap::new(), Ok(()));
         for app_id in name::applications(self.disk.root())? {
-            let held = self.retain_application(&app_id, work, now)?;
-            all.insert(app_id, held);
+            match self.retain_application(&app_id, work, now) {
+                Ok(held) => _ = all.insert(app_id, held),
+                // The others have their bounds, too.
+                Err(error) => result = result.and(Err(error)),
+            }
         }
-        self.retain_total(all.values_mut())?;
-        all.keys().try_for_each(|app_id| self.delete_empty(app_id))
+        let total = self.retain_total(all.values_mut());
+        let emptied = all.keys().try_for_each(|app_id| self.delete_empty(app_id));
+        result.and(total).and(emptied)
     }
 
     fn retain_application(&self, app_id: &AppId, work: &Work, now: u64) -> Result<Held, Error> {

@@ -77,7 +77,7 @@ impl Keeper {
         ledger.set(ledger.files.iter().chain(files.keys()).cloned().collect())?;
         let there = listing.files_of(&bucket.handler);
         let missing = files.iter().filter(|(file, bytes)| there.get(file.as_str()) != Some(bytes));
-        missing.map(|(file, _)| file).try_for_each(|file| bucket.put_file(file))?;
+        put_files(bucket, missing.map(|(file, _)| file))?;
         // Last, because what they had may be in files that were missing.
         let mut gone = ledger.files.iter().filter(|file| !files.contains_key(*file));
         gone.try_for_each(|file| bucket.delete_file(file))?;
@@ -107,17 +107,19 @@ impl Keeper {
     /// Reads the removals of others, deletes their records here, and writes the removals from here into the bucket.
     fn share_removals(&self, bucket: &Bucket, listing: &Listing) -> Result<(), Error> {
         let oldest = moment::days_before(self.now(), self.removal_days());
-        let here = self.disk.removals()?;
+        let (here, mut is_new) = (self.disk.removals()?, false);
         for removal in &listing.removed {
             if removal.last.millis < oldest {
                 bucket.delete_removed(removal)?;
             } else if !here.know(removal) {
-                let mut work = self.work();
-                let _change = self.disk.change()?;
-                self.remove_files(removal, &mut work)?;
-                // Not before: if this process is killed, it has to be done again.
+                removed::begin(&self.disk.removed_dir(), removal)?;
                 removed::write(&self.disk.removed_dir(), removal)?;
+                is_new = true;
             }
+        }
+        if is_new && let Err(error) = self.finish_removals(&mut self.work()) {
+            // They are hidden, and the next look at all files tries it again.
+            tracing::error!(error = %ErrorChain(&error), "what another handler has removed is not deleted here yet");
         }
         let untold = here.known.iter().filter(|removal| !listing.removed.contains(removal));
         untold.filter(|removal| removal.last.millis >= oldest).try_for_each(|removal| bucket.put_removed(removal))
@@ -139,6 +141,18 @@ impl Keeper {
         });
         old.try_for_each(|object| bucket.delete_object(object))
     }
+}
+
+/// Puts files into the bucket. One that cannot be read does not hold up the others.
+fn put_files<'a>(bucket: &Bucket, files: impl Iterator<Item = &'a String>) -> Result<(), Error> {
+    let mut result = Ok(());
+    for file in files {
+        match bucket.put_file(file) {
+            Err(error @ Error::File { .. }) => result = result.and(Err(error)),
+            put => put?,
+        }
+    }
+    result
 }
 
 fn pause(failures: u32) -> Duration {

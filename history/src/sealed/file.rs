@@ -3,6 +3,7 @@
 use std::{
     fs::File,
     ops::{Range, RangeInclusive},
+    panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     sync::Arc,
 };
@@ -60,6 +61,14 @@ pub(crate) struct ColumnRows<T: DataType> {
 }
 
 impl SealedFile {
+    /// Opens a file, and reads what is wanted of it.
+    pub(crate) fn read<T>(
+        path: &Path,
+        read: impl FnOnce(&Self) -> Result<ParquetResult<T>, Error>,
+    ) -> Result<T, Error> {
+        guarded(path, || Self::open(path).and_then(|file| read(&file)?.map_err(|source| Error::damaged(path, source))))
+    }
+
     /// Opens a file that this crate wrote. [`Error::Damaged`] if it is another or not whole.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         let file = File::open(path).map_err(Error::file("open", path))?;
@@ -177,10 +186,26 @@ impl<T: DataType> ColumnRows<T> {
     }
 }
 
+/// Reads a file which may have anything in it: its reader may even panic.
+fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(Error::damaged(path, "its reader panicked")))
+}
+
 /// Returns the compressed size of each column of a file in bytes, for measurements.
 pub fn column_bytes(path: &Path) -> Result<Vec<(String, u64)>, Error> {
     let file = SealedFile::open(path)?;
     let columns = file.metadata.row_groups().iter().flat_map(RowGroupMetaData::columns);
     let bytes = |column: &ColumnChunkMetaData| u64::try_from(column.compressed_size()).unwrap_or(0);
     Ok(columns.map(|column| (column.column_descr().name().to_owned(), bytes(column))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_whose_reader_panics_is_damaged() {
+        let read = guarded::<()>(Path::new("some-file"), || panic!("on purpose"));
+        assert!(matches!(read, Err(Error::Damaged { path, .. }) if path == Path::new("some-file")));
+    }
 }

@@ -228,17 +228,21 @@ impl<'a> Cursor<'a> {
 
 /// Reads all records of a file.
 pub(crate) fn read_all(path: &Path) -> Result<Vec<Record>, Error> {
-    let file = SealedFile::open(path)?;
+    SealedFile::read(path, |file| Ok(read_groups(file)))
+}
+
+fn read_groups(file: &SealedFile) -> ParquetResult<Vec<Record>> {
     let mut records = Vec::new();
-    for group in file.groups() {
-        read_group(group, &mut records).map_err(|source| Error::damaged(path, source))?;
-    }
+    file.groups().try_for_each(|group| read_group(group, &mut records))?;
     Ok(records)
 }
 
 fn read_group(group: Group<'_>, records: &mut Vec<Record>) -> ParquetResult<()> {
     let mut rows = Rows::open(group)?;
-    for part in Selection::all(group.rows).parts(PAGE_ROWS) {
+    // One after the other: a damaged file may claim to have any number of rows.
+    for start in (0..group.rows).step_by(PAGE_ROWS) {
+        let mut part = Selection::default();
+        part.push_range(start..group.rows.min(start.saturating_add(PAGE_ROWS)));
         rows.take(&part, |view| {
             records.push(view.to_record().ok_or_else(|| damaged("an id"))?);
             Ok(())

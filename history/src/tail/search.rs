@@ -1,7 +1,7 @@
 //! Searches the blocks of a segment.
 
 use crate::{
-    Error,
+    Error, Skipped,
     query::{Filter, Shared},
     tail::{
         codec,
@@ -9,8 +9,12 @@ use crate::{
     },
 };
 
-/// Adds what a query wants of a segment, as far as it is among the best.
-pub(crate) fn search(segment: &Segment, filter: &Filter, best: &Shared<'_>) -> Result<(), Error> {
+/// Adds what a query wants of a segment, as far as it is among the best. Blocks that cannot be read are skipped.
+pub(crate) fn search(
+    segment: &Segment,
+    (filter, best): (&Filter, &Shared<'_>),
+    skip: &dyn Fn(Skipped),
+) -> Result<(), Error> {
     let places = |index: &Index| index.blocks.iter().filter(|place| may_be_in(filter, place)).cloned().collect();
     let mut places: Vec<BlockPlace> = segment.index(places);
     if !filter.query.oldest_first {
@@ -19,7 +23,8 @@ pub(crate) fn search(segment: &Segment, filter: &Filter, best: &Shared<'_>) -> R
     for place in places {
         best.check()?;
         if best.admits_any(place.first, place.last) {
-            search_block(segment, &place, filter, best)?;
+            let searched = search_block(segment, &place, filter, best);
+            searched.or_else(|error| Skipped::of(error).map(skip))?;
         }
     }
     Ok(())

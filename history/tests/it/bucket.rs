@@ -14,7 +14,7 @@ use history::{BucketSettings, History, Kind, NewRecord, Query};
 use testing::{ObjectServer, Proxy, soon};
 use types::{Clock, Kinded, Random};
 
-use crate::harness::{Harness, app, counters, dev, everything, files, kept};
+use crate::harness::{Harness, app, counters, damage_page, dev, everything, files, kept};
 
 fn server() -> Option<ObjectServer> {
     ObjectServer::start(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("object_server"))
@@ -116,6 +116,31 @@ async fn what_one_handler_removes_is_gone_from_all() {
     one.upload().await.unwrap();
     sees(&third, &[], false).await;
     assert!(files(&first).is_empty() && files(&second).is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_file_does_not_end_uploads() {
+    let Some(server) = server() else { return };
+    let proxy = Proxy::start(Some(server.address)).await;
+    let [first, second] = [1, 2].map(|number| machine(&server, &proxy, number));
+    let (one, other) = (first.open(), second.open());
+    second.uplink(&other, "a1", 1).await;
+    other.seal().await.unwrap();
+    let damaged = files(&second).remove(0);
+    damage_page(&damaged);
+    for (counter, device) in [(2, "a1"), (3, "b1")] {
+        second.uplink(&other, device, counter).await;
+    }
+    other.seal().await.unwrap();
+    first.clock.advance(Duration::from_secs(100));
+    one.remove_device(&app(), &dev("a1")).await.unwrap();
+    one.upload().await.unwrap();
+    other.upload().await.unwrap();
+    sees(&other, &[3], true).await;
+    let whole = files(&second).into_iter().find(|path| *path != damaged).unwrap();
+    let bytes = fs::read(whole).unwrap();
+    assert!(!bytes.windows(11).any(|bytes| bytes == br#""name":"a1""#), "the file still has the device");
+    sees(&one, &[3], true).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,7 +5,7 @@ use std::fs;
 use futures::TryStreamExt;
 use history::{ExportPart, Format};
 
-use crate::harness::{Harness, counters, everything, files};
+use crate::harness::{Harness, app, counters, damage_page, dev, everything, files, page};
 
 #[tokio::test]
 async fn damaged_and_foreign_files_are_named_and_stay() {
@@ -55,4 +55,48 @@ async fn no_changed_byte_stops_a_query() {
     }
     fs::write(&path, &bytes).unwrap();
     assert_eq!(counters(&history, everything()).await.len(), 50);
+}
+
+#[tokio::test]
+async fn a_file_with_a_damaged_page_does_not_end_a_removal() {
+    let harness = Harness::new();
+    let history = harness.open();
+    for counter in 0..4 {
+        harness.uplink(&history, ["a1", "b1"][counter as usize % 2], counter).await;
+        if counter % 2 == 1 {
+            history.seal().await.unwrap();
+        }
+    }
+    let damaged = files(&harness).remove(0);
+    damage_page(&damaged);
+    history.remove_device(&app(), &dev("a1")).await.unwrap();
+    // Nothing is only hidden.
+    fs::remove_dir_all(harness.path().join("removed")).unwrap();
+    assert_eq!(page(&history, everything()).await, (vec![3], vec![damaged]));
+}
+
+#[tokio::test]
+async fn no_changed_byte_stops_a_removal() {
+    let harness = Harness::new();
+    let history = harness.open();
+    for counter in 0..50 {
+        harness.uplink(&history, ["a1", "b1"][counter as usize % 2], counter).await;
+    }
+    history.seal().await.unwrap();
+    let path = files(&harness).remove(0);
+    let bytes = fs::read(&path).unwrap();
+    for position in (0..bytes.len()).step_by(97) {
+        files(&harness).iter().for_each(|path| fs::remove_file(path).unwrap());
+        let mut changed = bytes.clone();
+        changed[position] ^= 0x55;
+        // The directory goes with the last file, which may seem to have no other device.
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, &changed).unwrap();
+        history.remove_device(&app(), &dev("a1")).await.unwrap();
+    }
+    files(&harness).iter().for_each(|path| fs::remove_file(path).unwrap());
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, &bytes).unwrap();
+    history.remove_device(&app(), &dev("a1")).await.unwrap();
+    assert_eq!(counters(&history, everything()).await.len(), 25);
 }

@@ -1,12 +1,12 @@
 //! Full disks, large messages, fields that change their type, and files that move while they are read.
 
-use std::{sync::Arc, time::Duration};
+use std::{fs, os::unix::fs::symlink, sync::Arc, time::Duration};
 
 use history::{Environment, History, Kind, Loss, NewRecord, Query, Settings};
 use testing::{CountingRandom, ManualClock, SmallDisk};
 use types::Clock;
 
-use crate::harness::{Harness, all, app, counters, dev, everything, files, kept};
+use crate::harness::{Harness, all, app, counters, dev, everything, files, kept, page};
 
 #[tokio::test]
 async fn a_full_disk_loses_what_it_says_and_nothing_else() {
@@ -129,4 +129,47 @@ async fn a_clock_that_jumps_loses_nothing() {
     history.seal().await.unwrap();
     history.maintain().await.unwrap();
     assert_eq!(counters(&history, everything()).await, [2, 1, 3]);
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_opened_is_named_and_holds_up_nothing() {
+    let harness = Harness::new();
+    let history = harness.open();
+    for counter in 0..3 {
+        harness.uplink(&history, "a1", counter).await;
+        history.seal().await.unwrap();
+    }
+    // It leads to itself: nobody can open it, not even an administrator.
+    let closed = files(&harness).remove(0).with_file_name("1790000000000-1790000009000-0.parquet");
+    symlink(&closed, &closed).unwrap();
+    assert_eq!(page(&history, everything()).await, (vec![2, 1, 0], vec![closed.clone()]));
+    harness.clock.advance(Duration::from_secs(36 * 3600));
+    history.maintain().await.unwrap();
+    assert_eq!(files(&harness).len(), 2, "the others were merged");
+    assert_eq!(page(&history, everything()).await, (vec![2, 1, 0], vec![closed.clone()]));
+
+    // It may have the device, so the removal is not done.
+    assert!(history.remove_device(&app(), &dev("a1")).await.is_err());
+    assert_eq!(files(&harness), std::slice::from_ref(&closed));
+    assert!(history.maintain().await.is_err());
+    fs::remove_file(&closed).unwrap();
+    history.maintain().await.unwrap();
+    assert!(!harness.path().join("removed/my-app,a1.pending").exists());
+}
+
+#[tokio::test]
+async fn an_application_that_fails_does_not_hold_up_the_others() {
+    let harness = Harness::new();
+    let history = harness.open();
+    for counter in 0..3 {
+        harness.uplink(&history, "a1", counter).await;
+        history.seal().await.unwrap();
+    }
+    let first = harness.path().join("app=a-first-app");
+    fs::create_dir(&first).unwrap();
+    fs::write(first.join("day=2026-09-21"), "not a directory").unwrap();
+    harness.clock.advance(Duration::from_secs(36 * 3600));
+    assert!(history.maintain().await.is_err());
+    assert_eq!(files(&harness).len(), 1);
+    assert_eq!(counters(&history, everything()).await, [2, 1, 0]);
 }

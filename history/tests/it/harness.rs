@@ -116,6 +116,20 @@ pub(crate) fn files_of(harness: &Harness, app_id: &AppId) -> Vec<PathBuf> {
     paths
 }
 
+/// Changes the first page of a file, so that it can be opened, but not read.
+pub(crate) fn damage_page(path: &Path) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[4..20].fill(0xff);
+    fs::write(path, bytes).unwrap();
+}
+
+/// The counters of a page, and the files that it leaves out.
+pub(crate) async fn page(history: &History, query: Query) -> (Vec<u32>, Vec<PathBuf>) {
+    let page = history.query(query).await.unwrap();
+    let counters = page.records.iter().map(|record| record.counter).collect();
+    (counters, page.skipped.into_iter().map(|skipped| skipped.path).collect())
+}
+
 /// The segments of the tail.
 pub(crate) fn segments(harness: &Harness) -> Vec<PathBuf> {
     let owners = fs::read_dir(harness.path().join("tail")).unwrap();

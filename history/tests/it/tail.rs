@@ -6,7 +6,7 @@ use futures::future::join_all;
 use history::{Kind, Loss, NewRecord, Query, Settings};
 use types::Clock;
 
-use crate::harness::{Harness, app, counters, dev, everything, segments};
+use crate::harness::{Harness, app, counters, dev, everything, page, segments};
 
 #[tokio::test]
 async fn what_was_acknowledged_is_there_after_a_kill_and_goes_on() {
@@ -85,6 +85,22 @@ async fn a_block_that_changes_while_it_runs_does_not_hold_up_sealing() {
     fs::write(&path, &bytes).unwrap();
     history.seal().await.unwrap();
     assert_eq!(counters(&history, everything()).await, [0]);
+}
+
+#[tokio::test]
+async fn a_block_that_changes_while_it_runs_is_named_and_hides_no_others() {
+    let harness = Harness::new();
+    let history = harness.open();
+    harness.uplink(&history, "a1", 0).await;
+    let changed = fs::metadata(&segments(&harness)[0]).unwrap().len() as usize + 30;
+    for counter in 1..3 {
+        harness.uplink(&history, "a1", counter).await;
+    }
+    let path = segments(&harness)[0].clone();
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[changed] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    assert_eq!(page(&history, everything()).await, (vec![2, 0], vec![path]));
 }
 
 #[tokio::test]
