@@ -47,7 +47,8 @@ pub struct Settings {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ApplicationSettings {
-    /// Maximum size of its history on disk, in bytes; zero keeps nothing.
+    /// Maximum size of its history on disk, in bytes; zero keeps nothing. Files are deleted whole, and each has what is
+    /// of the application in up to 1 MiB of new messages: with less than 8 MiB, much less may be kept than fits.
     pub bytes_max: Option<u64>,
     /// How long its messages are kept, in days.
     pub days_max: Option<u32>,

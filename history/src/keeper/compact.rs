@@ -41,12 +41,12 @@ impl Keeper {
         // A day that fails does not hold up the others.
         let mut result = Ok(());
         for day in name::days(self.disk.root(), app_id)? {
-            result = result.and(self.compact_day(&day, work, now));
+            result = result.and(self.compact_day((app_id, &day), work, now));
         }
         result
     }
 
-    fn compact_day(&self, day: &DayDir, work: &mut Work, now: u64) -> Result<(), Error> {
+    fn compact_day(&self, (app_id, day): (&AppId, &DayDir), work: &mut Work, now: u64) -> Result<(), Error> {
         replaced::settle_all(&if_there(list(&day.path))?)?;
         let files = day.files()?;
         // Nobody else writes now: these are from processes that were killed.
@@ -55,7 +55,7 @@ impl Keeper {
         small.retain(|(bytes, _)| *bytes < SMALL_BYTES);
         let is_over = now > day.end.saturating_add(SETTLED_MS);
         while small.len() >= if is_over { 2 } else { SMALL_FILES_MAX } {
-            let batch = batch(&mut small, MERGED_BYTES_MAX.min(self.bounds.file_bytes_max()));
+            let batch = batch(&mut small, MERGED_BYTES_MAX.min(self.bounds.file_bytes_max(app_id)));
             if batch.len() > 1 {
                 self.merge(day, &batch, &self.origin(work))?;
             }
@@ -114,7 +114,7 @@ fn batch(small: &mut Vec<(u64, FileName)>, bytes_max: u64) -> Vec<FileName> {
     let count = small.iter().take_while(|(size, file)| {
         bytes += size;
         // One that cannot be opened is not merged.
-        record_bytes += SealedFile::open(&file.path).map_or(0, |file| file.record_bytes());
+        record_bytes += SealedFile::read(&file.path, |file| Ok(Ok(file.record_bytes()))).unwrap_or(0);
         bytes <= bytes_max && record_bytes <= MERGED_RECORD_BYTES_MAX
     });
     let count = count.count().max(1);

@@ -6,6 +6,11 @@ use types::AppId;
 
 use crate::Settings;
 
+/// Minimum number of files that a limit has room for: files are deleted whole.
+const FILES_MIN: u64 = 8;
+/// No limit of a single application makes segments smaller than this, in bytes: all applications share them.
+const SEGMENT_BYTES_MIN: u64 = 1 << 20;
+
 /// The settings with their defaults filled in.
 #[derive(Clone, Debug)]
 pub(crate) struct Bounds {
@@ -60,19 +65,60 @@ impl Bounds {
         self.settings.queue_bytes_max
     }
 
+    /// Returns the maximum size of a segment in bytes: a file of any application may come from all of it.
     pub(crate) fn segment_bytes_max(&self) -> u64 {
-        self.settings.segment_bytes_max.min(self.file_bytes_max()).max(1)
+        let Settings { applications, application_bytes_max, bytes_max, segment_bytes_max, .. } = &self.settings;
+        let own = applications.values().filter_map(|own| own.bytes_max).filter(|bytes| *bytes > 0);
+        let own = own.map(|bytes| (bytes / FILES_MIN).max(SEGMENT_BYTES_MIN));
+        let of_all = application_bytes_max.iter().chain([bytes_max]).filter(|bytes| **bytes > 0);
+        let of_all = of_all.map(|bytes| bytes / FILES_MIN);
+        own.chain(of_all).chain([*segment_bytes_max]).min().unwrap_or_default().max(1)
     }
 
-    /// Returns the maximum size of a file in bytes: files are deleted whole, so each has to be a small part of the
-    /// limit of any application.
-    pub(crate) fn file_bytes_max(&self) -> u64 {
-        let own = self.settings.applications.values().filter_map(|own| own.bytes_max);
-        let all = own.chain(self.settings.application_bytes_max).chain([self.settings.bytes_max]);
-        all.filter(|bytes| *bytes > 0).min().unwrap_or_default() / 8
+    /// Returns the maximum size of a file of an application that others are merged into, in bytes.
+    pub(crate) fn file_bytes_max(&self, app_id: &AppId) -> u64 {
+        self.application_bytes_max(app_id).min(self.settings.bytes_max) / FILES_MIN
     }
 
     pub(crate) fn scans_max(&self) -> usize {
         self.settings.scans_max.max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ApplicationSettings;
+
+    fn bounds(own: &[(&str, u64)], settings: Settings) -> Bounds {
+        let own = own.iter().map(|(app_id, bytes)| {
+            let own = ApplicationSettings { bytes_max: Some(*bytes), ..ApplicationSettings::default() };
+            (app_id.parse().unwrap(), own)
+        });
+        Bounds::new(Settings { applications: own.collect(), ..settings })
+    }
+
+    #[test]
+    fn a_small_limit_of_one_application_makes_its_own_files_small_and_no_others() {
+        let [small, other] = ["small-app", "other-app"].map(|app_id| app_id.parse::<AppId>().unwrap());
+        let bounds = bounds(&[("small-app", 100_000), ("empty-app", 0)], Settings::default());
+        assert_eq!(bounds.segment_bytes_max(), 1 << 20);
+        assert_eq!((bounds.file_bytes_max(&small), bounds.file_bytes_max(&other)), (12_500, 31_250_000));
+    }
+
+    #[test]
+    fn segments_are_a_small_part_of_every_limit() {
+        let large = Settings::default();
+        let tiny = Settings { bytes_max: 80_000, ..large.clone() };
+        let shared = Settings { application_bytes_max: Some(800_000), ..large.clone() };
+        for (own, settings, expected) in [
+            (&[("my-app", 16_000_000)][..], large.clone(), 2_000_000),
+            (&[("my-app", 0)], large.clone(), 16 << 20),
+            (&[], large, 16 << 20),
+            (&[], tiny, 10_000),
+            (&[], shared, 100_000),
+        ] {
+            assert_eq!(bounds(own, settings).segment_bytes_max(), expected, "{own:?}");
+        }
     }
 }
