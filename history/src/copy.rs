@@ -10,7 +10,7 @@ use std::{
 use crate::{
     Error,
     bucket::CACHE,
-    directory::{if_there, list, sync_dir},
+    directory::{NEW, if_there, list, sync_dir},
     disk::{Disk, LOCK},
     sealed::write::UNFINISHED,
 };
@@ -19,7 +19,7 @@ use crate::{
 const PART_BYTES: u64 = 1 << 20;
 
 /// Hands over all files in parts, each with its path below the directory; returns how many there are. What is recorded
-/// meanwhile may be missing. Nothing is moved, merged or deleted meanwhile.
+/// meanwhile may be missing. Nothing is moved, merged or deleted meanwhile, apart from small files that are replaced.
 pub fn read_files<E: From<Error>>(dir: &Path, mut each: impl FnMut(&str, &[u8]) -> Result<(), E>) -> Result<u64, E> {
     if !dir.exists() {
         return Ok(0);
@@ -30,17 +30,19 @@ pub fn read_files<E: From<Error>>(dir: &Path, mut each: impl FnMut(&str, &[u8]) 
     for path in paths {
         // Only our own names are there, which are ASCII.
         let Some(name) = path.strip_prefix(dir).ok().and_then(Path::to_str) else { continue };
-        read_file(&path, |part| each(name, part))?;
+        let Some(file) = if_there(File::open(&path).map(Some).map_err(Error::file("open", &path)))? else { continue };
+        read_file((file, &path), |part| each(name, part))?;
         count += 1;
     }
     Ok(count)
 }
 
-/// All files below a directory, but locks and what a process that was killed has left.
+/// All files below a directory, but locks and those that are not whole.
 fn collect(dir: &Path, paths: &mut Vec<PathBuf>) -> Result<(), Error> {
     for path in if_there(list(dir))? {
-        let is_unfinished = path.extension().is_some_and(|extension| extension == UNFINISHED);
-        let metadata = fs::symlink_metadata(&path).map_err(Error::file("read", &path))?;
+        let is_unfinished = path.extension().is_some_and(|extension| extension == UNFINISHED || extension == NEW);
+        let metadata = fs::symlink_metadata(&path).map(Some).map_err(Error::file("read", &path));
+        let Some(metadata) = if_there(metadata)? else { continue };
         if metadata.is_dir() && !path.ends_with(CACHE) {
             collect(&path, paths)?;
         } else if metadata.is_file() && !path.ends_with(LOCK) && !is_unfinished {
@@ -51,8 +53,10 @@ fn collect(dir: &Path, paths: &mut Vec<PathBuf>) -> Result<(), Error> {
 }
 
 /// Hands over a file in parts, at least one.
-fn read_file<E: From<Error>>(path: &Path, mut each: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
-    let mut file = File::open(path).map_err(Error::file("open", path))?;
+fn read_file<E: From<Error>>(
+    (mut file, path): (File, &Path),
+    mut each: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
     let mut part = Vec::new();
     loop {
         let is_first = part.is_empty();
@@ -164,6 +168,25 @@ mod tests {
         });
         assert_eq!(count.unwrap(), files.len() as u64);
         files
+    }
+
+    #[test]
+    fn what_is_not_whole_or_is_renamed_meanwhile_is_left_out() {
+        let root = tempfile::tempdir().unwrap();
+        let file = |name: &str| root.path().join(name);
+        for dir in ["bucket", "removed"] {
+            fs::create_dir(file(dir)).unwrap();
+        }
+        for name in ["bucket/uploaded", "bucket/uploaded.new", "removed/a", "removed/b.new"] {
+            fs::write(file(name), name).unwrap();
+        }
+        let mut names = Vec::new();
+        let count = read_files::<Error>(root.path(), |name, _| {
+            names.push(name.to_owned());
+            fs::rename(file("removed/a"), file("removed/c")).unwrap();
+            Ok(())
+        });
+        assert_eq!((count.unwrap(), names), (1, vec!["bucket/uploaded".to_owned()]));
     }
 
     #[test]
