@@ -7,7 +7,7 @@ mod progress;
 mod report;
 mod source;
 
-use std::{sync::Arc, thread};
+use std::{path::Path, sync::Arc, thread};
 
 use anyhow::bail;
 use replay::{Defaults, Done, Replay, Report, Updates};
@@ -34,14 +34,14 @@ pub(crate) async fn run(command: ReplayCommand, settings: &Settings, clock: &dyn
         filter: command.filter(started),
         defaults: &Defaults { time: started, extra },
         jobs: command.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from),
-        writes_lines: outputs.has_lines(),
+        output: outputs.format(),
         updates: command.sql.as_ref().map(|_| Updates::new(&command.table)),
     };
     let (mut report, mut progress) = (Report::default(), Progress::new(started));
-    let read = replay.run(source, |Done { report: part, lines, sql }| {
+    let read = replay.run(source, |Done { report: part, lines, rows, sql }| {
         report.merge(part);
         progress.show(&report, clock);
-        outputs.write(&lines, &sql)
+        outputs.write(&lines, rows, &sql)
     });
     progress.clear();
     read?;
@@ -70,4 +70,9 @@ fn end(report: &Report) -> anyhow::Result<()> {
 /// Prints a part of the report that ends with a line break.
 fn print(text: &str) -> anyhow::Result<()> {
     say(text.trim_end())
+}
+
+/// Returns true if the name of a file says that it is Parquet.
+fn has_parquet_name(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "parquet")
 }

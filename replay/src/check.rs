@@ -53,6 +53,14 @@ impl Verdict {
             Self::StillFailing(_) => "still_failing",
         }
     }
+
+    /// Returns why it fails, if it does.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        match self {
+            Self::NewlyFailing(failure) | Self::StillFailing(failure) => Some(failure),
+            Self::Equal | Self::Changed(_) | Self::NewlyDecoded => None,
+        }
+    }
 }
 
 /// Runs an uplink, and compares.

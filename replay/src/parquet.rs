@@ -2,6 +2,7 @@
 
 mod cells;
 mod corrected;
+mod output;
 mod row;
 
 use std::{fs::File, mem, sync::Arc};
@@ -12,6 +13,7 @@ use parquet::{
     file::metadata::{ParquetMetaData, ParquetMetaDataReader},
 };
 
+pub use self::output::{OutputRow, ParquetOutput};
 use self::{cells::Cells, corrected::corrections, row::uplink};
 use crate::{
     Batch, ColumnNames, Encoding, Error, Role, Source,

@@ -12,8 +12,9 @@ use std::{
 
 use runtime::{Engine, Sandbox};
 
+pub use self::output::OutputFormat;
 use crate::{
-    Batch, Codecs, Error, Filter, Report, Source, Stored, Updates,
+    Batch, Codecs, Error, Filter, OutputRow, Report, Source, Stored, Updates,
     check::{Defaults, check},
     report::Place,
     revisions::Revisions,
@@ -34,8 +35,8 @@ pub struct Replay<'a> {
     pub defaults: &'a Defaults,
     /// Number of threads that run functions.
     pub jobs: usize,
-    /// True if a line is written for each uplink.
-    pub writes_lines: bool,
+    /// How each uplink is written, if that is wanted.
+    pub output: Option<OutputFormat>,
     /// Writes a statement of SQL for each row that changed, if that is wanted.
     pub updates: Option<Updates>,
 }
@@ -47,6 +48,8 @@ pub struct Done {
     pub report: Report,
     /// A line of JSON for each uplink, if that was wanted.
     pub lines: Vec<u8>,
+    /// A row for each uplink, if that was wanted.
+    pub rows: Vec<OutputRow>,
     /// Statements of SQL, if they were wanted.
     pub sql: Vec<u8>,
 }
@@ -92,7 +95,7 @@ impl Replay<'_> {
     }
 
     fn check_batch(&self, sandbox: &mut Sandbox, (unit, revisions): (&'static str, &Revisions), batch: Batch) -> Done {
-        let mut done = Done { report: Report::default(), lines: Vec::new(), sql: Vec::new() };
+        let mut done = Done { report: Report::default(), lines: Vec::new(), rows: Vec::new(), sql: Vec::new() };
         batch.read(|number, found| {
             let place = Place { unit, number };
             match found {
@@ -111,8 +114,10 @@ impl Replay<'_> {
             return done.report.add_without_codec(&uplink.profile);
         };
         let checked = check(sandbox, functions, uplink, self.defaults);
-        if self.writes_lines {
-            output::write(&mut done.lines, uplink, &checked);
+        match self.output {
+            Some(OutputFormat::JsonLines) => output::write_line(&mut done.lines, uplink, &checked),
+            Some(OutputFormat::Parquet) => done.rows.push(output::row(uplink, &checked)),
+            None => {}
         }
         if let Some(updates) = &self.updates {
             done.report.updates.add(updates.write(&mut done.sql, uplink, &checked));

@@ -65,7 +65,8 @@ pub(crate) struct ReplayCommand {
     /// Also write the report as a page
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    /// Also write a line of JSON for each uplink, with the old object and the new one
+    /// Also write each uplink with the old object and the new one, as lines of JSON; as Parquet if the file's name ends with
+    /// .parquet
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Also write statements that put the new objects into PostgreSQL, to be read before they run

@@ -5,13 +5,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use replay::{Updates, is_postgres};
+use replay::{OutputFormat, OutputRow, ParquetOutput, Updates, is_postgres};
 use workbench::{BadInput, PendingFile, is_stdin};
 
 use super::{
     args::ReplayCommand,
     codecs::Codec,
-    print,
+    has_parquet_name, print,
     report::{Summary, html, text},
 };
 use crate::terminal::{json_lines, say};
@@ -21,12 +21,18 @@ pub(super) struct Outputs {
     is_json: bool,
     html: Option<OutputFile>,
     lines: Option<OutputFile>,
+    rows: Option<RowsFile>,
     sql: Option<(Updates, OutputFile)>,
 }
 
 struct OutputFile {
     path: PathBuf,
     out: BufWriter<PendingFile>,
+}
+
+struct RowsFile {
+    path: PathBuf,
+    out: ParquetOutput<PendingFile>,
 }
 
 impl Outputs {
@@ -39,11 +45,19 @@ impl Outputs {
             return Err(BadInput::Request(reason.to_owned()).into());
         }
         let sql = create(&command.sql)?.map(|file| (Updates::new(&command.table), file));
-        Ok(Self { is_json: command.json, html: create(&command.html)?, lines: create(&command.output)?, sql })
+        let uplinks = command.output.as_deref();
+        let lines = uplinks.filter(|path| !has_parquet_name(path)).map(OutputFile::create).transpose()?;
+        let rows = uplinks.filter(|path| has_parquet_name(path)).map(RowsFile::create).transpose()?;
+        Ok(Self { is_json: command.json, html: create(&command.html)?, lines, rows, sql })
     }
 
-    pub(super) fn has_lines(&self) -> bool {
-        self.lines.is_some()
+    /// Returns how each uplink is written, if there is a file for them.
+    pub(super) fn format(&self) -> Option<OutputFormat> {
+        match (&self.lines, &self.rows) {
+            (Some(_), _) => Some(OutputFormat::JsonLines),
+            (None, Some(_)) => Some(OutputFormat::Parquet),
+            (None, None) => None,
+        }
     }
 
     /// Writes what the statements of SQL are about.
@@ -57,9 +71,10 @@ impl Outputs {
         file.write(updates.begin(&notes).as_bytes())
     }
 
-    /// Adds lines and statements.
-    pub(super) fn write(&mut self, lines: &[u8], sql: &[u8]) -> anyhow::Result<()> {
+    /// Adds lines or rows, and statements.
+    pub(super) fn write(&mut self, lines: &[u8], rows: Vec<OutputRow>, sql: &[u8]) -> anyhow::Result<()> {
         self.lines.as_mut().map_or(Ok(()), |file| file.write(lines))?;
+        self.rows.as_mut().map_or(Ok(()), |file| file.write(rows))?;
         self.sql.as_mut().map_or(Ok(()), |(_, file)| file.write(sql))
     }
 
@@ -70,6 +85,9 @@ impl Outputs {
             file.finish()?;
         }
         if let Some(file) = self.lines {
+            file.finish()?;
+        }
+        if let Some(file) = self.rows {
             file.finish()?;
         }
         if let Some((updates, mut file)) = self.sql {
@@ -119,6 +137,22 @@ impl OutputFile {
         let Self { path, out } = self;
         let file = out.into_inner().map_err(|error| unwritable(&path, error.into_error()))?;
         Ok(file.finish().map_err(|source| unwritable(&path, source))?)
+    }
+}
+
+impl RowsFile {
+    fn create(path: &Path) -> Result<Self, BadInput> {
+        let out = PendingFile::create(path).and_then(ParquetOutput::new);
+        Ok(Self { path: path.to_owned(), out: out.map_err(|source| unwritable(path, source))? })
+    }
+
+    fn write(&mut self, rows: Vec<OutputRow>) -> anyhow::Result<()> {
+        Ok(self.out.write(rows).map_err(|source| unwritable(&self.path, source))?)
+    }
+
+    fn finish(self) -> anyhow::Result<()> {
+        let Self { path, out } = self;
+        Ok(out.finish().and_then(PendingFile::finish).map_err(|source| unwritable(&path, source))?)
     }
 }
 

@@ -15,7 +15,10 @@ use types::{Secret, Timestamp};
 use url::Url;
 use workbench::BadInput;
 
-use super::args::{Format, ReplayCommand};
+use super::{
+    args::{Format, ReplayCommand},
+    has_parquet_name,
+};
 
 /// Opens a source; times are relative to `now`.
 pub(super) async fn open(command: &ReplayCommand, now: Timestamp) -> anyhow::Result<Box<dyn Source>> {
@@ -49,8 +52,7 @@ pub(super) async fn open(command: &ReplayCommand, now: Timestamp) -> anyhow::Res
 }
 
 fn is_parquet(command: &ReplayCommand, path: &Path) -> bool {
-    let has_name = path.extension().is_some_and(|extension| extension == "parquet");
-    command.format.map_or(has_name, |format| format == Format::Parquet)
+    command.format.map_or_else(|| has_parquet_name(path), |format| format == Format::Parquet)
 }
 
 /// Returns a source as it is shown: its URL without the password.

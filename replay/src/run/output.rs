@@ -1,14 +1,20 @@
-//! A line of JSON for each uplink, with the old object and the new one.
+//! A line of JSON or a row for each uplink, with the old object and the new one.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use types::Timestamp;
 
-use crate::{
-    Stored,
-    check::{Checked, Verdict},
-};
+use crate::{OutputRow, Stored, check::Checked};
+
+/// How uplinks and their results are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputFormat {
+    /// A JSON object on each line.
+    JsonLines,
+    /// Apache Parquet.
+    Parquet,
+}
 
 #[derive(Serialize)]
 struct Line<'a> {
@@ -26,15 +32,11 @@ struct Line<'a> {
     old: Option<&'a RawValue>,
     new: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    failure: Option<String>,
+    failure: Option<&'a str>,
 }
 
 /// Adds the line of an uplink.
-pub(super) fn write(out: &mut Vec<u8>, uplink: &Stored, checked: &Checked) {
-    let failure = match &checked.verdict {
-        Verdict::NewlyFailing(failure) | Verdict::StillFailing(failure) => Some(failure.to_string()),
-        _ => None,
-    };
+pub(super) fn write_line(out: &mut Vec<u8>, uplink: &Stored, checked: &Checked) {
     let line = Line {
         id: &uplink.id,
         application: &uplink.application.id,
@@ -45,9 +47,26 @@ pub(super) fn write(out: &mut Vec<u8>, uplink: &Stored, checked: &Checked) {
         verdict: checked.verdict.name(),
         old: uplink.object.as_deref(),
         new: checked.object.as_deref(),
-        failure,
+        failure: checked.verdict.failure(),
     };
     // Neither writing to memory nor these types can fail.
     _ = serde_json::to_writer(&mut *out, &line);
     out.push(b'\n');
+}
+
+/// The row of an uplink.
+pub(super) fn row(uplink: &Stored, checked: &Checked) -> OutputRow {
+    let json = |object: Option<&RawValue>| object.map(RawValue::get).unwrap_or_default().to_owned();
+    OutputRow {
+        id: uplink.id.clone(),
+        application: uplink.application.id.clone(),
+        device: uplink.device.id.clone(),
+        time: uplink.time,
+        port: uplink.port,
+        payload: uplink.payload.clone(),
+        verdict: checked.verdict.name(),
+        old: json(uplink.object.as_deref()),
+        new: json(checked.object.as_deref()),
+        failure: checked.verdict.failure().unwrap_or_default().to_owned(),
+    }
 }
