@@ -15,6 +15,7 @@ use crate::{Console, Error, Result, services::Access};
 pub(crate) const PER_DEVICE: u32 = 10;
 /// Maximum time that a page waits for the reports.
 const TIME_MAX: Duration = Duration::from_secs(60);
+const TOO_MANY: &str = "there are too many for one comparison, so only the newest were";
 
 /// The findings within the time limit.
 #[derive(Debug, Default)]
@@ -46,6 +47,9 @@ impl Console {
                 Ok(Err(error)) => comparison.cut_off = error.to_string(),
                 Err(_) => comparison.cut_off = format!("it took longer than {} s", TIME_MAX.as_secs()),
             }
+        }
+        if comparison.found.is_cut {
+            TOO_MANY.clone_into(&mut comparison.cut_off);
         }
         Ok(comparison)
     }

@@ -95,6 +95,7 @@ pub(crate) fn decode_again(
         corrector: Corrector::new(parts.uplinks, parts.history, again),
         waiting: VecDeque::new(),
         unreadable_files: BTreeSet::new(),
+        is_cut: false,
         _running: running,
         _memory: parts.memory,
     };
@@ -104,7 +105,8 @@ pub(crate) fn decode_again(
             Some(report) => Ok(Some((report, Some(decoder)))),
             None => {
                 let unreadable_files = mem::take(&mut decoder.unreadable_files);
-                Ok(Some((DecodeReport { unreadable_files, done: true, ..DecodeReport::default() }, None)))
+                let is_cut = decoder.is_cut;
+                Ok(Some((DecodeReport { unreadable_files, is_cut, done: true, ..DecodeReport::default() }, None)))
             }
         }
     }))
@@ -119,6 +121,8 @@ struct Decoder {
     waiting: VecDeque<Stored>,
     /// Names of files that could not be read, until they are reported.
     unreadable_files: BTreeSet<String>,
+    /// True if there are more uplinks than are looked at.
+    is_cut: bool,
     _running: Option<Running>,
     _memory: PartTurns,
 }
@@ -128,7 +132,9 @@ impl Decoder {
     /// decoded.
     async fn next(&mut self) -> Result<Option<DecodeReport>, Error> {
         while self.waiting.is_empty() {
-            let Some(Batch { uplinks, unreadable_files }) = self.source.next().await? else { return Ok(None) };
+            let Some(batch) = self.source.next().await? else { return Ok(None) };
+            let Batch { uplinks, unreadable_files, is_cut } = batch;
+            self.is_cut |= is_cut;
             self.unreadable_files.extend(unreadable_files);
             self.waiting.extend(uplinks);
         }

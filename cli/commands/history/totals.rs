@@ -10,7 +10,7 @@ use types::AppId;
 use super::{check_taken, say_refused, warn_unreadable, work::Sum};
 use crate::{
     output::{Cell, Output, Table},
-    terminal::{sanitize, say},
+    terminal::{sanitize, say, warn},
 };
 
 /// Totals of all uplinks that were decoded again, added up from reports.
@@ -60,6 +60,9 @@ impl Totals {
         }
         say(self.summary())?;
         warn_unreadable(&self.0.unreadable_files)?;
+        if self.0.is_cut {
+            warn("there are too many uplinks for one run: only the newest were looked at, so devices may be missing")?;
+        }
         if !self.0.fields.is_empty() {
             say("")?;
             output.table(self.fields(), "")?;

@@ -23,11 +23,14 @@ const BATCH_BYTES_MAX: usize = 4 << 20;
 /// Maximum size of the records in memory, in bytes.
 pub(crate) const DECODE_BYTES_MAX: usize = 2 * BATCH_BYTES_MAX;
 
-/// Stored uplinks, and the names of files that could not be read and were not named before.
+/// Stored uplinks.
 #[derive(Default)]
 pub(super) struct Batch {
     pub(super) uplinks: Vec<Stored>,
+    /// Names of files that could not be read and were not named before.
     pub(super) unreadable_files: Vec<String>,
+    /// True if there are more uplinks than are looked at.
+    pub(super) is_cut: bool,
 }
 
 /// Stored uplinks, one batch ahead of those that were taken.
@@ -99,13 +102,11 @@ impl Reader {
         if self.newest.as_ref().is_some_and(Newest::is_done) {
             return Ok(None);
         }
-        let Some(Page { mut records, skipped, .. }) = self.pages.try_next().await? else { return Ok(None) };
+        let Some(Page { mut records, next, skipped }) = self.pages.try_next().await? else { return Ok(None) };
         self.unreadable.add(&skipped);
-        if let Some(newest) = &mut self.newest {
-            newest.retain(&mut records);
-        }
+        let is_cut = self.newest.as_mut().is_some_and(|newest| newest.retain(&mut records, next.is_some()));
         let uplinks = with_corrections(&self.history, &self.query, records, &mut self.unreadable).await?;
-        Ok(Some(Batch { uplinks, unreadable_files: self.unreadable.take_new() }))
+        Ok(Some(Batch { uplinks, unreadable_files: self.unreadable.take_new(), is_cut }))
     }
 }
 
@@ -126,14 +127,42 @@ impl Newest {
         self.taken >= PREVIEWED_MAX || self.looked_at >= LOOKED_AT_MAX
     }
 
-    fn retain(&mut self, records: &mut Vec<Record>) {
+    /// Keeps the records that are wanted of a page. Returns true if the bounds leave others out, of this page or of
+    /// those after it.
+    fn retain(&mut self, records: &mut Vec<Record>, has_more: bool) -> bool {
         self.looked_at += records.len();
         records.retain(|record| {
             let count = self.seen.entry(record.dev_id.clone()).or_default();
             *count += 1;
             *count <= self.per_device
         });
-        records.truncate(PREVIEWED_MAX.saturating_sub(self.taken));
-        self.taken += records.len();
+        let wanted = records.len();
+        records.truncate(self.take(wanted));
+        records.len() < wanted || has_more && self.is_done()
+    }
+
+    /// Takes as many of the wanted records as there is room for.
+    fn take(&mut self, wanted: usize) -> usize {
+        let taken = wanted.min(PREVIEWED_MAX.saturating_sub(self.taken));
+        self.taken += taken;
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_preview_is_cut_where_it_stops_and_more_may_follow() {
+        let page = |newest: &mut Newest, has_more| newest.retain(&mut Vec::new(), has_more);
+        let mut newest = Newest::new(10);
+        assert!(!page(&mut newest, true) && !page(&mut newest, false));
+        newest.looked_at = LOOKED_AT_MAX;
+        assert!(page(&mut newest, true) && !page(&mut newest, false));
+        let mut newest = Newest::new(10);
+        assert_eq!((newest.take(PREVIEWED_MAX - 1), newest.is_done()), (PREVIEWED_MAX - 1, false));
+        assert_eq!((newest.take(2), newest.is_done()), (1, true));
+        assert!(page(&mut newest, true) && !page(&mut newest, false));
     }
 }

@@ -51,7 +51,8 @@ pub struct DecodeAgain {
     /// Whether to compare with what the live functions make of an uplink, and not with what is stored.
     #[serde(skip_serializing_if = "is_default")]
     pub compare_live: bool,
-    /// How many uplinks of each device, from the newest on; all if it is omitted.
+    /// How many uplinks of each device, from the newest on; all if it is omitted. At most 100,000 of the newest million
+    /// uplinks are decoded then.
     #[serde(skip_serializing_if = "is_default")]
     pub per_device: u32,
     /// Whether what has changed is kept as a revision beside the original.
@@ -128,6 +129,9 @@ pub struct DecodeReport {
     /// Files of history that could not be read, so that their uplinks are missing: at most 200.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub unreadable_files: BTreeSet<String>,
+    /// With `per_device`, in the last report: whether there are further uplinks, at which nobody looked.
+    #[serde(skip_serializing_if = "is_default")]
+    pub is_cut: bool,
     /// Where to go on after this report; omitted in the last one.
     #[serde(skip_serializing_if = "is_default")]
     pub next: String,
@@ -175,6 +179,7 @@ impl DecodeReport {
             self.add_day(date, &verdicts);
         }
         self.unreadable_files.extend(later.unreadable_files);
+        self.is_cut |= later.is_cut;
         self.done |= later.done;
     }
 
