@@ -17,6 +17,8 @@ const USAGE: u8 = 2;
 const NOT_FOUND: u8 = 3;
 /// Not logged in, or without the right.
 const NOT_ALLOWED: u8 = 4;
+/// Ended with Ctrl-C; shells report programs killed by SIGINT like this.
+const INTERRUPTED: u8 = 130;
 /// The reader of our output is gone; shells report programs killed by SIGPIPE like this.
 const BROKEN_PIPE: u8 = 141;
 
@@ -29,6 +31,11 @@ pub(crate) struct BadRows(pub(crate) usize);
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct NotLoggedIn(pub(crate) String);
+
+/// The command was ended with Ctrl-C before all was done.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Interrupted(pub(crate) String);
 
 /// A refusal by the command itself, with the kind that decides its exit code.
 #[derive(Debug, thiserror::Error)]
@@ -84,6 +91,9 @@ pub(crate) fn code(error: &anyhow::Error) -> ExitCode {
     if error.is::<NotLoggedIn>() {
         return ExitCode::from(NOT_ALLOWED);
     }
+    if error.is::<Interrupted>() {
+        return ExitCode::from(INTERRUPTED);
+    }
     ExitCode::from(error.chain().find_map(kind).map_or(FAILURE, code_of))
 }
 
@@ -130,6 +140,12 @@ mod tests {
     fn error_texts_have_no_control_characters() {
         let error = anyhow::anyhow!("1 | a\u{1b}[2Jb\n  | ^").context("refused");
         assert_eq!(text(&error).as_deref(), Some("refused: 1 | a\u{fffd}[2Jb\n  | ^"));
+    }
+
+    #[test]
+    fn work_that_was_interrupted_ends_as_shells_expect() {
+        let error = anyhow::Error::from(Interrupted("stopped after 2 uplinks".to_owned()));
+        assert_eq!((text(&error).as_deref(), code(&error)), (Some("stopped after 2 uplinks"), ExitCode::from(130)));
     }
 
     #[test]

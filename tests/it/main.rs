@@ -33,6 +33,7 @@ mod harness;
 mod history;
 mod hostile_functions;
 mod instances;
+mod interrupts;
 mod invalid_requests;
 mod joins;
 mod layers;

@@ -98,8 +98,7 @@ pub(super) async fn set(network: &Network, set: SetFunction) -> anyhow::Result<(
             per_device,
             ..DecodeAgain::default()
         };
-        let totals = history::decode::decode_all(network, &app_id, body).await?;
-        totals.print(&network.output)?;
+        let totals = history::decode::decode_all(network, &app_id, body, None).await?;
         network.output.message("Nothing was changed: set the function without --preview")?;
         return totals.check();
     }

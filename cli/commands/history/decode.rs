@@ -1,6 +1,6 @@
 //! `airlock history decode` and `verify`: stored uplinks are decoded again by the handler, which reports while it does.
 
-use std::io::Write;
+use std::{io::Write, path::Path};
 
 use anyhow::Context;
 use api::{
@@ -14,7 +14,7 @@ use workbench::PendingFile;
 use super::{
     args::{Decode, Selection},
     totals::Totals,
-    work::Work,
+    work::{Sum, Work},
 };
 use crate::{
     commands::applications::{args::FunctionOrFormat, functions::set_function},
@@ -42,25 +42,22 @@ pub(super) async fn run(network: &Network, app_id: &AppId, decode: Decode) -> an
         after: after.unwrap_or_default(),
         ..selection.decode_again(network.clock.now())
     };
-    let totals = decode_all(network, app_id, body).await?;
-    if let Some(path) = html {
-        let mut file = PendingFile::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
-        file.write_all(totals.html(app_id).as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
-        file.finish().with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    totals.print(&network.output)?;
-    totals.check()
+    decode_all(network, app_id, body, html.as_deref()).await?.check()
 }
 
 pub(super) async fn verify(network: &Network, app_id: &AppId, selection: Selection, sample: u32) -> anyhow::Result<()> {
     let body = DecodeAgain { verify: true, per_device: sample, ..selection.decode_again(network.clock.now()) };
-    let totals = decode_all(network, app_id, body).await?;
-    totals.print(&network.output)?;
-    totals.check_repeated()
+    decode_all(network, app_id, body, None).await?.check_repeated()
 }
 
-/// Has the handler decode all of these uplinks, and adds up its reports.
-pub(crate) async fn decode_all(network: &Network, app_id: &AppId, body: DecodeAgain) -> anyhow::Result<Totals> {
+/// Has the handler decode all of these uplinks, and adds up its reports. The totals are printed, and written to a page
+/// if one is wanted, also where it stops too early.
+pub(crate) async fn decode_all(
+    network: &Network,
+    app_id: &AppId,
+    body: DecodeAgain,
+    html: Option<&Path>,
+) -> anyhow::Result<Totals> {
     // What is limited by device counts from the start, so it cannot go on.
     let is_resumable = body.per_device == 0;
     let work = Work { network, app_id, noun: "uplinks", after: body.after.clone(), is_resumable };
@@ -69,6 +66,16 @@ pub(crate) async fn decode_all(network: &Network, app_id: &AppId, body: DecodeAg
         DecodeReports::start(announcement, app_id, credential, &body).await
     };
     let mut totals = Totals::default();
-    work.finish(&mut totals, start).await?;
-    Ok(totals)
+    let done = work.finish(&mut totals, start).await;
+    if done.is_ok() || totals.examined() > 0 {
+        html.map_or(Ok(()), |path| write_page(path, &totals.html(app_id)))?;
+        totals.print(&network.output)?;
+    }
+    done.map(|()| totals)
+}
+
+fn write_page(path: &Path, page: &str) -> anyhow::Result<()> {
+    let mut file = PendingFile::create(path).with_context(|| format!("cannot create {}", path.display()))?;
+    let written = file.write_all(page.as_bytes()).and_then(|()| file.finish());
+    written.with_context(|| format!("cannot write {}", path.display()))
 }

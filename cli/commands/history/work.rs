@@ -1,21 +1,25 @@
-//! Long work of a handler on stored messages: its reports are added up, and it goes on after a lost connection.
+//! Long work of a handler on stored messages: its reports are added up, it goes on after a lost connection, and it ends
+//! with Ctrl-C.
 
 use std::{
     io::{IsTerminal, Write, stderr},
     time::Duration,
 };
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use api::{
     discovery::Announcement,
     rest::handler::{DecodeReport, SendReport},
 };
 use client::history::Reports;
 use serde::de::DeserializeOwned;
-use tokio::time::sleep;
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    time::sleep,
+};
 use types::{AppId, Credential};
 
-use crate::{network::Network, terminal::warn};
+use crate::{exit::Interrupted, network::Network, terminal::warn};
 
 /// Maximum number of attempts without any report in between.
 const ATTEMPTS_MAX: usize = 5;
@@ -55,9 +59,26 @@ struct Ended {
 }
 
 impl Work<'_> {
-    /// Has the handler do all of it, and adds up its reports. `start` asks for the work after a message.
+    /// Has the handler do all of it, and adds up its reports. `start` asks for the work after a message. An error, also
+    /// for Ctrl-C, leaves the sum of the reports before it.
     pub(super) async fn finish<R: Report>(
         mut self,
+        sum: &mut impl Sum<R>,
+        start: impl AsyncFn(&Announcement, &Credential, &str) -> client::Result<Reports<R>>,
+    ) -> anyhow::Result<()> {
+        let mut interrupts = signal(SignalKind::interrupt()).context("cannot wait for Ctrl-C")?;
+        tokio::select! {
+            done = self.attempt(sum, start) => done,
+            _ = interrupts.recv() => {
+                self.clear_progress();
+                Err(Interrupted(self.stopped(sum.examined(), "")).into())
+            }
+        }
+    }
+
+    /// Asks for the work until all of it is done, or cannot go on.
+    async fn attempt<R: Report>(
+        &mut self,
         sum: &mut impl Sum<R>,
         start: impl AsyncFn(&Announcement, &Credential, &str) -> client::Result<Reports<R>>,
     ) -> anyhow::Result<()> {
@@ -75,8 +96,7 @@ impl Work<'_> {
             let Some(Ended { reason, is_temporary }) = ended else { return Ok(()) };
             attempts = if sum.examined() > before { 1 } else { attempts + 1 };
             if !is_temporary || !self.is_resumable || attempts > ATTEMPTS_MAX {
-                let after = if self.after.is_empty() { "" } else { &format!(": go on with --after {}", self.after) };
-                bail!("stopped after {} {}, because {reason}{after}", sum.examined(), self.noun);
+                bail!(self.stopped(sum.examined(), &format!(", because {reason}")));
             }
             warn(format_args!("trying again: {reason}"))?;
             sleep(RETRY_WAIT).await;
@@ -85,7 +105,6 @@ impl Work<'_> {
 
     /// Adds up reports until the last one, and notes where to go on. Returns why they ended before that.
     async fn follow<R: Report>(&mut self, reports: &mut Reports<R>, sum: &mut impl Sum<R>) -> Option<Ended> {
-        let shows = self.network.output.is_table() && stderr().is_terminal();
         let ended = loop {
             if sum.is_done() {
                 break None;
@@ -104,15 +123,30 @@ impl Work<'_> {
                 Ok(None) => break Some(Ended::temporarily(&"the connection was lost")),
                 Err(error) => break Some(Ended::temporarily(&error)),
             }
-            if shows {
+            if self.shows_progress() {
                 // With standard error closed, there is nobody to tell.
                 _ = write!(stderr(), "\r{} {}", sum.examined(), self.noun);
             }
         };
-        if shows {
+        self.clear_progress();
+        ended
+    }
+
+    fn shows_progress(&self) -> bool {
+        self.network.output.is_table() && stderr().is_terminal()
+    }
+
+    fn clear_progress(&self) {
+        if self.shows_progress() {
             _ = write!(stderr(), "\r\x1b[K");
         }
-        ended
+    }
+
+    /// Describes how much was done, and how to go on if that is possible.
+    fn stopped(&self, examined: u64, why: &str) -> String {
+        let is_end = !self.is_resumable || self.after.is_empty();
+        let after = if is_end { "" } else { &format!(": go on with --after {}", self.after) };
+        format!("stopped after {examined} {}{why}{after}", self.noun)
     }
 }
 
