@@ -37,9 +37,9 @@ pub(crate) struct Queue {
     is_slow: AtomicBool,
 }
 
-/// What those who wait for a group share with the thread that writes it.
+/// Progress of a group: those who wait for it share it with the thread that writes.
 #[derive(Default)]
-struct Wish {
+struct Progress {
     /// True once somebody waits for the group, or nobody will.
     is_due: AtomicBool,
     /// Result of writing the group; none before that.
@@ -62,7 +62,7 @@ pub(crate) struct Group {
     pub(crate) blocks: Vec<RawBlock>,
     pub(crate) records: u64,
     bytes: usize,
-    wish: Arc<Wish>,
+    progress: Arc<Progress>,
 }
 
 /// The records of a block, as `codec` has them.
@@ -74,7 +74,7 @@ pub(crate) struct RawBlock {
 /// A record on its way to the disk.
 pub(crate) struct Pending {
     id: RecordId,
-    wish: Arc<Wish>,
+    progress: Arc<Progress>,
     queue: Arc<Queue>,
 }
 
@@ -123,25 +123,27 @@ impl Queue {
         let waiting = state.next.bytes + state.writing;
         // One record may always wait, whatever the bound.
         if state.is_closed || (waiting > 0 && waiting + bytes > self.bytes_max) {
-            let (is_closed, wish) = (state.is_closed, Arc::clone(&state.next.wish));
+            let refused = if state.is_closed { Loss::Closed } else { Loss::Queue };
+            let progress = (state.next.records > 0).then(|| Arc::clone(&state.next.progress));
             drop(state);
-            self.write_soon(&wish);
-            return Err(if is_closed { Loss::Closed } else { Loss::Queue });
+            // There is room once they are written.
+            progress.inspect(|progress| self.write_soon(progress));
+            return Err(refused);
         }
         let id = state.numbers.next(now);
         let State { next, spare, .. } = &mut *state;
         next.push(&View::of_new(id, new), spare);
-        let (wish, is_large) = (Arc::clone(&state.next.wish), state.next.bytes >= BLOCK_BYTES);
+        let (progress, is_large) = (Arc::clone(&state.next.progress), state.next.bytes >= BLOCK_BYTES);
         drop(state);
         if is_large {
-            self.write_soon(&wish);
+            self.write_soon(&progress);
         }
-        Ok(Pending { id, wish, queue: Arc::clone(self) })
+        Ok(Pending { id, progress, queue: Arc::clone(self) })
     }
 
-    /// Has the group with this wish written, if it is not written yet.
-    fn write_soon(&self, wish: &Wish) {
-        if !wish.is_due.swap(true, Ordering::AcqRel) {
+    /// Has the group with this progress written, if it is not written yet. It must have a record.
+    fn write_soon(&self, progress: &Progress) {
+        if !progress.is_due.swap(true, Ordering::AcqRel) {
             // With the lock, the thread that writes either sees it or waits already.
             drop(self.state());
             self.changed.notify_one();
@@ -151,7 +153,7 @@ impl Queue {
     /// Waits for a group that is due. None once the queue is closed and empty.
     pub(crate) fn take(&self) -> Option<Group> {
         let mut state = self.state();
-        while state.next.records == 0 || !(state.is_closed || state.next.wish.is_due.load(Ordering::Acquire)) {
+        while state.next.records == 0 || !(state.is_closed || state.next.progress.is_due.load(Ordering::Acquire)) {
             if state.is_closed {
                 return None;
             }
@@ -169,7 +171,7 @@ impl Queue {
             self.losses.add(loss, group.records);
         }
         self.is_slow.store(false, Ordering::Relaxed);
-        group.wish.result.send_replace(Some(result));
+        group.progress.result.send_replace(Some(result));
     }
 
     /// Keeps the room of a block that was written for one that comes.
@@ -196,16 +198,16 @@ impl Queue {
 impl Pending {
     /// Waits until the record is on disk, but not for long.
     pub(crate) async fn wait(self) -> Result<RecordId, Loss> {
-        let known = *self.wish.result.borrow();
+        let known = *self.progress.result.borrow();
         if let Some(result) = known {
             return self.kept(result);
         }
-        self.queue.write_soon(&self.wish);
+        self.queue.write_soon(&self.progress);
         // Once the disk is known to be slow, messages pass without each waiting for it.
         if self.queue.is_slow.load(Ordering::Relaxed) {
             return self.slow();
         }
-        let mut result = self.wish.result.subscribe();
+        let mut result = self.progress.result.subscribe();
         let result = tokio::time::timeout(self.queue.wait, result.wait_for(Option::is_some)).await;
         match result.map(|result| result.map(|result| *result)) {
             Ok(Ok(Some(result))) => self.kept(result),
@@ -230,13 +232,13 @@ impl Pending {
 impl Drop for Pending {
     /// What nobody waits for is written all the same.
     fn drop(&mut self) {
-        self.queue.write_soon(&self.wish);
+        self.queue.write_soon(&self.progress);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{iter, thread};
+    use std::{iter, sync::mpsc, thread};
 
     use testing::ManualClock;
 
@@ -266,6 +268,7 @@ mod tests {
         assert_eq!(group.records, 2);
         queue.done(group, Ok(()));
         let pending = push(&queue).ok().unwrap();
+        queue.write_soon(&pending.progress);
         queue.done(queue.take().unwrap(), Ok(()));
         assert!(pending.wait().await.is_ok());
         assert_eq!(queue.losses.count(Loss::Slow), 2);
@@ -286,17 +289,40 @@ mod tests {
     #[test]
     fn records_are_written_together_once_one_is_waited_for_or_dropped() {
         let queue = queue(1 << 20);
-        let pending: Vec<_> = (0..5).map(|_| push(&queue).ok().unwrap()).collect();
+        let (send, written) = mpsc::channel();
         let writing = thread::spawn({
             let queue = Arc::clone(&queue);
-            move || iter::from_fn(|| queue.take().map(|group| group.records)).collect::<Vec<_>>()
+            move || iter::from_fn(|| queue.take()).try_for_each(|group| send.send(group.records))
         });
+        let pending: Vec<_> = (0..5).map(|_| push(&queue).ok().unwrap()).collect();
+        assert_eq!(written.try_recv(), Err(mpsc::TryRecvError::Empty));
         drop(pending);
+        assert_eq!(written.recv(), Ok(5));
         // Nobody waits for this one, and it is written when the queue is closed.
         mem::forget(push(&queue));
         queue.close();
-        let written = writing.join().unwrap();
-        assert_eq!(written.iter().sum::<u64>(), 6, "{written:?}");
-        assert!(written[0] >= 5, "{written:?}");
+        assert_eq!(written.recv(), Ok(1));
+        writing.join().unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_queue_that_was_full_goes_on() {
+        let queue = queue(1);
+        let (send, taken) = mpsc::channel();
+        let writing = thread::spawn({
+            let queue = Arc::clone(&queue);
+            move || iter::from_fn(|| queue.take()).try_for_each(|group| send.send(group))
+        });
+        let first = push(&queue).ok().unwrap();
+        first.queue.write_soon(&first.progress);
+        let group = taken.recv().unwrap();
+        // The group that is written fills the queue, and the next one is empty.
+        assert_eq!(push(&queue).err(), Some(Loss::Queue));
+        queue.done(group, Ok(()));
+        let second = push(&queue).ok().unwrap();
+        drop(second);
+        assert_eq!(taken.recv().unwrap().records, 1);
+        queue.close();
+        writing.join().unwrap().unwrap();
     }
 }
