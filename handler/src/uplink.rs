@@ -10,7 +10,7 @@ mod trials;
 
 use std::sync::Arc;
 
-use futures::{FutureExt, future::BoxFuture};
+use futures::{FutureExt, future::BoxFuture, join};
 pub(crate) use history::usual_seed as seed;
 use history::{History, Loss, RecordId};
 use runtime::Priority;
@@ -142,16 +142,18 @@ impl Uplinks {
     /// Waits until it is stored wherever it has to be, and counts it.
     async fn settle(&self, sent: Sent) -> Result<Handled, Error> {
         let Sent { application, device, made, is_valid, cost, mut outcome, kept, recorded } = sent;
-        for kept in kept {
-            kept.wait().await?;
-        }
+        // Both at the same time: a record is written once it is waited for.
+        let recorded = async {
+            if let Some(recorded) = recorded {
+                // What could not be kept was published nevertheless. It is counted.
+                _ = recorded.await;
+            }
+        };
+        let (published, ()) = join!(published(kept), recorded);
+        published?;
         metrics::uplink_decoded(made.as_str());
         let has_failed = matches!(made, history::Outcome::Failed | history::Outcome::Invalid);
         self.trials.count(&application, &device.dev_id, has_failed, cost.fuel);
-        if let Some(recorded) = recorded {
-            // What could not be kept was published nevertheless. It is counted.
-            _ = recorded.await;
-        }
         if !is_valid {
             return Err(validator_returned_false());
         }
@@ -196,6 +198,14 @@ impl Found {
         let application = application.for_device(&device.dev_id);
         Self { application, payload: frame.into_payload(&device), device }
     }
+}
+
+/// Waits until all of these are stored.
+async fn published(kept: Vec<PublishReceipt>) -> Result<(), Error> {
+    for kept in kept {
+        kept.wait().await?;
+    }
+    Ok(())
 }
 
 /// Returns the errors and warnings that the application is told about a message.

@@ -1,9 +1,9 @@
 //! Several uplinks of one application that are handled together: one read of their devices, one hand-over to a worker
 //! for those with the same functions. They are recorded and published in their order, as if they came one by one.
 
-use std::{collections::VecDeque, mem, sync::Arc};
+use std::{collections::VecDeque, sync::Arc};
 
-use futures::future::join_all;
+use futures::{StreamExt, future::join_all, stream};
 use runtime::{Priority, SourcesHash};
 use server::usage::Usage;
 use tokio::sync::oneshot;
@@ -49,18 +49,20 @@ impl Uplinks {
             sent.push(made.map(|made| self.send(made, reader)));
         }
         drop(published);
-        wait_for_outputs(&mut sent).await;
-        let mut handled = Vec::with_capacity(sent.len());
-        for sent in sent {
-            // One after the other, because most are in history when the first of them is.
-            handled.push(match sent {
-                Ok(sent) => self.settle(sent).await,
-                Err(error) => Err(error),
-            });
-        }
+        let handled = self.settle_several(sent).await;
         let errors = handled.iter().filter_map(|handled| handled.as_ref().err());
         errors.for_each(|error| metrics::uplink_dropped(error.kind()));
         handled
+    }
+
+    async fn settle_several(&self, sent: Vec<Result<Sent, Error>>) -> Vec<Result<Handled, Error>> {
+        let is_quick = sent.iter().flatten().all(Sent::is_quick);
+        let settled = sent.into_iter().map(async |sent| self.settle(sent?).await);
+        if is_quick {
+            // Most are in history when the first of them is: the others need no timer.
+            return stream::iter(settled).then(|settled| settled).collect().await;
+        }
+        join_all(settled).await
     }
 
     async fn look_up_several(&self, frames: Vec<Frame>) -> VecDeque<Result<Found, Error>> {
@@ -140,21 +142,12 @@ impl Uplinks {
     }
 }
 
-/// Waits for the outputs that some of them have to be stored in, all at the same time.
-async fn wait_for_outputs(sent: &mut [Result<Sent, Error>]) {
-    let waiting = sent.iter_mut().filter_map(|sent| {
-        let published = sent.as_mut().ok().filter(|sent| !sent.kept.iter().all(PublishReceipt::is_kept))?;
-        let kept = mem::take(&mut published.kept);
-        Some(async move {
-            for kept in kept {
-                if let Err(error) = kept.wait().await {
-                    *sent = Err(error);
-                    break;
-                }
-            }
-        })
-    });
-    join_all(waiting).await;
+impl Sent {
+    /// Returns true if it is settled once it is in history.
+    fn is_quick(&self) -> bool {
+        let needs_excerpt = self.made == history::Outcome::Failed && self.outcome.is_some();
+        !needs_excerpt && self.kept.iter().all(PublishReceipt::is_kept)
+    }
 }
 
 impl Found {

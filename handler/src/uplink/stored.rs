@@ -50,6 +50,7 @@ pub(crate) async fn with_corrections(
     let query = Query {
         dev_id: query.dev_id.clone(),
         revisions: Revisions::CorrectionsOf(first..=last),
+        bytes_max: query.bytes_max,
         ..Query::of(query.app_id.clone())
     };
     let wanted: HashSet<_> = ids.collect();
