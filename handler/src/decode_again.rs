@@ -36,10 +36,8 @@ const GROUP_UPLINKS: usize = 32;
 /// Maximum number of groups that run at the same time: enough for all workers, few enough for the queue of one
 /// application.
 const GROUPS_MAX: usize = 8;
-/// Maximum number of uplinks in a report, and of corrections that wait for the disk together.
-const REPORTED_AT_ONCE: usize = 1024;
-/// Maximum time between two reports while corrections are published, in seconds.
-const REPORT_S_MAX: usize = 5;
+/// Maximum number of uplinks in a report. Their results are in memory until then.
+const REPORTED_AT_ONCE: usize = 512;
 
 /// Selects the functions to run.
 #[derive(Clone, Debug)]
@@ -91,9 +89,10 @@ pub(crate) fn decode_again(
     let decoder = Decoder {
         source: Source::new(&parts.history, again),
         rerun: Arc::new(Rerun::new(&parts, again)),
-        published_per_s: again.published_per_s,
         corrector: Corrector::new(parts.uplinks, parts.history, again),
         waiting: VecDeque::new(),
+        decoded: Vec::new(),
+        failed: None,
         unreadable_files: BTreeSet::new(),
         is_cut: false,
         _running: running,
@@ -115,10 +114,13 @@ pub(crate) fn decode_again(
 struct Decoder {
     source: Source,
     rerun: Arc<Rerun>,
-    published_per_s: Option<u32>,
     corrector: Corrector,
     /// Uplinks of a batch that have not run yet.
     waiting: VecDeque<Stored>,
+    /// Those that have run, and are not in a report yet.
+    decoded: Vec<Decoding>,
+    /// The error after the last report.
+    failed: Option<Error>,
     /// Names of files that could not be read, until they are reported.
     unreadable_files: BTreeSet<String>,
     /// True if there are more uplinks than are looked at.
@@ -128,28 +130,39 @@ struct Decoder {
 }
 
 impl Decoder {
-    /// Decodes the next uplinks and reports on them; none after the last one. Fails if they cannot be read or
-    /// decoded.
+    /// Decodes the next uplinks and reports on them; none after the last one. Fails if they cannot be read, decoded or
+    /// corrected.
     async fn next(&mut self) -> Result<Option<DecodeReport>, Error> {
-        while self.waiting.is_empty() {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        while self.decoded.is_empty() && self.waiting.is_empty() {
             let Some(batch) = self.source.next().await? else { return Ok(None) };
             let Batch { uplinks, unreadable_files, is_cut } = batch;
             self.is_cut |= is_cut;
             self.unreadable_files.extend(unreadable_files);
             self.waiting.extend(uplinks);
         }
-        self.decode().await.map(Some)
+        if self.decoded.is_empty() {
+            self.decoded = self.run(self.waiting.len().min(REPORTED_AT_ONCE)).await?;
+        }
+        self.correct().await.map(Some)
     }
 
-    async fn decode(&mut self) -> Result<DecodeReport, Error> {
-        let published = self.published_per_s.map_or(REPORTED_AT_ONCE, |per_s| per_s as usize * REPORT_S_MAX);
-        let count = self.waiting.len().min(REPORTED_AT_ONCE).min(published.max(1));
-        let decodings = self.run(count).await?;
-        let next = decodings.last().map(|decoding| decoding.original.id.to_string()).unwrap_or_default();
-        let unreadable_files = mem::take(&mut self.unreadable_files);
-        let mut report = DecodeReport { unreadable_files, next, ..DecodeReport::default() };
+    /// Corrects what is decoded if that is wanted, and reports on it. An error is for the next call if there is anything
+    /// to report before.
+    async fn correct(&mut self) -> Result<DecodeReport, Error> {
+        let mut report = DecodeReport::default();
+        let (done, result) = self.corrector.correct(&self.decoded, &mut report).await;
+        if done == 0 {
+            result?;
+        } else {
+            self.failed = result.err();
+        }
+        let decodings: Vec<_> = self.decoded.drain(..done).collect();
         summary::add_all(&mut report, &decodings);
-        self.corrector.correct(&decodings, &mut report).await?;
+        report.next = decodings.last().map(|decoding| decoding.original.id.to_string()).unwrap_or_default();
+        report.unreadable_files = mem::take(&mut self.unreadable_files);
         Ok(report)
     }
 

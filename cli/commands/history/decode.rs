@@ -65,17 +65,19 @@ pub(crate) async fn decode_all(
         let body = DecodeAgain { after: after.to_owned(), ..body.clone() };
         DecodeReports::start(announcement, app_id, credential, &body).await
     };
+    // Before the work, which may take long and cannot be taken back.
+    let create = |path: &Path| PendingFile::create(path).with_context(|| format!("cannot create {}", path.display()));
+    let page = html.map(create).transpose()?;
     let mut totals = Totals::default();
     let done = work.finish(&mut totals, start).await;
-    if done.is_ok() || totals.examined() > 0 {
-        html.map_or(Ok(()), |path| write_page(path, &totals.html(app_id)))?;
-        totals.print(&network.output)?;
+    if done.is_err() && totals.examined() == 0 {
+        return done.map(|()| totals);
     }
-    done.map(|()| totals)
+    totals.print(&network.output)?;
+    let written = page.map_or(Ok(()), |page| write_page(page, &totals.html(app_id)));
+    done.and(written).map(|()| totals)
 }
 
-fn write_page(path: &Path, page: &str) -> anyhow::Result<()> {
-    let mut file = PendingFile::create(path).with_context(|| format!("cannot create {}", path.display()))?;
-    let written = file.write_all(page.as_bytes()).and_then(|()| file.finish());
-    written.with_context(|| format!("cannot write {}", path.display()))
+fn write_page(mut file: PendingFile, page: &str) -> anyhow::Result<()> {
+    file.write_all(page.as_bytes()).and_then(|()| file.finish()).context("cannot write the page of --html")
 }

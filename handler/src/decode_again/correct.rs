@@ -1,11 +1,11 @@
 //! Corrects uplinks: keeps their new results as a new revision, and publishes them.
 
-use std::{mem, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use api::rest::handler::DecodeReport;
 use futures::future::join_all;
 use history::{History, Loss, Outcome, RecordId};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep_until};
 
 use super::{
     DecodeAgain,
@@ -25,7 +25,10 @@ use crate::{
     },
 };
 
-/// Maximum size of the corrections that wait for the disk together, in bytes, unless it is one.
+/// Maximum time between two reports, and between two waits for the disk, unless a single correction takes longer.
+const CORRECT_TIME_MAX: Duration = Duration::from_secs(5);
+const KEEP_TIME_MAX: Duration = Duration::from_secs(1);
+/// Size of the corrections that wait for the disk together, in bytes, from which no more are begun.
 const WRITTEN_BYTES_MAX: usize = 4 << 20;
 
 /// Corrects uplinks.
@@ -35,33 +38,63 @@ pub(super) struct Corrector {
     is_written: bool,
     published_per_s: Option<u32>,
     rooms: Rooms,
+    /// When the next one may be published.
+    next_publish: Instant,
 }
 
 impl Corrector {
     pub(super) fn new(uplinks: Arc<Uplinks>, history: Arc<History>, again: &DecodeAgain) -> Self {
         let rooms = Rooms::new(uplinks.output.clone(), Receivers::All);
-        Self { uplinks, history, is_written: again.is_written, published_per_s: again.published_per_s, rooms }
+        let DecodeAgain { is_written, published_per_s, .. } = *again;
+        Self { uplinks, history, is_written, published_per_s, rooms, next_publish: Instant::now() }
     }
 
-    /// Corrects those that are decoded, and differ from what they were. What is published may be published again if it
-    /// could not be kept afterwards.
-    pub(super) async fn correct(&mut self, decodings: &[Decoding], report: &mut DecodeReport) -> Result<(), Error> {
+    /// Corrects those that are decoded, and differ from what they were, for a few seconds at most. Returns how many of
+    /// all were looked at, and why it ended if that was too early. What is published may be published again if it could
+    /// not be kept afterwards.
+    pub(super) async fn correct(
+        &mut self,
+        decodings: &[Decoding],
+        report: &mut DecodeReport,
+    ) -> (usize, Result<(), Error>) {
+        let ends = Instant::now() + CORRECT_TIME_MAX;
+        let mut done = 0;
+        while done < decodings.len() && (done == 0 || Instant::now() < ends) {
+            let (kept, count, published) = self.begin(decodings.get(done..).unwrap_or_default(), report).await;
+            if let Err(error) = wait(kept, report).await.and(published) {
+                return (done, Err(error));
+            }
+            done += count;
+        }
+        (done, Ok(()))
+    }
+
+    /// Begins to correct some of them. Returns the corrections on their way to the disk, how many of all were looked
+    /// at, and whether they were published.
+    async fn begin(
+        &mut self,
+        decodings: &[Decoding],
+        report: &mut DecodeReport,
+    ) -> (Vec<impl Future<Output = Result<RecordId, Loss>> + use<>>, usize, Result<(), Error>) {
+        let ends = Instant::now() + KEEP_TIME_MAX;
         let (mut kept, mut bytes) = (Vec::new(), 0);
-        for (decoding, after) in decodings.iter().filter_map(|decoding| Some((decoding, correctable(decoding)?))) {
-            if self.published_per_s.is_some() {
-                self.publish(decoding, after, report).await?;
+        for (looked_at, decoding) in decodings.iter().enumerate() {
+            // Live uplinks wait in the same queue.
+            if bytes >= WRITTEN_BYTES_MAX || (looked_at > 0 && Instant::now() >= ends) {
+                return (kept, looked_at, Ok(()));
+            }
+            let Some(after) = correctable(decoding) else { continue };
+            if self.published_per_s.is_some()
+                && let Err(error) = self.publish(decoding, after, report).await
+            {
+                return (kept, looked_at, Err(error));
             }
             if self.is_written {
                 kept.push(self.write(decoding, after));
                 bytes += written_bytes(decoding, after);
             }
-            // Live uplinks wait in the same queue.
-            if bytes >= WRITTEN_BYTES_MAX {
-                wait(mem::take(&mut kept), report).await?;
-                bytes = 0;
-            }
         }
-        wait(kept, report).await
+        (kept, decodings.len(), Ok(()))
     }
 
     fn write(&self, decoding: &Decoding, after: &After) -> impl Future<Output = Result<RecordId, Loss>> + use<> {
@@ -91,7 +124,8 @@ impl Corrector {
         receipts.into_iter().for_each(|receipt| summary::add_receipt(report, &original.id, receipt));
         // More could push live messages out of the queues of subscribers.
         let per_s = self.published_per_s.unwrap_or(1).max(1);
-        sleep(Duration::from_secs(1) / per_s).await;
+        self.next_publish = self.next_publish.max(Instant::now()) + Duration::from_secs(1) / per_s;
+        sleep_until(self.next_publish).await;
         Ok(())
     }
 }
@@ -113,7 +147,10 @@ async fn wait(
 /// About the size of a correction in bytes.
 fn written_bytes(Decoding { original, .. }: &Decoding, After { decoded, .. }: &After) -> usize {
     let json = [&decoded.fields, &decoded.normalized].map(|json| json.as_ref().map_or(0, |json| json.get().len()));
-    json.iter().sum::<usize>() + original.payload.len() + original.metadata.len() + original.extra.len()
+    let logs = decoded.logs.iter().flat_map(|entry| &entry.fields);
+    let texts = logs.chain(&decoded.warnings).map(String::len);
+    let kept = [original.payload.len(), original.metadata.len(), original.extra.len()];
+    json.into_iter().chain(texts).chain(kept).sum()
 }
 
 /// Returns the new result of an uplink if it decodes to fields that differ from the stored ones.

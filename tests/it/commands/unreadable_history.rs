@@ -8,7 +8,7 @@ use super::CommandLine;
 fn put_foreign_file(line: &CommandLine) {
     let application: PathBuf = line.network.stack.settings().data_dir.join("history/app=my-app");
     let day = fs::read_dir(application).unwrap().next().unwrap().unwrap().path();
-    fs::write(day.join("1790000000000-1990000009000-foreign.parquet"), "not a Parquet file").unwrap();
+    fs::write(day.join("1000000000000-1990000009000-foreign.parquet"), "not a Parquet file").unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -26,7 +26,7 @@ async fn files_that_cannot_be_read_are_named() {
     line.typed(&["devices", "delete", "gone", "--yes"]);
     put_foreign_file(&line);
 
-    let named = "the handler cannot read 1790000000000-1990000009000-foreign.parquet";
+    let named = "the handler cannot read 1000000000000-1990000009000-foreign.parquet";
     for arguments in [
         &["history", "list"][..],
         &["history", "decode", "--version", "1"],

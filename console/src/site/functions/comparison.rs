@@ -1,6 +1,6 @@
 //! The changes that functions would make to stored uplinks, as a part of their page.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, collections::BTreeSet};
 
 use api::rest::handler::{ChangedField, NewFailure};
 use serde_json::value::RawValue;
@@ -23,6 +23,8 @@ pub(super) struct ComparisonView {
     pub(super) failures: Vec<FailureRow>,
     /// The reason why not all uplinks were compared; empty if they were.
     pub(super) cut_off: String,
+    /// Files that the handler cannot read.
+    pub(super) unreadable: BTreeSet<String>,
     /// Mean fuel of the live functions and of these; none without uplinks.
     pub(super) fuel: Option<(u64, u64)>,
 }
@@ -64,6 +66,7 @@ impl ComparisonView {
                 .map(|(reason, failure)| FailureRow { reason: short(&reason), failure })
                 .collect(),
             cut_off,
+            unreadable: found.unreadable_files,
         }
     }
 }

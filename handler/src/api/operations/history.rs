@@ -9,7 +9,7 @@ use server::{
     auth::{Caller, Purpose},
     serve::PartTurns,
 };
-use types::{AppId, ApplicationRight};
+use types::{AppId, ApplicationRight, Claims};
 
 use super::{Operations, actor};
 use crate::{
@@ -68,7 +68,8 @@ impl Operations {
         mut turns: PartTurns,
     ) -> Result<impl Stream<Item = Result<DecodeReport, Error>> + Send + use<>, Error> {
         let usage = caller.usage.clone();
-        self.allow_decoding(caller, &sent).await?;
+        let claims = self.allow_decoding(caller, &sent).await?;
+        let is_change = sent.changes();
         turns.charge_memory(DECODE_BYTES_MAX)?;
         let SentDecodeAgain { query, functions, compares_live, per_device, is_written, published_per_s } = sent;
         let app_id = query.app_id.clone();
@@ -98,7 +99,11 @@ impl Operations {
             usage,
             memory: turns,
         };
-        decode_again(parts, &again)
+        let reports = decode_again(parts, &again)?;
+        if is_change {
+            self.audit.note("history corrected", &actor(&claims), &app_id);
+        }
+        Ok(reports)
     }
 
     /// Sends stored messages again; see [`send_again`].
@@ -141,7 +146,7 @@ impl Operations {
     }
 
     /// Reading takes one right, running functions another, and what is changed or published more.
-    async fn allow_decoding(&self, caller: Caller, sent: &SentDecodeAgain) -> Result<(), Error> {
+    async fn allow_decoding(&self, caller: Caller, sent: &SentDecodeAgain) -> Result<Claims, Error> {
         let app_id = &sent.query.app_id;
         self.allow_history(caller.clone(), app_id).await?;
         let purpose = if sent.changes() { Purpose::Change } else { Purpose::Read };
@@ -151,10 +156,7 @@ impl Operations {
         if sent.published_per_s.is_some() {
             self.access.allow(caller, app_id, &[ApplicationRight::MessagesUpWrite], purpose).await?;
         }
-        if sent.changes() {
-            self.audit.note("history corrected", &actor(&claims), app_id);
-        }
-        Ok(())
+        Ok(claims)
     }
 
     async fn allow_history(&self, caller: Caller, app_id: &AppId) -> Result<(), Error> {
