@@ -3,7 +3,10 @@
 use serde_json::{Value, json};
 use types::Kind;
 
-use crate::harness::{Network, Owner, next};
+use crate::{
+    harness::{Network, Owner, next},
+    webhooks::{call, receiver::Receiver},
+};
 
 /// Forgets the sign of a temperature, and cannot read short payloads.
 const WRONG: &str = "function Decoder(bytes) {
@@ -209,5 +212,42 @@ async fn an_application_is_corrected_by_one_call_at_a_time() {
     first.await.unwrap();
     let seen = report(&network, &owner, json!({"write": true})).await;
     assert_eq!(seen["written"], Value::Null, "{seen}");
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_queue_gets_no_corrections_and_loses_nothing_live() {
+    let network = Network::with(|settings| {
+        settings.output.delivery.allow_private_addresses = true;
+        settings.output.delivery.queue_messages_max = 4;
+    })
+    .await;
+    let owner = network.owner("full").await;
+    owner.add_device("cold").await;
+    owner.set_functions([WRONG, "", ""]).await.unwrap();
+    let mut receiver = Receiver::start().await;
+    receiver.stop().await;
+    let webhook = json!({"url": receiver.url(), "events": ["up"]});
+    assert_eq!(call(&network.handler_http(), &owner, "PUT", "/dead", webhook).await.0, 200);
+    for byte in 0..4 {
+        owner.simulate("cold", &[255, byte], 1).await.unwrap();
+    }
+    let mut listener = owner.listen(&network).await;
+    let functions = json!({"payload_format": "custom", "decoder": RIGHT});
+    let (_, reports) = decode(&network, &owner, json!({"functions": functions, "write": true, "publish": true})).await;
+    assert_eq!(reports.last(), Some(&json!({"done": true})), "{reports:?}");
+    let sum = |name: &str| reports.iter().filter_map(|report| report[name].as_u64()).sum::<u64>();
+    assert_eq!((sum("changed"), sum("written"), sum("refused"), sum("published")), (4, 4, 4, 0), "{reports:?}");
+    let reason = &reports[0]["receivers"]["webhook dead"]["reason"];
+    assert_eq!(reason, "its queue has room for live messages only", "{reports:?}");
+    for _ in 0..4 {
+        assert_eq!(next(&mut listener).await.1["payload_fields"]["celsius"], -1, "others get them");
+    }
+    receiver.start_again().await;
+    for byte in 0..4 {
+        let message = receiver.next().await.json();
+        let seen = (&message["payload_fields"]["list"][0]["raw"], &message["corrects"]);
+        assert_eq!(seen, (&json!(byte), &Value::Null), "all that were live");
+    }
     network.stack.stop().await;
 }
