@@ -20,7 +20,7 @@ use crate::{
     uplink::{
         Uplinks,
         message::message,
-        record::{Correction, outcome, record},
+        record::{Correction, outcome, record, version_that_ran},
         stored::whole_payload,
     },
 };
@@ -117,6 +117,8 @@ impl Corrector {
         uplink.is_retry = true;
         uplink.revision = revision;
         uplink.corrects = corrects.map(|id| id.to_string()).unwrap_or_default();
+        let version = version_that_ran(after.application.summary(), &after.decoded);
+        uplink.metadata.functions_version = version.filter(|_| self.uplinks.shows_version).unwrap_or_default();
         let (app_id, dev_id) = (device.app_id, device.dev_id);
         let message = [Message { app_id, dev_id, event: Event::Up(Box::new(uplink)) }];
         self.rooms.wait(&message).await?;

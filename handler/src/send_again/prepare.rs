@@ -48,7 +48,7 @@ pub(super) async fn prepare(uplinks: &Uplinks, record: Record, newest: Option<Re
         RecordKind::Uplink if newest.as_ref().unwrap_or(&record).outcome == Outcome::Invalid => {
             return Ok(Prepared { id, fate: Fate::NeverPublished });
         }
-        RecordKind::Uplink => Some(uplink(&device, &record, newest.as_ref())),
+        RecordKind::Uplink => Some(uplink(&device, &record, newest.as_ref(), uplinks.shows_version)),
         RecordKind::Event(name) => RepeatedEvent::new(name, &record.result).map(Event::Repeated),
     };
     let (app_id, dev_id) = (record.app_id, record.dev_id);
@@ -56,7 +56,7 @@ pub(super) async fn prepare(uplinks: &Uplinks, record: Record, newest: Option<Re
     Ok(Prepared { id, fate: event.map_or(Fate::Unreadable, sent) })
 }
 
-fn uplink(device: &Device, record: &Record, newest: Option<&Record>) -> Event {
+fn uplink(device: &Device, record: &Record, newest: Option<&Record>, shows_version: bool) -> Event {
     let made = newest.unwrap_or(record);
     let validity = if made.outcome == Outcome::Decoded { Validity::Valid } else { Validity::NotConverted };
     let (fields, normalized) = (json(&made.result), json(&made.normalized));
@@ -65,6 +65,7 @@ fn uplink(device: &Device, record: &Record, newest: Option<&Record>) -> Event {
     uplink.is_retry = true;
     uplink.revision = made.revision;
     uplink.corrects = made.corrects.map(|id| id.to_string()).unwrap_or_default();
+    uplink.metadata.functions_version = made.version.filter(|_| shows_version).unwrap_or_default();
     Event::Up(Box::new(uplink))
 }
 

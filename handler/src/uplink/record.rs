@@ -53,7 +53,7 @@ pub(crate) fn record(
 }
 
 /// The version of the functions that made this of an uplink; none if no function ran.
-pub(super) fn version_that_ran(application: &ApplicationSummary, decoded: &Decoded) -> Option<u32> {
+pub(crate) fn version_that_ran(application: &ApplicationSummary, decoded: &Decoded) -> Option<u32> {
     application.version.filter(|_| did_run(application, decoded))
 }
 
