@@ -7,7 +7,7 @@ use types::AppId;
 use super::{Keeper, Work, seal::ids};
 use crate::{
     Error, Record, Skipped,
-    directory::{if_there, list, remove, sync_dir},
+    directory::{remove, sync_dir},
     sealed::{
         file::SealedFile,
         name::{self, DayDir, FileName},
@@ -47,8 +47,7 @@ impl Keeper {
     }
 
     fn compact_day(&self, (app_id, day): (&AppId, &DayDir), work: &mut Work, now: u64) -> Result<(), Error> {
-        replaced::settle_all(&if_there(list(&day.path))?)?;
-        let files = day.files()?;
+        let files = day.settled_files()?;
         // Nobody else writes now: these are from processes that were killed.
         files.unfinished.iter().try_for_each(|path| remove(path))?;
         let mut small: Vec<_> = files.files.into_iter().map(|file| (file.bytes(), file)).collect();

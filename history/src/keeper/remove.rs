@@ -71,7 +71,7 @@ impl Keeper {
         // A file that cannot be read does not hold up the others.
         let mut result = Ok(());
         for day in name::days(self.disk.root(), &app_id)? {
-            for file in day.files()?.files {
+            for file in day.settled_files()?.files {
                 result = result.and(match &removal.dev_id {
                     None if file.last_id() <= removal.last => remove(&file.path),
                     _ => self.remove_from(&day, &file, removal, work),

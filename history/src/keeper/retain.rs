@@ -37,7 +37,7 @@ impl Keeper {
     fn retain_application(&self, app_id: &AppId, work: &Work, now: u64) -> Result<Held, Error> {
         let mut files = Vec::new();
         for day in name::days(self.disk.root(), app_id)? {
-            files.extend(day.files()?.files.into_iter().map(|file| (file.bytes(), file)));
+            files.extend(day.settled_files()?.files.into_iter().map(|file| (file.bytes(), file)));
         }
         files.sort_by_key(|(_, file)| (file.last, file.first));
         let bytes = files.iter().map(|(bytes, _)| bytes).sum::<u64>();

@@ -109,6 +109,13 @@ pub(crate) fn days(root: &Path, app_id: &AppId) -> Result<Vec<DayDir>, Error> {
 }
 
 impl DayDir {
+    /// Lists its files for those who change them, after what a killed process has begun was ended: without the new
+    /// file, those that it has replaced would be there again.
+    pub(crate) fn settled_files(&self) -> Result<Files, Error> {
+        replaced::settle_all(&if_there(list(&self.path))?)?;
+        self.files()
+    }
+
     /// Lists its files, without those that others have replaced.
     pub(crate) fn files(&self) -> Result<Files, Error> {
         let paths = if_there(list(&self.path))?;

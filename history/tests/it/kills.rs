@@ -1,6 +1,6 @@
 //! A process that is killed between two steps leaves neither gaps nor duplicates.
 
-use std::{fs, time::Duration};
+use std::{fs, path::PathBuf, time::Duration};
 
 use crate::harness::{Harness, app, counters, dev, everything, files, segments};
 
@@ -41,32 +41,54 @@ async fn a_file_that_has_no_name_yet_is_written_again() {
     assert_eq!(counters(&history, everything()).await, [1]);
 }
 
-#[tokio::test]
-async fn files_that_were_merged_but_not_deleted_are_not_there_twice() {
-    let harness = Harness::new();
+/// Leaves five files beside the one that they were merged into, as a kill does; returns that one.
+async fn merged_but_not_deleted(harness: &Harness) -> PathBuf {
     let history = harness.open();
     // Too few for anybody to merge them before the day is over.
     for counter in 0..5 {
         harness.uplink(&history, "a1", counter).await;
         history.seal().await.unwrap();
     }
-    let before: Vec<_> = files(&harness).into_iter().map(|path| (path.clone(), fs::read(path).unwrap())).collect();
+    let before: Vec<_> = files(harness).into_iter().map(|path| (path.clone(), fs::read(path).unwrap())).collect();
     harness.clock.advance(Duration::from_secs(36 * 3600));
     history.maintain().await.unwrap();
     history.close().await.unwrap();
     drop(history);
-    let merged = files(&harness).remove(0);
+    let merged = files(harness).remove(0);
     // The list was there before the merged file had its name, and is deleted last.
     let names: Vec<_> = before.iter().map(|(path, _)| path.file_name().unwrap().to_str().unwrap()).collect();
     fs::write(merged.with_extension("replaces"), names.join("\n")).unwrap();
     before.iter().for_each(|(path, bytes)| fs::write(path, bytes).unwrap());
-    assert_eq!(files(&harness).len(), 6);
+    assert_eq!(files(harness).len(), 6);
+    merged
+}
+
+#[tokio::test]
+async fn files_that_were_merged_but_not_deleted_are_not_there_twice() {
+    let harness = Harness::new();
+    let merged = merged_but_not_deleted(&harness).await;
     let history = harness.open();
     assert_eq!(counters(&history, everything()).await, [4, 3, 2, 1, 0]);
     history.maintain().await.unwrap();
     assert_eq!(files(&harness), std::slice::from_ref(&merged));
     assert!(!merged.with_extension("replaces").exists());
     assert_eq!(counters(&history, everything()).await, [4, 3, 2, 1, 0]);
+}
+
+#[tokio::test]
+async fn files_that_were_merged_but_not_deleted_do_not_outlive_the_new_one() {
+    let harness = Harness::new();
+    merged_but_not_deleted(&harness).await;
+    let history = harness.open();
+    history.remove_application(&app()).await.unwrap();
+    assert_eq!(files(&harness).len(), 0, "they are removed with it");
+
+    let mut harness = Harness::new();
+    merged_but_not_deleted(&harness).await;
+    harness.settings.application_bytes_max = Some(1);
+    let history = harness.open();
+    history.maintain().await.unwrap();
+    assert_eq!(files(&harness).len(), 0, "they are too much with it");
 }
 
 #[tokio::test]
