@@ -68,19 +68,24 @@ impl Keeper {
     fn remove_files(&self, removal: &Removal, work: &mut Work) -> Result<(), Error> {
         // Nothing else has files.
         let Ok(app_id) = removal.app_id.parse::<AppId>() else { return Ok(()) };
-        // A file that cannot be read does not hold up the others.
+        // A day or a file that cannot be read does not hold up the others.
         let mut result = Ok(());
         for day in name::days(self.disk.root(), &app_id)? {
-            for file in day.settled_files()?.files {
-                result = result.and(match &removal.dev_id {
-                    None if file.last_id() <= removal.last => remove(&file.path),
-                    _ => self.remove_from(&day, &file, removal, work),
-                });
-            }
-            sync_dir(&day.path)?;
+            result = result.and(self.remove_from_day(&day, removal, work));
         }
-        self.delete_empty(&app_id)?;
+        self.delete_empty(&app_id);
         result
+    }
+
+    fn remove_from_day(&self, day: &DayDir, removal: &Removal, work: &mut Work) -> Result<(), Error> {
+        let mut result = Ok(());
+        for file in day.settled_files()?.files {
+            result = result.and(match &removal.dev_id {
+                None if file.last_id() <= removal.last => remove(&file.path),
+                _ => self.remove_from(day, &file, removal, work),
+            });
+        }
+        result.and(sync_dir(&day.path))
     }
 
     /// Files that are damaged stay, and are named: what they have of the device cannot be read either.

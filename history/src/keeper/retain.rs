@@ -21,31 +21,23 @@ struct Held {
 
 impl Keeper {
     pub(super) fn retain(&self, work: &Work, now: u64) -> Result<(), Error> {
-        let (mut all, mut result) = (BTreeMap::new(), Ok(()));
+        let (mut all, mut result) = (Vec::new(), Ok(()));
         for app_id in name::applications(self.disk.root())? {
-            match self.retain_application(&app_id, work, now) {
-                Ok(held) => _ = all.insert(app_id, held),
-                // The others have their bounds, too.
-                Err(error) => result = result.and(Err(error)),
-            }
+            let mut held = Held { bytes: self.tail_bytes(&app_id), app_id, files: Vec::new() };
+            // What fails does not hold up the rest: other days and applications have their bounds, too.
+            let listed = held.add_files(self.disk.root());
+            result = result.and(listed).and(self.retain_application(&mut held, work, now));
+            all.push(held);
         }
-        let total = self.retain_total(all.values_mut());
-        let emptied = all.keys().try_for_each(|app_id| self.delete_empty(app_id));
-        result.and(total).and(emptied)
+        let total = self.retain_total(all.iter_mut());
+        all.iter().for_each(|held| self.delete_empty(&held.app_id));
+        result.and(total)
     }
 
-    fn retain_application(&self, app_id: &AppId, work: &Work, now: u64) -> Result<Held, Error> {
-        let mut files = Vec::new();
-        for day in name::days(self.disk.root(), app_id)? {
-            files.extend(day.settled_files()?.files.into_iter().map(|file| (file.bytes(), file)));
-        }
-        files.sort_by_key(|(_, file)| (file.last, file.first));
-        let bytes = files.iter().map(|(bytes, _)| bytes).sum::<u64>();
-        let mut held = Held { app_id: app_id.clone(), files, bytes: bytes + self.tail_bytes(app_id) };
-        let oldest = moment::days_before(now, self.bounds.days_max(app_id));
-        let bytes_max = self.bounds.application_bytes_max(app_id);
-        held.delete_while(|held, file| (work.steadiness.is_steady() && file.last < oldest) || held > bytes_max)?;
-        Ok(held)
+    fn retain_application(&self, held: &mut Held, work: &Work, now: u64) -> Result<(), Error> {
+        let oldest = moment::days_before(now, self.bounds.days_max(&held.app_id));
+        let bytes_max = self.bounds.application_bytes_max(&held.app_id);
+        held.delete_while(|held, file| (work.steadiness.is_steady() && file.last < oldest) || held > bytes_max)
     }
 
     /// Deletes the oldest records of the owner with the most, while there are too many in all.
@@ -69,17 +61,29 @@ impl Keeper {
     }
 
     /// Deletes directories that are empty; others stay.
-    pub(super) fn delete_empty(&self, app_id: &AppId) -> Result<(), Error> {
-        for day in name::days(self.disk.root(), app_id)? {
+    pub(super) fn delete_empty(&self, app_id: &AppId) {
+        for day in name::days(self.disk.root(), app_id).unwrap_or_default() {
             _ = fs::remove_dir(&day.path);
         }
-        let dir: &Path = &name::application_dir(self.disk.root(), app_id.as_str());
-        _ = fs::remove_dir(dir);
-        Ok(())
+        _ = fs::remove_dir(name::application_dir(self.disk.root(), app_id.as_str()));
     }
 }
 
 impl Held {
+    /// Adds the files of all days but those that cannot be listed.
+    fn add_files(&mut self, root: &Path) -> Result<(), Error> {
+        let mut result = Ok(());
+        for day in name::days(root, &self.app_id)? {
+            match day.settled_files() {
+                Ok(listed) => self.files.extend(listed.files.into_iter().map(|file| (file.bytes(), file))),
+                Err(error) => result = result.and(Err(error)),
+            }
+        }
+        self.files.sort_by_key(|(_, file)| (file.last, file.first));
+        self.bytes += self.files.iter().map(|(bytes, _)| bytes).sum::<u64>();
+        result
+    }
+
     /// Deletes the oldest files as long as they are unwanted: `is_unwanted` gets the bytes that are left.
     fn delete_while(&mut self, is_unwanted: impl Fn(u64, &FileName) -> bool) -> Result<(), Error> {
         while self.files.first().is_some_and(|(_, file)| is_unwanted(self.bytes, file)) {

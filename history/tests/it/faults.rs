@@ -173,3 +173,28 @@ async fn an_application_that_fails_does_not_hold_up_the_others() {
     assert_eq!(files(&harness).len(), 1);
     assert_eq!(counters(&history, everything()).await, [2, 1, 0]);
 }
+
+#[tokio::test]
+async fn a_day_that_cannot_be_listed_does_not_hold_up_the_others() {
+    let mut harness = Harness::new();
+    let history = harness.open();
+    for device in ["a1", "b1"] {
+        harness.uplink(&history, device, 0).await;
+        history.seal().await.unwrap();
+    }
+    let [removed, too_much] = files(&harness).try_into().unwrap();
+    let first = harness.path().join("app=my-app/day=2026-09-20");
+    fs::write(&first, "not a directory").unwrap();
+    assert!(history.remove_device(&app(), &dev("a1")).await.is_err());
+    assert!(!removed.exists() && too_much.exists());
+    history.close().await.unwrap();
+    drop(history);
+
+    harness.settings.application_bytes_max = Some(1);
+    let history = harness.open();
+    assert!(history.maintain().await.is_err());
+    assert!(!too_much.exists());
+    fs::remove_file(first).unwrap();
+    history.maintain().await.unwrap();
+    assert!(!harness.path().join("removed/my-app,a1.pending").exists());
+}
