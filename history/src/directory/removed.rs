@@ -6,6 +6,7 @@ use std::{fs, path::Path};
 use crate::{
     Error, RecordId,
     directory::{NEW, if_there, list, remove, sync_dir},
+    disk::Change,
     record::moment,
 };
 
@@ -98,20 +99,24 @@ impl Removal {
 }
 
 /// Remembers that records are removed.
-pub(crate) fn write(dir: &Path, removal: &Removal) -> Result<(), Error> {
+pub(crate) fn write(_change: &Change, dir: &Path, removal: &Removal) -> Result<(), Error> {
     write_id(dir, &removal.name(), removal.last)
 }
 
-/// Remembers that files may still have removed records, besides those that they may have already.
-pub(crate) fn begin(dir: &Path, removal: &Removal) -> Result<(), Error> {
+/// Remembers that files may still have removed records, besides those that they may have already. Returns what is
+/// pending then.
+pub(crate) fn begin(_change: &Change, dir: &Path, removal: &Removal) -> Result<Removal, Error> {
     let name = pending_name(removal);
     let last = Removal::read(&dir.join(&name)).map_or(removal.last, |before| before.last.max(removal.last));
-    write_id(dir, &name, last)
+    write_id(dir, &name, last)?;
+    Ok(Removal { last, ..removal.clone() })
 }
 
-/// Forgets that files may still have removed records.
-pub(crate) fn end(dir: &Path, removal: &Removal) -> Result<(), Error> {
-    remove(&dir.join(pending_name(removal)))
+/// Forgets that files may still have removed records, unless they may now have more than these.
+pub(crate) fn end(_change: &Change, dir: &Path, removal: &Removal) -> Result<(), Error> {
+    let path = dir.join(pending_name(removal));
+    let is_same = Removal::read(&path).is_some_and(|pending| pending.last == removal.last);
+    if is_same { remove(&path) } else { Ok(()) }
 }
 
 fn pending_name(removal: &Removal) -> String {
@@ -129,20 +134,26 @@ fn write_id(dir: &Path, name: &str, last: RecordId) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::Disk;
 
     #[test]
     fn removals_are_read_back_and_a_pending_one_reaches_as_far_as_any_before() {
-        let dir = tempfile::tempdir().unwrap();
+        let root = tempfile::tempdir().unwrap();
+        let disk = Disk::new(root.path().to_owned(), None);
+        let (change, dir) = (disk.change().unwrap(), disk.removed_dir());
         let [early, late] = [5, 9].map(|millis| Removal::named("my-app,a1", RecordId::first(millis)));
-        begin(dir.path(), &late).unwrap();
-        begin(dir.path(), &early).unwrap();
-        write(dir.path(), &early).unwrap();
-        fs::write(dir.path().join("my-app.new"), RecordId::first(9).to_string()).unwrap();
-        let removals = Removals::read(dir.path()).unwrap();
-        assert_eq!((&removals.known[..], &removals.pending[..]), (&[early.clone()][..], &[late][..]));
+        assert_eq!(begin(&change, &dir, &late).unwrap(), late);
+        assert_eq!(begin(&change, &dir, &early).unwrap(), late);
+        write(&change, &dir, &early).unwrap();
+        fs::write(dir.join("my-app.new"), RecordId::first(9).to_string()).unwrap();
+        let removals = Removals::read(&dir).unwrap();
+        assert_eq!((&removals.known[..], &removals.pending[..]), (&[early.clone()][..], &[late.clone()][..]));
         assert!(removals.has(RecordId::first(7), b"my-app", b"a1"));
         assert!(!removals.has(RecordId::first(7), b"my-app", b"b1"));
-        end(dir.path(), &early).unwrap();
-        assert!(!Removals::read(dir.path()).unwrap().has(RecordId::first(7), b"my-app", b"a1"));
+        // A pending one that was raised meanwhile stays.
+        end(&change, &dir, &early).unwrap();
+        assert!(Removals::read(&dir).unwrap().has(RecordId::first(7), b"my-app", b"a1"));
+        end(&change, &dir, &late).unwrap();
+        assert!(!Removals::read(&dir).unwrap().has(RecordId::first(7), b"my-app", b"a1"));
     }
 }

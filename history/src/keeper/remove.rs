@@ -12,6 +12,7 @@ use crate::{
         removed::{self, Removal},
         sync_dir,
     },
+    disk::Change,
     sealed::{
         file::SealedFile,
         name::{self, DayDir, FileName},
@@ -24,16 +25,15 @@ impl Keeper {
     /// Deletes what is recorded so far.
     pub(crate) fn remove(&self, app_id: &AppId, dev_id: Option<&DevId>) -> Result<(), Error> {
         let mut work = self.work();
+        let change = self.disk.change()?;
         let last = RecordId::last(self.now());
         let removal = Removal { app_id: app_id.to_string(), dev_id: dev_id.map(DevId::to_string), last };
         // Records of a clock that was ahead have later ids. They are covered only while this is pending: a device that
         // gets the same id again is another one.
         let last = self.last_id(app_id).map_or(last, |newest| newest.max(last));
         let pending = Removal { last, ..removal.clone() };
-        // First, so that a process that is killed leaves nothing that is not deleted later.
-        removed::begin(&self.disk.removed_dir(), &pending)?;
-        removed::write(&self.disk.removed_dir(), &removal)?;
-        let finished = self.finish_removal(&pending, &mut work);
+        let pending = self.begin_removal(&change, &pending, &removal)?;
+        let finished = self.finish_removal(&change, &pending, &mut work);
         self.wake_uploads();
         finished
     }
@@ -46,22 +46,46 @@ impl Keeper {
         files.map(|file| file.last_id()).chain(newest).max()
     }
 
+    /// Remembers a removal. Returns what is pending of it, and of those before it.
+    pub(super) fn begin_removal(
+        &self,
+        change: &Change,
+        pending: &Removal,
+        removal: &Removal,
+    ) -> Result<Removal, Error> {
+        // First, so that a process that is killed leaves nothing that is not deleted later.
+        let pending = removed::begin(change, &self.disk.removed_dir(), pending)?;
+        removed::write(change, &self.disk.removed_dir(), removal)?;
+        Ok(pending)
+    }
+
     /// Finishes removals that are pending since a kill or a failure.
     pub(super) fn finish_removals(&self, work: &mut Work) -> Result<(), Error> {
+        let change = self.disk.change()?;
         // One that fails does not hold up the others.
         let mut result = Ok(());
         for removal in self.disk.removals()?.pending {
-            result = result.and(self.finish_removal(&removal, work));
+            result = result.and(self.finish_removal(&change, &removal, work));
         }
         result
     }
 
-    fn finish_removal(&self, removal: &Removal, work: &mut Work) -> Result<(), Error> {
-        let change = self.disk.change()?;
+    /// Nobody else can end it before the tail is sealed: only a pending one covers records that are ahead of the clock.
+    fn finish_removal(&self, change: &Change, removal: &Removal, work: &mut Work) -> Result<(), Error> {
         let files = self.remove_files(removal, work);
-        drop(change);
-        files.and(self.seal_all(work))?;
-        removed::end(&self.disk.removed_dir(), removal)
+        files.and(self.seal_removed(change, removal, work))?;
+        self.make_known(change, removal)?;
+        removed::end(change, &self.disk.removed_dir(), removal)
+    }
+
+    /// Remembers a removal that a killed process has only begun: the tails of others may have its records.
+    fn make_known(&self, change: &Change, removal: &Removal) -> Result<(), Error> {
+        let last = removal.last.min(RecordId::last(self.now()));
+        let removal = Removal { last, ..removal.clone() };
+        if self.disk.removals()?.know(&removal) {
+            return Ok(());
+        }
+        removed::write(change, &self.disk.removed_dir(), &removal)
     }
 
     /// Deletes the files of an application, or writes those that also have others' records again.

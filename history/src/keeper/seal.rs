@@ -10,7 +10,8 @@ use std::{
 use super::{Keeper, Work};
 use crate::{
     Error, RecordId,
-    directory::{remove, sync_dir},
+    directory::{remove, removed::Removal, sync_dir},
+    disk::Change,
     record::View,
     record::moment,
     sealed::{
@@ -56,29 +57,35 @@ struct Written {
 impl Keeper {
     /// Seals segments that are full or old.
     pub(super) fn seal_due(&self, work: &mut Work, now: u64) -> Result<(), Error> {
-        let Some(tail) = &self.disk.tail else { return Ok(()) };
-        tail.end_old(now.saturating_sub(self.bounds.seal_after_ms()));
-        self.seal_ended(work, tail)
+        self.seal_until(now.saturating_sub(self.bounds.seal_after_ms()), work)
     }
 
     /// Seals everything.
     pub(crate) fn seal_now(&self) -> Result<(), Error> {
-        self.seal_all(&mut self.work())
+        self.seal_until(u64::MAX, &mut self.work())
     }
 
-    pub(super) fn seal_all(&self, work: &mut Work) -> Result<(), Error> {
+    fn seal_until(&self, millis: u64, work: &mut Work) -> Result<(), Error> {
         let Some(tail) = &self.disk.tail else { return Ok(()) };
-        tail.end_old(u64::MAX);
-        self.seal_ended(work, tail)
+        tail.end_old(millis);
+        // While there is nothing to seal, it does not wait for other processes.
+        if tail.ended_count() == 0 { Ok(()) } else { self.seal_ended(&self.disk.change()?, tail, work) }
     }
 
-    fn seal_ended(&self, work: &mut Work, tail: &Tail) -> Result<(), Error> {
+    /// Seals what may have removed records: later ones need no sealing, however often a removal is tried.
+    pub(super) fn seal_removed(&self, change: &Change, removal: &Removal, work: &mut Work) -> Result<(), Error> {
+        let Some(tail) = &self.disk.tail else { return Ok(()) };
+        tail.end_old(removal.last.millis);
+        self.seal_ended(change, tail, work)
+    }
+
+    fn seal_ended(&self, change: &Change, tail: &Tail, work: &mut Work) -> Result<(), Error> {
         // One that cannot be sealed now does not hold up the others.
         let mut result = Ok(());
         let ended = tail.ended();
         let has_ended = !ended.is_empty();
         for segment in ended {
-            result = result.and(self.seal(tail, &segment));
+            result = result.and(self.seal(change, tail, &segment));
             work.passes = 0;
         }
         if has_ended {
@@ -87,8 +94,7 @@ impl Keeper {
         result
     }
 
-    fn seal(&self, tail: &Tail, segment: &Segment) -> Result<(), Error> {
-        let _change = self.disk.change()?;
+    fn seal(&self, _change: &Change, tail: &Tail, segment: &Segment) -> Result<(), Error> {
         segment.begin_seal()?;
         let written = self.write(segment)?;
         {

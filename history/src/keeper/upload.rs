@@ -13,7 +13,6 @@ use super::{INTERVAL, Keeper, LOOKS, Signal};
 use crate::{
     Error,
     bucket::{Bucket, listing::Listing},
-    directory::removed,
     record::moment,
     sealed::name,
 };
@@ -112,8 +111,7 @@ impl Keeper {
             if removal.last.millis < oldest {
                 bucket.delete_removed(removal)?;
             } else if !here.know(removal) {
-                removed::begin(&self.disk.removed_dir(), removal)?;
-                removed::write(&self.disk.removed_dir(), removal)?;
+                self.begin_removal(&self.disk.change()?, removal, removal)?;
                 is_new = true;
             }
         }

@@ -1,12 +1,18 @@
 //! Full disks, large messages, fields that change their type, and files that move while they are read.
 
-use std::{fs, os::unix::fs::symlink, sync::Arc, time::Duration};
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use history::{Environment, History, Kind, Loss, NewRecord, Query, Settings};
 use testing::{CountingRandom, ManualClock, SmallDisk};
 use types::Clock;
 
-use crate::harness::{Harness, all, app, counters, dev, everything, files, kept, page};
+use crate::harness::{Harness, all, app, counters, dev, everything, files, kept, page, segments};
 
 #[tokio::test]
 async fn a_full_disk_loses_what_it_says_and_nothing_else() {
@@ -131,6 +137,13 @@ async fn a_clock_that_jumps_loses_nothing() {
     assert_eq!(counters(&history, everything()).await, [2, 1, 3]);
 }
 
+/// A file beside another which leads to itself: nobody can open it, not even an administrator.
+fn closed_beside(file: &Path) -> PathBuf {
+    let closed = file.with_file_name("1790000000000-1790000009000-0.parquet");
+    symlink(&closed, &closed).unwrap();
+    closed
+}
+
 #[tokio::test]
 async fn a_file_that_cannot_be_opened_is_named_and_holds_up_nothing() {
     let harness = Harness::new();
@@ -139,9 +152,7 @@ async fn a_file_that_cannot_be_opened_is_named_and_holds_up_nothing() {
         harness.uplink(&history, "a1", counter).await;
         history.seal().await.unwrap();
     }
-    // It leads to itself: nobody can open it, not even an administrator.
-    let closed = files(&harness).remove(0).with_file_name("1790000000000-1790000009000-0.parquet");
-    symlink(&closed, &closed).unwrap();
+    let closed = closed_beside(&files(&harness)[0]);
     assert_eq!(page(&history, everything()).await, (vec![2, 1, 0], vec![closed.clone()]));
     harness.clock.advance(Duration::from_secs(36 * 3600));
     history.maintain().await.unwrap();
@@ -155,6 +166,24 @@ async fn a_file_that_cannot_be_opened_is_named_and_holds_up_nothing() {
     fs::remove_file(&closed).unwrap();
     history.maintain().await.unwrap();
     assert!(!harness.path().join("removed/my-app,a1.pending").exists());
+}
+
+#[tokio::test]
+async fn a_removal_that_fails_again_and_again_seals_no_later_records() {
+    let harness = Harness::new();
+    let history = harness.open();
+    harness.uplink(&history, "a1", 0).await;
+    history.seal().await.unwrap();
+    let closed = closed_beside(&files(&harness)[0]);
+    // Nothing in it can be ahead of the clock.
+    harness.clock.advance(Duration::from_secs(60));
+    assert!(history.remove_device(&app(), &dev("a1")).await.is_err());
+    harness.uplink(&history, "b1", 1).await;
+    for _ in 0..2 {
+        assert!(history.maintain().await.is_err());
+        assert_eq!((files(&harness), segments(&harness).len()), (vec![closed.clone()], 1));
+    }
+    assert_eq!(page(&history, everything()).await, (vec![1], vec![closed]));
 }
 
 #[tokio::test]

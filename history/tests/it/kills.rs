@@ -133,3 +133,20 @@ async fn what_was_removed_but_is_still_in_files_is_deleted_later() {
     fs::remove_file(&removed).unwrap();
     assert_eq!(counters(&history, everything()).await, [2]);
 }
+
+#[tokio::test]
+async fn a_removal_that_was_only_begun_reaches_the_tails_of_others() {
+    let harness = Harness::new();
+    let (one, other) = (harness.open(), harness.open());
+    harness.uplink(&other, "a1", 1).await;
+    harness.uplink(&other, "b1", 2).await;
+    one.remove_device(&app(), &dev("a1")).await.unwrap();
+    let removed = harness.path().join("removed/my-app,a1");
+    let pending = removed.with_extension("pending");
+    // As it was when it had only begun.
+    fs::rename(&removed, &pending).unwrap();
+    one.maintain().await.unwrap();
+    assert!(!pending.exists());
+    other.seal().await.unwrap();
+    assert_eq!(counters(&other, everything()).await, [2]);
+}
