@@ -20,11 +20,16 @@ use types::Random;
 
 use self::{
     cache::Cache,
-    ledger::{Ledger, write_whole},
+    ledger::Ledger,
     listing::{HANDLER, Listing, Object, REMOVED, removal_key},
     looks::{Look, Looks},
 };
-use crate::{Error, directory::removed::Removal, disk::LOCK, settings::bucket::BucketSettings};
+use crate::{
+    Error,
+    directory::{removed::Removal, write_whole},
+    disk::LOCK,
+    settings::bucket::BucketSettings,
+};
 
 /// Directory of copies of others' objects, below that of history.
 pub(crate) const CACHE: &str = "bucket/cache";

@@ -34,6 +34,15 @@ pub(crate) fn remove(path: &Path) -> Result<(), Error> {
     if_there(fs::remove_file(path).map_err(Error::file("delete", path)))
 }
 
+/// Writes a file that is there as a whole or not at all, also after a power cut.
+pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), Error> {
+    let unfinished = path.with_added_extension(NEW);
+    fs::write(&unfinished, text).map_err(Error::file("write", &unfinished))?;
+    File::open(&unfinished).and_then(|file| file.sync_all()).map_err(Error::file("sync", &unfinished))?;
+    fs::rename(&unfinished, path).map_err(Error::file("rename", &unfinished))?;
+    path.parent().map_or(Ok(()), sync_dir)
+}
+
 /// Makes names in a directory last.
 pub(crate) fn sync_dir(dir: &Path) -> Result<(), Error> {
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(Error::file("sync", dir))

@@ -7,10 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{
-    Error,
-    directory::{NEW, sync_dir},
-};
+use crate::{Error, directory::write_whole};
 
 /// The paths of files in the handler's directory.
 #[derive(Debug)]
@@ -38,13 +35,4 @@ impl Ledger {
         }
         Ok(())
     }
-}
-
-/// Writes a file that is there as a whole or not at all.
-pub(super) fn write_whole(path: &Path, text: &str) -> Result<(), Error> {
-    let unfinished = path.with_extension(NEW);
-    fs::write(&unfinished, text).map_err(Error::file("write", &unfinished))?;
-    fs::File::open(&unfinished).and_then(|file| file.sync_all()).map_err(Error::file("sync", &unfinished))?;
-    fs::rename(&unfinished, path).map_err(Error::file("rename", &unfinished))?;
-    path.parent().map_or(Ok(()), sync_dir)
 }

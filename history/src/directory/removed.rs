@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 
 use crate::{
     Error, RecordId,
-    directory::{NEW, if_there, list, remove, sync_dir},
+    directory::{if_there, list, remove, write_whole},
     disk::Change,
     record::moment,
 };
@@ -125,10 +125,7 @@ fn pending_name(removal: &Removal) -> String {
 
 fn write_id(dir: &Path, name: &str, last: RecordId) -> Result<(), Error> {
     fs::create_dir_all(dir).map_err(Error::file("create", dir))?;
-    let (path, unfinished) = (dir.join(name), dir.join(format!("{name}.{NEW}")));
-    fs::write(&unfinished, last.to_string()).map_err(Error::file("write", &unfinished))?;
-    fs::rename(&unfinished, &path).map_err(Error::file("rename", &unfinished))?;
-    sync_dir(dir)
+    write_whole(&dir.join(name), &last.to_string())
 }
 
 #[cfg(test)]
