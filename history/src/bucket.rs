@@ -134,14 +134,14 @@ impl Bucket {
         Ok(self.listing(found))
     }
 
-    /// Puts a file of this directory there. What is gone meanwhile is left out.
-    pub(crate) fn put_file(&self, file: &str) -> Result<(), Error> {
+    /// Puts a file of this directory there. Returns false if it is gone.
+    pub(crate) fn put_file(&self, file: &str) -> Result<bool, Error> {
         let path = self.root.join(file);
         match fs::read(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
             content => {
                 let content = content.map_err(Error::file("read", &path))?;
-                self.put(&self.own_key(file), content)
+                self.put(&self.own_key(file), content).map(|()| true)
             }
         }
     }

@@ -1,20 +1,15 @@
 //! Has a bucket show what this directory has: files are put there, and those that are gone here are deleted there.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::PoisonError,
-    time::Duration,
-};
+use std::{collections::BTreeSet, sync::PoisonError, time::Duration};
 
 use metrics::{counter, describe_counter};
 use server::status::ErrorChain;
 
-use super::{INTERVAL, Keeper, LOOKS, Signal};
+use super::{INTERVAL, Keeper, LOOKS, Signal, own_files::OwnFiles};
 use crate::{
     Error,
     bucket::{Bucket, listing::Listing},
     record::moment,
-    sealed::name,
 };
 
 /// The pauses after failures, which double.
@@ -65,42 +60,31 @@ impl Keeper {
         !signal.is_closed
     }
 
-    /// Brings the bucket up to date with the files here. Returns false if another process of the directory does so.
+    /// Brings the bucket up to date with the files here. Returns false if that is to be done again soon: another process
+    /// of the directory is about it, or files were merged meanwhile.
     pub(crate) fn upload(&self, bucket: &Bucket) -> Result<bool, Error> {
         let Some(turn) = bucket.turn()? else { return Ok(false) };
         let listing = bucket.list()?;
         self.share_removals(bucket, &listing)?;
-        let files = self.own_files()?;
+        let mut own = self.own_files()?;
         let mut ledger = bucket.ledger(&turn)?;
         // Before anything is there, so that a process that is killed leaves nothing that is not deleted later.
-        ledger.set(ledger.files.iter().chain(files.keys()).cloned().collect())?;
-        let there = listing.files_of(&bucket.handler);
-        let missing = files.iter().filter(|(file, bytes)| there.get(file.as_str()) != Some(bytes));
-        put_files(bucket, missing.map(|(file, _)| file))?;
+        ledger.set(ledger.files.iter().chain(own.files.keys()).cloned().collect())?;
+        own.put_missing(bucket, &listing.files_of(&bucket.handler))?;
         // Last, because what they had may be in files that were missing.
-        let mut gone = ledger.files.iter().filter(|file| !files.contains_key(*file));
-        gone.try_for_each(|file| bucket.delete_file(file))?;
-        ledger.set(files.into_keys().collect::<BTreeSet<_>>())?;
+        let (gone, kept): (BTreeSet<_>, BTreeSet<_>) = ledger.files.iter().cloned().partition(|file| own.is_gone(file));
+        gone.iter().try_for_each(|file| bucket.delete_file(file))?;
+        ledger.set(kept)?;
         self.delete_abandoned(bucket, &listing)?;
         bucket.forget_all_but(&listing)?;
-        Ok(true)
+        own.into_result()
     }
 
-    /// The files of this directory, by their paths in it, with their lengths. Nobody merges any meanwhile: without the
-    /// new file, the old ones in the bucket would be deleted too early.
-    fn own_files(&self) -> Result<BTreeMap<String, u64>, Error> {
+    /// The files of this directory. Nobody merges any meanwhile: without the new file, the old ones in the bucket would be
+    /// deleted too early.
+    fn own_files(&self) -> Result<OwnFiles, Error> {
         let _change = self.disk.change()?;
-        let (root, mut files) = (self.disk.root(), BTreeMap::new());
-        for app_id in name::applications(root)? {
-            for day in name::days(root, &app_id)? {
-                let names = day.files()?.files.into_iter();
-                files.extend(names.filter_map(|file| {
-                    let path = file.path.strip_prefix(root).ok()?.to_str()?.to_owned();
-                    Some((path, file.bytes())).filter(|(_, bytes)| *bytes > 0)
-                }));
-            }
-        }
-        Ok(files)
+        OwnFiles::list(self.disk.root())
     }
 
     /// Reads the removals of others, deletes their records here, and writes the removals from here into the bucket.
@@ -139,18 +123,6 @@ impl Keeper {
         });
         old.try_for_each(|object| bucket.delete_object(object))
     }
-}
-
-/// Puts files into the bucket. One that cannot be read does not hold up the others.
-fn put_files<'a>(bucket: &Bucket, files: impl Iterator<Item = &'a String>) -> Result<(), Error> {
-    let mut result = Ok(());
-    for file in files {
-        match bucket.put_file(file) {
-            Err(error @ Error::File { .. }) => result = result.and(Err(error)),
-            put => put?,
-        }
-    }
-    result
 }
 
 fn pause(failures: u32) -> Duration {

@@ -1,10 +1,10 @@
 //! Handlers that share no disk see each other's files in a bucket, over a connection that can be cut.
 
 use std::{
-    fs,
-    path::Path,
+    fs, mem,
+    path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -141,6 +141,108 @@ async fn a_damaged_file_does_not_end_uploads() {
     let bytes = fs::read(whole).unwrap();
     assert!(!bytes.windows(11).any(|bytes| bytes == br#""name":"a1""#), "the file still has the device");
     sees(&one, &[3], true).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_day_that_cannot_be_read_holds_up_no_other() {
+    let Some(server) = server() else { return };
+    let proxy = Proxy::start(Some(server.address)).await;
+    let [first, second] = [1, 2].map(|number| machine(&server, &proxy, number));
+    let (one, other) = (first.open(), second.open());
+    for counter in 0..6 {
+        first.uplink(&one, "a1", counter).await;
+        one.seal().await.unwrap();
+    }
+    // Two files of each of three days, none of which is over: nobody merges them.
+    let days = ["day=2026-09-21", "day=2026-09-22", "day=2026-09-23"];
+    let days = days.map(|day| first.path().join("app=my-app").join(day));
+    for (day, paths) in days.iter().zip(files(&first).chunks(2)) {
+        fs::create_dir_all(day).unwrap();
+        paths.iter().for_each(|path| fs::rename(path, day.join(path.file_name().unwrap())).unwrap());
+    }
+    one.upload().await.unwrap();
+    sees(&other, &[5, 4, 3, 2, 1, 0], false).await;
+
+    // In each day, a file is deleted. One cannot be listed then, and another has a file that cannot be read.
+    one.close().await.unwrap();
+    drop(one);
+    files(&first).iter().step_by(2).for_each(|path| fs::remove_file(path).unwrap());
+    let [unlisted, unread, _] = &days;
+    let (aside, closed) = (first.path().join("aside"), unread.join("1790000000000-1790000009000-0.parquet"));
+    fs::rename(unlisted, &aside).unwrap();
+    fs::write(unlisted, "not a directory").unwrap();
+    fs::create_dir(&closed).unwrap();
+    let one = first.open();
+    assert!(one.upload().await.is_err());
+    sees(&other, &[5, 3, 2, 1, 0], false).await;
+
+    fs::remove_file(unlisted).unwrap();
+    fs::rename(&aside, unlisted).unwrap();
+    fs::remove_dir(&closed).unwrap();
+    one.upload().await.unwrap();
+    sees(&other, &[5, 3, 1], false).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_that_are_merged_during_an_upload_stay_until_the_new_one_is_there() {
+    let Some(server) = server() else { return };
+    let renames = Arc::new(Mutex::new(None::<[PathBuf; 2]>));
+    let requests = Arc::new(Mutex::new(Vec::<String>::new()));
+    let (to_rename, noted) = (Arc::clone(&renames), Arc::clone(&requests));
+    // The next file that is put is under way while another gets a new name, as if it were merged.
+    let note = move |part: &[u8]| {
+        if part.starts_with(b"PUT")
+            && let Some([before, after]) = to_rename.lock().unwrap().take()
+        {
+            fs::rename(before, after).unwrap();
+        }
+        let line = part.split(|byte| *byte == b'\r').next().unwrap_or_default();
+        noted.lock().unwrap().push(String::from_utf8_lossy(line).into_owned());
+        true
+    };
+    let noting = Proxy::start_filtered(server.address, note).await;
+    let proxy = Proxy::start(Some(server.address)).await;
+    let (mut first, second) = (machine(&server, &noting, 1), machine(&server, &proxy, 2));
+    let (one, other) = (first.open(), second.open());
+    for counter in 0..2 {
+        first.uplink(&one, "a1", counter).await;
+        one.seal().await.unwrap();
+    }
+    one.upload().await.unwrap();
+    sees(&other, &[1, 0], false).await;
+    one.close().await.unwrap();
+    drop(one);
+
+    // Without the bucket, the two become one, and there is a file that is put first.
+    let bucket = mem::take(&mut first.settings.bucket);
+    let one = first.open();
+    first.uplink_of(&one, &"an-app".parse().unwrap(), "a1", 2).await;
+    first.clock.advance(Duration::from_secs(36 * 3600));
+    one.seal().await.unwrap();
+    one.maintain().await.unwrap();
+    one.close().await.unwrap();
+    drop(one);
+    let merged = files(&first).remove(0);
+    assert_eq!(files(&first).len(), 1);
+    let name = format!("{}0.parquet", merged.file_stem().unwrap().to_str().unwrap());
+    *renames.lock().unwrap() = Some([merged.clone(), merged.with_file_name(&name)]);
+    requests.lock().unwrap().clear();
+
+    first.settings.bucket = bucket;
+    let one = first.open();
+    let is_put = |line: &String| line.starts_with("PUT") && line.contains(&name);
+    let uploads = async {
+        while !requests.lock().unwrap().iter().any(is_put) {
+            one.upload().await.unwrap();
+        }
+    };
+    soon("the new file is in the bucket", uploads).await;
+    one.upload().await.unwrap();
+    let requests = mem::take(&mut *requests.lock().unwrap());
+    let is_delete = |line: &String| line.starts_with("DELETE") || line.starts_with("POST");
+    let (put, delete) = (requests.iter().position(is_put), requests.iter().position(is_delete));
+    assert!(delete.is_some() && put < delete, "{requests:?}");
+    sees(&other, &[1, 0], false).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,0 +1,87 @@
+//! The files of this directory for a bucket: which of them it lacks, and which of those that it has are gone here.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    Error,
+    bucket::Bucket,
+    sealed::name::{self, DayDir},
+};
+
+/// The files of this directory, as far as they are known.
+#[derive(Debug, Default)]
+pub(super) struct OwnFiles {
+    root: PathBuf,
+    /// By their paths below it, with their lengths.
+    pub(super) files: BTreeMap<String, u64>,
+    /// Directories of which the bucket may lack files: what others there had may be in these.
+    held: BTreeSet<PathBuf>,
+    /// True if a file was gone before the bucket had it.
+    has_changed: bool,
+    /// Why some are not known or not in the bucket: the first reason.
+    error: Option<Error>,
+}
+
+impl OwnFiles {
+    /// Lists them. What fails holds up only the deletions in its own directory.
+    pub(super) fn list(root: &Path) -> Result<Self, Error> {
+        let mut own = Self { root: root.to_owned(), ..Self::default() };
+        for app_id in name::applications(root)? {
+            match name::days(root, &app_id) {
+                Ok(days) => days.iter().for_each(|day| own.add_day(day)),
+                Err(error) => own.hold(name::application_dir(root, app_id.as_str()), error),
+            }
+        }
+        Ok(own)
+    }
+
+    fn add_day(&mut self, day: &DayDir) {
+        let names = match day.files() {
+            Ok(names) => names.files.into_iter(),
+            Err(error) => return self.hold(day.path.clone(), error),
+        };
+        self.files.extend(names.filter_map(|file| {
+            let path = file.path.strip_prefix(&self.root).ok()?.to_str()?.to_owned();
+            Some((path, file.bytes())).filter(|(_, bytes)| *bytes > 0)
+        }));
+    }
+
+    fn hold(&mut self, dir: PathBuf, error: Error) {
+        self.held.insert(dir);
+        self.error.get_or_insert(error);
+    }
+
+    /// Puts files into the bucket that are not there yet. One that cannot be read does not hold up the others.
+    pub(super) fn put_missing(&mut self, bucket: &Bucket, there: &BTreeMap<&str, u64>) -> Result<(), Error> {
+        let missing = self.files.iter().filter(|(file, bytes)| there.get(file.as_str()) != Some(bytes));
+        let missing: Vec<_> = missing.map(|(file, _)| file.clone()).collect();
+        for file in missing {
+            let mut dir = self.root.join(&file);
+            dir.pop();
+            match bucket.put_file(&file) {
+                Ok(true) => {}
+                Ok(false) => {
+                    self.held.insert(dir);
+                    self.has_changed = true;
+                }
+                Err(error @ Error::File { .. }) => self.hold(dir, error),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns true if this directory does not have a file any more, and the bucket has what is in its place.
+    pub(super) fn is_gone(&self, file: &str) -> bool {
+        let path = self.root.join(file);
+        !self.files.contains_key(file) && !self.held.iter().any(|dir| path.starts_with(dir))
+    }
+
+    /// Returns false if there are other files by now, and the first error if not all are in the bucket.
+    pub(super) fn into_result(self) -> Result<bool, Error> {
+        self.error.map_or(Ok(!self.has_changed), Err)
+    }
+}
