@@ -21,7 +21,8 @@ use crate::{
 const SMALL_BYTES: u64 = 2 << 20;
 /// Number of small files of a day from which they are merged.
 const SMALL_FILES_MAX: usize = 8;
-/// Bytes of files merged at once, and of their records, which are in memory.
+/// Bytes of files merged at once, and of their records, which are in memory: rows of a few bytes need hundreds there,
+/// mostly for what each record has beside its values.
 const MERGED_BYTES_MAX: u64 = 8 << 20;
 const MERGED_RECORD_BYTES_MAX: u64 = 64 << 20;
 /// Time after its end when a day is merged in any case, in milliseconds: late records are sealed by then.
@@ -109,11 +110,12 @@ impl Keeper {
 
 /// Takes files until they are large enough together.
 fn batch(small: &mut Vec<(u64, FileName)>, bytes_max: u64) -> Vec<FileName> {
-    let (mut bytes, mut record_bytes) = (0, 0);
+    let (mut bytes, mut record_bytes) = (0, 0_u64);
     let count = small.iter().take_while(|(size, file)| {
         bytes += size;
         // One that cannot be opened is not merged.
-        record_bytes += SealedFile::read(&file.path, |file| Ok(Ok(file.record_bytes()))).unwrap_or(0);
+        let file_record_bytes = SealedFile::read(&file.path, |file| Ok(Ok(file.record_bytes()))).unwrap_or(0);
+        record_bytes = file_record_bytes.saturating_add(record_bytes);
         bytes <= bytes_max && record_bytes <= MERGED_RECORD_BYTES_MAX
     });
     let count = count.count().max(1);

@@ -28,7 +28,7 @@ use parquet::{
 };
 
 use crate::{
-    Error, RecordId,
+    Error, Record, RecordId,
     sealed::{
         chunk::Chunks,
         schema::{self, Column},
@@ -81,10 +81,13 @@ impl SealedFile {
         Ok(Self { chunks: Arc::new(chunks), metadata })
     }
 
-    /// The size of its records before compression, in bytes.
+    /// About the memory of its records, in bytes: the values before compression, and what each record has beside them.
+    /// A damaged file may claim anything.
     pub(crate) fn record_bytes(&self) -> u64 {
-        let bytes = |group: &RowGroupMetaData| u64::try_from(group.total_byte_size()).unwrap_or(0);
-        self.metadata.row_groups().iter().map(bytes).sum()
+        let groups = self.metadata.row_groups().iter();
+        let numbers = groups.flat_map(|group| [(group.total_byte_size(), 1), (group.num_rows(), size_of::<Record>())]);
+        let bytes = numbers.map(|(count, each)| u64::try_from(count).unwrap_or(0).saturating_mul(each as u64));
+        bytes.fold(0, u64::saturating_add)
     }
 
     /// Its row groups.
@@ -202,6 +205,20 @@ pub fn column_bytes(path: &Path) -> Result<Vec<(String, u64)>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Kind, NewRecord, record::View, sealed::write::write_file};
+
+    #[test]
+    fn small_records_count_as_the_memory_that_they_need() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("some-file");
+        let id = RecordId::first(5);
+        let (app_id, dev_id) = ("my-app".parse().unwrap(), "a1".parse().unwrap());
+        let new = NewRecord::new(&app_id, &dev_id, &Kind::Uplink, id.recorded());
+        let record = View::of_new(id, &new).to_record().unwrap();
+        write_file(&path, &[&record; 1000]).unwrap();
+        let bytes = SealedFile::open(&path).unwrap().record_bytes();
+        assert!(bytes > 1000 * size_of::<Record>() as u64, "{bytes}");
+    }
 
     #[test]
     fn a_file_whose_reader_panics_is_damaged() {
