@@ -27,7 +27,7 @@ pub(super) enum Source {
 pub(super) struct Sources {
     /// Best first.
     pub(super) sources: Vec<Source>,
-    /// Files that are not ours.
+    /// Files that are not ours, and days that cannot be listed.
     pub(super) foreign: Vec<Skipped>,
 }
 
@@ -60,7 +60,8 @@ impl Sources {
         }
         for day in name::days(disk.root(), &filter.query.app_id)? {
             if filter.overlaps(RecordId::first(day.start), RecordId::last(day.end)) {
-                list.add_day(&day)?;
+                let listed = list.add_day(&day);
+                list.foreign.extend(listed.err().map(Skipped::of).transpose()?);
             }
         }
         list.sources.retain(|source| filter.overlaps(source.first(), source.last()));

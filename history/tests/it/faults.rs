@@ -216,6 +216,8 @@ async fn a_day_that_cannot_be_listed_does_not_hold_up_the_others() {
     fs::write(&first, "not a directory").unwrap();
     assert!(history.remove_device(&app(), &dev("a1")).await.is_err());
     assert!(!removed.exists() && too_much.exists());
+    let page = history.query(everything()).await.unwrap();
+    assert_eq!((page.records.len(), page.skipped.len()), (1, 1), "{:?}", page.skipped);
     history.close().await.unwrap();
     drop(history);
 
