@@ -26,6 +26,7 @@ function decode({ app_id, port, payload, received }) {
 const out = fs.createWriteStream(process.argv[3]);
 const lines = readline.createInterface({ input: process.stdin });
 lines.on('line', (line) => {
+  if (line === '') return;
   const uplink = JSON.parse(line);
   let made = null;
   try {
@@ -33,6 +34,7 @@ lines.on('line', (line) => {
   } catch (_) {
     // The line says that there is no result.
   }
-  out.write(`{"dev_id":${JSON.stringify(uplink.dev_id)},"fields":${made ?? null},"same":${made === uplink.result}}\n`);
+  const same = made === JSON.stringify(JSON.parse(uplink.result));
+  out.write(`{"dev_id":${JSON.stringify(uplink.dev_id)},"fields":${made ?? null},"same":${same}}\n`);
 });
 lines.on('close', () => out.end());
