@@ -26,8 +26,7 @@ use self::{
 };
 use crate::{
     Error,
-    directory::{removed::Removal, write_whole},
-    disk::LOCK,
+    directory::{LOCK, removed::Removal, write_whole},
     settings::bucket::BucketSettings,
 };
 

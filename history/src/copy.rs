@@ -10,8 +10,8 @@ use std::{
 use crate::{
     Error,
     bucket::CACHE,
-    directory::{NEW, if_there, list, sync_dir},
-    disk::{Disk, LOCK},
+    directory::{LOCK, NEW, if_there, list, sync_dir},
+    disk::Disk,
     sealed::write::UNFINISHED,
 };
 

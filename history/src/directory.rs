@@ -9,6 +9,26 @@ use std::{
 
 use crate::Error;
 
+/// The file that is locked while sealed files are changed.
+pub(crate) const LOCK: &str = "lock";
+
+/// The right to change sealed files, which one process has at a time.
+pub(crate) struct Change {
+    _lock: File,
+}
+
+impl Change {
+    /// Waits for it.
+    pub(crate) fn take(root: &Path) -> Result<Self, Error> {
+        fs::create_dir_all(root).map_err(Error::file("create", root))?;
+        let path = root.join(LOCK);
+        let lock = File::options().write(true).create(true).truncate(false).open(&path);
+        let lock = lock.map_err(Error::file("open", &path))?;
+        lock.lock().map_err(Error::file("lock", &path))?;
+        Ok(Self { _lock: lock })
+    }
+}
+
 /// Extension of the names of small files while they are written, before they replace others.
 pub(crate) const NEW: &str = "new";
 

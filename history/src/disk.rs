@@ -1,15 +1,15 @@
 //! The directory of history, and the right to change it.
 
 use std::{
-    fs::{self, File},
     path::{Path, PathBuf},
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
-use crate::{Error, directory::removed::Removals, tail::Tail};
-
-/// The file that is locked while sealed files are changed.
-pub(crate) const LOCK: &str = "lock";
+use crate::{
+    Error,
+    directory::{Change, removed::Removals},
+    tail::Tail,
+};
 
 /// The directory of history.
 #[derive(Debug)]
@@ -19,11 +19,6 @@ pub(crate) struct Disk {
     pub(crate) tail: Option<Arc<Tail>>,
     /// Held for writing while records move from one place to another, so that readers see each in one of them.
     moving: RwLock<()>,
-}
-
-/// The right to change sealed files, which one process has at a time.
-pub(crate) struct Change {
-    _lock: File,
 }
 
 impl Disk {
@@ -62,11 +57,6 @@ impl Disk {
 
     /// Waits until no other process changes sealed files.
     pub(crate) fn change(&self) -> Result<Change, Error> {
-        fs::create_dir_all(&self.root).map_err(Error::file("create", &self.root))?;
-        let path = self.root.join(LOCK);
-        let lock = File::options().write(true).create(true).truncate(false).open(&path);
-        let lock = lock.map_err(Error::file("open", &path))?;
-        lock.lock().map_err(Error::file("lock", &path))?;
-        Ok(Change { _lock: lock })
+        Change::take(&self.root)
     }
 }

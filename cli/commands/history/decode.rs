@@ -73,9 +73,9 @@ pub(crate) async fn decode_all(
     if done.is_err() && totals.examined() == 0 {
         return done.map(|()| totals);
     }
-    totals.print(&network.output)?;
+    let printed = totals.print(&network.output);
     let written = page.map_or(Ok(()), |page| write_page(page, &totals.html(app_id)));
-    done.and(written).map(|()| totals)
+    done.and(written).and(printed).map(|()| totals)
 }
 
 fn write_page(mut file: PendingFile, page: &str) -> anyhow::Result<()> {

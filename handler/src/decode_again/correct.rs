@@ -25,7 +25,7 @@ use crate::{
     },
 };
 
-/// Maximum time between two reports, and between two waits for the disk, unless a single correction takes longer.
+/// Time for which corrections are begun before a report, and before those that were begun are waited for.
 const CORRECT_TIME_MAX: Duration = Duration::from_secs(5);
 const KEEP_TIME_MAX: Duration = Duration::from_secs(1);
 /// Size of the corrections that wait for the disk together, in bytes, from which no more are begun.
@@ -61,10 +61,14 @@ impl Corrector {
         let mut done = 0;
         while done < decodings.len() && (done == 0 || Instant::now() < ends) {
             let (kept, count, published) = self.begin(decodings.get(done..).unwrap_or_default(), report).await;
-            if let Err(error) = wait(kept, report).await.and(published) {
+            if let Err(error) = wait(kept, report).await {
                 return (done, Err(error));
             }
+            // Those before the one that could not be published.
             done += count;
+            if let Err(error) = published {
+                return (done, Err(error));
+            }
         }
         (done, Ok(()))
     }

@@ -5,8 +5,7 @@ use std::{fs, path::Path};
 
 use crate::{
     Error, RecordId,
-    directory::{if_there, list, remove, write_whole},
-    disk::Change,
+    directory::{Change, if_there, list, remove, write_whole},
     record::moment,
 };
 

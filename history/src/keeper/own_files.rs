@@ -2,6 +2,8 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fs,
+    io::ErrorKind,
     path::{Path, PathBuf},
 };
 
@@ -43,10 +45,20 @@ impl OwnFiles {
             Ok(names) => names.files.into_iter(),
             Err(error) => return self.hold(day.path.clone(), error),
         };
-        self.files.extend(names.filter_map(|file| {
-            let path = file.path.strip_prefix(&self.root).ok()?.to_str()?.to_owned();
-            Some((path, file.bytes())).filter(|(_, bytes)| *bytes > 0)
-        }));
+        for file in names {
+            match fs::metadata(&file.path) {
+                // It is still empty, or gone.
+                Ok(metadata) if metadata.is_file() && metadata.len() == 0 => {}
+                Err(source) if source.kind() == ErrorKind::NotFound => {}
+                Ok(metadata) => self.add(&file.path, metadata.len()),
+                Err(source) => self.hold(day.path.clone(), Error::file("read", &file.path)(source)),
+            }
+        }
+    }
+
+    fn add(&mut self, path: &Path, bytes: u64) {
+        let path = path.strip_prefix(&self.root).ok().and_then(Path::to_str);
+        self.files.extend(path.map(|path| (path.to_owned(), bytes)));
     }
 
     fn hold(&mut self, dir: PathBuf, error: Error) {

@@ -8,11 +8,10 @@ use super::{Keeper, Work, seal::ids};
 use crate::{
     Error, Record, RecordId,
     directory::{
-        remove,
+        Change, remove,
         removed::{self, Removal},
         sync_dir,
     },
-    disk::Change,
     sealed::{
         file::SealedFile,
         name::{self, DayDir, FileName},

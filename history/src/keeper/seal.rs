@@ -10,8 +10,7 @@ use std::{
 use super::{Keeper, Work};
 use crate::{
     Error, RecordId,
-    directory::{remove, removed::Removal, sync_dir},
-    disk::Change,
+    directory::{Change, remove, removed::Removal, sync_dir},
     record::View,
     record::moment,
     sealed::{

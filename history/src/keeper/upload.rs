@@ -95,8 +95,12 @@ impl Keeper {
             if removal.last.millis < oldest {
                 bucket.delete_removed(removal)?;
             } else if !here.know(removal) {
-                self.begin_removal(&self.disk.change()?, removal, removal)?;
-                is_new = true;
+                let change = self.disk.change()?;
+                // A later one may have been made here meanwhile.
+                if !self.disk.removals()?.know(removal) {
+                    self.begin_removal(&change, removal, removal)?;
+                    is_new = true;
+                }
             }
         }
         if is_new && let Err(error) = self.finish_removals(&mut self.work()) {
