@@ -131,7 +131,8 @@ async fn events_name_the_version_that_ran_and_messages_do_if_they_are_asked_to()
         assert_eq!((topic.as_str(), &event["functions_version"]), ("dev-1/events/down/errors", &json!(3)), "{event}");
         let url = format!("{}/applications/{}/history/replay", network.handler_http(), owner.app_id);
         let request = reqwest::Client::new().post(url).header("authorization", owner.token.to_header());
-        request.json(&json!({"kind": "up"})).send().await.unwrap().error_for_status().unwrap();
+        let reports = request.json(&json!({"kind": "up"})).send().await.unwrap().text().await.unwrap();
+        assert!(reports.contains(r#""done":true"#), "{reports}");
         for version in [1, 2] {
             let shown = if asked { json!(version) } else { Value::Null };
             let (_, uplink) = next(&mut listener).await;
