@@ -39,6 +39,11 @@ impl ServerProcess {
         Self { child, places, output }
     }
 
+    /// Returns false if it ended before it said where it listens.
+    pub(crate) fn has_started(&self) -> bool {
+        !self.places.is_empty()
+    }
+
     /// The commands that it suggests.
     pub(crate) fn next_steps(&mut self) -> String {
         let lines = self.output.by_ref().map_while(Result::ok);

@@ -95,6 +95,10 @@ impl Handler {
     /// After it was killed.
     pub(crate) async fn start_again(&mut self, services: &Services) {
         self.process = block_in_place(|| services.start_handler(self.dir.path(), self.number));
+        while !self.process.has_started() {
+            // It ends if its Redis is failing over, and a supervisor starts it again.
+            self.process = block_in_place(|| services.start_handler(self.dir.path(), self.number));
+        }
         until_ready(self.process.place("metrics")).await;
     }
 }
