@@ -26,7 +26,6 @@ function decode({ app_id, port, payload, received }) {
 const out = fs.createWriteStream(process.argv[3]);
 const lines = readline.createInterface({ input: process.stdin });
 lines.on('line', (line) => {
-  if (line === '') return;
   const uplink = JSON.parse(line);
   let made = null;
   try {

@@ -168,7 +168,7 @@ def stream(dir, messages):
 LINES = """
 import sys, duckdb
 files, part, parts = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-duckdb.execute("SET threads = 1")
+duckdb.execute("SET threads = 1; SET enable_progress_bar = false")
 duckdb.execute(f'''COPY (
     SELECT app_id, dev_id, port, base64(payload) AS payload, epoch_ms(received) AS received, result
     FROM read_parquet('{files}', hive_partitioning = false) WHERE kind = 'up' AND number % {parts} = {part}
