@@ -25,7 +25,8 @@ async fn main() {
     let number = |name, default| std::env::var_os(name).map_or(default, |text| text.to_str().unwrap().parse().unwrap());
     let (applications, seconds) = (number("APPLICATIONS", 10_000), number("UPLINK_SECONDS", 10));
     // Registering makes more changes than people do.
-    let server = ServerProcess::start("telemetry.audit_changes = { burst = 1000000000, per_hour = 1000000000 }\n").await;
+    let server =
+        ServerProcess::start("telemetry.audit_changes = { burst = 1000000000, per_hour = 1000000000 }\n").await;
     let applications = register(&server, applications).await;
     println!(
         "| applications in turn | credential | CPU per uplink | uplinks/s | p50 | p99 |\n|--:|---|--:|--:|--:|--:|"
