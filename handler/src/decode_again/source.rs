@@ -20,7 +20,7 @@ const LOOKED_AT_MAX: usize = 1_000_000;
 /// Maximum size of a batch of records, in bytes. There are two batches in memory at most: one that runs, and one that
 /// waits or is read.
 const BATCH_BYTES_MAX: usize = 4 << 20;
-/// Maximum size of the records in memory, in bytes.
+/// Maximum size of both batches, in bytes, which their owner pays for. Their corrections and results come on top.
 pub(crate) const DECODE_BYTES_MAX: usize = 2 * BATCH_BYTES_MAX;
 
 /// Stored uplinks.

@@ -15,6 +15,8 @@ use crate::{
 };
 
 /// Files that handlers share, beside the store.
+/// Maximum number of attempts to start a handler.
+const STARTS_MAX: usize = 10;
 const SHARED_FILES: [&str; 3] = ["handler.key", "handler.pem", "handler.token"];
 
 /// Settings as the environment has them.
@@ -94,10 +96,12 @@ impl Handler {
 
     /// After it was killed.
     pub(crate) async fn start_again(&mut self, services: &Services) {
-        self.process = block_in_place(|| services.start_handler(self.dir.path(), self.number));
-        while !self.process.has_started() {
-            // It ends if its Redis is failing over, and a supervisor starts it again.
+        // It ends if its Redis is failing over, and a supervisor starts it again.
+        for _ in 0..STARTS_MAX {
             self.process = block_in_place(|| services.start_handler(self.dir.path(), self.number));
+            if self.process.has_started() {
+                break;
+            }
         }
         until_ready(self.process.place("metrics")).await;
     }
