@@ -18,7 +18,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use api::rest::handler::DecodeReport;
+use api::rest::handler::{DecodeReport, Verdicts};
 use futures::{StreamExt, stream};
 use input::Source;
 use serde_json::{Value, json};
@@ -97,7 +97,8 @@ async fn measure(server: &ServerProcess, what: &str, applications: &[Application
     let totals = totals.await;
     let (took, cpu) = (start.elapsed(), server.cpu_time() - before);
     let uplinks = totals.examined as f64;
-    let DecodeReport { equal, changed, newly_decoded, still_failing, newly_failing, written, .. } = totals;
+    let DecodeReport { verdicts, written, .. } = totals;
+    let Verdicts { equal, changed, newly_decoded, still_failing, newly_failing } = verdicts;
     println!(
         "| {what} | {:.0} in {:.1} s | {:.1} µs | {} MB | {equal} equal, {changed} changed, {newly_decoded} newly decoded, \
          {still_failing} still failing, {newly_failing} newly failing, {written} kept |",

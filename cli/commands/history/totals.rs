@@ -3,7 +3,7 @@
 mod html;
 
 use anyhow::ensure;
-use api::rest::handler::DecodeReport;
+use api::rest::handler::{DecodeReport, Verdicts};
 use serde_json::value::RawValue;
 use types::AppId;
 
@@ -34,7 +34,7 @@ impl Sum<DecodeReport> for Totals {
 impl Totals {
     /// An error if any uplink newly fails, or somebody did not take a correction.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
-        let count = self.0.newly_failing;
+        let count = self.0.verdicts.newly_failing;
         let text = if count == 1 { "uplink fails that was" } else { "uplinks fail that were" };
         ensure!(count == 0, "{count} {text} decoded before");
         check_taken(self.0.refused)
@@ -42,7 +42,8 @@ impl Totals {
 
     /// An error if the same functions gave something else.
     pub(crate) fn check_repeated(&self) -> anyhow::Result<()> {
-        let count = self.0.changed + self.0.newly_failing + self.0.newly_decoded;
+        let Verdicts { changed, newly_failing, newly_decoded, .. } = self.0.verdicts;
+        let count = changed + newly_failing + newly_decoded;
         let examined = self.0.examined;
         ensure!(count == 0, "{count} of {examined} uplinks gave something else than before");
         let gone = self.0.not_repeatable;
@@ -83,11 +84,11 @@ impl Totals {
     fn summary(&self) -> String {
         let DecodeReport { examined, fuel_before, fuel_after, .. } = self.0;
         let named = [
-            (self.0.equal, "equal"),
-            (self.0.changed, "changed"),
-            (self.0.newly_decoded, "newly decoded"),
-            (self.0.newly_failing, "newly failing"),
-            (self.0.still_failing, "still failing"),
+            (self.0.verdicts.equal, "equal"),
+            (self.0.verdicts.changed, "changed"),
+            (self.0.verdicts.newly_decoded, "newly decoded"),
+            (self.0.verdicts.newly_failing, "newly failing"),
+            (self.0.verdicts.still_failing, "still failing"),
             (self.0.not_repeatable, "whose functions or limits are gone"),
             (self.0.written, "kept as corrections"),
             (self.0.published, "published"),

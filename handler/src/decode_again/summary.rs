@@ -1,6 +1,6 @@
 //! Adds uplinks that were decoded again to a report.
 
-use api::rest::handler::{ChangedField, DayVerdicts, DecodeReport, FieldExample, NewFailure, RefusedMessages};
+use api::rest::handler::{ChangedField, DecodeReport, FieldExample, NewFailure, RefusedMessages, Verdicts};
 use history::RecordId;
 use serde_json::{Value, value::RawValue, value::to_raw_value};
 
@@ -22,13 +22,9 @@ pub(super) fn add_all(report: &mut DecodeReport, decodings: &[Decoding]) {
     let time = |decoding: &Decoding| decoding.original.id.recorded();
     let day = |decoding: &Decoding| time(decoding).as_nanos().div_euclid(DAY_NS);
     for decodings in decodings.chunk_by(|one, next| day(one) == day(next)) {
-        let mut verdicts = DayVerdicts::default();
+        let mut verdicts = Verdicts::default();
         decodings.iter().for_each(|decoding| add(report, &mut verdicts, decoding));
-        report.equal += verdicts.equal;
-        report.changed += verdicts.changed;
-        report.newly_failing += verdicts.newly_failing;
-        report.newly_decoded += verdicts.newly_decoded;
-        report.still_failing += verdicts.still_failing;
+        report.verdicts.add(&verdicts);
         if let Some(first) = decodings.first() {
             let date = time(first).to_rfc3339().chars().take_while(|character| *character != 'T').collect();
             report.add_day(date, &verdicts);
@@ -36,7 +32,7 @@ pub(super) fn add_all(report: &mut DecodeReport, decodings: &[Decoding]) {
     }
 }
 
-fn add(report: &mut DecodeReport, verdicts: &mut DayVerdicts, decoding: &Decoding) {
+fn add(report: &mut DecodeReport, verdicts: &mut Verdicts, decoding: &Decoding) {
     report.examined += 1;
     let Some(After { decoded, verdict, fuel_before, .. }) = &decoding.after else {
         report.not_repeatable += 1;

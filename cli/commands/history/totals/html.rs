@@ -2,7 +2,7 @@
 
 use std::{cmp::Reverse, fmt::Write};
 
-use api::rest::handler::{DayVerdicts, DecodeReport};
+use api::rest::handler::{DecodeReport, Verdicts};
 use types::AppId;
 
 use super::side;
@@ -22,14 +22,7 @@ pub(super) fn html(report: &DecodeReport, app_id: &AppId, summary: &str) -> Stri
          <h1>Uplinks of {app_id}, decoded again</h1><p>{}</p>",
         escape(summary).replace('\n', "<br>"),
     );
-    let total = DayVerdicts {
-        equal: report.equal,
-        changed: report.changed,
-        newly_failing: report.newly_failing,
-        newly_decoded: report.newly_decoded,
-        still_failing: report.still_failing,
-    };
-    _ = write!(page, "{}<p>{}", bar(&total), key());
+    _ = write!(page, "{}<p>{}", bar(&report.verdicts), key());
     days(&mut page, report);
     fields(&mut page, report);
     failures(&mut page, report);
@@ -38,7 +31,7 @@ pub(super) fn html(report: &DecodeReport, app_id: &AppId, summary: &str) -> Stri
 }
 
 /// What came of uplinks: the class, the name and the number of each.
-fn verdicts(of: &DayVerdicts) -> [(&'static str, &'static str, u64); 5] {
+fn verdicts(of: &Verdicts) -> [(&'static str, &'static str, u64); 5] {
     [
         ("equal", "equal", of.equal),
         ("changed", "changed", of.changed),
@@ -49,7 +42,7 @@ fn verdicts(of: &DayVerdicts) -> [(&'static str, &'static str, u64); 5] {
 }
 
 /// One bar with a part for each verdict.
-fn bar(of: &DayVerdicts) -> String {
+fn bar(of: &Verdicts) -> String {
     let part =
         |(class, name, count)| format!("<div class={class} style=\"flex:{count}\" title=\"{count} {name}\"></div>");
     format!("<div class=bar>{}</div>", verdicts(of).into_iter().map(part).collect::<String>())
@@ -58,12 +51,12 @@ fn bar(of: &DayVerdicts) -> String {
 /// The colours of the bars.
 fn key() -> String {
     let name = |(class, name, _)| format!("<span class={class}>&nbsp;{name}&nbsp;</span> ");
-    verdicts(&DayVerdicts::default()).into_iter().map(name).collect()
+    verdicts(&Verdicts::default()).into_iter().map(name).collect()
 }
 
 /// A bar for each day, as long as its share of the busiest one.
 fn days(page: &mut String, report: &DecodeReport) {
-    let count = |day: &DayVerdicts| verdicts(day).iter().map(|(_, _, count)| count).sum::<u64>();
+    let count = |day: &Verdicts| verdicts(day).iter().map(|(_, _, count)| count).sum::<u64>();
     let Some(most) = report.days.values().map(count).max().filter(|most| *most > 0 && report.days.len() > 1) else {
         return;
     };

@@ -49,11 +49,11 @@ impl ComparisonView {
     pub(super) fn new(comparison: Comparison) -> Self {
         let Comparison { found, cut_off } = comparison;
         let counts = [
-            (found.newly_failing, "newly failing"),
-            (found.changed, "changed"),
-            (found.newly_decoded, "newly decoded"),
-            (found.still_failing, "still failing"),
-            (found.equal, "equal"),
+            (found.verdicts.newly_failing, "newly failing"),
+            (found.verdicts.changed, "changed"),
+            (found.verdicts.newly_decoded, "newly decoded"),
+            (found.verdicts.still_failing, "still failing"),
+            (found.verdicts.equal, "equal"),
         ];
         let mean = |fuel: u64| fuel.checked_div(found.examined);
         Self {

@@ -78,21 +78,9 @@ pub struct DecodeReport {
     /// How many uplinks were looked at.
     #[serde(skip_serializing_if = "is_default")]
     pub examined: u64,
-    /// How many have the same fields as before.
-    #[serde(skip_serializing_if = "is_default")]
-    pub equal: u64,
-    /// How many have other fields.
-    #[serde(skip_serializing_if = "is_default")]
-    pub changed: u64,
-    /// How many were decoded before, and fail now or are refused by the validator.
-    #[serde(skip_serializing_if = "is_default")]
-    pub newly_failing: u64,
-    /// How many were not decoded before, and are now.
-    #[serde(skip_serializing_if = "is_default")]
-    pub newly_decoded: u64,
-    /// How many fail as before.
-    #[serde(skip_serializing_if = "is_default")]
-    pub still_failing: u64,
+    /// What came of them.
+    #[serde(flatten)]
+    pub verdicts: Verdicts,
     /// With `verify`: how many did not run, because their functions or limits are no longer known.
     #[serde(skip_serializing_if = "is_default")]
     pub not_repeatable: u64,
@@ -125,7 +113,7 @@ pub struct DecodeReport {
     pub failures: BTreeMap<String, NewFailure>,
     /// What came of the uplinks of each day, by the date on which they were recorded: at most 400 days.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub days: BTreeMap<String, DayVerdicts>,
+    pub days: BTreeMap<String, Verdicts>,
     /// Files of history that could not be read, so that their uplinks are missing: at most 200.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub unreadable_files: BTreeSet<String>,
@@ -151,11 +139,6 @@ impl DecodeReport {
     pub fn add(&mut self, later: Self) {
         for (total, more) in [
             (&mut self.examined, later.examined),
-            (&mut self.equal, later.equal),
-            (&mut self.changed, later.changed),
-            (&mut self.newly_failing, later.newly_failing),
-            (&mut self.newly_decoded, later.newly_decoded),
-            (&mut self.still_failing, later.still_failing),
             (&mut self.not_repeatable, later.not_repeatable),
             (&mut self.written, later.written),
             (&mut self.published, later.published),
@@ -166,6 +149,7 @@ impl DecodeReport {
         ] {
             *total += more;
         }
+        self.verdicts.add(&later.verdicts);
         for (path, field) in later.fields {
             add_counted(&mut self.fields, path, field, |total, field| total.count += field.count);
         }
@@ -184,7 +168,7 @@ impl DecodeReport {
     }
 
     /// Adds what came of uplinks of a day; another day only while there is room.
-    pub fn add_day(&mut self, date: String, verdicts: &DayVerdicts) {
+    pub fn add_day(&mut self, date: String, verdicts: &Verdicts) {
         if self.days.len() < DAYS_MAX || self.days.contains_key(&date) {
             self.days.entry(date).or_default().add(verdicts);
         }
@@ -201,10 +185,10 @@ fn add_counted<T>(entries: &mut BTreeMap<String, T>, name: String, new: T, add: 
     }
 }
 
-/// What came of the uplinks of a day.
+/// How many uplinks came to each verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct DayVerdicts {
+pub struct Verdicts {
     /// How many have the same fields as before.
     #[serde(skip_serializing_if = "is_default")]
     pub equal: u64,
@@ -222,8 +206,9 @@ pub struct DayVerdicts {
     pub still_failing: u64,
 }
 
-impl DayVerdicts {
-    fn add(&mut self, other: &Self) {
+impl Verdicts {
+    /// Adds those of other uplinks.
+    pub fn add(&mut self, other: &Self) {
         self.equal += other.equal;
         self.changed += other.changed;
         self.newly_failing += other.newly_failing;
