@@ -16,6 +16,7 @@ mod local_address;
 mod networks;
 mod operator;
 mod operator_socket;
+mod own_account;
 mod owners;
 mod stack;
 mod usage_socket;

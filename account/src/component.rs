@@ -163,12 +163,6 @@ impl Account {
         claims.kind.parse::<ServiceName>().is_ok().then_some(claims)
     }
 
-    /// Returns true if a token verifies with the current signing keys.
-    pub async fn accepts_token(&self, token: &Secret) -> bool {
-        self.signer.reload_if_due(&self.documents, &self.keys).await;
-        self.signer.verify(token, self.clock.now()).is_ok()
-    }
-
     fn new_component(&self, id: &ServiceAndId, creator: Option<&UserId>) -> Component {
         let ServiceAndId { service, id } = id.clone();
         let collaborators = creator.map(|creator| (creator.clone(), all_rights::<Component>())).into_iter().collect();

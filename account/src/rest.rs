@@ -247,7 +247,7 @@ fn keys() -> ApiRouter<Account> {
 
 /// Reloads the signing keys first, because another instance may have rotated them.
 async fn reload_signing_keys(State(account): State<Account>, request: Request, next: Next) -> Response {
-    account.signer.reload_if_due(&account.documents, &account.keys).await;
+    account.reload_signing_keys().await;
     next.run(request).await
 }
 

@@ -1,5 +1,6 @@
 //! The tokens of users, access keys, gateways and components: claims and lifetimes.
 
+mod confirmation;
 mod exchange;
 pub(crate) mod lifetime;
 pub(crate) mod signing;
@@ -73,6 +74,11 @@ impl Account {
 
     /// Issues a token with the rights of an access key.
     pub(crate) async fn exchange_key(&self, app_id: &AppId, key: &AccessKey) -> Result<Secret> {
+        self.signer.sign(&self.claims_of_key(app_id, key).await?)
+    }
+
+    /// The claims of a token with the rights of an access key.
+    async fn claims_of_key(&self, app_id: &AppId, key: &AccessKey) -> Result<Claims> {
         let refused = || Error::InvalidKey(Application::NOUN);
         let found = self.entity::<Application>(app_id).await?.filter(|stored| stored.value.deleted.is_none());
         let application = found.ok_or_else(refused)?.value;
@@ -82,7 +88,7 @@ impl Account {
         claims.apps = BTreeMap::from([(app_id.clone(), record.rights.iter().copied().collect())]);
         // The key's id, so that the token dies with the key, and a random part.
         claims.jti = Some(format!("{}-{}", record.id, hex::encode(self.random.array::<4>())));
-        self.signer.sign(&claims)
+        Ok(claims)
     }
 
     pub(crate) async fn sign_gateway(&self, gateway: &Gateway) -> Result<Secret> {

@@ -43,7 +43,7 @@ impl TokenSource for OwnAccount {
     }
 
     async fn accepts(&self, token: &Secret) -> Option<bool> {
-        Some(self.account.accepts_token(token).await)
+        self.account.accepts_token(token).await.ok()
     }
 
     fn is_local(&self) -> bool {

@@ -21,7 +21,7 @@ use futures::{
 use handler::{grants::AccountGrants, sealer::Sealer};
 use server::{
     audit::AuditLog,
-    auth::{Authenticator, ComponentToken, TokenSource},
+    auth::{Authenticator, ComponentToken, LocalAccount, TokenSource, TrustedAccount},
     error_response::ErrorFormat,
     identity::Identity,
     ledger::{BudgetedStore, Ledger, Owners, ReservedDisk},
@@ -44,6 +44,7 @@ use super::{
     data_dir::DataDir,
     local_address::from_here,
     operator_socket::OperatorSocket,
+    own_account::AccountHere,
     owners::AccountOwners,
     usage_socket,
 };
@@ -252,10 +253,15 @@ impl Context {
         Ok(AccountGrants::new(client, token.clone(), grace_time, self.audit.clone(), self.clock.clone()))
     }
 
-    /// Checks credentials with the account service.
-    pub(super) fn authenticator(&self, token: &Arc<ComponentToken>) -> anyhow::Result<Authenticator> {
-        let account = AccountClient::new(&self.settings.client.auth_server)?;
-        let issuers = BTreeMap::from([(self.settings.account.issuer.clone(), Arc::new(account))]);
+    /// Checks credentials with the account service; without HTTP if it is one in this process.
+    pub(super) fn authenticator(
+        &self,
+        token: &Arc<ComponentToken>,
+        own_account: Option<Account>,
+    ) -> anyhow::Result<Authenticator> {
+        let client = AccountClient::new(&self.settings.client.auth_server)?;
+        let local = own_account.map(|account| Arc::new(AccountHere(account)) as Arc<dyn LocalAccount>);
+        let issuers = BTreeMap::from([(self.settings.account.issuer.clone(), TrustedAccount { client, local })]);
         Ok(Authenticator::new(issuers, Some(token), self.settings.auth.clone(), self.clock.clone()))
     }
 

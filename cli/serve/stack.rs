@@ -72,9 +72,9 @@ impl Stack {
             own_account = Some(service);
             serving.push(account);
         }
-        let token = context.component_token(own_account).await?;
+        let token = context.component_token(own_account.clone()).await?;
         context.ask_owners(&token)?;
-        let authenticator = Arc::new(context.authenticator(&token)?);
+        let authenticator = Arc::new(context.authenticator(&token, own_account)?);
         let renewing = tokio::spawn(authenticator.clone().run(context.server.stop.clone()));
         if includes(Service::Discovery) {
             let discovery = context.start_discovery(authenticator.clone()).await?;

@@ -18,7 +18,7 @@ use store::{Key, Tag};
 use types::{Claims, Clock, Random, Secret, Timestamp};
 
 use self::key_pair::Pair;
-use crate::{Error, Result, documents::Documents, seal::SealingKeys};
+use crate::{Account, Error, Result, documents::Documents, seal::SealingKeys};
 
 pub use self::rotation::{Rotation, SigningKeyInfo};
 pub(crate) use self::{key_pair::SigningKey, rotation::SigningKeys};
@@ -139,6 +139,13 @@ impl Signer {
 
     fn ring(&self) -> Arc<KeyRing> {
         Arc::clone(&self.state.read().unwrap_or_else(PoisonError::into_inner).ring)
+    }
+}
+
+impl Account {
+    /// Loads the signing keys again if it is time to, as another instance may have rotated them.
+    pub(crate) async fn reload_signing_keys(&self) {
+        self.signer.reload_if_due(&self.documents, &self.keys).await;
     }
 }
 

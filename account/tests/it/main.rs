@@ -21,6 +21,7 @@ mod frequency_plans;
 mod gateway_locations;
 mod gateway_views;
 mod gateways;
+mod in_process;
 mod indexes;
 mod instances;
 mod keys;

@@ -9,6 +9,7 @@ mod component_token;
 mod credential;
 mod entity;
 mod issuer;
+mod local_account;
 mod memory;
 mod metrics;
 mod public_keys;
@@ -25,10 +26,11 @@ use std::sync::Arc;
 
 use types::{AppId, CredentialError, Kind, Kinded};
 
-pub use authenticator::Authenticator;
+pub use authenticator::{Authenticator, TrustedAccount};
 pub use component_token::{ComponentToken, RenewError, TokenSource, expiry_of};
 pub(crate) use credential::credential_header;
 pub use credential::{Caller, Presented, credential_of};
+pub use local_account::LocalAccount;
 pub use rule::{Purpose, Unconfirmed};
 pub use self_signed::SelfSigned;
 pub use settings::AuthSettings;

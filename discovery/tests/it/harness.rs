@@ -47,9 +47,9 @@ impl TestDiscovery {
     /// Starts it with an audit file.
     pub(crate) async fn audited(settings: &Settings, listeners: Listeners, telemetry: &TelemetrySettings) -> Self {
         let account = Account::start().await;
-        let client = Arc::new(AccountClient::new(&account.url).unwrap());
+        let client = AccountClient::new(&account.url).unwrap();
         let clock = ManualClock::new();
-        let issuers = BTreeMap::from([(ISSUER.to_owned(), client)]);
+        let issuers = BTreeMap::from([(ISSUER.to_owned(), client.into())]);
         let authenticator = Authenticator::new(issuers, None, AuthSettings::default(), clock.clone());
         let store = Arc::new(Embedded::in_memory(clock.for_store()).unwrap());
         let audit = AuditLog::open(telemetry, clock.clone()).unwrap();

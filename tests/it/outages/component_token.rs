@@ -44,7 +44,7 @@ async fn access_keys_work_after_all_tokens_became_invalid() {
     rotate_at_once(network.dir.path());
     until_rotated(&account, &owner.token).await;
 
-    // The first call with a key finds that the handler's own token is refused, and must not suffer from that.
+    // Meanwhile the handler's own token is refused, and the calls with a key must not suffer from that.
     let url = format!("{}/applications/{}/devices", network.handler_http(), owner.app_id);
     let key = Credential::Key(owner.key.clone());
     assert_eq!(Caller::new(&key).ask("GET", &url, String::new()).await.0, 403, "the key is known, but may not do this");
@@ -58,6 +58,17 @@ async fn access_keys_work_after_all_tokens_became_invalid() {
     crate::harness::next(&mut open).await;
     let wrong = Credential::Key("airlock-account.wrong".parse().unwrap());
     assert_eq!(Caller::new(&wrong).ask("GET", &url, String::new()).await.0, 401);
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_handler_in_the_same_process_replaces_its_revoked_token() {
+    let network = Network::start().await;
+    let token_file = network.dir.path().join("handler.token");
+    let before = std::fs::read_to_string(&token_file).unwrap();
+    let id = network.stack.settings().handler.id.to_string();
+    printed(&run(airlock(network.dir.path()).args(["account", "components", "revoke", &id]), ""));
+    soon(true, async || std::fs::read_to_string(&token_file).unwrap() != before).await;
     network.stack.stop().await;
 }
 

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use types::{AccessKey, AppId, Claims, Clock, Credential, GatewayId, Secret};
 
 use super::{
-    AuthError, AuthSettings, Caller, ComponentToken, TokenError,
+    AuthError, AuthSettings, Caller, ComponentToken, LocalAccount, TokenError,
     cache::{Cache, Outcome},
     entity::Entity,
     issuer::Issuer,
@@ -33,6 +33,14 @@ const QUESTIONS_MAX: usize = 4096;
 /// Interval between checks of this component's own token.
 const COMPONENT_INTERVAL: Duration = Duration::from_secs(2);
 
+/// An account service to trust.
+pub struct TrustedAccount {
+    /// Its address.
+    pub client: AccountClient,
+    /// The service itself if it runs in this process. Then it is asked about credentials without HTTP.
+    pub local: Option<Arc<dyn LocalAccount>>,
+}
+
 /// Authenticates callers.
 ///
 /// It verifies tokens with their issuer's public keys, asks the issuer which rights of a token remain, and exchanges
@@ -52,14 +60,14 @@ impl Authenticator {
     /// Trusts these account services, each by the id that its tokens and access keys carry. `component` is our own
     /// token there, if there is one.
     pub fn new(
-        issuers: BTreeMap<String, Arc<AccountClient>>,
+        issuers: BTreeMap<String, TrustedAccount>,
         component: Option<&Arc<ComponentToken>>,
         settings: AuthSettings,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let trusted = issuers.into_iter().map(|(id, client)| {
+        let trusted = issuers.into_iter().map(|(id, TrustedAccount { client, local })| {
             let client = identified(&id, client, component);
-            let issuer = Issuer::new(&id, client, component.cloned(), Arc::clone(&clock));
+            let issuer = Issuer::new(&id, (client, local), component.cloned(), Arc::clone(&clock));
             (id, Arc::new(issuer))
         });
         let questions = Arc::new(Semaphore::new(QUESTIONS_MAX));
@@ -277,12 +285,12 @@ impl Authenticator {
 }
 
 /// A client that says which component asks, if this account service has issued our token.
-fn identified(issuer: &str, client: Arc<AccountClient>, component: Option<&Arc<ComponentToken>>) -> Arc<AccountClient> {
+fn identified(issuer: &str, client: AccountClient, component: Option<&Arc<ComponentToken>>) -> AccountClient {
     // Calls that are still being made must not keep what the component's token comes from, such as the store.
     let Some(component) = component.map(Arc::downgrade) else { return client };
     let issuer = issuer.to_owned();
     let is_issuer = move |token: &Secret| Origin::of(token.expose()).is_ok_and(|origin| origin.issuer == issuer);
-    Arc::new(Arc::unwrap_or_clone(client).identified_by(move || component.upgrade()?.current().filter(&is_issuer)))
+    client.identified_by(move || component.upgrade()?.current().filter(&is_issuer))
 }
 
 /// Outcome of a question.
@@ -290,6 +298,12 @@ enum Asked {
     Response(Response),
     /// There is no response yet; why, if the question failed.
     Silence(Option<Arc<AuthError>>),
+}
+
+impl From<AccountClient> for TrustedAccount {
+    fn from(client: AccountClient) -> Self {
+        Self { client, local: None }
+    }
 }
 
 impl std::fmt::Debug for Authenticator {

@@ -3,11 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use api::rest::account::TokenResponse;
-use client::account::{AccountClient, WithCollaborators};
+use client::account::AccountClient;
 use types::{AccessKey, AppId, Claims, Clock, Credential, Kind, Kinded, Secret, Timestamp};
 
 use super::{
-    AuthError, ComponentToken, TokenError,
+    AuthError, ComponentToken, LocalAccount, TokenError,
     entity::Entity,
     public_keys::{self, PublicKeys},
     reachability::Reachability,
@@ -27,6 +27,8 @@ const ASKING: Limits = Limits { total: 64, owner_max: 48, owner_min: 1 };
 pub(super) struct Issuer {
     id: String,
     client: Arc<AccountClient>,
+    /// The account service itself, if it runs in this process.
+    local: Option<Arc<dyn LocalAccount>>,
     clock: Arc<dyn Clock>,
     /// Our own token there; none for a component that has none.
     component: Option<Arc<ComponentToken>>,
@@ -39,13 +41,14 @@ pub(super) struct Issuer {
 impl Issuer {
     pub(super) fn new(
         id: &str,
-        client: Arc<AccountClient>,
+        (client, local): (AccountClient, Option<Arc<dyn LocalAccount>>),
         component: Option<Arc<ComponentToken>>,
         clock: Arc<dyn Clock>,
     ) -> Self {
+        let client = Arc::new(client);
         let keys = Arc::new(PublicKeys::new(id, Arc::clone(&client), Arc::clone(&clock)));
         let asking = Turns::new(Arc::new(Budget::new(Resource::Questions, ASKING)));
-        Self { id: id.to_owned(), client, clock, component, keys, asking, reachability: Reachability::default() }
+        Self { id: id.to_owned(), client, local, clock, component, keys, asking, reachability: Reachability::default() }
     }
 
     pub(super) fn now(&self) -> Timestamp {
@@ -79,23 +82,33 @@ impl Issuer {
         owner: &Owner,
     ) -> Result<Option<Claims>, AuthError> {
         let _turn = self.turn(owner).await;
+        let credential = || Credential::Token(token.clone());
         let is_accepted = match entity {
-            Entity::Application(app_id) => self.retain_current(token, app_id, claims.apps.get_mut(app_id)).await?,
+            Entity::Application(app_id) => {
+                let remaining = match &self.local {
+                    Some(local) => local.application_rights(token, app_id).await,
+                    None => self.client.rights(&credential(), app_id).await,
+                };
+                self.retain(remaining, claims.apps.get_mut(app_id))?
+            }
             Entity::Gateway(gateway_id) => {
-                self.retain_current(token, gateway_id, claims.gateways.get_mut(gateway_id)).await?
+                let remaining = match &self.local {
+                    Some(local) => local.gateway_rights(token, gateway_id).await,
+                    None => self.client.rights(&credential(), gateway_id).await,
+                };
+                self.retain(remaining, claims.gateways.get_mut(gateway_id))?
             }
         };
         Ok(is_accepted.then_some(claims))
     }
 
     /// Retains the rights that the bearer of a token still has. Returns false if the token was revoked.
-    async fn retain_current<T: WithCollaborators<Right: PartialEq + Send> + Sync>(
+    fn retain<R: PartialEq>(
         &self,
-        token: &Secret,
-        of: &T,
-        rights: Option<&mut Vec<T::Right>>,
+        remaining: client::Result<Vec<R>>,
+        rights: Option<&mut Vec<R>>,
     ) -> Result<bool, AuthError> {
-        let remaining = match self.client.rights(&Credential::Token(token.clone()), of).await {
+        let remaining = match remaining {
             Ok(remaining) => remaining,
             Err(error) => match refusal(&error) {
                 Some(Kind::Unauthenticated) => return Ok(self.answered(false)),
@@ -109,13 +122,21 @@ impl Issuer {
         Ok(self.answered(true))
     }
 
-    /// Exchanges an access key for its claims; `None` if the account service refuses the key.
-    pub(super) async fn exchange(
+    /// The claims of an access key; `None` if the account service refuses the key.
+    pub(super) async fn key_claims(
         &self,
         app_id: &AppId,
         key: &AccessKey,
         owner: &Owner,
     ) -> Result<Option<Claims>, AuthError> {
+        if let Some(local) = &self.local {
+            let _turn = self.turn(owner).await;
+            return match local.key_claims(app_id, key).await {
+                Ok(claims) => Ok(self.answered(Some(claims))),
+                Err(error) if refusal(&error) == Some(Kind::Unauthenticated) => Ok(self.answered(None)),
+                Err(error) => Err(self.silent(error)),
+            };
+        }
         match self.exchange_for_token(app_id, key, owner).await? {
             Some(token) => self.verify_new(&token).await.map(|claims| self.answered(Some(claims))),
             None => Ok(self.answered(None)),

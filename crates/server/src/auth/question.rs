@@ -37,7 +37,7 @@ impl Question {
         let asked = memory.asking(issuer.now());
         let response = match (&self.credential, &self.entity) {
             (Credential::Token(token), entity) => self.current_claims(issuer, entity, token).await,
-            (Credential::Key(key), Entity::Application(app_id)) => issuer.exchange(app_id, key, &self.owner).await,
+            (Credential::Key(key), Entity::Application(app_id)) => issuer.key_claims(app_id, key, &self.owner).await,
             (Credential::Key(_), Entity::Gateway(_)) => Err(AuthError::KeyWithoutApplication),
         };
         let response = response.map(|claims| claims.map(Arc::new));

@@ -161,6 +161,7 @@ pub(crate) struct Fixture {
     /// The authenticator's clock, which is the account service's too unless a test has another.
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) authenticator: Authenticator,
+    pub(crate) client: AccountClient,
     _server: TestServer,
 }
 
@@ -199,10 +200,10 @@ impl Fixture {
             .layer(from_fn_with_state(Arc::clone(&account), in_turn))
             .with_state(Arc::clone(&account));
         let server = TestServer::plain(router).await;
-        let client = Arc::new(AccountClient::new(&server.url("")).unwrap());
-        let issuers = BTreeMap::from([("account".to_owned(), client)]);
+        let client = AccountClient::new(&server.url("")).unwrap();
+        let issuers = BTreeMap::from([("account".to_owned(), client.clone().into())]);
         let authenticator = Authenticator::new(issuers, component, settings, Arc::<ManualClock>::clone(&clock));
-        Self { account, clock, authenticator, _server: server }
+        Self { account, clock, authenticator, client, _server: server }
     }
 
     /// Authenticates with a token alone.

@@ -15,6 +15,7 @@ mod flooding;
 mod harness;
 mod health;
 mod identity;
+mod local_account;
 mod logs;
 mod outages;
 mod request_bodies;
