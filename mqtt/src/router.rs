@@ -1,5 +1,6 @@
 //! Brings messages to the sessions of their application.
 
+mod adoption;
 mod application;
 mod applications;
 mod behind;
@@ -14,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, stream};
 use server::{ledger::Owner, status::ErrorChain};
 use tokio::{
     sync::oneshot,
@@ -30,7 +31,7 @@ use self::{
     applications::Applications,
     fan_out::FanOut,
     series::Series,
-    unserved::{Claiming, Unserved},
+    unserved::Unserved,
 };
 use crate::{
     access::permissions::Permissions,
@@ -38,7 +39,7 @@ use crate::{
         Attachment, SessionRequest,
         budget::SessionMemory,
         disconnect::{Disconnect, DisconnectReason},
-        durable::{Durable, LOADS_MAX, Living, RENEW_INTERVAL},
+        durable::{Durable, LOADS_MAX, RENEW_INTERVAL},
         message::{Message, Publication},
     },
 };
@@ -141,76 +142,6 @@ impl Router {
         }
         this.sweep();
         Ok(this)
-    }
-
-    /// Takes over the sessions of processes that no longer live, if there are any since this was last done, and those
-    /// that this process claimed without getting them into memory.
-    pub(crate) async fn adopt_orphans(&self) {
-        let Some(durable) = &self.durable else { return };
-        let adopted = async {
-            let living = durable.living().await?;
-            let adopted = self.adopt_of_gone(durable, &living).await;
-            self.take_back(durable, &living).await.and(adopted)
-        };
-        if let Err(error) = adopted.await {
-            let error = ErrorChain(&error);
-            tracing::warn!(%error, "cannot take over the sessions of MQTT clients from processes that ended: trying again");
-        }
-    }
-
-    async fn adopt_of_gone(&self, durable: &Durable, living: &Living) -> Result<(), store::Error> {
-        let processes = living.processes();
-        let is_gone = |process| !processes.contains(process);
-        if self.living().iter().any(is_gone) {
-            self.adopt(durable, living).await?;
-        }
-        self.living().extend(processes);
-        Ok(())
-    }
-
-    /// Takes back the sessions that the store says are this process's, but that are not in memory.
-    async fn take_back(&self, durable: &Durable, living: &Living) -> Result<(), store::Error> {
-        let mut result = Ok(());
-        for claiming in self.unserved.take() {
-            let taken = self.entry(claiming.app_id()).take_back(durable, living, self.clock.now()).await;
-            result = self.adopted(claiming, taken).map(drop).and(result);
-        }
-        result
-    }
-
-    /// Takes over the sessions that no living process has; returns the processes that have others.
-    async fn adopt(&self, durable: &Durable, living: &Living) -> Result<HashSet<String>, store::Error> {
-        let owners = stream::iter(durable.applications().await?)
-            .map(|app_id| self.adopt_application(durable, living, app_id))
-            .buffer_unordered(LOADS_MAX)
-            .try_fold(HashSet::new(), async |mut all, owners| {
-                all.extend(owners);
-                Ok(all)
-            });
-        let owners = owners.await?;
-        *self.living() = living.processes();
-        Ok(owners)
-    }
-
-    async fn adopt_application(
-        &self,
-        durable: &Durable,
-        living: &Living,
-        app_id: AppId,
-    ) -> Result<HashSet<String>, store::Error> {
-        let claiming = self.unserved.claiming(&app_id);
-        let adopted = self.entry(&app_id).adopt(durable, living, self.clock.now()).await;
-        self.adopted(claiming, adopted)
-    }
-
-    fn adopted<T>(&self, claiming: Claiming<'_>, adopted: Result<T, store::Error>) -> Result<T, store::Error> {
-        self.change(claiming.app_id(), |_| ());
-        adopted.inspect(|_| claiming.served())
-    }
-
-    fn living(&self) -> MutexGuard<'_, HashSet<String>> {
-        // No panic can leave it half changed.
-        self.living.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Publishes messages of one application, in order. Never waits.
