@@ -14,9 +14,7 @@ mod protocol;
 mod publisher;
 mod repeats;
 mod settings;
-mod socket;
 mod subscriber;
-mod url;
 
 pub use self::settings::MqttSettings;
 pub use self::{

@@ -2,23 +2,24 @@
 //! cost more than everything else that is done for a message.
 
 mod arrivals;
+mod socket;
+mod writer;
 
 use std::{collections::VecDeque, pin::pin, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf, split},
-    sync::mpsc::{Receiver, Sender, channel},
-    time::{Instant, Interval, MissedTickBehavior, interval_at, timeout},
+    io::{AsyncReadExt, ReadHalf, split},
+    sync::mpsc::Sender,
+    time::timeout,
 };
 
-use self::arrivals::{Arrivals, Settled};
+use self::{arrivals::Settled, socket::Socket, writer::Writer};
 use super::{
     endpoint::Endpoint,
     lost::Lost,
-    packet::{self, Event, Role},
+    packet::{Event, Role},
     protocol::Protocol,
-    socket::{self, Socket},
 };
 
 /// Maximum time to wait for a broker to accept a connection.
@@ -28,12 +29,6 @@ const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Least free space in the buffer for one read, in bytes.
 const READ_BYTES_MIN: usize = 4 * 1024;
 const READ_BYTES_MAX: usize = 64 * 1024;
-/// Nothing but a ping is added to as much as is not sent yet, in bytes.
-const UNSENT_BYTES_MAX: usize = 64 * 1024;
-/// Maximum number of acknowledgements that wait to be put in order. Tasks with further ones wait, too.
-const SETTLED_MAX: usize = 256;
-/// Interval between checks whether an acknowledgement was held for long enough.
-const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// An accepted connection. Futures of its methods may be dropped at any time.
 pub(super) struct Connection {
@@ -41,21 +36,6 @@ pub(super) struct Connection {
     input: BytesMut,
     events: VecDeque<Event>,
     writer: Writer,
-    protocol: Protocol,
-}
-
-/// The sending half: packets asked for, acknowledgements and pings.
-struct Writer {
-    socket: WriteHalf<Box<dyn Socket>>,
-    output: BytesMut,
-    is_flushed: bool,
-    arrivals: Arrivals,
-    settled: Receiver<Settled>,
-    settled_sender: Sender<Settled>,
-    looks: Interval,
-    pings: Interval,
-    /// True if the broker has not answered the last ping yet.
-    is_pinged: bool,
     protocol: Protocol,
 }
 
@@ -207,107 +187,19 @@ impl Connection {
     }
 }
 
-impl Writer {
-    fn new(socket: WriteHalf<Box<dyn Socket>>, protocol: Protocol) -> Self {
-        let (settled_sender, settled) = channel(SETTLED_MAX);
-        Self {
-            socket,
-            output: BytesMut::new(),
-            is_flushed: true,
-            arrivals: Arrivals::default(),
-            settled,
-            settled_sender,
-            looks: every(LOOK_INTERVAL),
-            pings: every(Duration::from_secs(packet::KEEP_ALIVE_S.into())),
-            is_pinged: false,
-            protocol,
-        }
-    }
-
-    fn ping_every(&mut self, keep_alive: Duration) {
-        self.pings = every(keep_alive);
-    }
-
-    fn has_room(&self) -> bool {
-        self.output.len() < UNSENT_BYTES_MAX
-    }
-
-    /// Sends some of the output, once there is any.
-    async fn write(&mut self) -> Result<(), Lost> {
-        let mut settled = Vec::new();
-        let (has_room, is_sent) = (self.has_room(), self.output.is_empty() && self.is_flushed);
-        let is_holding = self.arrivals.is_holding();
-        tokio::select! {
-            _ = self.settled.recv_many(&mut settled, SETTLED_MAX), if has_room => self.settle(settled),
-            sent = send(&mut self.socket, &mut self.output, &mut self.is_flushed), if !is_sent => {
-                return sent.map_err(|error| Lost::io(&error, self.protocol));
-            }
-            _ = self.looks.tick(), if has_room && is_holding => {
-                self.arrivals.release_late(Instant::now(), &mut self.output);
-            }
-            _ = self.pings.tick() => return self.ping(),
-        }
-        Ok(())
-    }
-
-    /// Appends the acknowledgements of these to the output, unless they have to wait for others.
-    fn settle(&mut self, settled: impl IntoIterator<Item = Settled>) {
-        let now = Instant::now();
-        settled.into_iter().for_each(|settled| self.arrivals.settle(settled, now, &mut self.output));
-    }
-
-    /// Appends all acknowledgements that wait to the output.
-    fn take_settled(&mut self) {
-        while let Ok(settled) = self.settled.try_recv() {
-            self.settle([settled]);
-        }
-        self.arrivals.release_all(&mut self.output);
-    }
-
-    fn ping(&mut self) -> Result<(), Lost> {
-        if std::mem::replace(&mut self.is_pinged, true) {
-            return Err(Lost::because("the broker no longer answers"));
-        }
-        packet::ping(&mut self.output);
-        Ok(())
-    }
-
-    async fn disconnect(&mut self) -> Result<(), Lost> {
-        self.take_settled();
-        packet::disconnect(&mut self.output);
-        let sent = send(&mut self.socket, &mut self.output, &mut self.is_flushed).await;
-        sent.map_err(|error| Lost::io(&error, self.protocol))
-    }
-}
-
-/// Sends all of `output`. Sent bytes are removed, also if the future is dropped.
-async fn send(
-    socket: &mut WriteHalf<Box<dyn Socket>>,
-    output: &mut BytesMut,
-    is_flushed: &mut bool,
-) -> std::io::Result<()> {
-    while !output.is_empty() {
-        *is_flushed = false;
-        if socket.write_buf(output).await? == 0 {
-            return Err(std::io::ErrorKind::WriteZero.into());
-        }
-    }
-    socket.flush().await?;
-    *is_flushed = true;
-    Ok(())
-}
-
-fn every(period: Duration) -> Interval {
-    let mut interval = interval_at(Instant::now() + period, period);
-    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    interval
-}
-
 #[cfg(test)]
 mod tests {
-    use tokio::{io::DuplexStream, time::sleep};
+    use tokio::{
+        io::{AsyncWriteExt, DuplexStream},
+        time::{Instant, sleep},
+    };
 
-    use super::{super::settings::MqttSettings, arrivals::HELD_MAX, *};
+    use super::{
+        super::{packet, settings::MqttSettings},
+        arrivals::HELD_MAX,
+        writer::LOOK_INTERVAL,
+        *,
+    };
 
     const CONNACK: [u8; 4] = [0x20, 2, 0, 0];
     const PINGRESP: [u8; 2] = [0xd0, 0];
@@ -401,7 +293,9 @@ mod tests {
         });
         let stalled = connection.write_until(sleep(KEEP_ALIVE)).await;
         assert!(
-            stalled.is_ok() && !acknowledged.is_finished() && connection.writer.output.len() < 2 * UNSENT_BYTES_MAX
+            stalled.is_ok()
+                && !acknowledged.is_finished()
+                && connection.writer.output.len() < 2 * writer::UNSENT_BYTES_MAX
         );
         tokio::spawn(async move { while !read(&mut broker).await.is_empty() {} });
         assert!(connection.write_until(&mut acknowledged).await.unwrap().is_ok());

@@ -1,12 +1,15 @@
 //! A broker, and how to log in there.
 
+mod url;
+
 use std::sync::Arc;
 
 use client::{ClientIdentity, Trust};
 use tokio_rustls::rustls::ClientConfig;
 use types::Secret;
 
-use super::{settings::MqttSettings, url::BrokerUrl};
+use self::url::BrokerUrl;
+use super::settings::MqttSettings;
 use crate::{
     Error,
     secret_file::{SecretFile, read},

@@ -8,7 +8,7 @@ use tokio::{
 };
 use tokio_rustls::{TlsConnector, rustls::pki_types::ServerName};
 
-use super::endpoint::Endpoint;
+use super::super::endpoint::Endpoint;
 
 pub(super) trait Socket: AsyncRead + AsyncWrite + Send + Unpin {}
 
