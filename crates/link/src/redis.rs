@@ -1,11 +1,8 @@
 //! Reads a Redis stream with a consumer group: each entry is acknowledged once it is dealt with, and the entries of a
 //! dead consumer are taken over. Or watches it, or reads it to its end, without taking anything. And writes one.
 
-mod acknowledge;
 mod advice;
 mod connection;
-mod history;
-mod in_progress;
 mod node;
 mod publisher;
 mod reader;

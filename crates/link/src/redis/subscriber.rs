@@ -1,5 +1,9 @@
 //! Receives the entries of a stream, each with a handle to acknowledge it once it is dealt with.
 
+mod acknowledge;
+mod history;
+mod in_progress;
+
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
@@ -10,10 +14,12 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
-use super::{
+use self::{
     acknowledge::Acknowledger,
     history::History,
     in_progress::{Held, InProgress},
+};
+use super::{
     node::Node,
     reading::{Reading, read},
     reply::Entry,

@@ -9,9 +9,8 @@ use tokio::{
 };
 
 use super::{
+    super::{stream::Stream, subscription::StreamSubscription},
     in_progress::{Held, InProgress},
-    stream::Stream,
-    subscription::StreamSubscription,
 };
 use crate::backoff::Backoff;
 

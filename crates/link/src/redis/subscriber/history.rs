@@ -1,6 +1,6 @@
 //! Says loudly when a stream is too short: entries leave it before they are read.
 
-use super::stream::Progress;
+use super::super::stream::Progress;
 use crate::metrics;
 
 /// A stream that keeps fewer entries is too short for a bridge that restarts.
@@ -63,7 +63,7 @@ mod tests {
     use testing::RedisProcess;
 
     use super::{
-        super::{node::Node, settings::StreamSettings, stream::Stream},
+        super::super::{node::Node, settings::StreamSettings, stream::Stream},
         *,
     };
 
