@@ -1,57 +1,37 @@
 #![doc = include_str!("../README.md")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod benchmark;
 mod certificates;
-mod chirpstack;
 mod clock;
-mod failing_store;
-pub mod figures;
-mod kafka;
-pub mod load;
-mod mosquitto;
-mod mqtt_client;
-mod object_server;
-mod packages;
+mod network;
 mod patience;
-mod port;
-mod postgres;
-pub mod process;
-mod proxy;
-mod rabbitmq;
+mod program;
 mod random;
-mod recording_store;
-mod redis;
-mod schemathesis;
 mod small_disk;
-mod things_stack;
-mod watchdog;
+mod stand_in;
+mod store;
 
 use std::io::Write;
 
 pub use self::{
+    benchmark::{figures, load, process},
     certificates::Certificates,
-    chirpstack::{
-        CHIRPSTACK_APPLICATION, CHIRPSTACK_APPLICATION_NAME, CHIRPSTACK_TENANT, CHIRPSTACK_TOKEN, ChirpStackApi,
-        chirpstack_uplink, chirpstack_uplink_json,
-    },
     clock::ManualClock,
-    failing_store::FailingStore,
-    kafka::KafkaMock,
-    mosquitto::Mosquitto,
-    mqtt_client::{MqttClient, MqttMessage},
-    object_server::ObjectServer,
-    packages::{Node, Python},
+    network::{MqttClient, MqttMessage, Proxy},
     patience::{PATIENCE, soon},
-    postgres::Postgres,
-    proxy::Proxy,
-    rabbitmq::{RABBITMQ_MESSAGE_BYTES_MAX, RabbitMq},
+    program::{
+        KafkaMock, Mosquitto, Node, ObjectServer, Postgres, Python, RABBITMQ_MESSAGE_BYTES_MAX, RabbitMq, RedisCluster,
+        RedisProcess, RedisSentinels, Schemathesis, Watchdog, redis_command,
+    },
     random::{CountingRandom, FixedRandom},
-    recording_store::RecordingStore,
-    redis::{RedisCluster, RedisProcess, RedisSentinels, encode as redis_command},
-    schemathesis::Schemathesis,
     small_disk::SmallDisk,
-    things_stack::{THINGS_STACK_APPLICATION, THINGS_STACK_KEY, ThingsStackApi, things_stack_uplink},
-    watchdog::Watchdog,
+    stand_in::{
+        CHIRPSTACK_APPLICATION, CHIRPSTACK_APPLICATION_NAME, CHIRPSTACK_TENANT, CHIRPSTACK_TOKEN, ChirpStackApi,
+        THINGS_STACK_APPLICATION, THINGS_STACK_KEY, ThingsStackApi, chirpstack_uplink, chirpstack_uplink_json,
+        things_stack_uplink,
+    },
+    store::{FailingStore, RecordingStore},
 };
 
 /// Reports that a test cannot run because `missing`, and how to change that.

@@ -11,7 +11,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::port::Port;
+use super::port::Port;
 
 /// Debian keeps it where only an administrator's path leads.
 const PROGRAMS: [&str; 2] = ["mosquitto", "/usr/sbin/mosquitto"];

@@ -15,7 +15,8 @@ use std::{
 use tempfile::TempDir;
 
 pub use self::{cluster::RedisCluster, sentinels::RedisSentinels};
-use crate::{Certificates, port::Port};
+use super::port::Port;
+use crate::Certificates;
 
 /// Number of ports to try; another process may take the chosen one first.
 const TRIES_MAX: usize = 5;

@@ -3,7 +3,7 @@
 use std::{fs, process::Command};
 
 use super::{RedisProcess, TRIES_MAX, wait, wait_for_line};
-use crate::port::Port;
+use crate::program::port::Port;
 
 /// Number of sentinels; two must agree.
 const SENTINELS: usize = 3;

@@ -15,7 +15,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use crate::figures::quantile;
+use super::figures::quantile;
 
 /// Sends a request over and over, or several in turn, on several connections.
 #[derive(Clone)]

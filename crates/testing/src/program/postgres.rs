@@ -13,11 +13,11 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::{
-    Certificates,
+use super::{
     port::Port,
     watchdog::{Watchdog, output},
 };
+use crate::Certificates;
 
 /// The user of the server, and its password.
 const USER: &str = "chirpstack";

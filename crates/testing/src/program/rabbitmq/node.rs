@@ -12,7 +12,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::port::Port;
+use crate::program::port::Port;
 
 /// The wrapper in the path wants to be another user.
 pub(super) const PROGRAM: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
