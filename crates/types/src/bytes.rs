@@ -1,10 +1,14 @@
 //! EUIs, addresses, nonces and keys of a fixed length, written in hexadecimal.
 
+mod prefix;
+
 use std::{borrow::Cow, fmt, str::FromStr};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zeroize::{Zeroize, ZeroizeOnDrop};
+
+pub use self::prefix::{DevAddrPrefix, PrefixError};
 
 /// A text or byte slice that does not have the right length or digits.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

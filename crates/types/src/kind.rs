@@ -1,8 +1,10 @@
 //! Error kinds, which `server::status` maps to HTTP and gRPC status codes.
 
+mod rate_limit_exceeded;
+
 use std::fmt;
 
-use crate::RateLimitExceeded;
+pub use self::rate_limit_exceeded::RateLimitExceeded;
 
 /// Kinds of errors, by a caller's way to deal with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,10 +1,20 @@
 //! Messages that applications send and receive, in the exact format of The Things Network v2.
 
+mod event;
+mod network;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
+pub use self::{
+    event::{Activation, DeviceEvent, DownlinkConfig, DownlinkEvent, DownlinkSentEvent, ErrorEvent},
+    network::{
+        DeviceIds, DownlinkOutcome, DownlinkReport, NetworkDevice, NetworkDownlink, NetworkEvent, NetworkJoin,
+        NetworkRefusal, NetworkUplink,
+    },
+};
 use crate::{AppId, DevEui, DevId};
 
 /// An uplink, as published on `<app_id>/devices/<dev_id>/up`.

@@ -1,6 +1,14 @@
-//! Checks of text, and serialization as text.
+//! Checks of text, bytes as text, and serialization as text.
+
+mod base64;
+mod hex_bytes;
 
 use std::ops::RangeInclusive;
+
+pub use self::{
+    base64::decode_base64,
+    hex_bytes::{HexBytes, HexBytesError},
+};
 
 /// Returns true if a text is one line without control characters, and its length in characters is in this range.
 pub fn is_line(text: &str, characters: RangeInclusive<usize>) -> bool {
