@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(doc)]
 use crate::Usage;
-use crate::{Entry, Error, Key, UnixMillis, Version, base64_bytes, usage::entry_bytes};
+use crate::{Entry, Error, Key, UnixMillis, Version, entry::base64_bytes, usage::entry_bytes};
 
 /// Maximum number of conditions and changes of one batch.
 pub const BATCH_STEPS_MAX: usize = 1024;

@@ -1,5 +1,7 @@
 //! The clock that a store is given.
 
+pub(crate) mod steadiness;
+
 use std::{
     fmt,
     sync::Arc,

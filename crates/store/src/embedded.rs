@@ -41,7 +41,7 @@ use self::{
 };
 use crate::{
     Batch, Buckets, Commit, Entry, Error, Key, LIST_MAX, Page, Rate, Snapshot, Store, StoreClock, Tag, TakenTokens,
-    UsageCursor, UsagePage, check_after, check_count, record::Record, steadiness::Steadiness,
+    UsageCursor, UsagePage, check_after, check_count, clock::steadiness::Steadiness, entry::record::Record,
 };
 
 /// A store that only this process has open.

@@ -1,32 +1,27 @@
 #![doc = include_str!("../README.md")]
 
-mod base64_bytes;
 mod batch;
-mod buckets;
 mod clock;
 pub mod embedded;
+mod entry;
 mod error;
 mod key;
 mod rate;
-mod record;
 pub mod redis;
 mod snapshot;
 pub mod socket;
-mod steadiness;
 mod usage;
 
 use async_trait::async_trait;
-use bytes::Bytes;
-use serde::{Deserialize, Serialize};
 
 pub use self::{
     batch::{BATCH_STEPS_MAX, Batch, Commit, VALUE_BYTES_MAX},
-    buckets::Buckets,
     clock::{StoreClock, UnixMillis},
     embedded::{DiskSpace, Embedded, Restoring, StoreDisk},
+    entry::{Entry, Page, Version},
     error::{Error, ErrorKind},
     key::{Key, Tag},
-    rate::{Rate, TakenToken, TakenTokens},
+    rate::{Buckets, Rate, TakenToken, TakenTokens},
     redis::{Redis, RedisSettings},
     snapshot::{Snapshot, StoredEntry},
     socket::SocketStore,
@@ -37,34 +32,6 @@ pub use self::{
 pub const GET_KEYS_MAX: usize = 1000;
 /// Maximum number of entries that one `list` or `page` returns, even if its `limit` is higher.
 pub const LIST_MAX: usize = 1000;
-
-/// A stored value and its version.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
-    /// Its key.
-    pub key: Key,
-    /// Its value.
-    #[serde(with = "base64_bytes")]
-    pub value: Bytes,
-    /// The version of its last write.
-    pub version: Version,
-}
-
-/// A page of a list.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Page {
-    /// The entries of the page, ordered by key.
-    pub entries: Vec<Entry>,
-    /// The number of entries in the whole list.
-    pub total: usize,
-}
-
-/// Identifies one write of one key.
-///
-/// A version is never reused, not even when the key is deleted and created again: an unchanged version proves that
-/// nothing was written in between.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Version(u64);
 
 /// Ordered keys with versions, atomic conditional commits, and rate limits.
 ///

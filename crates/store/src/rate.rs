@@ -1,8 +1,12 @@
 //! Rate limits by the generic cell rate algorithm (GCRA): a token bucket stored as one point in time.
 
+mod buckets;
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+pub use self::buckets::Buckets;
 
 /// The rate at which a bucket fills, and its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

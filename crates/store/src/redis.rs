@@ -26,8 +26,8 @@ use self::{commits::ConfirmedCommits, connection::Connection, names::Names, scri
 use crate::{
     Batch, Commit, Entry, Error, Key, LIST_MAX, Page, Rate, Store, StoreClock, Tag, TakenTokens, UsageCursor,
     UsagePage, check_after, check_count,
-    record::Record,
-    steadiness::{CommitTime, Steadiness},
+    clock::steadiness::{CommitTime, Steadiness},
+    entry::record::Record,
 };
 
 /// The format that this version writes, and the newest that it reads.

@@ -4,7 +4,13 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
-use crate::{Entry, Error, Key, UnixMillis, Version, base64_bytes, record::NEVER, record::Record};
+use crate::{
+    Entry, Error, Key, UnixMillis, Version,
+    entry::{
+        base64_bytes,
+        record::{NEVER, Record},
+    },
+};
 
 /// Maximum size of the values of a part, in bytes, unless it has one entry only.
 pub(crate) const PART_BYTES_MAX: usize = 1 << 20;

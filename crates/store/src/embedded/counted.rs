@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use redb::{Database, ReadableDatabase, ReadableTable, Table, TableDefinition};
 
 use super::positions::split;
-use crate::{Error, Tag, Usage, UsageCursor, UsagePage, record::HEADER_BYTES, usage::entry_bytes};
+use crate::{Error, Tag, Usage, UsageCursor, UsagePage, entry::record::HEADER_BYTES, usage::entry_bytes};
 
 /// Tag to the bytes of its entries. A tag without entries has none.
 pub(super) const COUNTED: TableDefinition<'_, &str, u64> = TableDefinition::new("counted");

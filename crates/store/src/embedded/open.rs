@@ -12,7 +12,7 @@ use redb::{Database, DatabaseError, ReadableDatabase, StorageBackend, StorageErr
 use tokio::sync::watch;
 
 use super::{disk::AllocatedFile, tables};
-use crate::{Error, UnixMillis, steadiness::CommitTime};
+use crate::{Error, UnixMillis, clock::steadiness::CommitTime};
 
 /// The format that this version writes, and the newest that it reads.
 pub(super) const FORMAT: u64 = 1;

@@ -8,7 +8,7 @@ use super::{
     positions::{BLOCKS, Count},
     tables,
 };
-use crate::{Error, Key, Page, record};
+use crate::{Error, Key, Page, entry::record};
 
 /// Returns the entries under a prefix after the first `offset`, at most `limit`, and the number of all.
 pub(super) fn page(database: &Database, prefix: &Key, offset: usize, limit: usize, now: u64) -> Result<Page, Error> {

@@ -8,7 +8,7 @@ use std::ops::Bound;
 
 use redb::{ReadableTable, Table, TableDefinition};
 
-use crate::record::{NEVER, expiry_in};
+use crate::entry::record::{NEVER, expiry_in};
 
 /// Maximum number of keys of a block; one that has more is split.
 pub(super) const BLOCK_KEYS_MAX: u32 = 256;

@@ -12,7 +12,7 @@ use super::{
     open::{self, FORMAT, give_name},
     tables::{self, Tables},
 };
-use crate::{Error, StoredEntry, Version, steadiness::CommitTime};
+use crate::{Error, StoredEntry, Version, clock::steadiness::CommitTime};
 
 /// A store that is written beside the one that it replaces, which nothing else can open meanwhile.
 pub struct Restoring {

@@ -8,7 +8,7 @@ use redb::{Database, ReadOnlyTable, ReadableDatabase};
 use super::{failure::Failure, guarded, open::OpenDatabase, tables};
 use crate::{
     Error, Key, Snapshot, UnixMillis, Version,
-    record::Record,
+    entry::record::Record,
     snapshot::{PART_BYTES_MAX, PART_ENTRIES_MAX, Part, PartSender, StoredEntry},
 };
 

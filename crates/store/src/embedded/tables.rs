@@ -10,8 +10,8 @@ use super::{
 use crate::{
     Batch, Commit, Error, StoredEntry, UnixMillis, Version,
     batch::{Change, Check},
-    record::{self, NEVER, Record},
-    steadiness::CommitTime,
+    clock::steadiness::CommitTime,
+    entry::record::{self, NEVER, Record},
 };
 
 /// Format, version and time.

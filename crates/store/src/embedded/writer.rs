@@ -10,7 +10,7 @@ use super::{
     open::OpenDatabase,
     tables::{Fault, Tables},
 };
-use crate::{Error, steadiness::Steadiness};
+use crate::{Error, clock::steadiness::Steadiness};
 
 /// Maximum number of writes that wait for the writer; beyond that, callers wait.
 const WAITING_MAX: usize = 1024;

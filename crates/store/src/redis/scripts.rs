@@ -4,7 +4,8 @@ use redis::{Script, ScriptInvocation};
 
 use super::names::Names;
 use crate::{
-    Batch, Key, Rate, Tag, UnixMillis, batch::Change, record::stored_expiry, steadiness::CommitTime, usage::entry_bytes,
+    Batch, Key, Rate, Tag, UnixMillis, batch::Change, clock::steadiness::CommitTime, entry::record::stored_expiry,
+    usage::entry_bytes,
 };
 
 /// Maximum number of expired entries that a commit removes, in addition to two per change.
