@@ -1,5 +1,7 @@
 //! Stores messages for all destinations of their application at once, and tells whoever waits for that.
 
+mod repeats;
+
 use std::{
     collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -10,15 +12,16 @@ use store::{Batch, Commit};
 use tokio::sync::oneshot;
 use types::AppId;
 
+pub(crate) use self::repeats::Repeats;
+pub use self::repeats::{Given, Receivers, Spare};
 use crate::{
     Error,
     destination::Part,
     destinations::{Destinations, OfApplication},
-    index::Index,
     lanes::Lanes,
     message::Message,
     metrics::{self, Fate},
-    queue::{Addition, Delivery, Growth, Queues},
+    queue::{Addition, Delivery, Growth, Queues, index::Index},
 };
 
 /// Maximum number of messages of one application, and of all, that wait to be stored.
@@ -31,9 +34,9 @@ const ALL_WAITING_BYTES_MAX: usize = 64 << 20;
 const COMMIT_MESSAGES_MAX: usize = 32;
 const COMMIT_BYTES_MAX: usize = 256 << 10;
 /// Maximum number of records for them in it: with those that are dropped, it must not exceed what the store takes.
-pub(crate) const COMMIT_RECORDS_MAX: usize = 512;
+const COMMIT_RECORDS_MAX: usize = 512;
 /// Maximum number of attempts of a commit while others change the same queues or webhooks.
-pub(crate) const ATTEMPTS_MAX: usize = 20;
+const ATTEMPTS_MAX: usize = 20;
 /// Maximum number of applications known to be in the index.
 const INDEXED_MAX: usize = 65_536;
 

@@ -1,5 +1,7 @@
 //! Destinations of an application: its webhooks, and the outputs of the operator.
 
+mod operator;
+
 use std::{
     num::NonZeroUsize,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -11,14 +13,16 @@ use store::{Batch, Key};
 use tokio::time::{Instant, sleep};
 use types::AppId;
 
+pub use self::operator::{OperatorOutputs, OperatorSettings};
 use crate::{
     Error,
     destination::{self, Destination, WEBHOOK},
     message::Message,
-    operator::OperatorOutputs,
     queue::Delivery,
-    sender::Sender,
-    webhook::{Loaded, StoredWebhooks},
+    sender::{
+        Sender,
+        webhook::{Loaded, StoredWebhooks},
+    },
 };
 
 /// Time until a process notices the first webhook that another process stores. All later changes are noticed with the

@@ -1,5 +1,7 @@
 //! The lanes of this process: one for each destination with messages.
 
+mod lane;
+
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -13,11 +15,12 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+use self::lane::Lane;
+pub(crate) use self::lane::LaneContext;
 use crate::{
     Error,
     destination::{Destination, Part},
-    index::{Index, Indexed},
-    lane::{Lane, LaneContext},
+    queue::index::{Index, Indexed},
 };
 
 /// Interval at which queues that killed processes left behind are looked for.

@@ -1,40 +1,28 @@
 #![doc = include_str!("../README.md")]
 
-mod aging;
-mod amqp;
 mod appender;
 mod destination;
 mod destinations;
 mod error;
-mod index;
-mod kafka;
-mod lane;
 mod lanes;
-mod link;
 mod message;
 mod metrics;
-mod operator;
 mod outputs;
 mod queue;
-mod redis;
-mod repeats;
 mod sender;
-mod setting_files;
 mod settings;
-mod sweeper;
-mod webhook;
-mod webhooks;
 
 pub use self::{
-    amqp::AmqpSettings,
+    appender::{Given, Receivers, Spare},
+    destinations::{OperatorOutputs, OperatorSettings},
     error::Error,
-    kafka::{KafkaCompression, KafkaMechanism, KafkaSettings},
     message::{DeadLetter, MESSAGE_BYTES_MAX, Message},
-    operator::{OperatorOutputs, OperatorSettings},
-    outputs::{Environment, Outputs, Stored},
-    redis::RedisSettings,
-    repeats::{Given, Receivers, Spare},
+    outputs::{DeadLetters, Environment, Outputs, Stored, WEBHOOKS_MAX, Webhooks},
+    sender::{
+        amqp::AmqpSettings,
+        kafka::{KafkaCompression, KafkaMechanism, KafkaSettings},
+        redis::RedisSettings,
+        webhook::{EveryGrant, Grants, LookUp, Standing, Webhook, WebhookChange, system_look_up},
+    },
     settings::Settings,
-    webhook::{EveryGrant, Grants, LookUp, Standing, Webhook, WebhookChange, system_look_up},
-    webhooks::{DeadLetters, WEBHOOKS_MAX, Webhooks},
 };

@@ -1,5 +1,8 @@
 //! The outputs of a process: what keeps messages, and what delivers them.
 
+mod sweeper;
+mod webhooks;
+
 use std::{
     collections::HashSet,
     sync::{Arc, Mutex},
@@ -20,22 +23,17 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use types::{AppId, Clock, Random};
 
+use self::sweeper::Sweeper;
+pub use self::webhooks::{DeadLetters, WEBHOOKS_MAX, Webhooks};
 use crate::{
     Error, Settings,
-    aging::Aging,
-    appender::Appender,
-    destinations::Destinations,
-    index::Index,
-    lane::LaneContext,
-    lanes::Lanes,
+    appender::{Appender, Given, Receivers, Repeats, Spare},
+    destinations::{Destinations, OperatorOutputs},
+    lanes::{LaneContext, Lanes},
     message::{MESSAGE_BYTES_MAX, Message},
     metrics,
-    operator::OperatorOutputs,
-    queue::Queues,
-    repeats::{Given, Receivers, Repeats, Spare},
-    sweeper::Sweeper,
-    webhook::{Grants, LookUp, Names, StoredWebhooks, WebhookClient},
-    webhooks::Webhooks,
+    queue::{Queues, aging::Aging, index::Index},
+    sender::webhook::{Grants, LookUp, Names, StoredWebhooks, WebhookClient},
 };
 
 /// Interval at which applications are put into the index again.

@@ -1,10 +1,12 @@
 //! The queues of destinations in the store: in order, bounded in messages and bytes, and beside them the dead letters.
 
+pub(crate) mod aging;
 mod bodies;
 mod dead_letters;
 mod deletion;
 mod dropped;
 mod ids;
+pub(crate) mod index;
 mod room;
 mod settling;
 mod sizes;

@@ -1,4 +1,11 @@
-//! The trait that each kind of output implements: sending one message.
+//! The trait that each kind of output implements, sending one message, and its implementations.
+
+pub(crate) mod amqp;
+pub(crate) mod kafka;
+mod link;
+pub(crate) mod redis;
+mod setting_files;
+pub(crate) mod webhook;
 
 use std::time::Duration;
 

@@ -22,8 +22,10 @@ use super::{
 };
 use crate::{
     Error,
-    link::{Connector, LinkError},
-    setting_files::{check_tls, client_tls},
+    sender::{
+        link::{Connector, LinkError},
+        setting_files::{check_tls, client_tls},
+    },
 };
 
 const PLAIN: (&str, &str) = ("tls", "must be true where certificates are set");

@@ -6,12 +6,14 @@ use types::{AppId, Random};
 
 use crate::{
     Error, Settings,
-    amqp::{AmqpSender, AmqpSettings},
     destination::Destination,
-    kafka::{self, KafkaSettings},
     message::{DROPPED, EVENTS, Message},
-    redis::{RedisSender, RedisSettings},
-    sender::Sender,
+    sender::{
+        Sender,
+        amqp::{AmqpSender, AmqpSettings},
+        kafka::{self, KafkaSettings},
+        redis::{RedisSender, RedisSettings},
+    },
 };
 
 const NAME_BYTES_MAX: usize = 36;

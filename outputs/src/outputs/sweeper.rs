@@ -9,14 +9,16 @@ use types::AppId;
 
 use crate::{
     Error,
-    aging::{Aging, STEADY},
     appender::Appender,
     destination::Part,
     destinations::Destinations,
-    index::{Index, Indexed},
     lanes::Lanes,
     metrics::{self, Fate},
-    queue::Queues,
+    queue::{
+        Queues,
+        aging::{Aging, STEADY},
+        index::{Index, Indexed},
+    },
 };
 
 /// Interval between two sweeps.

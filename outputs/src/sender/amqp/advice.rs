@@ -3,7 +3,7 @@
 use amqprs::error::Error;
 
 use super::confirms::End;
-use crate::link::LinkError;
+use crate::sender::link::LinkError;
 
 const LOGIN: &str = "check `username` and `password_file`";
 /// After a wrong password, brokers end the connection without a reason. Those that are stopping do so, too.

@@ -8,14 +8,13 @@ use types::{AppId, WebhookId};
 
 use crate::{
     Error,
+    appender::Receivers,
     destination::{Destination, Part, WEBHOOK},
     destinations::Destinations,
-    index::Index,
     lanes::Lanes,
     message::DeadLetter,
-    queue::Queues,
-    repeats::Receivers,
-    webhook::{Standing, StoredWebhooks, Webhook, WebhookChange},
+    queue::{Queues, index::Index},
+    sender::webhook::{Standing, StoredWebhooks, Webhook, WebhookChange},
 };
 
 /// Maximum number of webhooks of an application.

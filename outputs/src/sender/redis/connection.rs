@@ -14,8 +14,10 @@ use tokio::{sync::Notify, time::timeout};
 use super::{advice, sentinels::primary, settings::RedisSettings};
 use crate::{
     Error,
-    link::{Connector, LinkError},
-    setting_files::{check_tls, read},
+    sender::{
+        link::{Connector, LinkError},
+        setting_files::{check_tls, read},
+    },
 };
 
 const URL: &str = "must be like redis://host:6379, or rediss:// for TLS";

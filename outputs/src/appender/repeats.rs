@@ -3,9 +3,9 @@
 use store::{Batch, Commit};
 use types::{AppId, WebhookId};
 
+use super::{ATTEMPTS_MAX, Appender, COMMIT_RECORDS_MAX};
 use crate::{
     Error,
-    appender::{ATTEMPTS_MAX, Appender, COMMIT_RECORDS_MAX},
     destination::{Destination, Part, WEBHOOK},
     destinations::OfApplication,
     message::{MESSAGE_BYTES_MAX, Message},

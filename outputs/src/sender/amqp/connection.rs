@@ -28,9 +28,11 @@ use super::{
 };
 use crate::{
     Error,
-    link::{Connector, LinkError},
     message::Outgoing,
-    setting_files::{check_tls, client_tls},
+    sender::{
+        link::{Connector, LinkError},
+        setting_files::{check_tls, client_tls},
+    },
 };
 
 /// After two of them without a sign of life, the connection is given up.

@@ -2,7 +2,7 @@
 
 use rskafka::client::error::{Error, ProtocolError};
 
-use crate::link::LinkError;
+use crate::sender::link::LinkError;
 
 const LOGIN: &str = "check `username`, `password_file` and `mechanism`";
 const CERTIFICATE: &str =

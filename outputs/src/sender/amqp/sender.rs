@@ -14,9 +14,11 @@ use super::{
 };
 use crate::{
     Error, Settings,
-    link::{Link, Named},
     message::Outgoing,
-    sender::{SendError, Sender},
+    sender::{
+        SendError, Sender,
+        link::{Link, Named},
+    },
 };
 
 /// Sends to one exchange.

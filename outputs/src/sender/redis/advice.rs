@@ -2,7 +2,7 @@
 
 use redis::{ErrorKind, RedisError};
 
-use crate::link::LinkError;
+use crate::sender::link::LinkError;
 
 const LOGIN: &str = "check `username` and `password_file`";
 

@@ -20,9 +20,11 @@ use super::{
 };
 use crate::{
     Error, Settings,
-    link::{Link, Named},
     message::{Outgoing, topic},
-    sender::{SendError, Sender},
+    sender::{
+        SendError, Sender,
+        link::{Link, Named},
+    },
 };
 
 const APPLICATION: &str = "{app_id}";

@@ -23,9 +23,11 @@ use super::{
 };
 use crate::{
     Error, Settings,
-    link::{Link, Named},
     message::Outgoing,
-    sender::{SendError, Sender},
+    sender::{
+        SendError, Sender,
+        link::{Link, Named},
+    },
 };
 
 const APPLICATION: &str = "{app_id}";

@@ -15,12 +15,11 @@ use types::{Clock, Random};
 
 use crate::{
     Error,
-    aging::Aging,
     destination::{Destination, Part, WEBHOOK},
     destinations::Destinations,
     message::{DROPPED, Message, Outgoing},
     metrics::{self, Fate, QueueLength},
-    queue::{Failure, Queued, Queues, Settled},
+    queue::{Failure, Queued, Queues, Settled, aging::Aging},
     sender::{SendError, Sender},
 };
 
