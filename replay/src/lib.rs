@@ -3,35 +3,26 @@
 mod check;
 mod codecs;
 mod columns;
-mod csv;
 mod error;
-mod lines;
 mod message;
 mod own;
-mod parquet;
-mod postgres;
-mod redis;
 mod report;
 mod revisions;
 mod run;
 mod source;
 mod stored;
-mod things_stack;
 
 pub use self::{
     check::Defaults,
     codecs::Codecs,
     columns::{ColumnNames, Encoding, Role},
-    csv::CsvFile,
     error::Error,
-    lines::JsonLines,
     message::{MessageError, parse_uplink},
-    parquet::{OutputRow, ParquetFile, ParquetOutput},
-    postgres::{PostgresSettings, Rows, Table, is_postgres, updates::Updates},
-    redis::{RedisSettings, StreamEvents, is_redis},
     report::{Counts, Damage, Day, Example, Field, Place, Report, UpdateCounts},
-    run::{Done, OutputFormat, Replay},
-    source::{Batch, Source},
+    run::{Done, OutputFormat, OutputRow, ParquetOutput, Replay},
+    source::{
+        Batch, CsvFile, JsonLines, ParquetFile, PostgresSettings, RedisSettings, Rows, Source, StoredUplinks,
+        StreamEvents, Table, Updates, is_postgres, is_redis, is_things_stack,
+    },
     stored::{Correction, Filter, Found, Name, Stored},
-    things_stack::{StoredUplinks, is_things_stack},
 };

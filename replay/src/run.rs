@@ -12,9 +12,9 @@ use std::{
 
 use runtime::{Engine, Sandbox};
 
-pub use self::output::OutputFormat;
+pub use self::output::{OutputFormat, OutputRow, ParquetOutput};
 use crate::{
-    Batch, Codecs, Error, Filter, OutputRow, Report, Source, Stored, Updates,
+    Batch, Codecs, Error, Filter, Report, Source, Stored, Updates,
     check::{Defaults, check},
     report::Place,
     revisions::Revisions,

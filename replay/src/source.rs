@@ -1,7 +1,22 @@
 //! Sources of stored uplinks, in batches that the threads read.
 
+mod csv;
+mod lines;
+mod parquet;
+mod postgres;
+mod redis;
+mod things_stack;
+
 use std::{str, sync::Arc};
 
+pub use self::{
+    csv::CsvFile,
+    lines::JsonLines,
+    parquet::ParquetFile,
+    postgres::{PostgresSettings, Rows, Table, is_postgres, updates::Updates},
+    redis::{RedisSettings, StreamEvents, is_redis},
+    things_stack::{StoredUplinks, is_things_stack},
+};
 use crate::{
     Error, MessageError,
     columns::Columns,
@@ -31,7 +46,7 @@ pub struct Batch {
 #[derive(Debug)]
 enum Content {
     Lines { first: u64, text: Vec<u8>, last_is_too_long: bool },
-    Records { columns: Arc<Columns>, records: Vec<csv::ByteRecord> },
+    Records { columns: Arc<Columns>, records: Vec<::csv::ByteRecord> },
     Uplinks { first: u64, uplinks: Vec<Found> },
 }
 
@@ -43,7 +58,7 @@ impl Batch {
     }
 
     /// Records of CSV, which know their lines.
-    pub(crate) fn records(columns: Arc<Columns>, records: Vec<csv::ByteRecord>) -> Self {
+    pub(crate) fn records(columns: Arc<Columns>, records: Vec<::csv::ByteRecord>) -> Self {
         let corrections = records.iter().filter_map(|record| columns.correction(record)).collect();
         Self { content: Content::Records { columns, records }, corrections }
     }
@@ -78,7 +93,7 @@ impl Batch {
             }
             Content::Records { columns, records } => {
                 for record in records {
-                    let line = record.position().map_or(0, csv::Position::line);
+                    let line = record.position().map_or(0, ::csv::Position::line);
                     each(line, columns.uplink(&record));
                 }
             }

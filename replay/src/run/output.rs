@@ -1,11 +1,14 @@
 //! A line of JSON or a row for each uplink, with the old object and the new one.
 
+mod parquet;
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use types::Timestamp;
 
-use crate::{OutputRow, Stored, check::Checked};
+pub use self::parquet::{OutputRow, ParquetOutput};
+use crate::{Stored, check::Checked};
 
 /// How uplinks and their results are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

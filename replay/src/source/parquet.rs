@@ -2,7 +2,6 @@
 
 mod cells;
 mod corrected;
-mod output;
 mod row;
 
 use std::{fs::File, mem, sync::Arc};
@@ -13,7 +12,6 @@ use parquet::{
     file::metadata::{ParquetMetaData, ParquetMetaDataReader},
 };
 
-pub use self::output::{OutputRow, ParquetOutput};
 use self::{cells::Cells, corrected::corrections, row::uplink};
 use crate::{
     Batch, ColumnNames, Encoding, Error, Role, Source,
