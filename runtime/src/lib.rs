@@ -34,5 +34,6 @@ pub use profile::recorder::{Chain, Recording, StepCost};
 pub use profile::steps::{ScriptFunction, Step, Steps};
 pub use sandbox::Sandbox;
 pub use schedule::pool::{LoadRequest, Pool};
-pub use schedule::queue::{Busy, Priority, Tenant};
+pub use schedule::queue::Busy;
+pub use schedule::tenant::{Priority, Tenant};
 pub use settings::Settings;

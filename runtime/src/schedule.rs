@@ -6,3 +6,4 @@ mod dispatcher;
 mod outcome_batch;
 pub(crate) mod pool;
 pub(crate) mod queue;
+pub(crate) mod tenant;

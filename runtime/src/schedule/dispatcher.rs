@@ -2,7 +2,8 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::schedule::queue::{Busy, Queue, QueueLimits, Tenant, Ticket};
+use crate::schedule::queue::{Busy, Queue, QueueLimits, Ticket};
+use crate::schedule::tenant::Tenant;
 
 /// A job queue with workers.
 pub(crate) struct Dispatcher<T> {
@@ -147,7 +148,7 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::schedule::queue::Priority;
+    use crate::schedule::tenant::Priority;
 
     /// Delays its results until it sleeps, like `OutcomeBatch`.
     struct DelayingWorker {

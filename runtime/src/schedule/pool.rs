@@ -15,7 +15,8 @@ use crate::limits::Limits;
 use crate::schedule::call_worker::{CallJob, CallWorker, Calls};
 use crate::schedule::catch_panic::catch_panic;
 use crate::schedule::dispatcher::Dispatcher;
-use crate::schedule::queue::{Busy, Priority, QueueLimits, Tenant};
+use crate::schedule::queue::{Busy, QueueLimits};
+use crate::schedule::tenant::{Priority, Tenant};
 
 /// Loader threads for live traffic; more would take processor time from it.
 const LOADERS: usize = 2;

@@ -6,49 +6,15 @@
 //! short, because running jobs are not preempted. And each owner, and each tenant, may queue only as many jobs as there
 //! is space left, so that there is always space for others.
 
-use std::sync::Arc;
+use fair_queue::{Costs, MemberTurn, NextJob, OwnerQueue};
 
-use fair_queue::{Costs, Member, MemberTurn, NextJob, OwnerQueue};
+use crate::schedule::tenant::{Priority, Tenant};
 
 /// The fuel charged for each job, for restoring memory and dispatching; and how far ahead of another a tenant may be
 /// served because the worker has its functions loaded.
 const COSTS: Costs = Costs { job: JOB_FUEL, slack: 1_000_000 };
 /// The fuel that restoring memory for a message counts as.
 pub(crate) const JOB_FUEL: u64 = 10_000;
-/// Factor by which live traffic gets more fuel than dry runs when both wait.
-const DRY_WEIGHT: u64 = 8;
-
-/// The tenant that a job belongs to, and the priority of the job.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tenant {
-    /// Fuel is shared fairly between owners.
-    pub owner: Arc<str>,
-    /// An owner's share is divided fairly between its tenants.
-    pub id: Arc<str>,
-    /// The priority of the job.
-    pub priority: Priority,
-}
-
-impl Tenant {
-    /// A tenant that is an owner of its own.
-    pub fn alone(id: impl Into<Arc<str>>, priority: Priority) -> Self {
-        let id = id.into();
-        Self { owner: Arc::clone(&id), id, priority }
-    }
-
-    fn member(&self) -> Member<'_> {
-        Member { owner: &self.owner, weight: 1, tenant: &self.id }
-    }
-}
-
-/// The priority of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Priority {
-    /// A live message.
-    Live,
-    /// A dry run, or loading functions that somebody saves: runs after live traffic, with a small guaranteed share.
-    DryRun,
-}
 
 /// The queue is full or shutting down: try again later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -209,27 +175,6 @@ impl Eligibility {
 
     fn is_long(self, expected_fuel: u64) -> bool {
         expected_fuel > self.short_fuel_max
-    }
-}
-
-impl Priority {
-    const fn lane(self) -> usize {
-        self as usize
-    }
-
-    const fn other(self) -> Self {
-        match self {
-            Self::Live => Self::DryRun,
-            Self::DryRun => Self::Live,
-        }
-    }
-
-    /// The weight of a unit of fuel in its lane.
-    const fn weight(self) -> u64 {
-        match self {
-            Self::Live => 1,
-            Self::DryRun => DRY_WEIGHT,
-        }
     }
 }
 
