@@ -4,7 +4,6 @@
 //! many pages and run on a few threads of their own. All writes go through one thread.
 
 mod counted;
-mod derived;
 mod disk;
 mod failure;
 mod open;

@@ -1,10 +1,12 @@
 //! The tables of the file, and how a batch changes them within one write transaction.
 
+mod derived;
+
 use redb::{ReadableTable, ReadableTableMetadata, Table, TableDefinition, WriteTransaction};
 
+use self::derived::Derived;
 use super::{
     counted::{self, Counted},
-    derived::{self, Derived},
     positions::{self, Positions},
 };
 use crate::{
