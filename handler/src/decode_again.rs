@@ -55,6 +55,8 @@ pub(crate) struct DecodeAgain {
     pub(crate) query: Query,
     /// Selects the functions to run.
     pub(crate) functions: Functions,
+    /// True if the functions run on each uplink within the limits that it had when it came.
+    pub(crate) has_recorded_limits: bool,
     /// Application whose functions produce the results to compare with; none for the stored results.
     pub(crate) compared: Option<Arc<Application>>,
     /// Maximum number of uplinks of each device, from the newest on; none for all, from the oldest on.

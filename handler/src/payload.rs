@@ -3,12 +3,14 @@
 mod cayenne;
 mod expected_fuel;
 mod functions_cache;
+mod limits;
 mod message;
 mod outcome;
 mod payloads;
 
 pub(crate) use self::{
     expected_fuel::ExpectedFuel,
+    limits::{HashedLimits, LowerLimit},
     message::{check_length, parse_port},
     outcome::Encoded,
 };

@@ -26,7 +26,7 @@ pub use engine::{Engine, GUEST};
 pub use error::{Error, ModuleError};
 pub use functions::Functions;
 pub use limit_overrides::LimitOverrides;
-pub use limits::Limits;
+pub use limits::{Limits, LimitsByName};
 #[doc(hidden)]
 pub use load::module::check_module;
 pub use memory::reset::Reset;

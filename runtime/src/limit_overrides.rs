@@ -1,17 +1,16 @@
 //! Limits of one application that override the general ones.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::limits::Limits;
+use crate::limits::{Limits, LimitsByName};
 
 /// Overrides for any of the members of [`Limits`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct LimitOverrides(BTreeMap<String, u64>);
+pub struct LimitOverrides(LimitsByName);
 
 impl LimitOverrides {
     /// Applies the overrides. Fails for an unknown limit or a value out of range.
@@ -29,9 +28,16 @@ impl LimitOverrides {
     }
 }
 
+/// They are checked when they are applied.
+impl From<LimitsByName> for LimitOverrides {
+    fn from(overrides: LimitsByName) -> Self {
+        Self(overrides)
+    }
+}
+
 impl<'de> Deserialize<'de> for LimitOverrides {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let overrides = Self(BTreeMap::deserialize(deserializer)?);
+        let overrides = Self(LimitsByName::deserialize(deserializer)?);
         // Whether names and values are valid does not depend on the general limits.
         overrides.apply(&Limits::default()).map_err(D::Error::custom)?;
         Ok(overrides)
@@ -62,6 +68,14 @@ mod tests {
         let general = Limits { fuel: 7, load_fuel: 8, ..Limits::default() };
         let one = read(r#"{"fuel": 1000, "heap_bytes_max": 2000000}"#).unwrap().apply(&general).unwrap();
         assert_eq!((one.fuel, one.heap_bytes_max, one.load_fuel), (1000, 2_000_000, 8));
+    }
+
+    #[test]
+    fn all_limits_by_name_are_the_same_limits() {
+        let limits = Limits { fuel: u64::MAX, heap_bytes_max: 7, time_ms_max: 8, ..Limits::default() };
+        let again = LimitOverrides::from(limits.by_name()).apply(&Limits::default()).unwrap();
+        assert_eq!(format!("{again:?}"), format!("{limits:?}"));
+        assert_eq!(limits.by_name()["fuel"], u64::MAX);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The limits of a function set and of a message.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -52,12 +54,21 @@ pub struct Limits {
     pub load_time_ms_max: u64,
 }
 
+/// The values of limits by the names of the members of [`Limits`].
+pub type LimitsByName = BTreeMap<String, u64>;
+
 /// Maximum size of the memory in an image.
 const MEMORY_BYTES_MAX: usize = 64 << 20;
 /// Maximum depth of a result that can be written and read within the stack.
 const FIELDS_DEPTH_MAX: u32 = 256;
 
 impl Limits {
+    /// All limits by their names.
+    pub fn by_name(&self) -> LimitsByName {
+        // Each is a number that is not negative.
+        serde_json::to_value(self).and_then(serde_json::from_value).unwrap_or_default()
+    }
+
     /// Refuses limits that cannot work.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         match self {

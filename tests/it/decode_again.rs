@@ -1,10 +1,12 @@
 //! Stored uplinks are decoded again: what changes is reported, kept beside the original, and published.
 
+use airlock::{serve::Stack, settings::Settings};
+use client::{Trust, handler::HandlerClient};
 use serde_json::{Value, json};
 use types::Kind;
 
 use crate::{
-    harness::{Network, Owner, next},
+    harness::{Network, Owner, environment, next},
     webhooks::{call, receiver::Receiver},
 };
 
@@ -18,6 +20,9 @@ const RIGHT: &str = "function Decoder(bytes) {
   if (bytes[0] === 99) throw new Error('no sensor');
   return { list: [{ raw: bytes.length < 2 ? 0 : bytes[1] }], celsius: bytes[0] << 24 >> 24 };
 }";
+
+/// Uses the more fuel the greater the first byte is.
+const BUSY: &str = "function Decoder(bytes) { for (var i = 0; i < bytes[0] * 200; i++) {} return { turns: i }; }";
 
 /// Decodes uplinks again; returns the status and the handler's reports.
 async fn decode(network: &Network, owner: &Owner, body: Value) -> (u16, Vec<Value>) {
@@ -146,6 +151,62 @@ async fn the_same_functions_give_the_same_to_the_last_unit_of_fuel() {
     network.stack.stop().await;
 }
 
+/// Gives the functions of the application so much fuel for each uplink.
+fn set_fuel(settings: &mut Settings, fuel: u64) {
+    let limits = serde_json::from_value(json!({ "fuel": fuel })).unwrap();
+    settings.handler.sandbox_limits.insert("past-app".parse().unwrap(), limits);
+}
+
+/// Starts the services again, after the operator has set other limits.
+async fn restart(network: Network, owner: Owner, fuel: u64) -> (Network, Owner) {
+    let Network { stack, dir } = network;
+    let mut settings = stack.settings().clone();
+    stack.stop().await;
+    set_fuel(&mut settings, fuel);
+    let network = Network { stack: Stack::start(settings, None, environment()).await.unwrap(), dir };
+    let address = network.stack.handler_http_address().unwrap().to_string();
+    let handler = HandlerClient::connect_to(&address, &Trust::Plaintext, owner.token.clone()).unwrap();
+    (network, Owner { handler, ..owner })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn uplinks_run_again_within_the_limits_that_they_had() {
+    let network = Network::with(|settings| set_fuel(settings, 200_000)).await;
+    let owner = network.owner("past").await;
+    owner.add_device("warm").await;
+    owner.set_functions([BUSY, "", ""]).await.unwrap();
+    owner.simulate("warm", &[1], 1).await.unwrap();
+    owner.simulate("warm", &[200], 1).await.unwrap();
+
+    let (network, owner) = restart(network, owner, 200_000_000).await;
+    assert_eq!(report(&network, &owner, json!({"verify": true})).await, json!({"examined": 2, "equal": 2}));
+    let seen = report(&network, &owner, json!({"recorded_limits": true})).await;
+    assert_eq!(seen, json!({"examined": 2, "equal": 1, "still_failing": 1}));
+    assert_eq!(report(&network, &owner, json!({})).await, json!({"examined": 2, "equal": 1, "newly_decoded": 1}));
+    owner.simulate("warm", &[200], 1).await.unwrap();
+    limits_are_shown(&network, &owner).await;
+
+    let (network, owner) = restart(network, owner, 300_000).await;
+    let lower = json!({"fuel": {"count": 1, "then": 200_000_000, "now": 300_000}});
+    let expected = json!({"examined": 3, "equal": 2, "not_repeatable": 1, "limited": 1, "lower_limits": lower});
+    assert_eq!(report(&network, &owner, json!({"verify": true})).await, expected);
+    network.stack.stop().await;
+}
+
+/// Records have the limits of their functions.
+async fn limits_are_shown(network: &Network, owner: &Owner) {
+    let shown = async |path: &str| {
+        let url = format!("{}/applications/{}/{path}", network.handler_http(), owner.app_id);
+        let request = reqwest::Client::new().get(url).header("authorization", owner.token.to_header());
+        request.send().await.unwrap().json::<Value>().await.unwrap()
+    };
+    let records = records(network, owner).await;
+    for (record, fuel) in [(&records[0], 200_000), (&records[2], 200_000_000)] {
+        let whole = shown(&format!("history/{}", record["id"].as_str().unwrap())).await;
+        assert_eq!((&whole["limits"]["fuel"], &record["limits"]), (&json!(fuel), &Value::Null), "{whole}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn it_goes_on_after_an_uplink_and_stays_within_what_is_asked_for() {
     let network = Network::start().await;
@@ -165,6 +226,8 @@ async fn it_goes_on_after_an_uplink_and_stays_within_what_is_asked_for() {
         (json!({"after": "yesterday"}), 400),
         (json!({"verify": true, "write": true}), 400),
         (json!({"per_device": 1, "write": true}), 400),
+        (json!({"recorded_limits": true, "write": true}), 400),
+        (json!({"recorded_limits": true, "compare_live": true}), 400),
         (json!({"publish": true}), 400),
         (json!({"functions": {"decoder": "function ("}}), 400),
         (json!({"functions": {"payload_format": "unknown"}}), 400),

@@ -23,7 +23,7 @@ use crate::{
 };
 
 pub(super) async fn run(network: &Network, app_id: &AppId, decode: Decode) -> anyhow::Result<()> {
-    let Decode { selection, functions, version, write, publish, rate, after, html } = decode;
+    let Decode { selection, functions, version, recorded_limits, write, publish, rate, after, html } = decode;
     let functions = match functions {
         Some(file) => {
             let decoder = script::read(&file)?;
@@ -36,6 +36,7 @@ pub(super) async fn run(network: &Network, app_id: &AppId, decode: Decode) -> an
     let body = DecodeAgain {
         functions,
         version: version.unwrap_or_default(),
+        recorded_limits,
         write,
         publish,
         publish_per_s: rate.unwrap_or_default(),

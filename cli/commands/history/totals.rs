@@ -3,7 +3,7 @@
 mod html;
 
 use anyhow::ensure;
-use api::rest::handler::{DecodeReport, Verdicts};
+use api::rest::handler::{DecodeReport, LowerLimit, Verdicts};
 use serde_json::value::RawValue;
 use types::AppId;
 
@@ -49,7 +49,7 @@ impl Totals {
         let gone = self.0.not_repeatable;
         ensure!(
             gone == 0 || gone < examined,
-            "nothing was verified: the functions or limits that these uplinks ran with are gone"
+            "nothing was verified: the functions or limits that these uplinks had are gone, or a limit is lower now"
         );
         Ok(())
     }
@@ -63,6 +63,9 @@ impl Totals {
         warn_unreadable(&self.0.unreadable_files)?;
         if self.0.is_cut {
             warn("there are too many uplinks for one run: only the newest were looked at, so devices may be missing")?;
+        }
+        for (name, LowerLimit { count, then, now }) in &self.0.lower_limits {
+            say(format_args!("{count} × {}: {then} then, {now} now", sanitize(name)))?;
         }
         if !self.0.fields.is_empty() {
             say("")?;
@@ -89,7 +92,8 @@ impl Totals {
             (self.0.verdicts.newly_decoded, "newly decoded"),
             (self.0.verdicts.newly_failing, "newly failing"),
             (self.0.verdicts.still_failing, "still failing"),
-            (self.0.not_repeatable, "whose functions or limits are gone"),
+            (self.0.not_repeatable.saturating_sub(self.0.limited), "whose functions or limits are gone"),
+            (self.0.limited, "with a limit that is lower now"),
             (self.0.written, "kept as corrections"),
             (self.0.published, "published"),
             (self.0.refused, "not taken by all who want them"),

@@ -1,7 +1,7 @@
 //! Keys of the handler's records in the store.
 //!
 //! All records of an application share its tag, so one commit can change several of them and one prefix finds them all.
-//! Only the holders of EUIs and the deletions that have begun have other tags.
+//! Only the holders of EUIs, the deletions that have begun, and limits have other tags.
 
 use runtime::SourcesHash;
 use store::{Key, Tag};
@@ -135,6 +135,16 @@ pub(crate) fn released(euis: Euis) -> Result<Key, Error> {
 /// The prefix of all of them.
 pub(crate) fn all_released() -> Result<Key, Error> {
     service_key("released/")
+}
+
+/// Limits within which functions have run, by the first bytes of their hash.
+pub(crate) fn limits(hash: [u8; 8]) -> Result<Key, Error> {
+    service_key(&format!("limits/{}", hex::encode(hash)))
+}
+
+/// The prefix of all of them.
+pub(crate) fn all_limits() -> Result<Key, Error> {
+    service_key("limits/")
 }
 
 fn service_key(path: &str) -> Result<Key, Error> {

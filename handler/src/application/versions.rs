@@ -5,6 +5,8 @@
 //! changes them together with the application, so a process that is killed leaves either everything or nothing of a
 //! change.
 
+mod past_limits;
+
 use std::{future::pending, panic::resume_unwind};
 
 use store::{Batch, Commit, Entry};

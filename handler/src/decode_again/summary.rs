@@ -1,6 +1,8 @@
 //! Adds uplinks that were decoded again to a report.
 
-use api::rest::handler::{ChangedField, DecodeReport, FieldExample, NewFailure, RefusedMessages, Verdicts};
+use api::rest::handler::{
+    self as body, ChangedField, DecodeReport, FieldExample, NewFailure, RefusedMessages, Verdicts,
+};
 use history::RecordId;
 use serde_json::{Value, value::RawValue, value::to_raw_value};
 
@@ -9,7 +11,7 @@ use super::{
     made::Made,
     rerun::{After, Decoding},
 };
-use crate::output::Receipt;
+use crate::{output::Receipt, payload::LowerLimit};
 
 const DAY_NS: i64 = 24 * 3600 * 1_000_000_000;
 /// Maximum number of places, and of failures, that a report tells apart.
@@ -34,9 +36,9 @@ pub(super) fn add_all(report: &mut DecodeReport, decodings: &[Decoding]) {
 
 fn add(report: &mut DecodeReport, verdicts: &mut Verdicts, decoding: &Decoding) {
     report.examined += 1;
-    let Some(After { decoded, verdict, fuel_before, .. }) = &decoding.after else {
-        report.not_repeatable += 1;
-        return;
+    let After { decoded, verdict, fuel_before, .. } = match &decoding.after {
+        Ok(after) => after,
+        Err(obstacle) => return add_not_repeatable(report, obstacle),
     };
     report.fuel_before += fuel_before;
     report.fuel_after += decoded.cost.fuel;
@@ -52,6 +54,18 @@ fn add(report: &mut DecodeReport, verdicts: &mut Verdicts, decoding: &Decoding) 
             verdicts.newly_failing += 1;
             add_failure(report, decoding, &reason(&Made::from(decoded)));
         }
+    }
+}
+
+/// Adds an uplink that did not run, and names the limits for which it did not.
+fn add_not_repeatable(report: &mut DecodeReport, lower: &[LowerLimit]) {
+    report.not_repeatable += 1;
+    report.limited += u64::from(!lower.is_empty());
+    for LowerLimit { name, then, now } in lower {
+        let new = || body::LowerLimit { count: 0, then: *then, now: *now };
+        let limit = report.lower_limits.entry(name.clone()).or_insert_with(new);
+        limit.count += 1;
+        limit.then = limit.then.max(*then);
     }
 }
 

@@ -17,6 +17,7 @@ use server::usage::Usage;
 use tokio::sync::OnceCell;
 use types::AppId;
 
+use super::limits::HashedLimits;
 use crate::{
     Error,
     application::{Application, ApplicationSummary},
@@ -41,12 +42,6 @@ pub(super) struct FunctionsCache {
     /// The limits of applications that have their own.
     limits: BTreeMap<AppId, HashedLimits>,
     default_limits: HashedLimits,
-}
-
-/// Limits with their hash, which takes too long to compute for every message.
-struct HashedLimits {
-    limits: Arc<Limits>,
-    hash: LimitsHash,
 }
 
 #[derive(Default)]
@@ -106,21 +101,30 @@ impl FunctionsCache {
 
     /// The functions of an application, or why they cannot be used; none if they are not loaded.
     pub(super) fn get(&self, application: &ApplicationSummary) -> Option<Result<Functions, Failure>> {
-        let key = (application.functions_hash, self.limits(&application.app_id).hash);
+        self.get_within(application, self.limits(&application.app_id))
+    }
+
+    /// The same with other limits than those of the application.
+    pub(super) fn get_within(
+        &self,
+        application: &ApplicationSummary,
+        limits: &HashedLimits,
+    ) -> Option<Result<Functions, Failure>> {
+        let key = (application.functions_hash, limits.hash);
         self.lock().lru.get(&key)?.cell.get().cloned()
     }
 
-    /// The functions of an application, or why they cannot be used; loads them in `pool` if nobody has, at the expense
-    /// of `usage`.
+    /// The functions of an application with these limits, or why they cannot be used; loads them in `pool` if nobody
+    /// has, at the expense of `usage`.
     pub(super) async fn get_or_load(
         &self,
         tenant: &Tenant,
-        application: &Application,
+        (application, limits): (&Application, &HashedLimits),
         pool: &Pool,
         usage: &Usage,
     ) -> Result<Result<Functions, Failure>, Busy> {
         let summary = application.summary();
-        let HashedLimits { limits, hash } = self.limits(&summary.app_id);
+        let HashedLimits { limits, hash } = limits;
         let key = (summary.functions_hash, *hash);
         let cell = self.lock().cell(key);
         if let Some(loaded) = cell.get() {
@@ -142,24 +146,19 @@ impl FunctionsCache {
         Ok(loaded)
     }
 
-    /// The first bytes of the hash of an application's limits.
-    pub(super) fn limits_hash(&self, app_id: &AppId) -> [u8; 8] {
-        self.limits(app_id).hash.prefix()
+    /// The limits of all applications.
+    pub(super) fn all_limits(&self) -> impl Iterator<Item = &HashedLimits> {
+        self.limits.values().chain([&self.default_limits])
     }
 
-    fn limits(&self, app_id: &AppId) -> &HashedLimits {
+    /// The limits of an application.
+    pub(super) fn limits(&self, app_id: &AppId) -> &HashedLimits {
         self.limits.get(app_id).unwrap_or(&self.default_limits)
     }
 
     fn lock(&self) -> MutexGuard<'_, Sets> {
         // A panic elsewhere leaves the cache usable.
         self.sets.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl HashedLimits {
-    fn new(limits: Arc<Limits>) -> Self {
-        Self { hash: LimitsHash::of(&limits), limits }
     }
 }
 

@@ -1,9 +1,9 @@
 //! Decodes and encodes payloads in the format of their application.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use futures::future;
-use runtime::{Busy, Call, EntryPoint, Failure, Functions, Pool, Priority, Slot, Tenant, Value};
+use runtime::{Busy, Call, EntryPoint, Failure, Functions, LimitsByName, Pool, Priority, Slot, Tenant, Value};
 use serde_json::value::RawValue;
 use server::{
     ledger::{Owner, Owners},
@@ -15,6 +15,7 @@ use super::{
     cayenne,
     expected_fuel::ExpectedFuel,
     functions_cache::FunctionsCache,
+    limits::HashedLimits,
     message::Payload,
     outcome::{DecodeError, Decoded, Encoded, Validity},
 };
@@ -58,9 +59,14 @@ impl Payloads {
         Self { owners: Some(owners), ..self }
     }
 
-    /// Identifies the limits within which an application's functions run.
-    pub(crate) fn limits_hash(&self, app_id: &AppId) -> [u8; 8] {
-        self.functions.limits_hash(app_id)
+    /// The limits within which an application's functions run.
+    pub(crate) fn limits(&self, app_id: &AppId) -> &HashedLimits {
+        self.functions.limits(app_id)
+    }
+
+    /// The limits of all applications, by the first bytes of their hashes, as history has them.
+    pub fn all_limits(&self) -> BTreeMap<[u8; 8], LimitsByName> {
+        self.functions.all_limits().map(|limits| (limits.prefix(), limits.by_name())).collect()
     }
 
     /// Checks that an application's functions can be loaded, which is charged to `usage`; [`Error::Function`] says why
@@ -69,8 +75,9 @@ impl Payloads {
         if !application.has_functions() {
             return Ok(());
         }
-        let tenant = self.tenant(&application.summary().app_id, Priority::DryRun);
-        let functions = self.functions.get_or_load(&tenant, application, &self.pool, usage).await?;
+        let app_id = &application.summary().app_id;
+        let (tenant, set) = (self.tenant(app_id, Priority::DryRun), (application, self.limits(app_id)));
+        let functions = self.functions.get_or_load(&tenant, set, &self.pool, usage).await?;
         functions.map(drop).map_err(|failure| cannot_load(failure, application))
     }
 
@@ -80,8 +87,9 @@ impl Payloads {
         if let Some(decoded) = self.decode_if_loaded(application.summary(), payload, run).await? {
             return Ok(decoded);
         }
-        let tenant = self.tenant(&application.summary().app_id, run.priority);
-        let functions = self.load(&tenant, application, run.usage).await?;
+        let app_id = &application.summary().app_id;
+        let tenant = self.tenant(app_id, run.priority);
+        let functions = self.load(&tenant, (application, self.limits(app_id)), run.usage).await?;
         self.run(&tenant, functions, payload, run.usage).await
     }
 
@@ -107,11 +115,11 @@ impl Payloads {
         }
     }
 
-    /// Decodes the first of several payloads of one application, at least one. `fuel_each` is what one is expected to
-    /// use, if these functions ran before.
+    /// Decodes the first of several payloads of one application within these limits, at least one. `fuel_each` is what
+    /// one is expected to use, if these functions ran before.
     pub(crate) async fn decode_several(
         &self,
-        application: &Application,
+        (application, limits): (&Application, &HashedLimits),
         payloads: &[Payload],
         fuel_each: Option<u64>,
         run: Run<'_>,
@@ -122,9 +130,9 @@ impl Payloads {
             return future::try_join_all(payloads.iter().map(decode)).await;
         }
         let tenant = self.tenant(&summary.app_id, run.priority);
-        let functions = match self.functions.get(summary) {
+        let functions = match self.functions.get_within(summary, limits) {
             Some(functions) => functions,
-            None => self.load(&tenant, application, run.usage).await?,
+            None => self.load(&tenant, (application, limits), run.usage).await?,
         };
         match functions {
             Ok(functions) => {
@@ -193,8 +201,9 @@ impl Payloads {
         payload: &Payload,
         run: Run<'_>,
     ) -> Result<Encoded, Error> {
-        let tenant = self.tenant(&application.summary().app_id, run.priority);
-        let functions = self.load(&tenant, application, run.usage).await?;
+        let app_id = &application.summary().app_id;
+        let tenant = self.tenant(app_id, run.priority);
+        let functions = self.load(&tenant, (application, self.limits(app_id)), run.usage).await?;
         let functions = functions.map_err(|failure| cannot_load(failure, application))?;
         let call = call(EntryPoint::EncodeDownlink, payload, fields.as_bytes());
         let report = self.pool.call(&tenant, functions, call).await?;
@@ -228,14 +237,14 @@ impl Payloads {
     async fn load(
         &self,
         tenant: &Tenant,
-        application: &Application,
+        set: (&Application, &HashedLimits),
         usage: &Usage,
     ) -> Result<Result<Functions, Failure>, Error> {
         let cache = match tenant.priority {
             Priority::Live => &self.functions,
             Priority::DryRun => &self.dry_run_functions,
         };
-        Ok(cache.get_or_load(tenant, application, &self.pool, usage).await?)
+        Ok(cache.get_or_load(tenant, set, &self.pool, usage).await?)
     }
 
     async fn run(

@@ -38,7 +38,7 @@ pub(crate) fn record(
         extra: &payload.extra,
         functions,
         version: version_that_ran(application, decoded),
-        limits: functions.map(|_| payloads.limits_hash(app_id)),
+        limits: functions.map(|_| payloads.limits(app_id).prefix()),
         outcome: outcome(decoded),
         result: text(decoded.fields.as_deref()),
         normalized: text(decoded.normalized.as_deref()),

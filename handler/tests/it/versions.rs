@@ -1,6 +1,6 @@
 //! The versions of an application's functions in the store.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use futures::FutureExt;
 use handler::{
@@ -10,11 +10,11 @@ use handler::{
         VersionUse,
     },
 };
-use runtime::Sources;
+use runtime::{LimitsByName, Sources};
 use server::ledger::{BudgetSettings, BudgetedStore, Ledger, Owners};
 use store::{Batch, Commit, Embedded, Key, Store, StoreClock, Tag};
 use testing::{ManualClock, RecordingStore};
-use types::{Kind, Kinded};
+use types::{Kind, Kinded, Timestamp};
 
 use crate::{harness::sealer, records::id};
 
@@ -223,4 +223,28 @@ async fn they_are_deleted_with_their_application() {
     assert_eq!(fixture.store.list(&key(""), None, 10).await.unwrap(), []);
     fixture.applications.register(&id("my-app")).await.unwrap();
     assert_eq!(fixture.numbers().await, [0; 0]);
+}
+
+#[tokio::test]
+async fn limits_of_the_past_are_kept_until_there_are_too_many() {
+    let applications = Fixture::new().await.applications;
+    let limits = |fuel: u64| LimitsByName::from([("fuel".to_owned(), fuel)]);
+    let keep = async |numbers: Range<u64>, time: i64| {
+        let in_use = numbers.map(|number| (number.to_be_bytes(), limits(number))).collect();
+        applications.keep_limits(in_use, Timestamp::from_millis(time)).await.unwrap();
+    };
+    let past = async |number: u64| applications.past_limits(number.to_be_bytes()).await.unwrap();
+    keep(0..2, 1).await;
+    keep(1..3, 2).await;
+    assert_eq!((past(0).await, past(2).await, past(3).await), (Some(limits(0)), Some(limits(2)), None));
+    // What is in use stays, however much that is.
+    keep(2..700, 3).await;
+    assert_eq!((past(0).await, past(1).await), (None, None), "those that nobody has used for the longest time");
+    assert_eq!((past(2).await, past(699).await), (Some(limits(2)), Some(limits(699))));
+    keep(5..6, 4).await;
+    let mut kept = Vec::new();
+    for number in 0..700 {
+        kept.extend(past(number).await.map(|_| number));
+    }
+    assert!(kept.len() == 500 && kept.contains(&5), "{kept:?}");
 }

@@ -25,7 +25,7 @@ use crate::{handler, lorawan};
 pub use self::{
     candidate::{Candidate, NewCandidate, Trial, VersionResults},
     chart::{Chart, ChartPoint, ChartSeries},
-    decode_again::{ChangedField, DecodeAgain, DecodeReport, FieldExample, NewFailure, Verdicts},
+    decode_again::{ChangedField, DecodeAgain, DecodeReport, FieldExample, LowerLimit, NewFailure, Verdicts},
     downlink::{Downlink, DownlinkList},
     dry_run::{
         Cost, DryDownlink, DryDownlinkResult, DryUplink, DryUplinkResult, FunctionFailure, LogEntry,

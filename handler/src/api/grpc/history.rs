@@ -7,7 +7,7 @@ use tonic::{Request, Response, Status};
 use super::Service;
 use crate::api::wire::{
     app_id,
-    history::{SentQuery, list_message, record_id, record_message},
+    history::{SentQuery, list_message, record_id, whole_record_message},
 };
 
 #[tonic::async_trait]
@@ -22,6 +22,6 @@ impl HistoryManager for Service {
     async fn get_record(&self, request: Request<RecordIdentifier>) -> Result<Response<Record>, Status> {
         let (caller, RecordIdentifier { app_id: application, id }) = split(request)?;
         let record = self.operations.get_record(caller, &app_id(&application)?, record_id(&id)?).await?;
-        Ok(Response::new(record_message(record)))
+        Ok(Response::new(whole_record_message(record)))
     }
 }

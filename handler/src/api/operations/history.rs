@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ::history::{ExportPart, Format, Page, Query, Record, RecordId};
 use api::rest::handler::{Chart, DecodeReport, SendReport};
 use futures::Stream;
+use runtime::LimitsByName;
 use server::{
     auth::{Caller, Purpose},
     serve::PartTurns,
@@ -54,10 +55,21 @@ impl Operations {
         Ok(self.history.export(query, format))
     }
 
-    pub(crate) async fn get_record(&self, caller: Caller, app_id: &AppId, id: RecordId) -> Result<Record, Error> {
+    /// Gets a record, with the limits of its functions as far as they are known.
+    pub(crate) async fn get_record(
+        &self,
+        caller: Caller,
+        app_id: &AppId,
+        id: RecordId,
+    ) -> Result<(Record, LimitsByName), Error> {
         self.allow_history(caller, app_id).await?;
         let record = self.history.get(app_id, id).await?;
-        record.ok_or_else(|| Error::not_found("Record", id))
+        let record = record.ok_or_else(|| Error::not_found("Record", id))?;
+        let limits = match record.limits {
+            Some(hash) => self.applications.past_limits(hash).await?,
+            None => None,
+        };
+        Ok((record, limits.unwrap_or_default()))
     }
 
     /// Runs functions on stored uplinks again; see [`decode_again`].
@@ -71,7 +83,8 @@ impl Operations {
         let claims = self.allow_decoding(caller, &sent).await?;
         let is_change = sent.changes();
         turns.charge_memory(DECODE_BYTES_MAX)?;
-        let SentDecodeAgain { query, functions, compares_live, per_device, is_written, published_per_s } = sent;
+        let SentDecodeAgain { has_recorded_limits, compares_live, per_device, is_written, published_per_s, .. } = sent;
+        let SentDecodeAgain { query, functions, .. } = sent;
         let app_id = query.app_id.clone();
         if is_written && !self.history.keeps(&app_id) {
             return Err(Error::invalid("Write", "history keeps nothing of this application: set `history.bytes_max`"));
@@ -91,7 +104,8 @@ impl Operations {
             self.payloads.check(application, &usage).await?;
         }
         let compared = if compares_live { Some(Arc::new(self.applications.get(&app_id).await?)) } else { None };
-        let again = DecodeAgain { query, functions, compared, per_device, is_written, published_per_s };
+        let again =
+            DecodeAgain { query, functions, has_recorded_limits, compared, per_device, is_written, published_per_s };
         let parts = Parts {
             uplinks: self.uplinks.clone(),
             history: self.history.clone(),

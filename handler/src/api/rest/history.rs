@@ -43,7 +43,7 @@ use crate::{
             app_id,
             chart::SentChart,
             decode_again::SentDecodeAgain,
-            history::{SentQuery, list_body, record_body, record_id},
+            history::{SentQuery, list_body, record_id, whole_record_body},
             send_again::SentSendAgain,
         },
     },
@@ -202,7 +202,7 @@ async fn get(
     Presented(caller): Presented,
 ) -> HttpResult<Json<body::Record>> {
     let (app_id, id) = (app_id(&path.app_id)?, record_id(&path.id)?);
-    Ok(Json(record_body(operations.get_record(caller?, &app_id, id).await?)))
+    Ok(Json(whole_record_body(operations.get_record(caller?, &app_id, id).await?)))
 }
 
 async fn decode_again(

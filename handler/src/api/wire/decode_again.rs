@@ -15,6 +15,7 @@ const PUBLISHED_PER_S_MAX: u32 = 10_000;
 pub(crate) struct SentDecodeAgain {
     pub(crate) query: Query,
     pub(crate) functions: SentFunctions,
+    pub(crate) has_recorded_limits: bool,
     pub(crate) compares_live: bool,
     pub(crate) per_device: Option<usize>,
     pub(crate) is_written: bool,
@@ -34,6 +35,10 @@ pub(crate) enum SentFunctions {
 impl SentDecodeAgain {
     pub(crate) fn parse(app_id: AppId, body: body::DecodeAgain) -> Result<Self, Error> {
         let body::DecodeAgain { functions, version, verify, compare_live, per_device, write, publish, .. } = body;
+        if body.recorded_limits && (compare_live || write) {
+            let rule = "they go without `compare_live` and `write`, which run functions within the limits of now";
+            return Err(Error::invalid("RecordedLimits", rule));
+        }
         if verify && (functions.is_some() || version > 0 || compare_live || write || publish) {
             return Err(Error::invalid("Verify", "it goes without other functions, `write` and `publish`"));
         }
@@ -69,6 +74,7 @@ impl SentDecodeAgain {
         Ok(Self {
             query: Query { after: after.map(|id| record_id(id)).transpose()?, ..query.into_query(app_id)? },
             functions,
+            has_recorded_limits: body.recorded_limits,
             compares_live: compare_live,
             per_device: (per_device > 0).then_some(per_device as usize),
             is_written: write,

@@ -2,6 +2,7 @@
 
 use ::history::{Kind, LIMIT_MAX, Page, Query, Record, RecordId};
 use api::{handler::LogEntry as LogEntryMessage, history as message, rest::handler as body};
+use runtime::LimitsByName;
 use schemars::JsonSchema;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
@@ -91,8 +92,18 @@ fn unless_empty(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty())
 }
 
-/// A record as JSON.
-pub(crate) fn record_body(record: Record) -> body::Record {
+/// A record with its limits as JSON.
+pub(crate) fn whole_record_body((record, limits): (Record, LimitsByName)) -> body::Record {
+    body::Record { limits, ..record_body(record) }
+}
+
+/// The same as a message.
+pub(crate) fn whole_record_message((record, limits): (Record, LimitsByName)) -> message::Record {
+    message::Record { limits, ..record_message(record) }
+}
+
+/// A record as lists have it, as JSON.
+fn record_body(record: Record) -> body::Record {
     let is_event = matches!(record.kind, Kind::Event(_));
     let seed = record.seed.unwrap_or_else(|| seed(&record.app_id, &record.dev_id, record.counter));
     let result = json::<Box<RawValue>>(&record.result);
@@ -119,6 +130,7 @@ pub(crate) fn record_body(record: Record) -> body::Record {
         fuel: record.fuel,
         functions: record.functions.map(hex::encode).unwrap_or_default(),
         version: record.version.unwrap_or_default(),
+        limits: LimitsByName::new(),
         seed: if record.functions.is_some() { seed } else { 0 },
         revision: record.revision,
         corrects: record.corrects.map(|id| id.to_string()).unwrap_or_default(),
@@ -126,7 +138,7 @@ pub(crate) fn record_body(record: Record) -> body::Record {
 }
 
 /// The same as a message.
-pub(crate) fn record_message(record: Record) -> message::Record {
+fn record_message(record: Record) -> message::Record {
     let body = record_body(record);
     let text = |json: Option<Box<RawValue>>| json.map(|json| json.get().to_owned()).unwrap_or_default();
     let logs = body.logs.into_iter();
@@ -154,6 +166,7 @@ pub(crate) fn record_message(record: Record) -> message::Record {
         seed: body.seed,
         revision: body.revision,
         corrects: body.corrects,
+        limits: body.limits,
     }
 }
 

@@ -48,6 +48,10 @@ pub struct DecodeAgain {
     /// same logs, warnings and fuel.
     #[serde(skip_serializing_if = "is_default")]
     pub verify: bool,
+    /// Whether the functions run on each uplink within the limits that it had when it came, and not within those of
+    /// now. With `verify` they always do.
+    #[serde(skip_serializing_if = "is_default")]
+    pub recorded_limits: bool,
     /// Whether to compare with what the live functions make of an uplink, and not with what is stored.
     #[serde(skip_serializing_if = "is_default")]
     pub compare_live: bool,
@@ -81,9 +85,16 @@ pub struct DecodeReport {
     /// What came of them.
     #[serde(flatten)]
     pub verdicts: Verdicts,
-    /// With `verify`: how many did not run, because their functions or limits are no longer known.
+    /// With `verify` or `recorded_limits`: how many did not run, because their functions or limits are no longer known,
+    /// or a limit is lower now.
     #[serde(skip_serializing_if = "is_default")]
     pub not_repeatable: u64,
+    /// How many of these did not run because a limit is lower now.
+    #[serde(skip_serializing_if = "is_default")]
+    pub limited: u64,
+    /// The limits that are lower now than when these came, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub lower_limits: BTreeMap<String, LowerLimit>,
     /// How many corrections were kept.
     #[serde(skip_serializing_if = "is_default")]
     pub written: u64,
@@ -140,6 +151,7 @@ impl DecodeReport {
         for (total, more) in [
             (&mut self.examined, later.examined),
             (&mut self.not_repeatable, later.not_repeatable),
+            (&mut self.limited, later.limited),
             (&mut self.written, later.written),
             (&mut self.published, later.published),
             (&mut self.refused, later.refused),
@@ -150,6 +162,9 @@ impl DecodeReport {
             *total += more;
         }
         self.verdicts.add(&later.verdicts);
+        for (name, limit) in later.lower_limits {
+            add_counted(&mut self.lower_limits, name, limit, LowerLimit::add);
+        }
         for (path, field) in later.fields {
             add_counted(&mut self.fields, path, field, |total, field| total.count += field.count);
         }
@@ -214,6 +229,24 @@ impl Verdicts {
         self.newly_failing += other.newly_failing;
         self.newly_decoded += other.newly_decoded;
         self.still_failing += other.still_failing;
+    }
+}
+
+/// A limit that is lower now than when uplinks came.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LowerLimit {
+    /// How many uplinks did not run because of it.
+    pub count: u64,
+    /// What it was when they came; the highest, if it was not the same for all.
+    pub then: u64,
+    /// What it is now.
+    pub now: u64,
+}
+
+impl LowerLimit {
+    fn add(&mut self, later: &Self) {
+        self.count += later.count;
+        self.then = self.then.max(later.then);
     }
 }
 

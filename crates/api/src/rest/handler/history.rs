@@ -1,5 +1,7 @@
 //! Bodies about the messages that were kept, which v2 did not have.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -81,6 +83,9 @@ pub struct Record {
     /// The number of the version with these functions, unless it was dropped.
     #[serde(default, skip_serializing_if = "is_default")]
     pub version: u32,
+    /// The limits within which the functions ran, by name, if they are known; lists leave them out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub limits: BTreeMap<String, u64>,
     /// The seed of `Math.random` in the functions, as a string.
     #[serde(default, skip_serializing_if = "is_default", with = "text_number")]
     #[schemars(with = "String")]
