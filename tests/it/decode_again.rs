@@ -193,7 +193,7 @@ async fn uplinks_run_again_within_the_limits_that_they_had() {
     network.stack.stop().await;
 }
 
-/// Records have the limits of their functions.
+/// Records have the limits of their functions, and versions those of when they were made.
 async fn limits_are_shown(network: &Network, owner: &Owner) {
     let shown = async |path: &str| {
         let url = format!("{}/applications/{}/{path}", network.handler_http(), owner.app_id);
@@ -204,6 +204,12 @@ async fn limits_are_shown(network: &Network, owner: &Owner) {
     for (record, fuel) in [(&records[0], 200_000), (&records[2], 200_000_000)] {
         let whole = shown(&format!("history/{}", record["id"].as_str().unwrap())).await;
         assert_eq!((&whole["limits"]["fuel"], &record["limits"]), (&json!(fuel), &Value::Null), "{whole}");
+    }
+    for path in ["versions/1", "versions"] {
+        let version = shown(path).await;
+        let version = version["versions"].get(0).unwrap_or(&version);
+        assert_eq!((&version["limits"]["fuel"], &version["dialect"]), (&json!(200_000), &json!("v2")), "{version}");
+        assert_eq!(version["limits"]["heap_bytes_max"], 12 << 20, "and all others");
     }
 }
 

@@ -37,7 +37,8 @@ pub(super) async fn list(network: &Network) -> anyhow::Result<()> {
 }
 
 fn row(network: &Network, version: Version) -> [Cell; 8] {
-    let Version { number, hash, time, changed_by, note, link, live, restores, functions, share_percent } = version;
+    let Version { number, hash, time, changed_by, note, link, live, restores, functions, .. } = version;
+    let (share_percent, dialect) = (version.share_percent, version.dialect);
     let unknown = || Cell::new("", Value::Null);
     let time = if time == 0 { unknown() } else { network.output.time(Timestamp::from_nanos(time)) };
     let short = hash.get(..16).unwrap_or(&hash).to_owned();
@@ -51,11 +52,19 @@ fn row(network: &Network, version: Version) -> [Cell; 8] {
         if share_percent > 0.0 { Cell::new(Percent(share_percent).to_string(), live) } else { live.into() },
         time,
         note,
-        functions.unwrap_or_default().payload_format.into(),
+        format(functions.unwrap_or_default().payload_format, &dialect),
         changed_by.into(),
         Cell::new(short, hash),
         link.into(),
     ]
+}
+
+/// A payload format for people. Any but `custom` names the dialect itself, or runs no functions.
+fn format(payload_format: String, dialect: &str) -> Cell {
+    match payload_format == "custom" && !dialect.is_empty() {
+        true => Cell::new(format!("{payload_format} ({dialect})"), payload_format),
+        false => payload_format.into(),
+    }
 }
 
 /// Prints what changed between two versions.

@@ -28,7 +28,7 @@ use crate::{
     Error, OneAtATime,
     access::Access,
     announcement::Announcer,
-    application::{Application, Applications, Conversion, JoinKeyChange, SentApplication, VersionOrigin},
+    application::{Application, Applications, Conversion, JoinKeyChange, SentApplication},
     device::{Addresses, DEVICE_PAGE_MAX, Device, DevicePage, Devices},
     downlink::{Downlinks, Origin, Scheduled},
     join::{Activated, ActivationRequest, JoinRequest, Joins},
@@ -119,10 +119,10 @@ impl Operations {
         let claims = self.access.allow(caller, app_id, &[ApplicationRight::Settings], Purpose::Change).await?;
         self.applications.check_registered(app_id).await?;
         let application = application.into_application();
-        self.payloads.check(&application, &usage).await?;
+        let origin = self.check_functions(&application, &usage).await?;
         let may_see_key = claims.allows(app_id, ApplicationRight::Devices);
         let join_key = if may_see_key { JoinKeyChange::Replace } else { JoinKeyChange::Keep };
-        self.set_functions(&claims, application, join_key, VersionOrigin::default()).await.map(drop)
+        self.set_functions(&claims, application, join_key, origin).await.map(drop)
     }
 
     pub(crate) async fn delete_application(&self, caller: Caller, app_id: &AppId) -> Result<(), Error> {

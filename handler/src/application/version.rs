@@ -1,6 +1,6 @@
 //! A version of an application's functions: its origin, its use, and the label that callers give it.
 
-use runtime::SourcesHash;
+use runtime::{LimitsByName, SourcesHash};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::Timestamp;
@@ -73,7 +73,8 @@ pub enum VersionUse {
     Older,
 }
 
-/// Origin of a version. Empty for functions that were set before there were versions.
+/// Origin of a version, with the dialect and limits that its functions had then. Empty for functions that were set before
+/// there were versions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VersionOrigin {
     /// Time of creation.
@@ -85,6 +86,12 @@ pub struct VersionOrigin {
     /// The version of which it is a copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restores: Option<u32>,
+    /// Name of the dialect of its functions; that of the decoder, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dialect: Option<String>,
+    /// Limits of its functions at that time; empty if it has no functions.
+    #[serde(default, skip_serializing_if = "LimitsByName::is_empty")]
+    pub limits: LimitsByName,
     /// Note and link that users attached to it.
     #[serde(default, skip_serializing_if = "VersionLabel::is_empty")]
     pub label: VersionLabel,

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use futures::future;
-use runtime::{Busy, Call, EntryPoint, Failure, Functions, LimitsByName, Pool, Priority, Slot, Tenant, Value};
+use runtime::{Busy, Call, Dialect, EntryPoint, Failure, Functions, LimitsByName, Pool, Priority, Slot, Tenant, Value};
 use serde_json::value::RawValue;
 use server::{
     ledger::{Owner, Owners},
@@ -70,15 +70,16 @@ impl Payloads {
     }
 
     /// Checks that an application's functions can be loaded, which is charged to `usage`; [`Error::Function`] says why
-    /// not.
-    pub(crate) async fn check(&self, application: &Application, usage: &Usage) -> Result<(), Error> {
+    /// not. Returns the dialect of the first of them; none if there are none.
+    pub(crate) async fn check(&self, application: &Application, usage: &Usage) -> Result<Option<Dialect>, Error> {
         if !application.has_functions() {
-            return Ok(());
+            return Ok(None);
         }
         let app_id = &application.summary().app_id;
         let (tenant, set) = (self.tenant(app_id, Priority::DryRun), (application, self.limits(app_id)));
         let functions = self.functions.get_or_load(&tenant, set, &self.pool, usage).await?;
-        functions.map(drop).map_err(|failure| cannot_load(failure, application))
+        let functions = functions.map_err(|failure| cannot_load(failure, application))?;
+        Ok(Slot::ALL.into_iter().find_map(|slot| functions.dialect(slot)))
     }
 
     /// Decodes, converts and validates a payload. A function that fails is part of the result; a full queue is an

@@ -40,11 +40,11 @@ impl Operations {
         self.applications.check_registered(&app_id).await?;
         let application = application.into_application().for_share();
         needs_functions(&application)?;
-        self.payloads.check(&application, &usage).await?;
+        let checked = self.check_functions(&application, &usage).await?;
         let object = format!("{app_id} {:?}, {} of the devices", application.summary().functions_hash, trial.share);
         let change = self.audit.change("candidate set", &actor(&claims), &object)?;
         let time = Some(self.clock.now());
-        let origin = VersionOrigin { time, changed_by: Some(author(&claims)), label, ..VersionOrigin::default() };
+        let origin = VersionOrigin { time, changed_by: Some(author(&claims)), label, ..checked };
         change.run(self.applications.start_candidate(application, trial, origin)).await?;
         metrics::candidate("started");
         self.applications.candidate(&app_id).await

@@ -1,6 +1,10 @@
 //! The versions of an application's functions. They belong to its settings.
 
-use server::auth::{Caller, Purpose};
+use runtime::LimitsByName;
+use server::{
+    auth::{Caller, Purpose},
+    usage::Usage,
+};
 use types::{AppId, ApplicationRight, Claims};
 
 use super::{Operations, actor};
@@ -57,8 +61,7 @@ impl Operations {
         self.applications.check_registered(&app_id).await?;
         let application = application.into_application();
         needs_functions(&application)?;
-        self.payloads.check(&application, &usage).await?;
-        let origin = VersionOrigin { label, ..VersionOrigin::default() };
+        let origin = VersionOrigin { label, ..self.check_functions(&application, &usage).await? };
         self.make_live(&claims, application, origin).await
     }
 
@@ -75,8 +78,8 @@ impl Operations {
         let claims = self.access.allow(caller, app_id, &[ApplicationRight::Settings], Purpose::Change).await?;
         let StoredVersion { application, .. } = self.applications.version(app_id, Some(number)).await?;
         // Limits may have become lower since.
-        self.payloads.check(&application, &usage).await?;
-        let origin = VersionOrigin { restores: Some(number), label, ..VersionOrigin::default() };
+        let checked = self.check_functions(&application, &usage).await?;
+        let origin = VersionOrigin { restores: Some(number), label, ..checked };
         self.make_live(&claims, application, origin).await
     }
 
@@ -103,6 +106,20 @@ impl Operations {
         let app_id = application.summary().app_id.clone();
         let set = self.set_functions(claims, application, JoinKeyChange::Keep, origin).await?;
         self.applications.version(&app_id, set.map(|version| version.number)).await
+    }
+
+    /// Checks that functions can be loaded. The version that they become has their dialect and their limits.
+    pub(super) async fn check_functions(
+        &self,
+        application: &Application,
+        usage: &Usage,
+    ) -> Result<VersionOrigin, Error> {
+        let dialect = self.payloads.check(application, usage).await?.map(|dialect| dialect.name().to_owned());
+        let limits = match application.has_functions() {
+            true => self.payloads.limits(&application.summary().app_id).by_name(),
+            false => LimitsByName::new(),
+        };
+        Ok(VersionOrigin { dialect, limits, ..VersionOrigin::default() })
     }
 
     /// Sets functions that were checked, in the name of a caller that may.

@@ -84,13 +84,25 @@ fn version_body(version: FunctionsVersion, used: VersionUse) -> body::Version {
         },
         restores: origin.restores.unwrap_or_default(),
         payload_format,
+        dialect: origin.dialect.unwrap_or_default(),
+        limits: origin.limits,
         functions: None,
     }
 }
 
 fn version_message(version: body::Version, functions: ApplicationMessage) -> message::Version {
-    let body::Version { number, hash, time, changed_by, note, link, live, share_percent, restores, .. } = version;
-    let time = time.map(types::Timestamp::as_nanos).unwrap_or_default();
-    let (share_percent, functions) = (share_percent.unwrap_or_default(), Some(functions));
-    message::Version { number, hash, time, changed_by, note, link, live, restores, functions, share_percent }
+    message::Version {
+        number: version.number,
+        hash: version.hash,
+        time: version.time.map(types::Timestamp::as_nanos).unwrap_or_default(),
+        changed_by: version.changed_by,
+        note: version.note,
+        link: version.link,
+        live: version.live,
+        restores: version.restores,
+        functions: Some(functions),
+        share_percent: version.share_percent.unwrap_or_default(),
+        dialect: version.dialect,
+        limits: version.limits,
+    }
 }

@@ -1,5 +1,7 @@
 //! Bodies about the versions of payload functions, which v2 did not have.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::Timestamp;
@@ -37,6 +39,12 @@ pub struct Version {
     /// The payload format.
     #[serde(default, skip_serializing_if = "is_default")]
     pub payload_format: String,
+    /// The dialect of the decoder, or of the encoder if there is no decoder, if that is known.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub dialect: String,
+    /// The limits of the functions when it was made, by name, if they are known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub limits: BTreeMap<String, u64>,
     /// The functions; lists leave them out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub functions: Option<VersionFunctions>,
