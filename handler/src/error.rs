@@ -180,6 +180,14 @@ pub enum Error {
     /// History cannot be read. Where its files are is in the log only.
     #[error("the history cannot be read now: try again later")]
     History(#[from] history::Error),
+    /// A record was not found, but may be in files of history that cannot be read.
+    #[error("Record {id} may be in a file of history that cannot be read: {files}")]
+    RecordUnreadable {
+        /// Its id.
+        id: String,
+        /// The names of the files.
+        files: String,
+    },
     /// Work of which an application has one at a time.
     #[error("{what} of application {app_id} is running already: try again when that is done")]
     Running {
@@ -319,6 +327,7 @@ impl Kinded for Error {
             | Self::Unidentified { .. }
             | Self::NetworkBrokerGone
             | Self::NetworkBrokersBusy
+            | Self::RecordUnreadable { .. }
             | Self::CorrectionNotKept(_)
             | Self::NoRoom(_)
             | Self::Unpublished(_) => Kind::Unavailable,
@@ -360,6 +369,8 @@ impl Kinded for Error {
         match self {
             Self::Auth(error) => error.is_cause_logged(),
             Self::Shared(error) => error.is_cause_logged(),
+            // History logs each file that cannot be read once.
+            Self::RecordUnreadable { .. } => true,
             Self::NotAdmitted(_) | Self::Stopping | Self::BodyCut | Self::Paused { .. } => true,
             _ => false,
         }

@@ -11,7 +11,7 @@ use futures::Stream;
 use types::{AppId, Clock, DevId, Random};
 
 use crate::{
-    Error, ExportPart, Format, Loss, Losses, NewRecord, Page, Query, Record, RecordId, Settings,
+    Error, ExportPart, Format, Loss, Losses, NewRecord, Page, Query, Record, RecordId, Settings, Skipped,
     bucket::Bucket,
     disk::Disk,
     keeper::Keeper,
@@ -117,10 +117,11 @@ impl History {
         self.reader.page(query).await
     }
 
-    /// The record with this id. None if the application has none.
-    pub async fn get(&self, app_id: &AppId, id: RecordId) -> Result<Option<Record>, Error> {
-        let page = self.reader.page(Query::only(app_id.clone(), id)).await?;
-        Ok(page.records.into_iter().next().filter(|record| record.id == id))
+    /// The record with this id. Otherwise the files that could not be read and may have it; none if the application has
+    /// no such record.
+    pub async fn get(&self, app_id: &AppId, id: RecordId) -> Result<Result<Record, Vec<Skipped>>, Error> {
+        let Page { records, skipped, .. } = self.reader.page(Query::only(app_id.clone(), id)).await?;
+        Ok(records.into_iter().find(|record| record.id == id).ok_or(skipped))
     }
 
     /// All records that are wanted, in large pages, whatever the limit of the query.

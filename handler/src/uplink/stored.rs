@@ -13,6 +13,8 @@ use crate::{Error, payload::Payload};
 
 /// Maximum number of unreadable files that are named.
 const UNREADABLE_FILES_MAX: usize = 200;
+/// Maximum number of them that one line names.
+const LINE_NAMES_MAX: usize = 8;
 
 /// Restores the input of the functions for an uplink. Metadata is left out, as functions do not see it.
 pub(crate) fn payload(record: &Record) -> Payload {
@@ -93,6 +95,15 @@ impl UnreadableFiles {
     pub(crate) fn take_new(&mut self) -> Vec<String> {
         mem::take(&mut self.new)
     }
+}
+
+/// Returns a line with the names of unreadable files: at most 8, and how many more there are. Other programs may have
+/// chosen them.
+pub(crate) fn file_names(files: &[Skipped]) -> String {
+    let named = files.iter().take(LINE_NAMES_MAX).map(file_name);
+    let more = files.len().saturating_sub(LINE_NAMES_MAX);
+    let more = (more > 0).then(|| format!("{more} more"));
+    named.chain(more).collect::<Vec<_>>().join(", ").escape_default().to_string()
 }
 
 /// Returns the name of a file that could not be read. The operator's directories are of no use to clients.

@@ -37,6 +37,21 @@ async fn damaged_and_foreign_files_are_named_and_stay() {
 }
 
 #[tokio::test]
+async fn a_record_that_is_not_found_may_be_in_a_file_that_cannot_be_read() {
+    let harness = Harness::new();
+    let history = harness.open();
+    harness.uplink(&history, "a1", 1).await;
+    history.seal().await.unwrap();
+    let id = history.query(everything()).await.unwrap().records.remove(0).id;
+    let damaged = files(&harness).remove(0);
+    fs::write(&damaged, "not a Parquet file").unwrap();
+    let unreadable = history.get(&app(), id).await.unwrap().unwrap_err();
+    assert_eq!(unreadable.into_iter().map(|skipped| skipped.path).collect::<Vec<_>>(), [damaged]);
+    let earlier = "0".repeat(28).parse().unwrap();
+    assert_eq!(history.get(&app(), earlier).await.unwrap(), Err(Vec::new()), "no file is of that time");
+}
+
+#[tokio::test]
 async fn no_changed_byte_stops_a_query() {
     let harness = Harness::new();
     let history = harness.open();

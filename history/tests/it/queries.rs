@@ -40,7 +40,7 @@ async fn a_record_is_found_as_it_was_appended() {
     check(&record, id, &new);
     history.seal().await.unwrap();
     check(&history.get(&app_id, id).await.unwrap().unwrap(), id, &new);
-    assert_eq!(history.get(&"other".parse().unwrap(), id).await.unwrap(), None);
+    assert_eq!(history.get(&"other".parse().unwrap(), id).await.unwrap(), Err(Vec::new()));
     history.close().await.unwrap();
 }
 

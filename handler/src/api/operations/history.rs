@@ -24,6 +24,7 @@ use crate::{
     decode_again::{DECODE_BYTES_MAX, DecodeAgain, Functions, Parts, decode_again},
     output::Receivers,
     send_again::{self, SendAgain, send_again},
+    uplink::stored::file_names,
 };
 
 impl Operations {
@@ -63,8 +64,7 @@ impl Operations {
         id: RecordId,
     ) -> Result<(Record, LimitsByName), Error> {
         self.allow_history(caller, app_id).await?;
-        let record = self.history.get(app_id, id).await?;
-        let record = record.ok_or_else(|| Error::not_found("Record", id))?;
+        let record = self.record(app_id, id).await?;
         let limits = match record.limits {
             Some(hash) => self.applications.past_limits(hash).await?,
             None => None,
@@ -135,8 +135,7 @@ impl Operations {
         query.until = query.until.or_else(|| Some(self.clock.now()));
         let is_single = id.is_some();
         if let Some(id) = id {
-            let record = self.history.get(&query.app_id, id).await?;
-            let record = record.ok_or_else(|| Error::not_found("Record", id))?;
+            let record = self.record(&query.app_id, id).await?;
             query = Query::only(query.app_id, record.corrects.unwrap_or(id));
         }
         // Twice the rate could push live messages out of queues. A single message does not matter.
@@ -147,6 +146,14 @@ impl Operations {
         let parts =
             send_again::Parts { uplinks: self.uplinks.clone(), history: self.history.clone(), _running: running };
         Ok(send_again(parts, SendAgain { query, to, per_s, is_dry_run }))
+    }
+
+    /// The record with this id; [`Error::RecordUnreadable`] if it may be in a file that cannot be read.
+    async fn record(&self, app_id: &AppId, id: RecordId) -> Result<Record, Error> {
+        self.history.get(app_id, id).await?.map_err(|unreadable| match &unreadable[..] {
+            [] => Error::not_found("Record", id),
+            files => Error::RecordUnreadable { id: id.to_string(), files: file_names(files) },
+        })
     }
 
     async fn check_receivers(&self, app_id: &AppId, to: &Receivers) -> Result<(), Error> {

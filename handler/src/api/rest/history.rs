@@ -2,7 +2,7 @@
 
 use std::{marker::PhantomData, sync::Arc};
 
-use ::history::{ExportPart, Format, Skipped};
+use ::history::{ExportPart, Format};
 use aide::{
     OperationOutput,
     axum::{
@@ -47,11 +47,8 @@ use crate::{
             send_again::SentSendAgain,
         },
     },
-    uplink::stored::file_name,
+    uplink::stored::file_names,
 };
-
-/// Maximum number of unreadable files that a trailer names.
-const UNREADABLE_NAMES_MAX: usize = 8;
 
 /// A record, as its path names it.
 #[derive(Deserialize, JsonSchema)]
@@ -92,8 +89,14 @@ pub(super) fn routes() -> ApiRouter<Arc<Operations>> {
         op.doc("ListRecords", "List the uplinks and events of an application that were kept, the newest first")
             .fails(&[Kind::NotFound])
     });
-    let record =
-        get_with(get, |op| op.doc("GetRecord", "Get an uplink or event that was kept").fails(&[Kind::NotFound]));
+    let record = get_with(get, |op| {
+        op.doc(
+            "GetRecord",
+            "Get an uplink or event that was kept. If it was not found, but may be in a file of history that cannot be \
+             read, the status is 503, and the error names the file",
+        )
+        .fails(&[Kind::NotFound])
+    });
     let export = get_with(export, |op| {
         op.doc(
             "ExportRecords",
@@ -182,18 +185,10 @@ fn frame(part: ExportPart) -> Frame<Bytes> {
         ExportPart::Bytes(bytes) => Frame::data(bytes),
         ExportPart::Unreadable(files) => {
             let name = HeaderName::from_static(body::UNREADABLE_TRAILER);
-            let names = HeaderValue::try_from(unreadable_names(&files)).ok();
+            let names = HeaderValue::try_from(file_names(&files)).ok();
             Frame::trailers(names.map(|names| (name, names)).into_iter().collect())
         }
     }
-}
-
-/// The names as a trailer has them. Other programs may have chosen them, and there may be many.
-fn unreadable_names(files: &[Skipped]) -> String {
-    let named = files.iter().take(UNREADABLE_NAMES_MAX).map(file_name);
-    let more = files.len().saturating_sub(UNREADABLE_NAMES_MAX);
-    let more = (more > 0).then(|| format!("{more} more"));
-    named.chain(more).collect::<Vec<_>>().join(", ").escape_default().to_string()
 }
 
 async fn get(
