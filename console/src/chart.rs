@@ -1,11 +1,27 @@
-//! Charts as shapes: where the line and the band of a field are drawn, in a picture that any width stretches.
+//! Charts as shapes: where the lines and bands of a field are drawn, in a picture that any width stretches.
+
+use std::collections::BTreeMap;
 
 use api::rest::handler::{Chart, ChartPoint, ChartSeries};
-use types::Timestamp;
+use types::DevId;
 
 /// The size of a picture, in units of its own.
 pub(crate) const WIDTH: f64 = 1000.0;
 pub(crate) const HEIGHT: f64 = 200.0;
+/// Maximum number of devices in a chart.
+pub(crate) const DEVICES_MAX: usize = DASHES.len();
+/// Appearance of the line of each device, in words, because not everybody tells the colours apart. The style sheet has
+/// both, as `--line-1` and `.line-1`, and so on.
+const DASHES: [&str; 8] = [
+    "solid line",
+    "dashed line",
+    "dotted line",
+    "dash-dot line",
+    "long-dashed line",
+    "dash-dot-dot line",
+    "sparsely dotted line",
+    "long-and-short-dashed line",
+];
 /// Margin above and below the line, in the units of the picture.
 const EDGE: f64 = 8.0;
 /// Up to so many points are drawn as dots, too.
@@ -16,13 +32,26 @@ const GAP: i64 = 5;
 /// A field over time, as it is drawn.
 pub(crate) struct Plot {
     pub(crate) field: String,
-    pub(crate) points: Vec<ChartPoint>,
     pub(crate) min: f64,
     pub(crate) max: f64,
+    /// Those of the devices that have the field, in the order of the devices.
+    pub(crate) lines: Vec<Line>,
+    /// Devices that have other fields only.
+    pub(crate) without: Vec<DevId>,
+}
+
+/// A field of a device.
+pub(crate) struct Line {
+    pub(crate) dev_id: DevId,
+    /// Number of the colour and the dash in the style sheet.
+    pub(crate) style: usize,
+    /// The dash, in words.
+    pub(crate) dash: &'static str,
+    pub(crate) points: Vec<ChartPoint>,
     /// Of all values, not of the points.
-    pub(crate) mean: f64,
+    mean: f64,
     /// Number of values.
-    pub(crate) count: u64,
+    count: u64,
     /// Paths through the means.
     pub(crate) line: String,
     /// Paths around what lies between the least and the greatest values.
@@ -31,43 +60,90 @@ pub(crate) struct Plot {
     pub(crate) dots: String,
 }
 
-/// Mapping of times and values to places in the picture.
-struct Scale {
+/// The points of a device before they have a place.
+struct Values {
+    /// Position of the device among all of them.
+    index: usize,
+    dev_id: DevId,
+    span: Span,
+    points: Vec<ChartPoint>,
+}
+
+/// Time of a picture, in nanoseconds.
+#[derive(Clone, Copy)]
+struct Span {
     since: i64,
     until: i64,
-    /// Half of the width of a bucket, in nanoseconds: a point is in the middle.
+    /// Half of the width of a bucket: a point is in the middle.
     middle: i64,
+}
+
+/// Mapping of times and values to places in the picture.
+struct Scale {
+    span: Span,
     low: f64,
     high: f64,
 }
 
 impl Plot {
-    pub(crate) fn all(chart: Chart) -> Vec<Self> {
-        let (since, until, bucket) = (chart.since, chart.until, chart.bucket_seconds);
-        chart.series.into_iter().map(|series| Self::new(series, (since, until), bucket)).collect()
+    /// A plot of each field, by path, with the lines of all devices that have it.
+    pub(crate) fn all(charts: Vec<(DevId, Chart)>) -> Vec<Self> {
+        let with_fields = charts.iter().filter(|(_, chart)| !chart.series.is_empty());
+        let devices: Vec<_> = with_fields.map(|(dev_id, _)| dev_id.clone()).collect();
+        let mut fields: BTreeMap<String, Vec<Values>> = BTreeMap::new();
+        for (index, (dev_id, chart)) in charts.into_iter().enumerate() {
+            let span = Span::of(&chart);
+            for ChartSeries { field, points } in chart.series {
+                fields.entry(field).or_default().push(Values { index, dev_id: dev_id.clone(), span, points });
+            }
+        }
+        fields.into_iter().map(|(field, values)| Self::new(field, values, &devices)).collect()
     }
 
-    fn new(series: ChartSeries, (since, until): (Timestamp, Timestamp), bucket_seconds: f64) -> Self {
-        let ChartSeries { field, points } = series;
-        let min = points.iter().map(|point| point.min).fold(f64::INFINITY, f64::min);
-        let max = points.iter().map(|point| point.max).fold(f64::NEG_INFINITY, f64::max);
+    fn new(field: String, values: Vec<Values>, devices: &[DevId]) -> Self {
+        let points = || values.iter().flat_map(|values| &values.points);
+        let min = points().map(|point| point.min).fold(f64::INFINITY, f64::min);
+        let max = points().map(|point| point.max).fold(f64::NEG_INFINITY, f64::max);
+        let lines: Vec<_> = values.into_iter().map(|values| Line::new(values, (min, max))).collect();
+        let has_line = |dev_id: &DevId| lines.iter().any(|line| line.dev_id == *dev_id);
+        let without = devices.iter().filter(|dev_id| !has_line(dev_id)).cloned().collect();
+        Self { field, min, max, lines, without }
+    }
+}
+
+impl Line {
+    fn new(values: Values, (low, high): (f64, f64)) -> Self {
+        let Values { index, dev_id, span, points } = values;
         let count: u64 = points.iter().map(|point| point.count).sum();
         let mean = points.iter().map(|point| point.mean * (point.count as f64 / count.max(1) as f64)).sum();
-        let middle = (bucket_seconds * 5e8) as i64;
-        let scale = Scale { since: since.as_nanos(), until: until.as_nanos(), middle, low: min, high: max };
+        let scale = Scale { span, low, high };
         let runs = runs(&points);
         let dots = if points.len() <= DOTS_MAX { scale.dots(&points) } else { lonely(&scale, &runs) };
         let line = runs.iter().map(|run| scale.line(run)).collect();
         let band = runs.iter().map(|run| scale.band(run)).collect();
-        Self { field, min, max, mean, count, line, band, dots, points }
+        let dash = DASHES.get(index).copied().unwrap_or_default();
+        Self { dev_id, style: index + 1, dash, mean, count, line, band, dots, points }
+    }
+
+    /// The values in words.
+    pub(crate) fn summary(&self) -> String {
+        let noun = if self.count == 1 { "value" } else { "values" };
+        format!("mean {}, {} {noun}", number(self.mean), self.count)
+    }
+}
+
+impl Span {
+    fn of(chart: &Chart) -> Self {
+        let middle = (chart.bucket_seconds * 5e8) as i64;
+        Self { since: chart.since.as_nanos(), until: chart.until.as_nanos(), middle }
     }
 }
 
 impl Scale {
     fn x(&self, point: &ChartPoint) -> f64 {
-        let span = (self.until - self.since).max(1) as f64;
-        let at = point.time.as_nanos().saturating_add(self.middle).saturating_sub(self.since);
-        (at as f64 / span * WIDTH).clamp(0.0, WIDTH)
+        let Span { since, until, middle } = self.span;
+        let at = point.time.as_nanos().saturating_add(middle).saturating_sub(since);
+        (at as f64 / (until - since).max(1) as f64 * WIDTH).clamp(0.0, WIDTH)
     }
 
     fn y(&self, value: f64) -> f64 {
@@ -123,9 +199,13 @@ pub(crate) fn number(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use types::Timestamp;
+
     use super::*;
 
-    fn plot(values: &[(i64, f64)]) -> Plot {
+    fn chart(fields: &[(&str, &[(i64, f64)])]) -> Chart {
         let point = |(second, value): &(i64, f64)| ChartPoint {
             time: Timestamp::from_millis(second * 1000),
             min: *value,
@@ -133,28 +213,81 @@ mod tests {
             max: *value,
             count: 1,
         };
-        let series = ChartSeries { field: "t".to_owned(), points: values.iter().map(point).collect() };
-        Plot::new(series, (Timestamp::from_millis(0), Timestamp::from_millis(100_000)), 0.0)
+        let series = fields.iter().map(|(field, values)| ChartSeries {
+            field: (*field).to_owned(),
+            points: values.iter().map(point).collect(),
+        });
+        Chart {
+            since: Timestamp::from_millis(0),
+            until: Timestamp::from_millis(100_000),
+            bucket_seconds: 0.0,
+            examined: 0,
+            is_cut: false,
+            has_more_fields: false,
+            unreadable_files: Vec::new(),
+            series: series.collect(),
+        }
+    }
+
+    fn device(number: usize) -> DevId {
+        format!("dev-{number}").parse().unwrap()
+    }
+
+    fn plot(values: &[(i64, f64)]) -> Plot {
+        Plot::all(vec![(device(1), chart(&[("t", values)]))]).remove(0)
     }
 
     #[test]
     fn the_line_goes_from_the_least_to_the_greatest_value() {
         let plot = plot(&[(0, 1.0), (50, 3.0), (100, 2.0)]);
-        assert_eq!(plot.line, "M0.0 192.0L500.0 8.0L1000.0 100.0");
-        assert_eq!((plot.min, plot.max, plot.mean.round(), plot.count), (1.0, 3.0, 2.0, 3));
+        let line = &plot.lines[0];
+        assert_eq!(line.line, "M0.0 192.0L500.0 8.0L1000.0 100.0");
+        assert_eq!((plot.min, plot.max, line.summary().as_str()), (1.0, 3.0, "mean 2, 3 values"));
     }
 
     #[test]
     fn a_line_ends_where_values_are_missing() {
         let plot = plot(&[(0, 1.0), (1, 1.0), (2, 1.0), (90, 1.0)]);
-        assert_eq!(plot.line.matches('M').count(), 2, "{}", plot.line);
-        assert!(plot.line.contains("100.0"), "a flat line is in the middle");
+        let line = &plot.lines[0].line;
+        assert_eq!(line.matches('M').count(), 2, "{line}");
+        assert!(line.contains("100.0"), "a flat line is in the middle");
+    }
+
+    #[test]
+    fn devices_share_a_scale_and_each_has_a_line_of_its_own() {
+        let charts = [
+            chart(&[("t", &[(0, 1.0), (100, 1.0)])]),
+            chart(&[]),
+            chart(&[("t", &[(0, 3.0), (100, 3.0)]), ("u", &[(50, 7.0)])]),
+        ];
+        let plots = Plot::all(charts.into_iter().enumerate().map(|(at, chart)| (device(at), chart)).collect());
+        let [t, u] = &plots[..] else { panic!("there are two fields") };
+        assert_eq!((t.field.as_str(), t.min, t.max, t.without.len()), ("t", 1.0, 3.0, 0));
+        let lines: Vec<_> = t.lines.iter().map(|line| (line.style, line.line.as_str())).collect();
+        assert_eq!(lines, [(1, "M0.0 192.0L1000.0 192.0"), (3, "M0.0 8.0L1000.0 8.0")]);
+        assert_eq!(u.without, [device(0)], "a device without any field is named elsewhere");
+        assert_eq!((u.lines[0].style, u.lines[0].dash), (3, t.lines[1].dash), "it looks the same in each plot");
+    }
+
+    #[test]
+    fn no_two_lines_look_alike() {
+        let charts = (0..DEVICES_MAX).map(|at| (device(at), chart(&[("t", &[(0, at as f64)])]))).collect();
+        let plots = Plot::all(charts);
+        let dashes: BTreeSet<_> = plots[0].lines.iter().map(|line| line.dash).collect();
+        assert!(dashes.len() == DEVICES_MAX && !dashes.contains(""), "{dashes:?}");
+        let style = include_str!("../../web/site.css");
+        for line in &plots[0].lines {
+            let (colour, dash) = (format!("--line-{}:", line.style), format!(".line-{} {{", line.style));
+            assert_eq!(style.matches(&colour).count(), 2, "{colour} is there in light and dark mode");
+            assert_eq!(style.matches(&dash).count(), 1, "{dash}");
+        }
     }
 
     #[test]
     fn any_number_has_a_place() {
         let plot = plot(&[(0, f64::MAX), (50, f64::MIN), (60, 0.0)]);
-        assert!(!plot.line.contains("NaN") && !plot.line.contains("inf"), "{}", plot.line);
+        let line = &plot.lines[0].line;
+        assert!(!line.contains("NaN") && !line.contains("inf"), "{line}");
         assert_eq!(number(f64::MAX), "1.798e308");
         assert_eq!(
             (number(0.1 + 0.2).as_str(), number(-5.0).as_str(), number(1e-7).as_str()),

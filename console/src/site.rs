@@ -25,8 +25,8 @@ use server::serve::run_to_end;
 use crate::{Console, Error, console::Place};
 
 use self::{
-    device::{change, charts, delete, downlinks},
-    devices::new,
+    device::{change, delete, downlinks},
+    devices::{charts, new},
     failure::Failure,
     functions::{candidate, versions},
     messages::{again, message},
@@ -93,6 +93,8 @@ fn devices(path: impl Fn(&str) -> String) -> Router<Console> {
     Router::new()
         // Not below `/devices`, where it could be the id of a device.
         .route(&path("/new-device"), get(new::show).post(new::create))
+        .route(&path("/charts"), get(charts::show))
+        .route(&path("/charts/csv"), get(charts::csv))
         .route(&device(""), get(device::show))
         .route(&device("/change"), get(change::show).post(change::submit))
         .route(&device("/delete"), get(delete::confirm).post(delete::delete))

@@ -1,7 +1,6 @@
 //! A device: its facts, its last messages, its downlinks.
 
 pub(super) mod change;
-pub(super) mod charts;
 pub(super) mod delete;
 pub(super) mod downlinks;
 pub(super) mod fields;

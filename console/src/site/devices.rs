@@ -1,8 +1,10 @@
-//! The devices of an application: a table with search, when each was last seen, in pages.
+//! The devices of an application: a table with search, when each was last seen, in pages. Its boxes choose the devices
+//! of a chart.
 
+pub(super) mod charts;
 pub(super) mod new;
 
-use std::{collections::HashMap, num::NonZeroUsize};
+use std::num::NonZeroUsize;
 
 use api::{
     handler::{Device, device::Device as Network},
@@ -17,9 +19,9 @@ use types::DevId;
 use super::{
     failure::{Failure, Problem, partly},
     page::{Frame, Page, Time, hex},
-    viewer::InApplication,
+    viewer::{InApplication, Sent},
 };
-use crate::{Result, history::parameters};
+use crate::{Result, chart::DEVICES_MAX, drafts::Fields};
 
 /// Number of devices on a page.
 const PAGE: usize = 50;
@@ -31,6 +33,8 @@ const SEARCHED_MAX: u32 = 20_000;
 const MESSAGES: u32 = 1000;
 /// Maximum number of devices whose last message is looked up at the same time.
 const PARALLEL: usize = 8;
+/// What a chart has, beside its devices: the parameters that stay while devices are chosen for it.
+const OF_CHART: [&str; 3] = ["since", "until", "field"];
 
 #[derive(Template)]
 #[template(path = "devices.html")]
@@ -42,8 +46,12 @@ pub(super) struct List {
     is_served: bool,
     search: String,
     rows: Vec<Row>,
-    /// The parameters of the next page, if there is one.
-    next: Option<String>,
+    /// Devices that are chosen for a chart, and not on this page.
+    chosen: Vec<DevId>,
+    /// Names and values of the parameters of the chart.
+    of_chart: Vec<(&'static str, String)>,
+    /// The number of the next page, if there is one.
+    next: Option<usize>,
     /// True if there are more devices than are searched.
     is_cut: bool,
     problem: Option<Problem>,
@@ -56,6 +64,7 @@ pub(super) struct Row {
     description: String,
     attributes: Vec<(String, String)>,
     last_seen: Option<Time>,
+    is_chosen: bool,
 }
 
 /// The devices of a page, and whether there are more.
@@ -67,17 +76,20 @@ struct Found {
 
 pub(super) async fn list(
     request: InApplication,
-    Parameters(query): Parameters<HashMap<String, String>>,
+    Parameters(fields): Parameters<Fields>,
 ) -> Result<Page<List>, Failure> {
-    let search = query.get("search").map(|text| text.trim().to_owned()).unwrap_or_default();
-    let number = query.get("page").and_then(|page| page.parse::<NonZeroUsize>().ok()).map_or(1, NonZeroUsize::get);
+    let sent = Sent(fields);
+    let number = sent.value("page").parse::<NonZeroUsize>().map_or(1, NonZeroUsize::get);
+    let of_chart = OF_CHART.map(|name| (name, sent.value(name).to_owned())).into_iter();
     let mut page = List {
         frame: request.frame.clone(),
         app_id: request.app_id().to_string(),
         tab: "devices",
         is_served: true,
-        search,
+        search: sent.value("search").trim().to_owned(),
         rows: Vec::new(),
+        chosen: sent.values("device").filter_map(|dev_id| dev_id.parse().ok()).collect(),
+        of_chart: of_chart.filter(|(_, value)| !value.is_empty()).collect(),
         next: None,
         is_cut: false,
         problem: None,
@@ -92,14 +104,31 @@ pub(super) async fn list(
     let (found, problem) = partly(find(&request, &handler, &page.search, number).await)?;
     page.problem = problem;
     if let Some(found) = found {
-        let next = number.saturating_add(1).to_string();
-        page.next = found.has_more.then(|| parameters([("page", next.as_str()), ("search", page.search.as_str())]));
+        page.next = found.has_more.then_some(number.saturating_add(1));
         page.is_cut = found.is_cut;
         let rows = stream::iter(found.devices).map(|device| row(&request, &handler, device)).buffered(PARALLEL);
         page.rows = rows.collect().await;
         complete(&request, &handler, &mut page.rows).await;
+        page.tick();
     }
     Ok(Page::new(page))
+}
+
+impl List {
+    /// Ticks the rows of devices that are chosen.
+    fn tick(&mut self) {
+        for row in &mut self.rows {
+            row.is_chosen = self.chosen.iter().any(|dev_id| dev_id.as_str() == row.dev_id);
+        }
+        self.chosen.retain(|dev_id| !self.rows.iter().any(|row| row.dev_id == dev_id.as_str()));
+        // A link may name one twice.
+        self.chosen.sort_unstable();
+        self.chosen.dedup();
+    }
+
+    fn devices_max(&self) -> usize {
+        DEVICES_MAX
+    }
 }
 
 /// The devices of page `number` that contain the text.
@@ -137,6 +166,7 @@ async fn row(request: &InApplication, handler: &HandlerClient, device: Device) -
         dev_id: device.dev_id,
         description: device.description,
         attributes,
+        is_chosen: false,
     }
 }
 

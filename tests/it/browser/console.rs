@@ -110,6 +110,15 @@ async fn look_around(name: &'static str, look: Look) {
     browser.wait_for("Charts").await;
     browser.click("figure summary").await;
     browser.look("console-charts").await;
+    alice.simulate("dev-2", &[9, 60], 1).await.unwrap();
+    browser.click("a[href*='device=dev']").await;
+    browser.wait_for("Devices").await;
+    browser.click("input[value=dev-2]").await;
+    browser.look("console-devices-chosen").await;
+    browser.click("button[formaction]").await;
+    browser.wait_for("Charts").await;
+    wait_for_text(&browser, "li", "dashed line").await;
+    browser.look("console-charts-several").await;
 
     let receiver = Receiver::start().await;
     let url = receiver.url();

@@ -1,9 +1,13 @@
 //! Charts in the console: pictures, tables and files.
 
-use super::visitor;
-use crate::harness::Network;
+use std::fs;
 
+use super::{Visitor, visitor};
+use crate::harness::{Network, Owner};
+
+const APPLICATION: &str = "/console/applications/alice-app";
 const PATH: &str = "/console/applications/alice-app/devices/dev-1/charts";
+const SEVERAL: &str = "/console/applications/alice-app/charts";
 const DECODER: &str = "function Decoder(bytes) {
   return { celsius: bytes[0], '<script>\"=1': bytes[0] / 3 };
 }";
@@ -29,9 +33,11 @@ async fn numeric_fields_are_pictures_and_tables_and_a_file() {
     let file = visitor.get(&one.link("CSV")).await;
     assert_eq!(file.header("content-type"), "text/csv; charset=utf-8");
     let lines: Vec<_> = file.html.lines().collect();
-    assert_eq!(lines[0], "time,field,min,mean,max,count");
-    let count: u64 = lines[1..].iter().map(|line| line.rsplit(',').next().unwrap().parse::<u64>().unwrap()).sum();
+    assert_eq!(lines[0], "time,field,min,mean,max,count,device,missing");
+    let count: u64 = lines[1..].iter().map(|line| line.split(',').nth(5).unwrap().parse::<u64>().unwrap()).sum();
     assert_eq!(count, 3, "{}", file.html);
+    assert!(lines[1..].iter().all(|line| line.ends_with(",dev-1,")), "nothing is missing: {}", file.html);
+    assert!(file.header("content-disposition").contains("\"dev-1.csv\""));
     let all = visitor.get(&page.link("CSV")).await;
     assert!(all.html.contains(",\"<script>\"\"=1\","), "{}", all.html);
 }
@@ -58,4 +64,100 @@ async fn links_and_a_form_select_a_part_of_the_time() {
         assert!(page.status == 400 && !page.html.contains("<b>"), "{}: {}", page.status, page.html);
     }
     assert_eq!(visitor.get("/console/applications/alice-app/devices/NO/charts").await.status, 404);
+}
+
+/// Three devices, the last of which has another field than the others.
+async fn several(network: &Network) -> (Owner, Visitor) {
+    let (alice, visitor) = visitor(network).await;
+    let decoder = "function Decoder(bytes, port) { return port === 2 ? { other: 1 } : { celsius: bytes[0] }; }";
+    alice.set_functions([decoder, "", ""]).await.unwrap();
+    for (device, byte, port) in [("dev-1", 10, 1), ("dev-1", 40, 1), ("dev-2", 20, 1), ("dev-3", 0, 2)] {
+        alice.add_device(device).await;
+        alice.simulate(device, &[byte], port).await.unwrap();
+    }
+    (alice, visitor)
+}
+
+#[tokio::test]
+async fn several_devices_are_in_one_picture_and_one_file() {
+    let network = Network::start().await;
+    let (_alice, visitor) = several(&network).await;
+    let all = format!("{SEVERAL}?search=&device=dev-1&device=dev-2&device=dev-3&device=dev-1");
+    let page = visitor.get(&format!("{all}&field=celsius")).await;
+    assert_eq!((page.status, page.html.matches("<g class=\"line-").count()), (200, 2), "{}", page.html);
+    for expected in [
+        "celsius: from 10 to 40",
+        "solid line, mean 25, 2 values",
+        "dashed line, mean 20, 1 value",
+        "None of the 1 uplinks of dev-3 in this period has a number in this field.",
+        "From 4 uplinks",
+    ] {
+        assert!(page.html.contains(expected), "{expected}: {}", page.html);
+    }
+    assert!(!page.html.contains("style="), "{}", page.html);
+    let hour = visitor.get(&format!("{SEVERAL}{}", page.link("Hour"))).await;
+    assert_eq!(hour.html.matches("<g class=\"line-").count(), 2, "{}", hour.html);
+
+    let file = visitor.get(&page.link("CSV")).await;
+    assert!(file.header("content-disposition").contains("\"alice-app.csv\""));
+    let has_lines = |device: &str| file.html.lines().any(|line| line.ends_with(&format!(",{device},")));
+    assert_eq!(["dev-1", "dev-2", "dev-3"].map(has_lines), [true, true, false], "{}", file.html);
+
+    let fields = visitor.get(&all).await;
+    assert_eq!(fields.html.matches("<figure").count(), 2, "{}", fields.html);
+    assert!(fields.html.contains("dev-3 <span class=\"hint\">has no number in this field"), "{}", fields.html);
+    assert!(fields.html.contains("dotted line, mean 1"), "a device looks the same in each picture: {}", fields.html);
+    assert!(fields.html.contains("Lines have at most 80 points here"), "{}", fields.html);
+}
+
+#[tokio::test]
+async fn devices_of_a_chart_are_chosen_in_the_table() {
+    let network = Network::start().await;
+    let (_alice, visitor) = several(&network).await;
+    let one = visitor.get(&format!("{PATH}?since=1h&field=celsius")).await;
+    let table = visitor.get(&one.link("Compare with other devices")).await;
+    let ticked = |html: &str, device: &str| html.contains(&format!("value=\"{device}\" checked"));
+    assert!(ticked(&table.html, "dev-1") && !ticked(&table.html, "dev-2"), "{}", table.html);
+    assert!(!table.html.contains("Chosen for a chart"), "it is in the table: {}", table.html);
+    let found = visitor.get(&format!("{APPLICATION}?search=dev-3&since=1h&field=celsius&device=dev-1")).await;
+    assert!(found.html.contains("Chosen for a chart") && ticked(&found.html, "dev-1"), "{}", found.html);
+    assert_eq!([found.value("since"), found.value("field")], ["1h", "celsius"]);
+    assert!(found.html.contains(&format!("formaction=\"{SEVERAL}\"")), "{}", found.html);
+    let page = visitor.get(&format!("{SEVERAL}?search=dev-3&since=1h&field=celsius&device=dev-1&device=dev-2")).await;
+    assert_eq!([page.value("since"), page.value("field"), page.value("device")], ["1h", "celsius", "dev-1"]);
+    let table = visitor.get(&page.link("Choose other devices")).await;
+    assert!(ticked(&table.html, "dev-1") && ticked(&table.html, "dev-2"), "{}", table.html);
+
+    let none = visitor.get(SEVERAL).await;
+    assert!(none.status == 200 && none.html.contains("No devices are chosen."), "{}", none.html);
+    let many: String = (1..=9).map(|number| format!("&device=dev-{number}")).collect();
+    let many = visitor.get(&format!("{SEVERAL}?since=1h{many}")).await;
+    assert!(many.html.contains("the last 1 of those you chose is missing"), "{}", many.html);
+    assert!(many.html.contains("There are no uplinks of dev-8 in this period."), "{}", many.html);
+    let refused = visitor.get(&format!("{SEVERAL}?device=%3Cb%3E")).await;
+    assert!(refused.status == 400 && !refused.html.contains("<b>"), "{}: {}", refused.status, refused.html);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chart_and_its_file_say_what_cannot_be_read() {
+    let network = Network::start().await;
+    let (alice, visitor) = several(&network).await;
+    // Deleting a device moves everything to Parquet files.
+    alice.handler.delete_device(&alice.app_id, &"dev-3".parse().unwrap()).await.unwrap();
+    let application = network.stack.settings().data_dir.join("history/app=alice-app");
+    let day = fs::read_dir(application).unwrap().next().unwrap().unwrap().path();
+    let foreign = "1000000000000-1990000009000-foreign.parquet";
+    fs::write(day.join(foreign), "not a Parquet file").unwrap();
+
+    let page = visitor.get(&format!("{SEVERAL}?device=dev-1&device=dev-2&field=celsius")).await;
+    let named = format!("The handler cannot read {foreign}, so its uplinks are missing here.");
+    assert_eq!(page.html.matches(&named).count(), 1, "{}", page.html);
+    assert!(page.html.contains("<svg") && page.html.contains("From 3 uplinks"), "the rest is there: {}", page.html);
+    let file = visitor.get(&page.link("CSV")).await;
+    assert!(file.header("content-disposition").contains("\"alice-app-incomplete.csv\""));
+    for device in ["dev-1", "dev-2"] {
+        let end = format!(",{device},uplinks in unreadable files");
+        assert!(file.html.lines().any(|line| line.ends_with(&end)), "{device}: {}", file.html);
+    }
+    network.stack.stop().await;
 }

@@ -1,0 +1,167 @@
+//! Devices, field and period of charts, and the links to others.
+
+use std::time::Duration;
+
+use types::{DevId, Timestamp};
+
+use crate::{
+    Error, Result,
+    chart::DEVICES_MAX,
+    drafts::Fields,
+    history::{parameters, time},
+    site::viewer::Sent,
+};
+
+/// The span that is shown by default.
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// What charts are to show, as somebody wrote it and as it is.
+#[derive(Clone, Debug)]
+pub(super) struct Range {
+    pub(super) since_text: String,
+    pub(super) until_text: String,
+    pub(super) field: String,
+    pub(super) since: Timestamp,
+    pub(super) until: Timestamp,
+    /// The devices, each once.
+    pub(super) devices: Vec<DevId>,
+    /// Number of devices beyond those that a chart may have.
+    pub(super) left_out: usize,
+    /// Whether links name the devices. They do not if the path does.
+    names_devices: bool,
+}
+
+impl Range {
+    /// The range of the device that the path names, or else of those that the fields name.
+    pub(super) fn of(fields: Fields, of_path: Option<DevId>, now: Timestamp) -> Result<Self> {
+        let sent = Sent(fields);
+        let text = |name: &str| sent.value(name).trim().to_owned();
+        let (mut since_text, until_text, field) = (text("since"), text("until"), text("field"));
+        let until = time("until", &until_text, now)?.unwrap_or(now);
+        if since_text.is_empty() && until_text.is_empty() {
+            "24h".clone_into(&mut since_text);
+        }
+        let since = time("since", &since_text, now)?.unwrap_or_else(|| until.minus(DAY));
+        if since >= until {
+            return Err(Error::Invalid { what: "since", must: "must be before until".to_owned() });
+        }
+        let names_devices = of_path.is_none();
+        let mut devices = of_path.map_or_else(|| devices(&sent), |dev_id| Ok(vec![dev_id]))?;
+        let left_out = devices.len().saturating_sub(DEVICES_MAX);
+        devices.truncate(DEVICES_MAX);
+        Ok(Self { since_text, until_text, field, since, until, devices, left_out, names_devices })
+    }
+
+    /// The parameters of a link to the same part of the time.
+    pub(super) fn link(&self) -> String {
+        self.linked(&self.since_text, &self.until_text, &self.field)
+    }
+
+    /// The parameters of a link to a span that ends now.
+    pub(super) fn of_span(&self, span: &str) -> String {
+        self.linked(span, "", &self.field)
+    }
+
+    /// The parameters of a link to one field.
+    pub(super) fn of_field(&self, field: &str) -> String {
+        self.linked(&self.since_text, &self.until_text, field)
+    }
+
+    pub(super) fn all_fields(&self) -> String {
+        self.of_field("")
+    }
+
+    /// The parameters of a link to as much time before this one.
+    pub(super) fn earlier(&self) -> String {
+        self.exact(self.since.minus(self.length()), self.since)
+    }
+
+    /// The parameters of links to both halves.
+    pub(super) fn halves(&self) -> [String; 2] {
+        let middle = self.until.minus(self.length() / 2);
+        [self.exact(self.since, middle), self.exact(middle, self.until)]
+    }
+
+    /// The parameters of a link to the table of devices, where these are chosen.
+    pub(super) fn choice(&self) -> String {
+        let named = Self { names_devices: true, ..self.clone() };
+        named.link()
+    }
+
+    /// The devices that links name.
+    pub(super) fn named(&self) -> &[DevId] {
+        if self.names_devices { &self.devices } else { &[] }
+    }
+
+    fn exact(&self, since: Timestamp, until: Timestamp) -> String {
+        self.linked(&since.to_rfc3339(), &until.to_rfc3339(), &self.field)
+    }
+
+    fn length(&self) -> Duration {
+        let nanos = self.until.as_nanos().saturating_sub(self.since.as_nanos());
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or_default())
+    }
+
+    fn linked(&self, since: &str, until: &str, field: &str) -> String {
+        let devices = self.named().iter().map(|dev_id| ("device", dev_id.as_str()));
+        let pairs = [("since", since), ("until", until), ("field", field)];
+        parameters(devices.chain(pairs.into_iter().filter(|(_, value)| !value.is_empty())))
+    }
+}
+
+/// The devices that were sent, each once.
+fn devices(sent: &Sent) -> Result<Vec<DevId>> {
+    let mut devices = Vec::new();
+    for text in sent.values("device").map(str::trim).filter(|text| !text.is_empty()) {
+        let must = || Error::Invalid { what: "device", must: "must be the id of a device".to_owned() };
+        let dev_id = text.parse().map_err(|_| must())?;
+        if !devices.contains(&dev_id) {
+            devices.push(dev_id);
+        }
+    }
+    Ok(devices)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(pairs: &[(&str, &str)]) -> Result<Range> {
+        let fields = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Range::of(fields, None, Timestamp::from_millis(200_000_000))
+    }
+
+    #[test]
+    fn a_range_is_shown_earlier_and_in_halves() {
+        let range = range(&[("since", "1970-01-03T00:00:00Z"), ("until", "1970-01-03T02:00:00Z")]).unwrap();
+        assert!(range.earlier().contains("1970%2D01%2D02T22"), "{}", range.earlier());
+        assert!(range.halves()[0].contains("T01%3A00"), "{:?}", range.halves());
+    }
+
+    #[test]
+    fn ranges_that_cannot_be_are_refused() {
+        assert_eq!(range(&[]).unwrap().length(), DAY);
+        for pairs in
+            [&[("since", "x")][..], &[("since", "1h"), ("until", "2h")], &[("device", "dev-1"), ("device", "<b>")]]
+        {
+            assert!(range(pairs).is_err(), "{pairs:?}");
+        }
+    }
+
+    #[test]
+    fn links_name_the_devices_unless_the_path_does() {
+        let several = range(&[("device", "dev-2"), ("device", ""), ("device", "dev-1"), ("device", "dev-2")]).unwrap();
+        assert_eq!(several.of_field("t"), "device=dev%2D2&device=dev%2D1&since=24h&field=t");
+        let now = Timestamp::from_millis(200_000_000);
+        let one = Range::of(vec![("device".to_owned(), "dev-2".to_owned())], "dev-1".parse().ok(), now).unwrap();
+        assert_eq!((one.link().as_str(), one.choice().as_str()), ("since=24h", "device=dev%2D1&since=24h"));
+    }
+
+    #[test]
+    fn a_chart_has_so_many_devices_and_no_more() {
+        let ids: Vec<_> = (10..30).map(|number| format!("dev-{number}")).collect();
+        let pairs: Vec<_> = ids.iter().map(|dev_id| ("device", dev_id.as_str())).collect();
+        let range = range(&pairs).unwrap();
+        assert_eq!((range.devices.len(), range.left_out), (DEVICES_MAX, 20 - DEVICES_MAX));
+    }
+}
