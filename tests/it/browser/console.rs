@@ -57,6 +57,13 @@ async fn wait_for_text(browser: &Browser, selector: &str, text: &str) {
     }
 }
 
+/// The lower end of an element.
+async fn bottom(browser: &Browser, selector: &str) -> f64 {
+    let element = browser.client.find(Locator::Css(selector)).await.unwrap();
+    let (_, top, _, height) = element.rectangle().await.unwrap();
+    top + height
+}
+
 /// Opens a page of the application until it has a text.
 async fn open_until(browser: &Browser, page: &str, text: &str) {
     browser.open(&format!("{APPLICATION}/{page}")).await;
@@ -234,6 +241,10 @@ async fn mend(name: &'static str, look: Look) {
     browser.click(".tabs a[href$='/messages']").await;
     browser.wait_for("Messages").await;
     browser.look("console-messages").await;
+    if look.width >= 1280 {
+        let ends = [bottom(&browser, "#device").await, bottom(&browser, "form.filter button").await];
+        assert!((ends[0] - ends[1]).abs() < 10.0, "the button is in the row of what it sends: {ends:?}");
+    }
     browser.click("tr.failed .when a").await;
     browser.wait_for("Message from dev-1").await;
     browser.look("console-message").await;
