@@ -8,6 +8,9 @@ use types::{Change, Secret};
 
 use crate::{Error, Result, device::Difference};
 
+/// What a page shows of a webhook: its name for people, and whether it is in the form as a text that somebody types.
+const SHOWN: [(&str, bool); 4] = [("Address", true), ("Events", true), ("Headers", false), ("Signed", false)];
+
 /// What a webhook was when a form was opened. The form brings it back. Values of headers and the key are not in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Base {
@@ -54,27 +57,28 @@ impl Base {
         self.events.join(" ")
     }
 
-    /// What somebody else has changed until now. Of values that no page has, only that they were set is known.
+    /// What somebody else has changed until now, unless it is what was typed: that loses nothing, and may be from this
+    /// form, sent before without an answer. Of values that no page has, only that they were set is known.
     pub(crate) fn differences(&self, now: &Self, entry: &Entry) -> Vec<Difference> {
-        let difference = |label, [before, now]: [String; 2], typed: Option<String>| {
-            let typed = typed.filter(|typed| *typed != before && *typed != now);
-            (before != now).then_some(Difference { label, before, now, typed })
-        };
-        let both = |text: fn(&Self) -> String| [text(self), text(now)];
-        let all: Vec<_> = [
-            difference("Address", both(|base| base.url.clone()), Some(entry.url.clone())),
-            difference("Events", both(|base| shown(&base.events)), Some(shown(&events(&entry.events)))),
-            difference("Headers", both(|base| names(&base.header_names)), None),
-            difference("Signed", both(|base| if base.is_signed { "yes" } else { "no" }.to_owned()), None),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        if all.is_empty() && self.revision != now.revision {
-            let states = ["as they were", "may have been set again"].map(str::to_owned);
-            return difference("Header values and key", states, None).into_iter().collect();
+        let (before, wanted) = (self.texts(), entry.wanted(self).texts());
+        let now_texts = now.texts();
+        if before == now_texts && self.revision != now.revision {
+            let [before, now] = ["as they were", "may have been set again"].map(str::to_owned);
+            return vec![Difference { label: "Header values and key", before, now, typed: None }];
         }
-        all
+        let all = SHOWN.into_iter().zip(before).zip(now_texts).zip(wanted);
+        let lost = all.filter(|(((_, before), now), wanted)| before != now && wanted != now);
+        lost.map(|((((label, is_text), before), now), wanted)| {
+            let typed = Some(wanted).filter(|typed| is_text && *typed != before);
+            Difference { label, before, now, typed }
+        })
+        .collect()
+    }
+
+    /// Texts for people, in the order of [`SHOWN`].
+    fn texts(&self) -> [String; 4] {
+        let signed = if self.is_signed { "yes" } else { "no" };
+        [self.url.clone(), shown(&self.events), names(&self.header_names), signed.to_owned()]
     }
 }
 
@@ -122,6 +126,22 @@ impl Entry {
             }
         };
         Ok(WebhookChange { revision: Some(base.revision.clone()), url, events, headers: self.headers()?, secret })
+    }
+
+    /// What is to be there, as far as pages show it.
+    fn wanted(&self, base: &Base) -> Base {
+        let set: Vec<_> = header_lines(&self.headers).unwrap_or_default().into_keys().collect();
+        let is_named = |name: &String| self.removed.iter().chain(&set).any(|other| other.eq_ignore_ascii_case(name));
+        let mut header_names: Vec<_> = base.header_names.iter().filter(|name| !is_named(name)).cloned().collect();
+        header_names.extend(set);
+        header_names.sort_unstable();
+        Base {
+            revision: base.revision.clone(),
+            url: self.url.clone(),
+            events: events(&self.events),
+            header_names,
+            is_signed: (base.is_signed || !self.secret.expose().is_empty()) && !self.removes_secret,
+        }
     }
 
     fn headers(&self) -> Result<Change<BTreeMap<String, Option<Secret>>>> {
@@ -209,6 +229,22 @@ mod tests {
         assert_eq!(typed.merge(&before, &now).url, "https://c.example");
         let untouched = entry(&[("url", "https://a.example"), ("events", "up")], &[]).merge(&before, &now);
         assert_eq!((untouched.url.as_str(), untouched.events.as_str()), ("https://b.example", "up"));
+    }
+
+    #[test]
+    fn what_is_there_already_is_no_difference() {
+        let before = base("1", "https://a.example");
+        let (url, header_names) = ("https://b.example".to_owned(), vec!["X-New".to_owned()]);
+        let now = Base { revision: "2".to_owned(), url, header_names, is_signed: false, ..before.clone() };
+        let form = [("url", "https://b.example"), ("events", "up down/acks"), ("headers", "X-New: 1")];
+        let same = entry(&[&form[..], &[("remove_secret", "yes")]].concat(), &["X-Key"]);
+        assert_eq!(before.differences(&now, &same), []);
+        let labels = |entry: &Entry| before.differences(&now, entry).iter().map(|one| one.label).collect::<Vec<_>>();
+        assert_eq!(labels(&entry(&form, &["X-Key"])), ["Signed"]);
+        assert_eq!(labels(&entry(&form[..2], &[])), ["Headers", "Signed"]);
+        let changed = Base { events: vec!["up".to_owned()], ..now.clone() };
+        let [difference] = &before.differences(&changed, &same)[..] else { panic!("there is one") };
+        assert_eq!((difference.label, difference.typed.as_deref()), ("Events", None), "nobody typed them");
     }
 
     #[test]

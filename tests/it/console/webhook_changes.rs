@@ -147,6 +147,28 @@ async fn nothing_is_lost_when_somebody_else_changes_the_webhook_in_between() {
 }
 
 #[tokio::test]
+async fn a_change_that_is_there_already_is_no_conflict() {
+    let network = network().await;
+    let (alice, visitor, receiver) = start(&network).await;
+    let opened = visitor.get(CHANGE).await;
+    let url = format!("{}/mine", receiver.url());
+    let typed = [("url", url.as_str()), ("remove_header", "X-Key"), ("headers", "X-New: 1")];
+    // As a browser sends it whose connection was lost.
+    for _ in 0..2 {
+        let saved = submit(&visitor, &opened, &typed).await;
+        assert!(saved.html.contains("The webhook was changed."), "{}", saved.html);
+        let now = stored(&network, &alice).await;
+        assert_eq!((&now["url"], &now["header_names"]), (&json!(url), &json!(["Authorization", "X-New"])));
+    }
+    let theirs = json!({"events": ["up/errors"]});
+    assert_eq!(call(&network.handler_http(), &alice, "PATCH", "/my-hook", theirs).await.0, 200);
+    let page = submit(&visitor, &opened, &typed).await;
+    assert!(page.status == 409 && page.html.contains("<td>Events</td>"), "{}: {}", page.status, page.html);
+    assert!(!page.html.contains("<td>Address</td>") && !page.html.contains("<td>Headers</td>"), "{}", page.html);
+    assert_eq!(stored(&network, &alice).await["events"], json!(["up/errors"]), "nothing is saved");
+}
+
+#[tokio::test]
 async fn what_was_typed_about_a_webhook_comes_back_after_the_login() {
     let clock: Arc<ManualClock> = ManualClock::at(server::system::SystemClock.now());
     let network = Network::at(clock.clone(), |settings| settings.output.delivery.allow_private_addresses = true).await;

@@ -93,24 +93,27 @@ fn typed(sent: &Sent) -> (Entry, Base) {
     (Entry::sent(|name| sent.value(name), removed), Base::read(sent.value("base")))
 }
 
-/// The handler refuses a change of anything but what the form was opened with. Then the page shows what is there.
+/// The handler refuses a change of anything but what the form was opened with. Then the page shows what is there, unless
+/// that is what was typed.
 async fn change(request: &InApplication, entry: &Entry, base: &Base) -> Result<Response> {
     let (client, id) = (client(request).await?, id(request)?);
-    let Err(error) = client.update(&id, &entry.change(base)?).await else {
-        let path = format!("{}/webhooks/{id}?done=webhook-changed", request.path());
-        return Ok(Redirect::to(&path).into_response());
-    };
+    let saved = || Redirect::to(&format!("{}/webhooks/{id}?done=webhook-changed", request.path())).into_response();
+    let Err(error) = client.update(&id, &entry.change(base)?).await else { return Ok(saved()) };
     match error.kind() {
         Kind::NotFound => Err(Error::NotFound("webhook")),
         // HTTP has the same status for both.
         Kind::Conflict | Kind::AlreadyExists => {
             let now = Base::of(client.get(&id).await.map_err(hiding)?);
-            let differences = base.differences(&now, entry);
-            if differences.is_empty() {
+            let (differences, merged) = (base.differences(&now, entry), entry.clone().merge(base, &now));
+            if !differences.is_empty() {
+                let form = ChangeForm { differences, ..ChangeForm::new(merged, now) };
+                return Ok(page(request, form)?.with_status(StatusCode::CONFLICT).into_response());
+            }
+            if now == *base {
                 return Err(error.into());
             }
-            let form = ChangeForm { differences, ..ChangeForm::new(entry.clone().merge(base, &now), now) };
-            Ok(page(request, form)?.with_status(StatusCode::CONFLICT).into_response())
+            client.update(&id, &merged.change(&now)?).await?;
+            Ok(saved())
         }
         _ => Err(error.into()),
     }
