@@ -13,7 +13,7 @@ use server::{
 use tokio_util::sync::CancellationToken;
 use types::{Clock, ComponentId, Random, Secret};
 
-use crate::{Error, Result, Settings, drafts::Drafts};
+use crate::{Error, Result, Settings, drafts::Drafts, registrations::Registrations};
 
 /// Fraction of all live views that one user may open: one in this many.
 const LIVE_VIEWS_SHARE: u64 = 8;
@@ -65,6 +65,7 @@ pub struct Console {
     pub(crate) allow_insecure: bool,
     pub(crate) keys: Arc<SealingKeys>,
     pub(crate) drafts: Arc<Drafts>,
+    pub(crate) registrations: Arc<Registrations>,
     pub(crate) live_views: Arc<Budget>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
@@ -88,6 +89,7 @@ impl Console {
             allow_insecure,
             keys: Arc::new(keys),
             drafts: Arc::default(),
+            registrations: Arc::default(),
             live_views: Arc::new(live_views),
             clock,
             random,

@@ -53,6 +53,9 @@ pub enum Error {
     /// A new device must not replace another.
     #[error("device {0} already exists: choose another id, or edit that device")]
     DeviceExists(DevId),
+    /// A form that was sent before must not bring back what somebody has deleted.
+    #[error("device {0} was registered with this form and deleted since: to register it again, send the form below")]
+    DeviceDeleted(DevId),
     /// The handler sent a device that cannot be read.
     #[error("the handler sent a device that is not valid")]
     Device(#[from] BytesError),
@@ -78,7 +81,9 @@ impl Kinded for Error {
         match self {
             Self::LoggedOut => Kind::Unauthenticated,
             Self::NotFound(_) | Self::NotServed | Self::Id(_) => Kind::NotFound,
-            Self::NoShare(_) | Self::WebhookExists(_) | Self::DeviceExists(_) => Kind::Conflict,
+            Self::NoShare(_) | Self::WebhookExists(_) | Self::DeviceExists(_) | Self::DeviceDeleted(_) => {
+                Kind::Conflict
+            }
             Self::OtherSite(_) => Kind::Denied,
             Self::Login(_) | Self::Invalid { .. } | Self::Form(_) => Kind::Invalid,
             Self::Starting | Self::Insecure | Self::NotSent(_) => Kind::Unavailable,

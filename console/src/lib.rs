@@ -8,6 +8,7 @@ mod drafts;
 mod error;
 mod history;
 mod live;
+mod registrations;
 mod services;
 mod session;
 mod settings;

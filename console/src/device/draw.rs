@@ -57,6 +57,11 @@ impl Console {
 }
 
 impl Drawn {
+    /// The form for this device, as nobody else's is called.
+    pub(crate) fn form(&self) -> &str {
+        &self.context
+    }
+
     /// The key with this name.
     pub(super) fn key(&self, name: &str) -> [u8; 16] {
         self.bytes(name)

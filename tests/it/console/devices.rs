@@ -153,6 +153,31 @@ async fn a_form_that_is_sent_again_shows_what_it_made_up_and_no_other_form_does(
 }
 
 #[tokio::test]
+async fn a_form_does_not_bring_back_a_device_that_was_deleted() {
+    let network = Network::start().await;
+    let (alice, visitor) = visitor(&network).await;
+    let draw = visitor.get(NEW).await.value("draw");
+    let form = [("dev_id", "sensor-1"), ("description", "By the door"), ("activation", "otaa")];
+    let fields = [&form[..], &[("draw", draw.as_str())]].concat();
+    visitor.post(NEW, &fields).await;
+    let key = stored(&alice, "sensor-1").await.1.app_key.unwrap().to_hex();
+    let dev_id = "sensor-1".parse().unwrap();
+    alice.handler.delete_device(&alice.app_id, &dev_id).await.unwrap();
+    // As a browser sends it that loads the page with the keys again, and then the page that refuses.
+    visitor.post(NEW, &fields).await;
+    let page = visitor.post(NEW, &fields).await;
+    assert!(page.status == 409 && page.html.contains("and deleted since"), "{}: {}", page.status, page.html);
+    assert!(page.value("description") == "By the door" && !page.html.contains(&key), "{}", page.html);
+    assert!(alice.handler.get_device(&alice.app_id, &dev_id).await.is_err(), "it stays deleted");
+
+    let draw = page.value("draw");
+    visitor.post(NEW, &[&form[..], &[("draw", draw.as_str())]].concat()).await;
+    let (device, lorawan) = stored(&alice, "sensor-1").await;
+    assert_eq!(device.description, "By the door");
+    assert_ne!(lorawan.app_key.unwrap().to_hex(), key, "whoever sends the form of that page gets new keys");
+}
+
+#[tokio::test]
 async fn a_device_that_does_not_join_has_a_session() {
     let network = Network::start().await;
     let (alice, visitor) = visitor(&network).await;

@@ -127,7 +127,7 @@ impl DeviceForm {
 fn field_of(error: &Error) -> &'static str {
     match error {
         Error::Invalid { what, .. } => named(what),
-        Error::DeviceExists(_) => "dev_id",
+        Error::DeviceExists(_) | Error::DeviceDeleted(_) => "dev_id",
         Error::Service(error) => field_of_handler(error.kind(), &error.to_string()),
         _ => "",
     }

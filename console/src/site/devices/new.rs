@@ -1,4 +1,5 @@
-//! Registers a device. A form that is sent again, because its answer was lost, shows what was made up the first time.
+//! Registers a device. A form that is sent again, because its answer was lost, shows what was made up the first time,
+//! unless the device was deleted since.
 
 use askama::Template;
 use axum::response::{IntoResponse, Redirect, Response};
@@ -40,6 +41,8 @@ pub(in crate::site) async fn create(request: InApplication, sent: Sent) -> Resul
         Err(error) if becomes_draft(&error) => Err(error.into()),
         Err(error) => {
             let status = server::status::http(error.kind());
+            let is_used = matches!(error, Error::DeviceDeleted(_));
+            let draw = if is_used { request.console.draw("") } else { draw };
             let form = DeviceForm::sent(&entry, None, draw).refused(&error);
             Ok(page(&request, form).with_status(status).into_response())
         }
@@ -56,11 +59,16 @@ async fn register(request: &InApplication, entry: &mut Entry, draw: &Draw) -> Re
     let dev_id = entry.dev_id()?;
     entry.read_code()?;
     let (handler, drawn) = (request.handler().await?, request.drawn(draw, &dev_id));
+    let (registrations, now) = (&request.console.registrations, request.console.clock.now());
     match handler.get_device(request.app_id(), &dev_id).await {
         Ok(stored) => {
             let made_up = entry.made_before(&stored.try_into()?, &drawn);
             let made_up = made_up.ok_or_else(|| Error::DeviceExists(dev_id.clone()))?;
+            registrations.note(drawn.form(), now);
             return Ok(made_up::page(request, &dev_id, made_up, Done::Before { is_new: true }).into_response());
+        }
+        Err(error) if error.kind() == Kind::NotFound && registrations.contain(drawn.form(), now) => {
+            return Err(Error::DeviceDeleted(dev_id));
         }
         Err(error) if error.kind() == Kind::NotFound => {}
         Err(error) => return Err(error.into()),
@@ -70,6 +78,7 @@ async fn register(request: &InApplication, entry: &mut Entry, draw: &Draw) -> Re
     }
     let (device, new) = entry.new_device(request.app_id(), &handler, &drawn).await?;
     handler.set_device(device.into()).await?;
+    registrations.note(drawn.form(), now);
     if new.is_empty() {
         let path = format!("{}/devices/{dev_id}?done=device-registered", request.path());
         return Ok(Redirect::to(&path).into_response());

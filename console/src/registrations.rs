@@ -1,0 +1,71 @@
+//! Forms that have registered a device. Sent again when the device was deleted, they must not bring it back.
+//!
+//! They are in memory, as drafts are: it is for the reload of a page, which comes soon, and to the same console.
+
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use types::Timestamp;
+
+/// Time for which a form is known. Later, it would not make up the same keys.
+const LIFETIME: Duration = Duration::from_secs(24 * 3600);
+/// Maximum number of forms; the oldest go first.
+const FORMS_MAX: usize = 10_000;
+
+/// The forms of all users.
+#[derive(Debug, Default)]
+pub(crate) struct Registrations {
+    /// By the time at which they were noted.
+    done: Mutex<VecDeque<Registration>>,
+}
+
+#[derive(Debug)]
+struct Registration {
+    form: String,
+    expires: Timestamp,
+}
+
+impl Registrations {
+    /// Notes a form that has registered a device.
+    pub(crate) fn note(&self, form: &str, now: Timestamp) {
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        done.retain(|registration| registration.expires > now && registration.form != form);
+        while done.len() >= FORMS_MAX {
+            done.pop_front();
+        }
+        done.push_back(Registration { form: form.to_owned(), expires: now.plus(LIFETIME) });
+    }
+
+    /// Returns true if a form has registered a device.
+    pub(crate) fn contain(&self, form: &str, now: Timestamp) -> bool {
+        let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        done.iter().any(|registration| registration.form == form && registration.expires > now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_is_known_for_as_long_as_it_makes_up_the_same_keys() {
+        let (forms, now) = (Registrations::default(), Timestamp::from_millis(1_000_000));
+        forms.note("a", now);
+        assert!(forms.contain("a", now) && !forms.contain("b", now));
+        assert!(!forms.contain("a", now.plus(LIFETIME)));
+    }
+
+    #[test]
+    fn only_so_many_forms_are_known() {
+        let (forms, now) = (Registrations::default(), Timestamp::from_millis(1_000_000));
+        for number in 0..=FORMS_MAX {
+            forms.note(&number.to_string(), now);
+        }
+        assert!(!forms.contain("0", now) && forms.contain("1", now), "the oldest one goes");
+        forms.note("1", now);
+        assert_eq!(forms.done.lock().unwrap().len(), FORMS_MAX, "a form that is sent again is the same one");
+    }
+}
