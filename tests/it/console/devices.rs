@@ -260,6 +260,23 @@ async fn what_is_left_as_it_was_stays_and_keys_are_replaced_only_by_others() {
 }
 
 #[tokio::test]
+async fn a_device_that_has_counted_up_since_the_form_was_opened_is_not_set_back() {
+    let network = Network::start().await;
+    let (alice, visitor) = visitor(&network).await;
+    let page = visitor.get(CHANGE).await;
+    assert_eq!(["f_cnt_up", "f_cnt_down"].map(|name| page.value(name)), ["", ""], "the form has no counters");
+    let (device, lorawan) = stored(&alice, "dev-1").await;
+    let lorawan = LorawanDevice { f_cnt_up: 500, f_cnt_down: 7, ..lorawan };
+    let counted = Device { lorawan_device: Some(lorawan), ..device };
+    alice.handler.set_device(counted.into()).await.unwrap();
+    let typed = [("description", "mine"), ("f_cnt_up", ""), ("f_cnt_down", "")];
+    let page = visitor.post(CHANGE, &form(&Opened::of(&page), &typed)).await;
+    assert!(page.html.contains("Changes saved."), "{}", page.html);
+    let (device, lorawan) = stored(&alice, "dev-1").await;
+    assert_eq!((device.description.as_str(), lorawan.f_cnt_up, lorawan.f_cnt_down), ("mine", 500, 7));
+}
+
+#[tokio::test]
 async fn nothing_is_lost_when_somebody_else_changes_the_device_in_between() {
     let network = Network::start().await;
     let (alice, visitor) = visitor(&network).await;
