@@ -10,6 +10,7 @@ mod change;
 mod file;
 mod line;
 mod sources;
+mod tail;
 
 use std::{
     fmt::Display,
@@ -29,7 +30,7 @@ use tracing::{Subscriber, level_filters::LevelFilter};
 use tracing_subscriber::{Layer, filter::Targets, registry::LookupSpan};
 use types::{Clock, Kind, Kinded};
 
-pub use self::change::Change;
+pub use self::{change::Change, line::visible, tail::last_lines};
 use self::{
     file::AuditFile,
     line::escaped,
