@@ -42,7 +42,7 @@ pub(super) async fn run(
     let mut rows = Vec::new();
     for (resource, used) in listed(usage) {
         let name = name_of(&used.owner, account.as_ref()).await?;
-        rows.push(row(name, resource, (used.used, used.share)));
+        rows.push(row(name, resource, &used));
     }
     let columns = [("owner", "Owner"), ("budget", "Budget"), ("used", "Used"), ("share", "Share"), ("percent", "%")];
     output.table(Table::new(columns, rows), "Nothing of the budgets is used")
@@ -52,7 +52,7 @@ pub(super) async fn run(
 fn listed(usage: Vec<BudgetUsage>) -> Vec<(Resource, OwnerUsage)> {
     let owners = |budget: BudgetUsage| budget.owners.into_iter().map(move |owner| (budget.resource, owner));
     let mut all: Vec<_> = usage.into_iter().flat_map(owners).filter(|(_, owner)| owner.used > 0).collect();
-    all.sort_by_key(|(_, owner)| Reverse(percent(owner.used, owner.share)));
+    all.sort_by_key(|(_, owner)| Reverse(owner.percent()));
     all.truncate(LISTED_MAX);
     all
 }
@@ -68,11 +68,7 @@ async fn name_of(owner: &Owner, account: Option<&Account>) -> anyhow::Result<Str
     Ok(owner.to_string())
 }
 
-fn row(owner: String, resource: Resource, (used, share): (u64, u64)) -> [Cell; 5] {
+fn row(name: String, resource: Resource, usage: &OwnerUsage) -> [Cell; 5] {
     let number = |number: u64| Cell::new(number.to_string(), number);
-    [owner.into(), resource.name().into(), number(used), number(share), number(percent(used, share))]
-}
-
-fn percent(used: u64, share: u64) -> u64 {
-    used.saturating_mul(100) / share.max(1)
+    [name.into(), resource.name().into(), number(usage.used), number(usage.share), number(usage.percent())]
 }

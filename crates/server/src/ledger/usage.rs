@@ -31,6 +31,13 @@ pub struct OwnerUsage {
     pub share: u64,
 }
 
+impl OwnerUsage {
+    /// Returns the part of its share that it uses, in percent.
+    pub fn percent(&self) -> u64 {
+        self.used.saturating_mul(100) / self.share.max(1)
+    }
+}
+
 impl Budget {
     /// Returns the use by all owners or one of them.
     pub(super) fn usage(&self, owner: Option<&Owner>) -> BudgetUsage {
