@@ -18,6 +18,8 @@ use tokio_util::sync::CancellationToken;
 
 /// The time limit of a check.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
+/// The result of a check that does not fail.
+const OK: &str = "ok";
 
 type Check = Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
 
@@ -76,7 +78,7 @@ impl Health {
         let checks = self.checks.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let running = checks.into_iter().map(async |(name, check)| (name, run(&check).await));
         let checks: BTreeMap<_, _> = futures::future::join_all(running).await.into_iter().collect();
-        let status = match checks.values().all(|result| result == "ok") {
+        let status = match checks.values().all(|result| result == OK) {
             _ if self.is_draining() => "draining",
             true => "ready",
             false => "failing",
@@ -89,6 +91,11 @@ impl Report {
     /// Returns true if the process accepts new work.
     pub fn is_ready(&self) -> bool {
         self.status == "ready"
+    }
+
+    /// Each check with its name, and its error if it fails.
+    pub fn checks(&self) -> impl Iterator<Item = (&'static str, Option<&str>)> {
+        self.checks.iter().map(|(name, result)| (*name, Some(result.as_str()).filter(|result| *result != OK)))
     }
 }
 
@@ -107,7 +114,7 @@ impl fmt::Debug for Health {
 
 async fn run(check: &Check) -> String {
     match tokio::time::timeout(CHECK_TIMEOUT, check()).await {
-        Ok(Ok(())) => "ok".to_owned(),
+        Ok(Ok(())) => OK.to_owned(),
         Ok(Err(reason)) => reason,
         Err(_) => format!("no response within {} s", CHECK_TIMEOUT.as_secs()),
     }
