@@ -11,9 +11,9 @@ use server::{
     seal::SealingKeys,
 };
 use tokio_util::sync::CancellationToken;
-use types::{Clock, ComponentId, Random, Secret};
+use types::{Clock, ComponentId, Random, Secret, UserId};
 
-use crate::{Error, Result, Settings, drafts::Drafts, registrations::Registrations};
+use crate::{Error, Result, Settings, drafts::Drafts, registrations::Registrations, status::StatusSource};
 
 /// Fraction of all live views that one user may open: one in this many.
 const LIVE_VIEWS_SHARE: u64 = 8;
@@ -70,7 +70,9 @@ pub struct Console {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
     pub(crate) stop: CancellationToken,
+    operators: Arc<[UserId]>,
     discovery: Arc<OnceLock<DiscoveryClient>>,
+    status: Arc<OnceLock<Arc<dyn StatusSource>>>,
 }
 
 impl Console {
@@ -94,13 +96,30 @@ impl Console {
             clock,
             random,
             stop,
+            operators: settings.operators.into(),
             discovery: Arc::default(),
+            status: Arc::default(),
         }
     }
 
     /// Says where the discovery service is. Only the first time counts.
     pub fn connect(&self, discovery: DiscoveryClient) {
         _ = self.discovery.set(discovery);
+    }
+
+    /// Says who knows the state of the services in this process. Only the first time counts.
+    pub fn watch(&self, status: Arc<dyn StatusSource>) {
+        _ = self.status.set(status);
+    }
+
+    /// Returns true for a user who may see the page of operators.
+    pub(crate) fn has_operator(&self, user_id: &UserId) -> bool {
+        self.operators.contains(user_id)
+    }
+
+    /// The source of the state of this process; none if no services run in it, or not yet.
+    pub(crate) fn status(&self) -> Option<&dyn StatusSource> {
+        self.status.get().map(|source| &**source)
     }
 
     pub(crate) fn discovery(&self) -> Result<&DiscoveryClient> {

@@ -13,9 +13,14 @@ mod services;
 mod session;
 mod settings;
 mod site;
+mod status;
 mod trial;
 mod webhook;
 
 pub use console::{Console, Environment, Place};
 pub use error::{Error, Result};
 pub use settings::Settings;
+pub use status::{
+    ApplicationLoad, AuditTail, Check, Count, FunctionCounts, NetworkStatus, OwnerUse, Queue, ServerStatus,
+    ServiceLoad, StatusSource,
+};

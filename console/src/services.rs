@@ -19,6 +19,12 @@ impl Console {
         self.account.applications(&session.credential()).await.map_err(Error::of_account)
     }
 
+    /// Asks the account service whether the session has ended there, as when the user was disabled.
+    pub(crate) async fn confirm(&self, session: &Session) -> Result<()> {
+        let user = self.account.me(&session.credential()).await.map_err(Error::of_account)?;
+        if user.id == session.user_id { Ok(()) } else { Err(Error::LoggedOut) }
+    }
+
     /// Access to an application; not found if the user has no rights to it.
     pub(crate) async fn access(&self, session: &Session, app_id: AppId) -> Result<Access> {
         let token = self.account.restrict_token(session.token(), &[Scope::App(app_id.clone())]).await;

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use types::ClientId;
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use types::{ClientId, UserId};
 
 /// The settings of the console.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +29,11 @@ pub struct Settings {
     /// Maximum number of live views that are open at once; one user may have an eighth of them. Each holds at most 1000
     /// messages.
     pub live_views_max: u64,
+    /// The ids of users who may see the page of operators, as `airlock account users show` prints them: who uses what,
+    /// what waits, and the audit log. Names do not count, because anybody may register a name that is free.
+    #[schemars(with = "Vec<String>")]
+    #[serde(deserialize_with = "user_ids")]
+    pub operators: Vec<UserId>,
 }
 
 impl Settings {
@@ -46,11 +51,36 @@ impl Default for Settings {
             client_id: client_id(),
             client_secret_file: None,
             live_views_max: 64,
+            operators: Vec::new(),
         }
     }
+}
+
+/// A name looks almost like an id, so the error says what is wanted.
+fn user_ids<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<UserId>, D::Error> {
+    let texts = Vec::<String>::deserialize(deserializer)?;
+    let must = "must be ids of users, of 24 hexadecimal digits, as `airlock account users show NAME` prints them";
+    texts.into_iter().map(|text| UserId::try_from(text).map_err(|_| D::Error::custom(must))).collect()
 }
 
 #[expect(clippy::expect_used, reason = "a constant that a test parses, too")]
 fn client_id() -> ClientId {
     "airlock-console".parse().expect("it is an id")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operators_are_ids_and_not_names() {
+        let read = |operators: &[&str]| {
+            let json = serde_json::json!({ "operators": operators });
+            serde_json::from_value::<Settings>(json).map(|settings| settings.operators.len())
+        };
+        assert_eq!(read(&["0102030405060708090a0b0c"]).unwrap(), 1);
+        let error = read(&["alice"]).unwrap_err().to_string();
+        assert!(error.contains("must be ids of users"), "{error}");
+        assert!(Settings::default().operators.is_empty());
+    }
 }

@@ -9,6 +9,7 @@ mod functions;
 mod live;
 mod login;
 mod messages;
+mod operator;
 mod page;
 mod same_site;
 mod viewer;
@@ -44,6 +45,8 @@ impl Console {
         let router = Router::new()
             .merge(logins())
             .merge(in_applications())
+            // No method tells others that the page is there.
+            .route("/console/operator", get(operator::show).fallback(not_found))
             .route("/console/{*path}", any(not_found))
             .layer(from_fn_with_state(self.clone(), draft::keep_drafts))
             .layer(from_fn_with_state(self.clone(), same_site::check))

@@ -44,6 +44,8 @@ pub(super) struct Frame {
     pub(super) path: String,
     /// Prefix of links to pages of the account service.
     pub(super) account: String,
+    /// True if the viewer may see the page of operators.
+    pub(super) is_operator: bool,
 }
 
 /// A message about what was just done. URLs contain only its name, so that links cannot make pages show other text.
@@ -90,6 +92,11 @@ impl Frame {
     /// Returns true if the page is in the part of the site with this path.
     pub(super) fn is_in(&self, part: &str) -> bool {
         self.path.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    /// Returns true if it is the page of operators. To others, it looks like any page that does not exist.
+    pub(super) fn is_in_operator(&self) -> bool {
+        self.is_operator && self.is_in("/console/operator")
     }
 
     pub(super) fn style_path(&self) -> String {

@@ -34,6 +34,12 @@ pub(super) struct Viewer {
     pub(super) frame: Frame,
 }
 
+/// Somebody who may see the page of operators. For others, there is no such page.
+pub(super) struct Operator {
+    pub(super) console: Console,
+    pub(super) frame: Frame,
+}
+
 /// Anybody, logged in or not.
 pub(super) struct MaybeViewer {
     session: Option<Session>,
@@ -62,6 +68,7 @@ impl MaybeViewer {
             notice: self.notice,
             path: self.path.clone(),
             account: console.place.account_url().to_owned(),
+            is_operator: self.current().is_some_and(|session| console.has_operator(&session.user_id)),
         }
     }
 
@@ -143,6 +150,20 @@ impl FromRequestParts<Console> for Viewer {
         let frame = viewer.frame(console);
         let session = viewer.session.filter(|_| viewer.is_current).ok_or(Error::LoggedOut)?;
         Ok(Self { session, frame })
+    }
+}
+
+impl FromRequestParts<Console> for Operator {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, console: &Console) -> Result<Self, Failure> {
+        let Viewer { session, frame } = Viewer::from_request_parts(parts, console).await?;
+        if !console.has_operator(&session.user_id) {
+            return Err(Error::NotFound("page").into());
+        }
+        // The page itself asks no service that would look at the token.
+        console.confirm(&session).await?;
+        Ok(Self { console: console.clone(), frame })
     }
 }
 

@@ -19,6 +19,16 @@ use crate::harness::Network;
 
 /// Starts a console that finds the discovery service at an address; returns its URL.
 async fn start(network: &Network, listeners: Listeners, discovery: DiscoveryClient) -> String {
+    start_with(network, listeners, Settings::default(), |console| console.connect(discovery)).await
+}
+
+/// Starts a console that was prepared; returns its URL.
+pub(super) async fn start_with(
+    network: &Network,
+    listeners: Listeners,
+    settings: Settings,
+    prepare: impl FnOnce(&Console),
+) -> String {
     let account_url = network.stack.settings().client.auth_server.clone();
     let public_url = format!("http://{}", listeners.addresses()[0]);
     let stop = CancellationToken::new();
@@ -32,16 +42,16 @@ async fn start(network: &Network, listeners: Listeners, discovery: DiscoveryClie
         random: Arc::new(OsRandom),
         stop: stop.clone(),
     };
-    let settings = Settings { client_id: "my-console".parse().unwrap(), ..Settings::default() };
+    let settings = Settings { client_id: "my-console".parse().unwrap(), ..settings };
     let console = Console::new(settings, Place::Alone { public_url: public_url.clone(), account_url }, environment);
-    console.connect(discovery);
+    prepare(&console);
     let server = Server::new(ServeSettings::default(), Arc::new(OsRandom), stop);
     drop(server.start(HttpService::new("console", console.router(), ErrorFormat::Account), listeners));
     public_url
 }
 
 /// The services, with an OAuth client for a console at the listeners' address.
-async fn network(listeners: &Listeners) -> Network {
+pub(super) async fn network(listeners: &Listeners) -> Network {
     let client = ClientSettings {
         secret: None,
         first_party: false,

@@ -1,0 +1,100 @@
+//! The page of operators: how the process is, who uses what, what waits, and the audit log. It changes nothing.
+
+mod entry;
+
+use askama::Template;
+use axum::extract::Query;
+use server::audit::visible;
+
+use self::entry::Entry;
+use super::{
+    failure::Failure,
+    page::{Frame, Page},
+    viewer::Operator,
+};
+use crate::{
+    Error,
+    console::Place,
+    drafts::Fields,
+    status::{
+        ApplicationLoad, AuditTail, Check, Count, FunctionCounts, NetworkStatus, OwnerUse, Queue, ServerStatus,
+        ServiceLoad,
+    },
+};
+
+#[derive(Template)]
+#[template(path = "operator.html")]
+pub(super) struct Show {
+    frame: Frame,
+    /// The owner that is looked for; empty for all.
+    owner: String,
+    /// None where only the console runs.
+    view: Option<View>,
+}
+
+/// The state of the process, with what the page shows in another form.
+struct View {
+    checks: Vec<Check>,
+    services: Vec<ServiceLoad>,
+    owners: Vec<OwnerUse>,
+    /// The reason why the owners are not known.
+    owners_problem: Option<String>,
+    queues: Vec<Queue>,
+    applications: Vec<ApplicationLoad>,
+    functions: FunctionCounts,
+    networks: Vec<NetworkStatus>,
+    network_counts: Vec<Count>,
+    /// The path of the audit log; none if it has no file, or one that cannot be read.
+    audit_path: Option<String>,
+    audit_problem: Option<String>,
+    entries: Vec<Entry>,
+}
+
+pub(super) async fn show(
+    Operator { console, frame }: Operator,
+    Query(fields): Query<Fields>,
+) -> Result<Page<Show>, Failure> {
+    let owner = fields.into_iter().find(|(name, _)| name == "owner");
+    let owner = owner.map(|(_, value)| value.trim().to_owned()).unwrap_or_default();
+    let view = match (console.status(), &*console.place) {
+        (Some(source), _) => Some(View::of(source.status(&owner).await)),
+        (None, Place::Alone { .. }) => None,
+        (None, Place::WithAccount { .. }) => return Err(Error::Starting.into()),
+    };
+    Ok(Page::new(Show { frame, owner, view }))
+}
+
+impl View {
+    fn of(status: ServerStatus) -> Self {
+        let ServerStatus { checks, services, owners, queues, applications, .. } = status;
+        let ServerStatus { functions, networks, network_counts, audit, .. } = status;
+        let (owners, owners_problem) = match owners {
+            Ok(owners) => (owners.into_iter().map(readable).collect(), None),
+            Err(reason) => (Vec::new(), Some(reason)),
+        };
+        let (audit_path, audit_problem, lines) = match audit {
+            AuditTail::NoFile => (None, None, Vec::new()),
+            AuditTail::Unreadable(reason) => (None, Some(reason), Vec::new()),
+            AuditTail::Lines { path, lines } => (Some(path), None, lines),
+        };
+        let entries = lines.iter().map(|line| Entry::of(line)).collect();
+        Self {
+            checks,
+            services,
+            owners,
+            owners_problem,
+            queues,
+            applications,
+            functions,
+            networks,
+            network_counts,
+            audit_path,
+            audit_problem,
+            entries,
+        }
+    }
+}
+
+fn readable(usage: OwnerUse) -> OwnerUse {
+    OwnerUse { owner: visible(&usage.owner).into_owned(), ..usage }
+}

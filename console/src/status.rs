@@ -1,0 +1,165 @@
+//! The state of the process that the console runs in, as its operators see it.
+//!
+//! `airlock serve` fills it in, so that the console needs to know nothing of the other services.
+
+use futures::future::BoxFuture;
+
+/// Knows the state of the services in this process.
+pub trait StatusSource: Send + Sync {
+    /// Returns the state at this moment. Of the owners, it has those that use most, or only the one that is named.
+    fn status<'a>(&'a self, owner: &'a str) -> BoxFuture<'a, ServerStatus>;
+}
+
+/// The state of a process at one moment. Counts are those since its start.
+#[derive(Clone, Debug)]
+pub struct ServerStatus {
+    /// The checks of `/readyz`.
+    pub checks: Vec<Check>,
+    /// The requests of each service.
+    pub services: Vec<ServiceLoad>,
+    /// The use of budgets, the nearest to a share first; or the reason why that is not known.
+    pub owners: Result<Vec<OwnerUse>, String>,
+    /// Messages that wait.
+    pub queues: Vec<Queue>,
+    /// The applications of MQTT clients, those with most waiting messages first.
+    pub applications: Vec<ApplicationLoad>,
+    /// The payload functions of all applications together.
+    pub functions: FunctionCounts,
+    /// Networks whose devices belong to applications of this process.
+    pub networks: Vec<NetworkStatus>,
+    /// Events and failures of all networks together.
+    pub network_counts: Vec<Count>,
+    /// The end of the audit log.
+    pub audit: AuditTail,
+}
+
+/// The result of a check.
+#[derive(Clone, Debug)]
+pub struct Check {
+    /// The name that `/readyz` has for it.
+    pub name: String,
+    /// The reason why it fails, if it does.
+    pub failure: Option<String>,
+}
+
+/// The requests of a service.
+#[derive(Clone, Debug)]
+pub struct ServiceLoad {
+    /// The service.
+    pub name: String,
+    /// Number of requests that are being handled.
+    pub running: u64,
+    /// Number of requests that wait for their turn.
+    pub waiting: u64,
+    /// Number of requests that were refused before they were handled.
+    pub refused: u64,
+    /// Number of requests that failed because of the service: HTTP status 5xx.
+    pub failed: u64,
+}
+
+/// An owner's use of a budget.
+#[derive(Clone, Debug)]
+pub struct OwnerUse {
+    /// The owner, with its kind, such as `user alice`.
+    pub owner: String,
+    /// The name of the budget.
+    pub budget: String,
+    /// Amount that the owner uses.
+    pub used: u64,
+    /// Amount that one owner may use at the moment.
+    pub share: u64,
+    /// The part of its share that the owner uses.
+    pub percent: u64,
+    /// Amount that all owners use together.
+    pub used_by_all: u64,
+    /// Maximum of all owners together.
+    pub total: u64,
+}
+
+/// Messages that wait for the same.
+#[derive(Clone, Debug, Default)]
+pub struct Queue {
+    /// Whoever or whatever they wait for.
+    pub name: String,
+    /// Number of messages that wait.
+    pub waiting: u64,
+    /// Bytes that they take, if that is known.
+    pub bytes: Option<u64>,
+    /// Number of messages that were dropped or given up, if they can be.
+    pub lost: Option<u64>,
+    /// False if the receiver is not connected; none if it needs no connection.
+    pub is_connected: Option<bool>,
+}
+
+impl Queue {
+    /// The state of the connection in words; empty if there is none.
+    pub(crate) fn connection(&self) -> &'static str {
+        match self.is_connected {
+            Some(true) => "connected",
+            Some(false) => "not connected",
+            None => "",
+        }
+    }
+}
+
+/// The MQTT clients of an application.
+#[derive(Clone, Debug)]
+pub struct ApplicationLoad {
+    /// The id of the application, or a text for several.
+    pub name: String,
+    /// Number of connected clients.
+    pub clients: u64,
+    /// Number of messages that wait for clients.
+    pub waiting: u64,
+    /// Number of messages that were written to clients.
+    pub delivered: u64,
+    /// Number of messages that clients did not get.
+    pub lost: u64,
+}
+
+/// A number of things.
+#[derive(Clone, Debug)]
+pub struct Count {
+    /// The things.
+    pub what: String,
+    /// Their number.
+    pub count: u64,
+}
+
+/// Results and cost of payload functions.
+#[derive(Clone, Debug, Default)]
+pub struct FunctionCounts {
+    /// Uplinks by outcome, such as `decoded`.
+    pub outcomes: Vec<Count>,
+    /// Mean fuel of an uplink.
+    pub mean_fuel: Option<u64>,
+    /// Mean time of an uplink in its sandbox, in microseconds.
+    pub mean_time_us: Option<u64>,
+}
+
+/// The connections to a network.
+#[derive(Clone, Debug)]
+pub struct NetworkStatus {
+    /// The name that the audit log has for the network.
+    pub name: String,
+    /// The applications whose devices it brings.
+    pub app_ids: Vec<String>,
+    /// Its connections; none if it only sends us webhooks.
+    pub checks: Vec<Check>,
+}
+
+/// The end of the audit log.
+#[derive(Clone, Debug)]
+pub enum AuditTail {
+    /// Events are only in the log of the process.
+    NoFile,
+    /// The file cannot be read; the reason names it.
+    Unreadable(String),
+    /// The newest lines of the file.
+    Lines {
+        /// The path of the file.
+        path: String,
+        /// The lines, the newest first.
+        lines: Vec<String>,
+    },
+}

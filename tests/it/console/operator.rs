@@ -1,0 +1,165 @@
+//! The page of operators: who sees it, what it shows, and that nothing in it is markup.
+
+use std::sync::Arc;
+
+use client::account::AccountClient;
+use console::{
+    ApplicationLoad, AuditTail, Check, Console, Count, FunctionCounts, NetworkStatus, OwnerUse, Queue, ServerStatus,
+    ServiceLoad, Settings, StatusSource,
+};
+use futures::future::BoxFuture;
+use server::serve::Listeners;
+use types::{Credential, UserId};
+
+use super::{
+    alone::{self, start_with},
+    visitor::Visitor,
+};
+use crate::harness::{Network, Owner};
+
+const PATH: &str = "/console/operator";
+/// Markup, a terminal's control character, and one that changes the direction of text.
+const HOSTILE: &str = "<b>\u{1b}[2J\u{202e}";
+
+/// A process whose parts are all named in the same way.
+struct Fake {
+    name: &'static str,
+    audit: AuditTail,
+}
+
+impl StatusSource for Fake {
+    fn status<'a>(&'a self, owner: &'a str) -> BoxFuture<'a, ServerStatus> {
+        Box::pin(async move { self.now(owner) })
+    }
+}
+
+impl Fake {
+    fn named(name: &'static str) -> Self {
+        Self { name, audit: AuditTail::NoFile }
+    }
+
+    fn now(&self, owner: &str) -> ServerStatus {
+        let name = || self.name.to_owned();
+        let check = || Check { name: name(), failure: Some(name()) };
+        let count = || Count { what: name(), count: 7 };
+        let usage = |owner: String| OwnerUse {
+            owner,
+            budget: "stored_bytes".to_owned(),
+            used: 900,
+            share: 1000,
+            percent: 90,
+            used_by_all: 1100,
+            total: 2000,
+        };
+        ServerStatus {
+            checks: vec![check()],
+            services: vec![ServiceLoad { name: name(), running: 1, waiting: 2, refused: 3, failed: 4 }],
+            owners: Ok(vec![usage(if owner.is_empty() { name() } else { owner.to_owned() })]),
+            queues: vec![Queue { name: name(), is_connected: Some(false), ..Queue::default() }],
+            applications: vec![ApplicationLoad { name: name(), clients: 1, waiting: 2, delivered: 3, lost: 4 }],
+            functions: FunctionCounts { outcomes: vec![count()], mean_fuel: Some(3775), mean_time_us: None },
+            networks: vec![NetworkStatus { name: name(), app_ids: vec![name()], checks: vec![check()] }],
+            network_counts: vec![count()],
+            audit: self.audit.clone(),
+        }
+    }
+}
+
+async fn id_of(network: &Network, owner: &Owner) -> UserId {
+    let account = AccountClient::new(&network.stack.settings().client.auth_server).unwrap();
+    let token = Credential::Token(owner.session(&account).await);
+    account.me(&token).await.unwrap().id
+}
+
+/// A console whose operator is Alice, with the browsers of Alice and Bobby, and one without a login.
+async fn start(status: Option<Fake>) -> (Network, [Visitor; 3]) {
+    let listeners = Listeners::new().plain("127.0.0.1:0").await.unwrap();
+    let network = alone::network(&listeners).await;
+    let (alice, _bobby) = (network.owner("alice").await, network.owner("bobby").await);
+    let settings = Settings { operators: vec![id_of(&network, &alice).await], ..Settings::default() };
+    let discovery = network.discovery();
+    let prepare = |console: &Console| {
+        console.connect(discovery);
+        if let Some(status) = status {
+            console.watch(Arc::new(status));
+        }
+    };
+    let url = start_with(&network, listeners, settings, prepare).await;
+    let visitors = [Visitor::new(&url), Visitor::new(&url), Visitor::new(&url)];
+    let account = &network.stack.settings().client.auth_server;
+    for (visitor, name) in visitors.iter().zip(["alice", "bobby"]) {
+        visitor.log_in(account, name).await;
+        let consent = visitor.get("/console").await;
+        visitor.consent(account, &consent).await;
+    }
+    (network, visitors)
+}
+
+#[tokio::test]
+async fn operators_see_the_page_and_others_do_not_learn_of_it() {
+    let (_network, [alice, bobby, nobody]) = start(Some(Fake::named("everything"))).await;
+    let page = alice.get(PATH).await;
+    assert!(page.status == 200 && page.html.contains("Audit log"), "{}: {}", page.status, page.html);
+    assert!(alice.get("/console").await.html.contains(PATH));
+
+    assert!(!bobby.get("/console").await.html.contains(PATH));
+    let (page, unknown) = (bobby.get(PATH).await, bobby.get("/console/nothing").await);
+    assert_eq!((page.status, page.html), (404, unknown.html));
+    assert_eq!(bobby.post(PATH, &[]).await.status, 404);
+
+    let page = nobody.get(PATH).await;
+    assert!(page.path.starts_with("/users/login"), "{}", page.path);
+}
+
+#[tokio::test]
+async fn the_page_changes_nothing() {
+    let (_network, [alice, ..]) = start(Some(Fake::named("everything"))).await;
+    assert_eq!(alice.post(PATH, &[("owner", "user alice")]).await.status, 404);
+    assert!(!alice.get(PATH).await.html.contains("<form method=\"post\" action=\"/console/operator"));
+}
+
+#[tokio::test]
+async fn an_operator_is_refused_while_the_account_service_cannot_confirm_it() {
+    let (network, [alice, ..]) = start(Some(Fake::named("everything"))).await;
+    network.stack.stop().await;
+    let page = alice.get(PATH).await;
+    assert!(page.status == 503 && !page.html.contains("everything"), "{}: {}", page.status, page.html);
+}
+
+#[tokio::test]
+async fn names_and_events_are_never_markup() {
+    let line = r#"{"timestamp":"2026-11-27T10:00:00Z","event":"<b>","actor":"<b>\u001b","object":"\u202e<b>"}"#;
+    let lines = vec![line.to_owned(), HOSTILE.to_owned()];
+    let audit = AuditTail::Lines { path: "/var/<b>/audit.log".to_owned(), lines };
+    let (_network, [alice, ..]) = start(Some(Fake { name: HOSTILE, audit })).await;
+    let page = alice.get(&format!("{PATH}?owner=%3Cb%3E")).await;
+    assert_eq!(page.status, 200, "{}", page.html);
+    assert!(!page.html.contains("<b>"), "{}", page.html);
+    assert!(page.html.matches("&#60;b&#62;").count() > 15, "{}", page.html);
+    let (_, audit) = page.html.split_once("audit-heading").unwrap();
+    assert!(!audit.contains(['\u{1b}', '\u{202e}']) && audit.contains(r"\u202e&#60;b&#62;"), "{audit}");
+    let owners = alice.get(PATH).await.html;
+    let (owners, _) = owners.split_once("queues-heading").unwrap();
+    let (_, owners) = owners.split_once("owners-heading").unwrap();
+    assert!(!owners.contains(['\u{1b}', '\u{202e}']) && owners.contains(r"\u202e"), "{owners}");
+}
+
+#[tokio::test]
+async fn an_audit_log_that_cannot_be_read_is_named_and_the_rest_stays() {
+    let audit = AuditTail::Unreadable("cannot read `/var/lib/audit.log`: permission denied".to_owned());
+    let (_network, [alice, ..]) = start(Some(Fake { name: "everything", audit })).await;
+    let page = alice.get(PATH).await;
+    assert!(page.status == 200 && page.html.contains("cannot read `/var/lib/audit.log`"), "{}", page.html);
+    for part in ["everything", "not connected", "90%", "3775"] {
+        assert!(page.html.contains(part), "{part}: {}", page.html);
+    }
+    let page = alice.get(&format!("{PATH}?owner=user+carol")).await;
+    assert!(page.html.contains("<td>user carol</td>"), "{}", page.html);
+}
+
+#[tokio::test]
+async fn a_console_alone_says_where_to_look() {
+    let (_network, [alice, ..]) = start(None).await;
+    let page = alice.get(PATH).await;
+    assert!(page.status == 200 && page.html.contains("airlock account usage"), "{}: {}", page.status, page.html);
+}
