@@ -17,6 +17,7 @@ mod networks;
 mod operator;
 mod operator_socket;
 mod own_account;
+mod own_status;
 mod owners;
 mod stack;
 mod usage_socket;

@@ -43,6 +43,7 @@ use super::{
     delivery_threads::DeliveryThreads,
     external_broker::{ExternalBroker, SubscribedBroker},
     networks::Networks,
+    own_status::WatchedNetwork,
 };
 use crate::{pool, version};
 
@@ -182,6 +183,10 @@ impl HandlerService {
 
     pub(super) fn webhook_addresses(&self) -> impl Iterator<Item = SocketAddr> {
         self.networks.webhook_addresses()
+    }
+
+    pub(super) fn watched_networks(&self) -> &[WatchedNetwork] {
+        self.networks.watched()
     }
 
     /// Returns the address at which a broker of others asks what clients may do.

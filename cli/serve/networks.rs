@@ -20,18 +20,20 @@ use server::{
     error_response::ErrorFormat,
     serve::{HttpService, Listeners, Server, ServerHandle},
     status::ErrorChain,
+    telemetry::Health,
 };
 use things_stack::{WebhookListener, webhook_router};
 use types::{AppId, DevEui, Kinded, NetworkDownlink, NetworkEvent, NetworkRefusal};
 
 use self::entry::StartedNetwork;
-use super::context::Context;
+use super::{context::Context, own_status::WatchedNetwork};
 use crate::settings::{ApplicationSettings, NetworkSettings};
 
 /// The networks.
 pub(super) struct Networks {
     /// Each with its connections, and the applications whose devices it brings.
     connected: Vec<(Arc<dyn Network>, BTreeSet<AppId>)>,
+    watched: Vec<WatchedNetwork>,
     /// Servers that receive the messages of networks that send them as webhooks.
     webhooks: Vec<ServerHandle>,
 }
@@ -44,7 +46,7 @@ impl Networks {
         pool: &Arc<Pool>,
         events: &Arc<NetworkEvents>,
     ) -> anyhow::Result<Self> {
-        let (mut connected, mut listeners) = (Vec::new(), Vec::new());
+        let (mut connected, mut watched, mut listeners) = (Vec::new(), Vec::new(), Vec::new());
         check_sources(&context.settings.bridge.into).await?;
         for settings in &context.settings.bridge.into {
             let unusable = || "cannot use a network of `bridge`";
@@ -58,15 +60,24 @@ impl Networks {
             let routes = settings.applications.iter().map(|application| route(application, events)).collect();
             let StartedNetwork { network, webhook } = settings.start(routes, &environment).with_context(unusable)?;
             network.report_to(&context.health);
+            let health = Health::default();
+            network.report_to(&health);
             listeners.extend(webhook);
-            connected.push((network, settings.applications.iter().map(|settings| settings.app_id.clone()).collect()));
+            let app_ids: BTreeSet<_> = settings.applications.iter().map(|settings| settings.app_id.clone()).collect();
+            watched.push(WatchedNetwork { name, app_ids: app_ids.iter().cloned().collect(), health });
+            connected.push((network, app_ids));
         }
-        Ok(Self { connected, webhooks: serve_webhooks(listeners, server).await? })
+        Ok(Self { connected, watched, webhooks: serve_webhooks(listeners, server).await? })
     }
 
     /// Returns the addresses at which messages are received as webhooks.
     pub(super) fn webhook_addresses(&self) -> impl Iterator<Item = SocketAddr> {
         self.webhooks.iter().flat_map(ServerHandle::addresses).copied()
+    }
+
+    /// Returns each network with its state.
+    pub(super) fn watched(&self) -> &[WatchedNetwork] {
+        &self.watched
     }
 
     /// Returns the networks through which the downlinks of applications leave; an error if an application has two.

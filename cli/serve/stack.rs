@@ -22,6 +22,7 @@ use super::{
     handler_service::HandlerService,
     local_address::from_here,
     operator_socket::OperatorSocket,
+    own_status::OwnStatus,
 };
 use crate::{settings::Settings, telemetry::Process};
 
@@ -72,6 +73,7 @@ impl Stack {
             own_account = Some(service);
             serving.push(account);
         }
+        let names = own_account.clone();
         let token = context.component_token(own_account.clone()).await?;
         context.ask_owners(&token)?;
         let authenticator = Arc::new(context.authenticator(&token, own_account)?);
@@ -102,6 +104,16 @@ impl Stack {
             }
         }
         let process = only.map_or(Process::Handler, Service::process);
+        if let (Some(console), Some(account)) = (console, names) {
+            console.watch(Arc::new(OwnStatus {
+                health: context.health.clone(),
+                metrics: metrics.clone(),
+                ledger: context.ledger.clone(),
+                account,
+                audit_file: context.settings.telemetry.audit_file.clone(),
+                networks: handler.as_ref().map(HandlerService::watched_networks).unwrap_or_default().to_vec(),
+            }));
+        }
         let telemetry = context.start_telemetry(process, metrics).await?;
         addresses.push(("metrics", format!("http://{}/metrics", address(&telemetry, 0)?)));
         serving.push(telemetry);

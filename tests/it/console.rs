@@ -7,7 +7,7 @@ mod drafts;
 mod functions;
 mod live;
 mod messages;
-mod operator;
+pub(crate) mod operator;
 mod share;
 mod visitor;
 mod webhook_changes;

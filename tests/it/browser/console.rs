@@ -12,6 +12,7 @@ use super::{
     site,
 };
 use crate::{
+    console::operator::operated,
     harness::{MESSAGE_TIMEOUT, Network, Owner, PASSWORD},
     webhooks::{
         call,
@@ -228,6 +229,22 @@ async fn devices(name: &'static str, look: Look) {
     wait_for_text(&browser, "p", "Deleted.").await;
 }
 
+/// The page of operators, with what every server has, and a long line in the audit log.
+async fn operate(name: &'static str, look: Look) {
+    let (time, event) = ("2026-11-27T10:00:00Z", "collaborator set");
+    let line = |object: &str| json!({"timestamp": time, "event": event, "actor": "user alice", "object": object});
+    let network = operated(&format!("{}\n{}\n", line("alice-app"), line(&"alice-app ".repeat(40)))).await;
+    let Some(browser) = Browser::start(site(&network), name, look).await else { return };
+    log_in(&browser).await;
+    browser.click("header a[href='/console/operator']").await;
+    browser.wait_for("Operator").await;
+    wait_for_text(&browser, "td", event).await;
+    browser.look("console-operator").await;
+    browser.submit("main form", &[("owner", "nobody")], "main form button", "Operator").await;
+    wait_for_text(&browser, "p", "is no owner").await;
+    browser.look("console-operator-nobody").await;
+}
+
 /// The main way: a message failed, its functions are mended, and it is decoded.
 async fn mend(name: &'static str, look: Look) {
     let network = Network::start().await;
@@ -311,6 +328,16 @@ async fn charts_and_webhooks_are_looked_at() {
 #[tokio::test(flavor = "multi_thread")]
 async fn charts_and_webhooks_are_looked_at_on_a_phone_without_scripts() {
     look_around("console-pages-phone", Look { width: 375, dark: false, scripts: false }).await;
+}
+
+#[tokio::test]
+async fn an_operator_looks_at_the_server() {
+    operate("console-operator-desk", Look { width: 1280, dark: true, ..DESK }).await;
+}
+
+#[tokio::test]
+async fn an_operator_looks_at_the_server_on_a_phone_without_scripts() {
+    operate("console-operator-phone", Look { width: 375, dark: false, scripts: false }).await;
 }
 
 #[tokio::test]

@@ -1,7 +1,8 @@
 //! The page of operators: who sees it, what it shows, and that nothing in it is markup.
 
-use std::sync::Arc;
+use std::{fs, sync::Arc};
 
+use airlock::serve::Stack;
 use client::account::AccountClient;
 use console::{
     ApplicationLoad, AuditTail, Check, Console, Count, FunctionCounts, NetworkStatus, OwnerUse, Queue, ServerStatus,
@@ -15,9 +16,11 @@ use super::{
     alone::{self, start_with},
     visitor::Visitor,
 };
-use crate::harness::{Network, Owner};
+use crate::harness::{Network, Owner, environment, printed};
 
 const PATH: &str = "/console/operator";
+/// The file of security events, in the data directory.
+const AUDIT: &str = "audit.log";
 /// Markup, a terminal's control character, and one that changes the direction of text.
 const HOSTILE: &str = "<b>\u{1b}[2J\u{202e}";
 
@@ -69,6 +72,20 @@ async fn id_of(network: &Network, owner: &Owner) -> UserId {
     let account = AccountClient::new(&network.stack.settings().client.auth_server).unwrap();
     let token = Credential::Token(owner.session(&account).await);
     account.me(&token).await.unwrap().id
+}
+
+/// A network whose operator is Alice, with an audit log. Her id is known only after she has registered.
+pub(crate) async fn operated(audit: &str) -> Network {
+    let network = Network::start().await;
+    let alice = network.owner("alice").await;
+    let operators = vec![id_of(&network, &alice).await];
+    network.stack.stop().await;
+    let dir = network.dir;
+    let mut settings = Network::settings(dir.path());
+    settings.console.operators = operators;
+    settings.telemetry.audit_file = Some(dir.path().join(AUDIT));
+    fs::write(dir.path().join(AUDIT), audit).unwrap();
+    Network { stack: Stack::start(settings, None, environment()).await.unwrap(), dir }
 }
 
 /// A console whose operator is Alice, with the browsers of Alice and Bobby, and one without a login.
@@ -162,4 +179,30 @@ async fn a_console_alone_says_where_to_look() {
     let (_network, [alice, ..]) = start(None).await;
     let page = alice.get(PATH).await;
     assert!(page.status == 200 && page.html.contains("airlock account usage"), "{}: {}", page.status, page.html);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_shows_itself_to_its_operators() {
+    let line = r#"{"timestamp":"2026-11-27T10:00:00Z","event":"key added","actor":"user carol","object":"carol-app"}"#;
+    let network = operated(&format!("older\n{line}\n")).await;
+    let visitor = Visitor::logged_in(&network.stack.settings().client.auth_server, "alice").await;
+    visitor.get("/console").await;
+    // What is stored is counted after the start.
+    let page = visitor.until(PATH, "<td>user alice</td>\n<td>stored_bytes</td>").await;
+    for part in ["component_token", "<td>handler</td>", "MQTT clients", "No network brings devices"] {
+        assert!(page.html.contains(part), "{part}: {}", page.html);
+    }
+    let (newer, older) = (page.html.find("key added").unwrap(), page.html.find("<td>older</td>").unwrap());
+    assert!(newer < older, "{}", page.html);
+    assert!(visitor.get(&format!("{PATH}?owner=alice")).await.html.contains("<td>user alice</td>"));
+    assert!(visitor.get(&format!("{PATH}?owner=nobody")).await.html.contains("is no owner"));
+
+    fs::remove_file(network.dir.path().join(AUDIT)).unwrap();
+    let page = visitor.get(PATH).await;
+    assert!(page.status == 200 && page.html.contains("audit.log`: check that"), "{}", page.html);
+    assert!(page.html.contains("component_token"), "{}", page.html);
+
+    printed(&network.type_command(&["account", "users", "disable", "alice"], ""));
+    assert!(visitor.get(PATH).await.path.starts_with("/users/login"));
+    network.stack.stop().await;
 }
