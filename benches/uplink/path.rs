@@ -8,7 +8,7 @@ use handler::{
     output::Output,
     payload::Payloads,
     sealer::Sealer,
-    uplink::{Frame, Uplinks},
+    uplink::{Frame, Runs, Uplinks},
 };
 use runtime::{Engine, Pool, Settings, Sources};
 use server::{
@@ -87,6 +87,7 @@ impl Case {
             history: None,
             shows_version: false,
             trials: Default::default(),
+            runs: Arc::new(Runs::new(Arc::new(SystemClock))),
         }
     }
 

@@ -19,7 +19,7 @@ use handler::{
     output::{AllOutputs, Output, OutputSettings, RecordedOutput, mqtt::MqttOutput, queued::QueuedOutput},
     payload::Payloads,
     status::Component,
-    uplink::Uplinks,
+    uplink::{Runs, Uplinks},
 };
 use history::History;
 use mqtt::{Broker, BrokerServices, Durable, Router, SessionMemory, Sharing};
@@ -339,6 +339,7 @@ async fn operations(
             history: kept,
             shows_version: context.settings.output.functions_version,
             trials: Default::default(),
+            runs: Arc::new(Runs::new(context.clock.clone()).with_owners(context.owners.clone())),
         }),
         downlinks,
         joins,

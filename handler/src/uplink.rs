@@ -5,6 +5,7 @@ mod group;
 pub(crate) mod message;
 mod outcome;
 pub(crate) mod record;
+mod runs;
 pub(crate) mod stored;
 mod trials;
 
@@ -21,6 +22,7 @@ pub(crate) use self::group::Group;
 pub use self::{
     frame::Frame,
     outcome::{Handled, Outcome, Reader},
+    runs::{ApplicationRuns, LastFailure, RunFailure, RunSums, Runs, WorstRuns},
     trials::Trials,
 };
 use self::{
@@ -53,6 +55,8 @@ pub struct Uplinks {
     pub shows_version: bool,
     /// Counts what candidates make of uplinks.
     pub trials: Trials,
+    /// Counts uplinks by application.
+    pub runs: Arc<Runs>,
 }
 
 /// An uplink, its device, and the application as this device has it.
@@ -75,6 +79,7 @@ struct Sent {
     application: ApplicationSummary,
     device: Device,
     made: history::Outcome,
+    failure: Option<RunFailure>,
     is_valid: bool,
     cost: Cost,
     /// None if nobody reads it.
@@ -131,17 +136,17 @@ impl Uplinks {
             record((history, &self.payloads), ids, &application, result, Correction::default()).boxed()
         };
         let recorded = self.history.as_deref().map(record);
-        let (made, cost) = (outcome(&decoded), decoded.cost);
+        let (made, failure, cost) = (outcome(&decoded), RunFailure::of(&decoded), decoded.cost);
         let is_valid = decoded.validity != Validity::Invalid;
         let version = version_that_ran(&application, &decoded);
         let outcome = (reader == Reader::Caller).then(|| Outcome::of(&decoded, &payload));
         let kept = self.publish(&device, payload, decoded, version);
-        Sent { application, device, made, is_valid, cost, outcome, kept, recorded }
+        Sent { application, device, made, failure, is_valid, cost, outcome, kept, recorded }
     }
 
     /// Waits until it is stored wherever it has to be, and counts it.
     async fn settle(&self, sent: Sent) -> Result<Handled, Error> {
-        let Sent { application, device, made, is_valid, cost, mut outcome, kept, recorded } = sent;
+        let Sent { application, device, made, failure, is_valid, cost, mut outcome, kept, recorded } = sent;
         // Both at the same time: a record is written once it is waited for.
         let recorded = async {
             if let Some(recorded) = recorded {
@@ -152,8 +157,10 @@ impl Uplinks {
         let (published, ()) = join!(published(kept), recorded);
         published?;
         metrics::uplink_decoded(made.as_str());
-        let has_failed = matches!(made, history::Outcome::Failed | history::Outcome::Invalid);
-        self.trials.count(&application, &device.dev_id, has_failed, cost.fuel);
+        if made != history::Outcome::NotConverted {
+            self.runs.count(&application.app_id, failure, cost);
+        }
+        self.trials.count(&application, &device.dev_id, failure.is_some(), cost.fuel);
         if !is_valid {
             return Err(validator_returned_false());
         }

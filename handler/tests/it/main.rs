@@ -13,5 +13,6 @@ mod outgoing;
 mod output;
 mod recording_output;
 mod records;
+mod runs;
 mod sealing;
 mod versions;

@@ -10,7 +10,7 @@ use handler::{
     network::{NetworkEvents, Registration},
     output::Event,
     payload::Payloads,
-    uplink::Uplinks,
+    uplink::{Runs, Uplinks},
 };
 use store::{Embedded, Store, StoreClock};
 use testing::ManualClock;
@@ -47,6 +47,7 @@ impl Fixture {
             history: None,
             shows_version: false,
             trials: Default::default(),
+            runs: Arc::new(Runs::new(clock.clone())),
         };
         let outgoing = Arc::new(Outgoing::new(store, output.clone(), clock.clone()));
         let (uplinks, traffic) = (Arc::new(uplinks), Arc::default());

@@ -14,7 +14,7 @@ use handler::{
     network::{NetworkEvents, Registration},
     output::Event,
     payload::Payloads,
-    uplink::Uplinks,
+    uplink::{Runs, Uplinks},
 };
 use mqtt::{DownlinkRefusal, DownlinkSink, Offer, PublishedDownlink};
 use server::{
@@ -140,6 +140,7 @@ impl Fixture {
             history: None,
             shows_version: false,
             trials: Default::default(),
+            runs: Arc::new(Runs::new(Arc::new(SystemClock))),
         };
         let events = NetworkEvents {
             devices: devices.clone(),

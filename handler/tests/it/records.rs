@@ -15,7 +15,7 @@ use handler::{
     application::{Application, Applications, JoinKeyChange, VersionOrigin},
     device::{Device, Devices, Lorawan},
     payload::{Payload, Payloads, Run},
-    uplink::{Frame, Reader, Uplinks},
+    uplink::{Frame, Reader, Runs, Uplinks},
 };
 use runtime::{Engine, Limits, Pool, Priority, Sources};
 use serde_json::{Value, json};
@@ -65,6 +65,7 @@ impl Fixture {
             history: None,
             shows_version: false,
             trials: Default::default(),
+            runs: Arc::new(Runs::new(ManualClock::new())),
         };
         Self { store, applications, output, uplinks }
     }

@@ -1,0 +1,160 @@
+//! The applications that stand out: by the share of uplinks that fail, and by the time that uplinks take.
+
+use std::cmp::Ordering;
+
+use types::{AppId, Timestamp};
+
+use super::{
+    failure::LastFailure,
+    sums::{HalfHour, Record, RunSums},
+};
+
+/// Number of uplinks in the window without which an application is not compared: shares and means of fewer say little.
+const UPLINKS_MIN: u64 = 10;
+
+/// The applications that stand out lately.
+#[derive(Debug)]
+pub struct WorstRuns {
+    /// The beginning of the time of recent uplinks: half an hour to an hour ago, or the start of the process.
+    pub since: Timestamp,
+    /// Number of recent uplinks that each of these applications has at least.
+    pub uplinks_min: u64,
+    /// Those with failures, the greatest share first, and of equal shares the greatest number.
+    pub failing: Vec<ApplicationRuns>,
+    /// Those whose uplinks take time in a sandbox, the greatest mean first.
+    ///
+    /// Not by fuel: time also shows what fuel does not count.
+    pub slowest: Vec<ApplicationRuns>,
+}
+
+/// The uplinks of one application.
+#[derive(Debug)]
+pub struct ApplicationRuns {
+    /// The application.
+    pub app_id: AppId,
+    /// Its recent uplinks.
+    pub recent: RunSums,
+    /// All since the process started, or since it was counted again, if others had taken its place.
+    pub total: RunSums,
+    /// Its last failure, recent or not.
+    pub last_failure: Option<LastFailure>,
+}
+
+/// An application that is compared with others.
+struct Row<'a> {
+    app_id: &'a AppId,
+    record: &'a Record,
+    recent: RunSums,
+}
+
+impl WorstRuns {
+    pub(super) fn of<'a>(
+        records: impl Iterator<Item = (&'a AppId, &'a Record)>,
+        half_hour: HalfHour,
+        rows_max: usize,
+        since: Timestamp,
+    ) -> Self {
+        let rows = records.map(|(app_id, record)| Row { app_id, record, recent: record.recent(half_hour) });
+        let rows: Vec<_> = rows.filter(|row| row.recent.uplinks >= UPLINKS_MIN).collect();
+        let failing = rows.iter().filter(|row| row.recent.failures() > 0).collect();
+        let slowest = rows.iter().filter(|row| !row.recent.elapsed.is_zero()).collect();
+        Self {
+            since,
+            uplinks_min: UPLINKS_MIN,
+            failing: first(failing, rows_max, by_failures),
+            slowest: first(slowest, rows_max, by_time),
+        }
+    }
+}
+
+impl Row<'_> {
+    fn copied(&self) -> ApplicationRuns {
+        let Self { app_id, record, recent } = *self;
+        ApplicationRuns { app_id: app_id.clone(), recent, total: record.total(), last_failure: record.last_failure() }
+    }
+}
+
+/// The first of these rows. Only they are sorted, because uplinks wait meanwhile.
+fn first(mut rows: Vec<&Row<'_>>, rows_max: usize, order: fn(&RunSums, &RunSums) -> Ordering) -> Vec<ApplicationRuns> {
+    let compare =
+        |one: &&Row<'_>, other: &&Row<'_>| order(&one.recent, &other.recent).then_with(|| one.app_id.cmp(other.app_id));
+    if rows.len() > rows_max {
+        rows.select_nth_unstable_by(rows_max, compare);
+        rows.truncate(rows_max);
+    }
+    rows.sort_unstable_by(compare);
+    rows.into_iter().map(Row::copied).collect()
+}
+
+fn by_failures(one: &RunSums, other: &RunSums) -> Ordering {
+    // Fractions with the same denominator, without dividing.
+    let part = |sums: &RunSums, of: &RunSums| u128::from(sums.failures()) * u128::from(of.uplinks);
+    part(other, one).cmp(&part(one, other)).then(other.failures().cmp(&one.failures()))
+}
+
+fn by_time(one: &RunSums, other: &RunSums) -> Ordering {
+    other.mean_elapsed().cmp(&one.mean_elapsed()).then(other.mean_fuel().cmp(&one.mean_fuel()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{
+        cost::Cost,
+        uplink::runs::{failure::RunFailure, sums::Converted},
+    };
+
+    /// An application with uplinks of which some fail, all of which take so many microseconds.
+    fn application(name: &str, (uplinks, failed): (u64, u64), micros: u64) -> (AppId, Record) {
+        let mut record = Record::default();
+        for number in 0..uplinks {
+            let failure = (number < failed).then_some(RunFailure::Invalid);
+            let cost = Cost { fuel: 5, elapsed: Duration::from_micros(micros) };
+            record.count(Converted { failure, cost }, Timestamp::default());
+        }
+        (name.parse().unwrap(), record)
+    }
+
+    /// The names of both lists.
+    fn worst(applications: &[(AppId, Record)], rows_max: usize) -> [Vec<&str>; 2] {
+        let records = applications.iter().map(|application| (&application.0, &application.1));
+        let worst = WorstRuns::of(records, HalfHour::default(), rows_max, Timestamp::default());
+        [worst.failing, worst.slowest].map(|rows| {
+            let find = |row: ApplicationRuns| applications.iter().find(|(app_id, _)| *app_id == row.app_id);
+            rows.into_iter().filter_map(find).map(|(app_id, _)| app_id.as_str()).collect()
+        })
+    }
+
+    #[test]
+    fn the_greatest_share_of_failures_comes_first_and_then_the_greatest_number() {
+        let applications = [
+            application("half", (20, 10), 0),
+            application("all-of-few", (10, 10), 0),
+            application("all-of-many", (30, 30), 0),
+            application("many-of-most", (1000, 400), 0),
+            application("good", (1000, 0), 0),
+            application("hardly-used", (9, 9), 0),
+        ];
+        let [failing, slowest] = worst(&applications, 20);
+        assert_eq!(failing, ["all-of-many", "all-of-few", "half", "many-of-most"]);
+        assert_eq!(slowest, [""; 0], "nothing ran");
+        assert_eq!(worst(&applications, 2)[0], ["all-of-many", "all-of-few"]);
+        assert_eq!(worst(&applications, 0)[0], [""; 0]);
+    }
+
+    #[test]
+    fn the_greatest_mean_time_comes_first() {
+        let applications = [
+            application("often", (1000, 0), 10),
+            application("slow", (10, 0), 500),
+            application("as-slow", (10, 0), 500),
+            application("once", (1, 0), 9000),
+        ];
+        let [failing, slowest] = worst(&applications, 20);
+        assert_eq!(slowest, ["as-slow", "slow", "often"]);
+        assert_eq!(failing, [""; 0]);
+        assert_eq!(worst(&applications, 1)[1], ["as-slow"]);
+    }
+}
