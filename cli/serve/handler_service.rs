@@ -55,6 +55,7 @@ pub(super) struct HandlerService {
     answering: Option<ServerHandle>,
     networks: Networks,
     network_brokers: Subscriptions,
+    runs: Arc<Runs>,
     outgoing: Arc<Outgoing>,
     outputs: Arc<Outputs>,
     history: Arc<History>,
@@ -121,6 +122,7 @@ impl HandlerService {
         let stop = CancellationToken::new();
         let receiver = Arc::new(uplink_receiver(&operations, output.clone(), outgoing.clone()));
         let network_events = network_events(&operations, output, outgoing.clone());
+        let runs = operations.uplinks.runs.clone();
         let operations = Arc::new(operations);
         let deletions = tokio::spawn(complete_deletions(operations.clone(), stop.clone()));
         let candidates = tokio::spawn(judge_candidates(operations.clone(), stop.clone()));
@@ -156,6 +158,7 @@ impl HandlerService {
             answering,
             networks,
             network_brokers,
+            runs,
             outgoing,
             outputs,
             history,
@@ -183,6 +186,11 @@ impl HandlerService {
 
     pub(super) fn webhook_addresses(&self) -> impl Iterator<Item = SocketAddr> {
         self.networks.webhook_addresses()
+    }
+
+    /// The uplinks of applications, as they are counted.
+    pub(super) fn runs(&self) -> Arc<Runs> {
+        self.runs.clone()
     }
 
     pub(super) fn watched_networks(&self) -> &[WatchedNetwork] {

@@ -2,13 +2,15 @@
 
 mod figures;
 mod owners;
+mod ranking;
 mod samples;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use account::Account;
-use console::{AuditTail, Check, NetworkStatus, ServerStatus, StatusSource};
+use console::{AuditTail, Check, FunctionRanking, NetworkStatus, ServerStatus, StatusSource};
 use futures::future::{BoxFuture, join_all};
+use handler::uplink::Runs;
 use server::{
     audit::last_lines,
     ledger::Ledger,
@@ -18,7 +20,7 @@ use server::{
 use tokio::task::spawn_blocking;
 use types::AppId;
 
-use self::{figures::Figures, samples::Samples};
+use self::{figures::Figures, ranking::ranking, samples::Samples};
 
 /// Maximum number of lines of the audit log.
 const AUDIT_LINES_MAX: usize = 100;
@@ -30,6 +32,8 @@ pub(super) struct OwnStatus {
     pub(super) ledger: Ledger,
     /// Knows the names of users.
     pub(super) account: Account,
+    /// None if the handler does not run here.
+    pub(super) runs: Option<Arc<Runs>>,
     pub(super) audit_file: Option<PathBuf>,
     pub(super) networks: Vec<WatchedNetwork>,
 }
@@ -47,10 +51,21 @@ impl StatusSource for OwnStatus {
     fn status<'a>(&'a self, owner: &'a str) -> BoxFuture<'a, ServerStatus> {
         Box::pin(async move {
             let networks = join_all(self.networks.iter().map(WatchedNetwork::status));
-            let (checks, owners, figures, networks, audit) =
+            let (checks, owners, (figures, ranking), networks, audit) =
                 tokio::join!(checks(&self.health), self.owners(owner), self.figures(), networks, self.audit());
             let Figures { services, queues, applications, functions, network_counts } = figures;
-            ServerStatus { checks, services, owners, queues, applications, functions, networks, network_counts, audit }
+            ServerStatus {
+                checks,
+                services,
+                owners,
+                queues,
+                applications,
+                functions,
+                ranking,
+                networks,
+                network_counts,
+                audit,
+            }
         })
     }
 }
@@ -58,9 +73,12 @@ impl StatusSource for OwnStatus {
 impl OwnStatus {
     /// Some of the figures come from files of the system, and there may be thousands, so a thread that may block reads
     /// them.
-    async fn figures(&self) -> Figures {
-        let metrics = self.metrics.clone();
-        let read = spawn_blocking(move || Figures::of(&Samples::parse(&metrics.render())));
+    async fn figures(&self) -> (Figures, FunctionRanking) {
+        let (metrics, runs) = (self.metrics.clone(), self.runs.clone());
+        let read = spawn_blocking(move || {
+            let figures = Figures::of(&Samples::parse(&metrics.render()));
+            (figures, runs.as_deref().map(ranking).unwrap_or_default())
+        });
         // It fails only by a panic, which has been logged.
         read.await.unwrap_or_default()
     }

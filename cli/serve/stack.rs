@@ -110,6 +110,7 @@ impl Stack {
                 metrics: metrics.clone(),
                 ledger: context.ledger.clone(),
                 account,
+                runs: handler.as_ref().map(HandlerService::runs),
                 audit_file: context.settings.telemetry.audit_file.clone(),
                 networks: handler.as_ref().map(HandlerService::watched_networks).unwrap_or_default().to_vec(),
             }));

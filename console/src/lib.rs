@@ -21,6 +21,6 @@ pub use console::{Console, Environment, Place};
 pub use error::{Error, Result};
 pub use settings::Settings;
 pub use status::{
-    ApplicationLoad, AuditTail, Check, Count, FunctionCounts, NetworkStatus, OwnerUse, Queue, ServerStatus,
-    ServiceLoad, StatusSource,
+    ApplicationFunctions, ApplicationLoad, AuditTail, Check, Count, FunctionCounts, FunctionFailure, FunctionRanking,
+    FunctionSums, NetworkStatus, OwnerUse, Queue, ServerStatus, ServiceLoad, StatusSource,
 };

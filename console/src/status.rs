@@ -3,6 +3,7 @@
 //! `airlock serve` fills it in, so that the console needs to know nothing of the other services.
 
 use futures::future::BoxFuture;
+use types::Timestamp;
 
 /// Knows the state of the services in this process.
 pub trait StatusSource: Send + Sync {
@@ -25,6 +26,8 @@ pub struct ServerStatus {
     pub applications: Vec<ApplicationLoad>,
     /// The payload functions of all applications together.
     pub functions: FunctionCounts,
+    /// The applications that stand out by their payload functions.
+    pub ranking: FunctionRanking,
     /// Networks whose devices belong to applications of this process.
     pub networks: Vec<NetworkStatus>,
     /// Events and failures of all networks together.
@@ -135,6 +138,60 @@ pub struct FunctionCounts {
     pub mean_fuel: Option<u64>,
     /// Mean time of an uplink in its sandbox, in microseconds.
     pub mean_time_us: Option<u64>,
+}
+
+/// The applications whose payload functions fail most or take longest.
+#[derive(Clone, Debug, Default)]
+pub struct FunctionRanking {
+    /// The beginning of the time of recent uplinks.
+    pub since: Timestamp,
+    /// Number of recent uplinks that each of the applications has at least.
+    pub uplinks_min: u64,
+    /// Those with failures, the greatest share of recent uplinks first.
+    pub failing: Vec<ApplicationFunctions>,
+    /// Those whose functions take time, the greatest mean of recent uplinks first.
+    pub slowest: Vec<ApplicationFunctions>,
+}
+
+/// Results and cost of one application's payload functions.
+#[derive(Clone, Debug, Default)]
+pub struct ApplicationFunctions {
+    /// The id of the application.
+    pub app_id: String,
+    /// Of recent uplinks.
+    pub recent: FunctionSums,
+    /// Of all uplinks.
+    pub total: FunctionSums,
+    /// The last failure, recent or not.
+    pub last_failure: Option<FunctionFailure>,
+}
+
+/// Failures and costs of uplinks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FunctionSums {
+    /// Number of uplinks.
+    pub uplinks: u64,
+    /// Number of uplinks that could not be decoded.
+    pub failed: u64,
+    /// Number of uplinks for which the validator returned false.
+    pub invalid: u64,
+    /// Mean fuel of an uplink.
+    pub mean_fuel: u64,
+    /// The most fuel of an uplink.
+    pub fuel_max: u64,
+    /// Mean time of an uplink in its sandbox, in microseconds.
+    pub mean_time_us: u64,
+    /// The longest time of an uplink, in microseconds.
+    pub time_us_max: u64,
+}
+
+/// A failure of payload functions, without its text, which may hold personal data.
+#[derive(Clone, Copy, Debug)]
+pub struct FunctionFailure {
+    /// When it happened.
+    pub time: Timestamp,
+    /// Its kind, such as `thrown`.
+    pub kind: &'static str,
 }
 
 /// The connections to a network.

@@ -1,24 +1,28 @@
 //! The page of operators: how the process is, who uses what, what waits, and the audit log. It changes nothing.
 
 mod entry;
+mod ranking;
+
+use std::collections::BTreeSet;
 
 use askama::Template;
 use axum::extract::Query;
-use server::audit::visible;
+use server::{audit::visible, status::ErrorChain};
 
-use self::entry::Entry;
+use self::{entry::Entry, ranking::Ranking};
 use super::{
     failure::Failure,
     page::{Frame, Page},
     viewer::Operator,
 };
 use crate::{
-    Error,
+    Console, Error,
     console::Place,
     drafts::Fields,
+    session::Session,
     status::{
-        ApplicationLoad, AuditTail, Check, Count, FunctionCounts, NetworkStatus, OwnerUse, Queue, ServerStatus,
-        ServiceLoad,
+        ApplicationLoad, AuditTail, Check, Count, FunctionCounts, FunctionRanking, NetworkStatus, OwnerUse, Queue,
+        ServerStatus, ServiceLoad,
     },
 };
 
@@ -42,6 +46,7 @@ struct View {
     queues: Vec<Queue>,
     applications: Vec<ApplicationLoad>,
     functions: FunctionCounts,
+    ranking: Ranking,
     networks: Vec<NetworkStatus>,
     network_counts: Vec<Count>,
     /// The path of the audit log; none if it has no file, or one that cannot be read.
@@ -51,23 +56,41 @@ struct View {
 }
 
 pub(super) async fn show(
-    Operator { console, frame }: Operator,
+    Operator { console, session, frame }: Operator,
     Query(fields): Query<Fields>,
 ) -> Result<Page<Show>, Failure> {
     let owner = fields.into_iter().find(|(name, _)| name == "owner");
     let owner = owner.map(|(_, value)| value.trim().to_owned()).unwrap_or_default();
     let view = match (console.status(), &*console.place) {
-        (Some(source), _) => Some(View::of(source.status(&owner).await)),
+        (Some(source), _) => {
+            let status = source.status(&owner).await;
+            let own = own_applications(&console, &session, &status.ranking).await;
+            Some(View::of(status, &own))
+        }
         (None, Place::Alone { .. }) => None,
         (None, Place::WithAccount { .. }) => return Err(Error::Starting.into()),
     };
     Ok(Page::new(Show { frame, owner, view }))
 }
 
+/// The viewer's own applications, if any are shown. To others, an operator has no rights, so they are no links.
+async fn own_applications(console: &Console, session: &Session, ranking: &FunctionRanking) -> BTreeSet<String> {
+    if ranking.failing.is_empty() && ranking.slowest.is_empty() {
+        return BTreeSet::new();
+    }
+    match console.applications(session).await {
+        Ok(applications) => applications.into_iter().map(|application| application.id.to_string()).collect(),
+        Err(error) => {
+            tracing::debug!(error = %ErrorChain(&error), "the applications of an operator are not known");
+            BTreeSet::new()
+        }
+    }
+}
+
 impl View {
-    fn of(status: ServerStatus) -> Self {
+    fn of(status: ServerStatus, own: &BTreeSet<String>) -> Self {
         let ServerStatus { checks, services, owners, queues, applications, .. } = status;
-        let ServerStatus { functions, networks, network_counts, audit, .. } = status;
+        let ServerStatus { functions, ranking, networks, network_counts, audit, .. } = status;
         let (owners, owners_problem) = match owners {
             Ok(owners) => (owners.into_iter().map(readable).collect(), None),
             Err(reason) => (Vec::new(), Some(reason)),
@@ -86,6 +109,7 @@ impl View {
             queues,
             applications,
             functions,
+            ranking: Ranking::of(ranking, own),
             networks,
             network_counts,
             audit_path,

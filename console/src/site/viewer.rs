@@ -37,6 +37,7 @@ pub(super) struct Viewer {
 /// Somebody who may see the page of operators. For others, there is no such page.
 pub(super) struct Operator {
     pub(super) console: Console,
+    pub(super) session: Session,
     pub(super) frame: Frame,
 }
 
@@ -163,7 +164,7 @@ impl FromRequestParts<Console> for Operator {
         }
         // The page itself asks no service that would look at the token.
         console.confirm(&session).await?;
-        Ok(Self { console: console.clone(), frame })
+        Ok(Self { console: console.clone(), session, frame })
     }
 }
 

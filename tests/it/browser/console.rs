@@ -229,11 +229,17 @@ async fn devices(name: &'static str, look: Look) {
     wait_for_text(&browser, "p", "Deleted.").await;
 }
 
-/// The page of operators, with what every server has, and a long line in the audit log.
+/// The page of operators, with what every server has, functions that fail, and a long line in the audit log.
 async fn operate(name: &'static str, look: Look) {
     let (time, event) = ("2026-11-27T10:00:00Z", "collaborator set");
     let line = |object: &str| json!({"timestamp": time, "event": event, "actor": "user alice", "object": object});
     let network = operated(&format!("{}\n{}\n", line("alice-app"), line(&"alice-app ".repeat(40)))).await;
+    let bobby = network.owner("bobby").await;
+    bobby.add_device("dev-1").await;
+    bobby.set_functions([BROKEN, "", ""]).await.unwrap();
+    for number in 0..10 {
+        bobby.simulate("dev-1", &[1, 2][..1 + number % 2], 1).await.unwrap();
+    }
     let Some(browser) = Browser::start(site(&network), name, look).await else { return };
     log_in(&browser).await;
     browser.click("header a[href='/console/operator']").await;

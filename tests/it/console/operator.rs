@@ -5,14 +5,15 @@ use std::{fs, sync::Arc};
 use airlock::serve::Stack;
 use client::account::AccountClient;
 use console::{
-    ApplicationLoad, AuditTail, Check, Console, Count, FunctionCounts, NetworkStatus, OwnerUse, Queue, ServerStatus,
-    ServiceLoad, Settings, StatusSource,
+    ApplicationFunctions, ApplicationLoad, AuditTail, Check, Console, Count, FunctionCounts, FunctionFailure,
+    FunctionRanking, FunctionSums, NetworkStatus, OwnerUse, Queue, ServerStatus, ServiceLoad, Settings, StatusSource,
 };
 use futures::future::BoxFuture;
 use server::serve::Listeners;
-use types::{Credential, UserId};
+use types::{Credential, Timestamp, UserId};
 
 use super::{
+    DECODER,
     alone::{self, start_with},
     visitor::Visitor,
 };
@@ -61,11 +62,32 @@ impl Fake {
             queues: vec![Queue { name: name(), is_connected: Some(false), ..Queue::default() }],
             applications: vec![ApplicationLoad { name: name(), clients: 1, waiting: 2, delivered: 3, lost: 4 }],
             functions: FunctionCounts { outcomes: vec![count()], mean_fuel: Some(3775), mean_time_us: None },
+            ranking: ranking([self.name, "alice-app", "bobby-app"]),
             networks: vec![NetworkStatus { name: name(), app_ids: vec![name()], checks: vec![check()] }],
             network_counts: vec![count()],
             audit: self.audit.clone(),
         }
     }
+}
+
+/// These applications fail, and the last of them are slow.
+fn ranking(app_ids: [&str; 3]) -> FunctionRanking {
+    let since = Timestamp::from_millis(1_790_000_000_000);
+    let recent = FunctionSums { uplinks: 40, failed: 9, invalid: 1, mean_time_us: 1234, ..FunctionSums::default() };
+    let functions = |app_id: &str| ApplicationFunctions {
+        app_id: app_id.to_owned(),
+        recent,
+        total: FunctionSums { uplinks: 500, ..recent },
+        last_failure: Some(FunctionFailure { time: since, kind: "thrown" }),
+    };
+    let slowest = app_ids[1..].iter().map(|app_id| functions(app_id)).collect();
+    FunctionRanking { since, uplinks_min: 10, failing: app_ids.map(functions).into(), slowest }
+}
+
+/// The section about payload functions.
+fn functions_of(html: &str) -> &str {
+    let (_, functions) = html.split_once("functions-heading").unwrap();
+    functions.split_once("networks-heading").unwrap().0
 }
 
 async fn id_of(network: &Network, owner: &Owner) -> UserId {
@@ -162,6 +184,21 @@ async fn names_and_events_are_never_markup() {
 }
 
 #[tokio::test]
+async fn functions_that_fail_or_are_slow_are_listed_and_only_own_applications_are_links() {
+    let (_network, [alice, ..]) = start(Some(Fake::named("everything"))).await;
+    let page = alice.get(PATH).await;
+    let functions = functions_of(&page.html);
+    assert!(functions.contains("at least 10 uplinks since <time datetime=\"2026-09-21T14:13:20Z\">"), "{functions}");
+    let (failing, slowest) = functions.split_once("Slowest, by mean time").unwrap();
+    for part in [">25.0%<", ">10 of 500<", "thrown, <time", ">bobby-app<", "messages?failed=1\">alice-app</a>"] {
+        assert!(failing.contains(part), "{part}: {failing}");
+    }
+    assert!(slowest.contains(">1234 µs<") && slowest.contains("messages\">alice-app</a>"), "{slowest}");
+    assert!(!slowest.contains("everything") && slowest.contains(">bobby-app<"), "{slowest}");
+    assert!(!page.html.contains("applications/bobby-app") && !page.html.contains("applications/everything"));
+}
+
+#[tokio::test]
 async fn an_audit_log_that_cannot_be_read_is_named_and_the_rest_stays() {
     let audit = AuditTail::Unreadable("cannot read `/var/lib/audit.log`: permission denied".to_owned());
     let (_network, [alice, ..]) = start(Some(Fake { name: "everything", audit })).await;
@@ -185,6 +222,12 @@ async fn a_console_alone_says_where_to_look() {
 async fn a_server_shows_itself_to_its_operators() {
     let line = r#"{"timestamp":"2026-11-27T10:00:00Z","event":"key added","actor":"user carol","object":"carol-app"}"#;
     let network = operated(&format!("older\n{line}\n")).await;
+    let bobby = network.owner("bobby").await;
+    bobby.add_device("dev-1").await;
+    bobby.set_functions([DECODER, "", ""]).await.unwrap();
+    for _ in 0..10 {
+        bobby.simulate("dev-1", &[1], 1).await.unwrap();
+    }
     let visitor = Visitor::logged_in(&network.stack.settings().client.auth_server, "alice").await;
     visitor.get("/console").await;
     // What is stored is counted after the start.
@@ -192,6 +235,10 @@ async fn a_server_shows_itself_to_its_operators() {
     for part in ["component_token", "<td>handler</td>", "MQTT clients", "No network brings devices"] {
         assert!(page.html.contains(part), "{part}: {}", page.html);
     }
+    let functions = functions_of(&page.html);
+    assert_eq!(functions.matches(">bobby-app<").count(), 2, "failing and slow: {functions}");
+    assert!(functions.contains(">10 of 10<") && functions.contains("thrown, <time"), "{functions}");
+    assert!(!page.html.contains("too short"), "only the kind of a failure is told: {}", page.html);
     let (newer, older) = (page.html.find("key added").unwrap(), page.html.find("<td>older</td>").unwrap());
     assert!(newer < older, "{}", page.html);
     assert!(visitor.get(&format!("{PATH}?owner=alice")).await.html.contains("<td>user alice</td>"));
