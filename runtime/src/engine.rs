@@ -1,5 +1,8 @@
 //! The engine loads function sets and creates sandboxes for them.
 
+#[cfg(test)]
+mod hostile_guest;
+
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Instant;

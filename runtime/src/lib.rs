@@ -4,9 +4,6 @@ mod contract;
 mod engine;
 mod error;
 mod functions;
-#[cfg(test)]
-mod hostile_guest;
-mod limit_overrides;
 mod limits;
 mod load;
 mod memory;
@@ -25,7 +22,7 @@ pub use contract::wire::{Dialect, EntryPoint, FailureKind, Function, LogLevel, S
 pub use engine::{Engine, GUEST};
 pub use error::{Error, ModuleError};
 pub use functions::Functions;
-pub use limit_overrides::LimitOverrides;
+pub use limits::limit_overrides::LimitOverrides;
 pub use limits::{Limits, LimitsByName};
 #[doc(hidden)]
 pub use load::module::check_module;

@@ -1,5 +1,7 @@
 //! The limits of a function set and of a message.
 
+pub(crate) mod limit_overrides;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
