@@ -1,5 +1,7 @@
 //! History as its users see it.
 
+mod copy;
+
 use std::{
     mem,
     path::PathBuf,
@@ -10,15 +12,14 @@ use std::{
 use futures::Stream;
 use types::{AppId, Clock, DevId, Random};
 
+pub use self::copy::{NewDirectory, read_files};
 use crate::{
     Error, ExportPart, Format, Loss, Losses, NewRecord, Page, Query, Record, RecordId, Settings, Skipped,
     bucket::Bucket,
-    disk::Disk,
     keeper::Keeper,
-    reader::Reader,
-    reader::export,
+    reader::{Reader, export},
     settings::bounds::Bounds,
-    tail::{Tail, group::Queue},
+    tail::{Tail, disk::Disk, group::Queue},
 };
 
 /// Names the owner of an application.

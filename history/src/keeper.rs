@@ -19,8 +19,11 @@ use types::Clock;
 
 use self::steady::Steadiness;
 use crate::{
-    Error, Loss, OwnerOf, directory::removed, disk::Disk, record::loss::Losses, record::moment,
+    Error, Loss, OwnerOf,
+    directory::removed,
+    record::{loss::Losses, moment},
     settings::bounds::Bounds,
+    tail::disk::Disk,
 };
 
 /// Interval between two passes.

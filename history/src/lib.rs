@@ -1,9 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod bucket;
-mod copy;
 mod directory;
-mod disk;
 mod error;
 mod history;
 mod keeper;
@@ -17,9 +15,8 @@ mod tail;
 #[doc(hidden)]
 pub use self::sealed::file::column_bytes;
 pub use self::{
-    copy::{NewDirectory, read_files},
     error::Error,
-    history::{Environment, History, OwnerOf},
+    history::{Environment, History, NewDirectory, OwnerOf, read_files},
     query::{FieldFilter, FieldFilterError, LIMIT_MAX, Page, Query, Revisions, Skipped},
     reader::export::{ExportPart, Format, FormatError},
     record::loss::{Loss, Losses},

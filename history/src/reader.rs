@@ -25,11 +25,10 @@ use self::{
 use crate::{
     Error, LIMIT_MAX, Page, Query, Skipped,
     bucket::Bucket,
-    disk::Disk,
     query::{Best, Filter, Shared},
     reader::turns::Turns,
     sealed::{file::SealedFile, search as search_file},
-    tail::search as search_tail,
+    tail::{disk::Disk, search as search_tail},
 };
 
 /// Number of records that a scan reads at once.

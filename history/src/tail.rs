@@ -2,6 +2,7 @@
 
 pub(crate) mod block;
 pub(crate) mod codec;
+pub(crate) mod disk;
 pub(crate) mod group;
 mod numbers;
 pub(crate) mod owner;

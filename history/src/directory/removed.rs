@@ -130,7 +130,7 @@ fn write_id(dir: &Path, name: &str, last: RecordId) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::Disk;
+    use crate::tail::disk::Disk;
 
     #[test]
     fn removals_are_read_back_and_a_pending_one_reaches_as_far_as_any_before() {

@@ -5,11 +5,13 @@ use std::{cmp::Reverse, sync::Arc};
 use crate::{
     Error, RecordId, Skipped,
     bucket::listing::Object,
-    disk::Disk,
     query::Filter,
     reader::objects::Objects,
     sealed::name::{self, FileName},
-    tail::segment::{Index, Segment},
+    tail::{
+        disk::Disk,
+        segment::{Index, Segment},
+    },
 };
 
 /// A place of records.

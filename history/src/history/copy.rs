@@ -11,8 +11,8 @@ use crate::{
     Error,
     bucket::CACHE,
     directory::{LOCK, NEW, if_there, list, sync_dir},
-    disk::Disk,
     sealed::write::UNFINISHED,
+    tail::disk::Disk,
 };
 
 /// Bytes of a file handed over at once.
