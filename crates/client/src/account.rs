@@ -17,7 +17,7 @@ use types::{ClientId, Credential, Secret};
 pub use self::{collaborators::WithCollaborators, pkce::CodeVerifier, tokens::AuthorizationCode};
 use crate::{
     Error, Result, Trust,
-    http::{Http, Identity},
+    transport::http::{Http, Identity},
 };
 
 const ADDRESS_FORM: &str = "http(s)://host(:port)";

@@ -13,8 +13,10 @@ use types::{AppEui, AppId, ComponentId, Credential, GatewayId, Secret, ServiceNa
 
 use crate::{
     Result, Trust,
-    grpc::{Peer, RESPONSE_BYTES_MAX, authorized},
-    retry::Call,
+    transport::{
+        grpc::{Peer, RESPONSE_BYTES_MAX, authorized},
+        retry::Call,
+    },
 };
 
 use self::cache::Cache;

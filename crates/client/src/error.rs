@@ -1,10 +1,12 @@
 //! Errors of the clients.
 
+mod reason;
+
 use std::time::Duration;
 
 use types::{Kind, Kinded};
 
-use crate::reason::{is_certificate, reason};
+use self::reason::{is_certificate, reason};
 
 /// The result of a call.
 pub type Result<T> = std::result::Result<T, Error>;

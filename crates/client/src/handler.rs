@@ -21,8 +21,10 @@ use types::{AppId, Credential, DevId};
 pub use self::uplinks::UplinkAnswers;
 use crate::{
     Result, Trust,
-    grpc::{Peer, RESPONSE_BYTES_MAX, authorized},
-    retry::Call,
+    transport::{
+        grpc::{Peer, RESPONSE_BYTES_MAX, authorized},
+        retry::Call,
+    },
 };
 
 /// A page of a list.

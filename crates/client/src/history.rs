@@ -17,7 +17,7 @@ use reqwest::{
 use serde::{Serialize, de::DeserializeOwned};
 use types::{AppId, Credential, DevId, Timestamp};
 
-use crate::{Result, http::Http};
+use crate::{Result, transport::http::Http};
 
 /// Maximum duration of an export, of decoding again or of sending again.
 const TIMEOUT: Duration = Duration::from_secs(24 * 3600);

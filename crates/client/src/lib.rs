@@ -1,27 +1,21 @@
 #![doc = include_str!("../README.md")]
 
 pub mod account;
-pub mod chirpstack;
 pub mod data;
 pub mod discovery;
 mod error;
-mod grpc;
 pub mod handler;
 pub mod history;
-mod http;
-pub mod network_broker;
+mod network;
 mod random;
-mod reason;
-mod retry;
-pub mod things_stack;
-mod trust;
+mod transport;
 pub mod webhooks;
 
 pub use api;
 pub use types;
 
 pub use error::{Error, Result};
-pub use http::COMPONENT_HEADER;
+pub use network::{chirpstack, network_broker, things_stack};
 pub use random::{KEY_BYTES, random_eui, random_key};
-pub use trust::{ClientIdentity, Trust};
+pub use transport::{COMPONENT_HEADER, ClientIdentity, Trust};
 pub use types::{HexBytes, HexBytesError};

@@ -9,7 +9,7 @@ use api::{
 use reqwest::{Method, RequestBuilder, header::AUTHORIZATION};
 use types::{AppId, Credential, WebhookId};
 
-use crate::{Result, handler::Page, http::Http};
+use crate::{Result, handler::Page, transport::http::Http};
 
 /// Maximum duration of a test. With the handler's usual settings, waiting for a turn and one attempt take less.
 const TEST_TIMEOUT: Duration = Duration::from_secs(30);

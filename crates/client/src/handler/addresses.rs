@@ -10,8 +10,10 @@ use types::DevAddr;
 use super::HandlerClient;
 use crate::{
     Result,
-    grpc::{RESPONSE_BYTES_MAX, authorized},
-    retry::Call,
+    transport::{
+        grpc::{RESPONSE_BYTES_MAX, authorized},
+        retry::Call,
+    },
 };
 
 impl HandlerClient {

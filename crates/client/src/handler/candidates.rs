@@ -7,7 +7,10 @@ use api::{
 use types::AppId;
 
 use super::{HandlerClient, versions::stub};
-use crate::{Result, grpc::authorized, retry::Call};
+use crate::{
+    Result,
+    transport::{grpc::authorized, retry::Call},
+};
 
 impl HandlerClient {
     /// Gives a share of the devices other functions, as a new version.

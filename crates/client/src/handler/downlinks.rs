@@ -7,8 +7,10 @@ use types::{AppId, DevId};
 use super::{HandlerClient, device};
 use crate::{
     Result,
-    grpc::{RESPONSE_BYTES_MAX, authorized},
-    retry::Call,
+    transport::{
+        grpc::{RESPONSE_BYTES_MAX, authorized},
+        retry::Call,
+    },
 };
 
 impl HandlerClient {

@@ -10,7 +10,7 @@ use tonic::Streaming;
 use super::HandlerClient;
 use crate::{
     Result,
-    grpc::{Peer, RESPONSE_BYTES_MAX, authorized},
+    transport::grpc::{Peer, RESPONSE_BYTES_MAX, authorized},
 };
 
 /// The answers to the uplinks of a batch, in their order.

@@ -13,8 +13,10 @@ use types::AppId;
 use super::HandlerClient;
 use crate::{
     Result,
-    grpc::{RESPONSE_BYTES_MAX, authorized},
-    retry::Call,
+    transport::{
+        grpc::{RESPONSE_BYTES_MAX, authorized},
+        retry::Call,
+    },
 };
 
 impl HandlerClient {

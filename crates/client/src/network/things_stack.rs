@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use types::Secret;
 
-use crate::{Error, Result, Trust, http::Http};
+use crate::{Error, Result, Trust, transport::http::Http};
 
 const SERVICE: &str = "API of The Things Stack";
 /// The most that the API allows.

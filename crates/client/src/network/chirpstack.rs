@@ -14,8 +14,10 @@ use types::Secret;
 
 use crate::{
     Error, Result, Trust,
-    grpc::{Peer, RESPONSE_BYTES_MAX, with_bearer},
-    retry::Call,
+    transport::{
+        grpc::{Peer, RESPONSE_BYTES_MAX, with_bearer},
+        retry::Call,
+    },
 };
 
 /// Number of items in one page of a list.

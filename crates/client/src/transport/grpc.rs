@@ -13,7 +13,7 @@ use types::{Credential, Kind, Secret};
 use crate::{
     Error, Result, Trust,
     error::{Cause, unknown_call},
-    retry::{ATTEMPT_TIMEOUT, Call, retry},
+    transport::retry::{ATTEMPT_TIMEOUT, Call, retry},
 };
 
 /// Maximum time to wait for a connection.

@@ -17,8 +17,10 @@ use types::{AppEui, AppId, ComponentId, DevEui, Secret, ServiceName};
 
 use crate::{
     Error, Result, Trust,
-    grpc::{Peer, RESPONSE_BYTES_MAX},
-    retry::Call,
+    transport::{
+        grpc::{Peer, RESPONSE_BYTES_MAX},
+        retry::Call,
+    },
 };
 
 const SERVICE: &str = "network broker";

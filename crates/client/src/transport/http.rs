@@ -15,7 +15,7 @@ use types::{Kind, Secret};
 use crate::{
     Error, Result, Trust,
     error::unknown_call,
-    retry::{ATTEMPT_TIMEOUT, Call, retry},
+    transport::retry::{ATTEMPT_TIMEOUT, Call, retry},
 };
 
 /// The header with the token of the component that calls, by which the account service gives it turns of its own.
