@@ -1,4 +1,6 @@
-//! Errors at start-up, in one line for the operator.
+//! Errors at start-up, in one line for the operator, and the status of every kind of error.
+
+pub mod status;
 
 use std::{io, path::PathBuf};
 

@@ -14,7 +14,7 @@ use tonic::{
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse, health_check_response::ServingStatus, health_server};
 use tonic_reflection::server::Builder;
 
-use crate::{Error, auth::Caller, status::to_status, telemetry::Health};
+use crate::{Error, auth::Caller, error::status::to_status, telemetry::Health};
 
 /// Time for which a result of the readiness checks is reused.
 const RESULT_AGE_MAX: Duration = Duration::from_secs(1);

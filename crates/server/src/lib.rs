@@ -1,28 +1,21 @@
 #![doc = include_str!("../README.md")]
 
-pub mod audit;
 pub mod auth;
 mod error;
-pub mod error_response;
 pub mod grpc;
-pub mod identity;
-pub mod json;
-pub mod lease;
+mod http;
 pub mod ledger;
-pub mod openapi;
-pub mod private_file;
+mod process;
 pub mod rate_limit;
-pub mod seal;
-pub mod secret_file;
+mod secrets;
 pub mod serve;
-pub mod settings;
-pub mod shutdown;
-pub mod site;
-pub mod status;
-pub mod store_mark;
-pub mod system;
 pub mod telemetry;
-pub mod tls;
 pub mod usage;
 
-pub use error::Error;
+pub use self::{
+    error::{Error, status},
+    http::{error_response, json, openapi, site},
+    process::{lease, settings, shutdown, store_mark, system},
+    secrets::{identity, private_file, seal, secret_file, tls},
+    telemetry::audit,
+};

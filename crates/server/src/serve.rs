@@ -31,7 +31,7 @@ pub use self::{
     run_to_end::run_to_end,
 };
 use crate::{
-    error_response::ErrorFormat,
+    http::error_response::ErrorFormat,
     ledger::{BudgetSettings, Ledger, Owners},
 };
 

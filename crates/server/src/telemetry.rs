@@ -1,5 +1,6 @@
 //! Logs, metrics and health of the process.
 
+pub mod audit;
 mod health;
 mod logs;
 mod metrics;
@@ -18,7 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::Kind;
 
-use crate::{rate_limit::RateLimit, status};
+use crate::{error::status, rate_limit::RateLimit};
 
 pub use self::health::{Health, Report};
 pub use self::logs::{LogFormat, start_logs};

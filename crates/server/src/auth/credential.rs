@@ -56,7 +56,7 @@ impl<S: Sync> FromRequestParts<S> for Presented {
     }
 }
 
-/// A token or an access key, as [`crate::openapi::About`] names them.
+/// A token or an access key, as [`crate::http::openapi::About`] names them.
 impl OperationInput for Presented {
     fn operation_input(_: &mut GenContext, operation: &mut Operation) {
         let schemes = ["token", "key"].map(|name| [(name.to_owned(), Vec::new())].into());

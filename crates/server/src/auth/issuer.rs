@@ -15,8 +15,8 @@ use super::{
     verifier::Origin,
 };
 use crate::{
+    error::status::ErrorChain,
     ledger::{Budget, Limits, Owner, OwnerTurn, Resource, Turns},
-    status::ErrorChain,
 };
 
 /// Maximum number of questions asked at once. Others wait, and owners take turns, so that wrong keys from one address

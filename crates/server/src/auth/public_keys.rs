@@ -13,7 +13,7 @@ use super::{
     AuthError, TokenError, Verifier,
     rule::{Before, Now},
 };
-use crate::status::ErrorChain;
+use crate::error::status::ErrorChain;
 
 /// Time for which keys are used before they are fetched again; a removed key is trusted no longer than this.
 pub(super) const AGE_MAX: Duration = Duration::from_secs(60);

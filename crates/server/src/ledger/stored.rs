@@ -18,7 +18,7 @@ use store::{
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{Budget, Owners, Resource, metrics::refused, owners::Entity, tags::Tags};
-use crate::status::ErrorChain;
+use crate::error::status::ErrorChain;
 
 /// Interval between counts of the tags that have changed.
 const INTERVAL: Duration = Duration::from_secs(1);

@@ -25,8 +25,8 @@ use super::{
 };
 use crate::{
     auth::{AuthError, credential_header},
-    error_response::{ErrorFormat, ErrorResponse},
-    status::{self, INTERNAL},
+    error::status::{self, INTERNAL},
+    http::error_response::{ErrorFormat, ErrorResponse},
 };
 
 /// The header with the request id, by which the log is searched.

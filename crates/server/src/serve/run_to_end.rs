@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use tracing::Instrument;
 use types::Kind;
 
-use crate::status;
+use crate::error::status;
 
 use super::admission::Place;
 

@@ -12,7 +12,7 @@ use rcgen::{
 use time::OffsetDateTime;
 use types::{Clock, Timestamp};
 
-use crate::{Error, private_file::write_private};
+use crate::{Error, secrets::private_file::write_private};
 
 /// The file name in the data directory.
 const FILE: &str = "tls.pem";

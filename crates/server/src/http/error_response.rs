@@ -10,7 +10,7 @@ use axum::{
 use tonic::Code;
 use types::{Kind, Kinded, RateLimitExceeded};
 
-use crate::status;
+use crate::error::status;
 
 /// The format of error bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl IntoResponse for ErrorResponse {
     }
 }
 
-/// Errors are described by their kind, in [`crate::openapi`].
+/// Errors are described by their kind, in [`crate::http::openapi`].
 impl OperationOutput for ErrorResponse {
     type Inner = Self;
 }

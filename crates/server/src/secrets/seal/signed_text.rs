@@ -37,7 +37,7 @@ fn split<const COUNT: usize>(text: &str) -> Option<([u8; COUNT], [u8; MAC_BYTES]
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seal::KeyOwner;
+    use crate::secrets::seal::KeyOwner;
 
     #[test]
     fn verifies_a_text_only_whole_and_in_its_context() {

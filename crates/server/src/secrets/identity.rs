@@ -7,7 +7,7 @@ use rcgen::{KeyPair, PKCS_ECDSA_P256_SHA256};
 use serde::Serialize;
 use types::{ComponentId, Secret, Timestamp};
 
-use crate::{Error, private_file::write_private};
+use crate::{Error, secrets::private_file::write_private};
 
 /// Validity of a token before and after its signing, in seconds: as long as in TTN v2.
 const TOKEN_VALIDITY_S: u64 = 20;

@@ -19,7 +19,7 @@ use types::{Kind, Kinded, Random};
 use zeroize::Zeroizing;
 
 pub use self::signed_text::unverified_payload;
-use crate::private_file::create_private;
+use crate::secrets::private_file::create_private;
 
 const KEY_BYTES: usize = 32;
 
@@ -224,7 +224,7 @@ fn create(path: &Path, random: &dyn Random) -> Result<Zeroizing<[u8; KEY_BYTES]>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::system::OsRandom;
+    use crate::process::system::OsRandom;
 
     #[test]
     fn opens_a_secret_only_whole_and_with_its_own_key_and_aad() {

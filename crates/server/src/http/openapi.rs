@@ -32,7 +32,7 @@ pub use self::{
     response::{Header, response, with_headers},
     schema::body,
 };
-use crate::{error_response::ErrorFormat, status};
+use crate::{error::status, http::error_response::ErrorFormat};
 
 /// The parts of a document that do not come from the routes.
 pub struct About {

@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use schemars::Schema;
 
 use super::{response, schema};
-use crate::error_response::ErrorFormat;
+use crate::http::error_response::ErrorFormat;
 
 /// Every status that is described, with the name of its response.
 const RESPONSES: [(StatusCode, &str, &str); 9] = [

@@ -15,8 +15,10 @@ use serde::{Serialize, de::DeserializeOwned};
 use types::Kind;
 
 use crate::{
-    error_response::{ErrorFormat, ErrorResponse},
-    openapi,
+    http::{
+        error_response::{ErrorFormat, ErrorResponse},
+        openapi,
+    },
     usage::Usage,
 };
 

@@ -1,0 +1,7 @@
+//! Secrets: the files that hold them, and the seal of those in the store.
+
+pub mod identity;
+pub mod private_file;
+pub mod seal;
+pub mod secret_file;
+pub mod tls;
