@@ -4,7 +4,6 @@
 //! be asked.
 
 mod authenticator;
-mod cache;
 mod component_token;
 mod credential;
 mod entity;
@@ -13,13 +12,8 @@ mod local_account;
 mod memory;
 mod metrics;
 mod public_keys;
-mod question;
-mod reachability;
 mod rule;
-mod self_signed;
 mod settings;
-mod unique_members;
-mod verified_tokens;
 mod verifier;
 
 use std::sync::Arc;
@@ -32,9 +26,8 @@ pub(crate) use credential::credential_header;
 pub use credential::{Caller, Presented, credential_of};
 pub use local_account::LocalAccount;
 pub use rule::{Purpose, Unconfirmed};
-pub use self_signed::SelfSigned;
 pub use settings::AuthSettings;
-pub use verifier::{TokenError, Verifier};
+pub use verifier::{SelfSigned, TokenError, Verifier};
 
 /// Reasons why a call is not authenticated.
 #[derive(Clone, Debug, thiserror::Error)]

@@ -1,5 +1,8 @@
 //! Turns the credential of a call into claims, with the help of the account service that issued it.
 
+mod cache;
+mod question;
+
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use client::account::AccountClient;
@@ -10,14 +13,16 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use types::{AccessKey, AppId, Claims, Clock, Credential, GatewayId, Secret};
 
+use self::{
+    cache::{Cache, Outcome},
+    question::{Question, Response},
+};
 use super::{
     AuthError, AuthSettings, Caller, ComponentToken, LocalAccount, TokenError,
-    cache::{Cache, Outcome},
     entity::Entity,
     issuer::Issuer,
     memory::{CredentialId, Memory},
     metrics, public_keys,
-    question::{Question, Response},
     rule::{Before, Now, Purpose, Verdict, verdict},
     verifier::Origin,
 };

@@ -1,16 +1,18 @@
 //! A trusted account service, and its responses about tokens and access keys.
 
+mod reachability;
+
 use std::{sync::Arc, time::Duration};
 
 use api::rest::account::TokenResponse;
 use client::account::AccountClient;
 use types::{AccessKey, AppId, Claims, Clock, Credential, Kind, Kinded, Secret, Timestamp};
 
+use self::reachability::Reachability;
 use super::{
     AuthError, ComponentToken, LocalAccount, TokenError,
     entity::Entity,
     public_keys::{self, PublicKeys},
-    reachability::Reachability,
     rule::{Before, Now},
     verifier::Origin,
 };

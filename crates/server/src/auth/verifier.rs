@@ -1,5 +1,9 @@
 //! Verifies tokens with the public keys of their issuer.
 
+mod self_signed;
+mod unique_members;
+mod verified_tokens;
+
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -11,14 +15,15 @@ use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Map, Value};
 use types::{CREDENTIAL_BYTES_MAX, Claims, Timestamp};
 
-use super::{
+pub use self::self_signed::SelfSigned;
+use self::{
     unique_members::UniqueMembers,
     verified_tokens::{TokenHash, VerifiedTokens},
 };
 
 const KEY_ID_BYTES_MAX: usize = 128;
 /// Tolerated difference between the issuer's clock and ours, in seconds.
-pub(super) const LEEWAY_S: u64 = 30;
+const LEEWAY_S: u64 = 30;
 
 /// Reasons for refusing a token.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -180,7 +185,7 @@ struct Bounds {
 }
 
 /// A part of a token: a JSON object without duplicate members at any depth.
-pub(super) fn object(part: &str) -> Result<Map<String, Value>, TokenError> {
+fn object(part: &str) -> Result<Map<String, Value>, TokenError> {
     let bytes = URL_SAFE_NO_PAD.decode(part).map_err(|_| TokenError::Malformed)?;
     match serde_json::from_slice(&bytes) {
         Ok(UniqueMembers(Value::Object(members))) => Ok(members),
@@ -191,7 +196,7 @@ pub(super) fn object(part: &str) -> Result<Map<String, Value>, TokenError> {
 }
 
 /// Has the library check the signature only: it would check times by the machine's clock, not the given one.
-pub(super) fn signature_only() -> Validation {
+fn signature_only() -> Validation {
     let mut rules = Validation::new(Algorithm::ES256);
     rules.required_spec_claims.clear();
     rules.validate_exp = false;

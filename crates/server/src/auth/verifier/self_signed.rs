@@ -5,7 +5,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Map, Value};
 use types::{CREDENTIAL_BYTES_MAX, ComponentId, Secret, Timestamp};
 
-use super::verifier::{LEEWAY_S, TokenError, object, signature_only};
+use super::{LEEWAY_S, TokenError, object, signature_only};
 
 /// A token that some component claims to have signed itself.
 pub struct SelfSigned {

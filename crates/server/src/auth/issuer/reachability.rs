@@ -7,13 +7,13 @@ use std::{
 
 use types::Timestamp;
 
-use super::metrics;
+use crate::auth::metrics;
 
 /// Time for which calls are decided without asking, until one of them asks again.
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// Remembers whether the last question was answered.
-pub(super) struct Reachability {
+pub(in crate::auth) struct Reachability {
     /// `None` while it answers.
     outage: Mutex<Option<Outage>>,
 }
@@ -38,7 +38,7 @@ impl Default for Reachability {
 impl Reachability {
     /// Returns true if a call may ask and wait for the response: if the service answers, and otherwise one call per
     /// pause.
-    pub(super) fn may_ask(&self, now: Timestamp) -> bool {
+    pub(in crate::auth) fn may_ask(&self, now: Timestamp) -> bool {
         self.change(|outage| {
             let Some(outage) = outage else { return true };
             let is_over = outage.tried > now || now.since(outage.tried) >= PAUSE;
@@ -50,7 +50,7 @@ impl Reachability {
     }
 
     /// Returns the time since which it has not answered; zero if it answers.
-    pub(super) fn silent_for(&self, now: Timestamp) -> Duration {
+    pub(in crate::auth) fn silent_for(&self, now: Timestamp) -> Duration {
         self.change(|outage| outage.map_or(Duration::ZERO, |outage| now.since(outage.since.min(now))))
     }
 
@@ -64,7 +64,7 @@ impl Reachability {
     }
 
     /// Notes that a response takes so long that other calls should not wait for theirs.
-    pub(super) fn slow(&self, now: Timestamp) {
+    pub(in crate::auth) fn slow(&self, now: Timestamp) {
         self.change(|outage| Self::note(outage, now, false));
     }
 

@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use types::{Claims, Credential, Secret};
 
-use super::{
-    AuthError,
-    entity::Entity,
-    issuer::Issuer,
-    memory::{CredentialId, Memory},
+use crate::{
+    auth::{
+        AuthError,
+        entity::Entity,
+        issuer::Issuer,
+        memory::{CredentialId, Memory},
+    },
+    ledger::Owner,
 };
-use crate::ledger::Owner;
 
 /// The claims of a credential, according to the account service; `None` if it refused the credential.
 pub(super) type Response = Option<Arc<Claims>>;

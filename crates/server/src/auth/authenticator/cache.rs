@@ -12,7 +12,7 @@ use lru::LruCache;
 use tokio::sync::watch;
 use types::Timestamp;
 
-use super::memory::CREDENTIALS_MAX;
+use crate::auth::memory::CREDENTIALS_MAX;
 
 /// Time for which a response is used: a deleted key or a lost right takes effect within this time.
 ///
