@@ -1,14 +1,23 @@
 //! The account service: its dependencies and shared state.
 
+mod operator;
+
 use std::sync::{Arc, OnceLock};
 
 use server::audit::AuditLog;
 use store::Store;
 use types::{ClientId, Clock, Random};
 
+pub use self::operator::{LISTED_MAX, OperatorClient, UserInfo};
 use crate::{
-    PublicUrl, Result, Settings, documents::Documents, gateway::frequency_plan::FrequencyPlans, mail::Outbox, metrics,
-    openapi::Description, seal::SealingKeys, token::signing::Signer, user::password::Passwords,
+    PublicUrl, Result, Settings,
+    documents::Documents,
+    entity::gateway::frequency_plan::FrequencyPlans,
+    http::openapi::Description,
+    metrics,
+    seal::SealingKeys,
+    token::signing::Signer,
+    user::{mail::Outbox, password::Passwords},
 };
 
 /// The public URL if neither settings nor the listener provide one.

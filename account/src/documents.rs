@@ -3,6 +3,8 @@
 //! A document is an aggregate: rules that span its parts are checked on what was read, and the store refuses the
 //! replacement if the document changed in between.
 
+pub(crate) mod id_index;
+
 use std::sync::Arc;
 
 use serde::{

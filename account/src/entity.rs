@@ -4,7 +4,10 @@
 //! the write if the document changed in between.
 
 pub(crate) mod access;
+pub(crate) mod application;
 pub(crate) mod collaborators;
+pub(crate) mod component;
+pub(crate) mod gateway;
 mod index;
 mod owner;
 pub(crate) mod stored_key;

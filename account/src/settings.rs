@@ -7,8 +7,11 @@ use serde::{Deserialize, Serialize};
 use types::ClientId;
 
 use crate::{
-    Error, Result, application::eui::EuiBlock, gateway::routers::RouterSettings, mail::MailSettings,
-    oauth::client_settings::ClientSettings, public_url::PublicUrl, rate_limit::RateLimits,
+    Error, Result,
+    entity::{application::eui::EuiBlock, gateway::routers::RouterSettings},
+    oauth::client_settings::ClientSettings,
+    public_url::PublicUrl,
+    user::{mail::MailSettings, rate_limit::RateLimits},
 };
 
 /// The settings of the account service.

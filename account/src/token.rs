@@ -14,13 +14,13 @@ use types::{
 use self::lifetime::{MACHINE_SECONDS, TOKEN_SECONDS};
 use crate::{
     Account, Error, Result,
-    application::Application,
-    component::{Component, ServiceAndId},
     entity::{
         Entity,
+        application::Application,
+        component::{Component, ServiceAndId},
+        gateway::Gateway,
         subject::{APPLICATION, GATEWAY, Subject, USER},
     },
-    gateway::Gateway,
     user::UserRecord,
 };
 

@@ -4,9 +4,11 @@ mod confirmation;
 pub(crate) mod consent;
 pub(crate) mod email;
 mod login_address;
+pub(crate) mod mail;
 pub(crate) mod password;
 pub(crate) mod profile;
 mod profile_change;
+pub(crate) mod rate_limit;
 pub(crate) mod session;
 mod username;
 
@@ -26,8 +28,7 @@ use self::{
 };
 use crate::{
     Account, Error, Result,
-    documents::{Stored, retried},
-    id_index::IdIndex,
+    documents::{Stored, id_index::IdIndex, retried},
     metrics,
 };
 

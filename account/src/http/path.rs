@@ -11,10 +11,12 @@ use types::ServiceName;
 use super::error::HttpError;
 use crate::{
     Account, Error,
-    application::Application,
-    component::{Component, ServiceAndId},
-    entity::Entity,
-    gateway::Gateway,
+    entity::{
+        Entity,
+        application::Application,
+        component::{Component, ServiceAndId},
+        gateway::Gateway,
+    },
 };
 
 pub(crate) struct EntityPath<E: Entity>(pub(crate) E::Id);

@@ -10,11 +10,10 @@ use types::{ClientId, Scope, Secret, UserId};
 use super::{Basic, client_settings::ClientSettings, error_code::OAuthErrorCode, parse_scope};
 use crate::{
     Account, Error, Result,
-    id_index::IdIndex,
+    documents::id_index::IdIndex,
     metrics,
-    rate_limit::rate_limit_address,
     seal::{KeyedHash, Sealed},
-    user::consent::ClientRevision,
+    user::{consent::ClientRevision, rate_limit::rate_limit_address},
 };
 
 #[derive(Debug, Serialize, Deserialize)]

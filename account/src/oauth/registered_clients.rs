@@ -8,8 +8,7 @@ use types::{ClientId, Secret, UserId};
 use super::client::{Client, ClientStatus, GrantType, aad, client_key};
 use crate::{
     Account, Error, Result,
-    documents::{Stored, retried},
-    id_index::IdIndex,
+    documents::{Stored, id_index::IdIndex, retried},
     seal,
     user::user_tag,
 };

@@ -6,7 +6,11 @@ use types::{
     AccessKey, AppId, ApplicationRight, Claims, Credential, GatewayId, GatewayRight, Kind, Kinded, Scope, Secret,
 };
 
-use crate::{Account, Error, Result, entity::access::Caller, gateway::Gateway, metrics};
+use crate::{
+    Account, Error, Result,
+    entity::{access::Caller, gateway::Gateway},
+    metrics,
+};
 
 impl Account {
     /// The rights to an application that a token still has. A refusal goes to the audit log.

@@ -8,9 +8,9 @@ use types::{ApplicationRight, Claims, Scope, Secret, ServiceName};
 use super::{distinct, lifetime::TOKEN_SECONDS};
 use crate::{
     Account, Error, Result,
-    application::Application,
     entity::{
         access::{Caller, Deleted},
+        application::Application,
         not_found,
         subject::USER,
     },

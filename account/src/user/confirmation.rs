@@ -10,7 +10,7 @@ use percent_encoding::utf8_percent_encode;
 use types::{Secret, UserId};
 
 use super::{UserRecord, email::Email};
-use crate::{Account, Error, Result, mail::Mail, public_url::QUERY_VALUE, seal::unverified_payload};
+use crate::{Account, Error, Result, public_url::QUERY_VALUE, seal::unverified_payload, user::mail::Mail};
 
 /// Time that a link is valid.
 const LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);

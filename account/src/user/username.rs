@@ -5,7 +5,7 @@ use store::{Key, Tag};
 use types::{UserId, Username};
 
 use super::UserRecord;
-use crate::{Account, Error, Result, id_index::IdIndex};
+use crate::{Account, Error, Result, documents::id_index::IdIndex};
 
 /// Maximum number of further names that a user can take. They stay reserved permanently.
 const NAMES_TAKEN_MAX: u32 = 10;
