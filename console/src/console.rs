@@ -13,7 +13,11 @@ use server::{
 use tokio_util::sync::CancellationToken;
 use types::{Clock, ComponentId, Random, Secret, UserId};
 
-use crate::{Error, Result, Settings, drafts::Drafts, registrations::Registrations, status::StatusSource};
+use crate::{
+    Error, Result, Settings,
+    form::{drafts::Drafts, registrations::Registrations},
+    status::StatusSource,
+};
 
 /// Fraction of all live views that one user may open: one in this many.
 const LIVE_VIEWS_SHARE: u64 = 8;

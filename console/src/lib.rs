@@ -1,21 +1,16 @@
 #![doc = include_str!("../README.md")]
 
 mod chart;
-mod comparison;
 mod console;
-mod device;
-mod drafts;
 mod error;
-mod history;
-mod live;
-mod registrations;
+mod form;
+mod functions;
+mod messages;
 mod services;
 mod session;
 mod settings;
 mod site;
 mod status;
-mod trial;
-mod webhook;
 
 pub use console::{Console, Environment, Place};
 pub use error::{Error, Result};

@@ -21,7 +21,7 @@ use super::{
     page::{Frame, Page, Time, hex},
     viewer::{InApplication, Sent},
 };
-use crate::{Result, chart::DEVICES_MAX, drafts::Fields};
+use crate::{Result, chart::DEVICES_MAX, form::drafts::Fields};
 
 /// Number of devices on a page.
 const PAGE: usize = 50;

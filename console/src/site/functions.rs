@@ -24,7 +24,7 @@ use super::{
     page::{Frame, Page},
     viewer::{InApplication, Sent},
 };
-use crate::{Error, Result, drafts::Fields};
+use crate::{Error, Result, form::drafts::Fields};
 
 #[derive(Template)]
 #[template(path = "functions.html")]

@@ -21,9 +21,11 @@ use super::{
     viewer::InApplication,
 };
 use crate::{
-    drafts::Fields,
-    history::{Filter, parameters},
-    live::{Feed, LiveFilter},
+    form::drafts::Fields,
+    messages::{
+        history::{Filter, parameters},
+        live::{Feed, LiveFilter},
+    },
 };
 
 #[derive(Template)]

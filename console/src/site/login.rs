@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     Console, Error, Result,
-    history::parameters,
+    messages::history::parameters,
     session::{LOGIN_LIFETIME, PendingLogin, SESSION_LIFETIME},
 };
 

@@ -12,7 +12,7 @@ use super::{
     page::{Frame, Page, Time, short, short_hex},
     viewer::InApplication,
 };
-use crate::{Error, Result, drafts::Fields, history::Filter};
+use crate::{Error, Result, form::drafts::Fields, messages::history::Filter};
 
 #[derive(Template)]
 #[template(path = "messages.html")]

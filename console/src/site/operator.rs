@@ -18,7 +18,7 @@ use super::{
 use crate::{
     Console, Error,
     console::Place,
-    drafts::Fields,
+    form::drafts::Fields,
     session::Session,
     status::{
         ApplicationLoad, AuditTail, Check, Count, FunctionCounts, FunctionRanking, NetworkStatus, OwnerUse, Queue,

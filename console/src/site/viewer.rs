@@ -17,8 +17,10 @@ use super::{
 };
 use crate::{
     Console, Error, Result,
-    device::{Draw, Drawn},
-    drafts::Fields,
+    form::{
+        device::{Draw, Drawn},
+        drafts::Fields,
+    },
     services::Access,
     session::Session,
 };

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Result,
-    device::{Base, Draw, Entry, read},
+    form::device::{Base, Draw, Entry, read},
     site::{
         failure::Failure,
         page::{Frame, Page},

@@ -6,7 +6,7 @@ use axum::response::Redirect;
 use super::dev_id;
 use crate::{
     Error, Result,
-    device::read,
+    form::device::read,
     site::{
         failure::Failure,
         page::{Frame, Page},

@@ -4,7 +4,7 @@ use types::{Kind, Kinded};
 
 use crate::{
     Error,
-    device::{ABP, Base, Difference, Draw, Entry, TICKED, Texts, label},
+    form::device::{ABP, Base, Difference, Draw, Entry, TICKED, Texts, label},
     site::failure::Problem,
 };
 
@@ -59,7 +59,7 @@ impl DeviceForm {
     /// The form of a new device.
     pub(in crate::site) fn empty(draw: Draw) -> Self {
         let mut texts = Texts::default();
-        texts.set("activation", crate::device::OTAA.to_owned());
+        texts.set("activation", crate::form::device::OTAA.to_owned());
         texts.set("uses_32_bit_f_cnt", TICKED.to_owned());
         Self { texts, draw, ..Self::default() }
     }

@@ -4,7 +4,7 @@ use askama::Template;
 use types::DevId;
 
 use crate::{
-    device::MadeUp,
+    form::device::MadeUp,
     site::{
         page::{Frame, Page},
         viewer::InApplication,

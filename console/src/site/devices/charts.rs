@@ -18,7 +18,7 @@ use self::range::Range;
 use crate::{
     Error, Result,
     chart::{DEVICES_MAX, HEIGHT, Plot, WIDTH, number},
-    drafts::Fields,
+    form::drafts::Fields,
     site::{
         failure::{Failure, Problem, partly},
         page::{Frame, Page, Time},

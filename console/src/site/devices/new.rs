@@ -7,7 +7,7 @@ use types::{AppEui, Kind, Kinded};
 
 use crate::{
     Error, Result,
-    device::{Draw, Entry},
+    form::device::{Draw, Entry},
     site::{
         device::{
             fields::{DeviceForm, becomes_draft},

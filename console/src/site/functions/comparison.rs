@@ -6,7 +6,7 @@ use api::rest::handler::{ChangedField, NewFailure};
 use serde_json::value::RawValue;
 
 use crate::{
-    comparison::{Comparison, PER_DEVICE},
+    functions::comparison::{Comparison, PER_DEVICE},
     site::page::short,
 };
 

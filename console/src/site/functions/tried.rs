@@ -5,11 +5,11 @@ use api::history::Query;
 use super::form::FunctionsForm;
 use crate::{
     Result,
+    functions::trial::{self, MESSAGES_MAX, Trial, Verdict},
     site::{
         page::{Time, short, short_hex},
         viewer::InApplication,
     },
-    trial::{self, MESSAGES_MAX, Trial, Verdict},
 };
 
 /// The result of functions for a message of the past, as a row of a table.

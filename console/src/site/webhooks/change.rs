@@ -13,14 +13,16 @@ use super::{
 };
 use crate::{
     Error, Result,
-    device::Difference,
+    form::{
+        device::Difference,
+        webhook::{Base, Entry},
+    },
     site::{
         device::fields::becomes_draft,
         failure::{Failure, Problem},
         page::{Frame, Page},
         viewer::{InApplication, Sent},
     },
-    webhook::{Base, Entry},
 };
 
 /// The fields that a problem can be about: their names, for people, and in errors.

@@ -5,8 +5,8 @@ use types::{Secret, WebhookId};
 
 use crate::{
     Error, Result,
+    form::webhook::{events, header_lines},
     site::viewer::Sent,
-    webhook::{events, header_lines},
 };
 
 /// The form, with what was entered.

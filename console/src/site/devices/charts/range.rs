@@ -7,8 +7,8 @@ use types::{DevId, Timestamp};
 use crate::{
     Error, Result,
     chart::DEVICES_MAX,
-    drafts::Fields,
-    history::{parameters, time},
+    form::drafts::Fields,
+    messages::history::{parameters, time},
     site::viewer::Sent,
 };
 

@@ -6,7 +6,7 @@ use api::history::Query;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use types::{AppId, Timestamp};
 
-use crate::{Error, Result, drafts::Fields};
+use crate::{Error, Result, form::drafts::Fields};
 
 /// Number of messages on a page.
 pub(crate) const PAGE: u32 = 50;

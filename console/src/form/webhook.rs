@@ -6,7 +6,7 @@ use api::rest::handler::{Webhook, WebhookChange};
 use serde::{Deserialize, Serialize};
 use types::{Change, Secret};
 
-use crate::{Error, Result, device::Difference};
+use crate::{Error, Result, form::device::Difference};
 
 /// What a page shows of a webhook: its name for people, and whether it is in the form as a text that somebody types.
 const SHOWN: [(&str, bool); 4] = [("Address", true), ("Events", true), ("Headers", false), ("Signed", false)];

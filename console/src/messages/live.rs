@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 use types::{DevId, Kind, Kinded};
 
 use self::entry::Entry;
-use crate::{Console, Error, Result, drafts::Fields, services::Access};
+use crate::{Console, Error, Result, form::drafts::Fields, services::Access};
 
 /// Time for which messages are gathered before they are sent on together.
 const BATCH_WAIT: Duration = Duration::from_millis(100);

@@ -1,0 +1,6 @@
+//! Forms: a device and a webhook as their fields, and what is remembered of forms that were sent.
+
+pub(crate) mod device;
+pub(crate) mod drafts;
+pub(crate) mod registrations;
+pub(crate) mod webhook;

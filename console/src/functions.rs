@@ -1,0 +1,4 @@
+//! Functions before they are saved: trials on messages of the past, and the comparison with those that are live.
+
+pub(crate) mod comparison;
+pub(crate) mod trial;
