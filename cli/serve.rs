@@ -1,26 +1,16 @@
 //! `airlock serve`: starts the services, prints their addresses, and stops them in order.
 
 mod backup;
-mod broker_access;
-mod certificate;
-mod component_token;
 mod console_service;
 mod context;
 mod data_dir;
-mod delivery_threads;
-mod downlink_turns;
-mod external_broker;
 mod handler_service;
 mod history;
 mod local_address;
 mod networks;
 mod operator;
-mod operator_socket;
-mod own_account;
 mod own_status;
-mod owners;
 mod stack;
-mod usage_socket;
 
 use std::{sync::Arc, time::Duration};
 
@@ -34,10 +24,10 @@ use server::{
 use types::Clock;
 
 pub(crate) use self::backup::{Extent, KeyFiles, PreparedRestore, back_up};
+pub(crate) use self::data_dir::usage_socket::running_usage;
 use self::operator::accept_older_store;
 pub(crate) use self::operator::{open_account, open_devices, open_running_account, serves_accounts};
 pub use self::stack::Stack;
-pub(crate) use self::usage_socket::running_usage;
 use crate::{
     settings::{GlobalOptions, Settings},
     telemetry::Process,

@@ -1,5 +1,10 @@
 //! Shared state of the services of one process: settings, store, clock, randomness, TLS, health.
 
+mod certificate;
+mod component_token;
+mod own_account;
+mod owners;
+
 use std::{
     collections::BTreeMap,
     future::{pending, ready},
@@ -37,16 +42,16 @@ use store::{Embedded, Redis, Store, StoreDisk};
 use tokio_util::sync::CancellationToken;
 use types::{Clock, Random};
 
-use super::{
+use self::{
     certificate::certificate,
     component_token::{OtherAccount, OwnAccount},
-    console_service,
-    data_dir::DataDir,
-    local_address::from_here,
-    operator_socket::OperatorSocket,
     own_account::AccountHere,
     owners::AccountOwners,
-    usage_socket,
+};
+use super::{
+    console_service,
+    data_dir::{DataDir, operator_socket::OperatorSocket, usage_socket},
+    local_address::from_here,
 };
 use crate::{codec_service, settings::Settings, telemetry::Process};
 

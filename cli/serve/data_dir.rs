@@ -1,5 +1,8 @@
 //! The data directory of the services, and the files in it.
 
+pub(super) mod operator_socket;
+pub(super) mod usage_socket;
+
 use std::{
     fs, io,
     os::unix::fs::DirBuilderExt,

@@ -1,14 +1,18 @@
 //! The handler service with its MQTT broker, output, sandboxes and announcement.
 
-use std::{fmt::Display, future::ready, net::SocketAddr, sync::Arc};
+mod announcement;
+mod broker_access;
+mod delivery_threads;
+mod downlink_turns;
+mod external_broker;
+
+use std::{fmt::Display, net::SocketAddr, sync::Arc};
 
 use anyhow::{Context as _, ensure};
-use api::discovery::Announcement;
 use client::{Trust, account::AccountClient, discovery::DiscoveryClient, network_broker::CallingComponent};
 use handler::{
     OneAtATime,
     access::{Access, RateLimiter},
-    announcement::Announcer,
     api::operations::Operations,
     application::Applications,
     device::{Addresses, Devices},
@@ -37,14 +41,13 @@ use tokio::{runtime::Handle, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use types::ServiceName;
 
-use super::{
+use self::{
+    announcement::{announcement, announcer, public_address, report_announcement},
     broker_access::{access_requests, serve_access},
-    context::Context,
     delivery_threads::DeliveryThreads,
     external_broker::{ExternalBroker, SubscribedBroker},
-    networks::Networks,
-    own_status::WatchedNetwork,
 };
+use super::{context::Context, networks::Networks, own_status::WatchedNetwork};
 use crate::{pool, version};
 
 pub(super) struct HandlerService {
@@ -431,56 +434,4 @@ fn network_brokers(
     };
     let (ids, clock) = (context.settings.handler.network_brokers.clone(), context.clock.clone());
     Ok(NetworkBrokers { ids, discovery, caller, clock, turns: CallTurns::default() })
-}
-
-/// Returns the address at which others reach a listener; `number` counts from 0.
-fn public_address(context: &Context, listeners: &Listeners, number: usize) -> anyhow::Result<String> {
-    let port = listeners.addresses().get(number).context("the handler has no listener")?.port();
-    Ok(format!("{}:{port}", context.settings.announce_host))
-}
-
-/// Returns the announcement of this handler to the discovery service. Fails without a listener or an identity.
-fn announcement(context: &Context, listeners: &Listeners, mqtt_address: String) -> anyhow::Result<Announcement> {
-    let settings = &context.settings;
-    Ok(Announcement {
-        id: settings.handler.id.to_string(),
-        service_name: ServiceName::Handler.to_string(),
-        service_version: version::announced(),
-        description: settings.handler.description.clone(),
-        net_address: public_address(context, listeners, 0)?,
-        api_address: format!("http://{}", public_address(context, listeners, 1)?),
-        mqtt_address,
-        certificate: context.tls.as_ref().map(Tls::certificate_pem).unwrap_or_default().to_owned(),
-        public_key: context.handler_identity()?.public_key_pem().to_owned(),
-        ..Default::default()
-    })
-}
-
-/// Reports this process as not ready until its handler is announced: before that, clients and network brokers do not
-/// find it.
-fn report_announcement(context: &Context, announcer: Option<Arc<Announcer>>) {
-    context.health.add("announcement", move || {
-        ready(match &announcer {
-            Some(announcer) => announcer.check(),
-            None => {
-                Err("this handler cannot announce itself, because it has no token: set handler.token_file".to_owned())
-            }
-        })
-    });
-}
-
-/// Announces this handler to the discovery service; `None` without a token to do so.
-fn announcer(
-    context: &Context,
-    token: Arc<ComponentToken>,
-    discovery: DiscoveryClient,
-    announcement: Announcement,
-) -> Option<Announcer> {
-    if token.current().is_none() {
-        tracing::warn!(
-            "this handler does not announce itself: set handler.token_file to the handler.token in the account service's data directory"
-        );
-        return None;
-    }
-    Some(Announcer::new(discovery, context.settings.handler.id.clone(), token, announcement))
 }

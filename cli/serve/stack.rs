@@ -19,9 +19,9 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Environment, Service,
     context::{Context, StoreFailure, address},
+    data_dir::operator_socket::OperatorSocket,
     handler_service::HandlerService,
     local_address::from_here,
-    operator_socket::OperatorSocket,
     own_status::OwnStatus,
 };
 use crate::{settings::Settings, telemetry::Process};

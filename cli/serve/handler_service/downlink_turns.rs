@@ -13,7 +13,7 @@ use store::{Batch, Error, Key, Store, Tag};
 use tokio::time::sleep;
 use types::{Clock, Random};
 
-use super::context::Context;
+use crate::serve::context::Context;
 
 /// Time for which a handler counts as taking part, so that one that was killed drops out.
 const PART_MAX: Duration = Duration::from_secs(15);

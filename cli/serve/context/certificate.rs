@@ -4,8 +4,10 @@ use anyhow::Context;
 use server::tls::Tls;
 use types::Clock;
 
-use super::data_dir::DataDir;
-use crate::settings::{Settings, TlsMode};
+use crate::{
+    serve::data_dir::DataDir,
+    settings::{Settings, TlsMode},
+};
 
 /// Loads the certificate, or generates it on the first start; `None` when TLS is off.
 pub(super) fn certificate(settings: &Settings, data_dir: &DataDir, clock: &dyn Clock) -> anyhow::Result<Option<Tls>> {

@@ -15,7 +15,8 @@ use handler::{
 use mqtt::{DownlinkRefusal, DownlinkSink, Offer, Publication, PublishedDownlink};
 use server::telemetry::Health;
 
-use super::{context::Context, downlink_turns::DownlinkTurns};
+use super::downlink_turns::DownlinkTurns;
+use crate::serve::context::Context;
 
 /// Filter of the topics that applications publish downlinks on.
 const DOWNLINKS: &str = "+/devices/+/down";

@@ -12,7 +12,7 @@ use server::{
 };
 use types::Secret;
 
-use super::context::Context;
+use crate::serve::context::Context;
 
 /// Minimum length of the secret in paths.
 const SECRET_BYTES_MIN: usize = 16;

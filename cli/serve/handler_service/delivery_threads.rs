@@ -6,7 +6,7 @@ use std::{io, thread};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 /// Runs deliveries until it is dropped.
-pub(super) struct DeliveryThreads {
+pub(in crate::serve) struct DeliveryThreads {
     handle: Handle,
     /// Always there, until the end.
     runtime: Option<Runtime>,

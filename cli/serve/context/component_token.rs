@@ -9,7 +9,7 @@ use client::account::AccountClient;
 use server::auth::{RenewError, TokenSource, expiry_of};
 use types::{ComponentId, Kind, Kinded, Secret, ServiceName};
 
-use super::data_dir::DataDir;
+use crate::serve::data_dir::DataDir;
 
 /// The account service in this process, which issues tokens to its handler.
 pub(super) struct OwnAccount {

@@ -11,7 +11,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::data_dir::DataDir;
+use super::DataDir;
 use crate::settings::Settings;
 
 /// Maximum time for one question and its answer.
@@ -20,7 +20,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 const QUESTION_BYTES_MAX: u64 = 1024;
 
 /// Answers one question after the other until `stop`.
-pub(super) async fn serve(listener: UnixListener, ledger: Ledger, stop: CancellationToken) {
+pub(in crate::serve) async fn serve(listener: UnixListener, ledger: Ledger, stop: CancellationToken) {
     while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
         let answered = async { answer(accepted?.0, &ledger).await };
         // Whoever asks says so if there is no answer.

@@ -9,7 +9,7 @@ use std::{
 use tokio::{net::UnixListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-pub(super) struct OperatorSocket {
+pub(in crate::serve) struct OperatorSocket {
     path: PathBuf,
     stop: CancellationToken,
     task: JoinHandle<()>,
@@ -18,7 +18,7 @@ pub(super) struct OperatorSocket {
 impl OperatorSocket {
     /// Listens at a path, and answers with `serve` until its token is cancelled; logs a warning and returns `None` when
     /// that fails.
-    pub(super) fn start<S: Future<Output = ()> + Send + 'static>(
+    pub(in crate::serve) fn start<S: Future<Output = ()> + Send + 'static>(
         path: PathBuf,
         serve: impl FnOnce(UnixListener, CancellationToken) -> S,
     ) -> Option<Self> {
@@ -34,7 +34,7 @@ impl OperatorSocket {
     }
 
     /// Stops listening and finishes open requests.
-    pub(super) async fn stop(self) {
+    pub(in crate::serve) async fn stop(self) {
         // A socket that cannot be removed does no harm: the next start removes it.
         let _ = fs::remove_file(&self.path);
         self.stop.cancel();
