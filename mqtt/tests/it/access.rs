@@ -11,9 +11,10 @@ use mqtt5_protocol::QoS;
 use tracing::{Dispatch, subscriber::DefaultGuard};
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::{
-    harness::{APPS, Harness, READ, publish_up, settings},
+use crate::harness::{
+    APPS, Harness, READ, publish_up,
     raw_client::{Login, MQTT_31, RawClient},
+    settings,
 };
 
 /// The codes of MQTT 3.1.1 and of MQTT 5.

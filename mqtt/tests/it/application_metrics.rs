@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use crate::{
-    harness::{Harness, READ, eventually, publish_up, settings},
+use crate::harness::{
+    Harness, READ, eventually, publish_up,
     raw_client::{Login, RawClient},
+    settings,
 };
 
 #[tokio::test]

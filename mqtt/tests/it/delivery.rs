@@ -1,10 +1,13 @@
 //! Packets to and from clients: large ones, many at once, and clients that read slowly or not at all.
 
+mod behind;
+mod publications;
+
 use mqtt::DownlinkRefusal;
 use mqtt5_protocol::{QoS, packet::publish::PublishPacket};
 
-use crate::{
-    harness::{Harness, publish_up},
+use crate::harness::{
+    Harness, publish_up,
     raw_client::{Login, RawClient},
 };
 

@@ -11,9 +11,10 @@ use mqtt::{NotStored, Publication, Sharing};
 use store::{Embedded, Key, Redis, RedisSettings, Store, Tag};
 use testing::{ManualClock, RedisProcess};
 
-use crate::{
+use crate::harness::{
+    Harness,
     gated_store::GatedStore,
-    harness::{Harness, publish_up},
+    publish_up,
     raw_client::{Login, RawClient},
 };
 

@@ -1,5 +1,8 @@
 //! A running broker with a fake authenticator.
 
+pub mod gated_store;
+pub mod raw_client;
+
 use std::{
     collections::HashMap,
     net::IpAddr,

@@ -1,5 +1,7 @@
 //! Limits on clients, and that a client that exceeds them affects no other.
 
+mod owners;
+
 use std::{
     sync::{
         Arc,
@@ -14,9 +16,10 @@ use server::rate_limit::RateLimit;
 use tokio::task::JoinSet;
 use types::CREDENTIAL_BYTES_MAX;
 
-use crate::{
-    harness::{Harness, READ, eventually, settings},
+use crate::harness::{
+    Harness, READ, eventually,
     raw_client::{Login, RawClient},
+    settings,
 };
 
 #[tokio::test]

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use mqtt5_protocol::QoS;
 
-use crate::{
-    harness::{Harness, READ, WRITE, publish_up, settings},
+use crate::harness::{
+    Harness, READ, WRITE, publish_up,
     raw_client::{Login, RawClient},
+    settings,
 };
 
 #[tokio::test]

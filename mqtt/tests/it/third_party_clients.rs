@@ -13,9 +13,10 @@ use tokio::{
 };
 use tokio_rustls::rustls::{ServerConfig, crypto::aws_lc_rs, pki_types::PrivateKeyDer};
 
-use crate::{
-    harness::{FakeAuthenticator, Harness, READ, eventually, publish_up, settings, start_with_tls},
+use crate::harness::{
+    FakeAuthenticator, Harness, READ, eventually, publish_up,
     raw_client::{Login, RawClient},
+    settings, start_with_tls,
 };
 
 /// Starts `mosquitto_sub`; returns its output as lines, unbuffered.

@@ -14,10 +14,7 @@ use tokio_tungstenite::{
     },
 };
 
-use crate::{
-    harness::{Harness, eventually, publish_up, settings},
-    raw_client::Login,
-};
+use crate::harness::{Harness, eventually, publish_up, raw_client::Login, settings};
 
 type Frames = WebSocketStream<TcpStream>;
 
@@ -51,8 +48,11 @@ async fn packets_may_be_split_and_joined_by_frames_in_any_way() {
         let protocol = if version == 3 { "mqttv3.1" } else { "other, mqtt" };
         let (mut frames, response) = open(address, Some(protocol)).await.unwrap();
         assert_eq!(response.headers()["sec-websocket-protocol"], protocol.trim_start_matches("other, "));
-        let login =
-            Login::new(if version == 3 { crate::raw_client::MQTT_31 } else { version }, "app-one", "account.read");
+        let login = Login::new(
+            if version == 3 { crate::harness::raw_client::MQTT_31 } else { version },
+            "app-one",
+            "account.read",
+        );
         let login = login.with_client_id("browser").bytes();
         for byte in &login[..login.len() - 1] {
             frames.send(Message::binary(vec![*byte])).await.unwrap();

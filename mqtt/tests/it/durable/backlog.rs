@@ -5,9 +5,9 @@ use std::time::Duration;
 use mqtt::Publication;
 
 use super::{LEASE, Processes, connect, in_memory, is_stored, key, logged, login, shared_stores, stores};
-use crate::{
+use crate::harness::{
+    Harness, READ, eventually,
     gated_store::GatedStore,
-    harness::{Harness, READ, eventually},
     raw_client::{Login, RawClient},
 };
 

@@ -5,10 +5,7 @@ use std::time::Duration;
 use store::{Batch, Commit};
 
 use super::{LEASE, Processes, connect, in_memory, is_stored, key, logged, login, shared_stores};
-use crate::{
-    harness::{READ, eventually},
-    raw_client::Login,
-};
+use crate::harness::{READ, eventually, raw_client::Login};
 
 #[tokio::test]
 async fn a_clean_session_leaves_nothing_behind() {

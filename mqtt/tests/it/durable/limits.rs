@@ -5,7 +5,7 @@ use serde_json::json;
 use store::{Batch, Commit, Key, Tag};
 
 use super::{Processes, Shared, in_memory, key, login, stores};
-use crate::raw_client::{Login, RawClient};
+use crate::harness::raw_client::{Login, RawClient};
 
 #[tokio::test]
 async fn keeps_the_newest_thousand_messages_and_says_how_many_were_dropped() {

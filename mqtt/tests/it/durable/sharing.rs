@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use super::{LEASE, Shared, connect, in_memory, is_stored, key, logged, login, shared_stores};
-use crate::{
+use crate::harness::{
+    Harness, eventually,
     gated_store::GatedStore,
-    harness::{Harness, eventually, publish_up},
+    publish_up,
     raw_client::{Login, RawClient},
 };
 

@@ -7,9 +7,10 @@ use mqtt5_protocol::{QoS, packet::publish::PublishPacket};
 use server::ledger::Limits;
 use types::AppId;
 
-use crate::{
-    harness::{Harness, eventually, settings},
+use crate::harness::{
+    Harness, eventually,
     raw_client::{Login, RawClient},
+    settings,
 };
 
 /// Two applications of one user, and one of another.

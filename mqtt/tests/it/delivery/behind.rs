@@ -3,8 +3,8 @@
 use mqtt::{Given, Publication};
 use types::AppId;
 
-use crate::{
-    harness::{Harness, eventually},
+use crate::harness::{
+    Harness, eventually,
     raw_client::{Login, RawClient},
 };
 

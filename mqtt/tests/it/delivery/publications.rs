@@ -2,8 +2,8 @@
 
 use mqtt5_protocol::QoS;
 
-use crate::{
-    harness::{Harness, SLOW},
+use crate::harness::{
+    Harness, SLOW,
     raw_client::{Login, RawClient},
 };
 
