@@ -1,5 +1,6 @@
 //! Checks a caller's rights and rate limits, once per operation, before anything is read.
 
+pub mod grants;
 pub(crate) mod rate_limit;
 
 use std::sync::Arc;

@@ -11,7 +11,7 @@ use axum::http::Method;
 use server::telemetry::Health;
 
 use self::operations::Operations;
-use crate::metrics;
+use crate::status::metrics;
 
 /// gRPC and REST on the same paths of one router.
 pub fn router(operations: Arc<Operations>, health: &Health) -> Result<axum::Router, server::Error> {

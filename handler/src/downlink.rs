@@ -26,12 +26,13 @@ pub use self::{
 };
 use crate::{
     Error,
-    application::{Applications, Conversion},
-    device::Devices,
-    metrics,
     output::{Event, Message, Output, PublishReceipt},
     payload::{Encoded, Payload, Payloads, Run},
-    status::Traffic,
+    registry::{
+        application::{Applications, Conversion},
+        device::Devices,
+    },
+    status::{Traffic, metrics},
 };
 
 /// The port of a downlink that names none.

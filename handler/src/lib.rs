@@ -1,35 +1,24 @@
 #![doc = include_str!("../README.md")]
 
 pub mod access;
-pub mod announcement;
 pub mod api;
-pub mod application;
-mod batch;
-mod chart;
-mod cost;
-mod decode_again;
-pub mod device;
 pub mod downlink;
 mod error;
-pub mod grants;
-pub mod join;
-mod lorawan;
-mod metrics;
 pub mod network;
-pub mod network_broker;
-mod one_at_a_time;
 pub mod output;
 pub mod payload;
-pub mod sealer;
-mod send_again;
+mod registry;
 mod settings;
 pub mod status;
 pub mod uplink;
 
 pub use self::{
+    access::grants,
     api::{is_stream, needs_credential, router},
-    cost::Cost,
     error::{Error, FunctionError},
-    one_at_a_time::OneAtATime,
+    network::{join, network_broker},
+    registry::{announcement, application, device, sealer},
     settings::{Loading, Settings},
+    status::cost::Cost,
+    uplink::recorded::one_at_a_time::OneAtATime,
 };

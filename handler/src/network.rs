@@ -1,6 +1,9 @@
 //! Receives the reports of networks that bring devices. Downlinks leave through
 //! [`DownlinkNetwork`](crate::downlink::DownlinkNetwork).
 
+pub mod join;
+mod lorawan;
+pub mod network_broker;
 mod registration;
 
 use std::sync::Arc;
@@ -14,11 +17,10 @@ use types::{
 pub use self::registration::Registration;
 use crate::{
     Error,
-    device::Devices,
     downlink::Outgoing,
-    metrics,
     output::{Event, Message, Output, PublishReceipt},
-    status::Traffic,
+    registry::device::Devices,
+    status::{Traffic, metrics},
     uplink::{Frame, Uplinks},
 };
 

@@ -9,8 +9,10 @@ use types::{AppId, ComponentId};
 
 use crate::{
     access::RateLimits,
-    application::VersionBounds,
-    device::{Prefix, Usage},
+    registry::{
+        application::VersionBounds,
+        device::{Prefix, Usage},
+    },
 };
 
 /// The settings of the handler.

@@ -1,5 +1,7 @@
 //! The handler's status: its traffic, its process and its machine, as v2 clients expect it.
 
+pub(crate) mod cost;
+pub(crate) mod metrics;
 mod rates;
 
 use std::sync::Arc;

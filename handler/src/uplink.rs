@@ -1,10 +1,12 @@
 //! The path of an uplink: receive, look up, decode (which also converts and validates), publish.
 
+pub(crate) mod batch;
 mod frame;
 mod group;
 pub(crate) mod message;
 mod outcome;
 pub(crate) mod record;
+pub(crate) mod recorded;
 mod runs;
 pub(crate) mod stored;
 mod trials;
@@ -31,12 +33,13 @@ use self::{
 };
 use crate::{
     Error,
-    application::{ApplicationSummary, Applications},
-    cost::Cost,
-    device::{Device, Devices},
-    metrics,
     output::{Event, Message, Output, PublishReceipt},
     payload::{Decoded, Payload, Payloads, Run, Validity},
+    registry::{
+        application::{ApplicationSummary, Applications},
+        device::{Device, Devices},
+    },
+    status::{cost::Cost, metrics},
 };
 
 /// Brings uplinks from devices to their applications.

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use store::Store;
 use types::{AppId, Claims, RateLimitExceeded};
 
-use crate::{Error, metrics};
+use crate::{Error, status::metrics};
 
 /// How often the handler may be called. Beyond that, clients are told how long to wait. Traffic from devices does not
 /// count.

@@ -26,7 +26,7 @@ use api::{
 use tonic::service::RoutesBuilder;
 
 use super::operations::Operations;
-use crate::batch::LINE_BYTES_MAX;
+use crate::uplink::batch::LINE_BYTES_MAX;
 
 /// Serves the operations; each file here implements one service.
 #[derive(Clone)]

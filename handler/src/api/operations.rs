@@ -27,14 +27,18 @@ use self::uncancellable::uncancellable;
 use crate::{
     Error, OneAtATime,
     access::Access,
-    announcement::Announcer,
-    application::{Application, Applications, Conversion, JoinKeyChange, SentApplication},
-    device::{Addresses, DEVICE_PAGE_MAX, Device, DevicePage, Devices},
     downlink::{Downlinks, Origin, Scheduled},
-    join::{Activated, ActivationRequest, JoinRequest, Joins},
-    network_broker::NetworkBrokers,
+    network::{
+        join::{Activated, ActivationRequest, JoinRequest, Joins},
+        network_broker::NetworkBrokers,
+    },
     output::{Event, Message, Output},
     payload::{Decoded, Encoded, Payload, Payloads, Run},
+    registry::{
+        announcement::Announcer,
+        application::{Application, Applications, Conversion, JoinKeyChange, SentApplication},
+        device::{Addresses, DEVICE_PAGE_MAX, Device, DevicePage, Devices},
+    },
     status::Component,
     uplink::{Frame, Handled, Reader, Uplinks},
 };

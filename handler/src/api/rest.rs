@@ -47,7 +47,7 @@ use crate::{
         operations::Operations,
         wire::{app_id, dev_id},
     },
-    device,
+    registry::device,
 };
 
 type Shared = State<Arc<Operations>>;

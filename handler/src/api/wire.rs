@@ -22,8 +22,10 @@ pub(crate) use self::dry_run::dry_run_application;
 use crate::{
     Error,
     api::operations::SimulatedUplink,
-    application::{Application, SentApplication},
-    device::{Device, Lorawan},
+    registry::{
+        application::{Application, SentApplication},
+        device::{Device, Lorawan},
+    },
 };
 
 pub(crate) fn app_id(text: &str) -> Result<AppId, Error> {

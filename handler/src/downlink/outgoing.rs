@@ -23,9 +23,9 @@ use super::{
 };
 use crate::{
     Error,
-    application::store_keys,
-    metrics,
     output::{Event, Message, Output, PublishReceipt},
+    registry::application::store_keys,
+    status::metrics,
 };
 
 /// Number of devices of an application that are served at once.

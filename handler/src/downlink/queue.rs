@@ -19,7 +19,10 @@ use tokio::{sync::Mutex as AsyncMutex, time::timeout};
 use types::{AppEui, AppId, Clock, DevEui, DevId, Downlink};
 
 use super::device_queue::{DeviceQueue, QueuedDownlink, ReportSource, Schedule, Taken};
-use crate::{Error, application::store_keys, device};
+use crate::{
+    Error,
+    registry::{application::store_keys, device},
+};
 
 /// Maximum number of attempts of a change while other processes change the same queue.
 const CHANGE_ATTEMPTS_MAX: usize = 20;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use runtime::{Failure, LogEntry, Sources, sanitize};
 
-use crate::cost::Cost;
+use crate::status::cost::Cost;
 
 const LOGS_MAX: usize = 8;
 /// Maximum length of each log entry in the text, in characters.

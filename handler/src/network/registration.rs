@@ -5,8 +5,8 @@ use types::{AppId, DevId, DeviceIds, NetworkDevice};
 use super::NetworkEvents;
 use crate::{
     Error,
-    device::{Device, Lorawan, attributes_of},
     output::Event,
+    registry::device::{Device, Lorawan, attributes_of},
 };
 
 /// Maximum length of an id, in characters.

@@ -10,8 +10,9 @@ use mqtt::{PACKET_BYTES_MAX, Publication, Published, Router, Spare};
 use serde_json::value::RawValue;
 
 use crate::{
-    Error, metrics,
+    Error,
     output::{Event, Message, Output, OutputSettings, PublishReceipt, Receipt, Receivers, Refused, Room},
+    status::metrics,
 };
 
 /// Room for the header of a PUBLISH packet, besides topic and body.

@@ -8,8 +8,9 @@ use serde_json::value::RawValue;
 use types::{AppId, Clock};
 
 use crate::{
-    Error, metrics,
+    Error,
     output::{Message, Output, PublishReceipt, Receipt, Receivers, Refused, Room},
+    status::metrics,
 };
 
 /// Hands messages to the queues of webhooks and of other outputs.

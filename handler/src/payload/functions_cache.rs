@@ -20,7 +20,7 @@ use types::AppId;
 use super::limits::HashedLimits;
 use crate::{
     Error,
-    application::{Application, ApplicationSummary},
+    registry::application::{Application, ApplicationSummary},
     settings::{Loading, Settings},
 };
 

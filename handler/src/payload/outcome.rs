@@ -3,7 +3,7 @@
 use runtime::{CallOutcome, Failure, LogEntry, Slot, Value};
 use serde_json::value::RawValue;
 
-use crate::{Error, application::Application, cost::Cost, error::FunctionError};
+use crate::{Error, error::FunctionError, registry::application::Application, status::cost::Cost};
 
 /// The result of decoding, converting and validating a payload.
 #[derive(Debug, Default)]

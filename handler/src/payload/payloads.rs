@@ -21,10 +21,10 @@ use super::{
 };
 use crate::{
     Error,
-    application::{Application, ApplicationSummary, Conversion},
-    cost::Cost,
     error::FunctionError,
+    registry::application::{Application, ApplicationSummary, Conversion},
     settings::Settings,
+    status::cost::Cost,
 };
 
 /// Converts payloads to fields and back, with an application's functions or as Cayenne LPP.

@@ -5,8 +5,8 @@ use types::{AppId, DevId, Metadata, NetworkUplink, Timestamp};
 
 use crate::{
     Error,
-    device::Device,
     payload::{Payload, check_length, parse_port},
+    registry::device::Device,
 };
 
 /// An uplink as it was received.

@@ -11,9 +11,10 @@ use types::Kinded;
 
 use super::{Found, Frame, Handled, Made, Reader, Sent, Uplinks};
 use crate::{
-    Error, metrics,
+    Error,
     output::PublishReceipt,
     payload::{Decoded, ExpectedFuel, Payload, Run},
+    status::metrics,
 };
 
 /// Number of uplinks that are published before other tasks go on.

@@ -3,8 +3,8 @@
 use types::{Metadata, Uplink};
 
 use crate::{
-    device::Device,
     payload::{Decoded, Payload, Validity},
+    registry::device::Device,
 };
 
 /// The message that an uplink becomes.

@@ -4,10 +4,9 @@ use runtime::{Failure, LogEntry};
 use serde_json::value::RawValue;
 
 use crate::{
-    application::Applications,
-    cost::Cost,
-    device::Device,
     payload::{DecodeError, Decoded, Payload},
+    registry::{application::Applications, device::Device},
+    status::cost::Cost,
 };
 
 /// Reader of the functions' result, besides the subscribers.

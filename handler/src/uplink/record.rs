@@ -6,8 +6,8 @@ use serde_json::{json, value::RawValue};
 use types::{AppId, DevId, Metadata};
 
 use crate::{
-    application::ApplicationSummary,
     payload::{Decoded, Payload, Payloads, Validity},
+    registry::application::ApplicationSummary,
 };
 
 /// Revision of a record, and the record that it corrects; by default none.

@@ -20,7 +20,7 @@ use self::{
     sums::{Converted, HalfHour},
     table::Table,
 };
-use crate::cost::Cost;
+use crate::status::cost::Cost;
 
 /// The uplinks that this process has converted, by application.
 pub struct Runs {

@@ -8,7 +8,7 @@ use std::{
 use tokio::sync::Notify;
 use types::{AppId, DevId};
 
-use crate::application::{ApplicationSummary, Counts};
+use crate::registry::application::{ApplicationSummary, Counts};
 
 /// Maximum number of applications with a candidate that are counted at the same time. Others are not counted.
 const APPLICATIONS_MAX: usize = 10_000;

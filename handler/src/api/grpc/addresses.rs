@@ -7,7 +7,7 @@ use api::lorawan::{
 use tonic::{Request, Response, Status};
 
 use super::Service;
-use crate::device::{Prefix, Usage};
+use crate::registry::device::{Prefix, Usage};
 
 #[tonic::async_trait]
 impl DevAddrManager for Service {

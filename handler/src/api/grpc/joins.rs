@@ -10,7 +10,7 @@ use tonic::{Request, Response, Status};
 use super::Service;
 use crate::{
     api::wire::{app_id, dev_id},
-    join::{ActivationRequest, JoinRequest},
+    network::join::{ActivationRequest, JoinRequest},
 };
 
 #[tonic::async_trait]

@@ -19,7 +19,7 @@ use crate::{
         operations::SimulatedUplink,
         wire::{app_id, uplinks::messages},
     },
-    batch::{LINE_BYTES_MAX, Line, PAUSE_MAX},
+    uplink::batch::{LINE_BYTES_MAX, Line, PAUSE_MAX},
 };
 
 type Answers = Pin<Box<dyn Stream<Item = Result<UplinkAnswer, Status>> + Send>>;

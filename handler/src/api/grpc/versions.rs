@@ -13,7 +13,7 @@ use tonic::{Request, Response, Status};
 use super::Service;
 use crate::{
     api::wire::{app_id, candidate, version},
-    application,
+    registry::application,
 };
 
 #[tonic::async_trait]

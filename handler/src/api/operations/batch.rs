@@ -7,8 +7,8 @@ use types::{AppId, Timestamp};
 use super::{Operations, SimulatedUplink};
 use crate::{
     Error,
-    batch::{self, BATCH_BYTES_MAX, Event, Line, Parts},
     payload::ExpectedFuel,
+    uplink::batch::{self, BATCH_BYTES_MAX, Event, Line, Parts},
 };
 
 /// A batch that the caller may send, and nothing has come of yet.

@@ -16,11 +16,11 @@ use super::{
 };
 use crate::{
     Error,
-    application::{
+    output::Event,
+    registry::application::{
         Abandoned, CandidateState, Counts, SentApplication, StoredVersion, Trial, VersionLabel, VersionOrigin,
     },
-    metrics,
-    output::Event,
+    status::metrics,
 };
 
 /// Time that counts wait to be stored, so that many uplinks are one commit.

@@ -19,12 +19,16 @@ use crate::{
         decode_again::{SentDecodeAgain, SentFunctions},
         send_again::SentSendAgain,
     },
-    application::Conversion,
-    chart::{ChartQuery, chart},
-    decode_again::{DECODE_BYTES_MAX, DecodeAgain, Functions, Parts, decode_again},
     output::Receivers,
-    send_again::{self, SendAgain, send_again},
-    uplink::stored::file_names,
+    registry::application::Conversion,
+    uplink::{
+        recorded::{
+            chart::{ChartQuery, chart},
+            decode_again::{DECODE_BYTES_MAX, DecodeAgain, Functions, Parts, decode_again},
+            send_again::{self, SendAgain, send_again},
+        },
+        stored::file_names,
+    },
 };
 
 impl Operations {

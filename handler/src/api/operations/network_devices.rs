@@ -9,9 +9,9 @@ use types::{AppId, Credential, DevId, Secret};
 use super::Operations;
 use crate::{
     Error,
-    device::{Change, Device},
-    network_broker::Turn,
+    network::network_broker::Turn,
     output::Event,
+    registry::device::{Change, Device},
 };
 
 /// Number of devices read at once.

@@ -10,7 +10,7 @@ use types::{AppId, ApplicationRight, Claims};
 use super::{Operations, actor};
 use crate::{
     Error,
-    application::{
+    registry::application::{
         Application, FunctionsVersion, JoinKeyChange, ListedVersion, SentApplication, StoredVersion, VersionLabel,
         VersionOrigin,
     },

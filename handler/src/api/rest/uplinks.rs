@@ -32,7 +32,7 @@ use crate::{
         operations::Operations,
         wire::{app_id, uplinks},
     },
-    batch::{Answer, Answers, Event},
+    uplink::batch::{Answer, Answers, Event},
 };
 
 const MEDIA_TYPE: &str = "application/x-ndjson";

@@ -5,7 +5,7 @@ use api::{rest::handler as body, version as message};
 use super::version;
 use crate::{
     Error,
-    application::{CandidateState, SentApplication, Tally, Trial, VersionLabel},
+    registry::application::{CandidateState, SentApplication, Tally, Trial, VersionLabel},
 };
 
 /// The functions of a new candidate, its label, and how it is to be tried.

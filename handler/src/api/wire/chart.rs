@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use types::{AppId, Timestamp};
 
-use crate::{Error, chart::ChartQuery};
+use crate::{Error, uplink::recorded::chart::ChartQuery};
 
 /// Maximum number of points of a chart, and the default.
 const POINTS_MAX: usize = 1000;

@@ -5,7 +5,7 @@ use api::rest::handler as body;
 use types::AppId;
 
 use super::history::{SentQuery, record_id};
-use crate::{Error, application::SentApplication};
+use crate::{Error, registry::application::SentApplication};
 
 /// Default number of messages published each second, and the maximum.
 const PUBLISHED_PER_S: u32 = 200;

@@ -9,8 +9,8 @@ use runtime::Slot;
 
 use crate::{
     Error, FunctionError,
-    application::SentApplication,
     payload::{Decoded, Encoded, Validity},
+    registry::application::SentApplication,
     uplink::{Handled, Outcome},
 };
 

@@ -6,8 +6,10 @@ use types::{AppEui, DevEui};
 use super::{app_id, dev_id};
 use crate::{
     Error,
-    join::{Activated, ActivationRequest, JoinAccept, JoinRequest},
-    network_broker::metadata,
+    network::{
+        join::{Activated, ActivationRequest, JoinAccept, JoinRequest},
+        network_broker::metadata,
+    },
 };
 
 impl TryFrom<&DeduplicatedDeviceActivationRequest> for ActivationRequest {

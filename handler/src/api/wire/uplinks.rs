@@ -6,7 +6,7 @@ use types::Kinded;
 
 use crate::{
     Error,
-    batch::{Answer, Answers, Event},
+    uplink::batch::{Answer, Answers, Event},
 };
 
 /// The answers to some uplinks over gRPC, or the error that ends the stream.

@@ -5,7 +5,9 @@ use runtime::Sources;
 
 use crate::{
     Error,
-    application::{FunctionsVersion, ListedVersion, SentApplication, StoredVersion, VersionLabel, VersionUse},
+    registry::application::{
+        FunctionsVersion, ListedVersion, SentApplication, StoredVersion, VersionLabel, VersionUse,
+    },
 };
 
 pub(crate) fn label(label: body::VersionLabel) -> Result<VersionLabel, Error> {

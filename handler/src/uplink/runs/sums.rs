@@ -8,7 +8,7 @@ use std::time::Duration;
 use types::Timestamp;
 
 use super::failure::{LastFailure, RunFailure};
-use crate::cost::Cost;
+use crate::status::cost::Cost;
 
 const HALF_HOUR_S: u64 = 1800;
 

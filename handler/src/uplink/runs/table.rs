@@ -85,7 +85,7 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cost::Cost;
+    use crate::status::cost::Cost;
 
     const UPLINK: Converted = Converted { failure: None, cost: Cost { fuel: 1, elapsed: std::time::Duration::ZERO } };
 

@@ -102,7 +102,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        cost::Cost,
+        status::cost::Cost,
         uplink::runs::{failure::RunFailure, sums::Converted},
     };
 

@@ -15,7 +15,7 @@ use types::{AppId, Clock};
 use crate::{
     Error,
     api::operations::SimulatedUplink,
-    batch::{LINE_BYTES_MAX, Line},
+    uplink::batch::{LINE_BYTES_MAX, Line},
 };
 
 /// Maximum number of bytes without an uplink in them, before the batch ends.

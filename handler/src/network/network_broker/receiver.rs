@@ -1,0 +1,239 @@
+//! The path of an uplink from a network broker: verify and decrypt, hand on, answer.
+
+use std::{sync::Arc, time::Duration};
+
+use api::broker::{DeduplicatedUplinkMessage, DownlinkMessage};
+use server::{status::ErrorChain, usage::Usage};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc},
+    time::sleep,
+};
+use tokio_util::task::TaskTracker;
+use types::{AppId, Clock, DevId, ErrorEvent, Kind, Kinded, Metadata, Timestamp};
+
+use super::{
+    metadata::{self, metadata},
+    receive_window::answer_by,
+    response::Template,
+    turns::Turns,
+};
+use crate::{
+    Error,
+    downlink::Outgoing,
+    network::lorawan::{OpenedFrame, SessionKeys, UplinkFrame},
+    output::{Event, Message, Output},
+    registry::device::{Device, Devices, Sender},
+    status::{Traffic, metrics},
+    uplink::{Frame, Uplinks},
+};
+
+/// Maximum number of uplinks that are in progress or wait for others of their device. More wait in the connection.
+const UPLINKS_MAX: usize = 4096;
+/// Maximum number of attempts of a step that fails for a reason that may pass, such as an outage of the store.
+const ATTEMPTS_MAX: u32 = 6;
+/// The pause after the first failure; it doubles with every further one.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Takes uplinks from network brokers.
+pub struct UplinkReceiver {
+    /// The devices, with the keys of their sessions.
+    pub devices: Devices,
+    /// Handles decrypted uplinks.
+    pub uplinks: Arc<Uplinks>,
+    /// The downlinks that wait for devices.
+    pub outgoing: Arc<Outgoing>,
+    /// Receives events.
+    pub output: Arc<dyn Output>,
+    /// Counts uplinks and downlinks.
+    pub traffic: Arc<Traffic>,
+    /// Clock for the time of reception.
+    pub clock: Arc<dyn Clock>,
+    /// Uplinks in progress.
+    pub progress: Progress,
+}
+
+/// The uplinks that are in progress.
+pub struct Progress {
+    places: Arc<Semaphore>,
+    turns: Turns<(AppId, DevId), Arrived>,
+    tasks: TaskTracker,
+}
+
+/// An uplink that has come in.
+pub(super) struct Arrived {
+    message: DeduplicatedUplinkMessage,
+    replies: mpsc::Sender<DownlinkMessage>,
+    at: Timestamp,
+    _place: OwnedSemaphorePermit,
+}
+
+/// An uplink whose device has certainly sent it.
+struct Verified {
+    sender: Sender,
+    frame: OpenedFrame,
+    metadata: Metadata,
+    received: Timestamp,
+    /// Time of arrival at the handler. The network server prepared the response shortly before.
+    arrived: Timestamp,
+    is_retry: bool,
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        let places = Arc::new(Semaphore::new(UPLINKS_MAX));
+        Self { places, turns: Turns::default(), tasks: TaskTracker::new() }
+    }
+}
+
+impl UplinkReceiver {
+    /// Takes an uplink; downlinks in response to it are sent to `replies`. Waits while too many are in progress.
+    pub(super) async fn receive(
+        self: &Arc<Self>,
+        message: DeduplicatedUplinkMessage,
+        replies: mpsc::Sender<DownlinkMessage>,
+    ) {
+        let (Ok(app_id), Ok(dev_id)) = (message.app_id.parse(), message.dev_id.parse()) else {
+            tracing::warn!(app_id = message.app_id, dev_id = message.dev_id, "dropped an uplink with malformed ids");
+            return metrics::uplink_dropped(Kind::Invalid);
+        };
+        let at = self.clock.now();
+        // It fails only when it is closed, which it never is.
+        let Ok(place) = self.progress.places.clone().acquire_owned().await else { return };
+        let (key, arrived) = ((app_id, dev_id), Arrived { message, replies, at, _place: place });
+        if self.progress.turns.add(&key, arrived) {
+            let this = self.clone();
+            self.progress.tasks.spawn(async move {
+                while let Some(arrived) = this.progress.turns.next(&key) {
+                    this.handle(&key.0, &key.1, arrived).await;
+                }
+            });
+        }
+    }
+
+    /// Finishes the uplinks in progress. Nothing may be received any more.
+    pub(super) async fn finish(&self) {
+        self.progress.tasks.close();
+        self.progress.tasks.wait().await;
+    }
+
+    async fn handle(&self, app_id: &AppId, dev_id: &DevId, Arrived { mut message, replies, at, .. }: Arrived) {
+        self.traffic.uplink.mark(self.clock.now());
+        let answer_by = answer_by(&message);
+        let template = message.response_template.take();
+        let verified = match self.take_in(app_id, dev_id, &message, at).await {
+            Ok(verified) => verified,
+            Err(error) => return self.publish_error(app_id, dev_id, &error).await,
+        };
+        let template = Template { message: template, answer_by, replies, clock: self.clock.clone() };
+        if let Err(error) = self.respond(&verified, template).await {
+            tracing::warn!(%app_id, %dev_id, error = %ErrorChain(&error), "cannot answer an uplink");
+            metrics::downlink_dropped(error.kind());
+        }
+    }
+
+    /// Verifies an uplink, and brings it to its application.
+    async fn take_in(
+        &self,
+        app_id: &AppId,
+        dev_id: &DevId,
+        message: &DeduplicatedUplinkMessage,
+        arrived: Timestamp,
+    ) -> Result<Verified, Error> {
+        let f_cnt = metadata::lorawan(message.protocol_metadata.as_ref()).map_or(0, |lorawan| lorawan.f_cnt);
+        let frame = UplinkFrame::parse(&message.payload, f_cnt)?;
+        let sender = while_unavailable(|| self.devices.sender(app_id, dev_id)).await?;
+        let frame = frame.open(&SessionKeys::of(&sender.device)?)?;
+        let is_retry = sender.counters.as_ref().is_some_and(|counters| counters.f_cnt_up == frame.f_cnt);
+        let received = if message.server_time == 0 { arrived } else { Timestamp::from_nanos(message.server_time) };
+        let (received_by, gateways) = (message.protocol_metadata.as_ref(), &message.gateway_metadata);
+        let metadata = metadata(received_by, gateways, message.server_time, message.payload.len());
+        let metadata = located(metadata, &sender.device);
+        let verified = Verified { metadata, sender, frame, received, arrived, is_retry };
+        while_unavailable(|| self.publish(&verified)).await?;
+        Ok(verified)
+    }
+
+    /// Brings an uplink to its application.
+    async fn publish(&self, verified: &Verified) -> Result<(), Error> {
+        match self.uplinks.handle(verified.to_frame(), &Usage::default()).await {
+            // The validator returned false, and the application was told so. The device is answered nevertheless.
+            Err(error) if error.kind() == Kind::Invalid => Ok(()),
+            handled => handled.map(drop),
+        }
+    }
+
+    /// Notes the counters, and answers the device.
+    async fn respond(&self, verified: &Verified, template: Template) -> Result<(), Error> {
+        let Verified { sender, frame, received, arrived, is_retry, .. } = verified;
+        let Device { app_id, dev_id, .. } = &sender.device;
+        let f_cnt_down = template.f_cnt();
+        let f_cnt_after = f_cnt_down.map(|f_cnt| f_cnt.wrapping_add(1));
+        let mut counters = sender.counters_after(frame.f_cnt, f_cnt_after, *received);
+        while_unavailable(|| self.devices.note_counters(sender, &counters)).await?;
+        if !is_retry {
+            let is_acknowledged = frame.is_acknowledgement;
+            while_unavailable(|| self.outgoing.end_response(app_id, dev_id, is_acknowledged)).await?;
+        }
+        let is_outdated = f_cnt_down.is_some_and(|f_cnt| counters.is_outdated(f_cnt, *arrived));
+        if !template.respond(&self.outgoing, &sender.device, (*is_retry, is_outdated)).await? {
+            return Ok(());
+        }
+        self.traffic.downlink.mark(self.clock.now());
+        counters.note_answer(f_cnt_down.unwrap_or_default(), self.clock.now());
+        while_unavailable(|| self.devices.note_counters(sender, &counters)).await
+    }
+
+    /// Tells the application why its uplink is missing. Internal errors are only logged in full.
+    async fn publish_error(&self, app_id: &AppId, dev_id: &DevId, error: &Error) {
+        tracing::warn!(%app_id, %dev_id, error = %ErrorChain(error), "dropped an uplink");
+        metrics::uplink_dropped(error.kind());
+        let error = if error.kind() == Kind::Internal { "internal error".to_owned() } else { error.to_string() };
+        let event = Event::UpError(ErrorEvent { error, time: Some(self.clock.now()), ..ErrorEvent::default() });
+        let kept = self.output.publish(Message { app_id: app_id.clone(), dev_id: dev_id.clone(), event });
+        if let Err(error) = kept.wait().await {
+            tracing::warn!(%app_id, %dev_id, error = %ErrorChain(&error), "cannot publish the error of an uplink");
+        }
+    }
+}
+
+impl Verified {
+    fn to_frame(&self) -> Frame {
+        let Self { sender, frame, metadata, received, is_retry, .. } = self;
+        Frame {
+            app_id: sender.device.app_id.clone(),
+            dev_id: sender.device.dev_id.clone(),
+            port: frame.port,
+            payload: frame.payload.clone(),
+            received: *received,
+            counter: frame.f_cnt,
+            confirmed: frame.is_confirmed,
+            is_retry: *is_retry,
+            metadata: metadata.clone(),
+            extra: String::new(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
+/// Names the source of the device's location, which is added later.
+fn located(metadata: Metadata, device: &Device) -> Metadata {
+    let is_located = device.latitude != 0.0 || device.longitude != 0.0;
+    let location_source = if is_located { "registry".to_owned() } else { String::new() };
+    Metadata { location_source, ..metadata }
+}
+
+/// Attempts something until it succeeds, or fails for a reason that does not pass.
+async fn while_unavailable<T, F>(attempt: impl Fn() -> F) -> Result<T, Error>
+where
+    F: Future<Output = Result<T, Error>>,
+{
+    let mut pause = PAUSE;
+    for _ in 1..ATTEMPTS_MAX {
+        match attempt().await {
+            Err(error) if matches!(error.kind(), Kind::Unavailable | Kind::Conflict) => sleep(pause).await,
+            done => return done,
+        }
+        pause *= 2;
+    }
+    attempt().await
+}

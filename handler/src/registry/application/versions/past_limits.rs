@@ -1,0 +1,70 @@
+//! Limits within which functions have run, by the first bytes of their hash, which records of history have.
+//!
+//! Operators change limits. These stay, so that an uplink can run again within those that it had.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use runtime::LimitsByName;
+use serde::{Deserialize, Serialize};
+use store::{Batch, Entry, Key, LIST_MAX};
+use types::Timestamp;
+
+use crate::{
+    Error,
+    registry::application::{applications::Applications, store_keys},
+};
+
+/// Maximum number of limits that are kept, unless more are in use. Only an operator makes new ones.
+const KEPT_MAX: usize = 500;
+/// Maximum number of limits that one commit stores.
+const COMMIT_LIMITS: usize = 500;
+
+/// Limits in the store.
+#[derive(Serialize, Deserialize)]
+struct LimitsRecord {
+    /// The last start of a handler that has them.
+    used: Timestamp,
+    limits: LimitsByName,
+}
+
+impl Applications {
+    /// Stores limits within which functions run from now on, by the first bytes of their hashes. If there are too many,
+    /// those that are not in use and were used longest ago are dropped.
+    pub async fn keep_limits(&self, in_use: BTreeMap<[u8; 8], LimitsByName>, now: Timestamp) -> Result<(), Error> {
+        let mut records = Vec::with_capacity(in_use.len());
+        for (hash, limits) in in_use {
+            records.push((store_keys::limits(hash)?, serde_json::to_vec(&LimitsRecord { used: now, limits })?));
+        }
+        for records in records.chunks(COMMIT_LIMITS) {
+            let put = |batch: Batch, (key, record): &(Key, Vec<u8>)| batch.put(key.clone(), record.clone());
+            // It expects nothing, so it cannot conflict.
+            let _ = self.store.commit(records.iter().fold(Batch::new(), put)).await?;
+        }
+        self.drop_limits(&records.into_iter().map(|(key, _)| key).collect()).await
+    }
+
+    async fn drop_limits(&self, in_use: &BTreeSet<Key>) -> Result<(), Error> {
+        let kept = self.store.list(&store_keys::all_limits()?, None, LIST_MAX).await?;
+        let surplus = kept.len().saturating_sub(KEPT_MAX);
+        let unused = kept.into_iter().filter(|entry| !in_use.contains(&entry.key));
+        let mut unused: Vec<_> = unused.map(|entry| (last_used(&entry), entry.key)).collect();
+        unused.sort();
+        let dropped = unused.into_iter().take(surplus).fold(Batch::new(), |batch, (_, key)| batch.delete(key));
+        if !dropped.is_empty() {
+            let _ = self.store.commit(dropped).await?;
+        }
+        Ok(())
+    }
+
+    /// The limits whose hash begins with these bytes; none if they are not known, or were dropped.
+    pub async fn past_limits(&self, hash: [u8; 8]) -> Result<Option<LimitsByName>, Error> {
+        let [entry] = self.store.get_array(&[store_keys::limits(hash)?]).await?;
+        let record: Option<LimitsRecord> = entry.map(|entry| serde_json::from_slice(&entry.value)).transpose()?;
+        Ok(record.map(|record| record.limits))
+    }
+}
+
+/// The time of the last use; long ago if it cannot be read.
+fn last_used(entry: &Entry) -> Timestamp {
+    serde_json::from_slice(&entry.value).map(|record: LimitsRecord| record.used).unwrap_or_default()
+}

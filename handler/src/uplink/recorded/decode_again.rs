@@ -1,0 +1,182 @@
+//! Runs functions on stored uplinks again, compares what comes out with what is stored, and corrects it on request.
+
+mod compare;
+mod correct;
+mod made;
+mod rerun;
+mod source;
+mod summary;
+
+use std::{
+    collections::{BTreeSet, VecDeque},
+    mem,
+    sync::Arc,
+};
+
+use api::rest::handler::DecodeReport;
+use futures::{Stream, StreamExt, TryStreamExt, stream};
+use history::{History, Query};
+use server::{serve::PartTurns, usage::Usage};
+
+pub(crate) use self::source::DECODE_BYTES_MAX;
+use self::{
+    correct::Corrector,
+    rerun::{Decoding, Rerun},
+    source::{Batch, Source},
+};
+use crate::{
+    Error,
+    registry::application::Application,
+    uplink::{
+        Uplinks,
+        recorded::one_at_a_time::{OneAtATime, Running},
+        stored::Stored,
+    },
+};
+
+/// Number of uplinks that run one after the other, so that handing them over costs little.
+const GROUP_UPLINKS: usize = 32;
+/// Maximum number of groups that run at the same time: enough for all workers, few enough for the queue of one
+/// application.
+const GROUPS_MAX: usize = 8;
+/// Maximum number of uplinks in a report. Their results are in memory until then.
+const REPORTED_AT_ONCE: usize = 512;
+
+/// Selects the functions to run.
+#[derive(Clone, Debug)]
+pub(crate) enum Functions {
+    /// These on all uplinks.
+    Given(Arc<Application>),
+    /// On each those that ran when it came, and whatever differs counts: the same functions must give the same.
+    Recorded,
+}
+
+/// Request to decode stored uplinks again.
+#[derive(Debug)]
+pub(crate) struct DecodeAgain {
+    /// Selects the uplinks.
+    pub(crate) query: Query,
+    /// Selects the functions to run.
+    pub(crate) functions: Functions,
+    /// True if the functions run on each uplink within the limits that it had when it came.
+    pub(crate) has_recorded_limits: bool,
+    /// Application whose functions produce the results to compare with; none for the stored results.
+    pub(crate) compared: Option<Arc<Application>>,
+    /// Maximum number of uplinks of each device, from the newest on; none for all, from the oldest on.
+    pub(crate) per_device: Option<usize>,
+    /// True to keep changed results as corrections.
+    pub(crate) is_written: bool,
+    /// Maximum number of corrections published each second; none to publish none.
+    pub(crate) published_per_s: Option<u32>,
+}
+
+/// The parts of the handler that decode again.
+#[derive(Clone)]
+pub(crate) struct Parts {
+    pub(crate) uplinks: Arc<Uplinks>,
+    pub(crate) history: Arc<History>,
+    /// Corrections in progress. Each gives the next revision to what it found.
+    pub(crate) corrections: OneAtATime,
+    /// Receives the cost of running the functions.
+    pub(crate) usage: Usage,
+    /// Charges the owner for [`DECODE_BYTES_MAX`].
+    pub(crate) memory: PartTurns,
+}
+
+/// Decodes the selected uplinks. Each report covers the uplinks since the one before, and the last one has `done`.
+/// The stream ends after an error: continue at `next` of the last report.
+pub(crate) fn decode_again(
+    parts: Parts,
+    again: &DecodeAgain,
+) -> Result<impl Stream<Item = Result<DecodeReport, Error>> + Send + use<>, Error> {
+    let running =
+        if again.is_written { Some(parts.corrections.begin("a correction", &again.query.app_id)?) } else { None };
+    let decoder = Decoder {
+        source: Source::new(&parts.history, again),
+        rerun: Arc::new(Rerun::new(&parts, again)),
+        corrector: Corrector::new(parts.uplinks, parts.history, again),
+        waiting: VecDeque::new(),
+        decoded: Vec::new(),
+        failed: None,
+        unreadable_files: BTreeSet::new(),
+        is_cut: false,
+        _running: running,
+        _memory: parts.memory,
+    };
+    Ok(stream::try_unfold(Some(decoder), async |decoder| {
+        let Some(mut decoder) = decoder else { return Ok(None) };
+        match decoder.next().await? {
+            Some(report) => Ok(Some((report, Some(decoder)))),
+            None => {
+                let unreadable_files = mem::take(&mut decoder.unreadable_files);
+                let is_cut = decoder.is_cut;
+                Ok(Some((DecodeReport { unreadable_files, is_cut, done: true, ..DecodeReport::default() }, None)))
+            }
+        }
+    }))
+}
+
+struct Decoder {
+    source: Source,
+    rerun: Arc<Rerun>,
+    corrector: Corrector,
+    /// Uplinks of a batch that have not run yet.
+    waiting: VecDeque<Stored>,
+    /// Those that have run, and are not in a report yet.
+    decoded: Vec<Decoding>,
+    /// The error after the last report.
+    failed: Option<Error>,
+    /// Names of files that could not be read, until they are reported.
+    unreadable_files: BTreeSet<String>,
+    /// True if there are more uplinks than are looked at.
+    is_cut: bool,
+    _running: Option<Running>,
+    _memory: PartTurns,
+}
+
+impl Decoder {
+    /// Decodes the next uplinks and reports on them; none after the last one. Fails if they cannot be read, decoded or
+    /// corrected.
+    async fn next(&mut self) -> Result<Option<DecodeReport>, Error> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        while self.decoded.is_empty() && self.waiting.is_empty() {
+            let Some(batch) = self.source.next().await? else { return Ok(None) };
+            let Batch { uplinks, unreadable_files, is_cut } = batch;
+            self.is_cut |= is_cut;
+            self.unreadable_files.extend(unreadable_files);
+            self.waiting.extend(uplinks);
+        }
+        if self.decoded.is_empty() {
+            self.decoded = self.run(self.waiting.len().min(REPORTED_AT_ONCE)).await?;
+        }
+        self.correct().await.map(Some)
+    }
+
+    /// Corrects what is decoded if that is wanted, and reports on it. An error is for the next call if there is anything
+    /// to report before.
+    async fn correct(&mut self) -> Result<DecodeReport, Error> {
+        let mut report = DecodeReport::default();
+        let (done, result) = self.corrector.correct(&self.decoded, &mut report).await;
+        if done == 0 {
+            result?;
+        } else {
+            self.failed = result.err();
+        }
+        let decodings: Vec<_> = self.decoded.drain(..done).collect();
+        summary::add_all(&mut report, &decodings);
+        report.next = decodings.last().map(|decoding| decoding.original.id.to_string()).unwrap_or_default();
+        report.unreadable_files = mem::take(&mut self.unreadable_files);
+        Ok(report)
+    }
+
+    async fn run(&mut self, count: usize) -> Result<Vec<Decoding>, Error> {
+        let (rerun, waiting) = (&self.rerun, &mut self.waiting);
+        let groups = (0..count).step_by(GROUP_UPLINKS).map(|first| {
+            let group = waiting.drain(..GROUP_UPLINKS.min(count - first)).collect();
+            Arc::clone(rerun).run(group)
+        });
+        stream::iter(groups.collect::<Vec<_>>()).buffered(GROUPS_MAX).try_concat().await
+    }
+}
