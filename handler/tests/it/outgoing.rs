@@ -1,5 +1,7 @@
 //! Downlinks on their way from the queues of devices to networks.
 
+mod reports;
+
 use std::{
     sync::{Arc, Mutex},
     time::Duration,
@@ -314,89 +316,6 @@ async fn a_network_that_never_answers_in_time_gets_three_copies_with_one_id() {
     fixture.restart(&network).await;
     fixture.send("app-one", "dev", 6, "last").await;
     network.wait_for(&[6]).await;
-    fixture.outgoing.stop().await;
-}
-
-#[tokio::test]
-async fn a_report_about_a_downlink_without_an_answer_counts() {
-    let network = TestNetwork::new(99);
-    *network.refusals.lock().unwrap() = vec![Kind::Timeout];
-    let mut fixture = Fixture::start(&[("app-one", &network)]).await;
-    fixture.publish("app-one", "dev", r#"{"port":5,"payload_raw":"AQ==","confirmed":true}"#.to_owned()).await;
-    network.wait_until_asked().await;
-    fixture.outgoing.stop().await;
-    fixture.published();
-    let id = network.ids.lock().unwrap()[0].clone();
-    fixture.report(&id, sent()).await.unwrap();
-    assert!(matches!(fixture.published()[..], [Event::DownlinkSent(_)]));
-    fixture.restart(&network).await;
-    fixture.send("app-one", "dev", 6, "last").await;
-    network.wait_for(&[6]).await;
-    fixture.report(&id, DownlinkOutcome::Acknowledged).await.unwrap();
-    assert!(matches!(fixture.published()[..], [Event::DownlinkAck(_)]));
-    fixture.outgoing.stop().await;
-}
-
-#[tokio::test]
-async fn an_answer_is_kept_until_the_store_is_back() {
-    let network = TestNetwork::new(0);
-    let store = Arc::new(FailingStore::new(StoreClock::new(|| 0)));
-    let fixture = Fixture::on(store.clone(), &[("app-one", &network)]).await;
-    fixture.publish("app-one", "dev", r#"{"port":5,"payload_raw":"AQ==","confirmed":true}"#.to_owned()).await;
-    network.wait_until_asked().await;
-    fixture.published();
-    store.fail_after(0);
-    network.permits.add_permits(9);
-    network.wait_for(&[5]).await;
-    // It is tried in vain at least once.
-    tokio::time::sleep(Duration::from_millis(50)).await;
-    store.recover();
-    while fixture.report(1, DownlinkOutcome::Acknowledged).await.is_err() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    assert!(matches!(fixture.published()[..], [Event::DownlinkAck(_)]));
-    fixture.outgoing.stop().await;
-    assert_eq!(network.taken.lock().unwrap().len(), 1);
-}
-
-#[tokio::test]
-async fn a_report_that_overtakes_the_answer_waits_for_nothing() {
-    let network = Arc::new(TestNetwork { answers_with_our_ids: true, ..TestNetwork::with_permits(0) });
-    let fixture = Fixture::start(&[("app-one", &network)]).await;
-    fixture.send("app-one", "dev", 5, "last").await;
-    network.wait_until_asked().await;
-    fixture.published();
-    let id = network.ids.lock().unwrap()[0].clone();
-    fixture.report(&id, sent()).await.unwrap();
-    assert!(matches!(fixture.published()[..], [Event::DownlinkSent(_)]));
-    network.permits.add_permits(9);
-    fixture.outgoing.stop().await;
-    // About a copy, from before the answer.
-    fixture.report(&id, sent()).await.unwrap();
-    assert!(fixture.published().is_empty());
-    assert_eq!(network.taken.lock().unwrap().len(), 1);
-}
-
-#[tokio::test]
-async fn a_report_comes_again_until_its_event_is_kept() {
-    let network = TestNetwork::new(9);
-    let fixture = Fixture::start(&[("app-one", &network)]).await;
-    fixture.publish("app-one", "dev", r#"{"port":5,"payload_raw":"AQ==","confirmed":true}"#.to_owned()).await;
-    network.wait_for(&[5]).await;
-    fixture.output.fail(true);
-    let error = loop {
-        match fixture.report(1, DownlinkOutcome::Acknowledged).await {
-            Err(error) if error.kind() == Kind::Conflict => tokio::time::sleep(Duration::from_millis(5)).await,
-            result => break result.unwrap_err(),
-        }
-    };
-    assert_eq!(error.kind(), Kind::Unavailable);
-    fixture.output.fail(false);
-    fixture.published();
-    fixture.report(1, DownlinkOutcome::Acknowledged).await.unwrap();
-    assert!(matches!(fixture.published()[..], [Event::DownlinkAck(_)]));
-    fixture.report(1, DownlinkOutcome::Acknowledged).await.unwrap();
-    assert!(fixture.published().is_empty());
     fixture.outgoing.stop().await;
 }
 

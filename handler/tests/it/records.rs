@@ -1,13 +1,8 @@
 //! Stored records of applications and devices, and the parts of them that an uplink reads.
 
-use std::{
-    future::{pending, poll_fn},
-    num::NonZeroUsize,
-    path::PathBuf,
-    pin::pin,
-    sync::Arc,
-    time::Duration,
-};
+mod deletions;
+
+use std::{future::poll_fn, num::NonZeroUsize, path::PathBuf, pin::pin, sync::Arc};
 
 use futures::FutureExt;
 use handler::{
@@ -22,7 +17,7 @@ use serde_json::{Value, json};
 use server::usage::Usage;
 use store::{Batch, Commit, Key, Store, StoreClock, Tag};
 use testing::{FailingStore, ManualClock, RecordingStore};
-use tokio::{sync::oneshot, time::timeout};
+use tokio::sync::oneshot;
 use types::{AppId, DevEui, Kind, Kinded, Timestamp};
 
 use crate::{harness::sealer, recording_output::RecordingOutput};
@@ -108,15 +103,6 @@ pub fn pool() -> Pool {
         ..Default::default()
     };
     Pool::start(Arc::new(Engine::new(&settings).unwrap())).unwrap()
-}
-
-/// Completes what a killed process left.
-async fn resume_deletions(applications: &Applications) {
-    for app_id in applications.deletions(None).await.unwrap() {
-        if applications.complete_deletion(&app_id).await.unwrap() {
-            applications.end_deletion(&app_id).await.unwrap();
-        }
-    }
 }
 
 pub fn id(app_id: &str) -> AppId {
@@ -275,87 +261,6 @@ async fn loads_equal_functions_with_equal_limits_once() {
     assert_eq!(fixture.fields("app-two").await.unwrap(), Value::Null);
 }
 
-#[tokio::test]
-async fn deletes_everything_with_an_application() {
-    let fixture = Fixture::new().await;
-    fixture.save("app-one", "custom", &decoder(1)).await;
-    let everything = Key::new(&tag("app-one"), "").unwrap();
-    // The application, its functions and their versions, and the device with its EUIs.
-    assert_eq!(fixture.store.list(&everything, None, 10).await.unwrap().len(), 5);
-    fixture.applications.delete(&id("app-one")).await.unwrap();
-    assert_eq!(fixture.store.list(&everything, None, 10).await.unwrap(), []);
-    assert_eq!(fixture.fields("app-one").await.unwrap_err().kind(), Kind::NotFound);
-    fixture.applications.register(&id("app-one")).await.unwrap();
-    assert_eq!(fixture.applications.get(&id("app-one")).await.unwrap(), Application::new(id("app-one")));
-}
-
-#[tokio::test]
-async fn a_deletion_that_its_caller_does_not_wait_for_is_noticed_and_completed() {
-    let fixture = Fixture::new().await;
-    let (began, has_begun) = oneshot::channel();
-    fixture.store.interrupt_list(async { began.send(()).unwrap() }.then(|()| pending()).boxed());
-    let app_id = id("app-one");
-    tokio::select! {
-        outcome = fixture.applications.delete(&app_id) => panic!("{outcome:?}"),
-        begun = has_begun => begun.unwrap(),
-    }
-    assert_eq!(fixture.applications.get(&app_id).await.unwrap_err().kind(), Kind::NotFound);
-    let interrupted = timeout(Duration::from_secs(60), fixture.applications.deletion_interrupted());
-    interrupted.await.expect("somebody is told");
-    resume_deletions(&fixture.applications).await;
-    let everything = Key::new(&tag("app-one"), "").unwrap();
-    assert_eq!(fixture.store.list(&everything, None, 10).await.unwrap(), []);
-    fixture.applications.delete(&id("app-two")).await.unwrap();
-    assert!(fixture.applications.deletion_interrupted().now_or_never().is_none(), "that one was not interrupted");
-}
-
-#[tokio::test]
-async fn completes_a_deletion_that_was_killed() {
-    for commits in 0..5 {
-        let store = Arc::new(FailingStore::new(StoreClock::new(|| 0)));
-        let sealer = sealer(store.as_ref()).await;
-        let applications = Applications::new(store.clone(), sealer.clone());
-        let devices = Devices::new(store.clone(), sealer, ManualClock::new());
-        applications.register(&id("app-one")).await.unwrap();
-        devices.set(device("app-one")).await.unwrap();
-        store.fail_after(commits);
-        let was_deleted = applications.delete(&id("app-one")).await.is_ok();
-        store.recover();
-
-        resume_deletions(&applications).await;
-        let left = store.list(&Key::new(&tag("app-one"), "").unwrap(), None, 10).await.unwrap();
-        match applications.get(&id("app-one")).await {
-            Ok(_) => assert!(left.len() == 4 && !was_deleted, "after {commits} commits: {left:?}"),
-            Err(error) => {
-                assert!(left.is_empty() && error.kind() == Kind::NotFound, "after {commits} commits: {left:?}");
-            }
-        }
-    }
-}
-
-#[tokio::test]
-async fn a_new_application_inherits_nothing_from_a_deletion_that_was_killed() {
-    for commits in 2..5 {
-        let store = Arc::new(FailingStore::new(StoreClock::new(|| 0)));
-        let sealer = sealer(store.as_ref()).await;
-        let applications = Applications::new(store.clone(), sealer.clone());
-        let devices = Devices::new(store.clone(), sealer, ManualClock::new());
-        applications.register(&id("app-one")).await.unwrap();
-        devices.set(device("app-one")).await.unwrap();
-        store.fail_after(commits);
-        _ = applications.delete(&id("app-one")).await;
-        store.recover();
-        applications.register(&id("app-one")).await.unwrap();
-        assert_eq!(
-            devices.list(&id("app-one"), 0, 10, &Usage::default()).await.unwrap().total,
-            0,
-            "after {commits} commits"
-        );
-        resume_deletions(&applications).await;
-        applications.get(&id("app-one")).await.unwrap();
-    }
-}
-
 /// A task that is polled again has let all others that were ready go first.
 #[tokio::test]
 async fn a_large_list_of_devices_is_read_in_pieces() {
@@ -411,19 +316,6 @@ async fn an_application_that_changes_its_functions_evicts_only_its_own() {
     fixture.store.take_reads();
     assert_eq!(fixture.fields("app-one").await.unwrap(), json!({"n": 1}));
     assert_eq!(fixture.store.take_reads(), [SUMMARY_AND_DEVICE], "its functions are still loaded");
-}
-
-#[tokio::test]
-async fn refuses_a_device_that_is_set_while_its_application_is_deleted() {
-    let fixture = Fixture::new().await;
-    let devices = fixture.uplinks.devices.clone();
-    devices.delete(&id("app-one"), &"dev".parse().unwrap()).await.unwrap();
-    let late = devices.clone();
-    fixture.store.interrupt_list(
-        async move { assert_eq!(late.set(device("app-one")).await.unwrap_err().kind(), Kind::NotFound) }.boxed(),
-    );
-    fixture.applications.delete(&id("app-one")).await.unwrap();
-    assert_eq!(fixture.store.list(&Key::new(&tag("app-one"), "").unwrap(), None, 10).await.unwrap(), []);
 }
 
 #[tokio::test]

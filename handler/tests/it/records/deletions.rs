@@ -1,0 +1,120 @@
+//! Deletions of applications: of everything in them, and completed when the process was killed.
+
+use std::{future::pending, sync::Arc, time::Duration};
+
+use futures::FutureExt;
+use handler::{
+    application::{Application, Applications},
+    device::Devices,
+};
+use server::usage::Usage;
+use store::{Key, Store, StoreClock};
+use testing::{FailingStore, ManualClock};
+use tokio::{sync::oneshot, time::timeout};
+use types::{Kind, Kinded};
+
+use super::{Fixture, decoder, device, id, tag};
+use crate::harness::sealer;
+
+/// Completes what a killed process left.
+async fn resume_deletions(applications: &Applications) {
+    for app_id in applications.deletions(None).await.unwrap() {
+        if applications.complete_deletion(&app_id).await.unwrap() {
+            applications.end_deletion(&app_id).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn deletes_everything_with_an_application() {
+    let fixture = Fixture::new().await;
+    fixture.save("app-one", "custom", &decoder(1)).await;
+    let everything = Key::new(&tag("app-one"), "").unwrap();
+    // The application, its functions and their versions, and the device with its EUIs.
+    assert_eq!(fixture.store.list(&everything, None, 10).await.unwrap().len(), 5);
+    fixture.applications.delete(&id("app-one")).await.unwrap();
+    assert_eq!(fixture.store.list(&everything, None, 10).await.unwrap(), []);
+    assert_eq!(fixture.fields("app-one").await.unwrap_err().kind(), Kind::NotFound);
+    fixture.applications.register(&id("app-one")).await.unwrap();
+    assert_eq!(fixture.applications.get(&id("app-one")).await.unwrap(), Application::new(id("app-one")));
+}
+
+#[tokio::test]
+async fn a_deletion_that_its_caller_does_not_wait_for_is_noticed_and_completed() {
+    let fixture = Fixture::new().await;
+    let (began, has_begun) = oneshot::channel();
+    fixture.store.interrupt_list(async { began.send(()).unwrap() }.then(|()| pending()).boxed());
+    let app_id = id("app-one");
+    tokio::select! {
+        outcome = fixture.applications.delete(&app_id) => panic!("{outcome:?}"),
+        begun = has_begun => begun.unwrap(),
+    }
+    assert_eq!(fixture.applications.get(&app_id).await.unwrap_err().kind(), Kind::NotFound);
+    let interrupted = timeout(Duration::from_secs(60), fixture.applications.deletion_interrupted());
+    interrupted.await.expect("somebody is told");
+    resume_deletions(&fixture.applications).await;
+    let everything = Key::new(&tag("app-one"), "").unwrap();
+    assert_eq!(fixture.store.list(&everything, None, 10).await.unwrap(), []);
+    fixture.applications.delete(&id("app-two")).await.unwrap();
+    assert!(fixture.applications.deletion_interrupted().now_or_never().is_none(), "that one was not interrupted");
+}
+
+#[tokio::test]
+async fn completes_a_deletion_that_was_killed() {
+    for commits in 0..5 {
+        let store = Arc::new(FailingStore::new(StoreClock::new(|| 0)));
+        let sealer = sealer(store.as_ref()).await;
+        let applications = Applications::new(store.clone(), sealer.clone());
+        let devices = Devices::new(store.clone(), sealer, ManualClock::new());
+        applications.register(&id("app-one")).await.unwrap();
+        devices.set(device("app-one")).await.unwrap();
+        store.fail_after(commits);
+        let was_deleted = applications.delete(&id("app-one")).await.is_ok();
+        store.recover();
+
+        resume_deletions(&applications).await;
+        let left = store.list(&Key::new(&tag("app-one"), "").unwrap(), None, 10).await.unwrap();
+        match applications.get(&id("app-one")).await {
+            Ok(_) => assert!(left.len() == 4 && !was_deleted, "after {commits} commits: {left:?}"),
+            Err(error) => {
+                assert!(left.is_empty() && error.kind() == Kind::NotFound, "after {commits} commits: {left:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_new_application_inherits_nothing_from_a_deletion_that_was_killed() {
+    for commits in 2..5 {
+        let store = Arc::new(FailingStore::new(StoreClock::new(|| 0)));
+        let sealer = sealer(store.as_ref()).await;
+        let applications = Applications::new(store.clone(), sealer.clone());
+        let devices = Devices::new(store.clone(), sealer, ManualClock::new());
+        applications.register(&id("app-one")).await.unwrap();
+        devices.set(device("app-one")).await.unwrap();
+        store.fail_after(commits);
+        _ = applications.delete(&id("app-one")).await;
+        store.recover();
+        applications.register(&id("app-one")).await.unwrap();
+        assert_eq!(
+            devices.list(&id("app-one"), 0, 10, &Usage::default()).await.unwrap().total,
+            0,
+            "after {commits} commits"
+        );
+        resume_deletions(&applications).await;
+        applications.get(&id("app-one")).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn refuses_a_device_that_is_set_while_its_application_is_deleted() {
+    let fixture = Fixture::new().await;
+    let devices = fixture.uplinks.devices.clone();
+    devices.delete(&id("app-one"), &"dev".parse().unwrap()).await.unwrap();
+    let late = devices.clone();
+    fixture.store.interrupt_list(
+        async move { assert_eq!(late.set(device("app-one")).await.unwrap_err().kind(), Kind::NotFound) }.boxed(),
+    );
+    fixture.applications.delete(&id("app-one")).await.unwrap();
+    assert_eq!(fixture.store.list(&Key::new(&tag("app-one"), "").unwrap(), None, 10).await.unwrap(), []);
+}
