@@ -183,6 +183,9 @@ async fn uplinks_run_again_within_the_limits_that_they_had() {
     let seen = report(&network, &owner, json!({"recorded_limits": true})).await;
     assert_eq!(seen, json!({"examined": 2, "equal": 1, "still_failing": 1}));
     assert_eq!(report(&network, &owner, json!({})).await, json!({"examined": 2, "equal": 1, "newly_decoded": 1}));
+    // A preview compares what both functions do within the limits of now.
+    let seen = report(&network, &owner, json!({"compare_live": true})).await;
+    assert_eq!(seen, json!({"examined": 2, "equal": 2}));
     owner.simulate("warm", &[200], 1).await.unwrap();
     limits_are_shown(&network, &owner).await;
 

@@ -141,12 +141,14 @@ impl Rerun {
         }
     }
 
-    /// What has to run for the comparison; none if what is stored came from these functions.
+    /// What has to run for the comparison; none if what is stored came from these functions within these limits.
     fn compared_with(&self, (original, newest): &Stored) -> Option<&Setup> {
         let compared = self.compared.as_ref()?;
         let stored = newest.as_ref().unwrap_or(original);
         let hash = compared.application.summary().functions_hash;
-        (stored.functions.as_ref() != Some(hash.as_bytes())).then_some(compared)
+        let is_theirs =
+            stored.functions.as_ref() == Some(hash.as_bytes()) && stored.limits == Some(compared.limits.prefix());
+        (!is_theirs).then_some(compared)
     }
 
     /// Decodes each of these payloads with its functions, if it has any.
