@@ -81,7 +81,7 @@ pub(crate) struct Decode {
     /// Version of the functions to run [default: the one that is live]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) version: Option<u32>,
-    /// Run each uplink within the limits that it had when it came, not within those of now
+    /// Run each uplink within the limits that it had when it came, and compare with what came of it then
     #[arg(long, conflicts_with = "write")]
     pub(super) recorded_limits: bool,
     /// Keep what has changed as a revision beside the original

@@ -49,7 +49,8 @@ pub struct DecodeAgain {
     #[serde(skip_serializing_if = "is_default")]
     pub verify: bool,
     /// Whether the functions run on each uplink within the limits that it had when it came, and not within those of
-    /// now. With `verify` they always do.
+    /// now. The results are compared with the originals then, and not with corrections. With `verify`, both are always
+    /// so.
     #[serde(skip_serializing_if = "is_default")]
     pub recorded_limits: bool,
     /// Whether to compare with what the live functions make of an uplink, and not with what is stored.

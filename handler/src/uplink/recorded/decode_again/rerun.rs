@@ -32,7 +32,8 @@ pub(super) struct Rerun {
     uplinks: Arc<Uplinks>,
     usage: Usage,
     functions: Functions,
-    /// True if given functions run within the limits that uplinks had.
+    /// True if given functions run within the limits that uplinks had. What came of these then is compared, as
+    /// corrections were made within others.
     has_recorded_limits: bool,
     compared: Option<Setup>,
     fuel: ExpectedFuel,
@@ -87,7 +88,7 @@ impl Rerun {
         }
     }
 
-    /// Decodes uplinks again, and compares the results with those of their newest revisions.
+    /// Decodes uplinks again, and compares the results with the stored ones.
     pub(super) async fn run(self: Arc<Self>, uplinks: Vec<Stored>) -> Result<Vec<Decoding>, Error> {
         let payloads: Vec<_> = uplinks.iter().map(|(original, _)| payload(original)).collect();
         let setups = self.setups(&uplinks).await?;
@@ -135,7 +136,7 @@ impl Rerun {
                 (compare_exactly(&Made::from(original), &Made::from(decoded)), original.fuel)
             }
             (None, Functions::Given(_)) => {
-                let stored = newest.unwrap_or(original);
+                let stored = newest.filter(|_| !self.has_recorded_limits).unwrap_or(original);
                 (compare(&Made::from(stored), &Made::from(decoded)), stored.fuel)
             }
         }
