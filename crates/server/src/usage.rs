@@ -211,7 +211,7 @@ impl Usage {
     }
 
     /// Returns the fuel added so far.
-    pub(crate) fn fuel(&self) -> u64 {
+    pub fn fuel(&self) -> u64 {
         self.0.fuel.load(Ordering::Relaxed)
     }
 

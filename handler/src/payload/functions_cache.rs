@@ -1,12 +1,13 @@
 //! A cache of loaded functions. Each set is loaded once, however many messages wait for it; the least recently used
 //! ones make room for others. An application that changes its functions replaces the set that it loaded before, so that
-//! it cannot fill the cache; those of its candidate have a place of their own.
+//! it cannot fill the cache; those of its candidate have a place of their own. For dry runs it has a few sets, because
+//! stored uplinks run again with those that they had, which may differ from one uplink to the next.
 //!
 //! Not `moka`: a set's size is known only after it was loaded, and a load that fails for a reason that may pass must
 //! not be remembered, while other failures must.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, VecDeque},
     num::NonZeroUsize,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -33,6 +34,8 @@ type CacheKey = (SourcesHash, LimitsHash);
 const DRY_RUN_SETS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(255);
 /// Dry runs get this fraction of the memory for sets.
 const DRY_RUN_MEMORY_DIVISOR: usize = 8;
+/// Maximum number of sets of one place for dry runs.
+const DRY_RUN_PLACE_SETS_MAX: usize = 8;
 
 pub(super) struct FunctionsCache {
     sets: Mutex<Sets>,
@@ -64,8 +67,10 @@ type Place = (AppId, bool);
 struct Sets {
     lru: LruCache<CacheKey, Set>,
     bytes: usize,
-    /// The set that was loaded last for each place, as long as it is cached.
-    last: HashMap<Place, CacheKey>,
+    /// The cached sets of each place, in the order in which they were loaded.
+    by_place: HashMap<Place, VecDeque<CacheKey>>,
+    /// Maximum number of sets of a place.
+    place_sets_max: usize,
 }
 
 impl FunctionsCache {
@@ -90,8 +95,10 @@ impl FunctionsCache {
         let change = |(app_id, change): (&AppId, &runtime::LimitOverrides)| {
             Ok::<_, Error>((app_id.clone(), HashedLimits::new(Arc::new(change.apply(default_limits)?))))
         };
+        let place_sets_max = if is_kept { 1 } else { DRY_RUN_PLACE_SETS_MAX };
+        let lru = LruCache::new(room.sets_max);
         Ok(Self {
-            sets: Mutex::new(Sets { lru: LruCache::new(room.sets_max), bytes: 0, last: HashMap::new() }),
+            sets: Mutex::new(Sets { lru, bytes: 0, by_place: HashMap::new(), place_sets_max }),
             bytes_max: room.bytes_max,
             is_kept,
             limits: settings.sandbox_limits.iter().map(change).collect::<Result<_, _>>()?,
@@ -170,8 +177,8 @@ impl Sets {
         }
         let set = Set::default();
         let cell = set.cell.clone();
-        if let Some((_, evicted)) = self.lru.push(key, set) {
-            self.forget(evicted);
+        if let Some((key, evicted)) = self.lru.push(key, set) {
+            self.forget(&key, evicted);
         }
         cell
     }
@@ -194,26 +201,32 @@ impl Sets {
             _ => {}
         }
         while self.bytes > bytes_max
-            && let Some((_, evicted)) = self.lru.pop_lru()
+            && let Some((key, evicted)) = self.lru.pop_lru()
         {
-            self.forget(evicted);
+            self.forget(&key, evicted);
         }
     }
 
-    /// Evicts the set that had the place of this one before.
+    /// Evicts the oldest set of a place if it has too many with this one.
     fn replace(&mut self, place: Place, key: &CacheKey) {
-        if let Some(previous) = self.last.insert(place, *key)
-            && let Some(evicted) = self.lru.pop(&previous)
+        let loaded = self.by_place.entry(place).or_default();
+        loaded.push_back(*key);
+        if loaded.len() > self.place_sets_max
+            && let Some(oldest) = loaded.pop_front()
+            && let Some(evicted) = self.lru.pop(&oldest)
         {
             self.bytes -= evicted.loaded.map_or(0, |loaded| loaded.bytes);
         }
     }
 
     /// Forgets what was known about a set that is no longer cached.
-    fn forget(&mut self, evicted: Set) {
-        if let Some(LoadedSet { bytes, place }) = evicted.loaded {
-            self.bytes -= bytes;
-            self.last.remove(&place);
+    fn forget(&mut self, key: &CacheKey, evicted: Set) {
+        let Some(LoadedSet { bytes, place }) = evicted.loaded else { return };
+        self.bytes -= bytes;
+        let Some(loaded) = self.by_place.get_mut(&place) else { return };
+        loaded.retain(|other| other != key);
+        if loaded.is_empty() {
+            self.by_place.remove(&place);
         }
     }
 }

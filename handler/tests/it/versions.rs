@@ -1,22 +1,29 @@
-//! The versions of an application's functions in the store.
+//! The versions of an application's functions in the store, and loaded for dry runs.
 
 use std::{ops::Range, sync::Arc};
 
 use futures::FutureExt;
 use handler::{
-    Error,
+    Error, Settings,
     application::{
         Application, Applications, FunctionsVersion, JoinKeyChange, VersionBounds, VersionLabel, VersionOrigin,
         VersionUse,
     },
+    payload::{Payload, Payloads, Run},
 };
-use runtime::{LimitsByName, Sources};
-use server::ledger::{BudgetSettings, BudgetedStore, Ledger, Owners};
+use runtime::{LimitsByName, Priority, Sources};
+use server::{
+    ledger::{BudgetSettings, BudgetedStore, Ledger, Owners},
+    usage::Usage,
+};
 use store::{Batch, Commit, Embedded, Key, Store, StoreClock, Tag};
 use testing::{ManualClock, RecordingStore};
 use types::{Kind, Kinded, Timestamp};
 
-use crate::{harness::sealer, records::id};
+use crate::{
+    harness::sealer,
+    records::{id, pool},
+};
 
 /// Applications over a store that a test can interrupt, of which one is registered.
 struct Fixture {
@@ -223,6 +230,28 @@ async fn they_are_deleted_with_their_application() {
     assert_eq!(fixture.store.list(&key(""), None, 10).await.unwrap(), []);
     fixture.applications.register(&id("my-app")).await.unwrap();
     assert_eq!(fixture.numbers().await, [0; 0]);
+}
+
+#[tokio::test]
+async fn those_that_take_turns_in_dry_runs_stay_loaded_up_to_eight() {
+    let payloads = Payloads::new(pool(), &Settings::default()).unwrap();
+    let payload = Payload::without_device(Some(vec![1]), 1, Timestamp::from_millis(1)).unwrap();
+    let loads = async |number: u32| {
+        let (application, usage) =
+            (application(&format!("function Decoder() {{ return {{ {number}: 1 }}; }}")), Usage::default());
+        let run = Run { priority: Priority::DryRun, usage: &usage };
+        let decoded = payloads.decode(&application, &payload, run).await.unwrap();
+        assert_eq!(decoded.fields.unwrap().get(), format!(r#"{{"{number}":1}}"#));
+        usage.fuel() > decoded.cost.fuel
+    };
+    for number in 0..8 {
+        assert!(loads(number).await, "{number}");
+    }
+    for number in 0..8 {
+        assert!(!loads(number).await, "{number} is still loaded");
+    }
+    assert!(loads(8).await && loads(0).await, "the ninth evicts the first of its own application");
+    assert!(!loads(8).await);
 }
 
 #[tokio::test]
