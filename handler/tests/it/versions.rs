@@ -254,26 +254,52 @@ async fn those_that_take_turns_in_dry_runs_stay_loaded_up_to_eight() {
     assert!(!loads(8).await);
 }
 
+/// Limits that differ by number.
+fn limits(number: u64) -> LimitsByName {
+    LimitsByName::from([("fuel".to_owned(), number)])
+}
+
+/// Stores the limits of these numbers, as a handler does that starts at this time.
+async fn keep(applications: &Applications, numbers: Range<u64>, time: i64) {
+    let in_use = numbers.map(|number| (number.to_be_bytes(), limits(number))).collect();
+    applications.keep_limits(in_use, Timestamp::from_millis(time)).await.unwrap();
+}
+
+/// The numbers of the limits that are stored, of these.
+async fn kept(applications: &Applications, numbers: Range<u64>) -> Vec<u64> {
+    let mut kept = Vec::new();
+    for number in numbers {
+        if let Some(past) = applications.past_limits(number.to_be_bytes()).await.unwrap() {
+            assert_eq!(past, limits(number));
+            kept.push(number);
+        }
+    }
+    kept
+}
+
 #[tokio::test]
 async fn limits_of_the_past_are_kept_until_there_are_too_many() {
     let applications = Fixture::new().await.applications;
-    let limits = |fuel: u64| LimitsByName::from([("fuel".to_owned(), fuel)]);
-    let keep = async |numbers: Range<u64>, time: i64| {
-        let in_use = numbers.map(|number| (number.to_be_bytes(), limits(number))).collect();
-        applications.keep_limits(in_use, Timestamp::from_millis(time)).await.unwrap();
-    };
-    let past = async |number: u64| applications.past_limits(number.to_be_bytes()).await.unwrap();
-    keep(0..2, 1).await;
-    keep(1..3, 2).await;
-    assert_eq!((past(0).await, past(2).await, past(3).await), (Some(limits(0)), Some(limits(2)), None));
-    // What is in use stays, however much that is.
-    keep(2..700, 3).await;
-    assert_eq!((past(0).await, past(1).await), (None, None), "those that nobody has used for the longest time");
-    assert_eq!((past(2).await, past(699).await), (Some(limits(2)), Some(limits(699))));
-    keep(5..6, 4).await;
-    let mut kept = Vec::new();
-    for number in 0..700 {
-        kept.extend(past(number).await.map(|_| number));
-    }
-    assert!(kept.len() == 500 && kept.contains(&5), "{kept:?}");
+    // Those of lower numbers, which come first in the store, are used later.
+    keep(&applications, 1..4, 1).await;
+    keep(&applications, 0..2, 2).await;
+    assert_eq!(kept(&applications, 0..5).await, [0, 1, 2, 3]);
+    keep(&applications, 10..508, 3).await;
+    assert_eq!(kept(&applications, 0..10).await, [0, 1], "those that nobody has used for the longest time are dropped");
+    // What the handler has stays, however much that is.
+    keep(&applications, 1000..2200, 4).await;
+    assert_eq!(kept(&applications, 0..2200).await, Vec::from_iter(1000..2200));
+    keep(&applications, 1500..1501, 5).await;
+    let kept = kept(&applications, 0..2200).await;
+    assert!(kept.len() == 500 && kept.contains(&1500), "{kept:?}");
+}
+
+#[tokio::test]
+async fn limits_that_another_handler_begins_to_use_meanwhile_are_kept() {
+    let fixture = Fixture::new().await;
+    keep(&fixture.applications, 0..1, 1).await;
+    let other = fixture.applications.clone();
+    fixture.store.interrupt_list(async move { keep(&other, 0..1, 3).await }.boxed());
+    keep(&fixture.applications, 1..501, 2).await;
+    assert_eq!(kept(&fixture.applications, 0..1).await, [0]);
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use runtime::LimitsByName;
 use serde::{Deserialize, Serialize};
-use store::{Batch, Entry, Key, LIST_MAX};
+use store::{Batch, Entry, Key, LIST_MAX, Version};
 use types::Timestamp;
 
 use crate::{
@@ -14,9 +14,10 @@ use crate::{
     registry::application::{applications::Applications, store_keys},
 };
 
-/// Maximum number of limits that are kept, unless more are in use. Only an operator makes new ones.
+/// Maximum number of limits that are kept, unless the handler that started last has more. Only an operator makes new
+/// ones.
 const KEPT_MAX: usize = 500;
-/// Maximum number of limits that one commit stores.
+/// Maximum number of limits that one commit stores or drops.
 const COMMIT_LIMITS: usize = 500;
 
 /// Limits in the store.
@@ -27,9 +28,13 @@ struct LimitsRecord {
     limits: LimitsByName,
 }
 
+/// The last use of limits, their key, and the version of their record.
+type KeptLimits = (Timestamp, Key, Version);
+
 impl Applications {
-    /// Stores limits within which functions run from now on, by the first bytes of their hashes. If there are too many,
-    /// those that are not in use and were used longest ago are dropped.
+    /// Stores limits within which functions of this handler run from now on, by the first bytes of their hashes. If
+    /// there are too many, those of other handlers and of the past are dropped, first those with which none has started
+    /// for the longest time.
     pub async fn keep_limits(&self, in_use: BTreeMap<[u8; 8], LimitsByName>, now: Timestamp) -> Result<(), Error> {
         let mut records = Vec::with_capacity(in_use.len());
         for (hash, limits) in in_use {
@@ -44,16 +49,31 @@ impl Applications {
     }
 
     async fn drop_limits(&self, in_use: &BTreeSet<Key>) -> Result<(), Error> {
-        let kept = self.store.list(&store_keys::all_limits()?, None, LIST_MAX).await?;
+        let mut kept = self.kept_limits().await?;
         let surplus = kept.len().saturating_sub(KEPT_MAX);
-        let unused = kept.into_iter().filter(|entry| !in_use.contains(&entry.key));
-        let mut unused: Vec<_> = unused.map(|entry| (last_used(&entry), entry.key)).collect();
-        unused.sort();
-        let dropped = unused.into_iter().take(surplus).fold(Batch::new(), |batch, (_, key)| batch.delete(key));
-        if !dropped.is_empty() {
-            let _ = self.store.commit(dropped).await?;
+        kept.retain(|(_, key, _)| !in_use.contains(key));
+        kept.sort();
+        kept.truncate(surplus);
+        for dropped in kept.chunks(COMMIT_LIMITS) {
+            let delete =
+                |batch: Batch, (_, key, version): &KeptLimits| batch.expect(key.clone(), *version).delete(key.clone());
+            // If another handler stores one of them again meanwhile, the next start drops the others.
+            let _ = self.store.commit(dropped.iter().fold(Batch::new(), delete)).await?;
         }
         Ok(())
+    }
+
+    async fn kept_limits(&self) -> Result<Vec<KeptLimits>, Error> {
+        let (prefix, mut kept) = (store_keys::all_limits()?, Vec::<KeptLimits>::new());
+        loop {
+            let last = kept.last().map(|(_, key, _)| key);
+            let page = self.store.list(&prefix, last, LIST_MAX).await?;
+            let is_last = page.len() < LIST_MAX;
+            kept.extend(page.into_iter().map(|entry| (last_used(&entry), entry.key, entry.version)));
+            if is_last {
+                return Ok(kept);
+            }
+        }
     }
 
     /// The limits whose hash begins with these bytes; none if they are not known, or were dropped.
