@@ -303,3 +303,12 @@ async fn limits_that_another_handler_begins_to_use_meanwhile_are_kept() {
     keep(&fixture.applications, 1..501, 2).await;
     assert_eq!(kept(&fixture.applications, 0..1).await, [0]);
 }
+
+#[tokio::test]
+async fn limits_that_cannot_be_read_are_not_known() {
+    let fixture = Fixture::new().await;
+    keep(&fixture.applications, 0..2, 1).await;
+    let damaged = Key::new(&Tag::service("handler").unwrap(), "handler/limits/0000000000000001").unwrap();
+    let put = fixture.store.commit(Batch::new().put(damaged, "damaged")).await.unwrap();
+    assert_eq!((put, kept(&fixture.applications, 0..2).await), (Commit::Done, vec![0]));
+}

@@ -69,7 +69,9 @@ impl Operations {
     ) -> Result<(Record, LimitsByName), Error> {
         self.allow_history(caller, app_id).await?;
         let record = self.record(app_id, id).await?;
+        let now = self.payloads.limits(app_id);
         let limits = match record.limits {
+            Some(hash) if hash == now.prefix() => Some(now.by_name()),
             Some(hash) => self.applications.past_limits(hash).await?,
             None => None,
         };

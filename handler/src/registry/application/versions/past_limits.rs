@@ -76,15 +76,19 @@ impl Applications {
         }
     }
 
-    /// The limits whose hash begins with these bytes; none if they are not known, or were dropped.
+    /// The limits whose hash begins with these bytes; none if they are not known, were dropped, or cannot be read, as if
+    /// a later version of Airlock stored them.
     pub async fn past_limits(&self, hash: [u8; 8]) -> Result<Option<LimitsByName>, Error> {
         let [entry] = self.store.get_array(&[store_keys::limits(hash)?]).await?;
-        let record: Option<LimitsRecord> = entry.map(|entry| serde_json::from_slice(&entry.value)).transpose()?;
-        Ok(record.map(|record| record.limits))
+        Ok(entry.and_then(|entry| read(&entry)).map(|record| record.limits))
     }
 }
 
 /// The time of the last use; long ago if it cannot be read.
 fn last_used(entry: &Entry) -> Timestamp {
-    serde_json::from_slice(&entry.value).map(|record: LimitsRecord| record.used).unwrap_or_default()
+    read(entry).map(|record| record.used).unwrap_or_default()
+}
+
+fn read(entry: &Entry) -> Option<LimitsRecord> {
+    serde_json::from_slice(&entry.value).ok()
 }
