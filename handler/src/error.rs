@@ -180,8 +180,8 @@ pub enum Error {
     /// History cannot be read. Where its files are is in the log only.
     #[error("the history cannot be read now: try again later")]
     History(#[from] history::Error),
-    /// A record was not found, but may be in files of history that cannot be read.
-    #[error("Record {id} may be in a file of history that cannot be read: {files}")]
+    /// A record was not found, but may be in files of history, or in a bucket, that cannot be read.
+    #[error("Record {id} may be in history that cannot be read now: {files}: try again later, or ask the operator")]
     RecordUnreadable {
         /// Its id.
         id: String,

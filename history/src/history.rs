@@ -118,10 +118,11 @@ impl History {
         self.reader.page(query).await
     }
 
-    /// The record with this id. Otherwise the files that could not be read and may have it; none if the application has
-    /// no such record.
+    /// The record with this id. Otherwise the files that could not be read and may have it, by their names; none if the
+    /// application has no such record.
     pub async fn get(&self, app_id: &AppId, id: RecordId) -> Result<Result<Record, Vec<Skipped>>, Error> {
-        let Page { records, skipped, .. } = self.reader.page(Query::only(app_id.clone(), id)).await?;
+        let Page { records, mut skipped, .. } = self.reader.page(Query::only(app_id.clone(), id)).await?;
+        skipped.retain(|skipped| !skipped.is_foreign);
         Ok(records.into_iter().find(|record| record.id == id).ok_or(skipped))
     }
 

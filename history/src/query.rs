@@ -89,16 +89,23 @@ pub struct Skipped {
     pub path: PathBuf,
     /// Why.
     pub reason: String,
+    /// True if its name says that no handler wrote it, so that it has no records.
+    pub is_foreign: bool,
 }
 
 impl Skipped {
+    /// A file, or a bucket, that may have records.
+    pub(crate) fn unread(path: PathBuf, reason: String) -> Self {
+        Self { path, reason, is_foreign: false }
+    }
+
     /// Names the file that an error is of. Any other error is returned, and so is that of a file that is gone: what it
     /// had is elsewhere.
     pub(crate) fn of(error: Error) -> Result<Self, Error> {
         match error {
-            Error::Damaged { path, source } => Ok(Self { path, reason: source.to_string() }),
+            Error::Damaged { path, source } => Ok(Self::unread(path, source.to_string())),
             Error::File { path, source, .. } if source.kind() != io::ErrorKind::NotFound => {
-                Ok(Self { path, reason: source.to_string() })
+                Ok(Self::unread(path, source.to_string()))
             }
             error => Err(error),
         }

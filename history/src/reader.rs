@@ -131,7 +131,7 @@ impl Reader {
     /// Names files that could not be read in the log, each once.
     fn report(&self, skipped: &[Skipped]) {
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
-        for Skipped { path, reason } in skipped {
+        for Skipped { path, reason, .. } in skipped {
             if reported.len() < REPORTED_MAX && reported.insert(path.clone()) {
                 tracing::warn!(path = %path.display(), reason, "a file in the directory of history is not read");
             }

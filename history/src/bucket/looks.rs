@@ -45,7 +45,7 @@ impl Looks {
             Ok(listing) => Look { listing, skipped: None },
             Err(Error::Stopped) => return Err(Error::Stopped),
             Err(error) => {
-                let skipped = Skipped { path: url.into(), reason: ErrorChain(&error).to_string() };
+                let skipped = Skipped::unread(url.into(), ErrorChain(&error).to_string());
                 Look { skipped: Some(skipped), ..last.map(|(_, look)| look).unwrap_or_default() }
             }
         };

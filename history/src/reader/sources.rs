@@ -78,7 +78,10 @@ impl Sources {
     fn add_day(&mut self, day: &name::DayDir) -> Result<(), Error> {
         let files = day.files()?;
         self.sources.extend(files.files.into_iter().map(Source::File));
-        let foreign = |path| Skipped { path, reason: "its name is not that of a file of history".to_owned() };
+        let foreign = |path| {
+            let reason = "its name is not that of a file of history".to_owned();
+            Skipped { path, reason, is_foreign: true }
+        };
         self.foreign.extend(files.foreign.into_iter().map(foreign));
         Ok(())
     }

@@ -45,6 +45,7 @@ async fn a_record_that_is_not_found_may_be_in_a_file_that_cannot_be_read() {
     let id = history.query(everything()).await.unwrap().records.remove(0).id;
     let damaged = files(&harness).remove(0);
     fs::write(&damaged, "not a Parquet file").unwrap();
+    fs::write(damaged.with_file_name("foreign.parquet"), "never has a record").unwrap();
     let unreadable = history.get(&app(), id).await.unwrap().unwrap_err();
     assert_eq!(unreadable.into_iter().map(|skipped| skipped.path).collect::<Vec<_>>(), [damaged]);
     let earlier = "0".repeat(28).parse().unwrap();

@@ -40,7 +40,7 @@ async fn files_that_cannot_be_read_are_named() {
     let id = line.typed(&["history", "list", "--kind", "up", "--quiet"]).trim().to_owned();
     line.typed(&["history", "info", &id]);
     let (_, error) = line.refused(&["history", "info", &format!("{}ffffffff", &id[..20])], "");
-    let expected = "may be in a file of history that cannot be read: 1000000000000-1990000009000-foreign.parquet";
+    let expected = "may be in history that cannot be read now: 1000000000000-1990000009000-foreign.parquet: try again";
     assert!(error.contains(expected), "{error}");
     let file = line.network.dir.path().join("messages.jsonl");
     let (_, error) = line.refused(&["history", "export", file.to_str().unwrap()], "");

@@ -129,7 +129,9 @@ pub(super) fn routes() -> ApiRouter<Arc<Operations>> {
             "SendAgain",
             "Send stored messages again, the oldest first, with `is_retry`. They wait for room behind live messages. The \
              response is a report per line, each with what became of messages since the one before; the last one is \
-             `done`, or has an `error`. Needs the rights messages:up:r and messages:up:w",
+             `done`, or has an `error`. If the message with the `id` was not found, but may be in a file of history \
+             that cannot be read, the status is 503, and the error names the file. Needs the rights messages:up:r and \
+             messages:up:w",
         )
         .fails(&[Kind::NotFound])
     });
