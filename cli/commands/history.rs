@@ -100,6 +100,7 @@ async fn info(network: &Network, app_id: &AppId, id: &str) -> anyhow::Result<()>
         (("fuel", "Fuel"), Cell::new(record.fuel.to_string(), record.fuel)),
         (("version", "Version"), Some(record.version).filter(|version| *version > 0).into()),
         (("functions", "Functions"), record.functions.into()),
+        (("limits", "Limits"), Cell::numbers(record.limits)),
         (("revision", "Revision"), Some(record.revision).filter(|revision| *revision > 0).into()),
         (("corrects", "Corrects"), record.corrects.into()),
     ]))

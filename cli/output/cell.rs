@@ -1,5 +1,7 @@
 //! One value of a result, as people and as programs read it.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +21,15 @@ impl Cell {
     pub(crate) fn list<T: ToString>(items: &[T], separator: &str) -> Self {
         let texts: Vec<_> = items.iter().map(ToString::to_string).collect();
         Self::new(texts.join(separator), texts)
+    }
+
+    /// Numbers by name, which people see on one line; nothing if there are none.
+    pub(crate) fn numbers(numbers: BTreeMap<String, u64>) -> Self {
+        if numbers.is_empty() {
+            return Self::new("", Value::Null);
+        }
+        let texts: Vec<_> = numbers.iter().map(|(name, number)| format!("{name} {number}")).collect();
+        Self::new(texts.join(", "), Value::from_iter(numbers))
     }
 
     /// Returns the text for people.

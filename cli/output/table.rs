@@ -11,7 +11,8 @@ use crate::terminal::sanitize;
 const GAP: &str = "  ";
 pub(super) const BOLD: Style = Style::new().bold();
 
-/// The name of a column or property for programs, and for people.
+/// The name of a column or property for programs, and for people. A column whose name for people is empty is for
+/// programs only.
 pub(crate) type Names = (&'static str, &'static str);
 
 #[derive(Clone, Debug)]
@@ -52,9 +53,13 @@ impl Table {
     /// The titles, then a line per row, which is as long as `width` allows at most: cells are cut, from the last column
     /// to the second, and end in `…` then.
     pub(super) fn text(&self, width: Option<usize>) -> String {
-        let titles: Vec<_> = self.columns.iter().map(|(_, title)| (*title).to_owned()).collect();
-        let rows: Vec<Vec<_>> =
-            self.rows.iter().map(|row| row.iter().map(|cell| sanitize(&cell.text)).collect()).collect();
+        let is_shown = |(_, title): &&Names| !title.is_empty();
+        let titles: Vec<_> = self.columns.iter().filter(is_shown).map(|(_, title)| (*title).to_owned()).collect();
+        let shown = |row: &Vec<Cell>| {
+            let cells = row.iter().zip(&self.columns).filter(|(_, names)| is_shown(names));
+            cells.map(|(cell, _)| sanitize(&cell.text)).collect::<Vec<_>>()
+        };
+        let rows: Vec<_> = self.rows.iter().map(shown).collect();
         let widths = widths(&titles, &rows, width);
         let mut text = format!("{BOLD}{}{BOLD:#}", line(&titles, &widths));
         for row in rows {
@@ -106,8 +111,9 @@ mod tests {
     use super::*;
 
     fn lines(width: Option<usize>) -> Vec<String> {
-        let rows = [["a-device", "70B3D57ED0000001", "by the door"], ["b", "", "温度 and more"]];
-        let table = Table::new([("id", "ID"), ("eui", "EUI"), ("text", "Text")], rows.map(|row| row.map(Cell::from)));
+        let rows = [["a-device", "70B3D57ED0000001", "", "by the door"], ["b", "", "hidden", "温度 and more"]];
+        let columns = [("id", "ID"), ("eui", "EUI"), ("hidden", ""), ("text", "Text")];
+        let table = Table::new(columns, rows.map(|row| row.map(Cell::from)));
         anstream::adapter::strip_str(&table.text(width)).to_string().lines().map(str::to_owned).collect()
     }
 

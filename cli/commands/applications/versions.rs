@@ -31,14 +31,16 @@ pub(super) async fn list(network: &Network) -> anyhow::Result<()> {
         ("changed_by", "By"),
         ("hash", "Hash"),
         ("link", "Link"),
+        ("dialect", ""),
+        ("limits", ""),
     ];
     let rows = versions.into_iter().map(|version| row(network, version));
     network.output.table(Table::new(columns, rows), format_args!("Application {app_id} has no versions"))
 }
 
-fn row(network: &Network, version: Version) -> [Cell; 8] {
-    let Version { number, hash, time, changed_by, note, link, live, restores, functions, .. } = version;
-    let (share_percent, dialect) = (version.share_percent, version.dialect);
+fn row(network: &Network, version: Version) -> [Cell; 10] {
+    let Version { number, hash, time, changed_by, note, link, live, restores, .. } = version;
+    let Version { functions, share_percent, dialect, limits, .. } = version;
     let unknown = || Cell::new("", Value::Null);
     let time = if time == 0 { unknown() } else { network.output.time(Timestamp::from_nanos(time)) };
     let short = hash.get(..16).unwrap_or(&hash).to_owned();
@@ -56,6 +58,8 @@ fn row(network: &Network, version: Version) -> [Cell; 8] {
         changed_by.into(),
         Cell::new(short, hash),
         link.into(),
+        dialect.into(),
+        Cell::numbers(limits),
     ]
 }
 
