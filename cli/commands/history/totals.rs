@@ -2,6 +2,8 @@
 
 mod html;
 
+use std::iter;
+
 use anyhow::ensure;
 use api::rest::handler::{DecodeReport, LowerLimit, Verdicts};
 use serde_json::value::RawValue;
@@ -64,9 +66,7 @@ impl Totals {
         if self.0.is_cut {
             warn("there are too many uplinks for one run: only the newest were looked at, so devices may be missing")?;
         }
-        for (name, LowerLimit { count, then, now }) in &self.0.lower_limits {
-            say(format_args!("{count} × {}: {then} then, {now} now", sanitize(name)))?;
-        }
+        self.lower_limits().try_for_each(|line| say(sanitize(&line)))?;
         if !self.0.fields.is_empty() {
             say("")?;
             output.table(self.fields(), "")?;
@@ -110,6 +110,14 @@ impl Totals {
         format!("{examined} {}: {counts}{fuel}", if examined == 1 { "uplink" } else { "uplinks" })
     }
 
+    /// A line for each limit that is lower now than when uplinks came.
+    fn lower_limits(&self) -> impl Iterator<Item = String> {
+        self.0.lower_limits.iter().map(|(name, LowerLimit { count, then, now })| {
+            let uplinks = if *count == 1 { "uplink" } else { "uplinks" };
+            format!("{count} {uplinks} had a higher limit `{name}`: {then} then, {now} now")
+        })
+    }
+
     /// Tabulates the fields that changed, the most frequent first, each with an example.
     fn fields(&self) -> Table {
         let mut fields: Vec<_> = self.0.fields.iter().collect();
@@ -131,11 +139,29 @@ impl Totals {
 
     /// The same as a page of HTML.
     pub(crate) fn html(&self, app_id: &AppId) -> String {
-        html::html(&self.0, app_id, &self.summary())
+        let summary: Vec<_> = iter::once(self.summary()).chain(self.lower_limits()).collect();
+        html::html(&self.0, app_id, &summary.join("\n"))
     }
 }
 
 /// A value in an example, or a dash for none.
 fn side(value: Option<&RawValue>) -> &str {
     value.map_or("-", RawValue::get)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_that_are_lower_now_are_named_on_the_terminal_and_in_the_page() {
+        let fuel = LowerLimit { count: 1, then: 200_000_000, now: 300_000 };
+        let lower_limits = [("fuel".to_owned(), fuel)].into();
+        let report =
+            DecodeReport { examined: 1, not_repeatable: 1, limited: 1, lower_limits, ..DecodeReport::default() };
+        let totals = Totals(report);
+        let line = "1 uplink had a higher limit `fuel`: 200000000 then, 300000 now";
+        assert_eq!(totals.lower_limits().collect::<Vec<_>>(), [line]);
+        assert!(totals.html(&"my-app".parse().unwrap()).contains(line));
+    }
 }
