@@ -312,7 +312,8 @@ async fn operations(
     let sealer = context.sealer().await?;
     let applications = Applications::new(context.store.clone(), sealer.clone())
         .with_version_bounds(context.settings.handler.version_bounds);
-    applications.keep_limits(payloads.all_limits(), context.clock.now()).await?;
+    let kept = applications.keep_limits(payloads.all_limits(), context.clock.now()).await;
+    kept.context("cannot store the limits of functions")?;
     let devices = Devices::new(context.store.clone(), sealer, context.clock.clone());
     let access =
         Access::new(authenticator, RateLimiter::new(context.store.clone(), context.settings.handler.rate_limits));
