@@ -86,7 +86,7 @@ pub struct VersionOrigin {
     /// The version of which it is a copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restores: Option<u32>,
-    /// Name of the dialect of its functions; that of the decoder, if there is one.
+    /// Name of the dialect of the first function that it has, of decoder, converter, validator and encoder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialect: Option<String>,
     /// Limits of its functions at that time; empty if it has no functions.

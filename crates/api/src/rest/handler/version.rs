@@ -39,10 +39,12 @@ pub struct Version {
     /// The payload format.
     #[serde(default, skip_serializing_if = "is_default")]
     pub payload_format: String,
-    /// The dialect of the decoder, or of the encoder if there is no decoder, if that is known.
+    /// The dialect of the first function that there is, of decoder, converter, validator and encoder; empty if there is
+    /// none, or if it is not known.
     #[serde(default, skip_serializing_if = "is_default")]
     pub dialect: String,
-    /// The limits of the functions when it was made, by name, if they are known.
+    /// The limits of the functions when it was made, by name; empty if there are no functions, or if their limits are
+    /// not known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: BTreeMap<String, u64>,
     /// The functions; lists leave them out.
