@@ -58,21 +58,23 @@ impl Base {
     }
 
     /// What somebody else has changed until now, unless it is what was typed: that loses nothing, and may be from this
-    /// form, sent before without an answer. Of values that no page has, only that they were set is known.
+    /// form, sent before without an answer. Of values that no page has, only that they were set is known: nobody can say
+    /// that those that were typed are the same.
     pub(crate) fn differences(&self, now: &Self, entry: &Entry) -> Vec<Difference> {
         let (before, wanted) = (self.texts(), entry.wanted(self).texts());
         let now_texts = now.texts();
-        if before == now_texts && self.revision != now.revision {
-            let [before, now] = ["as they were", "may have been set again"].map(str::to_owned);
-            return vec![Difference { label: "Header values and key", before, now, typed: None }];
-        }
+        let may_lose_values = self.revision != now.revision && (before == now_texts || entry.sets_values());
         let all = SHOWN.into_iter().zip(before).zip(now_texts).zip(wanted);
         let lost = all.filter(|(((_, before), now), wanted)| before != now && wanted != now);
-        lost.map(|((((label, is_text), before), now), wanted)| {
+        let shown = lost.map(|((((label, is_text), before), now), wanted)| {
             let typed = Some(wanted).filter(|typed| is_text && *typed != before);
             Difference { label, before, now, typed }
-        })
-        .collect()
+        });
+        let values = may_lose_values.then(|| {
+            let [before, now] = ["as they were", "may have been set again"].map(str::to_owned);
+            Difference { label: "Header values and key", before, now, typed: None }
+        });
+        shown.chain(values).collect()
     }
 
     /// Texts for people, in the order of [`SHOWN`].
@@ -126,6 +128,11 @@ impl Entry {
             }
         };
         Ok(WebhookChange { revision: Some(base.revision.clone()), url, events, headers: self.headers()?, secret })
+    }
+
+    /// Returns true if it sets values that no page has.
+    fn sets_values(&self) -> bool {
+        !self.headers.expose().is_empty() || !self.secret.expose().is_empty()
     }
 
     /// What is to be there, as far as pages show it.
@@ -234,17 +241,30 @@ mod tests {
     #[test]
     fn what_is_there_already_is_no_difference() {
         let before = base("1", "https://a.example");
-        let (url, header_names) = ("https://b.example".to_owned(), vec!["X-New".to_owned()]);
+        let (url, header_names) = ("https://b.example".to_owned(), Vec::new());
         let now = Base { revision: "2".to_owned(), url, header_names, is_signed: false, ..before.clone() };
-        let form = [("url", "https://b.example"), ("events", "up down/acks"), ("headers", "X-New: 1")];
+        let form = [("url", "https://b.example"), ("events", "up down/acks")];
         let same = entry(&[&form[..], &[("remove_secret", "yes")]].concat(), &["X-Key"]);
         assert_eq!(before.differences(&now, &same), []);
         let labels = |entry: &Entry| before.differences(&now, entry).iter().map(|one| one.label).collect::<Vec<_>>();
         assert_eq!(labels(&entry(&form, &["X-Key"])), ["Signed"]);
-        assert_eq!(labels(&entry(&form[..2], &[])), ["Headers", "Signed"]);
+        assert_eq!(labels(&entry(&form, &[])), ["Headers", "Signed"]);
         let changed = Base { events: vec!["up".to_owned()], ..now.clone() };
         let [difference] = &before.differences(&changed, &same)[..] else { panic!("there is one") };
         assert_eq!((difference.label, difference.typed.as_deref()), ("Events", None), "nobody typed them");
+    }
+
+    #[test]
+    fn values_that_were_typed_replace_no_others_unseen() {
+        let before = base("1", "https://a.example");
+        let now = Base { revision: "2".to_owned(), url: "https://b.example".to_owned(), ..before.clone() };
+        let form = [("url", "https://b.example"), ("events", "up down/acks")];
+        for typed in [("headers", "X-Key: 1"), ("secret", "a")] {
+            let sets = entry(&[&form[..], &[typed]].concat(), &[]);
+            let [difference] = &before.differences(&now, &sets)[..] else { panic!("there is one: {typed:?}") };
+            assert_eq!(difference.label, "Header values and key");
+            assert_eq!(now.differences(&now, &sets), [], "a form that knows of them sets others: {typed:?}");
+        }
     }
 
     #[test]

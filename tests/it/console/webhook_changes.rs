@@ -152,13 +152,13 @@ async fn a_change_that_is_there_already_is_no_conflict() {
     let (alice, visitor, receiver) = start(&network).await;
     let opened = visitor.get(CHANGE).await;
     let url = format!("{}/mine", receiver.url());
-    let typed = [("url", url.as_str()), ("remove_header", "X-Key"), ("headers", "X-New: 1")];
+    let typed = [("url", url.as_str()), ("remove_header", "X-Key")];
     // As a browser sends it whose connection was lost.
     for _ in 0..2 {
         let saved = submit(&visitor, &opened, &typed).await;
         assert!(saved.html.contains("The webhook was changed."), "{}", saved.html);
         let now = stored(&network, &alice).await;
-        assert_eq!((&now["url"], &now["header_names"]), (&json!(url), &json!(["Authorization", "X-New"])));
+        assert_eq!((&now["url"], &now["header_names"]), (&json!(url), &json!(["Authorization"])));
     }
     let theirs = json!({"events": ["up/errors"]});
     assert_eq!(call(&network.handler_http(), &alice, "PATCH", "/my-hook", theirs).await.0, 200);
@@ -166,6 +166,31 @@ async fn a_change_that_is_there_already_is_no_conflict() {
     assert!(page.status == 409 && page.html.contains("<td>Events</td>"), "{}: {}", page.status, page.html);
     assert!(!page.html.contains("<td>Address</td>") && !page.html.contains("<td>Headers</td>"), "{}", page.html);
     assert_eq!(stored(&network, &alice).await["events"], json!(["up/errors"]), "nothing is saved");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_that_somebody_else_has_set_are_not_replaced_unseen() {
+    let network = network().await;
+    let (alice, visitor, mut receiver) = start(&network).await;
+    let opened = visitor.get(CHANGE).await;
+    let url = format!("{}/mine", receiver.url());
+    let typed = [("url", url.as_str()), ("headers", "X-Key: new-of-mine")];
+    let saved = submit(&visitor, &opened, &typed).await;
+    assert!(saved.html.contains("The webhook was changed."), "{}", saved.html);
+    let theirs = json!({"headers": {"X-Key": "theirs-alone"}});
+    assert_eq!(call(&network.handler_http(), &alice, "PATCH", "/my-hook", theirs).await.0, 200);
+    // As a browser sends it whose connection was lost.
+    let page = submit(&visitor, &opened, &typed).await;
+    assert!(page.status == 409 && page.html.contains("<td>Header values and key</td>"), "{}", page.html);
+    assert!(!page.html.contains("theirs-alone") && !page.html.contains("new-of-mine"), "{}", page.html);
+    alice.simulate("dev-1", &[8, 52], 1).await.unwrap();
+    assert_eq!(receiver.next().await.header("x-key"), "theirs-alone");
+
+    let saved = submit(&visitor, &page, &typed).await;
+    assert!(saved.html.contains("The webhook was changed."), "{}", saved.html);
+    alice.simulate("dev-1", &[8, 52], 1).await.unwrap();
+    assert_eq!(receiver.next().await.header("x-key"), "new-of-mine");
+    network.stack.stop().await;
 }
 
 #[tokio::test]

@@ -96,7 +96,7 @@ fn typed(sent: &Sent) -> (Entry, Base) {
 }
 
 /// The handler refuses a change of anything but what the form was opened with. Then the page shows what is there, unless
-/// that is what was typed.
+/// that is what was typed and no value is set that pages do not show.
 async fn change(request: &InApplication, entry: &Entry, base: &Base) -> Result<Response> {
     let (client, id) = (client(request).await?, id(request)?);
     let saved = || Redirect::to(&format!("{}/webhooks/{id}?done=webhook-changed", request.path())).into_response();
