@@ -128,6 +128,8 @@ async fn devices_of_a_chart_are_chosen_in_the_table() {
     let table = visitor.get(&page.link("Choose other devices")).await;
     assert!(ticked(&table.html, "dev-1") && ticked(&table.html, "dev-2"), "{}", table.html);
 
+    let one = visitor.get(&format!("{SEVERAL}?device=dev-2&field=celsius")).await;
+    assert!(one.html.contains(">dev-2</a> <span class=\"hint\">solid line, mean 20, 1 value"), "{}", one.html);
     let none = visitor.get(SEVERAL).await;
     assert!(none.status == 200 && none.html.contains("No devices are chosen."), "{}", none.html);
     let many: String = (1..=9).map(|number| format!("&device=dev-{number}")).collect();

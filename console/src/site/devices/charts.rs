@@ -104,7 +104,11 @@ impl Charts {
         Time(time.as_nanos())
     }
 
-    /// Whether the devices have to be named.
+    /// Returns true if devices have to be named, as the path does not.
+    fn names_devices(&self) -> bool {
+        self.of_device.is_none()
+    }
+
     fn has_several(&self) -> bool {
         self.range.devices.len() > 1
     }
