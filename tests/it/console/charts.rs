@@ -108,6 +108,9 @@ async fn several_devices_are_in_one_picture_and_one_file() {
     assert!(fields.html.contains("dev-3 <span class=\"hint\">has no number in this field"), "{}", fields.html);
     assert!(fields.html.contains("dotted line, mean 1"), "a device looks the same in each picture: {}", fields.html);
     assert!(fields.html.contains("Lines have at most 80 points here"), "{}", fields.html);
+    let summary = |field: &str| format!("<summary>Values<span class=\"unseen\"> of {field}</span> of dev-");
+    let summaries = ["celsius", "other"].map(|field| fields.html.matches(&summary(field)).count());
+    assert_eq!(summaries, [2, 1], "no two of a device sound alike: {}", fields.html);
 }
 
 #[tokio::test]
