@@ -36,7 +36,8 @@ impl Range {
     pub(super) fn of(fields: Fields, of_path: Option<DevId>, now: Timestamp) -> Result<Self> {
         let sent = Sent(fields);
         let text = |name: &str| sent.value(name).trim().to_owned();
-        let (mut since_text, until_text, field) = (text("since"), text("until"), text("field"));
+        // Names of fields may begin and end with spaces.
+        let (mut since_text, until_text, field) = (text("since"), text("until"), sent.value("field").to_owned());
         let until = time("until", &until_text, now)?.unwrap_or(now);
         if since_text.is_empty() && until_text.is_empty() {
             "24h".clone_into(&mut since_text);
@@ -155,6 +156,12 @@ mod tests {
         let now = Timestamp::from_millis(200_000_000);
         let one = Range::of(vec![("device".to_owned(), "dev-2".to_owned())], "dev-1".parse().ok(), now).unwrap();
         assert_eq!((one.link().as_str(), one.choice().as_str()), ("since=24h", "device=dev%2D1&since=24h"));
+    }
+
+    #[test]
+    fn a_field_is_named_as_it_is() {
+        let range = range(&[("since", " 1h "), ("field", " t ")]).unwrap();
+        assert_eq!((range.field.as_str(), range.link().as_str()), (" t ", "since=1h&field=%20t%20"));
     }
 
     #[test]
