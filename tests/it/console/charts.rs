@@ -137,7 +137,7 @@ async fn devices_of_a_chart_are_chosen_in_the_table() {
     assert!(none.status == 200 && none.html.contains("No devices are chosen."), "{}", none.html);
     let many: String = (1..=9).map(|number| format!("&device=dev-{number}")).collect();
     let many = visitor.get(&format!("{SEVERAL}?since=1h{many}")).await;
-    assert!(many.html.contains("the last 1 of those you chose is missing"), "{}", many.html);
+    assert!(many.html.contains("so these are missing: dev-9."), "{}", many.html);
     assert!(many.html.contains("There are no uplinks of dev-8 in this period."), "{}", many.html);
     let refused = visitor.get(&format!("{SEVERAL}?device=%3Cb%3E")).await;
     assert!(refused.status == 400 && !refused.html.contains("<b>"), "{}: {}", refused.status, refused.html);

@@ -120,8 +120,11 @@ impl Charts {
 
     /// The devices whose uplinks could not be read.
     fn unread(&self) -> String {
-        let unread: Vec<_> = self.range.devices.iter().skip(self.devices.len()).map(DevId::as_str).collect();
-        unread.join(", ")
+        ids(self.range.devices.iter().skip(self.devices.len()))
+    }
+
+    fn left_out(&self) -> String {
+        ids(&self.range.left_out)
     }
 
     fn devices_max(&self) -> usize {
@@ -198,6 +201,11 @@ async fn read(request: &InApplication, range: &Range, points: usize, charts: &mu
         charts.push((dev_id.clone(), chart.map_err(|error| Error::hiding("device", error))?));
     }
     Ok(())
+}
+
+/// Devices, for a sentence.
+fn ids<'a>(devices: impl IntoIterator<Item = &'a DevId>) -> String {
+    devices.into_iter().map(DevId::as_str).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -25,8 +25,8 @@ pub(super) struct Range {
     pub(super) until: Timestamp,
     /// The devices, each once.
     pub(super) devices: Vec<DevId>,
-    /// Number of devices beyond those that a chart may have.
-    pub(super) left_out: usize,
+    /// Devices beyond those that a chart may have.
+    pub(super) left_out: Vec<DevId>,
     /// Whether links name the devices. They do not if the path does.
     names_devices: bool,
 }
@@ -48,8 +48,7 @@ impl Range {
         }
         let names_devices = of_path.is_none();
         let mut devices = of_path.map_or_else(|| devices(&sent), |dev_id| Ok(vec![dev_id]))?;
-        let left_out = devices.len().saturating_sub(DEVICES_MAX);
-        devices.truncate(DEVICES_MAX);
+        let left_out = devices.split_off(devices.len().min(DEVICES_MAX));
         Ok(Self { since_text, until_text, field, since, until, devices, left_out, names_devices })
     }
 
@@ -169,6 +168,7 @@ mod tests {
         let ids: Vec<_> = (10..30).map(|number| format!("dev-{number}")).collect();
         let pairs: Vec<_> = ids.iter().map(|dev_id| ("device", dev_id.as_str())).collect();
         let range = range(&pairs).unwrap();
-        assert_eq!((range.devices.len(), range.left_out), (DEVICES_MAX, 20 - DEVICES_MAX));
+        assert_eq!((range.devices.len(), range.left_out.len()), (DEVICES_MAX, 20 - DEVICES_MAX));
+        assert_eq!(range.left_out.last().map(DevId::as_str), Some("dev-29"));
     }
 }
