@@ -2,6 +2,7 @@
 //! of a chart.
 
 pub(super) mod charts;
+mod chosen;
 pub(super) mod new;
 
 use std::num::NonZeroUsize;
@@ -16,6 +17,7 @@ use client::handler::{HandlerClient, Page as DevicePage};
 use futures::{StreamExt, stream};
 use types::DevId;
 
+use self::chosen::{CHOSEN_MAX, Chosen};
 use super::{
     failure::{Failure, Problem, partly},
     page::{Frame, Page, Time, hex},
@@ -48,6 +50,8 @@ pub(super) struct List {
     rows: Vec<Row>,
     /// Devices that are chosen for a chart, and not on this page.
     chosen: Vec<DevId>,
+    /// True if more were chosen than stay so.
+    is_choice_cut: bool,
     /// Names and values of the parameters of the chart.
     of_chart: Vec<(&'static str, String)>,
     /// The number of the next page, if there is one.
@@ -81,6 +85,7 @@ pub(super) async fn list(
     let sent = Sent(fields);
     let number = sent.value("page").parse::<NonZeroUsize>().map_or(1, NonZeroUsize::get);
     let of_chart = OF_CHART.map(|name| (name, sent.value(name).to_owned())).into_iter();
+    let chosen = sent.values("device").filter_map(|dev_id| dev_id.parse::<DevId>().ok()).collect::<Chosen>();
     let mut page = List {
         frame: request.frame.clone(),
         app_id: request.app_id().to_string(),
@@ -88,7 +93,8 @@ pub(super) async fn list(
         is_served: true,
         search: sent.value("search").trim().to_owned(),
         rows: Vec::new(),
-        chosen: sent.values("device").filter_map(|dev_id| dev_id.parse().ok()).collect(),
+        chosen: chosen.devices,
+        is_choice_cut: chosen.is_cut,
         of_chart: of_chart.filter(|(_, value)| !value.is_empty()).collect(),
         next: None,
         is_cut: false,
@@ -121,13 +127,15 @@ impl List {
             row.is_chosen = self.chosen.iter().any(|dev_id| dev_id.as_str() == row.dev_id);
         }
         self.chosen.retain(|dev_id| !self.rows.iter().any(|row| row.dev_id == dev_id.as_str()));
-        // A link may name one twice.
         self.chosen.sort_unstable();
-        self.chosen.dedup();
     }
 
     fn devices_max(&self) -> usize {
         DEVICES_MAX
+    }
+
+    fn chosen_max(&self) -> usize {
+        CHOSEN_MAX
     }
 }
 

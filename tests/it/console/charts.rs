@@ -139,6 +139,13 @@ async fn devices_of_a_chart_are_chosen_in_the_table() {
     let many = visitor.get(&format!("{SEVERAL}?since=1h{many}")).await;
     assert!(many.html.contains("so these are missing: dev-9."), "{}", many.html);
     assert!(many.html.contains("There are no uplinks of dev-8 in this period."), "{}", many.html);
+    let too_many: String = (1..=33).map(|number| format!("&device=dev-{number}")).collect();
+    let many = visitor.get(&format!("{SEVERAL}?since=1h{too_many}")).await;
+    assert!(many.html.contains("dev-31, dev-32, and all beyond the first 32."), "{}", many.html);
+    let table = visitor.get(&format!("{APPLICATION}?since=1h{too_many}")).await;
+    assert!(table.html.contains("At most 32 devices stay ticked"), "{}", table.html);
+    assert!(ticked(&table.html, "dev-1") && ticked(&table.html, "dev-32"), "{}", table.html);
+    assert!(!ticked(&table.html, "dev-33"), "{}", table.html);
     let refused = visitor.get(&format!("{SEVERAL}?device=%3Cb%3E")).await;
     assert!(refused.status == 400 && !refused.html.contains("<b>"), "{}: {}", refused.status, refused.html);
 }

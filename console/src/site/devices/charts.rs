@@ -20,6 +20,7 @@ use crate::{
     chart::{DEVICES_MAX, HEIGHT, Plot, WIDTH, number},
     form::drafts::Fields,
     site::{
+        devices::chosen::CHOSEN_MAX,
         failure::{Failure, Problem, partly},
         page::{Frame, Page, Time},
         viewer::InApplication,
@@ -129,6 +130,10 @@ impl Charts {
 
     fn devices_max(&self) -> usize {
         DEVICES_MAX
+    }
+
+    fn chosen_max(&self) -> usize {
+        CHOSEN_MAX
     }
 
     /// Whether lines have more points if one field is chosen.

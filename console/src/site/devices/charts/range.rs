@@ -9,7 +9,7 @@ use crate::{
     chart::DEVICES_MAX,
     form::drafts::Fields,
     messages::history::{parameters, time},
-    site::viewer::Sent,
+    site::{devices::chosen::Chosen, viewer::Sent},
 };
 
 /// The span that is shown by default.
@@ -27,6 +27,8 @@ pub(super) struct Range {
     pub(super) devices: Vec<DevId>,
     /// Devices beyond those that a chart may have.
     pub(super) left_out: Vec<DevId>,
+    /// True if even more were chosen.
+    pub(super) is_cut: bool,
     /// Whether links name the devices. They do not if the path does.
     names_devices: bool,
 }
@@ -47,9 +49,10 @@ impl Range {
             return Err(Error::Invalid { what: "since", must: "must be before until".to_owned() });
         }
         let names_devices = of_path.is_none();
-        let mut devices = of_path.map_or_else(|| devices(&sent), |dev_id| Ok(vec![dev_id]))?;
+        let chosen = of_path.map_or_else(|| chosen(&sent), |dev_id| Ok(Chosen::from_iter([dev_id])));
+        let Chosen { mut devices, is_cut } = chosen?;
         let left_out = devices.split_off(devices.len().min(DEVICES_MAX));
-        Ok(Self { since_text, until_text, field, since, until, devices, left_out, names_devices })
+        Ok(Self { since_text, until_text, field, since, until, devices, left_out, is_cut, names_devices })
     }
 
     /// The parameters of a link to the same part of the time.
@@ -109,17 +112,10 @@ impl Range {
     }
 }
 
-/// The devices that were sent, each once.
-fn devices(sent: &Sent) -> Result<Vec<DevId>> {
-    let mut devices = Vec::new();
-    for text in sent.values("device").map(str::trim).filter(|text| !text.is_empty()) {
-        let must = || Error::Invalid { what: "device", must: "must be the id of a device".to_owned() };
-        let dev_id = text.parse().map_err(|_| must())?;
-        if !devices.contains(&dev_id) {
-            devices.push(dev_id);
-        }
-    }
-    Ok(devices)
+fn chosen(sent: &Sent) -> Result<Chosen> {
+    let must = || Error::Invalid { what: "device", must: "must be the id of a device".to_owned() };
+    let texts = sent.values("device").map(str::trim).filter(|text| !text.is_empty());
+    texts.map(|text| text.parse::<DevId>().map_err(|_| must())).collect()
 }
 
 #[cfg(test)]
