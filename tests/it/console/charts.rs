@@ -135,10 +135,12 @@ async fn devices_of_a_chart_are_chosen_in_the_table() {
     assert!(one.html.contains(">dev-2</a> <span class=\"hint\">solid line, mean 20, 1 value"), "{}", one.html);
     let none = visitor.get(SEVERAL).await;
     assert!(none.status == 200 && none.html.contains("No devices are chosen."), "{}", none.html);
-    let many: String = (1..=9).map(|number| format!("&device=dev-{number}")).collect();
-    let many = visitor.get(&format!("{SEVERAL}?since=1h{many}")).await;
+    let nine: String = (1..=9).map(|number| format!("&device=dev-{number}")).collect();
+    let many = visitor.get(&format!("{SEVERAL}?since=1h{nine}")).await;
     assert!(many.html.contains("so these are missing: dev-9."), "{}", many.html);
     assert!(many.html.contains("There are no uplinks of dev-8 in this period."), "{}", many.html);
+    let file = visitor.get(&format!("{SEVERAL}/csv?since=1h{nine}")).await;
+    assert!(file.header("content-disposition").contains("\"alice-app-incomplete.csv\""), "it has eight of nine");
     let too_many: String = (1..=33).map(|number| format!("&device=dev-{number}")).collect();
     let many = visitor.get(&format!("{SEVERAL}?since=1h{too_many}")).await;
     assert!(many.html.contains("dev-31, dev-32, and all beyond the first 32."), "{}", many.html);

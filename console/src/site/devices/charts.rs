@@ -182,7 +182,7 @@ pub(in crate::site) async fn csv(request: InApplication, Query(fields): Query<Fi
     let mut charts = Vec::new();
     read(&request, &range, FILE.share(&range), &mut charts).await?;
     let of = of_device.as_ref().map_or_else(|| request.app_id().as_str(), DevId::as_str);
-    let disposition = format!("attachment; filename=\"{}\"", csv::name(of, &charts));
+    let disposition = format!("attachment; filename=\"{}\"", csv::name(of, range.asked(), &charts));
     let headers = [(header::CONTENT_TYPE, "text/csv; charset=utf-8"), (header::CACHE_CONTROL, "no-store")];
     let safe = [(header::X_CONTENT_TYPE_OPTIONS, "nosniff")];
     Ok((headers, safe, [(header::CONTENT_DISPOSITION, disposition)], csv::text(&charts)).into_response())

@@ -23,9 +23,10 @@ pub(super) fn text(charts: &[(DevId, Chart)]) -> String {
     text
 }
 
-/// The name of the file. It says so, too, because a device of which everything is missing has no line.
-pub(super) fn name(of: &str, charts: &[(DevId, Chart)]) -> String {
-    let is_whole = charts.iter().all(|(_, chart)| missing(chart).is_empty());
+/// The name of the file. It says so, too, because a device of which everything is missing has no line. So many devices
+/// were asked for.
+pub(super) fn name(of: &str, asked: usize, charts: &[(DevId, Chart)]) -> String {
+    let is_whole = charts.len() == asked && charts.iter().all(|(_, chart)| missing(chart).is_empty());
     if is_whole { format!("{of}.csv") } else { format!("{of}-incomplete.csv") }
 }
 
@@ -77,9 +78,10 @@ mod tests {
         let [whole, incomplete] = &lines[..] else { panic!("a line for each device: {text}") };
         assert_eq!(*whole, "1970-01-01T00:00:00Z,\"t\",1,1.5,2,2,dev-1,");
         assert!(incomplete.ends_with(",dev-2,oldest uplinks; uplinks in unreadable files"), "{incomplete}");
-        assert_eq!([name("a", &charts[..1]), name("a", &charts)], ["a.csv", "a-incomplete.csv"]);
+        assert_eq!([name("a", 1, &charts[..1]), name("a", 2, &charts)], ["a.csv", "a-incomplete.csv"]);
+        assert_eq!(name("a", 2, &charts[..1]), "a-incomplete.csv", "a device is missing");
         let nothing = Chart { has_more_fields: true, series: Vec::new(), ..chart("t") };
-        assert_eq!(name("a", &[("dev-1".parse().unwrap(), nothing)]), "a-incomplete.csv");
+        assert_eq!(name("a", 1, &[("dev-1".parse().unwrap(), nothing)]), "a-incomplete.csv");
     }
 
     #[test]

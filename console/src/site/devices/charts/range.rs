@@ -55,6 +55,11 @@ impl Range {
         Ok(Self { since_text, until_text, field, since, until, devices, left_out, is_cut, names_devices })
     }
 
+    /// Number of devices that were to be in the chart.
+    pub(super) fn asked(&self) -> usize {
+        self.devices.len() + self.left_out.len()
+    }
+
     /// The parameters of a link to the same part of the time.
     pub(super) fn link(&self) -> String {
         self.linked(&self.since_text, &self.until_text, &self.field)
