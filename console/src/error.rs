@@ -59,6 +59,9 @@ pub enum Error {
     /// The handler sent a device that cannot be read.
     #[error("the handler sent a device that is not valid")]
     Device(#[from] BytesError),
+    /// Charts take too many seconds.
+    #[error("the charts were not read within {0} s: choose fewer devices or a shorter period")]
+    SlowCharts(u64),
     /// As many live views are open as there may be.
     #[error(transparent)]
     LiveViews(#[from] Exceeded),
@@ -87,6 +90,7 @@ impl Kinded for Error {
             Self::OtherSite(_) => Kind::Denied,
             Self::Login(_) | Self::Invalid { .. } | Self::Form(_) => Kind::Invalid,
             Self::Starting | Self::Insecure | Self::NotSent(_) => Kind::Unavailable,
+            Self::SlowCharts(_) => Kind::Timeout,
             Self::LiveViews(error) => error.kind(),
             Self::Service(error) => error.kind(),
             Self::Seal(_) | Self::Page(_) | Self::Device(_) => Kind::Internal,

@@ -2,6 +2,7 @@
 
 mod csv;
 mod range;
+mod read;
 
 use std::collections::BTreeSet;
 
@@ -14,7 +15,7 @@ use axum::{
 };
 use types::{DevId, Timestamp};
 
-use self::range::Range;
+use self::{range::Range, read::read};
 use crate::{
     Error, Result,
     chart::{DEVICES_MAX, HEIGHT, Plot, WIDTH, number},
@@ -121,7 +122,8 @@ impl Charts {
 
     /// The devices whose uplinks could not be read.
     fn unread(&self) -> String {
-        ids(self.range.devices.iter().skip(self.devices.len()))
+        let is_read = |dev_id: &&DevId| self.devices.iter().any(|device| device.dev_id == **dev_id);
+        ids(self.range.devices.iter().filter(|dev_id| !is_read(dev_id)))
     }
 
     fn left_out(&self) -> String {
@@ -180,7 +182,13 @@ pub(in crate::site) async fn show(
 pub(in crate::site) async fn csv(request: InApplication, Query(fields): Query<Fields>) -> Result<Response, Failure> {
     let (range, of_device) = asked(&request, fields)?;
     let mut charts = Vec::new();
-    read(&request, &range, FILE.share(&range), &mut charts).await?;
+    let result = read(&request, &range, FILE.share(&range), &mut charts).await;
+    if charts.is_empty() {
+        // A file without any device would hide the reason.
+        result?;
+    } else {
+        partly(result)?;
+    }
     let of = of_device.as_ref().map_or_else(|| request.app_id().as_str(), DevId::as_str);
     let disposition = format!("attachment; filename=\"{}\"", csv::name(of, range.asked(), &charts));
     let headers = [(header::CONTENT_TYPE, "text/csv; charset=utf-8"), (header::CACHE_CONTROL, "no-store")];
@@ -195,17 +203,6 @@ fn asked(request: &InApplication, fields: Fields) -> Result<(Range, Option<DevId
         dev_id => Some(dev_id.parse::<DevId>().map_err(|_| Error::NotFound("device"))?),
     };
     Ok((Range::of(fields, of_device.clone(), request.console.clock.now())?, of_device))
-}
-
-/// Reads one chart after the other: the handler would make them wait for each other, while their time runs. What was
-/// read before an error is there.
-async fn read(request: &InApplication, range: &Range, points: usize, charts: &mut Vec<(DevId, Chart)>) -> Result<()> {
-    let client = request.console.charts(&request.access).await?.ok_or(Error::NotServed)?;
-    for dev_id in &range.devices {
-        let chart = client.chart(dev_id, range.since..range.until, &range.field, points).await;
-        charts.push((dev_id.clone(), chart.map_err(|error| Error::hiding("device", error))?));
-    }
-    Ok(())
 }
 
 /// Devices, for a sentence.
@@ -248,7 +245,7 @@ mod tests {
     #[test]
     fn a_page_names_the_devices_of_which_something_is_missing() {
         let charts: [(DevId, Chart); 2] =
-            [("dev-0".parse().unwrap(), chart(false)), ("dev-1".parse().unwrap(), chart(true))];
+            [("dev-0".parse().unwrap(), chart(false)), ("dev-2".parse().unwrap(), chart(true))];
         let page = Charts {
             frame: Frame::default(),
             app_id: "my-app".to_owned(),
@@ -265,9 +262,9 @@ mod tests {
         };
         let html = page.render().unwrap();
         for expected in [
-            "too many uplinks of dev-1 for one chart",
+            "too many uplinks of dev-2 for one chart",
             "None of the 200000 uplinks of dev-0 in this period has a number in this field.",
-            "These devices are missing: dev-2.",
+            "These devices are missing: dev-1.",
             "cannot read &#60;b&#62;.parquet",
         ] {
             assert!(html.contains(expected), "{expected}: {html}");
