@@ -8,12 +8,13 @@ use std::{
     time::Duration,
 };
 
-use types::Timestamp;
+use types::{Timestamp, UserId};
 
 /// Time for which a form is known. Later, it would not make up the same keys.
 const LIFETIME: Duration = Duration::from_secs(24 * 3600);
-/// Maximum number of forms; the oldest go first.
+/// Maximum number of forms of all users, and of one; the oldest go first.
 const FORMS_MAX: usize = 10_000;
+const PER_USER_MAX: usize = 200;
 
 /// The forms of all users.
 #[derive(Debug, Default)]
@@ -24,19 +25,25 @@ pub(crate) struct Registrations {
 
 #[derive(Debug)]
 struct Registration {
+    user_id: UserId,
     form: String,
     expires: Timestamp,
 }
 
 impl Registrations {
-    /// Notes a form that has registered a device.
-    pub(crate) fn note(&self, form: &str, now: Timestamp) {
+    /// Notes a form of this user that has registered a device.
+    pub(crate) fn note(&self, user_id: &UserId, form: &str, now: Timestamp) {
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         done.retain(|registration| registration.expires > now && registration.form != form);
+        while done.iter().filter(|registration| registration.user_id == *user_id).count() >= PER_USER_MAX {
+            let Some(oldest) = done.iter().position(|registration| registration.user_id == *user_id) else { break };
+            done.remove(oldest);
+        }
         while done.len() >= FORMS_MAX {
             done.pop_front();
         }
-        done.push_back(Registration { form: form.to_owned(), expires: now.plus(LIFETIME) });
+        let (user_id, form) = (user_id.clone(), form.to_owned());
+        done.push_back(Registration { user_id, form, expires: now.plus(LIFETIME) });
     }
 
     /// Returns true if a form has registered a device.
@@ -50,10 +57,14 @@ impl Registrations {
 mod tests {
     use super::*;
 
+    fn user(number: u8) -> UserId {
+        UserId::from_bytes([number; 12])
+    }
+
     #[test]
     fn a_form_is_known_for_as_long_as_it_makes_up_the_same_keys() {
         let (forms, now) = (Registrations::default(), Timestamp::from_millis(1_000_000));
-        forms.note("a", now);
+        forms.note(&user(1), "a", now);
         assert!(forms.contain("a", now) && !forms.contain("b", now));
         assert!(!forms.contain("a", now.plus(LIFETIME)));
     }
@@ -62,10 +73,23 @@ mod tests {
     fn only_so_many_forms_are_known() {
         let (forms, now) = (Registrations::default(), Timestamp::from_millis(1_000_000));
         for number in 0..=FORMS_MAX {
-            forms.note(&number.to_string(), now);
+            let user = user(u8::try_from(number / PER_USER_MAX).unwrap());
+            forms.note(&user, &number.to_string(), now);
         }
         assert!(!forms.contain("0", now) && forms.contain("1", now), "the oldest one goes");
-        forms.note("1", now);
+        forms.note(&user(0), "1", now);
         assert_eq!(forms.done.lock().unwrap().len(), FORMS_MAX, "a form that is sent again is the same one");
+    }
+
+    #[test]
+    fn nobody_makes_the_forms_of_others_unknown() {
+        let (forms, now) = (Registrations::default(), Timestamp::from_millis(1_000_000));
+        forms.note(&user(1), "theirs", now);
+        for number in 0..=FORMS_MAX {
+            forms.note(&user(2), &number.to_string(), now);
+        }
+        assert!(forms.contain("theirs", now));
+        let newest = [0, 1].map(|more| (FORMS_MAX - PER_USER_MAX + more).to_string());
+        assert_eq!(newest.map(|form| forms.contain(&form, now)), [false, true], "the oldest of one's own go");
     }
 }

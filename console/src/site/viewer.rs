@@ -115,6 +115,10 @@ impl InApplication {
         if is_viewer { "you".to_owned() } else { changed_by.to_owned() }
     }
 
+    pub(super) fn user_id(&self) -> &UserId {
+        &self.user_id
+    }
+
     /// Returns the owner who is charged for what the viewer opens.
     pub(super) fn owner(&self) -> Owner {
         Owner::from(&self.user_id)

@@ -64,7 +64,7 @@ async fn register(request: &InApplication, entry: &mut Entry, draw: &Draw) -> Re
         Ok(stored) => {
             let made_up = entry.made_before(&stored.try_into()?, &drawn);
             let made_up = made_up.ok_or_else(|| Error::DeviceExists(dev_id.clone()))?;
-            registrations.note(drawn.form(), now);
+            registrations.note(request.user_id(), drawn.form(), now);
             return Ok(made_up::page(request, &dev_id, made_up, Done::Before { is_new: true }).into_response());
         }
         Err(error) if error.kind() == Kind::NotFound && registrations.contain(drawn.form(), now) => {
@@ -78,7 +78,7 @@ async fn register(request: &InApplication, entry: &mut Entry, draw: &Draw) -> Re
     }
     let (device, new) = entry.new_device(request.app_id(), &handler, &drawn).await?;
     handler.set_device(device.into()).await?;
-    registrations.note(drawn.form(), now);
+    registrations.note(request.user_id(), drawn.form(), now);
     if new.is_empty() {
         let path = format!("{}/devices/{dev_id}?done=device-registered", request.path());
         return Ok(Redirect::to(&path).into_response());
