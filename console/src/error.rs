@@ -53,8 +53,11 @@ pub enum Error {
     /// A new device must not replace another.
     #[error("device {0} already exists: choose another id, or edit that device")]
     DeviceExists(DevId),
-    /// A form that was sent before must not bring back what somebody has deleted.
-    #[error("device {0} was registered with this form and deleted since: to register it again, send the form below")]
+    /// A form that was sent before must not bring back what somebody has deleted. If the answer was lost, nobody knows
+    /// whether there was anything to delete.
+    #[error(
+        "device {0} may have been registered with this form and deleted since: to register it, send the form below"
+    )]
     DeviceDeleted(DevId),
     /// The handler sent a device that cannot be read.
     #[error("the handler sent a device that is not valid")]

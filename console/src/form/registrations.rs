@@ -1,4 +1,5 @@
-//! Forms that have registered a device. Sent again when the device was deleted, they must not bring it back.
+//! Forms that have registered a device, or may have without an answer. Sent again when the device was deleted, they must
+//! not bring it back.
 //!
 //! They are in memory, as drafts are: it is for the reload of a page, which comes soon, and to the same console.
 
@@ -31,7 +32,7 @@ struct Registration {
 }
 
 impl Registrations {
-    /// Notes a form of this user that has registered a device.
+    /// Notes a form of this user that has registered a device, or may have.
     pub(crate) fn note(&self, user_id: &UserId, form: &str, now: Timestamp) {
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         done.retain(|registration| registration.expires > now && registration.form != form);
@@ -46,7 +47,7 @@ impl Registrations {
         done.push_back(Registration { user_id, form, expires: now.plus(LIFETIME) });
     }
 
-    /// Returns true if a form has registered a device.
+    /// Returns true if a form has registered a device, or may have.
     pub(crate) fn contain(&self, form: &str, now: Timestamp) -> bool {
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         done.iter().any(|registration| registration.form == form && registration.expires > now)

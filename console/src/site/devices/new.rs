@@ -77,13 +77,21 @@ async fn register(request: &InApplication, entry: &mut Entry, draw: &Draw) -> Re
         entry.texts.set("app_eui", app_eui(request).await?.to_hex());
     }
     let (device, new) = entry.new_device(request.app_id(), &handler, &drawn).await?;
-    handler.set_device(device.into()).await?;
-    registrations.note(request.user_id(), drawn.form(), now);
+    let set = handler.set_device(device.into()).await;
+    if has_registered(&set) {
+        registrations.note(request.user_id(), drawn.form(), now);
+    }
+    set?;
     if new.is_empty() {
         let path = format!("{}/devices/{dev_id}?done=device-registered", request.path());
         return Ok(Redirect::to(&path).into_response());
     }
     Ok(made_up::page(request, &dev_id, new, Done::Registered).into_response())
+}
+
+/// Returns true also if nobody knows, because the answer was lost.
+fn has_registered(set: &client::Result<()>) -> bool {
+    set.as_ref().map_or_else(client::Error::may_have_happened, |_| true)
 }
 
 /// The first EUI of the application; zero if it has none.
@@ -96,4 +104,17 @@ async fn app_eui(request: &InApplication) -> Result<AppEui> {
 fn page(request: &InApplication, form: DeviceForm) -> Page<New> {
     let (frame, app_id) = (request.frame.clone(), request.app_id().to_string());
     Page::new(New { frame, app_id, tab: "devices", form })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_without_an_answer_may_have_registered_a_device() {
+        let refused = |kind| client::Error::Refused { kind, message: String::new(), retry_after: None };
+        let lost = client::Error::Timeout { service: "handler", address: String::new() };
+        let all = [Ok(()), Err(lost), Err(refused(Kind::Timeout)), Err(refused(Kind::Invalid))];
+        assert_eq!(all.map(|set| has_registered(&set)), [true, true, true, false]);
+    }
 }
