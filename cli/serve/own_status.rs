@@ -68,6 +68,10 @@ impl StatusSource for OwnStatus {
             }
         })
     }
+
+    fn checks(&self) -> BoxFuture<'_, Vec<Check>> {
+        Box::pin(checks(&self.health))
+    }
 }
 
 impl OwnStatus {

@@ -65,6 +65,9 @@ pub enum Error {
     /// Charts take too many seconds.
     #[error("the charts were not read within {0} s: choose fewer devices or a shorter period")]
     SlowCharts(u64),
+    /// The account service did not answer in time.
+    #[error("the account service does not answer: try again later")]
+    SlowAccount,
     /// As many live views are open as there may be.
     #[error(transparent)]
     LiveViews(#[from] Exceeded),
@@ -93,7 +96,7 @@ impl Kinded for Error {
             Self::OtherSite(_) => Kind::Denied,
             Self::Login(_) | Self::Invalid { .. } | Self::Form(_) => Kind::Invalid,
             Self::Starting | Self::Insecure | Self::NotSent(_) => Kind::Unavailable,
-            Self::SlowCharts(_) => Kind::Timeout,
+            Self::SlowCharts(_) | Self::SlowAccount => Kind::Timeout,
             Self::LiveViews(error) => error.kind(),
             Self::Service(error) => error.kind(),
             Self::Seal(_) | Self::Page(_) | Self::Device(_) => Kind::Internal,

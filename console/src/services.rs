@@ -1,10 +1,16 @@
 //! The services, as one user reaches them.
 
+use std::time::Duration;
+
 use api::{discovery::Announcement, rest::account::Application};
 use client::{handler::HandlerClient, history::ChartClient, webhooks::WebhookClient};
+use tokio::time::timeout;
 use types::{AppId, Credential, Kind, Kinded, Scope, ServiceName};
 
 use crate::{Console, Error, Result, session::Session};
+
+/// Maximum time to wait until the account service confirms a login.
+const CONFIRM_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An application that the user may see, with a token for it.
 #[derive(Clone, Debug)]
@@ -21,7 +27,8 @@ impl Console {
 
     /// Asks the account service whether the session has ended there, as when the user was disabled.
     pub(crate) async fn confirm(&self, session: &Session) -> Result<()> {
-        let user = self.account.me(&session.credential()).await.map_err(Error::of_account)?;
+        let user = timeout(CONFIRM_TIMEOUT, self.account.me(&session.credential())).await;
+        let user = user.map_err(|_| Error::SlowAccount)?.map_err(Error::of_account)?;
         if user.id == session.user_id { Ok(()) } else { Err(Error::LoggedOut) }
     }
 

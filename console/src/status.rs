@@ -9,6 +9,9 @@ use types::Timestamp;
 pub trait StatusSource: Send + Sync {
     /// Returns the state at this moment. Of the owners, it has those that use most, or only the one that is named.
     fn status<'a>(&'a self, owner: &'a str) -> BoxFuture<'a, ServerStatus>;
+
+    /// Returns the checks of `/readyz` alone, which anybody may know.
+    fn checks(&self) -> BoxFuture<'_, Vec<Check>>;
 }
 
 /// The state of a process at one moment. Counts are those since its start.
@@ -30,7 +33,7 @@ pub struct ServerStatus {
     pub ranking: FunctionRanking,
     /// Networks whose devices belong to applications of this process.
     pub networks: Vec<NetworkStatus>,
-    /// Events and failures of all networks together.
+    /// Events and failures of all networks together, and of the external broker.
     pub network_counts: Vec<Count>,
     /// The end of the audit log.
     pub audit: AuditTail,
@@ -56,7 +59,7 @@ pub struct ServiceLoad {
     pub waiting: u64,
     /// Number of requests that were refused before they were handled.
     pub refused: u64,
-    /// Number of requests that failed because of the service: HTTP status 5xx.
+    /// Number of requests with HTTP status 5xx, of which some were refused.
     pub failed: u64,
 }
 

@@ -29,11 +29,10 @@ const OUTCOMES: &str = "airlock_uplink_outcomes_total";
 const SANDBOX_TIME: &str = "airlock_sandbox_seconds";
 const SANDBOX_FUEL: &str = "airlock_sandbox_fuel";
 
-/// The counters of networks: what each counts, and the label that tells more.
-const OF_NETWORKS: [(&str, &str, &str); 7] = [
+/// The counters of networks, and of the external broker: what each counts, and the label that tells more.
+const OF_NETWORKS: [(&str, &str, &str); 6] = [
     ("airlock_bridge_uplinks_total", "uplinks", "result"),
     ("airlock_bridge_events_total", "other events", "result"),
-    ("airlock_bridge_downlinks_total", "downlinks", "result"),
     ("airlock_bridge_retried_total", "attempts to hand events over that are repeated", ""),
     ("airlock_bridge_dropped_total", "messages dropped", "reason"),
     ("airlock_bridge_api_failures_total", "failed API calls", "kind"),
@@ -69,6 +68,8 @@ fn services(samples: &Samples<'_>) -> Vec<ServiceLoad> {
     for sample in samples.of(REQUESTS).filter(|sample| sample.label("status").starts_with('5')) {
         *failed.entry(sample.label("service")).or_default() += sample.value;
     }
+    // Telemetry answers probes with 503 while another service fails.
+    let services = running.into_iter().filter(|(name, _)| *name != "telemetry");
     let load = |(name, running): (&str, f64)| ServiceLoad {
         name: name.to_owned(),
         running: running as u64,
@@ -76,7 +77,7 @@ fn services(samples: &Samples<'_>) -> Vec<ServiceLoad> {
         refused: count(&refused, name),
         failed: count(&failed, name),
     };
-    running.into_iter().map(load).collect()
+    services.map(load).collect()
 }
 
 fn queues(samples: &Samples<'_>) -> Vec<Queue> {
@@ -177,6 +178,35 @@ mod tests {
 
     fn figures(lines: &[&str]) -> Figures {
         Figures::of(&Samples::parse(&lines.join("\n")))
+    }
+
+    #[test]
+    fn every_metric_is_documented() {
+        let documented = include_str!("../../../docs/operating.md");
+        let read = [
+            REQUESTS,
+            REQUESTS_RUNNING,
+            REQUESTS_WAITING,
+            REQUESTS_REFUSED,
+            BUDGET_USED,
+            SANDBOX_WAITING,
+            MQTT_QUEUED,
+            MQTT_QUEUED_BYTES,
+            MQTT_DROPPED,
+            OUTPUT_QUEUED,
+            OUTPUT_MESSAGES,
+            OUTPUT_CONNECTED,
+            APPLICATION_CLIENTS,
+            APPLICATION_QUEUED,
+            APPLICATION_DELIVERED,
+            APPLICATION_DROPPED,
+            OUTCOMES,
+            SANDBOX_TIME,
+            SANDBOX_FUEL,
+        ];
+        for name in read.into_iter().chain(OF_NETWORKS.map(|(name, ..)| name)) {
+            assert!(documented.contains(&format!("`{name}`")), "{name}");
+        }
     }
 
     #[test]

@@ -39,7 +39,8 @@ impl OwnStatus {
         };
         let ledger = self.ledger.clone();
         // There may be as many owners as addresses. It fails only by a panic, which has been logged.
-        let usage = spawn_blocking(move || ledger.usage(owner.as_ref())).await.unwrap_or_default();
+        let usage = spawn_blocking(move || ledger.usage(owner.as_ref())).await;
+        let usage = usage.map_err(|_| "an internal error, see the log".to_owned())?;
         let rows = nearest(usage);
         let names = self.names(&rows).await;
         Ok(rows.into_iter().map(|row| row.with_name(&names)).collect())

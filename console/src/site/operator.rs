@@ -3,7 +3,7 @@
 mod entry;
 mod ranking;
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, mem};
 
 use askama::Template;
 use axum::extract::Query;
@@ -11,7 +11,7 @@ use server::{audit::visible, status::ErrorChain};
 
 use self::{entry::Entry, ranking::Ranking};
 use super::{
-    failure::Failure,
+    failure::{Failure, Problem},
     page::{Frame, Page},
     viewer::Operator,
 };
@@ -32,13 +32,16 @@ pub(super) struct Show {
     frame: Frame,
     /// The owner that is looked for; empty for all.
     owner: String,
-    /// None where only the console runs.
+    /// The checks of the process; none where only the console runs.
+    checks: Vec<Check>,
+    /// The reason why only the checks are shown, which anybody may know.
+    unconfirmed: Option<Problem>,
+    /// None where only the console runs, and while the login cannot be confirmed.
     view: Option<View>,
 }
 
 /// The state of the process, with what the page shows in another form.
 struct View {
-    checks: Vec<Check>,
     services: Vec<ServiceLoad>,
     owners: Vec<OwnerUse>,
     /// The reason why the owners are not known.
@@ -56,21 +59,22 @@ struct View {
 }
 
 pub(super) async fn show(
-    Operator { console, session, frame }: Operator,
+    Operator { console, session, frame, unconfirmed }: Operator,
     Query(fields): Query<Fields>,
 ) -> Result<Page<Show>, Failure> {
     let owner = fields.into_iter().find(|(name, _)| name == "owner");
     let owner = owner.map(|(_, value)| value.trim().to_owned()).unwrap_or_default();
-    let view = match (console.status(), &*console.place) {
+    let (checks, view) = match (console.status(), &*console.place) {
+        (Some(source), _) if unconfirmed.is_some() => (source.checks().await, None),
         (Some(source), _) => {
-            let status = source.status(&owner).await;
+            let mut status = source.status(&owner).await;
             let own = own_applications(&console, &session, &status.ranking).await;
-            Some(View::of(status, &own))
+            (mem::take(&mut status.checks), Some(View::of(status, &own)))
         }
-        (None, Place::Alone { .. }) => None,
+        (None, Place::Alone { .. }) => (Vec::new(), None),
         (None, Place::WithAccount { .. }) => return Err(Error::Starting.into()),
     };
-    Ok(Page::new(Show { frame, owner, view }))
+    Ok(Page::new(Show { frame, owner, checks, unconfirmed, view }))
 }
 
 /// The viewer's own applications, if any are shown. To others, an operator has no rights, so they are no links.
@@ -89,7 +93,7 @@ async fn own_applications(console: &Console, session: &Session, ranking: &Functi
 
 impl View {
     fn of(status: ServerStatus, own: &BTreeSet<String>) -> Self {
-        let ServerStatus { checks, services, owners, queues, applications, .. } = status;
+        let ServerStatus { services, owners, queues, applications, .. } = status;
         let ServerStatus { functions, ranking, networks, network_counts, audit, .. } = status;
         let (owners, owners_problem) = match owners {
             Ok(owners) => (owners.into_iter().map(readable).collect(), None),
@@ -102,7 +106,6 @@ impl View {
         };
         let entries = lines.iter().map(|line| Entry::of(line)).collect();
         Self {
-            checks,
             services,
             owners,
             owners_problem,

@@ -9,10 +9,10 @@ use axum::{
 use axum_extra::extract::cookie::CookieJar;
 use client::handler::HandlerClient;
 use server::ledger::Owner;
-use types::{AppId, DevId, UserId};
+use types::{AppId, DevId, Kind, Kinded, UserId};
 
 use super::{
-    failure::Failure,
+    failure::{Failure, Problem},
     page::{Frame, Notice},
 };
 use crate::{
@@ -41,6 +41,8 @@ pub(super) struct Operator {
     pub(super) console: Console,
     pub(super) session: Session,
     pub(super) frame: Frame,
+    /// The reason why nobody knows whether the login still counts.
+    pub(super) unconfirmed: Option<Problem>,
 }
 
 /// Anybody, logged in or not.
@@ -169,8 +171,12 @@ impl FromRequestParts<Console> for Operator {
             return Err(Error::NotFound("page").into());
         }
         // The page itself asks no service that would look at the token.
-        console.confirm(&session).await?;
-        Ok(Self { console: console.clone(), session, frame })
+        let unconfirmed = match console.confirm(&session).await {
+            Ok(()) => None,
+            Err(error) if matches!(error.kind(), Kind::Unavailable | Kind::Timeout) => Some(Problem::of(&error)),
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Self { console: console.clone(), session, frame, unconfirmed })
     }
 }
 

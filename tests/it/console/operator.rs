@@ -35,6 +35,10 @@ impl StatusSource for Fake {
     fn status<'a>(&'a self, owner: &'a str) -> BoxFuture<'a, ServerStatus> {
         Box::pin(async move { self.now(owner) })
     }
+
+    fn checks(&self) -> BoxFuture<'_, Vec<Check>> {
+        Box::pin(async { self.now("").checks })
+    }
 }
 
 impl Fake {
@@ -158,11 +162,16 @@ async fn the_page_changes_nothing() {
 }
 
 #[tokio::test]
-async fn an_operator_is_refused_while_the_account_service_cannot_confirm_it() {
-    let (network, [alice, ..]) = start(Some(Fake::named("everything"))).await;
+async fn an_operator_sees_only_the_checks_while_the_account_service_cannot_confirm_it() {
+    let (network, [alice, bobby, _]) = start(Some(Fake::named("everything"))).await;
     network.stack.stop().await;
     let page = alice.get(PATH).await;
-    assert!(page.status == 503 && !page.html.contains("everything"), "{}: {}", page.status, page.html);
+    assert!(page.status == 200 && page.html.contains("health-heading"), "{}: {}", page.status, page.html);
+    assert!(page.html.contains("Cannot reach the account service"), "{}", page.html);
+    for section in ["requests", "owners", "queues", "functions", "networks", "audit"] {
+        assert!(!page.html.contains(&format!("{section}-heading")), "{section}");
+    }
+    assert_eq!(bobby.get(PATH).await.status, 404);
 }
 
 #[tokio::test]
