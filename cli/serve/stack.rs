@@ -27,7 +27,7 @@ use super::{
 use crate::{settings::Settings, telemetry::Process};
 
 /// Maximum time that abandoned requests may keep the store open when everything else has stopped.
-const CLOSING_TIME_MAX: Duration = Duration::from_secs(5);
+const CLOSING_TIME_MAX: Duration = Duration::from_secs(6);
 
 /// Services that run in this process.
 pub struct Stack {

@@ -52,10 +52,10 @@ impl Account {
         self.caller(Credential::Token(token.clone())).await
     }
 
-    /// The refusals about one entity are counted together, whoever made them.
+    /// All refusals are counted together: their callers choose the entities, which need not exist.
     fn note_refused(&self, credential: &'static str, scope: &Scope, error: &Error) {
         if matches!(error.kind(), Kind::Unauthenticated | Kind::Denied) {
-            self.audit.note_refusal("credential refused", scope, &credential as &dyn Display);
+            self.audit.note_of("this process", "credential refused", scope, &credential as &dyn Display);
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::service::{PASSWORD, Service};
 const REASON: &str = "the audit log cannot be written (No space left on device (os error 28)), so nothing was changed";
 
 /// Records what this thread does.
-fn record_here(audit: &AuditLog) -> (DefaultGuard, Dispatch) {
+pub(crate) fn record_here(audit: &AuditLog) -> (DefaultGuard, Dispatch) {
     // With a single subscriber, `tracing` asks only the thread that logs an event first whether anybody wants it.
     let second = Dispatch::new(tracing_subscriber::registry());
     (tracing::subscriber::set_default(tracing_subscriber::registry().with(audit.layer())), second)

@@ -1,9 +1,12 @@
 //! The answers to services in the same process are those to services elsewhere.
 
+use std::fs;
+
 use serde_json::{Value, json};
 use types::{AccessKey, AppId, GatewayId, Kind, Kinded, Secret};
 
 use crate::{
+    audit::record_here,
     claims::part,
     service::{PASSWORD, Service},
 };
@@ -76,6 +79,30 @@ async fn a_token_has_the_same_rights() {
         service.pass(7200);
         assert_eq!(rights(&service, GATEWAY, &gateway).await, Err(401), "it has expired");
     }
+}
+
+#[tokio::test]
+async fn refusals_are_in_the_audit_log_and_cannot_fill_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("audit.log");
+    let (service, audit) = Service::start_audited(&path).await;
+    let key: AccessKey = "airlock-account.wrong".parse().unwrap();
+    let refused = async |number: usize| {
+        let app_id: AppId = format!("app-{number}").parse().unwrap();
+        service.account.key_claims(&app_id, &key).await.unwrap_err();
+    };
+    refused(0).await;
+    service.get("/api/v2/users/me", "Bearer wrong").await;
+    // After the first events, because `tracing` caches for each event whether any thread wants it.
+    let _here = record_here(&audit);
+    for number in 0..200 {
+        refused(number).await;
+    }
+    service.get("/api/v2/users/me", "Bearer wrong").await;
+    let text = fs::read_to_string(&path).unwrap();
+    let lines = text.matches("credential refused").count();
+    assert!((1..200).contains(&lines), "{lines}");
+    assert_eq!(text.matches("request refused").count(), 1, "{text}");
 }
 
 #[tokio::test]

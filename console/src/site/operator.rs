@@ -3,11 +3,12 @@
 mod entry;
 mod ranking;
 
-use std::{collections::BTreeSet, mem};
+use std::{collections::BTreeSet, mem, time::Duration};
 
 use askama::Template;
 use axum::extract::Query;
 use server::{audit::visible, status::ErrorChain};
+use tokio::time::timeout;
 
 use self::{entry::Entry, ranking::Ranking};
 use super::{
@@ -25,6 +26,9 @@ use crate::{
         ServerStatus, ServiceLoad,
     },
 };
+
+/// Maximum time that the page waits to learn which applications it may link.
+const LINKS_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Template)]
 #[template(path = "operator.html")]
@@ -82,12 +86,13 @@ async fn own_applications(console: &Console, session: &Session, ranking: &Functi
     if ranking.failing.is_empty() && ranking.slowest.is_empty() {
         return BTreeSet::new();
     }
-    match console.applications(session).await {
-        Ok(applications) => applications.into_iter().map(|application| application.id.to_string()).collect(),
-        Err(error) => {
+    match timeout(LINKS_TIMEOUT, console.applications(session)).await {
+        Ok(Ok(applications)) => applications.into_iter().map(|application| application.id.to_string()).collect(),
+        Ok(Err(error)) => {
             tracing::debug!(error = %ErrorChain(&error), "the applications of an operator are not known");
             BTreeSet::new()
         }
+        Err(_) => BTreeSet::new(),
     }
 }
 

@@ -170,7 +170,7 @@ impl FromRequestParts<Console> for Operator {
         if !console.has_operator(&session.user_id) {
             return Err(Error::NotFound("page").into());
         }
-        // The page itself asks no service that would look at the token.
+        // What the page shows, it does not ask with the token.
         let unconfirmed = match console.confirm(&session).await {
             Ok(()) => None,
             Err(error) if matches!(error.kind(), Kind::Unavailable | Kind::Timeout) => Some(Problem::of(&error)),
