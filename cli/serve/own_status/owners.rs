@@ -102,7 +102,8 @@ impl Row {
     }
 }
 
-/// The owners that use something, the nearest to their shares first.
+/// The owners that use something, the nearest to their shares first. Some budgets exist once for each service: of those,
+/// an owner has one row, for the fullest.
 fn nearest(usage: Vec<BudgetUsage>) -> Vec<Row> {
     let rows = |BudgetUsage { resource, total, used, owners }: BudgetUsage| {
         let row = move |usage| Row { usage, budget: resource.name(), used_by_all: used, total };
@@ -110,6 +111,8 @@ fn nearest(usage: Vec<BudgetUsage>) -> Vec<Row> {
     };
     let mut all: Vec<_> = usage.into_iter().flat_map(rows).collect();
     all.sort_by_key(|row| Reverse(row.usage.percent()));
+    let mut seen = BTreeSet::new();
+    all.retain(|row| seen.insert((row.usage.owner.clone(), row.budget)));
     all.truncate(ROWS_MAX);
     all
 }
@@ -133,6 +136,13 @@ mod tests {
         let shown: Vec<_> = rows.iter().map(|row| (row.owner.as_str(), row.budget.as_str(), row.percent)).collect();
         assert_eq!(shown, [("user b", "deliveries", 80), ("user a", "lists", 40)]);
         assert_eq!((rows[0].used, rows[0].share, rows[0].used_by_all, rows[0].total), (40, 50, 60, 100));
+    }
+
+    #[test]
+    fn of_a_budget_that_each_service_has_an_owner_has_one_row() {
+        let usage = vec![budget(Resource::Lists, &[("a", 20)]), budget(Resource::Lists, &[("a", 40), ("b", 1)])];
+        let shown: Vec<_> = nearest(usage).iter().map(|row| (row.usage.owner.to_string(), row.usage.used)).collect();
+        assert_eq!(shown, [("user a".to_owned(), 40), ("user b".to_owned(), 1)]);
     }
 
     #[test]

@@ -2,15 +2,16 @@
 
 mod entry;
 mod ranking;
+mod usage;
 
 use std::{collections::BTreeSet, mem, time::Duration};
 
 use askama::Template;
 use axum::extract::Query;
-use server::{audit::visible, status::ErrorChain};
+use server::status::ErrorChain;
 use tokio::time::timeout;
 
-use self::{entry::Entry, ranking::Ranking};
+use self::{entry::Entry, ranking::Ranking, usage::Usage};
 use super::{
     failure::{Failure, Problem},
     page::{Frame, Page},
@@ -22,8 +23,8 @@ use crate::{
     form::drafts::Fields,
     session::Session,
     status::{
-        ApplicationLoad, AuditTail, Check, Count, FunctionCounts, FunctionRanking, NetworkStatus, OwnerUse, Queue,
-        ServerStatus, ServiceLoad,
+        ApplicationLoad, AuditTail, Check, Count, FunctionCounts, FunctionRanking, NetworkStatus, Queue, ServerStatus,
+        ServiceLoad,
     },
 };
 
@@ -47,7 +48,7 @@ pub(super) struct Show {
 /// The state of the process, with what the page shows in another form.
 struct View {
     services: Vec<ServiceLoad>,
-    owners: Vec<OwnerUse>,
+    owners: Vec<Usage>,
     /// The reason why the owners are not known.
     owners_problem: Option<String>,
     queues: Vec<Queue>,
@@ -101,7 +102,7 @@ impl View {
         let ServerStatus { services, owners, queues, applications, .. } = status;
         let ServerStatus { functions, ranking, networks, network_counts, audit, .. } = status;
         let (owners, owners_problem) = match owners {
-            Ok(owners) => (owners.into_iter().map(readable).collect(), None),
+            Ok(owners) => (owners.into_iter().map(Usage::from).collect(), None),
             Err(reason) => (Vec::new(), Some(reason)),
         };
         let (audit_path, audit_problem, lines) = match audit {
@@ -125,8 +126,4 @@ impl View {
             entries,
         }
     }
-}
-
-fn readable(usage: OwnerUse) -> OwnerUse {
-    OwnerUse { owner: visible(&usage.owner).into_owned(), ..usage }
 }

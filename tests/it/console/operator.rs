@@ -240,7 +240,7 @@ async fn a_server_shows_itself_to_its_operators() {
     let visitor = Visitor::logged_in(&network.stack.settings().client.auth_server, "alice").await;
     visitor.get("/console").await;
     // What is stored is counted after the start.
-    let page = visitor.until(PATH, "<td>user alice</td>\n<td>stored_bytes</td>").await;
+    let page = visitor.until(PATH, "<td>user alice</td>\n<td>stored bytes</td>").await;
     for part in ["component_token", "<td>handler</td>", "MQTT clients", "No network brings devices"] {
         assert!(page.html.contains(part), "{part}: {}", page.html);
     }
