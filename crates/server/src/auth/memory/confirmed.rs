@@ -1,6 +1,10 @@
 //! The confirmed credentials, within a bound that no application can use up to the loss of others.
 
-use std::{cmp::Reverse, collections::HashMap, sync::Arc};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use lru::LruCache;
 use types::Claims;
@@ -23,9 +27,14 @@ pub(super) struct Confirmed {
 #[derive(Default)]
 pub(super) struct ConfirmedCredentials {
     entities: HashMap<Entity, Credentials>,
+    /// The same applications and gateways. The last is the next to lose a credential.
+    order: BTreeMap<Place, Entity>,
     count: usize,
     uses: u64,
 }
+
+/// The number of credentials of an application or gateway, and its last use.
+type Place = (usize, Reverse<u64>);
 
 /// The credentials of one application or gateway.
 struct Credentials {
@@ -38,7 +47,11 @@ impl ConfirmedCredentials {
     pub(super) fn get(&mut self, entity: &Entity, id: &CredentialId) -> Option<&mut Confirmed> {
         self.uses += 1;
         let credentials = self.entities.get_mut(entity)?;
+        let before = credentials.place();
         credentials.used = self.uses;
+        if let Some(entity) = self.order.remove(&before) {
+            self.order.insert(credentials.place(), entity);
+        }
         credentials.entries.get_mut(id)
     }
 
@@ -50,16 +63,21 @@ impl ConfirmedCredentials {
         let used = self.uses;
         let credentials =
             self.entities.entry(entity.clone()).or_insert_with(|| Credentials { entries: LruCache::unbounded(), used });
+        self.order.remove(&credentials.place());
         credentials.entries.put(id, confirmed);
+        self.order.insert(credentials.place(), entity.clone());
     }
 
     pub(super) fn remove(&mut self, entity: &Entity, id: &CredentialId) {
         let Some(credentials) = self.entities.get_mut(entity) else { return };
+        self.order.remove(&credentials.place());
         if credentials.entries.pop(id).is_some() {
             self.count -= 1;
         }
         if credentials.entries.is_empty() {
             self.entities.remove(entity);
+        } else {
+            self.order.insert(credentials.place(), entity.clone());
         }
     }
 
@@ -67,12 +85,17 @@ impl ConfirmedCredentials {
         if self.count < CREDENTIALS_MAX {
             return;
         }
-        let largest = self.entities.iter().max_by_key(|(_, entity)| (entity.entries.len(), Reverse(entity.used)));
-        let Some(largest) = largest.map(|(entity, _)| entity.clone()) else { return };
+        let Some(largest) = self.order.last_key_value().map(|(_, entity)| entity.clone()) else { return };
         let oldest = self.entities.get(&largest).and_then(|credentials| credentials.entries.peek_lru());
         if let Some(oldest) = oldest.map(|(id, _)| *id) {
             self.remove(&largest, &oldest);
         }
+    }
+}
+
+impl Credentials {
+    fn place(&self) -> Place {
+        (self.entries.len(), Reverse(self.used))
     }
 }
 
@@ -126,5 +149,6 @@ pub(super) mod tests {
         credentials.remove(&key("new", 0).0, &key("new", 0).1);
         assert_eq!(credentials.count, CREDENTIALS_MAX - 1);
         assert_eq!(credentials.entities.len(), CREDENTIALS_MAX - 1, "nothing is left of it");
+        assert_eq!(credentials.order.len(), CREDENTIALS_MAX - 1);
     }
 }
