@@ -1,6 +1,6 @@
 //! The holders of EUIs: for each pair of AppEUI and DevEUI the application that has a device with it.
 //!
-//! `device/eui_claim.rs` decides who becomes the holder.
+//! `registry/device/eui_claim.rs` decides who becomes the holder.
 
 use std::future::ready;
 
