@@ -1,4 +1,4 @@
-//! Common parts of applications, gateways and components: a permanent id, and collaborators with rights.
+//! Applications, gateways and components, and their common parts: a permanent id, and collaborators with rights.
 //!
 //! An entity is stored as one document. Rules that span its parts are checked on what was read, and the store refuses
 //! the write if the document changed in between.

@@ -1,4 +1,4 @@
-//! Users: registering them, checking passwords, and reading and changing their records.
+//! Users: registering them, checking passwords, reading and changing their records; mails to them, and rate limits.
 
 mod confirmation;
 pub(crate) mod consent;

@@ -1,5 +1,5 @@
-//! Receives the reports of networks that bring devices. Downlinks leave through
-//! [`DownlinkNetwork`](crate::downlink::DownlinkNetwork).
+//! Networks that bring devices: their reports, joins and data frames of LoRaWAN, and the network brokers of v2.
+//! Downlinks leave through [`DownlinkNetwork`](crate::downlink::DownlinkNetwork), and to network brokers as responses.
 
 pub mod join;
 mod lorawan;

@@ -1,4 +1,5 @@
-//! The handler's status: its traffic, its process and its machine, as v2 clients expect it.
+//! The handler's status: its traffic, its process and its machine, as v2 clients expect it; its metrics, and the cost
+//! of messages in the sandbox.
 
 pub(crate) mod cost;
 pub(crate) mod metrics;

@@ -1,4 +1,6 @@
 //! The path of an uplink: receive, look up, decode (which also converts and validates), publish.
+//!
+//! `batch` takes many uplinks at once, `recorded` works on those of the past, and `runs` counts for operators.
 
 pub(crate) mod batch;
 mod frame;
