@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod audit;
 pub mod auth;
 mod error;
 pub mod grpc;
@@ -17,5 +18,4 @@ pub use self::{
     http::{error_response, json, openapi, site},
     process::{lease, settings, shutdown, store_mark, system},
     secrets::{identity, private_file, seal, secret_file, tls},
-    telemetry::audit,
 };

@@ -1,6 +1,5 @@
 //! Logs, metrics and health of the process.
 
-pub mod audit;
 mod health;
 mod logs;
 mod metrics;

@@ -18,7 +18,7 @@ use store::{Batch, Commit, Key, Store, Tag, Version};
 use tokio::time::{Instant, sleep, timeout};
 use types::{Kind, Kinded, Random};
 
-use crate::{error::status::ErrorChain, secrets::private_file::write_private, telemetry::audit::AuditLog};
+use crate::{audit::AuditLog, error::status::ErrorChain, secrets::private_file::write_private};
 
 /// Interval at which the counter grows without a change.
 const INTERVAL: Duration = Duration::from_secs(300);
