@@ -23,7 +23,7 @@ use futures::{
     FutureExt,
     future::{BoxFuture, Shared},
 };
-use handler::{grants::AccountGrants, sealer::Sealer};
+use handler::{access::grants::AccountGrants, sealer::Sealer};
 use server::{
     audit::AuditLog,
     auth::{Authenticator, ComponentToken, LocalAccount, TokenSource, TrustedAccount},

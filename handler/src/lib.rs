@@ -13,10 +13,8 @@ pub mod status;
 pub mod uplink;
 
 pub use self::{
-    access::grants,
     api::{is_stream, needs_credential, router},
     error::{Error, FunctionError},
-    network::{join, network_broker},
     registry::{announcement, application, device, sealer},
     settings::{Loading, Settings},
     status::cost::Cost,
