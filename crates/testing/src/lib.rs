@@ -4,7 +4,7 @@
 mod benchmark;
 mod certificates;
 mod clock;
-mod network;
+mod connection;
 mod patience;
 mod program;
 mod random;
@@ -18,7 +18,7 @@ pub use self::{
     benchmark::{figures, load, process},
     certificates::Certificates,
     clock::ManualClock,
-    network::{MqttClient, MqttMessage, Proxy},
+    connection::{MqttClient, MqttMessage, Proxy},
     patience::{PATIENCE, soon},
     program::{
         KafkaMock, Mosquitto, Node, ObjectServer, Postgres, Python, RABBITMQ_MESSAGE_BYTES_MAX, RabbitMq, RedisCluster,

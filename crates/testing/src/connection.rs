@@ -1,4 +1,4 @@
-//! The network between a test and a server: a client of MQTT, and connections that break.
+//! Connections between a test and a server: a client of MQTT, and a proxy that cuts connections.
 
 mod mqtt_client;
 mod proxy;
