@@ -1,4 +1,5 @@
-//! Functions before they are saved: trials on messages of the past, and the comparison with those that are live.
+//! Functions before they are saved: trials on messages of the past, and the comparison with those that are live. What
+//! browsers get of them is in `site/functions`.
 
 pub(crate) mod comparison;
 pub(crate) mod trial;
