@@ -8,8 +8,8 @@ use types::{Change, Secret};
 
 use crate::{Error, Result, form::device::Difference};
 
-/// What a page shows of a webhook: its name for people, and whether it is in the form as a text that somebody types.
-const SHOWN: [(&str, bool); 4] = [("Address", true), ("Events", true), ("Headers", false), ("Signed", false)];
+/// What a page shows of a webhook: the names for people.
+const SHOWN: [&str; 4] = ["Address", "Events", "Headers", "Signed"];
 
 /// What a webhook was when a form was opened. The form brings it back. Values of headers and the key are not in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,17 +57,21 @@ impl Base {
         self.events.join(" ")
     }
 
-    /// What somebody else has changed until now, unless it is what was typed: that loses nothing, and may be from this
-    /// form, sent before without an answer. Of values that no page has, only that they were set is known: nobody can say
-    /// that those that were typed are the same.
+    /// What somebody else has changed until now: all that is not as the form wants it. What is loses nothing, and may be
+    /// from this form, sent before without an answer. What is as it was when the form was opened counts, too: somebody
+    /// else may have put it back since. Of values that no page has, only that they were set is known: nobody can say that
+    /// those that were typed are the same.
     pub(crate) fn differences(&self, now: &Self, entry: &Entry) -> Vec<Difference> {
+        if self.revision == now.revision {
+            return Vec::new();
+        }
         let (before, wanted) = (self.texts(), entry.wanted(self).texts());
         let now_texts = now.texts();
-        let may_lose_values = self.revision != now.revision && (before == now_texts || entry.sets_values());
-        let all = SHOWN.into_iter().zip(before).zip(now_texts).zip(wanted);
-        let lost = all.filter(|(((_, before), now), wanted)| before != now && wanted != now);
-        let shown = lost.map(|((((label, is_text), before), now), wanted)| {
-            let typed = Some(wanted).filter(|typed| is_text && *typed != before);
+        let may_lose_values = before == now_texts || entry.sets_values();
+        let all = SHOWN.into_iter().zip(before).zip(now_texts).zip(wanted).zip(entry.kept());
+        let lost = all.filter(|(((_, now), wanted), _)| wanted != now);
+        let shown = lost.map(|((((label, before), now), _), kept)| {
+            let typed = kept.filter(|kept| *kept != before);
             Difference { label, before, now, typed }
         });
         let values = may_lose_values.then(|| {
@@ -133,6 +137,13 @@ impl Entry {
     /// Returns true if it sets values that no page has.
     fn sets_values(&self) -> bool {
         !self.headers.expose().is_empty() || !self.secret.expose().is_empty()
+    }
+
+    /// Entries that stay in the form when the page is shown again, as texts for people in the order of [`SHOWN`].
+    fn kept(&self) -> [Option<String>; 4] {
+        let removed = (!self.removed.is_empty()).then(|| format!("without {}", self.removed.join(", ")));
+        let signed = self.removes_secret.then(|| "no".to_owned());
+        [Some(self.url.clone()), Some(shown(&events(&self.events))), removed, signed]
     }
 
     /// What is to be there, as far as pages show it.
@@ -255,6 +266,26 @@ mod tests {
     }
 
     #[test]
+    fn what_somebody_else_has_put_back_is_a_difference() {
+        let before = base("1", "https://a.example");
+        let form = [("url", "https://b.example"), ("events", "up"), ("remove_secret", "yes")];
+        let sent = entry(&form, &["X-Key"]);
+        let mine = Base { revision: "2".to_owned(), ..sent.wanted(&before) };
+        assert_eq!(before.differences(&mine, &sent), [], "nobody has");
+        let theirs = Base { revision: "3".to_owned(), ..mine };
+        let put_back = [
+            ("Address", "https://b.example", Base { url: before.url.clone(), ..theirs.clone() }),
+            ("Events", "up", Base { events: before.events.clone(), ..theirs.clone() }),
+            ("Headers", "without X-Key", Base { header_names: before.header_names.clone(), ..theirs.clone() }),
+            ("Signed", "no", Base { is_signed: true, ..theirs }),
+        ];
+        for (label, typed, now) in put_back {
+            let [difference] = &before.differences(&now, &sent)[..] else { panic!("there is one: {label}") };
+            assert_eq!((difference.label, difference.typed.as_deref()), (label, Some(typed)));
+        }
+    }
+
+    #[test]
     fn values_that_were_typed_replace_no_others_unseen() {
         let before = base("1", "https://a.example");
         let now = Base { revision: "2".to_owned(), url: "https://b.example".to_owned(), ..before.clone() };
@@ -270,13 +301,11 @@ mod tests {
     #[test]
     fn values_that_no_page_has_are_a_difference_by_their_revision() {
         let (before, now) = (base("1", "https://a.example"), base("2", "https://a.example"));
-        let [difference] = &before.differences(&now, &Entry::default())[..] else { panic!("there is one") };
+        let untouched = Entry::untouched(&before);
+        let [difference] = &before.differences(&now, &untouched)[..] else { panic!("there is one") };
         assert_eq!((difference.label, difference.typed.as_deref()), ("Header values and key", None));
-        assert!(before.differences(&before, &Entry::default()).is_empty());
+        assert!(before.differences(&before, &untouched).is_empty());
         assert_eq!(Base::read(&before.json()), before);
-        assert!(
-            !Base::read("<").differences(&before, &Entry::default()).is_empty(),
-            "an unknown base replaces nothing"
-        );
+        assert!(!Base::read("<").differences(&before, &untouched).is_empty(), "an unknown base replaces nothing");
     }
 }

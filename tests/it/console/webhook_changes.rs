@@ -160,12 +160,19 @@ async fn a_change_that_is_there_already_is_no_conflict() {
         let now = stored(&network, &alice).await;
         assert_eq!((&now["url"], &now["header_names"]), (&json!(url), &json!(["Authorization"])));
     }
-    let theirs = json!({"events": ["up/errors"]});
-    assert_eq!(call(&network.handler_http(), &alice, "PATCH", "/my-hook", theirs).await.0, 200);
+    let base = network.handler_http();
+    let theirs = async |change: Value| assert_eq!(call(&base, &alice, "PATCH", "/my-hook", change).await.0, 200);
+    theirs(json!({"events": ["up/errors"]})).await;
     let page = submit(&visitor, &opened, &typed).await;
     assert!(page.status == 409 && page.html.contains("<td>Events</td>"), "{}: {}", page.status, page.html);
     assert!(!page.html.contains("<td>Address</td>") && !page.html.contains("<td>Headers</td>"), "{}", page.html);
     assert_eq!(stored(&network, &alice).await["events"], json!(["up/errors"]), "nothing is saved");
+
+    theirs(json!({"events": ["up", "down/acks"], "headers": {"X-Key": "theirs-alone"}})).await;
+    let page = submit(&visitor, &opened, &typed).await;
+    assert!(page.status == 409 && page.html.contains("<td>Headers</td>"), "{}: {}", page.status, page.html);
+    let names = json!(["Authorization", "X-Key"]);
+    assert_eq!(stored(&network, &alice).await["header_names"], names, "what they have set stays");
 }
 
 #[tokio::test(flavor = "multi_thread")]
