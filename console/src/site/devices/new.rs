@@ -89,9 +89,14 @@ async fn register(request: &InApplication, entry: &mut Entry, draw: &Draw) -> Re
     Ok(made_up::page(request, &dev_id, new, Done::Registered).into_response())
 }
 
-/// Returns true also if nobody knows, because the answer was lost.
+/// Returns true also if nobody knows, because the answer was lost, or because the store of the handler failed: it may have
+/// kept the device before.
 fn has_registered(set: &client::Result<()>) -> bool {
-    set.as_ref().map_or_else(client::Error::may_have_happened, |_| true)
+    match set {
+        Ok(()) => true,
+        Err(client::Error::Unreachable { .. }) => false,
+        Err(error) => error.may_have_happened() || matches!(error.kind(), Kind::Unavailable | Kind::Internal),
+    }
 }
 
 /// The first EUI of the application; zero if it has none.
@@ -116,5 +121,9 @@ mod tests {
         let lost = client::Error::Timeout { service: "handler", address: String::new() };
         let all = [Ok(()), Err(lost), Err(refused(Kind::Timeout)), Err(refused(Kind::Invalid))];
         assert_eq!(all.map(|set| has_registered(&set)), [true, true, true, false]);
+        // The store failed after it had kept the device, or before.
+        assert_eq!([Kind::Unavailable, Kind::Internal].map(|kind| has_registered(&Err(refused(kind)))), [true, true]);
+        let (service, address, source) = ("handler", String::new(), "refused".into());
+        assert!(!has_registered(&Err(client::Error::Unreachable { service, address, source })), "nothing was reached");
     }
 }
