@@ -139,7 +139,11 @@ async fn devices_of_a_chart_are_chosen_in_the_table() {
     let many = visitor.get(&format!("{SEVERAL}?since=1h{nine}")).await;
     assert!(many.html.contains("so these are missing: dev-9."), "{}", many.html);
     assert!(many.html.contains("There are no uplinks of dev-8 in this period."), "{}", many.html);
-    let file = visitor.get(&format!("{SEVERAL}/csv?since=1h{nine}")).await;
+    let day = visitor.get(&format!("{SEVERAL}{}", many.link("Day"))).await;
+    assert!(day.html.contains("so these are missing: dev-9."), "{}", day.html);
+    let table = visitor.get(&day.link("Choose other devices")).await;
+    assert!(ticked(&table.html, "dev-1") && ticked(&table.html, "dev-9"), "{}", table.html);
+    let file = visitor.get(&many.link("CSV")).await;
     assert!(file.header("content-disposition").contains("\"alice-app-incomplete.csv\""), "it has eight of nine");
     let too_many: String = (1..=33).map(|number| format!("&device=dev-{number}")).collect();
     let many = visitor.get(&format!("{SEVERAL}?since=1h{too_many}")).await;

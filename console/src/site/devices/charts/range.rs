@@ -96,9 +96,10 @@ impl Range {
         named.link()
     }
 
-    /// The devices that links name.
-    pub(super) fn named(&self) -> &[DevId] {
-        if self.names_devices { &self.devices } else { &[] }
+    /// The devices that links name: those that are left out, too, so that each page and file says that they are missing.
+    pub(super) fn named(&self) -> impl Iterator<Item = &DevId> {
+        let named = self.names_devices.then(|| self.devices.iter().chain(&self.left_out));
+        named.into_iter().flatten()
     }
 
     fn exact(&self, since: Timestamp, until: Timestamp) -> String {
@@ -111,7 +112,7 @@ impl Range {
     }
 
     fn linked(&self, since: &str, until: &str, field: &str) -> String {
-        let devices = self.named().iter().map(|dev_id| ("device", dev_id.as_str()));
+        let devices = self.named().map(|dev_id| ("device", dev_id.as_str()));
         let pairs = [("since", since), ("until", until), ("field", field)];
         parameters(devices.chain(pairs.into_iter().filter(|(_, value)| !value.is_empty())))
     }
@@ -171,5 +172,9 @@ mod tests {
         let range = range(&pairs).unwrap();
         assert_eq!((range.devices.len(), range.left_out.len()), (DEVICES_MAX, 20 - DEVICES_MAX));
         assert_eq!(range.left_out.last().map(DevId::as_str), Some("dev-29"));
+        for link in [range.link(), range.of_span("1h"), range.earlier(), range.choice()] {
+            let named = ids.iter().filter(|dev_id| link.contains(&dev_id.replace('-', "%2D")));
+            assert_eq!(named.count(), ids.len(), "what is left out stays so: {link}");
+        }
     }
 }
