@@ -45,8 +45,11 @@ impl Runs {
     /// The applications that stand out, at most `rows_max` by their failures, and as many by their time.
     pub fn worst(&self, rows_max: usize) -> WorstRuns {
         let table = self.table();
-        let half_hour = HalfHour::of(self.clock.now());
-        WorstRuns::of(table.records(), half_hour, rows_max, half_hour.window_start().max(self.started))
+        let now = self.clock.now();
+        let half_hour = HalfHour::of(now);
+        // The start lies in the future after the clock was set back.
+        let since = half_hour.window_start().max(self.started.min(now));
+        WorstRuns::of(table.records(), half_hour, rows_max, since)
     }
 
     /// Counts an uplink that was converted, or could not be.
@@ -132,6 +135,17 @@ mod tests {
         assert_eq!((worst.slowest[0].total.uplinks, worst.since), (21, Timestamp::from_millis(8 * 1_800_000)));
         clock.advance(Duration::from_secs(7200));
         assert!(shown(&runs).is_empty());
+    }
+
+    #[test]
+    fn the_window_never_begins_in_the_future() {
+        let clock = ManualClock::at(Timestamp::from_millis(7 * 1_800_000));
+        let runs = Runs::new(clock.clone());
+        clock.set_back(Duration::from_secs(4000));
+        count(&runs, &id("app"), 10);
+        assert_eq!((shown(&runs), runs.worst(1).since), (vec![("app".to_owned(), 10)], clock.now()));
+        clock.advance(Duration::from_secs(7200));
+        assert_eq!(runs.worst(1).since, Timestamp::from_millis(7 * 1_800_000));
     }
 
     #[test]
