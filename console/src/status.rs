@@ -150,6 +150,8 @@ pub struct FunctionRanking {
     pub since: Timestamp,
     /// Number of recent uplinks that each of the applications has at least.
     pub uplinks_min: u64,
+    /// Number of recent uplinks of applications that are not compared, because there are too many.
+    pub uplinks_left_out: u64,
     /// Those with failures, the greatest share of recent uplinks first.
     pub failing: Vec<ApplicationFunctions>,
     /// Those whose functions take time, the greatest mean of recent uplinks first.

@@ -9,9 +9,9 @@ use handler::uplink::{ApplicationRuns, RunSums, Runs, WorstRuns};
 const ROWS_MAX: usize = 20;
 
 pub(super) fn ranking(runs: &Runs) -> FunctionRanking {
-    let WorstRuns { since, uplinks_min, failing, slowest } = runs.worst(ROWS_MAX);
+    let WorstRuns { since, uplinks_min, uplinks_left_out, failing, slowest } = runs.worst(ROWS_MAX);
     let [failing, slowest] = [failing, slowest].map(|rows| rows.into_iter().map(functions).collect());
-    FunctionRanking { since, uplinks_min, failing, slowest }
+    FunctionRanking { since, uplinks_min, uplinks_left_out, failing, slowest }
 }
 
 fn functions(application: ApplicationRuns) -> ApplicationFunctions {

@@ -49,7 +49,8 @@ impl Runs {
         let half_hour = HalfHour::of(now);
         // The start lies in the future after the clock was set back.
         let since = half_hour.window_start().max(self.started.min(now));
-        WorstRuns::of(table.records(), half_hour, rows_max, since)
+        let worst = WorstRuns::of(table.records(), half_hour, rows_max, since);
+        WorstRuns { uplinks_left_out: table.uplinks_left_out(half_hour), ..worst }
     }
 
     /// Counts an uplink that was converted, or could not be.
@@ -114,6 +115,12 @@ mod tests {
     fn shown(runs: &Runs) -> Vec<(String, u64)> {
         let slowest = runs.worst(APPLICATIONS_MAX).slowest.into_iter();
         slowest.map(|application| (application.app_id.to_string(), application.recent.uplinks)).collect()
+    }
+
+    /// The applications that are counted.
+    fn counted(runs: &Runs) -> Vec<(String, u64)> {
+        let table = runs.table();
+        table.records().map(|(app_id, record)| (app_id.to_string(), record.total().uplinks)).collect()
     }
 
     #[test]
@@ -181,11 +188,14 @@ mod tests {
         for number in 0..APPLICATIONS_MAX + 10 {
             add(format!("greedy-{number}")).await;
         }
-        let shown: Vec<_> = shown(&runs).into_iter().map(|(app_id, _)| app_id).collect();
-        assert_eq!(shown.len(), APPLICATIONS_MAX);
-        let has = |app_id: &str| shown.iter().any(|shown| shown == app_id);
+        add("late".to_owned()).await;
+        let counted = counted(&runs);
+        assert_eq!(counted.len(), APPLICATIONS_MAX);
+        let has = |app_id: &str| counted.iter().any(|counted| *counted == (app_id.to_owned(), 10));
         assert!((0..3).all(|number| has(&format!("neighbour-{number}"))), "a neighbour is gone");
-        assert!(!has("greedy-12") && has("greedy-13"), "the least recently used are forgotten");
+        assert!(has("late") && !has("greedy-0") && has("greedy-1"), "the least recently used makes room");
+        assert!(has("greedy-4092") && !has("greedy-4093"), "there was no place for the last 13");
+        assert_eq!(runs.worst(1).uplinks_left_out, 14 * 10);
     }
 
     #[tokio::test]
@@ -199,8 +209,11 @@ mod tests {
         count(&runs, &id("first"), 1);
         // Nobody is known to have these, so they share what is left.
         (0..APPLICATIONS_MAX).for_each(|number| count(&runs, &id(&format!("new-{number}")), 10));
-        let shown = shown(&runs);
-        assert!(shown.contains(&("first".to_owned(), 11)), "it is gone");
-        assert!(!shown.iter().any(|(app_id, _)| app_id == "new-0"), "another one is not");
+        owners.of(&id("second")).await;
+        count(&runs, &id("second"), 10);
+        let counted = counted(&runs);
+        assert!(counted.contains(&("first".to_owned(), 11)), "it is gone");
+        assert!(counted.contains(&("second".to_owned(), 10)), "there is no room");
+        assert!(!counted.iter().any(|(app_id, _)| app_id == "new-0"), "another one is not");
     }
 }

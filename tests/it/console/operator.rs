@@ -29,6 +29,7 @@ const HOSTILE: &str = "<b>\u{1b}[2J\u{202e}";
 struct Fake {
     name: &'static str,
     audit: AuditTail,
+    ranking: FunctionRanking,
 }
 
 impl StatusSource for Fake {
@@ -43,7 +44,7 @@ impl StatusSource for Fake {
 
 impl Fake {
     fn named(name: &'static str) -> Self {
-        Self { name, audit: AuditTail::NoFile }
+        Self { name, audit: AuditTail::NoFile, ranking: ranking([name, "alice-app", "bobby-app"]) }
     }
 
     fn now(&self, owner: &str) -> ServerStatus {
@@ -66,7 +67,7 @@ impl Fake {
             queues: vec![Queue { name: name(), is_connected: Some(false), ..Queue::default() }],
             applications: vec![ApplicationLoad { name: name(), clients: 1, waiting: 2, delivered: 3, lost: 4 }],
             functions: FunctionCounts { outcomes: vec![count()], mean_fuel: Some(3775), mean_time_us: None },
-            ranking: ranking([self.name, "alice-app", "bobby-app"]),
+            ranking: self.ranking.clone(),
             networks: vec![NetworkStatus { name: name(), app_ids: vec![name()], checks: vec![check()] }],
             network_counts: vec![count()],
             audit: self.audit.clone(),
@@ -85,7 +86,7 @@ fn ranking(app_ids: [&str; 3]) -> FunctionRanking {
         last_failure: Some(FunctionFailure { time: since, kind: "thrown" }),
     };
     let slowest = app_ids[1..].iter().map(|app_id| functions(app_id)).collect();
-    FunctionRanking { since, uplinks_min: 10, failing: app_ids.map(functions).into(), slowest }
+    FunctionRanking { since, uplinks_min: 10, uplinks_left_out: 0, failing: app_ids.map(functions).into(), slowest }
 }
 
 /// The section about payload functions.
@@ -179,7 +180,7 @@ async fn names_and_events_are_never_markup() {
     let line = r#"{"timestamp":"2026-11-27T10:00:00Z","event":"<b>","actor":"<b>\u001b","object":"\u202e<b>"}"#;
     let lines = vec![line.to_owned(), HOSTILE.to_owned()];
     let audit = AuditTail::Lines { path: "/var/<b>/audit.log".to_owned(), lines };
-    let (_network, [alice, ..]) = start(Some(Fake { name: HOSTILE, audit })).await;
+    let (_network, [alice, ..]) = start(Some(Fake { audit, ..Fake::named(HOSTILE) })).await;
     let page = alice.get(&format!("{PATH}?owner=%3Cb%3E")).await;
     assert_eq!(page.status, 200, "{}", page.html);
     assert!(!page.html.contains("<b>"), "{}", page.html);
@@ -205,12 +206,26 @@ async fn functions_that_fail_or_are_slow_are_listed_and_only_own_applications_ar
     assert!(slowest.contains(">1234 µs<") && slowest.contains("messages\">alice-app</a>"), "{slowest}");
     assert!(!slowest.contains("everything") && slowest.contains(">bobby-app<"), "{slowest}");
     assert!(!page.html.contains("applications/bobby-app") && !page.html.contains("applications/everything"));
+    assert!(!functions.contains("not in these lists"), "{functions}");
+}
+
+#[tokio::test]
+async fn lists_that_lack_applications_do_not_speak_of_all() {
+    let ranking = FunctionRanking { uplinks_left_out: 4321, ..FunctionRanking::default() };
+    let (_network, [alice, ..]) = start(Some(Fake { ranking, ..Fake::named("everything") })).await;
+    let page = alice.get(PATH).await;
+    let functions = functions_of(&page.html);
+    let left_out = "4321 uplinks of other applications are not in these lists";
+    for part in [left_out, "None of those that are counted has failed", "None of those that are counted has run"] {
+        assert!(functions.contains(part), "{part}: {functions}");
+    }
+    assert!(!functions.contains("None of them"), "{functions}");
 }
 
 #[tokio::test]
 async fn an_audit_log_that_cannot_be_read_is_named_and_the_rest_stays() {
     let audit = AuditTail::Unreadable("cannot read `/var/lib/audit.log`: permission denied".to_owned());
-    let (_network, [alice, ..]) = start(Some(Fake { name: "everything", audit })).await;
+    let (_network, [alice, ..]) = start(Some(Fake { audit, ..Fake::named("everything") })).await;
     let page = alice.get(PATH).await;
     assert!(page.status == 200 && page.html.contains("cannot read `/var/lib/audit.log`"), "{}", page.html);
     for part in ["everything", "not connected", "90%", "3775"] {

@@ -11,6 +11,7 @@ use crate::{
 pub(super) struct Ranking {
     pub(super) since: Time,
     pub(super) uplinks_min: u64,
+    pub(super) uplinks_left_out: u64,
     pub(super) failing: Vec<Row>,
     pub(super) slowest: Vec<Row>,
 }
@@ -33,10 +34,10 @@ pub(super) struct Last {
 
 impl Ranking {
     pub(super) fn of(ranking: FunctionRanking, own: &BTreeSet<String>) -> Self {
-        let FunctionRanking { since, uplinks_min, failing, slowest } = ranking;
+        let FunctionRanking { since, uplinks_min, uplinks_left_out, failing, slowest } = ranking;
         let [failing, slowest] =
             [failing, slowest].map(|rows| rows.into_iter().map(|application| Row::of(application, own)).collect());
-        Self { since: Time(since.as_nanos()), uplinks_min, failing, slowest }
+        Self { since: Time(since.as_nanos()), uplinks_min, uplinks_left_out, failing, slowest }
     }
 }
 

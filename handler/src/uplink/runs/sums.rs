@@ -83,6 +83,20 @@ impl Record {
         self.half_hour == half_hour
     }
 
+    /// Counts the recent uplinks of another record as well.
+    pub(super) fn absorb(&mut self, mut other: Self, half_hour: HalfHour) {
+        other.turn(half_hour);
+        self.turn(half_hour);
+        self.current = self.current.plus(other.current);
+        self.previous = self.previous.plus(other.previous);
+        self.total = self.total.plus(other.current).plus(other.previous);
+    }
+
+    /// Returns true if there are no uplinks in the window that this half hour ends.
+    pub(super) fn is_idle(&self, half_hour: HalfHour) -> bool {
+        !self.is_of(half_hour) && !half_hour.follows(self.half_hour)
+    }
+
     /// The uplinks of the window that this half hour ends.
     pub(super) fn recent(&self, half_hour: HalfHour) -> RunSums {
         if self.is_of(half_hour) {
@@ -202,6 +216,22 @@ mod tests {
         assert_eq!((record.total().fuel_max, record.total().uplinks), (900, 3));
         record.count(uplink(None, 7), half_hours(11));
         assert_eq!(recent(&record, 11).uplinks, 1, "there were none in the half hour before");
+    }
+
+    #[test]
+    fn recent_uplinks_of_another_record_are_added() {
+        let of = |numbers: &[u64]| {
+            let mut record = Record::default();
+            numbers.iter().for_each(|number| record.count(uplink(None, *number), half_hours(*number)));
+            record
+        };
+        let mut record = of(&[7]);
+        record.absorb(of(&[6, 7, 8]), HalfHour(8));
+        assert_eq!((record.recent(HalfHour(8)).fuel, record.recent(HalfHour(9)).fuel), (7 + 7 + 8, 8));
+        record.absorb(of(&[7, 8]), HalfHour(9));
+        record.absorb(of(&[7]), HalfHour(9));
+        assert_eq!((record.recent(HalfHour(9)).fuel, record.total().fuel), (8 + 8, 7 + 7 + 8 + 8));
+        assert_eq!([7, 8, 9, 10].map(|number| of(&[8]).is_idle(HalfHour(number))), [true, false, false, true]);
     }
 
     #[test]

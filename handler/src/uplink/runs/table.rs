@@ -10,14 +10,22 @@ use super::sums::{Converted, HalfHour, Record};
 
 /// Maximum number of applications. Together, they take about 1.5 MB.
 pub(super) const APPLICATIONS_MAX: usize = 4096;
+/// Number of applications that may make room for a new one, the least recently used. An uplink waits while they are
+/// compared.
+const VICTIMS_MAX: usize = 64;
+/// A user makes room for others who have at least so many applications fewer. With one fewer, both would take turns.
+const EXCESS_MIN: usize = 2;
 
-/// The applications that are counted. When there are too many, the user with the most loses the least recently used.
+/// The applications that are counted. When there are too many, a new one is left out, unless another one is idle or
+/// belongs to a user who has more: those that are counted keep their counts, however many take turns.
 ///
 /// Those whose users are not known count as those of one user: somebody may make many of them before anybody knows.
 pub(super) struct Table {
     places: LruCache<AppId, Place>,
     /// Number of applications of each user. Nobody has none.
     held: HashMap<Option<Owner>, usize>,
+    /// The uplinks of applications that have no place, also those from before they lost it.
+    left_out: Record,
 }
 
 struct Place {
@@ -28,7 +36,7 @@ struct Place {
 impl Table {
     pub(super) fn new() -> Self {
         // Not made with its bound, for which it would take the memory at once.
-        Self { places: LruCache::unbounded(), held: HashMap::new() }
+        Self { places: LruCache::unbounded(), held: HashMap::new(), left_out: Record::default() }
     }
 
     /// Counts an uplink, unless its user has to be looked up before: of a new application, and then once in half an
@@ -43,12 +51,14 @@ impl Table {
         }
     }
 
-    /// Counts an uplink of an application of this user.
+    /// Counts an uplink of an application of this user, if there is room for the application.
     pub(super) fn count_for(&mut self, user: Option<Owner>, app_id: &AppId, uplink: Converted, now: Timestamp) {
-        let mut record = self.remove(app_id).unwrap_or_else(|| {
-            self.make_room();
-            Record::default()
-        });
+        let found = self.remove(app_id);
+        if found.is_none() && !self.make_room(&user, HalfHour::of(now)) {
+            self.left_out.count(uplink, now);
+            return;
+        }
+        let mut record = found.unwrap_or_default();
         record.count(uplink, now);
         *self.held.entry(user.clone()).or_default() += 1;
         self.places.put(app_id.clone(), Place { user, record });
@@ -58,16 +68,29 @@ impl Table {
         self.places.iter().map(|(app_id, place)| (app_id, &place.record))
     }
 
-    fn make_room(&mut self) {
+    /// Number of uplinks of applications without a place in the window that this half hour ends.
+    pub(super) fn uplinks_left_out(&self, half_hour: HalfHour) -> u64 {
+        self.left_out.recent(half_hour).uplinks
+    }
+
+    /// Returns true if there is a place for an application of this user, which another one may have lost.
+    fn make_room(&mut self, user: &Option<Owner>, half_hour: HalfHour) -> bool {
         if self.places.len() < APPLICATIONS_MAX {
-            return;
+            return true;
         }
-        let most = self.held.values().max();
-        let mut oldest_first = self.places.iter().rev();
-        let found = oldest_first.find(|(_, place)| self.held.get(&place.user) == most);
-        if let Some(app_id) = found.map(|(app_id, _)| app_id.clone()) {
-            self.remove(&app_id);
-        }
+        let Some(record) = self.victim(user, half_hour).and_then(|app_id| self.remove(&app_id)) else { return false };
+        self.left_out.absorb(record, half_hour);
+        true
+    }
+
+    /// The application that makes room for one of this user: an idle one, or else one of the user with the most.
+    fn victim(&self, user: &Option<Owner>, half_hour: HalfHour) -> Option<AppId> {
+        let held = |user: &Option<Owner>| self.held.get(user).copied().unwrap_or_default();
+        let rank = |place: &Place| if place.record.is_idle(half_hour) { usize::MAX } else { held(&place.user) };
+        let oldest_first = self.places.iter().rev().take(VICTIMS_MAX);
+        let ranked = oldest_first.map(|(app_id, place)| (rank(place), app_id));
+        let (rank, app_id) = ranked.reduce(|first, other| if other.0 > first.0 { other } else { first })?;
+        (rank >= held(user) + EXCESS_MIN).then(|| app_id.clone())
     }
 
     fn remove(&mut self, app_id: &AppId) -> Option<Record> {
@@ -84,10 +107,13 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::status::cost::Cost;
 
-    const UPLINK: Converted = Converted { failure: None, cost: Cost { fuel: 1, elapsed: std::time::Duration::ZERO } };
+    const UPLINK: Converted = Converted { failure: None, cost: Cost { fuel: 1, elapsed: Duration::ZERO } };
+    const HALF_HOUR: Duration = Duration::from_secs(1800);
 
     fn id(number: usize) -> AppId {
         format!("app-{number}").parse().unwrap()
@@ -95,6 +121,10 @@ mod tests {
 
     fn user(number: usize) -> Option<Owner> {
         Some(Owner::User(number.to_string().into()))
+    }
+
+    fn half_hour(number: u32) -> HalfHour {
+        HalfHour::of(Timestamp::default().plus(HALF_HOUR * number))
     }
 
     fn add(table: &mut Table, number: usize, user: Option<Owner>) {
@@ -120,22 +150,72 @@ mod tests {
     }
 
     #[test]
-    fn of_users_with_as_many_applications_the_least_recently_used_goes_first() {
+    fn more_applications_than_places_do_not_take_turns() {
         let mut table = Table::new();
-        (0..APPLICATIONS_MAX).for_each(|number| add(&mut table, number, user(number)));
-        assert!(table.count(&id(0), UPLINK, Timestamp::default()));
-        add(&mut table, APPLICATIONS_MAX, user(APPLICATIONS_MAX));
-        assert!(has(&table, 0) && !has(&table, 1) && has(&table, APPLICATIONS_MAX));
-        assert_eq!((table.places.len(), table.held.len()), (APPLICATIONS_MAX, APPLICATIONS_MAX), "nothing is left");
+        for number in (0..APPLICATIONS_MAX + 100).cycle().take(3 * (APPLICATIONS_MAX + 100)) {
+            if !table.count(&id(number), UPLINK, Timestamp::default()) {
+                add(&mut table, number, user(number));
+            }
+        }
+        assert!(table.records().all(|(_, record)| record.total().uplinks == 3));
+        assert!(has(&table, 0) && has(&table, APPLICATIONS_MAX - 1) && !has(&table, APPLICATIONS_MAX));
+        let left_out = [0, 1, 2].map(|number| table.uplinks_left_out(half_hour(number)));
+        assert_eq!((table.places.len(), left_out), (APPLICATIONS_MAX, [300, 300, 0]));
     }
 
     #[test]
-    fn applications_of_unknown_users_crowd_out_each_other() {
+    fn an_application_that_was_idle_for_two_half_hours_makes_room() {
+        let mut table = Table::new();
+        (0..APPLICATIONS_MAX).for_each(|number| add(&mut table, number, user(number)));
+        table.count_for(user(0), &id(0), UPLINK, Timestamp::default().plus(HALF_HOUR));
+        let new = APPLICATIONS_MAX;
+        table.count_for(user(new), &id(new), UPLINK, Timestamp::default().plus(HALF_HOUR));
+        assert!(!has(&table, new), "all others had uplinks in the half hour before");
+        table.count_for(user(new), &id(new), UPLINK, Timestamp::default().plus(HALF_HOUR * 2));
+        assert!(has(&table, 0) && !has(&table, 1) && has(&table, new));
+        assert_eq!((table.places.len(), table.held.len()), (APPLICATIONS_MAX, APPLICATIONS_MAX), "nothing is left");
+        assert_eq!(table.uplinks_left_out(half_hour(2)), 1, "that of the new one, when there was no room");
+    }
+
+    #[test]
+    fn users_make_room_for_those_who_have_at_least_two_fewer() {
+        let mut table = Table::new();
+        (0..APPLICATIONS_MAX).for_each(|number| add(&mut table, number, user(number % 2)));
+        let new = APPLICATIONS_MAX;
+        add(&mut table, new, user(0));
+        assert!(!has(&table, new), "both have as many");
+        add(&mut table, new, user(2));
+        assert!(!has(&table, 0) && has(&table, new), "one of the two loses its least recently used");
+        add(&mut table, new + 1, user(0));
+        assert!(!has(&table, new + 1), "the first would have as many as the second had");
+        add(&mut table, new + 1, user(3));
+        assert!(!has(&table, 1) && has(&table, 2) && has(&table, new + 1), "the second has the most");
+        let half = APPLICATIONS_MAX / 2 - 1;
+        assert_eq!(table.held, HashMap::from([(user(0), half), (user(1), half), (user(2), 1), (user(3), 1)]));
+        assert_eq!(table.uplinks_left_out(half_hour(0)), 2 + 2, "also those of applications that made room");
+    }
+
+    #[test]
+    fn only_the_least_recently_used_are_compared() {
+        let mut table = Table::new();
+        (0..VICTIMS_MAX).for_each(|number| add(&mut table, number, user(number)));
+        (VICTIMS_MAX..APPLICATIONS_MAX).for_each(|number| add(&mut table, number, None));
+        let new = APPLICATIONS_MAX;
+        add(&mut table, new, user(new));
+        assert!(!has(&table, new));
+        assert!(table.count(&id(0), UPLINK, Timestamp::default()));
+        add(&mut table, new, user(new));
+        assert!(!has(&table, VICTIMS_MAX) && has(&table, new));
+    }
+
+    #[test]
+    fn applications_of_unknown_users_count_as_those_of_one() {
         let mut table = Table::new();
         (0..5).for_each(|number| add(&mut table, number, user(1)));
         (5..APPLICATIONS_MAX + 7).for_each(|number| add(&mut table, number, None));
-        assert!((0..5).all(|number| has(&table, number)));
-        assert!(!has(&table, 11) && has(&table, 12));
-        assert_eq!(table.held, HashMap::from([(user(1), 5), (None, APPLICATIONS_MAX - 5)]));
+        assert!((0..APPLICATIONS_MAX).all(|number| has(&table, number)));
+        add(&mut table, APPLICATIONS_MAX, user(1));
+        assert!((0..5).all(|number| has(&table, number)) && !has(&table, 5) && has(&table, APPLICATIONS_MAX));
+        assert_eq!(table.held, HashMap::from([(user(1), 6), (None, APPLICATIONS_MAX - 6)]));
     }
 }

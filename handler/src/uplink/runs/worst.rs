@@ -19,6 +19,8 @@ pub struct WorstRuns {
     pub since: Timestamp,
     /// Number of recent uplinks that each of these applications has at least.
     pub uplinks_min: u64,
+    /// Number of recent uplinks of applications that are not counted, because there are too many.
+    pub uplinks_left_out: u64,
     /// Those with failures, the greatest share first, and of equal shares the greatest number.
     pub failing: Vec<ApplicationRuns>,
     /// Those whose uplinks take time in a sandbox, the greatest mean first.
@@ -61,6 +63,7 @@ impl WorstRuns {
         Self {
             since,
             uplinks_min: UPLINKS_MIN,
+            uplinks_left_out: 0,
             failing: first(failing, rows_max, by_failures),
             slowest: first(slowest, rows_max, by_time),
         }
