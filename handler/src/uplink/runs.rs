@@ -120,7 +120,7 @@ mod tests {
     /// The applications that are counted.
     fn counted(runs: &Runs) -> Vec<(String, u64)> {
         let table = runs.table();
-        table.records().map(|(app_id, record)| (app_id.to_string(), record.total().uplinks)).collect()
+        table.records().map(|(app_id, _, record)| (app_id.to_string(), record.total().uplinks)).collect()
     }
 
     #[test]

@@ -64,8 +64,9 @@ impl Table {
         self.places.put(app_id.clone(), Place { user, record });
     }
 
-    pub(super) fn records(&self) -> impl Iterator<Item = (&AppId, &Record)> {
-        self.places.iter().map(|(app_id, place)| (app_id, &place.record))
+    /// The applications with their users, as far as these are known.
+    pub(super) fn records(&self) -> impl Iterator<Item = (&AppId, Option<&Owner>, &Record)> {
+        self.places.iter().map(|(app_id, place)| (app_id, place.user.as_ref(), &place.record))
     }
 
     /// Number of uplinks of applications without a place in the window that this half hour ends.
@@ -144,7 +145,7 @@ mod tests {
         assert!(table.count(&id(1), UPLINK, Timestamp::default()) && !table.count(&id(1), UPLINK, later));
         table.count_for(user(1), &id(1), UPLINK, later);
         assert!(table.count(&id(1), UPLINK, later));
-        let uplinks: Vec<_> = table.records().map(|(_, record)| record.total().uplinks).collect();
+        let uplinks: Vec<_> = table.records().map(|(_, _, record)| record.total().uplinks).collect();
         assert_eq!(uplinks, [4]);
         assert_eq!(table.held, HashMap::from([(user(1), 1)]));
     }
@@ -157,7 +158,7 @@ mod tests {
                 add(&mut table, number, user(number));
             }
         }
-        assert!(table.records().all(|(_, record)| record.total().uplinks == 3));
+        assert!(table.records().all(|(_, _, record)| record.total().uplinks == 3));
         assert!(has(&table, 0) && has(&table, APPLICATIONS_MAX - 1) && !has(&table, APPLICATIONS_MAX));
         let left_out = [0, 1, 2].map(|number| table.uplinks_left_out(half_hour(number)));
         assert_eq!((table.places.len(), left_out), (APPLICATIONS_MAX, [300, 300, 0]));

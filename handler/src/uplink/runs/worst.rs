@@ -1,7 +1,8 @@
 //! The applications that stand out: by the share of uplinks that fail, and by the time that uplinks take.
 
-use std::cmp::Ordering;
+use std::{cmp::Ordering, collections::HashMap};
 
+use server::ledger::Owner;
 use types::{AppId, Timestamp};
 
 use super::{
@@ -11,6 +12,8 @@ use super::{
 
 /// Number of uplinks in the window without which an application is not compared: shares and means of fewer say little.
 const UPLINKS_MIN: u64 = 10;
+/// Maximum number of applications of one known user in each list, so that nobody fills it alone.
+const ROWS_OF_USER_MAX: usize = 3;
 
 /// The applications that stand out lately.
 #[derive(Debug)]
@@ -45,18 +48,19 @@ pub struct ApplicationRuns {
 /// An application that is compared with others.
 struct Row<'a> {
     app_id: &'a AppId,
+    user: Option<&'a Owner>,
     record: &'a Record,
     recent: RunSums,
 }
 
 impl WorstRuns {
     pub(super) fn of<'a>(
-        records: impl Iterator<Item = (&'a AppId, &'a Record)>,
+        records: impl Iterator<Item = (&'a AppId, Option<&'a Owner>, &'a Record)>,
         half_hour: HalfHour,
         rows_max: usize,
         since: Timestamp,
     ) -> Self {
-        let rows = records.map(|(app_id, record)| Row { app_id, record, recent: record.recent(half_hour) });
+        let rows = records.map(|(app_id, user, record)| Row { app_id, user, record, recent: record.recent(half_hour) });
         let rows: Vec<_> = rows.filter(|row| row.recent.uplinks >= UPLINKS_MIN).collect();
         let failing = rows.iter().filter(|row| row.recent.failures() > 0).collect();
         let slowest = rows.iter().filter(|row| !row.recent.elapsed.is_zero()).collect();
@@ -72,21 +76,40 @@ impl WorstRuns {
 
 impl Row<'_> {
     fn copied(&self) -> ApplicationRuns {
-        let Self { app_id, record, recent } = *self;
+        let Self { app_id, record, recent, .. } = *self;
         ApplicationRuns { app_id: app_id.clone(), recent, total: record.total(), last_failure: record.last_failure() }
     }
 }
 
-/// The first of these rows. Only they are sorted, because uplinks wait meanwhile.
+/// The first of these rows, without those of which their user has too many. Only they are sorted, because uplinks wait
+/// meanwhile.
 fn first(mut rows: Vec<&Row<'_>>, rows_max: usize, order: fn(&RunSums, &RunSums) -> Ordering) -> Vec<ApplicationRuns> {
     let compare =
         |one: &&Row<'_>, other: &&Row<'_>| order(&one.recent, &other.recent).then_with(|| one.app_id.cmp(other.app_id));
-    if rows.len() > rows_max {
-        rows.select_nth_unstable_by(rows_max, compare);
-        rows.truncate(rows_max);
+    let (mut shown, mut of_users) = (Vec::new(), HashMap::new());
+    // Once more for each time that users had too many: then all others of theirs are gone.
+    while shown.len() < rows_max && !rows.is_empty() {
+        let next = rows.len().min(rows_max - shown.len());
+        if next < rows.len() {
+            rows.select_nth_unstable_by(next, compare);
+        }
+        rows[..next].sort_unstable_by(compare);
+        for row in rows.drain(..next) {
+            let Some(user) = row.user else {
+                shown.push(row.copied());
+                continue;
+            };
+            let of_user = of_users.entry(user).or_insert(0);
+            if *of_user < ROWS_OF_USER_MAX {
+                *of_user += 1;
+                shown.push(row.copied());
+            }
+        }
+        if shown.len() < rows_max {
+            rows.retain(|row| row.user.is_none_or(|user| of_users.get(user) != Some(&ROWS_OF_USER_MAX)));
+        }
     }
-    rows.sort_unstable_by(compare);
-    rows.into_iter().map(Row::copied).collect()
+    shown
 }
 
 fn by_failures(one: &RunSums, other: &RunSums) -> Ordering {
@@ -122,7 +145,16 @@ mod tests {
 
     /// The names of both lists.
     fn worst(applications: &[(AppId, Record)], rows_max: usize) -> [Vec<&str>; 2] {
-        let records = applications.iter().map(|application| (&application.0, &application.1));
+        worst_of(applications, rows_max, |_| None)
+    }
+
+    /// The same, if some applications belong to these users.
+    fn worst_of<'a>(
+        applications: &'a [(AppId, Record)],
+        rows_max: usize,
+        user_of: impl Fn(&str) -> Option<&'a Owner>,
+    ) -> [Vec<&'a str>; 2] {
+        let records = applications.iter().map(|(app_id, record)| (app_id, user_of(app_id.as_str()), record));
         let worst = WorstRuns::of(records, HalfHour::default(), rows_max, Timestamp::default());
         [worst.failing, worst.slowest].map(|rows| {
             let find = |row: ApplicationRuns| applications.iter().find(|(app_id, _)| *app_id == row.app_id);
@@ -159,5 +191,30 @@ mod tests {
         assert_eq!(slowest, ["as-slow", "slow", "often"]);
         assert_eq!(failing, [""; 0]);
         assert_eq!(worst(&applications, 1)[1], ["as-slow"]);
+    }
+
+    #[test]
+    fn each_list_has_three_applications_of_one_user_at_most() {
+        let names: Vec<_> = ["greedy", "other", "unknown"]
+            .into_iter()
+            .flat_map(|user| (0..30).map(move |number| format!("{user}-{number:02}")))
+            .collect();
+        let micros = |name: &str| if name.starts_with("unknown") { 1 } else { 2 };
+        let applications: Vec<_> =
+            names.iter().map(|name| application(name, (20, micros(name)), micros(name))).collect();
+        let users = ["greedy", "other"].map(|user| Owner::User(user.into()));
+        let user_of = |name: &str| match name.split_once('-') {
+            Some(("greedy", _)) => Some(&users[0]),
+            Some(("other", _)) => Some(&users[1]),
+            _ => None,
+        };
+        let of_users = ["greedy-00", "greedy-01", "greedy-02", "other-00", "other-01", "other-02"];
+        for list in worst_of(&applications, 20, user_of) {
+            assert_eq!(list.len(), 20);
+            assert_eq!((&list[..6], list[6], list[19]), (&of_users[..], "unknown-00", "unknown-13"));
+        }
+        for list in worst_of(&applications, 4, user_of) {
+            assert_eq!(list, of_users[..4]);
+        }
     }
 }
