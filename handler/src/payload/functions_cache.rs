@@ -7,7 +7,7 @@
 //! not be remembered, while other failures must.
 
 use std::{
-    collections::{BTreeMap, HashMap, VecDeque},
+    collections::{BTreeMap, HashMap},
     num::NonZeroUsize,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -52,6 +52,8 @@ struct Set {
     cell: Cell,
     /// Properties of the loaded set; none until it is loaded.
     loaded: Option<LoadedSet>,
+    /// The number of the last use, which grows from one use of any set to the next.
+    used: u64,
 }
 
 struct LoadedSet {
@@ -67,8 +69,10 @@ type Place = (AppId, bool);
 struct Sets {
     lru: LruCache<CacheKey, Set>,
     bytes: usize,
-    /// The cached sets of each place, in the order in which they were loaded.
-    by_place: HashMap<Place, VecDeque<CacheKey>>,
+    /// The cached sets of each place.
+    by_place: HashMap<Place, Vec<CacheKey>>,
+    /// Number of uses of all sets.
+    uses: u64,
     /// Maximum number of sets of a place.
     place_sets_max: usize,
 }
@@ -98,7 +102,7 @@ impl FunctionsCache {
         let place_sets_max = if is_kept { 1 } else { DRY_RUN_PLACE_SETS_MAX };
         let lru = LruCache::new(room.sets_max);
         Ok(Self {
-            sets: Mutex::new(Sets { lru, bytes: 0, by_place: HashMap::new(), place_sets_max }),
+            sets: Mutex::new(Sets { lru, bytes: 0, by_place: HashMap::new(), uses: 0, place_sets_max }),
             bytes_max: room.bytes_max,
             is_kept,
             limits: settings.sandbox_limits.iter().map(change).collect::<Result<_, _>>()?,
@@ -118,7 +122,7 @@ impl FunctionsCache {
         limits: &HashedLimits,
     ) -> Option<Result<Functions, Failure>> {
         let key = (application.functions_hash, limits.hash);
-        self.lock().lru.get(&key)?.cell.get().cloned()
+        self.lock().touch(&key)?.cell.get().cloned()
     }
 
     /// The functions of an application with these limits, or why they cannot be used; loads them in `pool` if nobody
@@ -170,9 +174,17 @@ impl FunctionsCache {
 }
 
 impl Sets {
+    /// A cached set, which is now the last one that was used.
+    fn touch(&mut self, key: &CacheKey) -> Option<&Set> {
+        let set = self.lru.get_mut(key)?;
+        self.uses += 1;
+        set.used = self.uses;
+        Some(set)
+    }
+
     /// The cell of a set, which is added if it is missing.
     fn cell(&mut self, key: CacheKey) -> Cell {
-        if let Some(set) = self.lru.get(&key) {
+        if let Some(set) = self.touch(&key) {
             return set.cell.clone();
         }
         let set = Set::default();
@@ -192,8 +204,11 @@ impl Sets {
             (Some(set), Some(Ok(functions))) => {
                 let bytes = functions.idle_bytes();
                 set.loaded = Some(LoadedSet { bytes, place: place.clone() });
+                self.uses += 1;
+                set.used = self.uses;
                 self.bytes += bytes;
-                self.replace(place, key);
+                self.by_place.entry(place.clone()).or_default().push(*key);
+                self.bound(&place, key);
             }
             (Some(_), Some(Err(failure))) if failure.may_pass() => {
                 self.lru.pop(key);
@@ -207,16 +222,20 @@ impl Sets {
         }
     }
 
-    /// Evicts the oldest set of a place if it has too many with this one.
-    fn replace(&mut self, place: Place, key: &CacheKey) {
-        let loaded = self.by_place.entry(place).or_default();
-        loaded.push_back(*key);
-        if loaded.len() > self.place_sets_max
-            && let Some(oldest) = loaded.pop_front()
-            && let Some(evicted) = self.lru.pop(&oldest)
+    /// Evicts what a place has too much of, the least recently used first, but never the newest set.
+    fn bound(&mut self, place: &Place, newest: &CacheKey) {
+        while let Some(key) = self.superfluous(place, newest)
+            && let Some(evicted) = self.lru.pop(&key)
         {
-            self.bytes -= evicted.loaded.map_or(0, |loaded| loaded.bytes);
+            self.forget(&key, evicted);
         }
+    }
+
+    /// The set that a place has to lose, if it has too many.
+    fn superfluous(&self, place: &Place, newest: &CacheKey) -> Option<CacheKey> {
+        let keys = self.by_place.get(place).filter(|keys| keys.len() > self.place_sets_max)?;
+        let older = keys.iter().filter(|key| *key != newest);
+        older.min_by_key(|key| self.lru.peek(*key).map(|set| set.used)).copied()
     }
 
     /// Forgets what was known about a set that is no longer cached.
