@@ -1,7 +1,8 @@
 //! A cache of loaded functions. Each set is loaded once, however many messages wait for it; the least recently used
 //! ones make room for others. An application that changes its functions replaces the set that it loaded before, so that
 //! it cannot fill the cache; those of its candidate have a place of their own. For dry runs it has a few sets, because
-//! stored uplinks run again with those that they had, which may differ from one uplink to the next.
+//! stored uplinks run again with those that they had, which may differ from one uplink to the next. Sets that cannot be
+//! loaded count, too.
 //!
 //! Not `moka`: a set's size is known only after it was loaded, and a load that fails for a reason that may pass must
 //! not be remembered, while other failures must.
@@ -50,21 +51,27 @@ pub(super) struct FunctionsCache {
 #[derive(Default)]
 struct Set {
     cell: Cell,
-    /// Properties of the loaded set; none until it is loaded.
+    /// Properties of the set after its load; none until then.
     loaded: Option<LoadedSet>,
     /// The number of the last use, which grows from one use of any set to the next.
     used: u64,
 }
 
 struct LoadedSet {
-    /// The memory that it takes.
+    /// The memory that it takes; none if it cannot be loaded.
     bytes: usize,
     /// Application that loaded the set. Others may use it too.
     place: Place,
 }
 
-/// An application, and whether the set is that of its candidate.
-type Place = (AppId, bool);
+/// Sets that make room for each other.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Place {
+    app_id: AppId,
+    is_candidate: bool,
+    /// True for live messages if the set cannot be loaded: a change that is refused must not evict what is live.
+    is_refused: bool,
+}
 
 struct Sets {
     lru: LruCache<CacheKey, Set>,
@@ -151,7 +158,8 @@ impl FunctionsCache {
         if is_mine {
             // As the queue of the sandbox counts it.
             usage.add_fuel(loaded.as_ref().map_or(limits.load_fuel, Functions::fuel_spent));
-            let place = (summary.app_id.clone(), summary.is_candidate);
+            let is_refused = self.is_kept && loaded.is_err();
+            let place = Place { app_id: summary.app_id.clone(), is_candidate: summary.is_candidate, is_refused };
             self.lock().finish_load(&key, &cell, place, self.bytes_max);
         }
         Ok(loaded)
@@ -200,21 +208,21 @@ impl Sets {
     fn finish_load(&mut self, key: &CacheKey, cell: &Cell, place: Place, bytes_max: usize) {
         // The set may have been evicted while it was loading.
         let set = self.lru.peek_mut(key).filter(|set| Arc::ptr_eq(&set.cell, cell));
-        match (set, cell.get()) {
-            (Some(set), Some(Ok(functions))) => {
-                let bytes = functions.idle_bytes();
-                set.loaded = Some(LoadedSet { bytes, place: place.clone() });
-                self.uses += 1;
-                set.used = self.uses;
-                self.bytes += bytes;
-                self.by_place.entry(place.clone()).or_default().push(*key);
-                self.bound(&place, key);
-            }
-            (Some(_), Some(Err(failure))) if failure.may_pass() => {
+        let (Some(set), Some(loaded)) = (set, cell.get()) else { return };
+        let bytes = match loaded {
+            Ok(functions) => functions.idle_bytes(),
+            Err(failure) if failure.may_pass() => {
                 self.lru.pop(key);
+                return;
             }
-            _ => {}
-        }
+            Err(_) => 0,
+        };
+        set.loaded = Some(LoadedSet { bytes, place: place.clone() });
+        self.uses += 1;
+        set.used = self.uses;
+        self.bytes += bytes;
+        self.by_place.entry(place.clone()).or_default().push(*key);
+        self.bound(&place, key);
         while self.bytes > bytes_max
             && let Some((key, evicted)) = self.lru.pop_lru()
         {

@@ -1,10 +1,10 @@
 //! The versions of an application's functions in the store, and loaded for dry runs.
 
-use std::{ops::Range, sync::Arc};
+use std::{num::NonZeroUsize, ops::Range, sync::Arc};
 
 use futures::FutureExt;
 use handler::{
-    Error, Settings,
+    Error, Loading, Settings,
     application::{
         Application, Applications, FunctionsVersion, JoinKeyChange, VersionBounds, VersionLabel, VersionOrigin,
         VersionUse,
@@ -262,6 +262,28 @@ async fn those_that_take_turns_in_dry_runs_stay_loaded_up_to_eight() {
     assert!(!loads(0).await);
     assert!(loads(8).await, "it evicts the one of its own application that was not used for longest");
     assert!(!loads(0).await && loads(1).await && !loads(8).await && !loads(0).await);
+}
+
+#[tokio::test]
+async fn those_that_cannot_be_loaded_evict_only_those_of_their_application() {
+    let loading = Loading { sets_max: NonZeroUsize::MIN.saturating_add(11), ..Loading::default() };
+    let payloads = Payloads::new(pool(), &Settings { loading, ..Settings::default() }).unwrap();
+    let loads = async |app_id: &str, decoder: &str, priority| decode(&payloads, app_id, decoder, priority).await.0;
+    let wrong = |number| format!("{} }}", decoder(number));
+    assert!(loads("neighbour", &decoder(0), Priority::DryRun).await);
+    assert!(loads("my-app", &decoder(1), Priority::DryRun).await);
+    for number in 0..20 {
+        assert!(loads("my-app", &wrong(number), Priority::DryRun).await, "{number}");
+    }
+    assert!(!loads("neighbour", &decoder(0), Priority::DryRun).await, "it is still loaded");
+    assert!(!loads("my-app", &wrong(12), Priority::DryRun).await, "the last eight are remembered");
+    assert!(loads("my-app", &decoder(1), Priority::DryRun).await);
+
+    // Of live ones, each application has one that works and one that does not.
+    assert!(loads("my-app", &decoder(2), Priority::Live).await && loads("my-app", &wrong(2), Priority::Live).await);
+    assert!(!loads("my-app", &decoder(2), Priority::Live).await && !loads("my-app", &wrong(2), Priority::Live).await);
+    assert!(loads("my-app", &wrong(3), Priority::Live).await && loads("my-app", &wrong(2), Priority::Live).await);
+    assert!(!loads("my-app", &decoder(2), Priority::Live).await);
 }
 
 /// Limits that differ by number.
