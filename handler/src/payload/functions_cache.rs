@@ -37,6 +37,8 @@ const DRY_RUN_SETS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(255);
 const DRY_RUN_MEMORY_DIVISOR: usize = 8;
 /// Maximum number of sets of one place for dry runs.
 const DRY_RUN_PLACE_SETS_MAX: usize = 8;
+/// The older sets of a place stay while all of it take at most this fraction of the memory for sets.
+const PLACE_MEMORY_DIVISOR: usize = 16;
 
 pub(super) struct FunctionsCache {
     sets: Mutex<Sets>,
@@ -160,7 +162,7 @@ impl FunctionsCache {
             usage.add_fuel(loaded.as_ref().map_or(limits.load_fuel, Functions::fuel_spent));
             let is_refused = self.is_kept && loaded.is_err();
             let place = Place { app_id: summary.app_id.clone(), is_candidate: summary.is_candidate, is_refused };
-            self.lock().finish_load(&key, &cell, place, self.bytes_max);
+            self.lock().finish_load(&key, &cell, &place, self.bytes_max);
         }
         Ok(loaded)
     }
@@ -205,7 +207,7 @@ impl Sets {
 
     /// Counts the memory of a set that has just been loaded for a place, and evicts others until all fit. Forgets a
     /// failure that may not happen again.
-    fn finish_load(&mut self, key: &CacheKey, cell: &Cell, place: Place, bytes_max: usize) {
+    fn finish_load(&mut self, key: &CacheKey, cell: &Cell, place: &Place, bytes_max: usize) {
         // The set may have been evicted while it was loading.
         let set = self.lru.peek_mut(key).filter(|set| Arc::ptr_eq(&set.cell, cell));
         let (Some(set), Some(loaded)) = (set, cell.get()) else { return };
@@ -222,7 +224,7 @@ impl Sets {
         set.used = self.uses;
         self.bytes += bytes;
         self.by_place.entry(place.clone()).or_default().push(*key);
-        self.bound(&place, key);
+        self.bound(place, key, bytes_max / PLACE_MEMORY_DIVISOR);
         while self.bytes > bytes_max
             && let Some((key, evicted)) = self.lru.pop_lru()
         {
@@ -231,17 +233,22 @@ impl Sets {
     }
 
     /// Evicts what a place has too much of, the least recently used first, but never the newest set.
-    fn bound(&mut self, place: &Place, newest: &CacheKey) {
-        while let Some(key) = self.superfluous(place, newest)
+    fn bound(&mut self, place: &Place, newest: &CacheKey, bytes_max: usize) {
+        while let Some(key) = self.superfluous(place, newest, bytes_max)
             && let Some(evicted) = self.lru.pop(&key)
         {
             self.forget(&key, evicted);
         }
     }
 
-    /// The set that a place has to lose, if it has too many.
-    fn superfluous(&self, place: &Place, newest: &CacheKey) -> Option<CacheKey> {
-        let keys = self.by_place.get(place).filter(|keys| keys.len() > self.place_sets_max)?;
+    /// The set that a place has to lose, if it has too many or they take too much memory.
+    fn superfluous(&self, place: &Place, newest: &CacheKey, bytes_max: usize) -> Option<CacheKey> {
+        let keys = self.by_place.get(place)?;
+        let loaded = keys.iter().filter_map(|key| self.lru.peek(key)?.loaded.as_ref());
+        let bytes: usize = loaded.map(|loaded| loaded.bytes).sum();
+        if keys.len() <= self.place_sets_max && bytes <= bytes_max {
+            return None;
+        }
         let older = keys.iter().filter(|key| *key != newest);
         older.min_by_key(|key| self.lru.peek(*key).map(|set| set.used)).copied()
     }

@@ -11,7 +11,7 @@ use handler::{
     },
     payload::{Decoded, Payload, Payloads, Run},
 };
-use runtime::{LimitsByName, Priority, Sources};
+use runtime::{LimitsByName, LoadRequest, Priority, Sources, Tenant};
 use server::{
     ledger::{BudgetSettings, BudgetedStore, Ledger, Owners},
     usage::Usage,
@@ -284,6 +284,35 @@ async fn those_that_cannot_be_loaded_evict_only_those_of_their_application() {
     assert!(!loads("my-app", &decoder(2), Priority::Live).await && !loads("my-app", &wrong(2), Priority::Live).await);
     assert!(loads("my-app", &wrong(3), Priority::Live).await && loads("my-app", &wrong(2), Priority::Live).await);
     assert!(!loads("my-app", &decoder(2), Priority::Live).await);
+}
+
+#[tokio::test]
+async fn those_of_one_application_take_a_sixteenth_of_the_memory_for_dry_runs() {
+    let pool = Arc::new(pool());
+    let sources = Sources { decoder: decoder(0), ..Sources::default() };
+    let limits = pool.engine().limits().clone();
+    let request = LoadRequest { hash: sources.hash(), sources, limits, is_cached: false };
+    let loaded = pool.load(&Tenant::alone("my-app", Priority::DryRun), request).await.unwrap().unwrap();
+    // Dry runs have an eighth of the memory.
+    let with_room = |bytes: usize| {
+        let loading = Loading { bytes_max: 8 * bytes, ..Loading::default() };
+        Payloads::new(pool.clone(), &Settings { loading, ..Settings::default() }).unwrap()
+    };
+    let loads = async |payloads: &Payloads, app_id: &str, number| {
+        decode(payloads, app_id, &decoder(number), Priority::DryRun).await.0
+    };
+
+    let payloads = with_room(16 * loaded.idle_bytes() * 5 / 2);
+    assert!(loads(&payloads, "neighbour", 9).await);
+    for number in 0..3 {
+        assert!(loads(&payloads, "my-app", number).await, "{number}");
+    }
+    assert!(!loads(&payloads, "my-app", 1).await && !loads(&payloads, "my-app", 2).await, "two stay");
+    assert!(loads(&payloads, "my-app", 0).await && !loads(&payloads, "neighbour", 9).await);
+
+    let payloads = with_room(4 * loaded.idle_bytes());
+    assert!(loads(&payloads, "my-app", 0).await && !loads(&payloads, "my-app", 0).await, "one stays, however large");
+    assert!(loads(&payloads, "my-app", 1).await && loads(&payloads, "my-app", 0).await);
 }
 
 /// Limits that differ by number.
