@@ -149,7 +149,8 @@ async fn devices_of_a_chart_are_chosen_in_the_table() {
     let many = visitor.get(&format!("{SEVERAL}?since=1h{too_many}")).await;
     assert!(many.html.contains("dev-31, dev-32, and all beyond the first 32."), "{}", many.html);
     let table = visitor.get(&format!("{APPLICATION}?since=1h{too_many}")).await;
-    assert!(table.html.contains("At most 32 devices stay ticked"), "{}", table.html);
+    let full = "At most 32 devices stay ticked: untick some, then tick others.";
+    assert!(table.html.contains(full), "{}", table.html);
     assert!(ticked(&table.html, "dev-1") && ticked(&table.html, "dev-32"), "{}", table.html);
     assert!(!ticked(&table.html, "dev-33"), "{}", table.html);
     let refused = visitor.get(&format!("{SEVERAL}?device=%3Cb%3E")).await;
