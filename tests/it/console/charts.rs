@@ -58,7 +58,7 @@ async fn links_and_a_form_select_a_part_of_the_time() {
     let late = visitor.get(&format!("{PATH}{}", day.link("Second half"))).await;
     assert!(late.html.contains("<svg"), "{}", late.html);
     let none = visitor.get(&format!("{PATH}?field=humidity")).await;
-    assert!(none.html.contains("has a number in this field"), "{}", none.html);
+    assert!(none.html.contains("has a number in the field “humidity”"), "{}", none.html);
     for refused in ["?since=%3Cb%3E", "?since=1h&until=2h"] {
         let page = visitor.get(&format!("{PATH}{refused}")).await;
         assert!(page.status == 400 && !page.html.contains("<b>"), "{}: {}", page.status, page.html);
@@ -89,7 +89,7 @@ async fn several_devices_are_in_one_picture_and_one_file() {
         "celsius: from 10 to 40",
         "solid line, mean 25, 2 values",
         "dashed line, mean 20, 1 value",
-        "None of the 1 uplinks of dev-3 in this period has a number in this field.",
+        "None of the 1 uplinks of dev-3 in this period has a number in the field “celsius”.",
         "From 4 uplinks",
     ] {
         assert!(page.html.contains(expected), "{expected}: {}", page.html);

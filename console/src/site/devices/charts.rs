@@ -252,7 +252,7 @@ mod tests {
             tab: "devices",
             of_device: None,
             path: "/console/applications/my-app/charts".to_owned(),
-            range: range(3, "t"),
+            range: range(3, "t "),
             devices: charts.iter().map(Source::of).collect(),
             plots: Vec::new(),
             points: 120,
@@ -263,7 +263,7 @@ mod tests {
         let html = page.render().unwrap();
         for expected in [
             "too many uplinks of dev-2 for one chart",
-            "None of the 200000 uplinks of dev-0 in this period has a number in this field.",
+            "None of the 200000 uplinks of dev-0 in this period has a number in the field “t ”.",
             "These devices are missing: dev-1.",
             "cannot read &#60;b&#62;.parquet",
         ] {
