@@ -62,9 +62,9 @@ pub enum Error {
     /// The handler sent a device that cannot be read.
     #[error("the handler sent a device that is not valid")]
     Device(#[from] BytesError),
-    /// Charts take too many seconds.
-    #[error("the charts were not read within {0} s: choose fewer devices or a shorter period")]
-    SlowCharts(u64),
+    /// Charts take too long.
+    #[error("the charts were not read in time: choose fewer devices or a shorter period")]
+    SlowCharts,
     /// The account service did not answer in time.
     #[error("the account service does not answer: try again later")]
     SlowAccount,
@@ -96,7 +96,7 @@ impl Kinded for Error {
             Self::OtherSite(_) => Kind::Denied,
             Self::Login(_) | Self::Invalid { .. } | Self::Form(_) => Kind::Invalid,
             Self::Starting | Self::Insecure | Self::NotSent(_) => Kind::Unavailable,
-            Self::SlowCharts(_) | Self::SlowAccount => Kind::Timeout,
+            Self::SlowCharts | Self::SlowAccount => Kind::Timeout,
             Self::LiveViews(error) => error.kind(),
             Self::Service(error) => error.kind(),
             Self::Seal(_) | Self::Page(_) | Self::Device(_) => Kind::Internal,
