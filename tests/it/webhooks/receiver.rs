@@ -17,7 +17,7 @@ use axum::{
 };
 use serde_json::Value;
 use tokio::{
-    net::TcpListener,
+    net::{TcpListener, TcpSocket},
     sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
     task::JoinHandle,
     time::timeout,
@@ -52,6 +52,8 @@ pub(crate) struct Receiver {
     shared: Shared,
     received: UnboundedReceiver<Received>,
     serving: Option<JoinHandle<io::Result<()>>>,
+    /// Keeps the port from everybody else while nothing listens at it.
+    reserved: Option<TcpSocket>,
 }
 
 #[derive(Clone)]
@@ -75,7 +77,7 @@ impl Receiver {
     pub(crate) async fn start() -> Self {
         let (sender, received) = unbounded_channel();
         let shared = Shared { answers: Arc::default(), sender };
-        let mut this = Self { address: ([127, 0, 0, 1], 0).into(), shared, received, serving: None };
+        let mut this = Self { address: ([127, 0, 0, 1], 0).into(), shared, received, serving: None, reserved: None };
         this.start_again().await;
         this
     }
@@ -85,6 +87,7 @@ impl Receiver {
         self.address = listener.local_addr().unwrap();
         let router = Router::new().fallback(receive).with_state(self.shared.clone());
         self.serving = Some(tokio::spawn(async move { axum::serve(listener, router).await }));
+        self.reserved = None;
     }
 
     /// Stops listening: connections are refused.
@@ -93,6 +96,10 @@ impl Receiver {
         serving.abort();
         // Until then the port is not free.
         _ = serving.await;
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_reuseaddr(true).unwrap();
+        socket.bind(self.address).unwrap();
+        self.reserved = Some(socket);
     }
 
     pub(crate) fn url(&self) -> String {
