@@ -2,7 +2,7 @@
 
 mod certificate;
 mod component_token;
-mod own_account;
+mod in_process_account;
 mod owners;
 
 use std::{
@@ -45,7 +45,7 @@ use types::{Clock, Random};
 use self::{
     certificate::certificate,
     component_token::{OtherAccount, OwnAccount},
-    own_account::AccountHere,
+    in_process_account::InProcessAccount,
     owners::AccountOwners,
 };
 use super::{
@@ -265,7 +265,7 @@ impl Context {
         own_account: Option<Account>,
     ) -> anyhow::Result<Authenticator> {
         let client = AccountClient::new(&self.settings.client.auth_server)?;
-        let local = own_account.map(|account| Arc::new(AccountHere(account)) as Arc<dyn LocalAccount>);
+        let local = own_account.map(|account| Arc::new(InProcessAccount(account)) as Arc<dyn LocalAccount>);
         let issuers = BTreeMap::from([(self.settings.account.issuer.clone(), TrustedAccount { client, local })]);
         Ok(Authenticator::new(issuers, Some(token), self.settings.auth.clone(), self.clock.clone()))
     }

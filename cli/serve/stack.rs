@@ -26,7 +26,8 @@ use super::{
 };
 use crate::{settings::Settings, telemetry::Process};
 
-/// Maximum time that abandoned requests may keep the store open when everything else has stopped.
+/// Maximum time that abandoned requests may keep the store open when everything else has stopped. A question about a
+/// credential may take five seconds.
 const CLOSING_TIME_MAX: Duration = Duration::from_secs(6);
 
 /// Services that run in this process.

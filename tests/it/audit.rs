@@ -30,6 +30,9 @@ async fn webhooks_functions_exports_and_outputs_are_in_the_audit_file() {
     assert_eq!(call(base, &owner, "PUT", "/my-hook", webhook).await.0, 200);
     assert_eq!(call(base, &owner, "PATCH", "/my-hook", json!({"events": ["up"]})).await.0, 200);
     assert_eq!(call(base, &owner, "DELETE", "/my-hook", json!({})).await.0, 200);
+    let devices = format!("{base}/applications/{}/devices", owner.app_id);
+    let request = reqwest::Client::new().get(devices).header("authorization", "Key airlock-account.wrong");
+    assert_eq!(request.send().await.unwrap().status(), 401);
     server.stop();
     let lines: Vec<Value> =
         fs::read_to_string(&file).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -48,4 +51,9 @@ async fn webhooks_functions_exports_and_outputs_are_in_the_audit_file() {
         let actor = line["actor"].as_str().unwrap();
         assert!(actor.starts_with(if event == "output started" { "settings" } else { "user " }), "{line}");
     }
+    // The account service of the same process is asked directly: over HTTP, it would have refused a request.
+    let refused = |event: &str| lines.iter().filter(|line| line["event"] == event).collect::<Vec<_>>();
+    let [line] = &refused("credential refused")[..] else { panic!("there is one: {lines:?}") };
+    assert_eq!((&line["actor"], &line["object"]), (&json!("access key"), &json!("apps:owner-app")));
+    assert!(refused("request refused").is_empty(), "{lines:?}");
 }

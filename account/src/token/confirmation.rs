@@ -55,7 +55,7 @@ impl Account {
     /// All refusals are counted together: their callers choose the entities, which need not exist.
     fn note_refused(&self, credential: &'static str, scope: &Scope, error: &Error) {
         if matches!(error.kind(), Kind::Unauthenticated | Kind::Denied) {
-            self.audit.note_of("this process", "credential refused", scope, &credential as &dyn Display);
+            self.audit.note_of("this process", "credential refused", &credential as &dyn Display, scope);
         }
     }
 }

@@ -14,9 +14,9 @@ use crate::{
     server_process::{ServerProcess, serve},
 };
 
-/// Files that handlers share, beside the store.
 /// Maximum number of attempts to start a handler.
 const STARTS_MAX: usize = 10;
+/// Files that handlers share, beside the store.
 const SHARED_FILES: [&str; 3] = ["handler.key", "handler.pem", "handler.token"];
 
 /// Settings as the environment has them.

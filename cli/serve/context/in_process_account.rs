@@ -6,10 +6,10 @@ use server::{auth::LocalAccount, status::ErrorChain};
 use types::{AccessKey, AppId, ApplicationRight, Claims, GatewayId, GatewayRight, Kind, Kinded, Secret};
 
 /// Answers without HTTP.
-pub(super) struct AccountHere(pub(super) Account);
+pub(super) struct InProcessAccount(pub(super) Account);
 
 #[async_trait]
-impl LocalAccount for AccountHere {
+impl LocalAccount for InProcessAccount {
     async fn application_rights(&self, token: &Secret, app_id: &AppId) -> client::Result<Vec<ApplicationRight>> {
         self.0.application_rights(token, app_id).await.map_err(|error| refused(&error))
     }
