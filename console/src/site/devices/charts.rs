@@ -138,7 +138,7 @@ impl Charts {
         CHOSEN_MAX
     }
 
-    /// Whether lines have more points if one field is chosen.
+    /// Returns true if lines have more points when one field is chosen.
     fn is_coarse(&self) -> bool {
         self.points < PAGE.line
     }

@@ -15,7 +15,7 @@ use crate::{
 /// The span that is shown by default.
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// What charts are to show, as somebody wrote it and as it is.
+/// The content of charts, as somebody wrote it and as it is.
 #[derive(Clone, Debug)]
 pub(super) struct Range {
     pub(super) since_text: String,
@@ -29,7 +29,7 @@ pub(super) struct Range {
     pub(super) left_out: Vec<DevId>,
     /// True if even more were chosen.
     pub(super) is_cut: bool,
-    /// Whether links name the devices. They do not if the path does.
+    /// True if links name the devices, because the path does not.
     names_devices: bool,
 }
 
