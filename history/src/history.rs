@@ -10,14 +10,16 @@ use std::{
 };
 
 use futures::Stream;
-use types::{AppId, Clock, DevId, Random};
+use types::{AppId, Clock, DevId, Random, Timestamp};
 
 pub use self::copy::{NewDirectory, read_files};
 use crate::{
     Error, ExportPart, Format, Loss, Losses, NewRecord, Page, Query, Record, RecordId, Settings, Skipped,
     bucket::Bucket,
+    directory::removed::Removal,
     keeper::Keeper,
     reader::{Reader, export},
+    record::moment,
     settings::bounds::Bounds,
     tail::{Tail, disk::Disk, group::Queue},
 };
@@ -146,6 +148,16 @@ impl History {
     pub async fn remove_device(&self, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
         let (app_id, dev_id) = (app_id.clone(), dev_id.clone());
         self.keep(move |keeper| keeper.remove(&app_id, Some(&dev_id))).await
+    }
+
+    /// Deletes what was recorded of a device until a time, also if a device has its id again.
+    ///
+    /// The records are hidden at once, and for good. After an error, they may be in files for another hour.
+    pub async fn remove_device_until(&self, app_id: &AppId, dev_id: &DevId, until: Timestamp) -> Result<(), Error> {
+        let last = RecordId::last(moment::millis(until));
+        let removal = Removal { app_id: app_id.to_string(), dev_id: Some(dev_id.to_string()), last };
+        let disk = Arc::clone(&self.disk);
+        self.keep(move |keeper| if disk.hide(&removal)? { keeper.full_pass() } else { Ok(()) }).await
     }
 
     /// Moves what is due to Parquet files, and deletes what is too old or too much, as happens each minute anyway.

@@ -1,15 +1,22 @@
 //! Stored messages, over REST, gRPC and the command line.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs::File,
+    path::{Path, PathBuf},
+};
 
 use airlock::serve::Stack;
 use api::history::Query;
 use client::{Trust, handler::HandlerClient};
 use serde_json::{Value, json};
 use testing::Python;
-use types::{Kind, Kinded};
+use types::{DevId, Kind, Kinded};
 
-use crate::harness::{Network, Owner, environment};
+use crate::{
+    harness::{Network, Owner, environment},
+    outages::soon,
+    server_process::ServerProcess,
+};
 
 /// Fails on an empty payload, and refuses 0 degrees.
 const DECODER: &str = "function Decoder(bytes) {
@@ -147,6 +154,52 @@ async fn records_outlive_a_restart_and_go_with_their_device_and_application() {
     handler.register_application(&owner.app_id).await.unwrap();
     assert_eq!(uplinks("").await.unwrap(), 0);
     stack.stop().await;
+}
+
+/// Deletes devices in a process that is killed when they are gone from the store, but not from history. By then,
+/// another device has the id of the second one.
+async fn delete_and_kill(server: &mut ServerProcess, dir: &Path, owner: &Owner) {
+    // History deletes nothing while another process changes its files.
+    let lock = File::options().write(true).create(true).truncate(false).open(dir.join("history/lock")).unwrap();
+    lock.lock().unwrap();
+    for dev_id in ["gone", "again"] {
+        let (handler, app_id, dev_id): (_, _, DevId) = (&owner.handler, &owner.app_id, dev_id.parse().unwrap());
+        let is_gone = async || {
+            let found = handler.get_device(app_id, &dev_id).await;
+            found.is_err_and(|error| error.kind() == Kind::NotFound)
+        };
+        let deletion = handler.delete_device(app_id, &dev_id);
+        tokio::select! {
+            deleted = deletion => panic!("nobody kept history from deleting: {deleted:?}"),
+            () = soon(true, is_gone) => {}
+        }
+    }
+    owner.add_device("again").await;
+    owner.simulate("again", &[35], 1).await.unwrap();
+    server.kill();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_deletion_of_a_device_leaves_nothing_and_spares_another_device_of_its_id() {
+    server::system::install_crypto();
+    let dir = tempfile::tempdir().unwrap();
+    let mut server = ServerProcess::start(dir.path());
+    let mut owner = server.owner(dir.path(), "killed-deletion").await;
+    for dev_id in ["gone", "again", "other"] {
+        owner.add_device(dev_id).await;
+        owner.simulate(dev_id, &[21], 1).await.unwrap();
+    }
+    delete_and_kill(&mut server, dir.path(), &owner).await;
+    let server = ServerProcess::start(dir.path());
+    let handler = server.announcement(dir.path()).await;
+    owner.handler = HandlerClient::connect(&handler, owner.token.clone()).unwrap();
+    let uplinks = async || {
+        let query = Query { app_id: owner.app_id.to_string(), kind: "up".to_owned(), ..Query::default() };
+        let records = owner.handler.list_records(query).await.unwrap().records;
+        records.into_iter().map(|record| (record.dev_id, record.payload)).collect::<Vec<_>>()
+    };
+    soon(vec![("again".to_owned(), vec![35]), ("other".to_owned(), vec![21])], uplinks).await;
+    server.stop();
 }
 
 #[tokio::test(flavor = "multi_thread")]

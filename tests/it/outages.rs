@@ -53,7 +53,7 @@ fn rounds() -> usize {
 }
 
 /// Retries until the result is as expected.
-async fn soon<T: PartialEq + std::fmt::Debug>(expected: T, mut find: impl AsyncFnMut() -> T) {
+pub(crate) async fn soon<T: PartialEq + std::fmt::Debug>(expected: T, mut find: impl AsyncFnMut() -> T) {
     let mut tick = tokio::time::interval(Duration::from_millis(20));
     let mut last = None;
     let found = tokio::time::timeout(MESSAGE_TIMEOUT, async {

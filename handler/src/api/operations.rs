@@ -4,13 +4,14 @@
 
 pub(crate) mod batch;
 mod candidates;
+mod deletions;
 mod history;
 mod network_devices;
 mod uncancellable;
 mod versions;
 pub(crate) mod webhooks;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use ::history::History;
 use api::handler::Status;
@@ -19,8 +20,6 @@ use runtime::Priority;
 use server::audit::AuditLog;
 use server::auth::{Caller, Purpose};
 use server::ledger::OwnerTurn;
-use server::status::ErrorChain;
-use tokio::time::{sleep, timeout};
 use types::{AppId, ApplicationRight, Claims, Clock, Credential, DevId, Downlink, Grant, Secret, Timestamp};
 
 use self::uncancellable::uncancellable;
@@ -42,11 +41,6 @@ use crate::{
     status::Component,
     uplink::{Frame, Handled, Reader, Uplinks},
 };
-
-/// Interval at which interrupted deletions are searched for, besides those of this process.
-const DELETIONS_INTERVAL: Duration = Duration::from_secs(300);
-/// Pause before deletions that failed are tried again.
-const DELETIONS_WAIT: Duration = Duration::from_secs(10);
 
 /// The handler's operations.
 pub struct Operations {
@@ -94,7 +88,7 @@ impl Operations {
     pub(crate) async fn register_application(&self, caller: Caller, app_id: &AppId) -> Result<(), Error> {
         let claims = self.access.allow(caller.clone(), app_id, &[ApplicationRight::Settings], Purpose::Change).await?;
         let change = self.audit.change("application registered", &actor(&claims), app_id)?;
-        let registered = change.run(self.applications.register(app_id)).await;
+        let registered = change.run(self.register(app_id)).await;
         // An application that is already registered is announced again, because the first time may have failed.
         if let (Ok(()) | Err(Error::AlreadyExists { .. }), Some(announcer), Some(credential)) =
             (&registered, &self.announcer, &caller.credential)
@@ -138,52 +132,6 @@ impl Operations {
             self.withdraw(caller.credential, app_id).await;
         }
         deleted
-    }
-
-    /// Completes interrupted deletions, of this process and of others; runs until it is dropped.
-    pub async fn complete_deletions(&self) {
-        loop {
-            match self.resume_deletions().await {
-                Ok(()) => _ = timeout(DELETIONS_INTERVAL, self.applications.deletion_interrupted()).await,
-                Err(error) => {
-                    tracing::warn!(error = %ErrorChain(&error), "cannot complete the deletion of applications: trying again");
-                    sleep(DELETIONS_WAIT).await;
-                }
-            }
-        }
-    }
-
-    /// Completes the deletions that were interrupted. The first error ends it.
-    async fn resume_deletions(&self) -> Result<(), Error> {
-        let mut last = None;
-        loop {
-            let deleted = self.applications.deletions(last.as_ref()).await?;
-            for app_id in &deleted {
-                if self.applications.complete_deletion(app_id).await? {
-                    tracing::info!(%app_id, "completed the deletion of an application");
-                    self.withdraw(None, app_id).await;
-                }
-            }
-            last = deleted.into_iter().last();
-            if last.is_none() {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Withdraws the announcement of a deleted application. If that fails now, it is tried again later.
-    async fn withdraw(&self, caller: Option<Credential>, app_id: &AppId) {
-        if let Err(error) = self.history.remove_application(app_id).await {
-            tracing::warn!(%app_id, error = %ErrorChain(&error), "cannot delete the history of an application: trying again");
-            return;
-        }
-        let is_withdrawn = match &self.announcer {
-            Some(announcer) => announcer.remove_application(caller, app_id).await,
-            None => true,
-        };
-        if is_withdrawn && let Err(error) = self.applications.end_deletion(app_id).await {
-            tracing::warn!(%app_id, error = %ErrorChain(&error), "cannot end the deletion of an application: trying again");
-        }
     }
 
     pub(crate) async fn get_device(&self, caller: Caller, app_id: &AppId, dev_id: &DevId) -> Result<Device, Error> {

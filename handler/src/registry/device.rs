@@ -2,6 +2,7 @@
 
 mod address;
 mod change;
+mod deletion;
 mod devices;
 mod eui_claim;
 mod find;
@@ -16,7 +17,7 @@ mod validation;
 pub use self::{
     address::{Addresses, Prefix, Usage},
     change::Change,
-    devices::{DevicePage, Devices},
+    devices::{Deletion, DevicePage, Devices},
     model::{Device, Lorawan},
     released::Released,
 };

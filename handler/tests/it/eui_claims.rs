@@ -120,7 +120,7 @@ async fn a_pair_without_a_holder_gets_one_when_its_device_is_read() {
 
 #[tokio::test]
 async fn a_killed_deletion_frees_the_pair() {
-    for commits in 0..3 {
+    for commits in 0..4 {
         let clock = ManualClock::new();
         let store = Arc::new(FailingStore::new(clock.for_store()));
         let (_, devices) = applications(store.clone(), clock).await;

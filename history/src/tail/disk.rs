@@ -7,7 +7,10 @@ use std::{
 
 use crate::{
     Error,
-    directory::{Change, removed::Removals},
+    directory::{
+        Change,
+        removed::{self, Removal, Removals},
+    },
     tail::Tail,
 };
 
@@ -43,6 +46,17 @@ impl Disk {
 
     pub(crate) fn removals(&self) -> Result<Removals, Error> {
         Removals::read(&self.removed_dir())
+    }
+
+    /// Hides what is removed, until the next look at all files deletes it. Returns false if that has been done before.
+    pub(crate) fn hide(&self, removal: &Removal) -> Result<bool, Error> {
+        let change = self.change()?;
+        if self.removals()?.know(removal) {
+            return Ok(false);
+        }
+        removed::begin(&change, &self.removed_dir(), removal)?;
+        removed::write(&change, &self.removed_dir(), removal)?;
+        Ok(true)
     }
 
     /// Keeps records where they are while sources are listed.

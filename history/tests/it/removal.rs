@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use history::Query;
+use types::Clock;
 
 use crate::harness::{Harness, app, counters, dev, everything, files, segments};
 
@@ -26,6 +27,27 @@ async fn records_of_a_device_are_deleted_and_others_stay() {
     assert_eq!(counters(&history, device).await, [6]);
     let bytes: Vec<_> = files(&harness).into_iter().flat_map(|path| std::fs::read(path).unwrap()).collect();
     assert!(!bytes.windows(20).any(|bytes| bytes == br#"{"level":2,"name":"a"#), "the result is still on disk");
+}
+
+#[tokio::test]
+async fn a_late_deletion_spares_the_device_that_has_the_id_by_now() {
+    let harness = Harness::new();
+    let history = harness.open();
+    harness.uplink(&history, "b1", 1).await;
+    harness.uplink(&history, "a1", 2).await;
+    let deleted = harness.clock.now();
+    harness.uplink(&history, "a1", 3).await;
+    // The second one has nothing to do.
+    for _ in 0..2 {
+        history.remove_device_until(&app(), &dev("a1"), deleted).await.unwrap();
+        assert_eq!(counters(&history, everything()).await, [3, 1]);
+        history.seal().await.unwrap();
+    }
+    assert_eq!(counters(&history, everything()).await, [3, 1]);
+    // What was deleted later covers what was deleted earlier, and stays so.
+    history.remove_device(&app(), &dev("a1")).await.unwrap();
+    history.remove_device_until(&app(), &dev("a1"), deleted).await.unwrap();
+    assert_eq!(counters(&history, everything()).await, [1]);
 }
 
 #[tokio::test]

@@ -47,17 +47,18 @@ impl Operations {
         dev_id: &DevId,
     ) -> Result<(), Error> {
         let delete = self.devices.delete(app_id, dev_id);
-        match &permit {
+        let deletion = match &permit {
             None => delete.await?,
             Some(Permit { turn, token }) => {
                 let device = self.devices.get(app_id, dev_id).await?;
-                self.network_brokers.delete((turn, token), (&self.devices, delete), &device).await?;
+                self.network_brokers.delete((turn, token), (&self.devices, delete), &device).await?
             }
-        }
+        };
         self.publish(app_id.clone(), dev_id.clone(), Event::Delete);
-        // The device is gone, whatever is left of its messages: those are deleted when they are too old.
-        if let Err(error) = self.history.remove_device(app_id, dev_id).await {
-            tracing::warn!(%app_id, %dev_id, error = %ErrorChain(&error), "cannot delete the history of a device");
+        // The device is gone, whatever is left of its messages.
+        if let Err(error) = self.delete_history(&deletion).await {
+            let error = ErrorChain(&error);
+            tracing::warn!(%app_id, %dev_id, %error, "cannot delete the history of a device: trying again later");
         }
         Ok(())
     }

@@ -47,12 +47,12 @@ impl NetworkBrokers {
 
     /// Deletes a device in the network servers, and then in the store with `delete`. If either fails, the network
     /// servers are told what the store has.
-    pub(crate) async fn delete(
+    pub(crate) async fn delete<T>(
         &self,
         (_turn, token): (&Turn, &Secret),
-        (devices, delete): (&Devices, impl Future<Output = Result<(), Error>>),
+        (devices, delete): (&Devices, impl Future<Output = Result<T, Error>>),
         device: &Device,
-    ) -> Result<(), Error> {
+    ) -> Result<T, Error> {
         let mut told = Vec::new();
         let deleted = match self.tell_deleted(token, device, &mut told).await {
             Ok(()) => delete.await,

@@ -1,7 +1,8 @@
 //! Keys of the handler's records in the store.
 //!
 //! All records of an application share its tag, so one commit can change several of them and one prefix finds them all.
-//! Only the holders of EUIs, the deletions that have begun, and limits have other tags.
+//! Only the holders of EUIs, the deletions that have begun, and limits have other tags. The deletion of a device has a
+//! record of each kind.
 
 use runtime::SourcesHash;
 use store::{Key, Tag};
@@ -125,6 +126,28 @@ pub(crate) fn deletion(app_id: &AppId) -> Result<Key, Error> {
 /// The prefix of all of them.
 pub(crate) fn deletions() -> Result<Key, Error> {
     service_key("deletion/")
+}
+
+/// Says when a device was deleted whose records history may still have.
+pub(crate) fn deleted_device(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
+    key(app_id, &format!("deleted/{dev_id}"))
+}
+
+/// Names a device whose deletion has begun, so that it is completed after a restart.
+pub(crate) fn device_deletion(app_id: &AppId, dev_id: &DevId) -> Result<Key, Error> {
+    service_key(&format!("device-deletion/{app_id}/{dev_id}"))
+}
+
+/// The prefix of all of them.
+pub(crate) fn device_deletions() -> Result<Key, Error> {
+    service_key("device-deletion/")
+}
+
+/// The ids of application and device in such a key.
+pub(crate) fn deleted_ids_of(deletion: &Key) -> Result<(AppId, DevId), Error> {
+    let ids = deletion.path().strip_prefix("handler/device-deletion/").unwrap_or_default();
+    let (app_id, dev_id) = ids.split_once('/').unwrap_or_default();
+    Ok((app_id.parse()?, dev_id.parse()?))
 }
 
 /// A pair of EUIs that the operator has released.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use server::usage::Usage;
 use store::{Batch, Commit, Entry, Key, Store};
-use types::{AppId, Clock, DevId, Kind, Kinded};
+use types::{AppId, Clock, DevId, Kind, Kinded, Timestamp};
 
 use super::{change::Change, frame_counters, model::Device, record};
 use crate::{
@@ -41,6 +41,19 @@ pub struct DevicePage {
     pub devices: Vec<Device>,
     /// Number of devices that the application has.
     pub total: usize,
+}
+
+/// A device that was deleted, and whose records in history are to be deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deletion {
+    /// Application of the device.
+    pub app_id: AppId,
+    /// Id of the device. Another one may have it by now.
+    pub dev_id: DevId,
+    /// Time of the deletion.
+    pub(super) at: Timestamp,
+    /// Later records are not the deleted device's.
+    pub until: Timestamp,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -229,7 +242,10 @@ impl Devices {
     }
 
     /// Deletes a device; [`Error::NotFound`] if it does not exist.
-    pub async fn delete(&self, app_id: &AppId, dev_id: &DevId) -> Result<(), Error> {
+    ///
+    /// [`Self::deletions`] has the deletion from then on, until [`Self::end_deletion`] says that history has deleted the
+    /// records, too.
+    pub async fn delete(&self, app_id: &AppId, dev_id: &DevId) -> Result<Deletion, Error> {
         let [found] = self.store.get_array(&[store_keys::device(app_id, dev_id)?]).await?;
         let Entry { key, value, version } = found.ok_or_else(|| Error::device_not_found(app_id, dev_id))?;
         let device = record::read_without_keys(&value)?;
@@ -241,10 +257,11 @@ impl Devices {
             .delete(store_keys::downlinks(app_id, dev_id)?)
             .delete(store_keys::sent_downlinks(app_id, dev_id)?);
         let (batch, held) = self.give_euis_up(batch, &device).await?;
+        let (batch, deletion) = self.begin_deletion(batch, app_id, dev_id).await?;
         match self.store.commit(batch).await? {
             Commit::Done => {
                 eui_holder::release(held, self.store.as_ref()).await;
-                Ok(())
+                Ok(deletion)
             }
             Commit::Conflict => Err(Error::device_conflict(app_id, dev_id)),
         }

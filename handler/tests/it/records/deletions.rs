@@ -1,17 +1,17 @@
-//! Deletions of applications: of everything in them, and completed when the process was killed.
+//! Deletions of applications and devices: of everything in them, and completed when the process was killed.
 
 use std::{future::pending, sync::Arc, time::Duration};
 
 use futures::FutureExt;
 use handler::{
     application::{Application, Applications},
-    device::Devices,
+    device::{Device, Devices, Lorawan},
 };
 use server::usage::Usage;
 use store::{Key, Store, StoreClock};
 use testing::{FailingStore, ManualClock};
 use tokio::{sync::oneshot, time::timeout};
-use types::{Kind, Kinded};
+use types::{Clock, DevId, Kind, Kinded};
 
 use super::{Fixture, decoder, device, id, tag};
 use crate::harness::sealer;
@@ -117,4 +117,59 @@ async fn refuses_a_device_that_is_set_while_its_application_is_deleted() {
     );
     fixture.applications.delete(&id("app-one")).await.unwrap();
     assert_eq!(fixture.store.list(&Key::new(&tag("app-one"), "").unwrap(), None, 10).await.unwrap(), []);
+}
+
+/// An application with a device that has no EUIs, over a store that can fail.
+async fn one_device() -> (Arc<ManualClock>, Arc<FailingStore>, Devices) {
+    let clock = ManualClock::new();
+    let store = Arc::new(FailingStore::new(clock.for_store()));
+    let sealer = sealer(store.as_ref()).await;
+    Applications::new(store.clone(), sealer.clone()).register(&id("app-one")).await.unwrap();
+    let devices = Devices::new(store.clone(), sealer, clock.clone());
+    devices.set(without_euis()).await.unwrap();
+    (clock, store, devices)
+}
+
+fn without_euis() -> Device {
+    Device { lorawan: Lorawan::default(), ..device("app-one") }
+}
+
+#[tokio::test]
+async fn a_device_is_known_as_deleted_until_history_has_deleted_its_records() {
+    for commits in 0..3 {
+        let (clock, store, devices) = one_device().await;
+        let (app_id, dev_id): (_, DevId) = (id("app-one"), without_euis().dev_id);
+        store.fail_after(commits);
+        let was_deleted = devices.delete(&app_id, &dev_id).await.is_ok();
+        store.recover();
+        let deletion = devices.deletion(&app_id, &dev_id).await.unwrap();
+        assert_eq!(deletion.is_some(), was_deleted, "after {commits} commits");
+        if let Some(deletion) = deletion {
+            assert_eq!(devices.deletions(None).await.unwrap(), [(app_id.clone(), dev_id.clone())]);
+            devices.end_deletion(&deletion).await.unwrap();
+        }
+        // One that was only announced is forgotten after a while.
+        clock.advance(Duration::from_secs(2 * 3600));
+        assert_eq!(devices.deletion(&app_id, &dev_id).await.unwrap(), None);
+        assert_eq!(devices.deletions(None).await.unwrap(), []);
+        assert_eq!(devices.get(&app_id, &dev_id).await.is_err(), was_deleted);
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_a_deletion_spares_what_came_later() {
+    let (clock, _store, devices) = one_device().await;
+    let (app_id, dev_id) = (id("app-one"), without_euis().dev_id);
+    let deleted = clock.now();
+    let first = devices.delete(&app_id, &dev_id).await.unwrap();
+    clock.advance(Duration::from_secs(10));
+    assert_eq!(devices.deletion(&app_id, &dev_id).await.unwrap().unwrap().until, clock.now());
+    devices.set(without_euis()).await.unwrap();
+    assert_eq!(devices.deletion(&app_id, &dev_id).await.unwrap().unwrap().until, deleted);
+    let second = devices.delete(&app_id, &dev_id).await.unwrap();
+    devices.end_deletion(&first).await.unwrap();
+    assert!(devices.deletion(&app_id, &dev_id).await.unwrap().is_some());
+    assert_eq!(devices.deletions(None).await.unwrap().len(), 1);
+    devices.end_deletion(&second).await.unwrap();
+    assert_eq!(devices.deletions(None).await.unwrap(), []);
 }
