@@ -136,6 +136,20 @@ async fn corrections_are_kept_beside_originals_and_published_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn corrections_that_nobody_wants_are_kept_and_counted_apart() {
+    let network = Network::start().await;
+    let owner = owner(&network).await;
+    owner.set_functions([RIGHT, "", ""]).await.unwrap();
+    let seen = report(&network, &owner, json!({"write": true, "publish": true, "publish_per_s": 1000})).await;
+    assert_eq!(
+        (&seen["written"], &seen["unwanted"], &seen["published"]),
+        (&json!(2), &json!(2), &Value::Null),
+        "{seen}"
+    );
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_same_functions_give_the_same_to_the_last_unit_of_fuel() {
     let network = Network::start().await;
     let owner = owner(&network).await;

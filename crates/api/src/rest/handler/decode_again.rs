@@ -105,6 +105,9 @@ pub struct DecodeReport {
     /// How many somebody did not take: see `receivers`. Others may have.
     #[serde(skip_serializing_if = "is_default")]
     pub refused: u64,
+    /// How many nobody wants: there is no subscriber, and no output for them.
+    #[serde(skip_serializing_if = "is_default")]
+    pub unwanted: u64,
     /// Who refused corrections, such as `webhook my-hook`: at most 200. MQTT sessions are named by a hash.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub receivers: BTreeMap<String, RefusedMessages>,
@@ -156,6 +159,7 @@ impl DecodeReport {
             (&mut self.written, later.written),
             (&mut self.published, later.published),
             (&mut self.refused, later.refused),
+            (&mut self.unwanted, later.unwanted),
             (&mut self.not_published, later.not_published),
             (&mut self.fuel_before, later.fuel_before),
             (&mut self.fuel_after, later.fuel_after),

@@ -69,10 +69,13 @@ fn add_not_repeatable(report: &mut DecodeReport, lower: &[LowerLimit]) {
     }
 }
 
-/// Adds who took a correction, and who did not.
+/// Adds who took a correction, and who did not: each counts once, as when messages are sent again.
 pub(super) fn add_receipt(report: &mut DecodeReport, id: &RecordId, receipt: Receipt) {
-    let count = if receipt.refused.is_empty() { &mut report.published } else { &mut report.refused };
-    *count += 1;
+    match (receipt.refused.is_empty(), receipt.taken) {
+        (true, 0) => report.unwanted += 1,
+        (true, _) => report.published += 1,
+        (false, _) => report.refused += 1,
+    }
     for refused in receipt.refused {
         let new = RefusedMessages { count: 1, reason: refused.reason, id: id.to_string() };
         RefusedMessages::add_to(&mut report.receivers, refused.receiver, new);
