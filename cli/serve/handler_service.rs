@@ -362,14 +362,22 @@ async fn operations(
         addresses: Addresses::new(context.settings.handler.prefixes.clone(), context.random.clone()),
         component,
         output,
-        history,
-        corrections: OneAtATime::default(),
-        replays: OneAtATime::default(),
+        history: history.clone(),
+        corrections: one_at_a_time(context, "correction", Some(history)),
+        replays: one_at_a_time(context, "replay", None),
         webhook_tests: OneAtATime::default(),
         webhooks: outputs.webhooks(),
         audit: context.audit.clone(),
         clock: context.clock.clone(),
     })
+}
+
+/// Work that all handlers on the same store do one at a time.
+fn one_at_a_time(context: &Context, name: &'static str, history: Option<Arc<History>>) -> OneAtATime {
+    match context.settings.store.redis {
+        Some(_) => OneAtATime::among_handlers(context.store.clone(), context.clock.clone(), name, history),
+        None => OneAtATime::default(),
+    }
 }
 
 async fn complete_deletions(operations: Arc<Operations>, stop: CancellationToken) {

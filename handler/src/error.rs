@@ -188,6 +188,22 @@ pub enum Error {
         /// The names of the files.
         files: String,
     },
+    /// Another handler does work of which an application has one at a time.
+    #[error("another handler runs {what} of application {app_id}: use that handler, or try again when it is done")]
+    RunningElsewhere {
+        /// Such as `a correction`.
+        what: &'static str,
+        /// The application.
+        app_id: AppId,
+    },
+    /// The store was away for so long that another handler may do the work by now.
+    #[error("{what} of application {app_id} stopped, because this handler could not renew its claim: try again")]
+    ClaimLost {
+        /// Such as `a correction`.
+        what: &'static str,
+        /// The application.
+        app_id: AppId,
+    },
     /// Work of which an application has one at a time.
     #[error("{what} of application {app_id} is running already: try again when that is done")]
     Running {
@@ -321,7 +337,9 @@ impl Kinded for Error {
             | Self::NoSession(_)
             | Self::WrongMic => Kind::NotFound,
             Self::AlreadyExists { .. } | Self::CandidateExists { .. } => Kind::AlreadyExists,
-            Self::Conflict(_) | Self::HandingOver(_) | Self::Running { .. } => Kind::Conflict,
+            Self::Conflict(_) | Self::HandingOver(_) | Self::Running { .. } | Self::RunningElsewhere { .. } => {
+                Kind::Conflict
+            }
             Self::Busy(_)
             | Self::WebhookUnknown
             | Self::Unidentified { .. }
@@ -329,6 +347,7 @@ impl Kinded for Error {
             | Self::NetworkBrokersBusy
             | Self::RecordUnreadable { .. }
             | Self::CorrectionNotKept(_)
+            | Self::ClaimLost { .. }
             | Self::NoRoom(_)
             | Self::Unpublished(_) => Kind::Unavailable,
             Self::RateLimited { .. } => Kind::Exhausted,

@@ -1,12 +1,17 @@
 //! Stored uplinks are decoded again: what changes is reported, kept beside the original, and published.
 
-use airlock::{serve::Stack, settings::Settings};
+use airlock::{
+    serve::{Service, Stack},
+    settings::Settings,
+};
 use client::{Trust, handler::HandlerClient};
 use serde_json::{Value, json};
+use testing::RedisProcess;
 use types::Kind;
 
 use crate::{
     harness::{Network, Owner, environment, next},
+    outages::soon,
     webhooks::{call, receiver::Receiver},
 };
 
@@ -26,7 +31,12 @@ const BUSY: &str = "function Decoder(bytes) { for (var i = 0; i < bytes[0] * 200
 
 /// Decodes uplinks again; returns the status and the handler's reports.
 async fn decode(network: &Network, owner: &Owner, body: Value) -> (u16, Vec<Value>) {
-    let url = format!("{}/applications/{}/history/decode", network.handler_http(), owner.app_id);
+    decode_at(&network.handler_http(), owner, body).await
+}
+
+/// The same on the handler at this URL.
+async fn decode_at(base: &str, owner: &Owner, body: Value) -> (u16, Vec<Value>) {
+    let url = format!("{base}/applications/{}/history/decode", owner.app_id);
     let request = reqwest::Client::new().post(url).header("authorization", owner.token.to_header());
     let response = request.json(&body).send().await.unwrap();
     let status = response.status().as_u16();
@@ -302,6 +312,36 @@ async fn an_application_is_corrected_by_one_call_at_a_time() {
     first.await.unwrap();
     let seen = report(&network, &owner, json!({"write": true})).await;
     assert_eq!(seen["written"], Value::Null, "{seen}");
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn handlers_correct_an_application_one_after_the_other() {
+    let Some(redis) = RedisProcess::start() else { return };
+    let network = Network::on(&redis, |_| {}).await;
+    let owner = owner(&network).await;
+    owner.set_functions([RIGHT, "", ""]).await.unwrap();
+    // It has the same directory of history, too.
+    let other = Stack::start(network.stack.settings().clone(), Some(Service::Handler), environment()).await.unwrap();
+    let base = format!("http://{}", other.handler_http_address().unwrap());
+    let mut listener = owner.listen(&network).await;
+    let (here, token) = (network.handler_http(), owner.token.to_header());
+    let url = format!("{here}/applications/{}/history/decode", owner.app_id);
+    let slow = json!({"write": true, "publish": true, "publish_per_s": 1});
+    let request = reqwest::Client::new().post(url).header("authorization", token).json(&slow);
+    let first = tokio::spawn(async move { request.send().await.unwrap().text().await.unwrap() });
+    next(&mut listener).await;
+    let (status, refusal) = decode_at(&base, &owner, json!({"write": true})).await;
+    assert_eq!(status, 409, "{refusal:?}");
+    assert!(refusal[0].to_string().contains("another handler runs a correction"), "{refusal:?}");
+    first.await.unwrap();
+    // Once it may, the other handler sees what the first one has recorded.
+    let corrected = async || match decode_at(&base, &owner, json!({"write": true})).await {
+        (409, _) => Value::Null,
+        (_, reports) => json!([&reports[0]["examined"], &reports[0]["equal"], &reports[0]["written"]]),
+    };
+    soon(json!([4, 3, null]), corrected).await;
+    other.stop().await;
     network.stack.stop().await;
 }
 

@@ -112,14 +112,10 @@ impl Operations {
         let compared = if compares_live { Some(Arc::new(self.applications.get(&app_id).await?)) } else { None };
         let again =
             DecodeAgain { query, functions, has_recorded_limits, compared, per_device, is_written, published_per_s };
-        let parts = Parts {
-            uplinks: self.uplinks.clone(),
-            history: self.history.clone(),
-            corrections: self.corrections.clone(),
-            usage,
-            memory: turns,
-        };
-        let reports = decode_again(parts, &again)?;
+        // It gives the next revision to what it finds.
+        let running = if is_written { Some(self.corrections.begin("a correction", &app_id).await?) } else { None };
+        let (uplinks, history) = (self.uplinks.clone(), self.history.clone());
+        let reports = decode_again(Parts { uplinks, history, running, usage, memory: turns }, &again);
         if is_change {
             self.audit.note("history corrected", &actor(&claims), &app_id);
         }
@@ -145,12 +141,12 @@ impl Operations {
             query = Query::only(query.app_id, record.corrects.unwrap_or(id));
         }
         // Twice the rate could push live messages out of queues. A single message does not matter.
-        let running = if is_dry_run || is_single { None } else { Some(self.replays.begin("a replay", &query.app_id)?) };
+        let is_alone = is_dry_run || is_single;
+        let running = if is_alone { None } else { Some(self.replays.begin("a replay", &query.app_id).await?) };
         if !is_dry_run {
             self.audit.note("history sent again", &actor(&claims), &query.app_id);
         }
-        let parts =
-            send_again::Parts { uplinks: self.uplinks.clone(), history: self.history.clone(), _running: running };
+        let parts = send_again::Parts { uplinks: self.uplinks.clone(), history: self.history.clone(), running };
         Ok(send_again(parts, SendAgain { query, to, per_s, is_dry_run }))
     }
 

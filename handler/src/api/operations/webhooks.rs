@@ -68,7 +68,7 @@ impl Operations {
             Standing::Unknown => return Err(Error::WebhookUnknown),
         }
         // So that nobody has this server send many requests to another one.
-        let _running = self.webhook_tests.begin("a test of a webhook", app_id)?;
+        let _running = self.webhook_tests.begin("a test of a webhook", app_id).await?;
         self.audit.note("webhook tested", &actor(&claims), &format_args!("{app_id}/{id}"));
         Ok(self.webhooks.send_sample(app_id, id).await?)
     }

@@ -118,6 +118,11 @@ pub(crate) fn downlink_claim(app_id: &AppId, dev_id: &DevId) -> Result<Key, Erro
     key(app_id, &format!("handing-over/{dev_id}"))
 }
 
+/// Names the process that does this work on stored messages of an application.
+pub(crate) fn work_claim(app_id: &AppId, work: &str) -> Result<Key, Error> {
+    key(app_id, &format!("working/{work}"))
+}
+
 /// Names an application whose deletion has begun, so that it is completed after a restart.
 pub(crate) fn deletion(app_id: &AppId) -> Result<Key, Error> {
     service_key(&format!("deletion/{app_id}"))

@@ -27,11 +27,7 @@ use self::{
 use crate::{
     Error,
     registry::application::Application,
-    uplink::{
-        Uplinks,
-        recorded::one_at_a_time::{OneAtATime, Running},
-        stored::Stored,
-    },
+    uplink::{Uplinks, recorded::one_at_a_time::Running, stored::Stored},
 };
 
 /// Number of uplinks that run one after the other, so that handing them over costs little.
@@ -71,12 +67,11 @@ pub(crate) struct DecodeAgain {
 }
 
 /// The parts of the handler that decode again.
-#[derive(Clone)]
 pub(crate) struct Parts {
     pub(crate) uplinks: Arc<Uplinks>,
     pub(crate) history: Arc<History>,
-    /// Corrections in progress. Each gives the next revision to what it found.
-    pub(crate) corrections: OneAtATime,
+    /// Ends when all is decoded; none for what may run beside others.
+    pub(crate) running: Option<Running>,
     /// Receives the cost of running the functions.
     pub(crate) usage: Usage,
     /// Charges the owner for [`DECODE_BYTES_MAX`].
@@ -88,22 +83,19 @@ pub(crate) struct Parts {
 pub(crate) fn decode_again(
     parts: Parts,
     again: &DecodeAgain,
-) -> Result<impl Stream<Item = Result<DecodeReport, Error>> + Send + use<>, Error> {
-    let running =
-        if again.is_written { Some(parts.corrections.begin("a correction", &again.query.app_id)?) } else { None };
+) -> impl Stream<Item = Result<DecodeReport, Error>> + Send + use<> {
     let decoder = Decoder {
         source: Source::new(&parts.history, again),
         rerun: Arc::new(Rerun::new(&parts, again)),
-        corrector: Corrector::new(parts.uplinks, parts.history, again),
+        corrector: Corrector::new((parts.uplinks, parts.history), parts.running, again),
         waiting: VecDeque::new(),
         decoded: Vec::new(),
         failed: None,
         unreadable_files: BTreeSet::new(),
         is_cut: false,
-        _running: running,
         _memory: parts.memory,
     };
-    Ok(stream::try_unfold(Some(decoder), async |decoder| {
+    stream::try_unfold(Some(decoder), async |decoder| {
         let Some(mut decoder) = decoder else { return Ok(None) };
         match decoder.next().await? {
             Some(report) => Ok(Some((report, Some(decoder)))),
@@ -113,7 +105,7 @@ pub(crate) fn decode_again(
                 Ok(Some((DecodeReport { unreadable_files, is_cut, done: true, ..DecodeReport::default() }, None)))
             }
         }
-    }))
+    })
 }
 
 struct Decoder {
@@ -130,7 +122,6 @@ struct Decoder {
     unreadable_files: BTreeSet<String>,
     /// True if there are more uplinks than are looked at.
     is_cut: bool,
-    _running: Option<Running>,
     _memory: PartTurns,
 }
 

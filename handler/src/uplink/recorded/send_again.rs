@@ -43,7 +43,7 @@ pub(crate) struct Parts {
     pub(crate) uplinks: Arc<Uplinks>,
     pub(crate) history: Arc<History>,
     /// Ends when all is sent; none for what may run beside others.
-    pub(crate) _running: Option<Running>,
+    pub(crate) running: Option<Running>,
 }
 
 /// Sends the messages that are wanted. Each report says what became of those since the one before, and the last one
@@ -131,6 +131,7 @@ impl Sender {
             Err(Error::NoRoom(_)) if report.examined > 0 => return Ok(()),
             room => room?,
         };
+        self.parts.running.as_ref().map_or(Ok(()), Running::check)?;
         let count = fitting(&messages, room.messages, room.bytes.min(TOGETHER_BYTES_MAX));
         let messages = &messages[..count.min(messages.len())];
         let receipts = self.parts.uplinks.output.publish_again(messages, &self.again.to).await?;

@@ -21,6 +21,7 @@ use crate::{
         Uplinks,
         message::message,
         record::{Correction, outcome, record, version_that_ran},
+        recorded::one_at_a_time::Running,
         stored::whole_payload,
     },
 };
@@ -35,6 +36,7 @@ const WRITTEN_BYTES_MAX: usize = 4 << 20;
 pub(super) struct Corrector {
     uplinks: Arc<Uplinks>,
     history: Arc<History>,
+    running: Option<Running>,
     is_written: bool,
     published_per_s: Option<u32>,
     rooms: Rooms,
@@ -43,10 +45,14 @@ pub(super) struct Corrector {
 }
 
 impl Corrector {
-    pub(super) fn new(uplinks: Arc<Uplinks>, history: Arc<History>, again: &DecodeAgain) -> Self {
+    pub(super) fn new(
+        (uplinks, history): (Arc<Uplinks>, Arc<History>),
+        running: Option<Running>,
+        again: &DecodeAgain,
+    ) -> Self {
         let rooms = Rooms::new(uplinks.output.clone(), Receivers::All);
         let DecodeAgain { is_written, published_per_s, .. } = *again;
-        Self { uplinks, history, is_written, published_per_s, rooms, next_publish: Instant::now() }
+        Self { uplinks, history, running, is_written, published_per_s, rooms, next_publish: Instant::now() }
     }
 
     /// Corrects those that are decoded, and differ from what they were, for a few seconds at most. Returns how many of
@@ -88,6 +94,9 @@ impl Corrector {
                 return (kept, looked_at, Ok(()));
             }
             let Some(after) = correctable(decoding) else { continue };
+            if let Err(error) = self.running.as_ref().map_or(Ok(()), Running::check) {
+                return (kept, looked_at, Err(error));
+            }
             if self.published_per_s.is_some()
                 && let Err(error) = self.publish(decoding, after, report).await
             {

@@ -1,0 +1,209 @@
+//! Claims of work for this process in the store, where other handlers see them. They are renewed until the work ends.
+
+use std::{
+    array,
+    hash::{BuildHasher, RandomState},
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use history::History;
+use server::status::ErrorChain;
+use store::{Batch, Commit, Key, Store};
+use tokio::{
+    sync::{oneshot, watch},
+    time::{Instant, timeout},
+};
+use types::{AppId, Clock};
+
+use crate::{Error, registry::application::store_keys};
+
+/// Time that a claim counts if it is not renewed, because its process was killed. Longer than other handlers use what
+/// they have seen of a bucket.
+const AGE_MAX: Duration = Duration::from_secs(6);
+/// Interval at which a claim is renewed.
+const RENEW_INTERVAL: Duration = Duration::from_secs(2);
+
+/// The claims of this process.
+#[derive(Clone)]
+pub(super) struct Claims {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    name: &'static str,
+    history: Option<Arc<History>>,
+    /// Tells this process's claims from those of others.
+    owner: String,
+    next: Arc<AtomicU64>,
+}
+
+/// A claim, which ends when it is dropped.
+pub(super) struct Claim {
+    /// The last renewal; none if another process has the claim.
+    renewed: watch::Receiver<Option<Instant>>,
+    _ended: oneshot::Sender<()>,
+}
+
+impl Claim {
+    /// Returns false if another process may have it by now.
+    pub(super) fn is_held(&self) -> bool {
+        self.renewed.borrow().is_some_and(|renewed| renewed.elapsed() < AGE_MAX)
+    }
+}
+
+impl Claims {
+    pub(super) fn new(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        name: &'static str,
+        history: Option<Arc<History>>,
+    ) -> Self {
+        let owner = format!("{:016x}", RandomState::new().hash_one("owner"));
+        Self { store, clock, name, history, owner, next: Arc::default() }
+    }
+
+    /// Claims the work for this process; none if another one has it.
+    pub(super) async fn claim(&self, app_id: &AppId) -> Result<Option<Claim>, Error> {
+        let key = store_keys::work_claim(app_id, self.name)?;
+        let value = format!("{}-{}", self.owner, self.next.fetch_add(1, Ordering::Relaxed));
+        let begun = Instant::now();
+        let [claimed] = self.store.get_array(array::from_ref(&key)).await?;
+        // What this process has done before may still be about to end.
+        if claimed.as_ref().is_some_and(|claimed| !claimed.value.starts_with(self.owner.as_bytes())) {
+            return Ok(None);
+        }
+        let batch = Batch::new().expect_entry(&key, claimed.as_ref());
+        let batch = batch.put_until(key.clone(), value.clone(), self.end());
+        if self.store.commit(batch).await? == Commit::Conflict {
+            return Ok(None);
+        }
+        let (renewed, last_renewed) = watch::channel(Some(begun));
+        let (ended, has_ended) = oneshot::channel();
+        let held = Held { claims: self.clone(), app_id: app_id.clone(), key, value, renewed };
+        tokio::spawn(held.keep(has_ended));
+        Ok(Some(Claim { renewed: last_renewed, _ended: ended }))
+    }
+
+    fn end(&self) -> u64 {
+        u64::try_from(self.clock.now().plus(AGE_MAX).as_millis()).unwrap_or_default()
+    }
+}
+
+/// A claim while the work goes on.
+struct Held {
+    claims: Claims,
+    app_id: AppId,
+    key: Key,
+    /// Another one for each claim, so that its end does not end the next one of this process.
+    value: String,
+    renewed: watch::Sender<Option<Instant>>,
+}
+
+impl Held {
+    /// Renews the claim until the work has ended.
+    async fn keep(self, has_ended: oneshot::Receiver<()>) {
+        let renew = |batch: Batch, key| batch.put_until(key, self.value.clone(), self.claims.end());
+        let mut ending = pin!(self.ending(has_ended));
+        while timeout(RENEW_INTERVAL, ending.as_mut()).await.is_err() {
+            self.change(renew).await;
+        }
+        match &self.claims.history {
+            None => self.change(Batch::delete).await,
+            // The others look at a bucket only every few seconds.
+            Some(_) => self.change(renew).await,
+        }
+    }
+
+    /// Waits until the work has ended, and others see what it has recorded.
+    async fn ending(&self, has_ended: oneshot::Receiver<()>) {
+        // Nothing is sent: it fails when the other end is dropped.
+        _ = has_ended.await;
+        let Some(history) = &self.claims.history else { return };
+        let sealed = history.seal().await;
+        if let Err(error) = sealed.and(history.upload().await) {
+            let (app_id, error) = (&self.app_id, ErrorChain(&error));
+            tracing::warn!(%app_id, %error, "other handlers do not see what was recorded just now: it is moved to files later");
+        }
+    }
+
+    async fn change(&self, change: impl FnOnce(Batch, Key) -> Batch) {
+        let begun = Instant::now();
+        match self.try_change(change).await {
+            Ok(is_ours) => _ = self.renewed.send_replace(is_ours.then_some(begun)),
+            Err(error) => {
+                let (app_id, error) = (&self.app_id, ErrorChain(&error));
+                tracing::warn!(%app_id, %error, "cannot tell other handlers that stored messages are being worked on");
+            }
+        }
+    }
+
+    /// Returns false if another process has the claim, or may have had it.
+    async fn try_change(&self, change: impl FnOnce(Batch, Key) -> Batch) -> Result<bool, Error> {
+        let [claimed] = self.claims.store.get_array(array::from_ref(&self.key)).await?;
+        let Some(claimed) = claimed.filter(|claimed| *claimed.value == *self.value.as_bytes()) else {
+            return Ok(false);
+        };
+        let batch = change(Batch::new().expect(self.key.clone(), claimed.version), self.key.clone());
+        Ok(self.claims.store.commit(batch).await? == Commit::Done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use store::Embedded;
+    use testing::ManualClock;
+    use tokio::{task::yield_now, time::sleep};
+
+    use super::*;
+
+    fn app() -> AppId {
+        "my-app".parse().unwrap()
+    }
+
+    /// The claims of two processes.
+    fn two() -> (Arc<ManualClock>, [Claims; 2]) {
+        let clock = ManualClock::new();
+        let store: Arc<dyn Store> = Arc::new(Embedded::in_memory(clock.for_store()).unwrap());
+        let claims = || Claims::new(store.clone(), clock.clone(), "correction", None);
+        let both = [claims(), claims()];
+        (clock, both)
+    }
+
+    #[tokio::test]
+    async fn a_process_keeps_others_out_until_its_claim_ends() {
+        let (_clock, [one, other]) = two();
+        let claim = one.claim(&app()).await.unwrap().unwrap();
+        assert!(claim.is_held());
+        assert!(other.claim(&app()).await.unwrap().is_none());
+        assert!(other.claim(&"your-app".parse().unwrap()).await.unwrap().is_some());
+        // The end of the first claim of a process does not end the second.
+        let again = one.claim(&app()).await.unwrap().unwrap();
+        drop(claim);
+        for _ in 0..100 {
+            yield_now().await;
+        }
+        assert!(other.claim(&app()).await.unwrap().is_none());
+        drop(again);
+        while other.claim(&app()).await.unwrap().is_none() {
+            yield_now().await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_claim_that_is_not_renewed_is_free_and_its_process_notices() {
+        let (clock, [one, other]) = two();
+        let claim = one.claim(&app()).await.unwrap().unwrap();
+        clock.advance(AGE_MAX * 2);
+        let taken_over = other.claim(&app()).await.unwrap();
+        while claim.is_held() {
+            sleep(RENEW_INTERVAL).await;
+        }
+        // Its end changes nothing.
+        drop(claim);
+        sleep(RENEW_INTERVAL).await;
+        assert!(taken_over.is_some() && one.claim(&app()).await.unwrap().is_none());
+    }
+}
