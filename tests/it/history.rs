@@ -120,7 +120,9 @@ async fn files(network: &Network, owner: &Owner) {
     let exported = network.dir.path().join("exported.parquet");
     std::fs::write(&exported, request.send().await.unwrap().bytes().await.unwrap()).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/third_party_clients/parquet.py");
-    let output = python.command(&script).args([&history_dir(network), &exported]).output().unwrap();
+    let documented = documented_query().replace("my-app", owner.app_id.as_str());
+    let mut command = python.command(&script);
+    let output = command.args([&history_dir(network), &exported]).arg(documented).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let seen: Value = serde_json::from_slice(&output.stdout).unwrap();
     let expected = json!([
@@ -129,7 +131,14 @@ async fn files(network: &Network, owner: &Owner) {
         ["cold", 2, "00", "invalid", 0],
         ["warm", 2, "23", "decoded", 35],
     ]);
-    assert_eq!(seen, expected);
+    assert_eq!(seen["uplinks"], expected);
+    assert_eq!(seen["documented"], json!([["warm", 28.0]]), "without what the validator refused");
+}
+
+/// The query of docs/history.md, which is run in the data directory.
+fn documented_query() -> &'static str {
+    let (_, rest) = include_str!("../../docs/history.md").split_once("duckdb -c \"").unwrap();
+    rest.split_once("\"\n").unwrap().0
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,26 +1,43 @@
-"""Reads a directory of history, and an exported file, with DuckDB and pandas. Prints what both see of the uplinks."""
+"""Reads a directory of history, and an exported file, with DuckDB and pandas, and runs a query in the directory above.
 
+Prints what all of them see of the uplinks, and the result of the query.
+"""
+
+import glob
 import json
+import os
 import sys
 
 import duckdb
 import pandas
 
-directory, exported = sys.argv[1:]
+directory, exported, documented = sys.argv[1:]
 query = """
     SELECT dev_id, port, hex(payload) AS payload, outcome, CAST(result->>'$.celsius' AS INTEGER) AS celsius
     FROM read_parquet(?) WHERE kind = 'up' ORDER BY recorded, number
 """
-by_duckdb = [duckdb.execute(query, [path]).fetchall() for path in (directory + "/app=*/*/*.parquet", exported)]
+pattern = directory + "/app=*/*/*.parquet"
+by_duckdb = [duckdb.execute(query, [path]).fetchall() for path in (pattern, exported)]
 assert by_duckdb[0] == by_duckdb[1], by_duckdb
 
-frame = pandas.read_parquet(exported)
-frame = frame[frame["kind"] == "up"].sort_values(["recorded", "number"])
-rows = zip(frame["dev_id"], frame["port"], frame["payload"], frame["outcome"], frame["result"])
-by_pandas = [
-    (dev_id, port, payload.hex().upper(), outcome, json.loads(result)["celsius"] if result else None)
-    for dev_id, port, payload, outcome, result in rows
-]
-assert by_pandas == by_duckdb[0], (by_pandas, by_duckdb[0])
-assert frame["recorded"].dtype.kind == "M", frame.dtypes
-print(json.dumps(by_duckdb[0]))
+
+def uplinks(frame):
+    assert frame["recorded"].dtype.kind == "M", frame.dtypes
+    frame = frame[frame["kind"] == "up"].sort_values(["recorded", "number"])
+    rows = zip(frame["dev_id"], frame["port"], frame["payload"], frame["outcome"], frame["result"])
+    return [
+        (dev_id, port, payload.hex().upper(), outcome, celsius(result))
+        for dev_id, port, payload, outcome, result in rows
+    ]
+
+
+def celsius(result):
+    return json.loads(result)["celsius"] if isinstance(result, (str, bytes)) else None
+
+
+sealed = pandas.concat([pandas.read_parquet(path) for path in glob.glob(pattern)], ignore_index=True)
+for frame in (sealed, pandas.read_parquet(exported)):
+    assert uplinks(frame) == by_duckdb[0], (uplinks(frame), by_duckdb[0])
+
+os.chdir(os.path.dirname(directory))
+print(json.dumps({"uplinks": by_duckdb[0], "documented": sorted(duckdb.sql(documented).fetchall())}))
