@@ -316,6 +316,8 @@ async fn operations(
         .with_version_bounds(context.settings.handler.version_bounds);
     let kept = applications.keep_limits(payloads.all_limits(), context.clock.now()).await;
     kept.context("cannot store the limits of functions")?;
+    let limits = applications.all_limits().await.context("cannot read the limits of functions")?;
+    super::history::write_limits(history.clone(), limits);
     let devices = Devices::new(context.store.clone(), sealer, context.clock.clone());
     let access =
         Access::new(authenticator, RateLimiter::new(context.store.clone(), context.settings.handler.rate_limits));

@@ -1,9 +1,11 @@
 //! The history of this process's handler.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use anyhow::Context as _;
 use history::{Environment, History};
+use runtime::LimitsByName;
+use server::status::ErrorChain;
 
 use super::context::Context;
 use crate::settings::Settings;
@@ -25,4 +27,14 @@ pub(super) fn open(context: &Context) -> anyhow::Result<Arc<History>> {
     };
     let history = History::open(&dir, settings, environment);
     history.with_context(|| format!("cannot open the history in {}", dir.display()))
+}
+
+/// Writes the limits of functions beside the files, in the background: another process may be changing those.
+pub(super) fn write_limits(history: Arc<History>, limits: BTreeMap<[u8; 8], LimitsByName>) {
+    tokio::spawn(async move {
+        if let Err(error) = history.write_limits(limits).await {
+            let error = ErrorChain(&error);
+            tracing::warn!(%error, "other programs do not find the limits of functions beside the files of history");
+        }
+    });
 }

@@ -145,6 +145,11 @@ impl Bucket {
         }
     }
 
+    /// Puts a small file of this directory there.
+    pub(crate) fn put_text(&self, file: &str, text: String) -> Result<(), Error> {
+        self.put(&self.own_key(file), text.into_bytes())
+    }
+
     /// Says that something was removed.
     pub(crate) fn put_removed(&self, removal: &Removal) -> Result<(), Error> {
         self.put(&removal_key(removal), Vec::new())

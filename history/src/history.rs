@@ -1,8 +1,10 @@
 //! History as its users see it.
 
 mod copy;
+mod limits;
 
 use std::{
+    collections::BTreeMap,
     mem,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
@@ -158,6 +160,16 @@ impl History {
         let removal = Removal { app_id: app_id.to_string(), dev_id: Some(dev_id.to_string()), last };
         let disk = Arc::clone(&self.disk);
         self.keep(move |keeper| if disk.hide(&removal)? { keeper.full_pass() } else { Ok(()) }).await
+    }
+
+    /// Writes the limits within which functions ran beside the files of the records, by the first bytes of their hashes,
+    /// for programs that read these files. Nothing is written while history is off.
+    pub async fn write_limits(&self, limits: BTreeMap<[u8; 8], BTreeMap<String, u64>>) -> Result<(), Error> {
+        if !self.bounds.is_on() {
+            return Ok(());
+        }
+        let (disk, bucket) = (Arc::clone(&self.disk), self.bucket.clone());
+        self.keep(move |_| limits::write(&disk, bucket.as_deref(), &limits)).await
     }
 
     /// Moves what is due to Parquet files, and deletes what is too old or too much, as happens each minute anyway.

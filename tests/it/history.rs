@@ -120,9 +120,11 @@ async fn files(network: &Network, owner: &Owner) {
     let exported = network.dir.path().join("exported.parquet");
     std::fs::write(&exported, request.send().await.unwrap().bytes().await.unwrap()).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/third_party_clients/parquet.py");
-    let documented = documented_query().replace("my-app", owner.app_id.as_str());
+    let documented = documented_queries().map(|query| query.replace("my-app", owner.app_id.as_str()));
+    let limits = history_dir(network).join("limits.jsonl");
+    soon(true, async || limits.exists()).await;
     let mut command = python.command(&script);
-    let output = command.args([&history_dir(network), &exported]).arg(documented).output().unwrap();
+    let output = command.args([&history_dir(network), &exported]).args(documented).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let seen: Value = serde_json::from_slice(&output.stdout).unwrap();
     let expected = json!([
@@ -132,13 +134,16 @@ async fn files(network: &Network, owner: &Owner) {
         ["warm", 2, "23", "decoded", 35],
     ]);
     assert_eq!(seen["uplinks"], expected);
-    assert_eq!(seen["documented"], json!([["warm", 28.0]]), "without what the validator refused");
+    assert_eq!(seen["documented"][0], json!([["warm", 28.0]]), "without what the validator refused");
+    let shares = seen["documented"][1].as_array().unwrap();
+    assert_eq!(shares.iter().map(|share| &share[0]).collect::<Vec<_>>(), ["cold", "warm"]);
+    assert!(shares.iter().all(|share| (f64::MIN_POSITIVE..1.0).contains(&share[1].as_f64().unwrap())), "{shares:?}");
 }
 
-/// The query of docs/history.md, which is run in the data directory.
-fn documented_query() -> &'static str {
-    let (_, rest) = include_str!("../../docs/history.md").split_once("duckdb -c \"").unwrap();
-    rest.split_once("\"\n").unwrap().0
+/// The queries of docs/history.md, which are run in the data directory.
+fn documented_queries() -> impl Iterator<Item = &'static str> {
+    let queries = include_str!("../../docs/history.md").split("duckdb -c \"").skip(1);
+    queries.map(|query| query.split_once("\"\n").unwrap().0)
 }
 
 #[tokio::test(flavor = "multi_thread")]

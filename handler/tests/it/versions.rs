@@ -335,6 +335,8 @@ async fn kept(applications: &Applications, numbers: Range<u64>) -> Vec<u64> {
             kept.push(number);
         }
     }
+    let all = applications.all_limits().await.unwrap();
+    assert!(kept.iter().all(|number| all.get(&number.to_be_bytes()) == Some(&limits(*number))));
     kept
 }
 

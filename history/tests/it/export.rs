@@ -1,9 +1,9 @@
 //! Exports have the records that a query finds, in each format.
 
-use std::fs;
+use std::{collections::BTreeMap, fs};
 
 use futures::TryStreamExt;
-use history::{ExportPart, Format, History, Kind, NewRecord, Outcome, Query};
+use history::{ExportPart, Format, History, Kind, NewRecord, Outcome, Query, Settings};
 use serde_json::{Value, json};
 use types::Timestamp;
 
@@ -104,4 +104,20 @@ async fn names_of_formats_are_those_of_their_files() {
     assert!("xlsx".parse::<Format>().is_err());
     let harness = Harness::new();
     assert_eq!(counters(&harness.open(), everything()).await, [0; 0]);
+}
+
+#[tokio::test]
+async fn limits_are_in_a_file_beside_the_records_while_history_is_on() {
+    let limits = BTreeMap::from([([0xab; 8], BTreeMap::from([("fuel".to_owned(), 7)])), ([1; 8], BTreeMap::new())]);
+    let harness = Harness::new();
+    let history = harness.open();
+    for limits in [BTreeMap::new(), limits.clone()] {
+        history.write_limits(limits).await.unwrap();
+    }
+    let text = fs::read_to_string(harness.path().join("limits.jsonl")).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines, [json!({"limits": "0101010101010101"}), json!({"limits": "abababababababab", "fuel": 7})]);
+    let off = Harness::with(Settings { bytes_max: 0, ..Settings::default() });
+    off.open().write_limits(limits).await.unwrap();
+    assert!(!off.path().join("limits.jsonl").exists());
 }

@@ -1,6 +1,6 @@
-"""Reads a directory of history, and an exported file, with DuckDB and pandas, and runs a query in the directory above.
+"""Reads a directory of history, and an exported file, with DuckDB and pandas, and runs queries in the directory above.
 
-Prints what all of them see of the uplinks, and the result of the query.
+Prints what all of them see of the uplinks, and the results of the queries.
 """
 
 import glob
@@ -11,7 +11,7 @@ import sys
 import duckdb
 import pandas
 
-directory, exported, documented = sys.argv[1:]
+directory, exported, *documented = sys.argv[1:]
 query = """
     SELECT dev_id, port, hex(payload) AS payload, outcome, CAST(result->>'$.celsius' AS INTEGER) AS celsius
     FROM read_parquet(?) WHERE kind = 'up' ORDER BY recorded, number
@@ -40,4 +40,5 @@ for frame in (sealed, pandas.read_parquet(exported)):
     assert uplinks(frame) == by_duckdb[0], (uplinks(frame), by_duckdb[0])
 
 os.chdir(os.path.dirname(directory))
-print(json.dumps({"uplinks": by_duckdb[0], "documented": sorted(duckdb.sql(documented).fetchall())}))
+results = [sorted(duckdb.sql(query).fetchall()) for query in documented]
+print(json.dumps({"uplinks": by_duckdb[0], "documented": results}))

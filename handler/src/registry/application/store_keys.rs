@@ -170,6 +170,13 @@ pub(crate) fn limits(hash: [u8; 8]) -> Result<Key, Error> {
     service_key(&format!("limits/{}", hex::encode(hash)))
 }
 
+/// The first bytes of the hash in such a key; none if it has others.
+pub(crate) fn limits_hash_of(limits: &Key) -> Option<[u8; 8]> {
+    let mut hash = [0; 8];
+    hex::decode_to_slice(limits.path().strip_prefix("handler/limits/")?, &mut hash).ok()?;
+    Some(hash)
+}
+
 /// The prefix of all of them.
 pub(crate) fn all_limits() -> Result<Key, Error> {
     service_key("limits/")

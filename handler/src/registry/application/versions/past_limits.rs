@@ -49,7 +49,8 @@ impl Applications {
     }
 
     async fn drop_limits(&self, in_use: &BTreeSet<Key>) -> Result<(), Error> {
-        let mut kept = self.kept_limits().await?;
+        let kept = self.kept_limits().await?.into_iter();
+        let mut kept: Vec<KeptLimits> = kept.map(|entry| (last_used(&entry), entry.key, entry.version)).collect();
         let surplus = kept.len().saturating_sub(KEPT_MAX);
         kept.retain(|(_, key, _)| !in_use.contains(key));
         kept.sort();
@@ -63,13 +64,20 @@ impl Applications {
         Ok(())
     }
 
-    async fn kept_limits(&self) -> Result<Vec<KeptLimits>, Error> {
-        let (prefix, mut kept) = (store_keys::all_limits()?, Vec::<KeptLimits>::new());
+    /// All limits that are known, by the first bytes of their hashes.
+    pub async fn all_limits(&self) -> Result<BTreeMap<[u8; 8], LimitsByName>, Error> {
+        let kept = self.kept_limits().await?;
+        let limits = |entry: &Entry| Some((store_keys::limits_hash_of(&entry.key)?, read(entry)?.limits));
+        Ok(kept.iter().filter_map(limits).collect())
+    }
+
+    async fn kept_limits(&self) -> Result<Vec<Entry>, Error> {
+        let (prefix, mut kept) = (store_keys::all_limits()?, Vec::<Entry>::new());
         loop {
-            let last = kept.last().map(|(_, key, _)| key);
+            let last = kept.last().map(|entry| &entry.key);
             let page = self.store.list(&prefix, last, LIST_MAX).await?;
             let is_last = page.len() < LIST_MAX;
-            kept.extend(page.into_iter().map(|entry| (last_used(&entry), entry.key, entry.version)));
+            kept.extend(page);
             if is_last {
                 return Ok(kept);
             }
