@@ -33,6 +33,9 @@ use crate::{
 /// Directory of copies of others' objects, below that of history.
 pub(crate) const CACHE: &str = "bucket/cache";
 
+/// What the key of the copy of an object's end has beside that of the object.
+const END: &str = ".end";
+
 /// A bucket that handlers share. All methods wait: they are not for async code.
 #[derive(Debug)]
 pub(crate) struct Bucket {
@@ -189,8 +192,21 @@ impl Bucket {
         self.cache.add(object, &content)
     }
 
-    /// Forgets the copy of an object, which may be damaged.
+    /// The last bytes of an object, at most this many, of which a copy is kept, too.
+    pub(crate) fn fetch_end(&self, object: &Object, bytes_max: u64) -> Result<Vec<u8>, Error> {
+        let end = Object { key: format!("{}{END}", object.key), bytes: bytes_max.min(object.bytes) };
+        if let Some(path) = self.cache.get(&end) {
+            return fs::read(&path).map_err(Error::file("read", &path));
+        }
+        let (key, range) = (self.key(&object.key), object.bytes - end.bytes..object.bytes);
+        let content = self.wait("read a file", async { self.store.get_range(&key?, range).await })?;
+        self.cache.add(&end, &content)?;
+        Ok(content.into())
+    }
+
+    /// Forgets the copies of an object, which may be damaged.
     pub(crate) fn forget(&self, object: &Object) -> Result<(), Error> {
+        self.cache.remove(&format!("{}{END}", object.key))?;
         self.cache.remove(&object.key)
     }
 
@@ -202,7 +218,7 @@ impl Bucket {
     /// Deletes copies of what is not there any more.
     pub(crate) fn forget_all_but(&self, listing: &Listing) -> Result<(), Error> {
         let keys: std::collections::HashSet<_> = listing.objects.iter().map(|object| object.key.as_str()).collect();
-        self.cache.retain(|key| keys.contains(key))
+        self.cache.retain(|key| keys.contains(key.strip_suffix(END).unwrap_or(key)))
     }
 
     /// Returns the URL of an object, for people.

@@ -175,7 +175,7 @@ fn search(
     let result = match source {
         Source::Segment(segment, ..) => search_tail::search(segment, (filter, best), skip),
         Source::File(file) => search_path(&file.path),
-        Source::Object(_, object) => objects.read(object, search_path),
+        Source::Object(_, object) => objects.read(object, filter, search_path),
     };
     result.or_else(|error| Skipped::of(error).map(skip))
 }

@@ -15,7 +15,14 @@ use crate::{
         looks::Look,
     },
     directory::removed::Removal,
+    query::Filter,
+    sealed::{chunk::Chunks, file::SealedFile, search},
 };
+
+/// Length of an object, in bytes, from which its end is read first.
+const LARGE_BYTES: u64 = 1 << 20;
+/// Length of the end of an object that has its statistics and filters, in bytes.
+const END_BYTES: u64 = 256 << 10;
 
 /// Files of the bucket, as one query sees them.
 #[derive(Default)]
@@ -44,12 +51,21 @@ impl<'a> Objects<'a> {
         self.bucket.is_some_and(|bucket| bucket.is_here(object))
     }
 
-    /// Reads a copy of an object. If there is none now, it counts as damaged; a copy that is damaged is not kept.
-    pub(super) fn read(&self, object: &Object, read: impl FnOnce(&Path) -> Result<(), Error>) -> Result<(), Error> {
+    /// Reads a copy of an object, unless its end shows that it has no wanted record. If there is no copy now, it counts as
+    /// damaged; a copy that is damaged is not kept.
+    pub(super) fn read(
+        &self,
+        object: &Object,
+        filter: &Filter,
+        read: impl FnOnce(&Path) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         let Some(bucket) = self.bucket else { return Ok(()) };
         let url: PathBuf = bucket.url_of(object);
         if self.is_away.load(Ordering::Relaxed) && !bucket.has_copy(object) {
             return Err(Error::damaged(&url, "the bucket cannot be reached now"));
+        }
+        if is_excluded(bucket, object, filter) {
+            return Ok(());
         }
         let path = match bucket.fetch(object) {
             Ok(path) => path,
@@ -70,4 +86,16 @@ impl<'a> Objects<'a> {
             result => result,
         }
     }
+}
+
+/// Returns true if the end of a large object excludes all of its records. What fails here fails again, with a reason,
+/// when the object is read as a whole.
+fn is_excluded(bucket: &Bucket, object: &Object, filter: &Filter) -> bool {
+    if object.bytes < LARGE_BYTES || !search::is_narrow(filter) || bucket.has_copy(object) {
+        return false;
+    }
+    let Ok(end) = bucket.fetch_end(object, END_BYTES) else { return false };
+    let end = Chunks::end(end.into(), object.bytes);
+    let may_have = SealedFile::read_end(&bucket.url_of(object), end, |file| search::may_have(file, filter));
+    may_have.is_ok_and(|may_have| !may_have)
 }

@@ -72,7 +72,19 @@ impl SealedFile {
     /// Opens a file that this crate wrote. [`Error::Damaged`] if it is another or not whole.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         let file = File::open(path).map_err(Error::file("open", path))?;
-        let chunks = Chunks::new(file).map_err(Error::file("read", path))?;
+        Self::parse(path, Chunks::new(file).map_err(Error::file("read", path))?)
+    }
+
+    /// Reads what is wanted of the end of a file, which has its statistics and filters, but no records.
+    pub(crate) fn read_end<T>(
+        path: &Path,
+        end: Chunks,
+        read: impl FnOnce(&Self) -> ParquetResult<T>,
+    ) -> Result<T, Error> {
+        guarded(path, || read(&Self::parse(path, end)?).map_err(|source| Error::damaged(path, source)))
+    }
+
+    fn parse(path: &Path, chunks: Chunks) -> Result<Self, Error> {
         let metadata = ParquetMetaDataReader::new().parse_and_finish(&chunks);
         let metadata = metadata.map_err(|source| Error::damaged(path, source))?;
         if !schema::is_ours(metadata.file_metadata().schema_descr()) {

@@ -32,14 +32,42 @@ pub(crate) fn search(file: &SealedFile, filter: &Filter, best: &Shared<'_>) -> R
     Ok(Ok(()))
 }
 
-fn search_group(group: Group<'_>, filter: &Filter, best: &Shared<'_>) -> ParquetResult<()> {
-    let recorded = group.recorded().map(|(first, last)| (RecordId::first(first), RecordId::last(last)));
-    if recorded.is_some_and(|(first, last)| !filter.overlaps(first, last) || !best.admits_any(first, last)) {
-        return Ok(());
+/// Returns true if statistics or filters can exclude all rows of a file for a query.
+pub(crate) fn is_narrow(filter: &Filter) -> bool {
+    filter.query.dev_id.is_some() || matches!(filter.query.revisions, Revisions::CorrectionsOf(_))
+}
+
+/// False only if statistics or filters exclude all rows of a file. They are at its end.
+pub(crate) fn may_have(file: &SealedFile, filter: &Filter) -> ParquetResult<bool> {
+    for group in file.groups() {
+        let has_device = match &filter.query.dev_id {
+            Some(dev_id) => !group.device(dev_id.as_str())?.is_empty(),
+            None => true,
+        };
+        if has_device && !is_excluded(group, filter) {
+            return Ok(true);
+        }
     }
-    if let Revisions::CorrectionsOf(ids) = &filter.query.revisions
-        && !group.may_correct(ids)
-    {
+    Ok(false)
+}
+
+/// Returns true if statistics exclude all rows.
+fn is_excluded(group: Group<'_>, filter: &Filter) -> bool {
+    let may_correct = match &filter.query.revisions {
+        Revisions::CorrectionsOf(ids) => group.may_correct(ids),
+        Revisions::All | Revisions::Originals => true,
+    };
+    !may_correct || recorded(group).is_some_and(|(first, last)| !filter.overlaps(first, last))
+}
+
+/// The ids between which those of the rows are. None if the file does not say.
+fn recorded(group: Group<'_>) -> Option<(RecordId, RecordId)> {
+    group.recorded().map(|(first, last)| (RecordId::first(first), RecordId::last(last)))
+}
+
+fn search_group(group: Group<'_>, filter: &Filter, best: &Shared<'_>) -> ParquetResult<()> {
+    let recorded = recorded(group);
+    if is_excluded(group, filter) || recorded.is_some_and(|(first, last)| !best.admits_any(first, last)) {
         return Ok(());
     }
     let rows = select(group, filter)?;
