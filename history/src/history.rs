@@ -162,8 +162,8 @@ impl History {
         self.keep(move |keeper| if disk.hide(&removal)? { keeper.full_pass() } else { Ok(()) }).await
     }
 
-    /// Writes the limits within which functions ran beside the files of the records, by the first bytes of their hashes,
-    /// for programs that read these files. Nothing is written while history is off.
+    /// Writes the limits within which functions ran, by the first bytes of their hashes, for programs that read the files
+    /// of records. Nothing is written while history is off.
     pub async fn write_limits(&self, limits: BTreeMap<[u8; 8], BTreeMap<String, u64>>) -> Result<(), Error> {
         if !self.bounds.is_on() {
             return Ok(());

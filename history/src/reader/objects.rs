@@ -51,8 +51,8 @@ impl<'a> Objects<'a> {
         self.bucket.is_some_and(|bucket| bucket.is_here(object))
     }
 
-    /// Reads a copy of an object, unless its end shows that it has no wanted record. If there is no copy now, it counts as
-    /// damaged; a copy that is damaged is not kept.
+    /// Reads a copy of an object, unless its end shows that it has no wanted record. If there is no copy now, it counts
+    /// as damaged; a copy that is damaged is not kept.
     pub(super) fn read(
         &self,
         object: &Object,

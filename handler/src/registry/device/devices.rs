@@ -243,8 +243,7 @@ impl Devices {
 
     /// Deletes a device; [`Error::NotFound`] if it does not exist.
     ///
-    /// [`Self::deletions`] has the deletion from then on, until [`Self::end_deletion`] says that history has deleted the
-    /// records, too.
+    /// [`Self::deletions`] has the deletion until [`Self::end_deletion`] says that history has deleted the records, too.
     pub async fn delete(&self, app_id: &AppId, dev_id: &DevId) -> Result<Deletion, Error> {
         let [found] = self.store.get_array(&[store_keys::device(app_id, dev_id)?]).await?;
         let Entry { key, value, version } = found.ok_or_else(|| Error::device_not_found(app_id, dev_id))?;
