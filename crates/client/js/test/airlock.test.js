@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import { DataClient } from "airlock-data-client";
 
 const { MQTT_ADDRESS, HANDLER_URL, APP_ID, ACCESS_KEY, ACCESS_TOKEN } = process.env;
-const skip = MQTT_ADDRESS ? false : "no Airlock is running: use `cargo test -p airlock --test it data_client`";
+const skip = MQTT_ADDRESS ? false : "no Airlock is running: use `cargo test -p airlock --test product data_client`";
 // A test that fails by waiting must end, so that its client is closed.
 const OPTIONS = { skip, timeout: 60_000 };
 const PACKAGE = fileURLToPath(new URL("..", import.meta.url));

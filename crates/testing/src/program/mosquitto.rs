@@ -103,7 +103,8 @@ impl Mosquitto {
 }
 
 fn program() -> Option<&'static str> {
-    PROGRAMS.into_iter().find(|program| Command::new(program).arg("-h").stdout(Stdio::null()).status().is_ok())
+    let is_installed = |program: &&str| Command::new(program).arg("-h").stdout(Stdio::null()).status().is_ok();
+    PROGRAMS.into_iter().filter(|_| crate::programs_may_run()).find(is_installed)
 }
 
 /// `None` when the broker ended before it was ready, as it does when its port is taken.

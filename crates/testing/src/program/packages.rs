@@ -79,6 +79,9 @@ impl Node {
 
 #[expect(clippy::disallowed_methods, reason = "a registry does not announce when it is well again")]
 fn is_installed(dir: &Path, packages: &[&str], needs: &str, install: impl Fn() -> bool) -> bool {
+    if !crate::programs_may_run() {
+        return false;
+    }
     // Tests of one binary run at once and may want the same directory.
     static INSTALLING: Mutex<()> = Mutex::new(());
     let _only_one = INSTALLING.lock();

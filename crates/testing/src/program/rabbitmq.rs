@@ -138,7 +138,7 @@ impl RabbitMq {
 
 /// Tries until everything that `try_start` starts is ready.
 fn start<T>(try_start: impl Fn(&Arc<Home>) -> Option<T>) -> Option<T> {
-    if !Path::new(PROGRAM).exists() {
+    if !crate::programs_may_run() || !Path::new(PROGRAM).exists() {
         crate::skip("rabbitmq-server is missing", "install it, on Debian by `apt-get install rabbitmq-server`");
         return None;
     }

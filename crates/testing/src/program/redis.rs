@@ -222,7 +222,8 @@ impl RedisProcess {
 }
 
 fn is_installed() -> bool {
-    let is_installed = Command::new("redis-server").arg("--version").stdout(Stdio::null()).status().is_ok();
+    let mut version = Command::new("redis-server");
+    let is_installed = crate::programs_may_run() && version.arg("--version").stdout(Stdio::null()).status().is_ok();
     if !is_installed {
         crate::skip("redis-server is missing", "install it, on Debian by `apt-get install redis-server`");
     }
