@@ -18,10 +18,10 @@ use crate::{
     Error,
     destination::Part,
     destinations::{Destinations, OfApplication},
-    lanes::Lanes,
     message::Message,
     metrics::{self, Fate},
     queue::{Addition, Delivery, Growth, Queues, index::Index},
+    queue_workers::QueueWorkers,
 };
 
 /// Maximum number of messages of one application, and of all, that wait to be stored.
@@ -46,7 +46,7 @@ pub(crate) struct Appender {
     pub(crate) queues: Arc<Queues>,
     pub(crate) index: Arc<Index>,
     pub(crate) destinations: Arc<Destinations>,
-    pub(crate) lanes: Arc<Lanes>,
+    pub(crate) workers: Arc<QueueWorkers>,
     pub(crate) waiting: Mutex<AllWaiting>,
     /// The applications that this process has put into the index.
     pub(crate) indexed: Mutex<HashSet<AppId>>,
@@ -219,7 +219,7 @@ impl Appender {
     pub(crate) fn report(&self, growths: &[Growth]) {
         for growth in growths {
             metrics::count(&growth.destination, Fate::Dropped, growth.dropped());
-            self.lanes.wake(&growth.destination);
+            self.workers.wake(&growth.destination);
         }
     }
 

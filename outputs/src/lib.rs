@@ -4,11 +4,11 @@ mod appender;
 mod destination;
 mod destinations;
 mod error;
-mod lanes;
 mod message;
 mod metrics;
 mod outputs;
 mod queue;
+mod queue_workers;
 mod sender;
 mod settings;
 

@@ -29,10 +29,10 @@ use crate::{
     Error, Settings,
     appender::{Appender, Given, Receivers, Repeats, Spare},
     destinations::{Destinations, OperatorOutputs},
-    lanes::{LaneContext, Lanes},
     message::{MESSAGE_BYTES_MAX, Message},
     metrics,
     queue::{Queues, aging::Aging, index::Index},
+    queue_workers::{QueueWorkers, WorkerContext},
     sender::webhook::{Grants, LookUp, Names, StoredWebhooks, WebhookClient},
 };
 
@@ -72,7 +72,7 @@ pub struct Environment {
 pub struct Outputs {
     destinations: Arc<Destinations>,
     appender: Arc<Appender>,
-    lanes: Arc<Lanes>,
+    workers: Arc<QueueWorkers>,
     webhooks: Arc<Webhooks>,
     _tasks: Vec<AbortOnDropHandle<()>>,
 }
@@ -113,7 +113,7 @@ impl Outputs {
         let aging = Arc::new(Aging::new(clock.clone()));
         let destinations = Arc::new(Destinations::new(stored.clone(), operator, is_shared));
         let process = format!("{process:016x}");
-        let context = LaneContext {
+        let context = WorkerContext {
             queues: queues.clone(),
             destinations: destinations.clone(),
             leases: Leases { store: store.clone(), clock: clock.clone(), is_shared, process },
@@ -125,14 +125,14 @@ impl Outputs {
             random,
             stop: CancellationToken::new(),
         };
-        let lanes = Arc::new(Lanes::new(context, index.clone(), threads));
-        tokio::spawn(lanes.clone().sweep());
+        let workers = Arc::new(QueueWorkers::new(context, index.clone(), threads));
+        tokio::spawn(workers.clone().sweep());
         let appender = Arc::new(Appender {
             store,
             queues: queues.clone(),
             index: index.clone(),
             destinations: destinations.clone(),
-            lanes: lanes.clone(),
+            workers: workers.clone(),
             waiting: Mutex::default(),
             indexed: Mutex::new(HashSet::new()),
         });
@@ -141,16 +141,17 @@ impl Outputs {
             index: index.clone(),
             aging,
             destinations: destinations.clone(),
-            lanes: lanes.clone(),
+            workers: workers.clone(),
             appender: appender.clone(),
         };
-        let lanes_of_webhooks = lanes.clone();
-        let webhooks = Webhooks { stored, queues, index, destinations: destinations.clone(), lanes: lanes_of_webhooks };
+        let workers_of_webhooks = workers.clone();
+        let webhooks =
+            Webhooks { stored, queues, index, destinations: destinations.clone(), workers: workers_of_webhooks };
         let tasks = vec![
             AbortOnDropHandle::new(tokio::spawn(refresh_index(appender.clone()))),
             AbortOnDropHandle::new(tokio::spawn(sweeper.run())),
         ];
-        Ok(Self { destinations, appender, lanes, webhooks: Arc::new(webhooks), _tasks: tasks })
+        Ok(Self { destinations, appender, workers, webhooks: Arc::new(webhooks), _tasks: tasks })
     }
 
     /// Returns true if an application is known to have no destination. Then messages need not be made.
@@ -195,7 +196,7 @@ impl Outputs {
 
     /// Stops to deliver, after what is being sent.
     pub async fn stop(&self) {
-        self.lanes.stop().await;
+        self.workers.stop().await;
     }
 }
 

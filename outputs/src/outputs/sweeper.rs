@@ -12,13 +12,13 @@ use crate::{
     appender::Appender,
     destination::Part,
     destinations::Destinations,
-    lanes::Lanes,
     metrics::{self, Fate},
     queue::{
         Queues,
         aging::{Aging, STEADY},
         index::{Index, Indexed},
     },
+    queue_workers::QueueWorkers,
 };
 
 /// Interval between two sweeps.
@@ -30,7 +30,7 @@ pub(crate) struct Sweeper {
     pub(crate) index: Arc<Index>,
     pub(crate) aging: Arc<Aging>,
     pub(crate) destinations: Arc<Destinations>,
-    pub(crate) lanes: Arc<Lanes>,
+    pub(crate) workers: Arc<QueueWorkers>,
     pub(crate) appender: Arc<Appender>,
 }
 
@@ -64,8 +64,8 @@ impl Sweeper {
         }
         for destination in self.queues.destinations_with(app_id, Part::Queue).await? {
             if self.destinations.is_known(&destination) {
-                // Its lane drops them.
-                self.lanes.wake(&destination);
+                // Its worker drops them.
+                self.workers.wake(&destination);
                 continue;
             }
             loop {

@@ -11,9 +11,9 @@ use crate::{
     appender::Receivers,
     destination::{Destination, Part, WEBHOOK},
     destinations::Destinations,
-    lanes::Lanes,
     message::DeadLetter,
     queue::{Queues, index::Index},
+    queue_workers::QueueWorkers,
     sender::webhook::{Standing, StoredWebhooks, Webhook, WebhookChange},
 };
 
@@ -26,7 +26,7 @@ pub struct Webhooks {
     pub(crate) queues: Arc<Queues>,
     pub(crate) index: Arc<Index>,
     pub(crate) destinations: Arc<Destinations>,
-    pub(crate) lanes: Arc<Lanes>,
+    pub(crate) workers: Arc<QueueWorkers>,
 }
 
 /// Some of the messages that a webhook did not take.
@@ -124,7 +124,7 @@ impl Webhooks {
         self.index.put(app_id).await?;
         let destinations = self.destinations.of(app_id).await?.len();
         let resent = self.queues.resend(&destination, ids, self.queues.limit(Part::Queue, destinations)).await;
-        self.lanes.wake(&destination);
+        self.workers.wake(&destination);
         resent
     }
 

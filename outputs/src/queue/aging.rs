@@ -14,19 +14,19 @@ const AGE_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 const IDLE_MAX: Duration = Duration::from_secs(14 * 24 * 3600);
 /// Time that the clock has to run evenly, after a start or a jump, before anything is too old.
 pub(crate) const STEADY: Duration = Duration::from_secs(600);
-/// Maximum difference between the clock and the time that has passed since the last look; a thousandth of that time
+/// Maximum difference between the clock and the time that has passed since the last reading; a thousandth of that time
 /// is added.
 const JUMP: Duration = Duration::from_secs(60);
 
 /// Limits of age, by a clock that is checked for jumps.
 pub(crate) struct Aging {
     clock: Arc<dyn Clock>,
-    last: Mutex<Look>,
+    last: Mutex<Reading>,
 }
 
-/// Reading of the clock.
-struct Look {
-    shown: Timestamp,
+/// Time by the clock at a monotonic instant.
+struct Reading {
+    time: Timestamp,
     at: Instant,
     /// Start of the time for which it has run evenly.
     even_since: Instant,
@@ -34,8 +34,8 @@ struct Look {
 
 impl Aging {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
-        let (shown, at) = (clock.now(), Instant::now());
-        Self { clock, last: Mutex::new(Look { shown, at, even_since: at }) }
+        let (time, at) = (clock.now(), Instant::now());
+        Self { clock, last: Mutex::new(Reading { time, at, even_since: at }) }
     }
 
     /// Messages from before this time are too old; none are while the clock cannot be trusted.
@@ -49,19 +49,19 @@ impl Aging {
     }
 
     fn before(&self, age: Duration) -> Option<Timestamp> {
-        let (shown, at) = (self.clock.now(), Instant::now());
+        let (time, at) = (self.clock.now(), Instant::now());
         let mut last = self.last();
         let passed = at.duration_since(last.at);
-        let expected = last.shown.as_millis().saturating_add(millis(passed));
-        if shown.as_millis().abs_diff(expected) > (JUMP + passed / 1000).as_millis() as u64 {
+        let expected = last.time.as_millis().saturating_add(millis(passed));
+        if time.as_millis().abs_diff(expected) > (JUMP + passed / 1000).as_millis() as u64 {
             last.even_since = at;
         }
-        (last.shown, last.at) = (shown, at);
+        (last.time, last.at) = (time, at);
         let is_steady = at.duration_since(last.even_since) >= STEADY;
-        is_steady.then(|| Timestamp::from_millis(shown.as_millis().saturating_sub(millis(age))))
+        is_steady.then(|| Timestamp::from_millis(time.as_millis().saturating_sub(millis(age))))
     }
 
-    fn last(&self) -> MutexGuard<'_, Look> {
+    fn last(&self) -> MutexGuard<'_, Reading> {
         // No panic can leave it half changed.
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }

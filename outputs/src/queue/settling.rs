@@ -1,4 +1,4 @@
-//! Reads messages from the queue of a destination for its lane, and settles them.
+//! Reads messages from the queue of a destination for its worker, and settles them.
 
 use std::collections::HashSet;
 

@@ -53,7 +53,7 @@ impl fmt::Display for Named {
     }
 }
 
-/// A connection to one server, for all lanes that send there.
+/// A connection to one server, for all workers that send there.
 pub(crate) struct Link<C> {
     current: watch::Receiver<Option<C>>,
     _task: AbortOnDropHandle<()>,

@@ -199,7 +199,7 @@ async fn resending_sends_what_was_there_when_it_began() {
     receiver.refuse();
     publish_numbers(&outputs, &app_id("my-app"), "dev-1", 0..LETTERS as u64).await;
     until("all are refused", async || stored(&store, "dead/").await.0 == LETTERS).await;
-    // Others keep its lane running, which refuses those that are sent again while there are more.
+    // Others keep its worker running, which refuses those that are sent again while there are more.
     let live = tokio::spawn({
         let outputs = outputs.clone();
         async move { publish_numbers(&outputs, &app_id("my-app"), "dev-2", 1000..).await }

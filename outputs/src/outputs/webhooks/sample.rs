@@ -24,7 +24,7 @@ impl Webhooks {
         self.get(app_id, id).await?;
         let sender = self.destinations.sender(&destination(app_id, id)).await?;
         let sender = sender.ok_or_else(|| Error::NotFound(id.to_string()))?;
-        let context = self.lanes.context();
+        let context = self.workers.context();
         let owner = context.owners.of(app_id).await;
         let message = sample(app_id, context.clock.now())?;
         let outgoing = Outgoing { id: self.queues.next_id(), app_id: app_id.clone(), owner: owner.clone(), message };

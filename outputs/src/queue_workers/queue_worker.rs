@@ -41,8 +41,8 @@ const LEASE_PAUSE: Duration = Duration::from_millis(500);
 /// Interval at which the queue of a receiver that is not ready is counted.
 const COUNT_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Services and limits that all lanes share.
-pub(crate) struct LaneContext {
+/// Services and limits that all workers share.
+pub(crate) struct WorkerContext {
     pub(crate) queues: Arc<Queues>,
     pub(crate) destinations: Arc<Destinations>,
     pub(crate) leases: Leases,
@@ -53,13 +53,13 @@ pub(crate) struct LaneContext {
     pub(crate) attempts_max: u32,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
-    /// Ends the lanes after what they are sending.
+    /// Ends the workers after what they are sending.
     pub(crate) stop: CancellationToken,
 }
 
 /// The delivery to one destination.
-pub(crate) struct Lane {
-    context: Arc<LaneContext>,
+pub(crate) struct QueueWorker {
+    context: Arc<WorkerContext>,
     destination: Destination,
     /// Number of times that each message at the front was sent.
     attempts: HashMap<Key, u32>,
@@ -67,7 +67,7 @@ pub(crate) struct Lane {
     failures: u32,
 }
 
-/// Reasons for a lane to give up its lease.
+/// Reasons for a worker to give up its lease.
 #[derive(PartialEq, Eq)]
 enum End {
     Empty,
@@ -90,15 +90,15 @@ struct Round {
     wait: Option<Duration>,
 }
 
-impl LaneContext {
+impl WorkerContext {
     /// Waits for a turn to send a message; none if the outputs are stopped.
     async fn turn(&self, owner: &Owner) -> Option<OwnerTurn> {
         self.stop.run_until_cancelled(self.turns.take(owner)).await.flatten()
     }
 }
 
-impl Lane {
-    pub(crate) fn new(context: Arc<LaneContext>, destination: Destination) -> Self {
+impl QueueWorker {
+    pub(crate) fn new(context: Arc<WorkerContext>, destination: Destination) -> Self {
         Self { context, destination, attempts: HashMap::new(), failures: 0 }
     }
 
@@ -188,7 +188,7 @@ impl Lane {
         if settled.is_empty() {
             return Ok(!lease.is_lost().await);
         }
-        let LaneContext { queues, destinations, .. } = &*self.context;
+        let WorkerContext { queues, destinations, .. } = &*self.context;
         let destinations = destinations.of(&self.destination.app_id).await?.len();
         let dead_letters = queues.limit(Part::DeadLetters, destinations);
         let settle = async |version| queues.settle(&self.destination, settled, version, dead_letters).await;
@@ -315,7 +315,7 @@ fn by_device(queued: Vec<Queued>) -> Vec<Vec<Queued>> {
 
 /// Sends messages one after the other, until one has to be sent again.
 async fn send_in_order(
-    context: &LaneContext,
+    context: &WorkerContext,
     sender: &dyn Sender,
     (destination, owner): (&Destination, &Owner),
     messages: Vec<Queued>,

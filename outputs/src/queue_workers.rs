@@ -1,6 +1,6 @@
-//! The lanes of this process: one for each destination with messages.
+//! The workers of this process: one for each destination with messages.
 
-mod lane;
+mod queue_worker;
 
 use std::{
     collections::HashMap,
@@ -15,8 +15,8 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use self::lane::Lane;
-pub(crate) use self::lane::LaneContext;
+use self::queue_worker::QueueWorker;
+pub(crate) use self::queue_worker::WorkerContext;
 use crate::{
     Error,
     destination::{Destination, Part},
@@ -28,21 +28,21 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
 /// Time that deliveries in progress may take when the process stops.
 const STOP_WAIT: Duration = Duration::from_secs(5);
 
-/// The lanes that run.
-pub(crate) struct Lanes {
-    context: Arc<LaneContext>,
+/// The workers that run.
+pub(crate) struct QueueWorkers {
+    context: Arc<WorkerContext>,
     index: Arc<Index>,
-    /// Running lanes; true if there are new messages since a lane last found its queue empty.
+    /// Running workers; true if there are new messages since a worker last found its queue empty.
     running: Mutex<HashMap<Destination, bool>>,
     tasks: TaskTracker,
     threads: Handle,
-    /// Ends the lanes even while they send.
+    /// Ends the workers even while they send.
     abort: CancellationToken,
 }
 
-impl Lanes {
+impl QueueWorkers {
     /// None yet; they will run in `threads`.
-    pub(crate) fn new(context: LaneContext, index: Arc<Index>, threads: Handle) -> Self {
+    pub(crate) fn new(context: WorkerContext, index: Arc<Index>, threads: Handle) -> Self {
         let (running, tasks) = (Mutex::default(), TaskTracker::new());
         Self { context: Arc::new(context), index, running, tasks, threads, abort: CancellationToken::new() }
     }
@@ -57,10 +57,10 @@ impl Lanes {
     }
 
     async fn run(&self, destination: Destination) {
-        let mut lane = Lane::new(Arc::clone(&self.context), destination.clone());
+        let mut worker = QueueWorker::new(Arc::clone(&self.context), destination.clone());
         while !self.context.stop.is_cancelled() {
             self.running().insert(destination.clone(), false);
-            lane.run().await;
+            worker.run().await;
             let mut running = self.running();
             if running.get(&destination) != Some(&true) {
                 running.remove(&destination);
@@ -107,8 +107,8 @@ impl Lanes {
         }
     }
 
-    /// Returns the services that all lanes share.
-    pub(crate) fn context(&self) -> &LaneContext {
+    /// Returns the services that all workers share.
+    pub(crate) fn context(&self) -> &WorkerContext {
         &self.context
     }
 
