@@ -42,7 +42,7 @@ const STOP_WAIT: Duration = Duration::from_secs(10);
 /// Maximum time that a session outlives its connection.
 const SESSION_EXPIRY_MAX: Duration = Duration::from_secs(3600);
 
-/// Number of connections that an owner, or an address whose clients have shown no credential yet, may have even if
+/// Number of connections that an owner, or an address whose clients have presented no credential yet, may have even if
 /// others have nearly all.
 const OWNER_CONNECTIONS_MIN: u64 = 8;
 

@@ -135,11 +135,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         // In a box, because it is large and over soon.
         let attached = Box::pin(attach(context, &app_id, request, open.disconnect.clone())).await;
         open.previous.iter().for_each(|previous| previous.end(DisconnectReason::TakenOver));
-        let (attachment, is_present) = match attached {
-            Ok(attached) => attached,
+        let attachment = match attached {
+            Ok(attachment) => attachment,
             Err(refusal) => return self.refuse(connect.version, &refusal).await,
         };
-        let end = match connect.accept(is_present) {
+        let end = match connect.accept(attachment.session_present) {
             Ok(connack) => {
                 connack.append_to(self.stream.unwritten());
                 self.exchange(context, &connect, &attachment).await
@@ -346,9 +346,9 @@ async fn attach(
     app_id: &AppId,
     request: SessionRequest,
     disconnect: Disconnect,
-) -> Result<(Attachment, bool), ConnectError> {
+) -> Result<Attachment, ConnectError> {
     let attached = context.router.attach(app_id, request, disconnect).await;
-    let (attachment, is_present) = attached.map_err(|error| {
+    let attachment = attached.map_err(|error| {
         tracing::warn!(%app_id, error = %ErrorChain(&error), "cannot give an MQTT client its session");
         match error {
             AttachError::Full | AttachError::Memory(_) => ConnectError::quota(&error),
@@ -356,7 +356,7 @@ async fn attach(
         }
     })?;
     if context.router.stored(app_id, &attachment).await.is_ok() {
-        return Ok((attachment, is_present));
+        return Ok(attachment);
     }
     context.router.detach(app_id, &attachment);
     Err(ReasonCode::ServerUnavailable.into())

@@ -46,8 +46,8 @@ pub fn access_router(requests: Arc<AccessRequests>, secret: Option<Secret>) -> R
 
 /// Refuses a request without the secret. The hashes are compared, so that the time says nothing about the secret.
 async fn check(State(secret): State<Arc<Secret>>, request: Request, next: Next) -> Response {
-    let shown = request.uri().path().split('/').nth(1).unwrap_or_default();
-    if Sha256::digest(shown) == Sha256::digest(secret.expose()) {
+    let presented = request.uri().path().split('/').nth(1).unwrap_or_default();
+    if Sha256::digest(presented) == Sha256::digest(secret.expose()) {
         next.run(request).await
     } else {
         StatusCode::NOT_FOUND.into_response()

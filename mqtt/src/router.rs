@@ -213,13 +213,13 @@ impl Router {
         stream::iter(applications).for_each_concurrent(OWNERS_ASKED_MAX, charge).await;
     }
 
-    /// Gives a client its session; returns whether it is an old one.
+    /// Gives a client its session.
     pub(crate) async fn attach(
         &self,
         app_id: &AppId,
         request: SessionRequest,
         disconnect: Disconnect,
-    ) -> Result<(Attachment, bool), AttachError> {
+    ) -> Result<Attachment, AttachError> {
         let (application, now) = (self.entry(app_id), self.clock.now());
         match self.durable.as_ref().filter(|_| request.may_be_stored) {
             None => application.attach(request, disconnect, now),
@@ -398,7 +398,7 @@ mod tests {
         let (expiry, session_owner) = (Duration::ZERO, SessionOwner::default());
         let request = SessionRequest { id: "one".into(), session_owner, clean: true, expiry, may_be_stored: false };
         let attached = router.attach(&app_id, request, Disconnect::default()).now_or_never().unwrap();
-        let Ok((attachment, _)) = attached else { panic!("it was refused") };
+        let Ok(attachment) = attached else { panic!("it was refused") };
         let locked = router.series();
         let (other, other_id, started) = (Arc::clone(&router), app_id.clone(), Instant::now());
         let detaching = thread::spawn(move || other.detach(&other_id, &attachment));

@@ -163,6 +163,7 @@ impl Session {
         session_owner: SessionOwner,
         expiry: Duration,
         disconnect: Disconnect,
+        session_present: bool,
     ) -> Attachment {
         let mut state = self.lock();
         state.session_owner = session_owner;
@@ -175,7 +176,7 @@ impl Session {
         state.connections += 1;
         state.expiry = expiry;
         state.is_changed = true;
-        Attachment { session: Arc::clone(self), connection: state.connections, disconnect }
+        Attachment { session: Arc::clone(self), connection: state.connections, disconnect, session_present }
     }
 
     /// Queues a message; the client's task is woken up.

@@ -198,9 +198,9 @@ impl Connect {
     }
 
     /// The CONNACK that accepts the client.
-    pub(crate) fn accept(&mut self, is_present: bool) -> Result<ControlPacket, MqttError> {
+    pub(crate) fn accept(&mut self, session_present: bool) -> Result<ControlPacket, MqttError> {
         let response = std::mem::take(&mut self.response);
-        ControlPacket::connack(self.version, is_present, ReasonCode::Success, response)
+        ControlPacket::connack(self.version, session_present, ReasonCode::Success, response)
     }
 }
 

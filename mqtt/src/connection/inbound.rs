@@ -257,8 +257,8 @@ impl<'a> Inbound<'a> {
             self.untold += 1;
             return;
         }
-        let shown = &topic[..topic.floor_char_boundary(TOPIC_BYTES_MAX)];
-        let error = format!("nothing is published on {shown}: downlinks go to {app_id}/devices/<device id>/down");
+        let excerpt = &topic[..topic.floor_char_boundary(TOPIC_BYTES_MAX)];
+        let error = format!("nothing is published on {excerpt}: downlinks go to {app_id}/devices/<device id>/down");
         let mut body = json!({ "client_id": self.connect.client_id(), "error": error, "time": router.now() });
         let untold = std::mem::take(&mut self.untold);
         if untold > 0 {

@@ -77,7 +77,7 @@ impl OpenConnections {
         Self { budget, per_application_max, next: AtomicU64::new(0), open: Mutex::default() }
     }
 
-    /// Returns the budget of connections by owner, or by address until a client has shown a credential.
+    /// Returns the budget of connections by owner, or by address until a client has presented a credential.
     pub(crate) fn budget(&self) -> &Arc<Budget> {
         &self.budget
     }

@@ -47,7 +47,7 @@ pub struct ClientIds {
 }
 
 impl AccessRequests {
-    /// Answers according to `authenticator`. What clients have shown is kept in `store`, sealed with `keys`; one
+    /// Answers according to `authenticator`. The credentials of clients are kept in `store`, sealed with `keys`; one
     /// credential may be used to connect as often as `per_credential` says.
     pub fn new(
         authenticator: Arc<dyn Authenticator>,

@@ -40,7 +40,7 @@ const SUBSCRIPTIONS_MAX: usize = 20;
 const PIECE_DELIVERIES: usize = 256;
 
 /// Number of locks for attaching stored sessions. Sessions that share one by chance wait for each other.
-const TURNS: usize = 16;
+const ATTACH_LOCKS: usize = 16;
 
 /// The sessions of one application.
 pub(crate) struct Application {
@@ -48,7 +48,7 @@ pub(crate) struct Application {
     memory: Arc<ApplicationMemory>,
     subscribers: Mutex<Subscribers>,
     /// One is held while a stored session is attached, which takes several steps: always the same for a session.
-    turns: [tokio::sync::Mutex<()>; TURNS],
+    attach_locks: [tokio::sync::Mutex<()>; ATTACH_LOCKS],
     /// Held while messages are read from the log.
     reading: tokio::sync::Mutex<()>,
 }
@@ -65,29 +65,29 @@ impl Application {
     /// An application without sessions; the messages of its log begin with this number.
     pub(super) fn new(app_id: AppId, first_number: u64, memory: Arc<ApplicationMemory>) -> Self {
         let subscribers = Mutex::new(Subscribers::new(first_number, Arc::clone(&memory)));
-        let turns = std::array::from_fn(|_| tokio::sync::Mutex::default());
-        Self { app_id, memory, subscribers, turns, reading: tokio::sync::Mutex::default() }
+        let attach_locks = std::array::from_fn(|_| tokio::sync::Mutex::default());
+        Self { app_id, memory, subscribers, attach_locks, reading: tokio::sync::Mutex::default() }
     }
 
-    /// Gives a client its session, which is not stored if it is a new one; returns whether it is an old one.
+    /// Gives a client its session, which is not stored if it is a new one.
     pub(super) fn attach(
         &self,
         request: SessionRequest,
         disconnect: Disconnect,
         now: Timestamp,
-    ) -> Result<(Attachment, bool), AttachError> {
+    ) -> Result<Attachment, AttachError> {
         let SessionRequest { id, session_owner, clean, expiry, .. } = request;
         let mut subscribers = self.lock();
         if let Some(session) = subscribers.sessions.get(&id).cloned() {
             if !clean && !session.is_expired(now) {
-                return Ok((session.attach(session_owner, expiry, disconnect), true));
+                return Ok(session.attach(session_owner, expiry, disconnect, true));
             }
             session.end(DisconnectReason::TakenOver);
             subscribers.remove(&session);
         }
         let memory = subscribers.take_memory(&session_owner)?;
         let session = subscribers.insert(&self.app_id, id, (session_owner.clone(), memory), now);
-        Ok((session.attach(session_owner, expiry, disconnect), false))
+        Ok(session.attach(session_owner, expiry, disconnect, false))
     }
 
     /// Ends a client's use of its session; removes the session if it does not outlive its connection.
@@ -338,7 +338,7 @@ mod tests {
             expiry: Duration::from_secs(3600),
             may_be_stored: false,
         };
-        application.attach(request, Disconnect::default(), Timestamp::default()).unwrap().0
+        application.attach(request, Disconnect::default(), Timestamp::default()).unwrap()
     }
 
     fn publish(application: &Application, topic: &str) {

@@ -14,6 +14,8 @@ pub(crate) struct Attachment {
     pub(crate) session: Arc<Session>,
     pub(super) connection: u64,
     pub(crate) disconnect: Disconnect,
+    /// True if the session is an old one, as CONNACK says.
+    pub(crate) session_present: bool,
 }
 
 impl Attachment {

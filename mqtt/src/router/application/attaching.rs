@@ -12,7 +12,7 @@ use store::Error;
 use tokio::time::timeout;
 use types::Timestamp;
 
-use super::{Application, TURNS, backlog::Unread};
+use super::{ATTACH_LOCKS, Application, backlog::Unread};
 use crate::session::{
     Attachment, Session, SessionOwner, SessionRequest,
     disconnect::Disconnect,
@@ -43,7 +43,7 @@ pub(crate) enum AttachError {
 }
 
 impl Application {
-    /// Gives a client its session, which may be stored; returns whether it is an old one.
+    /// Gives a client its session, which may be stored.
     ///
     /// Between processes, the store decides whose a session is.
     pub(in crate::router) async fn attach_stored(
@@ -52,8 +52,8 @@ impl Application {
         request: SessionRequest,
         disconnect: Disconnect,
         now: Timestamp,
-    ) -> Result<(Attachment, bool), AttachError> {
-        let _turn = self.turn(&request.id).lock().await;
+    ) -> Result<Attachment, AttachError> {
+        let _lock = self.attach_lock(&request.id).lock().await;
         if request.expiry.is_zero() && !self.has_stored(durable, &request).await? {
             if self.lock().is_crowded() {
                 // A client that wants nothing stored is not refused because of the store.
@@ -62,14 +62,14 @@ impl Application {
             return self.attach(request, disconnect, now);
         }
         for _ in 0..ATTEMPTS_MAX {
-            let (session, is_present) = match self.usable(durable, &request, now).await? {
+            let (session, session_present) = match self.usable(durable, &request, now).await? {
                 Some(session) => (session, true),
                 None => self.claim(durable, &request, now).await?,
             };
             self.complete(durable, &session).await?;
             let subscribers = self.lock();
             if subscribers.is_current(&session) {
-                return Ok((session.attach(request.session_owner, request.expiry, disconnect), is_present));
+                return Ok(session.attach(request.session_owner, request.expiry, disconnect, session_present));
             }
         }
         Err(AttachError::Late)
@@ -158,12 +158,12 @@ impl Application {
         let id = Arc::clone(&request.id);
         let session = subscribers.insert(&self.app_id, id, (request.session_owner.clone(), memory), now);
         session.own(owner, name, record.as_ref());
-        let is_present = record.is_some();
+        let session_present = record.is_some();
         if let Some(record) = record {
             let record = subscribers.restore(&session, record, now);
             subscribers.restore_messages(&[Unread::new(&session, &record, u64::MAX)], log.messages, |_| true);
         }
-        Ok((session, is_present))
+        Ok((session, session_present))
     }
 
     async fn make_room_to_store(
@@ -213,9 +213,9 @@ impl Application {
         now: Timestamp,
     ) -> Result<(), Error> {
         // A client that is being given its session has claimed it and does not have it yet.
-        let mut turns = Vec::with_capacity(TURNS);
-        for turn in &self.turns {
-            turns.push(turn.lock().await);
+        let mut locks = Vec::with_capacity(ATTACH_LOCKS);
+        for lock in &self.attach_locks {
+            locks.push(lock.lock().await);
         }
         let misses = |id: &str| {
             let subscribers = self.lock();
@@ -258,10 +258,10 @@ impl Application {
         Ok(processes)
     }
 
-    fn turn(&self, id: &str) -> &tokio::sync::Mutex<()> {
+    fn attach_lock(&self, id: &str) -> &tokio::sync::Mutex<()> {
         let mut hasher = DefaultHasher::new();
         id.hash(&mut hasher);
-        let at = usize::try_from(hasher.finish() % TURNS as u64).unwrap_or_default();
-        &self.turns[at]
+        let at = usize::try_from(hasher.finish() % ATTACH_LOCKS as u64).unwrap_or_default();
+        &self.attach_locks[at]
     }
 }
