@@ -59,7 +59,7 @@ pub(super) struct Outbox {
     /// Maximum number of messages that the broker has not confirmed yet.
     in_flight_max: u16,
     packet_bytes_max: u32,
-    suspects: PoisonMessages,
+    poison: PoisonMessages,
 }
 
 impl Outbox {
@@ -74,7 +74,7 @@ impl Outbox {
             last_packet: 0,
             in_flight_max: 0,
             packet_bytes_max: 0,
-            suspects: PoisonMessages::new(wait_max),
+            poison: PoisonMessages::new(wait_max),
         }
     }
 
@@ -83,8 +83,8 @@ impl Outbox {
     }
 
     pub(super) fn add(&mut self, publication: Publication) {
-        self.suspects.add(self.next, &publication.kind);
-        if !self.suspects.is_suspect(self.next) {
+        self.poison.add(self.next, &publication.kind);
+        if !self.poison.is_suspect(self.next) {
             self.waiting.insert(self.next);
         }
         self.unconfirmed.insert(self.next, publication);
@@ -110,8 +110,8 @@ impl Outbox {
         let in_flight = self.sent.drain().map(|(_, number)| number);
         let kind = |number| Some((number, self.unconfirmed.get(&number)?.kind.as_str()));
         let in_flight: Vec<_> = in_flight.filter_map(kind).collect();
-        let Some(number) = self.suspects.lose(&in_flight) else {
-            return self.suspects.has_confirmed();
+        let Some(number) = self.poison.lose(&in_flight) else {
+            return self.poison.has_confirmed();
         };
         self.finish(number, Err(PublishError::ClosesConnections));
         true
@@ -119,8 +119,8 @@ impl Outbox {
 
     /// A new connection: whatever is not confirmed goes out again.
     pub(super) fn start_again(&mut self, packet_bytes_max: u32, in_flight_max: u16) {
-        self.suspects.start_again();
-        let trusted = self.unconfirmed.keys().filter(|number| !self.suspects.is_suspect(**number));
+        self.poison.start_again();
+        let trusted = self.unconfirmed.keys().filter(|number| !self.poison.is_suspect(**number));
         self.waiting = trusted.copied().collect();
         (self.packet_bytes_max, self.in_flight_max) = (packet_bytes_max, in_flight_max);
     }
@@ -131,17 +131,17 @@ impl Outbox {
             if self.sent.len() >= self.in_flight_max.into() {
                 return None;
             }
-            let number = self.suspects.next(&self.waiting, self.sent.len())?;
+            let number = self.poison.next(&self.waiting, self.sent.len())?;
             self.waiting.remove(&number);
             if !self.is_withdrawn(number) {
                 let Some(too_large) = self.too_large(number) else { break number };
                 self.finish(number, Err(too_large));
             }
             self.unconfirmed.remove(&number);
-            self.suspects.forget(number);
+            self.poison.forget(number);
         };
         let packet = self.free_packet();
-        self.suspects.sent(number);
+        self.poison.sent(number);
         self.sent.insert(packet, number);
         self.since.push_back((packet, number, Instant::now()));
         self.unconfirmed.get(&number).map(|publication| (packet, publication))
@@ -180,7 +180,7 @@ impl Outbox {
         let Some(number) = self.sent.remove(&packet) else { return };
         while self.since.pop_front_if(|(packet, number, _)| self.sent.get(packet) != Some(number)).is_some() {}
         if let Some(publication) = self.unconfirmed.get(&number) {
-            self.suspects.confirmed(number, &publication.kind);
+            self.poison.confirmed(number, &publication.kind);
         }
         self.finish(number, refusal.map_or(Ok(()), |reason| Err(PublishError::Refused(reason))));
     }
@@ -263,7 +263,7 @@ mod tests {
         outbox.confirm(packets[0], None);
         assert_eq!(outbox.overdue_at(), Some(sent + CONFIRMATION_WAIT_MAX - Duration::from_secs(1)));
         outbox.give_up_connection();
-        assert!(!outbox.lose_connection() || outbox.suspects.has_confirmed());
+        assert!(!outbox.lose_connection() || outbox.poison.has_confirmed());
         assert_eq!(outbox.overdue_at(), None);
         // Nobody waits for the last one any more, so it is not sent again.
         drop(confirmed);
@@ -337,7 +337,7 @@ mod tests {
         }
         for is_suspect in [true, false] {
             let mut mended = add(&mut outbox, "mended");
-            assert_eq!(outbox.suspects.is_suspect(outbox.next - 1), is_suspect);
+            assert_eq!(outbox.poison.is_suspect(outbox.next - 1), is_suspect);
             assert!(!connect(&mut outbox, &[]));
             assert_eq!(mended.try_recv(), Ok(Ok(())));
         }

@@ -30,9 +30,10 @@ pub(super) type Number = u64;
 
 /// Decides which messages may be sent, as far as lost connections tell.
 pub(super) struct PoisonMessages {
+    /// Those that may be poison messages.
     suspects: BTreeMap<Number, Suspect>,
     /// The suspects in the order of their trials.
-    turns: VecDeque<Number>,
+    trials: VecDeque<Number>,
     /// The suspect that is in flight, alone.
     tried: Option<Number>,
     /// Number of other messages that may be sent before the next trial.
@@ -59,7 +60,7 @@ impl PoisonMessages {
     pub(super) fn new(wait_max: Duration) -> Self {
         Self {
             suspects: BTreeMap::new(),
-            turns: VecDeque::new(),
+            trials: VecDeque::new(),
             tried: None,
             others: OTHERS_MAX,
             window: IN_FLIGHT_MAX.into(),
@@ -97,7 +98,7 @@ impl PoisonMessages {
             return None;
         }
         let other = others.first().copied().filter(|_| self.is_turn_of_others(others.len(), in_flight));
-        other.or_else(|| self.turns.front().copied().filter(|_| in_flight == 0))
+        other.or_else(|| self.trials.front().copied().filter(|_| in_flight == 0))
     }
 
     /// Returns true if the next message is not a suspect. Each trial needs another message before it, so few others are
@@ -134,7 +135,7 @@ impl PoisonMessages {
     /// Forgets a message that needs no confirmation any more.
     pub(super) fn forget(&mut self, number: Number) {
         if self.suspects.remove(&number).is_some() {
-            self.turns.retain(|turn| *turn != number);
+            self.trials.retain(|suspect| *suspect != number);
         }
     }
 
@@ -164,7 +165,7 @@ impl PoisonMessages {
             suspect.losses += 1;
         } else {
             // Another one may be confirmed, and show that the broker works.
-            self.turns.rotate_left(1);
+            self.trials.rotate_left(1);
         }
         let is_recent = |since: &Instant| since.elapsed() < self.wait_max;
         let is_known = self.causes.get(&suspect.kind).is_some_and(is_recent);
@@ -191,7 +192,7 @@ impl PoisonMessages {
     fn suspect(&mut self, number: Number, kind: &str) {
         if let Entry::Vacant(entry) = self.suspects.entry(number) {
             entry.insert(Suspect { kind: kind.to_owned(), losses: 0 });
-            self.turns.push_back(number);
+            self.trials.push_back(number);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Figures of this process, from `/proc`, under the names that Prometheus' own clients use.
+//! Metrics of this process, from `/proc`, under the names that Prometheus' own clients use.
 
 use std::{fmt::Write, fs};
 
@@ -10,20 +10,20 @@ const SYSTEM_TICKS: usize = 12;
 const THREADS: usize = 17;
 const START_TICKS: usize = 19;
 
-/// A figure of the process; those that cannot be read are left out.
-struct Figure {
+/// A gauge or counter; those that cannot be read are left out.
+struct Metric {
     name: &'static str,
     kind: &'static str,
     help: &'static str,
     value: Option<f64>,
 }
 
-/// The figures in the text format of Prometheus.
+/// The metrics in the text format of Prometheus.
 ///
 /// The crate `metrics` counts whole numbers only, which would round processor time to seconds.
 pub(super) fn render() -> String {
     let mut text = String::new();
-    for Figure { name, kind, help, value } in figures() {
+    for Metric { name, kind, help, value } in metrics() {
         if let Some(value) = value {
             // Writing to a string cannot fail.
             _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");
@@ -32,11 +32,11 @@ pub(super) fn render() -> String {
     text
 }
 
-fn figures() -> [Figure; 6] {
+fn metrics() -> [Metric; 6] {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let gauge = |name, help, value| Figure { name, kind: "gauge", help, value };
+    let gauge = |name, help, value| Metric { name, kind: "gauge", help, value };
     [
-        Figure {
+        Metric {
             name: "process_cpu_seconds_total",
             kind: "counter",
             help: "Processor time of the process, in seconds",
@@ -44,9 +44,9 @@ fn figures() -> [Figure; 6] {
         },
         gauge("process_resident_memory_bytes", "Resident memory of the process, in bytes", resident_bytes()),
         gauge("process_open_fds", "Open files and sockets", open_files()),
-        gauge("process_max_fds", "How many files and sockets may be open", open_files_max()),
+        gauge("process_max_fds", "Maximum number of open files and sockets", open_files_max()),
         gauge("process_threads", "Threads of the process", field(&stat, THREADS)),
-        gauge("process_start_time_seconds", "When the process started, in Unix time", start_time(&stat)),
+        gauge("process_start_time_seconds", "Start of the process, in Unix time", start_time(&stat)),
     ]
 }
 
@@ -90,8 +90,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_figure_is_known_on_linux() {
-        for Figure { name, value, .. } in figures() {
+    fn every_metric_is_known_on_linux() {
+        for Metric { name, value, .. } in metrics() {
             assert!(value.is_some_and(|value| value > 0.0) || name == "process_cpu_seconds_total", "{name}: {value:?}");
         }
     }
