@@ -46,7 +46,7 @@ const SESSION_EXPIRY_MAX: Duration = Duration::from_secs(3600);
 /// others have nearly all.
 const OWNER_CONNECTIONS_MIN: u64 = 8;
 
-/// Into how many parts the interval is cut in which credentials are checked.
+/// Number of parts of the interval in which credentials are checked.
 const CHECK_PARTS: u32 = 25;
 
 /// Limit of the events that tell an application of misdirected downlinks: ten at once, then one in ten seconds. In
@@ -80,13 +80,13 @@ pub struct BrokerSettings {
     pub connections_per_owner_max: usize,
     /// Maximum number of connections of one application.
     pub connections_per_application_max: usize,
-    /// How often clients may connect with one credential of an application.
+    /// Connections that clients may open with one credential of an application.
     pub connects_per_credential: RateLimit,
-    /// How often clients without a valid credential may connect from one address, or from one IPv6 network of 64 bits.
+    /// Connections that clients without a valid credential may open from one address, or one IPv6 network of 64 bits.
     pub connects_per_address: RateLimit,
     /// Maximum number of messages per second that a connection may publish; a faster client is slowed down.
     pub publishes_per_second_max: u32,
-    /// How often the credentials of open connections are checked again, in milliseconds.
+    /// Interval at which the credentials of open connections are checked again, in milliseconds.
     pub check_interval_ms: u64,
 }
 

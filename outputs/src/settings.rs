@@ -19,11 +19,11 @@ pub struct Settings {
     /// Maximum number of messages of each that were given up and are kept to be sent again. If there are more, the
     /// oldest are dropped.
     pub dead_letters_max: usize,
-    /// How often a message is sent before it is given up. Attempts that do not reach the receiver do not count.
+    /// Attempts to send a message before it is given up. Those that do not reach the receiver do not count.
     pub attempts_max: u32,
-    /// How long a receiver may take to answer, in milliseconds.
+    /// Time that a receiver may take to answer, in milliseconds.
     pub timeout_ms: u64,
-    /// Whether webhooks may have addresses of this machine and of private networks. Owners of applications could then
+    /// Lets webhooks have addresses of this machine and of private networks. Owners of applications could then
     /// reach services there that trust this server.
     pub allow_private_addresses: bool,
 }

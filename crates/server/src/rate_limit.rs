@@ -12,9 +12,9 @@ pub use types::RateLimitExceeded;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RateLimit {
-    /// How many calls are allowed at once, at least 1.
+    /// Calls that are allowed at once, at least 1.
     pub burst: u32,
-    /// How many further calls are allowed per hour, at least 1.
+    /// Further calls that are allowed per hour, at least 1.
     pub per_hour: u32,
 }
 

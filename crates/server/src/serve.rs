@@ -55,20 +55,20 @@ pub struct ServeSettings {
     /// Maximum number of waiting requests of one caller; further ones get 429, as do those of an owner that has as many
     /// as there is room left.
     pub tenant_waiting_max: usize,
-    /// How long a request may wait for its turn; after that it gets 503.
+    /// Time that a request may wait for its turn; after that it gets 503.
     pub waiting_timeout_ms: u64,
     /// Maximum size of a REST body, in bytes; a larger one gets 413. gRPC messages have a limit of their own.
     ///
     /// By default 2 MiB: an application with four payload functions of 256 KiB must fit, and JSON writes each of their
     /// quotes and line ends with two bytes.
     pub body_bytes_max: usize,
-    /// How long a client may take to send the head of a request, or keep an idle connection.
+    /// Time that a client may take to send the head of a request, or keep an idle connection.
     pub head_timeout_ms: u64,
-    /// How long a client may read nothing of a response that is there; after that its connection is closed.
+    /// Time that a client may read nothing of a response that is there; after that its connection is closed.
     pub unread_timeout_ms: u64,
-    /// How long one request may take; a gRPC stream only has to begin by then.
+    /// Time that one request may take; a gRPC stream only has to begin by then.
     pub request_timeout_ms: u64,
-    /// How long running requests may take to finish after the process was asked to stop.
+    /// Time that running requests may take to finish after the process was asked to stop.
     pub drain_timeout_ms: u64,
 }
 

@@ -38,17 +38,16 @@ pub struct TelemetrySettings {
     /// Only its owner may read it. While it cannot be written, changes of users, rights, keys, clients, entities and
     /// announcements are refused.
     pub audit_file: Option<PathBuf>,
-    /// How large the file of security events may become, in bytes, before it is renamed to `<name>.1` and a new one
-    /// begins.
+    /// Size of the file of security events, in bytes, at which it is renamed to `<name>.1` and a new one begins.
     pub audit_file_bytes_max: u64,
-    /// How many files of security events are kept, the current one included; the oldest is deleted.
+    /// Number of files of security events that are kept, the current one included; the oldest is deleted.
     pub audit_files_max: u32,
-    /// How many security events of one source, such as an address or a user, are logged per minute.
+    /// Security events of one source, such as an address or a user, that are logged per minute.
     ///
     /// Further ones are counted, and the count is logged as one event. All sources together have twenty times as many.
     /// Changes are always logged.
     pub audit_events_per_minute: u32,
-    /// How many changes that must be audited one user or component may make; further ones get 429. So nobody can push
+    /// Changes that must be audited which one user or component may make; further ones get 429. So nobody can push
     /// older changes out of the file.
     pub audit_changes: RateLimit,
     /// The address of metrics and health, over plaintext HTTP and without credentials: keep it private.

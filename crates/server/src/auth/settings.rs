@@ -5,11 +5,11 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How services check credentials at the account service.
+/// Checks of credentials at the account service.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AuthSettings {
-    /// How long a credential that the account service confirmed may still read and use MQTT while that service cannot
+    /// Time that a credential that the account service confirmed may still read and use MQTT while that service cannot
     /// be asked, in seconds. With 0 it may not. Changes always need a fresh response; live uplinks go on either way.
     pub grace_time_s: u64,
 }

@@ -19,8 +19,8 @@ pub struct BudgetSettings {
     pub stored_bytes_max: u64,
     /// Maximum size of the records of one owner in the store, in bytes.
     pub stored_bytes_per_owner_max: u64,
-    /// How much of the disk of an embedded store stays free for the service itself, in bytes, but at most a twentieth of
-    /// the disk: with less, owners cannot store more.
+    /// Bytes of the disk of an embedded store that stay free for the service itself, but at most a twentieth of the
+    /// disk: with less, owners cannot store more.
     pub disk_reserve_bytes: u64,
     /// Maximum memory of the sessions of MQTT clients, with their subscriptions and the messages that wait, in bytes.
     pub queued_bytes_max: u64,

@@ -41,7 +41,7 @@ const HEARTBEAT_S: u16 = 10;
 const UNCONFIRMED_MAX: usize = 128;
 /// Time that the broker may owe answers before the connection is made again.
 const STALL_MAX: Duration = Duration::from_secs(300);
-/// Why a broker may stall.
+/// Usual cause of a stall.
 const ALARM: &str = "it may lack memory or disk space";
 const PLAIN: (&str, &str) = ("url", "must start with amqps:// where certificates are set");
 const DEFAULT_PASSWORD: &str = "guest";

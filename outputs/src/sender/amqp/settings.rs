@@ -31,9 +31,9 @@ pub struct AmqpSettings {
     pub key: Option<PathBuf>,
     /// The exchange, whose type is topic.
     pub exchange: String,
-    /// Whether the exchange is declared, as a durable one. Otherwise it must exist.
+    /// Declares the exchange, as a durable one. Otherwise it must exist.
     pub declare_exchange: bool,
-    /// Whether messages wait that the broker would put into no queue. Otherwise it drops them.
+    /// Keeps messages waiting that the broker would put into no queue. Otherwise it drops them.
     pub mandatory: bool,
     /// Whose messages are sent; those of all applications if it is empty.
     #[schemars(with = "Vec<String>")]

@@ -14,7 +14,7 @@ pub struct KafkaSettings {
     pub name: String,
     /// Addresses of some brokers, as `host:9092`. The others are found through them.
     pub brokers: Vec<String>,
-    /// Whether connections use TLS.
+    /// Connects with TLS.
     pub tls: bool,
     /// User name, if the cluster wants one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -22,7 +22,7 @@ pub struct KafkaSettings {
     /// File with the password.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub password_file: Option<PathBuf>,
-    /// How the password is shown to the cluster.
+    /// SASL mechanism that proves the password to the cluster.
     pub mechanism: KafkaMechanism,
     /// PEM file with the certificate authority of the brokers. If unset, the system's.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,7 +35,7 @@ pub struct KafkaSettings {
     pub key: Option<PathBuf>,
     /// The topic, in which `{app_id}` stands for the application. It must exist.
     pub topic: String,
-    /// How records that leave together are compressed.
+    /// Compression of records that leave together.
     pub compression: KafkaCompression,
     /// Whose messages are sent; those of all applications if it is empty.
     #[schemars(with = "Vec<String>")]
@@ -59,7 +59,7 @@ pub enum KafkaMechanism {
     ScramSha512,
 }
 
-/// How records are compressed.
+/// Compression of records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum KafkaCompression {

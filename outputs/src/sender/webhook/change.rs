@@ -12,7 +12,7 @@ use crate::Error;
 
 type Headers = BTreeMap<String, Secret>;
 
-/// What to change in a webhook.
+/// Changes of a webhook; the rest of it stays.
 #[derive(Clone, Debug, Default)]
 pub struct WebhookChange {
     /// The revision that it starts from; any if there is none.

@@ -22,7 +22,7 @@ use crate::{
     usage::{Tenant, Usage},
 };
 
-/// Where the parts of a request wait for their turns.
+/// Turns for which the parts of a request wait.
 #[derive(Clone, Default)]
 pub struct PartTurns(Option<Request>);
 
