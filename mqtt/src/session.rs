@@ -66,7 +66,6 @@ pub(crate) struct State {
     connection: Presence,
     /// The number of the last connection.
     connections: u64,
-    /// Owner of the session.
     session_owner: SessionOwner,
     /// Stored record, as long as the messages from before the restart are not in memory.
     backlog: Option<Arc<SessionRecord>>,
@@ -105,7 +104,7 @@ pub(crate) struct Subscription {
 pub(crate) struct SessionOwner {
     /// Stands for the credential, and says nothing about it.
     pub(crate) name: Arc<str>,
-    /// Credential and rights that the client showed last; none since the process was restarted.
+    /// Credential and rights that the client presented last; none since the process was restarted.
     pub(crate) presented: Option<(Credential, Permissions)>,
 }
 
@@ -117,7 +116,7 @@ pub(crate) struct SessionRequest {
     pub(crate) clean: bool,
     /// Time that it outlives the connection.
     pub(crate) expiry: Duration,
-    /// True if it may be stored.
+    /// True if the client may read: a session of one that only publishes is never stored.
     pub(crate) may_be_stored: bool,
 }
 

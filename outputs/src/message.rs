@@ -44,7 +44,7 @@ pub struct DeadLetter {
     /// Names it among those of its destination.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
-    /// The message.
+    /// Content that its receiver did not accept.
     pub message: Message,
     /// Time when it was given up.
     pub failed_at: Timestamp,

@@ -20,11 +20,11 @@ pub struct OwnerQueue<T> {
 /// A tenant, and to whom it belongs.
 #[derive(Clone, Copy)]
 pub struct Member<'a> {
-    /// The owner.
+    /// Name of the owner.
     pub owner: &'a Arc<str>,
     /// The weight of the owner: one of weight 2 gets twice the share of one of weight 1.
     pub weight: u64,
-    /// The tenant.
+    /// Name of the tenant, among those of its owner.
     pub tenant: &'a Arc<str>,
 }
 

@@ -41,13 +41,13 @@ pub enum AuthError {
     /// A header came twice, so that two readers could see two callers.
     #[error("header `{header}` was sent more than once: send one credential")]
     Repeated {
-        /// The header.
+        /// Its name.
         header: &'static str,
     },
     /// A header is not ASCII text.
     #[error("header `{header}` not valid: must be ASCII text")]
     Text {
-        /// The header.
+        /// Its name.
         header: &'static str,
     },
     /// A header has neither a token nor an access key.

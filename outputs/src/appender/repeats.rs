@@ -17,7 +17,7 @@ use crate::{
 pub enum Receivers<'a> {
     /// All of them.
     All,
-    /// A webhook.
+    /// The webhook with this id.
     Webhook(&'a WebhookId),
     /// The outputs of the operator with this name, of whatever kind.
     Operator(&'a str),

@@ -36,9 +36,9 @@ const LATE_TIME: Duration = Duration::from_secs(10);
 
 /// A request to receive messages.
 pub struct Subscription {
-    /// The filters.
+    /// Topic filters to subscribe to.
     pub filters: Vec<String>,
-    /// The processes that may share the messages. None: this one gets them all.
+    /// The processes that share the messages; none if this one gets them all.
     pub group: Option<Group>,
     /// Maximum number of messages that are not acknowledged yet.
     pub in_flight_max: u16,

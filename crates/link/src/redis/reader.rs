@@ -20,9 +20,9 @@ pub struct StreamReader {
 /// An entry of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredEntry {
-    /// The name of its first field.
+    /// Name of its first field.
     pub name: String,
-    /// The value of it.
+    /// Content of that field.
     pub value: Vec<u8>,
 }
 

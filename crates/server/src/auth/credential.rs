@@ -24,7 +24,7 @@ const CREDENTIAL_HEADERS: [&str; 5] = [AUTHORIZATION, TOKEN[0], TOKEN[1], KEY[0]
 /// A caller: its credential, if there is one, and the use of its call.
 #[derive(Clone, Debug, Default)]
 pub struct Caller {
-    /// The credential.
+    /// Token or access key; none if the request brought neither.
     pub credential: Option<Credential>,
     /// Charged to the caller once it is authenticated.
     pub usage: Usage,

@@ -59,7 +59,7 @@ pub struct BudgetedStore {
 
 /// The disk of a store, and the space on it that stays free for the service itself.
 pub struct ReservedDisk {
-    /// The disk.
+    /// The disk with the file of the store.
     pub disk: StoreDisk,
     /// Space that stays free, in bytes; at most a twentieth of the disk.
     pub reserve_bytes: u64,

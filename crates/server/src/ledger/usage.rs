@@ -10,7 +10,7 @@ const LISTED_MAX: usize = 100;
 /// The use of one budget.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BudgetUsage {
-    /// The resource.
+    /// Resource that is limited.
     pub resource: Resource,
     /// Maximum of all owners together.
     pub total: u64,
@@ -23,7 +23,7 @@ pub struct BudgetUsage {
 /// One owner's use of a budget.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnerUsage {
-    /// The owner.
+    /// User or address that is charged.
     pub owner: Owner,
     /// Amount that it uses.
     pub used: u64,

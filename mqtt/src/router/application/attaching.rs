@@ -133,7 +133,7 @@ impl Application {
         Ok(Some(session))
     }
 
-    /// Takes the session over from whoever has it, or creates it; returns whether it is an old one.
+    /// Takes the session over from whoever has it, or creates it; returns true if it was there.
     async fn claim(
         self: &Arc<Self>,
         durable: &Arc<Durable>,

@@ -18,7 +18,7 @@ pub fn header(name: &str, description: &str) -> SecurityScheme {
     api_key(ApiKeyLocation::Header, name, description)
 }
 
-/// A cookie.
+/// A cookie that holds a credential of our own.
 pub fn cookie(name: &str, description: &str) -> SecurityScheme {
     api_key(ApiKeyLocation::Cookie, name, description)
 }
