@@ -117,12 +117,12 @@ impl ControlPacket {
         DisconnectPacket::decode_body(&mut self.body.clone(), &self.fixed_header(PacketType::Disconnect))
     }
 
-    /// The packet identifier at the start of an acknowledgement, and whether its reason code is an error.
-    pub(crate) fn acknowledgement(&self) -> Result<(u16, bool), MqttError> {
-        let [high, low, rest @ ..] = &*self.body else {
+    /// The packet identifier at the start of an acknowledgement. Its reason changes nothing.
+    pub(crate) fn acknowledged_id(&self) -> Result<u16, MqttError> {
+        let [high, low, ..] = &*self.body else {
             return Err(MqttError::MalformedPacket("an acknowledgement needs a packet identifier".to_owned()));
         };
-        Ok((u16::from_be_bytes([*high, *low]), rest.first().is_some_and(|reason| *reason >= 0x80)))
+        Ok(u16::from_be_bytes([*high, *low]))
     }
 
     pub(crate) fn encode(packet: &impl MqttPacket) -> Result<Self, MqttError> {
@@ -335,7 +335,7 @@ mod tests {
         #[test]
         fn decodes_any_body_without_panicking(header: u8, body: Vec<u8>, version in 3..6_u8) {
             let packet = ControlPacket { header, body: body.into() };
-            let _ = (packet.connect(), packet.publish(version), packet.disconnect(), packet.acknowledgement());
+            let _ = (packet.connect(), packet.publish(version), packet.disconnect(), packet.acknowledged_id());
             let packet = ControlPacket { header: 0x82, ..packet };
             let _ = (packet.subscribe(version), packet.unsubscribe(version));
         }

@@ -108,6 +108,15 @@ pub(crate) struct SessionOwner {
     pub(crate) presented: Option<(Credential, Permissions)>,
 }
 
+/// Contents of a session, in the order in which a session without them is given up first.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Contents {
+    subscriptions: bool,
+    messages: bool,
+    /// True if it may have messages, none of which is in memory.
+    backlog: bool,
+}
+
 /// Session that a client asks for.
 pub(crate) struct SessionRequest {
     pub(crate) id: Arc<str>,
@@ -262,11 +271,10 @@ impl Session {
         self.lock().session_owner.clone()
     }
 
-    /// Returns if it has subscriptions, if it has messages, and if it may have some that are not in memory.
-    pub(crate) fn has(&self) -> (bool, bool, bool) {
+    pub(crate) fn contents(&self) -> Contents {
         let state = self.lock();
-        let has_messages = state.outbox.len() > 0;
-        (!state.filters.is_empty(), has_messages, !has_messages && state.backlog.is_some())
+        let messages = state.outbox.len() > 0;
+        Contents { subscriptions: !state.filters.is_empty(), messages, backlog: !messages && state.backlog.is_some() }
     }
 
     /// Returns the time when its client left; none while it is connected.

@@ -270,13 +270,13 @@ impl<'a> Inbound<'a> {
     }
 
     fn acknowledged(&self, packet: &ControlPacket) -> Result<Answer, ReasonCode> {
-        let (packet_id, _) = packet.acknowledgement().map_err(malformed)?;
+        let packet_id = packet.acknowledged_id().map_err(malformed)?;
         self.attachment.acknowledge(packet_id);
         Ok(Answer::Nothing)
     }
 
     fn released(&self, packet: &ControlPacket) -> Result<Answer, ReasonCode> {
-        let (packet_id, _) = packet.acknowledgement().map_err(malformed)?;
+        let packet_id = packet.acknowledged_id().map_err(malformed)?;
         let reason = match self.attachment.release(packet_id) {
             true => ReasonCode::Success,
             false => ReasonCode::PacketIdentifierNotFound,

@@ -32,7 +32,7 @@ pub fn relay(bytes: &[u8], version: u8) -> Vec<[Content; 2]> {
             Some(PacketType::Publish) => {
                 relayed.extend(packet.publish(version).ok().map(|read| pass_on(read, version)));
             }
-            _ => drop(packet.acknowledgement()),
+            _ => drop(packet.acknowledged_id()),
         }
     }
     relayed

@@ -61,6 +61,13 @@ pub(super) struct Begun {
     pub(super) rest: Option<Rest>,
 }
 
+/// Part of a publication that was brought to its sessions at once.
+pub(super) struct Piece {
+    /// Number of deliveries.
+    pub(super) cost: usize,
+    pub(super) has_more: bool,
+}
+
 impl Application {
     /// An application without sessions; the messages of its log begin with this number.
     pub(super) fn new(app_id: AppId, first_number: u64, memory: Arc<ApplicationMemory>) -> Self {
@@ -176,9 +183,8 @@ impl Application {
         (subscribers.pending.push(rest, sessions), is_first)
     }
 
-    /// Goes on with what waits, as much as can be done at once; returns how much that was, in deliveries, and whether
-    /// there is more.
-    pub(super) fn publish_more(&self, durable: Option<&Durable>) -> (usize, bool) {
+    /// Goes on with what waits, as much as can be done at once.
+    pub(super) fn publish_more(&self, durable: Option<&Durable>) -> Piece {
         let mut subscribers = self.lock();
         let mut cost = 0;
         while cost < PIECE_DELIVERIES
@@ -196,7 +202,7 @@ impl Application {
                 break;
             }
         }
-        (cost, !subscribers.pending.is_empty())
+        Piece { cost, has_more: !subscribers.pending.is_empty() }
     }
 
     /// Returns true if a session gets messages on any topic below this one.

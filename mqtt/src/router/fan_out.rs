@@ -6,7 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use fair_queue::{Costs, FairQueue, Turn};
 use tokio::{runtime::Handle, task::yield_now};
 
-use super::{application::Application, applications::Applications};
+use super::{
+    application::{Application, Piece},
+    applications::Applications,
+};
 use crate::session::durable::Durable;
 
 /// Brings the publications of applications to their sessions that are too large to be brought there at once.
@@ -41,13 +44,13 @@ impl FanOut {
 
     /// Finishes the publications of an application now.
     pub(super) fn finish(&self, application: &Arc<Application>) {
-        while self.go_on(application).1 {}
+        while self.go_on(application).has_more {}
     }
 
     async fn run(&self) {
         while let Some((turn, application)) = self.next() {
-            let (cost, has_more) = self.go_on(&application);
-            self.done(turn, cost, has_more.then_some(application));
+            let Piece { cost, has_more } = self.go_on(&application);
+            self.done(turn, u64::try_from(cost).unwrap_or(u64::MAX), has_more.then_some(application));
             yield_now().await;
         }
     }
@@ -67,16 +70,16 @@ impl FanOut {
         next
     }
 
-    /// Does a piece of what an application has; returns what that cost, and whether there is more.
-    fn go_on(&self, application: &Arc<Application>) -> (u64, bool) {
-        let (cost, has_more) = application.publish_more(self.durable.as_deref());
+    /// Does a piece of what an application has.
+    fn go_on(&self, application: &Arc<Application>) -> Piece {
+        let piece = application.publish_more(self.durable.as_deref());
         if application.is_exceeded() {
             self.applications.make_room(application);
         }
         if let Some(durable) = &self.durable {
             application.start_saving(durable);
         }
-        (u64::try_from(cost).unwrap_or(u64::MAX), has_more)
+        piece
     }
 
     fn lock(&self) -> MutexGuard<'_, Turns> {

@@ -23,7 +23,7 @@ pub struct BudgetUsage {
 /// One owner's use of a budget.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnerUsage {
-    /// User or address that is charged.
+    /// The one that is charged.
     pub owner: Owner,
     /// Amount that it uses.
     pub used: u64,

@@ -176,7 +176,7 @@ impl Subscribers {
         owners.for_each(|name| *held.entry(name).or_default() += 1);
         let need = |session: &&&Arc<Session>| {
             let others = held.get(&session.owner_name()).copied().unwrap_or_default();
-            (usize::MAX - others, session.has(), session.away_since())
+            (usize::MAX - others, session.contents(), session.away_since())
         };
         away.iter().min_by_key(need).map(|session| Arc::clone(session))
     }
