@@ -143,8 +143,8 @@ def text_of(section, name):
 def passes_alone(command, failure):
     """Runs one test again. Returns whether it passed, and the output."""
     command = [option for option in command if option not in SELECTION]
-    # Without the package: with it, Cargo would choose other features, and build again. Other packages may have a test of
-    # that name, which runs as well, before or after.
+    # Not with `-p`: for one package, Cargo would choose other features, and build again. If other packages have a test of
+    # that name, it runs as well, before or after.
     target = re.sub(r"^-p \S+ ", "", failure.target).split()
     code, output = run([*command, *target, "--", "--exact", failure.name], is_shown=False)
     return code == 0 and bool(results_with_tests(output.lines)), output

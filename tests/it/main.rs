@@ -54,6 +54,7 @@ mod playground;
 mod quick_start;
 mod rate_limits;
 mod replay;
+mod retry;
 mod rights;
 mod schemathesis;
 mod secrets;
