@@ -7,6 +7,7 @@ mod error;
 pub mod handler;
 pub mod history;
 mod network;
+pub mod openid;
 mod random;
 mod transport;
 pub mod webhooks;

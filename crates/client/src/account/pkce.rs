@@ -25,7 +25,7 @@ impl CodeVerifier {
     }
 
     /// The hash that is sent when requesting the code.
-    pub(super) fn challenge(&self) -> String {
+    pub(crate) fn challenge(&self) -> String {
         URL_SAFE_NO_PAD.encode(digest(&SHA256, self.0.expose().as_bytes()))
     }
 }

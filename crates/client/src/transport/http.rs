@@ -86,6 +86,11 @@ impl Http {
         Self::new(HANDLER, base, &trust)
     }
 
+    /// The same client for another address of the service.
+    pub(crate) fn at(&self, base: Url) -> Self {
+        Self { base, ..self.clone() }
+    }
+
     /// A request to the path of these segments, which are escaped.
     pub(crate) fn request(&self, method: Method, path: &[&str]) -> RequestBuilder {
         self.request_to(method, self.url(path))
