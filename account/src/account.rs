@@ -15,6 +15,7 @@ use crate::{
     entity::gateway::frequency_plan::FrequencyPlans,
     http::openapi::Description,
     metrics,
+    provider::Providers,
     seal::SealingKeys,
     token::signing::Signer,
     user::{mail::Outbox, password::Passwords},
@@ -49,6 +50,7 @@ pub struct Account {
     pub(crate) passwords: Passwords,
     pub(crate) signer: Signer,
     pub(crate) outbox: Outbox,
+    pub(crate) providers: Arc<Providers>,
     pub(crate) audit: AuditLog,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
@@ -75,6 +77,7 @@ impl Account {
         let documents = Documents::new(store);
         let signer = Signer::open(&settings.issuer, &documents, &keys, random.as_ref(), Arc::clone(&clock)).await?;
         let passwords = Passwords::new(settings.password_checks_max, Arc::clone(&random))?;
+        let providers = Arc::new(Providers::open(&settings.login_providers, &clock)?);
         let outbox = Outbox::start(settings.mail.as_ref())?;
         let public_url = settings.public_url.clone().map_or_else(|| DEFAULT_PUBLIC_URL.parse(), Ok)?;
         let account = Self {
@@ -87,6 +90,7 @@ impl Account {
             passwords,
             signer,
             outbox,
+            providers,
             audit,
             clock,
             random,

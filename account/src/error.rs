@@ -2,10 +2,10 @@
 
 use std::convert::Infallible;
 
-use server::audit::AuditError;
+use server::{audit::AuditError, secret_file::SecretFileError};
 use types::{AppEui, ClientId, IdError, Kind, Kinded, RateLimitExceeded, Scope, ScopeError, Username};
 
-use crate::{oauth::error_code::OAuthErrorCode, seal};
+use crate::{oauth::error_code::OAuthErrorCode, provider::error::ProviderError, seal};
 
 /// The result of an operation.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -173,6 +173,29 @@ pub enum Error {
     /// The name or password of a login is wrong. The error does not tell which.
     #[error("invalid username or password")]
     InvalidLogin,
+    /// A login at an OpenID Connect provider failed.
+    #[error("login with {title} failed: {reason}")]
+    Provider {
+        /// What users call the provider.
+        title: String,
+        /// The check that failed.
+        reason: ProviderError,
+    },
+    /// Another user has linked this login.
+    #[error("this login is linked with another account: unlink it there first")]
+    LinkedElsewhere,
+    /// The user has linked another login at this provider.
+    #[error("your account is linked with another login there: unlink that one first")]
+    LinkedAlready,
+    /// The user would have no way to log in.
+    #[error("this is your only way to log in: set a password first")]
+    LastLogin,
+    /// A user without a password must log in again before this.
+    #[error("your login is older than ten minutes: log out, log in again, and then repeat this")]
+    LoginTooOld,
+    /// A file with a secret cannot be used.
+    #[error(transparent)]
+    SecretFile(#[from] SecretFileError),
     /// Another site caused the browser to send the request.
     #[error("cross-site request refused: open {0} and try again there")]
     OtherSite(String),
@@ -246,10 +269,13 @@ impl Kinded for Error {
     fn kind(&self) -> Kind {
         match self {
             Self::Invalid { .. } | Self::Id(_) | Self::Scope(_) => Kind::Invalid,
-            Self::Body(_) | Self::ContentType(_) | Self::Setting { .. } => Kind::Invalid,
+            Self::Body(_) | Self::ContentType(_) | Self::Setting { .. } | Self::SecretFile(_) => Kind::Invalid,
             Self::BodySize { .. } => Kind::TooLarge,
             Self::MethodNotAllowed => Kind::Unsupported,
             Self::Credential(error) => error.kind(),
+            Self::Provider { reason, .. } => reason.kind(),
+            Self::LinkedElsewhere | Self::LinkedAlready => Kind::AlreadyExists,
+            Self::LastLogin | Self::LoginTooOld => Kind::Denied,
             Self::InvalidKey(_) | Self::LoginEnded | Self::InvalidLogin => Kind::Unauthenticated,
             Self::ComponentTokenEnded(_) => Kind::Unauthenticated,
             Self::MissingScope(_) | Self::MissingRight { .. } | Self::Escalation(_) => Kind::Denied,

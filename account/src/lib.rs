@@ -7,6 +7,7 @@ mod error;
 mod http;
 mod metrics;
 mod oauth;
+mod provider;
 mod public_url;
 mod settings;
 mod token;
@@ -21,6 +22,10 @@ pub use entity::{
 };
 pub use error::{Error, Result};
 pub use oauth::{OAuthErrorCode, client_settings::ClientSettings};
+pub use provider::{
+    error::ProviderError,
+    settings::{ProviderName, ProviderSettings},
+};
 pub use public_url::PublicUrl;
 pub use settings::Settings;
 pub use token::signing::{Rotation, SigningKeyInfo};

@@ -11,7 +11,7 @@ pub(crate) fn describe() {
     describe_counter!(ISSUED, "Issued tokens, by grant or exchange");
     describe_counter!(
         REFUSED,
-        "Passwords, clients, codes, refresh tokens and access keys that were refused when asking for one"
+        "Passwords, logins at providers, clients, codes, refresh tokens and access keys that were refused"
     );
     describe_counter!(THROTTLED, "Rate-limited attempts, by limit");
     describe_counter!(MAILS, "Mails, by outcome: sent, failed or dropped");

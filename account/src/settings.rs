@@ -10,6 +10,7 @@ use crate::{
     Error, Result,
     entity::{application::eui::EuiBlock, gateway::routers::RouterSettings},
     oauth::client_settings::ClientSettings,
+    provider::settings::{ProviderName, ProviderSettings},
     public_url::PublicUrl,
     user::{mail::MailSettings, rate_limit::RateLimits},
 };
@@ -52,6 +53,9 @@ pub struct Settings {
     /// command line. Both are first-party clients and may request every scope.
     #[schemars(with = "BTreeMap<String, ClientSettings>", extend("writeOnly" = true))]
     pub clients: BTreeMap<ClientId, ClientSettings>,
+    /// OpenID Connect providers at which users may log in, by a name that stands in addresses and in the audit log.
+    #[schemars(with = "BTreeMap<String, ProviderSettings>")]
+    pub login_providers: BTreeMap<ProviderName, ProviderSettings>,
     /// Routers for gateways. Gateways that name none use the first one.
     pub routers: Vec<RouterSettings>,
 }
@@ -63,6 +67,7 @@ impl Settings {
             let must = "must have 1 to 36 lowercase letters, digits and dashes";
             return Err(Error::Setting { name: "account.issuer", must });
         }
+        ProviderSettings::check_all(&self.login_providers)?;
         self.clients.values().try_for_each(ClientSettings::check)
     }
 }
@@ -79,6 +84,7 @@ impl Default for Settings {
             password_grant: true,
             password_checks_max: 0,
             clients: ClientSettings::defaults(),
+            login_providers: BTreeMap::new(),
             routers: Vec::new(),
         }
     }

@@ -3,6 +3,8 @@
 mod confirmation;
 pub(crate) mod consent;
 pub(crate) mod email;
+mod first_password;
+pub(crate) mod linked_login;
 mod login_address;
 pub(crate) mod mail;
 pub(crate) mod password;
@@ -23,6 +25,7 @@ use types::{ClientId, FullName, Secret, Timestamp, UserId, Username};
 use self::{
     consent::Consent,
     email::Email,
+    linked_login::LinkedLogin,
     password::PasswordHashString,
     username::{NameRecord, name_key},
 };
@@ -37,7 +40,9 @@ pub(crate) struct UserRecord {
     pub(crate) id: UserId,
     pub(crate) username: Username,
     pub(crate) email: Email,
-    pub(crate) password: PasswordHashString,
+    /// None for a user who only logs in at providers, and has not set one.
+    #[serde(default)]
+    pub(crate) password: Option<PasswordHashString>,
     pub(crate) created: Timestamp,
     pub(crate) name: FullName,
     /// True if the e-mail address is confirmed.
@@ -48,6 +53,9 @@ pub(crate) struct UserRecord {
     /// Sessions, codes and tokens from before this Unix time in seconds are invalid.
     #[serde(default)]
     pub(crate) not_before_s: u64,
+    /// Logins at OpenID Connect providers, by their issuer.
+    #[serde(default)]
+    pub(crate) logins: BTreeMap<String, LinkedLogin>,
     /// Consents by client; with empty scopes if revoked.
     #[serde(default)]
     pub(crate) consents: BTreeMap<ClientId, Consent>,
@@ -76,37 +84,47 @@ impl Account {
         Ok(user.into())
     }
 
-    /// The record is written before the name, which decides who gets it. Without its name, a record cannot be found.
-    ///
-    /// The password is hashed when it is the turn of `owner`.
+    /// Creates a user. The password is hashed when it is the turn of `owner`.
     pub(crate) async fn create_user(&self, new: NewUser, owner: &Owner) -> Result<UserRecord> {
         let email = check(&new)?;
-        let name_key = name_key(&new.username)?;
-        let taken = || Error::Taken { what: "username", id: new.username.to_string() };
-        if self.documents.read::<NameRecord>(&name_key).await?.is_some() {
-            return Err(taken());
+        if !self.is_free(&new.username).await? {
+            return Err(taken(&new.username));
         }
-        let user = UserRecord {
+        let password = Some(self.passwords.hash(owner, new.password).await?);
+        self.store_user(UserRecord { password, ..self.new_user(new.username, email) }).await
+    }
+
+    /// A user without a password, who is not stored yet.
+    pub(crate) fn new_user(&self, username: Username, email: Email) -> UserRecord {
+        UserRecord {
             id: UserId::from_bytes(self.random.array()),
-            username: new.username.clone(),
+            username,
             email,
-            password: self.passwords.hash(owner, new.password).await?,
+            password: None,
             created: self.clock.now(),
             name: FullName::default(),
             valid: false,
             disabled: false,
             not_before_s: 0,
+            logins: BTreeMap::new(),
             consents: BTreeMap::new(),
             names_taken: 0,
-        };
+        }
+    }
+
+    /// Stores a new user. Fails if the name is taken.
+    ///
+    /// The record is written before the name, which decides who gets it. Without its name, a record cannot be found.
+    pub(crate) async fn store_user(&self, user: UserRecord) -> Result<UserRecord> {
         let key = user_key(&user.id)?;
         self.documents.add(&key, &user).await?;
-        self.add_to_index(IdIndex::Users, new.username.as_str()).await?;
-        if !self.documents.create(&name_key, &NameRecord { user_id: user.id.clone() }).await? {
+        self.add_to_index(IdIndex::Users, user.username.as_str()).await?;
+        let name = NameRecord { user_id: user.id.clone() };
+        if !self.documents.create(&name_key(&user.username)?, &name).await? {
             if let Some(unnamed) = self.documents.read::<UserRecord>(&key).await? {
                 self.documents.delete(&unnamed).await?;
             }
-            return Err(taken());
+            return Err(taken(&user.username));
         }
         Ok(user)
     }
@@ -133,7 +151,7 @@ impl Account {
         if let Some(username) = username.as_ref().filter(|_| !known) {
             self.limit_logins_from_new_addresses(username).await?;
         }
-        let record = user.as_ref().map(|user| user.password.clone());
+        let record = user.as_ref().and_then(|user| user.password.clone());
         // Where a user has logged in before, others at the same address do not delay it.
         let owner = user.as_ref().filter(|_| known).map(|user| Owner::from(&user.id));
         let owner = owner.unwrap_or_else(|| Owner::of_address(from));
@@ -209,6 +227,10 @@ pub(crate) fn next_second(last: u64, now: Timestamp) -> u64 {
 fn check(new: &NewUser) -> Result<Email> {
     password::check(&new.password, &new.username)?;
     new.email.parse()
+}
+
+fn taken(username: &Username) -> Error {
+    Error::Taken { what: "username", id: username.to_string() }
 }
 
 pub(crate) fn no_user(user_id: &UserId) -> Error {

@@ -5,4 +5,5 @@ mod generated_broker;
 mod generated_stubs;
 mod node_sdk;
 mod oauth;
+mod openid_provider;
 pub(crate) mod python_sdk;

@@ -5,7 +5,7 @@
 
 use axum::{
     extract::{FromRequestParts, OptionalFromRequestParts, Request, State},
-    http::{Method, request::Parts},
+    http::{HeaderMap, Method, request::Parts},
     middleware::Next,
     response::Response,
 };
@@ -18,9 +18,12 @@ use time::Duration;
 use types::{Scope, Secret};
 
 use super::error::HttpError;
-use crate::{Account, AuthenticatedUser, Error, SESSION_LIFETIME, Session};
+use crate::{Account, AuthenticatedUser, Error, SESSION_LIFETIME, Session, provider::flow::FLOW_LIFETIME};
 
 const NAME: &str = "session";
+/// The cookie of a login at a provider that has begun. Only the addresses of such logins get it.
+const FLOW_NAME: &str = "provider_login";
+const FLOW_PATH: &str = "/users/login";
 
 impl FromRequestParts<Account> for Session {
     type Rejection = HttpError;
@@ -100,6 +103,30 @@ pub(crate) fn set(account: &Account, value: &Secret) -> CookieJar {
 
 pub(crate) fn clear(account: &Account) -> CookieJar {
     CookieJar::new().add(cookie(account, String::new(), Duration::ZERO))
+}
+
+/// The cookie of a login at a provider that begins.
+pub(crate) fn set_flow(account: &Account, value: &Secret) -> CookieJar {
+    let lifetime = FLOW_LIFETIME.try_into().unwrap_or(Duration::ZERO);
+    CookieJar::new().add(flow(account, value.expose().to_owned(), lifetime))
+}
+
+/// Also removes the cookie of a login at a provider, which has ended.
+pub(crate) fn without_flow(account: &Account, cookies: CookieJar) -> CookieJar {
+    cookies.add(flow(account, String::new(), Duration::ZERO))
+}
+
+/// The login at a provider that a browser has begun.
+pub(crate) fn flow_of(headers: &HeaderMap) -> Option<String> {
+    CookieJar::from_headers(headers).get(FLOW_NAME).map(|cookie| cookie.value().to_owned())
+}
+
+/// It comes with the redirect from the provider, because that is a navigation.
+fn flow(account: &Account, value: String, lifetime: Duration) -> Cookie<'static> {
+    let mut cookie = cookie(account, value, lifetime);
+    cookie.set_name(FLOW_NAME);
+    cookie.set_path(FLOW_PATH);
+    cookie
 }
 
 fn cookie(account: &Account, value: String, lifetime: Duration) -> Cookie<'static> {

@@ -21,7 +21,7 @@ use self::{
     entity::{SiteEntity, collaborators},
     gateway as gateways,
     oauth::{code, consent},
-    user::{login, profile, register},
+    user::{login, profile, provider, register},
 };
 pub(crate) use self::{
     page::{assets::assets, error::html_errors, viewer::MaybeViewer},
@@ -47,11 +47,15 @@ fn users() -> Router<Account> {
     Router::new()
         .route("/register", get(register::show).post(register::register))
         .route("/users/login", get(login::show).post(login::log_in))
+        .route("/users/login/{provider}", get(provider::begin))
+        .route("/users/login/{provider}/callback", get(provider::finish))
         .route("/logout", post(login::log_out))
         .route("/users/profile", get(profile::show).post(profile::change))
         .route("/users/profile/password", post(profile::change_password))
         .route("/users/profile/confirmation", post(profile::resend_confirmation))
         .route("/users/profile/clients/{client}/revoke", post(profile::revoke))
+        .route("/users/profile/logins", post(provider::unlink))
+        .route("/users/profile/logins/{provider}", get(provider::ask_link).post(provider::link))
         .route("/users/consent", get(consent::ask))
         .route("/oauth/callback/{client}", get(code::show))
 }

@@ -103,7 +103,7 @@ impl Account {
     pub async fn reset_password(&self, username: &Username, new: Secret) -> Result<()> {
         password::check(&new, username)?;
         let user_id = self.require_user(username).await?.id;
-        let record = self.passwords.hash(&Owner::from(&user_id), new).await?;
+        let record = Some(self.passwords.hash(&Owner::from(&user_id), new).await?);
         let now = self.clock.now();
         let reset = |user: &mut UserRecord| {
             user.password.clone_from(&record);

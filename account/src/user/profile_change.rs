@@ -20,7 +20,7 @@ pub(crate) struct Changed {
     pub(crate) email: Option<Email>,
     pub(crate) name: Option<FullName>,
     /// The new hash, and the hash that the old password matched.
-    pub(crate) password: Option<(PasswordHashString, PasswordHashString)>,
+    pub(crate) password: Option<(PasswordHashString, Option<PasswordHashString>)>,
 }
 
 impl Changed {
@@ -30,7 +30,7 @@ impl Changed {
             if *old != user.password {
                 return Err(Error::WrongPassword);
             }
-            user.password.clone_from(new);
+            user.password = Some(new.clone());
             user.revoke_all(now);
         }
         if let Some(email) = &self.email {
@@ -82,9 +82,9 @@ impl Account {
         user: &UserRecord,
         old: Secret,
         new: Secret,
-    ) -> Result<(PasswordHashString, PasswordHashString)> {
+    ) -> Result<(PasswordHashString, Option<PasswordHashString>)> {
         let owner = Owner::from(&user.id);
-        if !self.passwords.verify(&owner, old, Some(user.password.clone())).await? {
+        if !self.passwords.verify(&owner, old, user.password.clone()).await? {
             self.audit.note_refusal("password change refused", &user.id, &"wrong password");
             return Err(Error::WrongPassword);
         }

@@ -10,7 +10,7 @@ use types::{Secret, Timestamp, UserId};
 
 use super::{UserRecord, user_tag};
 use crate::{
-    Account, Result,
+    Account, Error, Result,
     documents::{Stored, retried},
     seal::Sealed,
 };
@@ -18,6 +18,8 @@ use crate::{
 pub(crate) const SESSION_LIFETIME: Duration = Duration::from_secs(14 * 24 * 3600);
 /// Maximum number of sessions of one user. A new session replaces the oldest.
 const SESSIONS_MAX: usize = 20;
+/// Time after a login for which it shows, in place of a password, that the user is there.
+const FRESH_FOR: Duration = Duration::from_secs(600);
 /// The associated data of sealed cookies, and the context of HMACs.
 const AAD: &str = "session";
 
@@ -25,6 +27,7 @@ const AAD: &str = "session";
 pub(crate) struct Session {
     pub(crate) user: Stored<UserRecord>,
     key: Key,
+    created: Timestamp,
 }
 
 /// A session as stored, under the HMAC of its id.
@@ -42,6 +45,16 @@ impl Session {
 
     pub(crate) fn profile(&self) -> User {
         self.user.value.clone().into()
+    }
+
+    pub(crate) fn has_password(&self) -> bool {
+        self.user.value.password.is_some()
+    }
+
+    /// Refuses a session that did not begin just now.
+    pub(crate) fn check_fresh(&self, now: Timestamp) -> Result<()> {
+        let is_fresh = self.created <= now && now.since(self.created) < FRESH_FOR;
+        if is_fresh { Ok(()) } else { Err(Error::LoginTooOld) }
     }
 }
 
@@ -76,7 +89,7 @@ impl Account {
         let Some(record) = self.documents.read::<SessionRecord>(&key).await? else { return Ok(None) };
         let user = self.stored_user(&user_id).await?;
         let user = user.filter(|user| !user.value.disabled && user.value.not_before_s == record.value.not_before_s);
-        Ok(user.map(|user| Session { user, key }))
+        Ok(user.map(|user| Session { user, key, created: record.value.created }))
     }
 
     pub(crate) async fn log_out(&self, session: &Session) -> Result<()> {

@@ -43,6 +43,11 @@ impl Account {
         }
     }
 
+    /// Returns true if the name belongs to nobody.
+    pub(crate) async fn is_free(&self, username: &Username) -> Result<bool> {
+        Ok(self.owner_of_name(&name_key(username)?).await?.is_none())
+    }
+
     async fn owner_of_name(&self, key: &Key) -> Result<Option<UserId>> {
         Ok(self.documents.read::<NameRecord>(key).await?.map(|name| name.value.user_id))
     }

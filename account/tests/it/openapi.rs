@@ -8,8 +8,17 @@ use crate::service::{Service, send};
 
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 /// Prefixes of paths that are not part of the API: pages for people, and the path of everything that is nowhere else.
-const PAGES: [&str; 8] =
-    ["/assets/", "/logout", "/my/", "/oauth/callback/", "/register", "/users/consent", "/users/profile", "/{*path}"];
+const PAGES: [&str; 9] = [
+    "/assets/",
+    "/logout",
+    "/my/",
+    "/oauth/callback/",
+    "/register",
+    "/users/consent",
+    "/users/login/",
+    "/users/profile",
+    "/{*path}",
+];
 
 async fn document(service: &Service) -> Value {
     service.get("/api/v2/openapi.json", "").await.json()

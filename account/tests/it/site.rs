@@ -5,6 +5,7 @@ mod forms;
 mod gateways;
 mod oauth_clients;
 mod pages;
+mod providers;
 mod users;
 
 use std::collections::BTreeSet;
@@ -17,7 +18,7 @@ use scraper::{ElementRef, Html, Selector};
 
 use crate::service::{PASSWORD, Service, send};
 
-/// A browser without scripts: keeps the session cookie and sends the headers of a browser.
+/// A browser without scripts: keeps cookies and sends the headers of a browser.
 struct Browser<'a> {
     service: &'a Service,
     cookie: String,
@@ -58,10 +59,18 @@ impl<'a> Browser<'a> {
 
     async fn send(&mut self, request: RequestBuilder) -> Page {
         let response = send(request.header("accept", "text/html,*/*;q=0.8").header("cookie", &self.cookie)).await;
-        if let Some(set) = response.headers.get(SET_COOKIE) {
-            self.cookie = set.to_str().unwrap().split(';').next().unwrap().to_owned();
+        for set in response.headers.get_all(SET_COOKIE) {
+            self.keep(set.to_str().unwrap());
         }
         Page { status: response.status, headers: response.headers, html: Html::parse_document(&response.text) }
+    }
+
+    /// Keeps a cookie in the place of one with the same name.
+    fn keep(&mut self, set: &str) {
+        let cookie = set.split(';').next().unwrap();
+        let name = |cookie: &str| cookie.split('=').next().unwrap().to_owned();
+        let others = self.cookie.split("; ").filter(|kept| !kept.is_empty() && name(kept) != name(cookie));
+        self.cookie = others.chain([cookie]).collect::<Vec<_>>().join("; ");
     }
 }
 

@@ -46,7 +46,9 @@ impl Browser {
     pub(crate) async fn start(base: &str, name: &'static str, look: Look) -> Option<Self> {
         server::system::install_crypto();
         let driver = Driver::start()?;
-        let arguments = ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"];
+        // Pages of third parties may load things from elsewhere, which tests must not wait for.
+        let only_here = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost";
+        let arguments = ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", only_here];
         let options = json!({"args": arguments});
         let Value::Object(wanted) = json!({"goog:chromeOptions": options}) else { unreachable!("it is one") };
         let client = ClientBuilder::new(HttpConnector::new()).capabilities(wanted).connect(&driver.url).await.unwrap();

@@ -91,6 +91,11 @@ impl Form {
         Ok((Self { values, problem: Some(problem) }, status))
     }
 
+    /// An empty form with an error.
+    pub(in crate::http::site) fn failed(error: &Error) -> Self {
+        Self { values: Vec::new(), problem: Some(Problem { field: "", text: sentence(&error.to_string()) }) }
+    }
+
     pub(in crate::http::site) fn value(&self, name: &str) -> &str {
         self.values.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
     }

@@ -13,6 +13,8 @@ pub(in crate::http::site) enum Notice {
     MailSent,
     MailLogged,
     ClientRevoked,
+    LoginLinked,
+    LoginUnlinked,
     Created,
     Deleted,
     Restored,
@@ -25,7 +27,7 @@ pub(in crate::http::site) enum Notice {
 }
 
 /// All messages, with their names in URLs and their texts.
-const NOTICES: [(Notice, &str, &str); 17] = [
+const NOTICES: [(Notice, &str, &str); 19] = [
     (Notice::Registered, "registered", "Welcome. Please confirm your e-mail address with the link that we sent you."),
     (Notice::RegisteredWithoutMail, "registered-without-mail", "Welcome."),
     (Notice::LoggedOut, "logged-out", "You have logged out."),
@@ -38,6 +40,8 @@ const NOTICES: [(Notice, &str, &str); 17] = [
     (Notice::MailSent, "mail-sent", "If your address is not confirmed yet, a mail is on its way."),
     (Notice::MailLogged, "mail-logged", "This server sends no mail. Its operator finds the link in its log."),
     (Notice::ClientRevoked, "revoked", "Access revoked. The tokens of that program no longer work."),
+    (Notice::LoginLinked, "login-linked", "Linked. From now on you can also log in there."),
+    (Notice::LoginUnlinked, "login-unlinked", "Unlinked. You can no longer log in there."),
     (Notice::Created, "created", "Created."),
     (Notice::Deleted, "deleted", "Deleted."),
     (Notice::Restored, "restored", "Restored."),

@@ -6,6 +6,8 @@ use axum::{
     http::Uri,
     response::{IntoResponse, Redirect, Response},
 };
+use axum_extra::extract::cookie::CookieJar;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use types::Secret;
 
@@ -22,6 +24,7 @@ use crate::{
             viewer::MaybeViewer,
         },
     },
+    provider::Provider,
 };
 
 /// The target if a program sent the user here.
@@ -35,13 +38,20 @@ pub(in crate::http::site) struct Login {
     next: String,
     /// The program that sent the user here, if any.
     client: Option<String>,
+    providers: Vec<ProviderLink>,
+}
+
+/// A link that begins a login at a provider.
+struct ProviderLink {
+    title: String,
+    path: String,
 }
 
 /// Path to go to after the login.
 #[derive(Deserialize)]
 pub(in crate::http::site) struct Next {
     #[serde(default)]
-    next: String,
+    pub(super) next: String,
 }
 
 pub(in crate::http::site) async fn show(
@@ -74,7 +84,7 @@ pub(in crate::http::site) async fn log_in(
         // A login always starts a new session, because the old cookie may have been planted (session fixation).
         account.log_out(&old).await?;
     }
-    Ok(welcome(&account, &value, fields.text("next")))
+    Ok(welcome(&account, &value, fields.text("next")).into_response())
 }
 
 pub(in crate::http::site) async fn log_out(
@@ -88,11 +98,11 @@ pub(in crate::http::site) async fn log_out(
 }
 
 /// Redirects only to paths of this site.
-fn welcome(account: &Account, value: &Secret, next: &str) -> Response {
+pub(in crate::http::site) fn welcome(account: &Account, value: &Secret, next: &str) -> (CookieJar, Redirect) {
     let next = next.parse::<LocalPath>();
     let applications = if account.console.is_some() { CONSOLE } else { APPLICATIONS };
     let next = next.as_ref().map_or(applications, LocalPath::as_str);
-    (cookie::set(account, value), Redirect::to(next)).into_response()
+    (cookie::set(account, value), Redirect::to(next))
 }
 
 /// The authorization request that the login is for.
@@ -107,10 +117,20 @@ async fn consent_request(account: &Account, next: &str) -> Option<ConsentRequest
 }
 
 /// The login page. If it is for a program, its form may redirect to that program.
-async fn page(account: &Account, viewer: MaybeViewer, next: String, form: Form) -> Page<Login> {
+pub(in crate::http::site) async fn page(
+    account: &Account,
+    viewer: MaybeViewer,
+    next: String,
+    form: Form,
+) -> Page<Login> {
     let consent_request = consent_request(account, &next).await;
     let client = consent_request.as_ref().map(|consent| consent.client.to_string());
-    let page = Page::new(Login { frame: viewer.frame(), form, next, client });
+    let link = |provider: &Provider| ProviderLink {
+        title: provider.title().to_owned(),
+        path: format!("/users/login/{}?next={}", provider.name, utf8_percent_encode(&next, NON_ALPHANUMERIC)),
+    };
+    let providers = account.providers.iter().map(link).collect();
+    let page = Page::new(Login { frame: viewer.frame(), form, next, client, providers });
     match consent_request {
         Some(consent) => page.leading_to(&consent.redirect_uri),
         None => page,

@@ -23,6 +23,8 @@ use crate::{
             viewer::Viewer,
         },
     },
+    provider::login::LoginChoice,
+    user::no_user,
 };
 
 const PATH: &str = "/users/profile";
@@ -37,11 +39,17 @@ pub(in crate::http::site) struct Profile {
     person: Form,
     password: Form,
     clients: Vec<AuthorizedClient>,
+    has_password: bool,
+    logins: Vec<LoginChoice>,
 }
 
 impl Profile {
     fn label(&self, scope: &Scope) -> String {
         labels::scope(scope)
+    }
+
+    fn state(&self, login: &LoginChoice) -> String {
+        login.linked.map_or_else(|| "Not linked".to_owned(), |since| format!("Linked since {}", labels::day(since)))
     }
 }
 
@@ -84,6 +92,7 @@ pub(in crate::http::site) async fn change_password(
 ) -> Result<Response, HttpError> {
     let (frame, user) = (viewer.frame(), viewer.session.profile());
     let changed = match repeated_password(&fields) {
+        Ok(new) if !viewer.session.has_password() => account.set_first_password(&viewer.session, new).await,
         Ok(new) => {
             let old_password = Some(fields.secret("old_password"));
             let change = ProfileChange { old_password, password: Some(new), ..ProfileChange::default() };
@@ -134,6 +143,8 @@ fn read(fields: &Fields, user: &User) -> Result<ProfileChange, Error> {
 
 async fn page(account: &Account, frame: Frame, user: User, forms: Forms) -> Result<Profile, Error> {
     let clients = account.authorized_clients(&user.id).await?;
+    let record = account.user(&user.id).await?.ok_or_else(|| no_user(&user.id))?;
+    let (has_password, logins) = (record.password.is_some(), account.login_choices(&record));
     let User { username, email, name, valid, .. } = user;
     let person = forms.person.unwrap_or_else(|| {
         Form::with([
@@ -144,5 +155,6 @@ async fn page(account: &Account, frame: Frame, user: User, forms: Forms) -> Resu
         ])
     });
     let sends_mail = account.sends_mail();
-    Ok(Profile { frame, email, valid, sends_mail, person, password: forms.password, clients })
+    let password = forms.password;
+    Ok(Profile { frame, email, valid, sends_mail, person, password, clients, has_password, logins })
 }

@@ -1,0 +1,112 @@
+//! Reasons why a login at a provider failed.
+
+use types::{Kind, Kinded};
+
+/// Reasons why a login at an OpenID Connect provider failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ProviderError {
+    /// The provider is away, or its answer cannot be read.
+    #[error(transparent)]
+    Call(#[from] client::Error),
+    /// The provider does not give tokens for the code.
+    #[error(
+        "it gave no token ({0}): begin again; if that does not help, the operator of this network must check id and \
+         secret of the client"
+    )]
+    Tokens(#[source] client::Error),
+    /// The provider was away a moment ago.
+    #[error("it did not answer a moment ago: try again in a few seconds")]
+    Away,
+    /// The provider describes another issuer.
+    #[error(
+        "it describes itself as the issuer `{found}`: the operator of this network must set \
+         `account.login_providers.<name>.issuer` to exactly that, if it is right"
+    )]
+    Description {
+        /// The issuer in the description.
+        found: String,
+    },
+    /// The browser has not begun this login, or too long ago.
+    #[error("it was not begun in this browser, or more than ten minutes ago: begin again")]
+    State,
+    /// The browser comes from another provider.
+    #[error("the answer comes from another issuer: begin again")]
+    Answerer,
+    /// The user declined, or may not log in.
+    #[error("you did not allow it there, or may not use it")]
+    Declined,
+    /// The provider answered with an error.
+    #[error("it answered with the error `{0}`: tell the operator of this network")]
+    Refused(String),
+    /// The browser brings neither a code nor an error.
+    #[error("it sent no code: begin again")]
+    NoCode,
+    /// The ID token is not signed in a way that is accepted here.
+    #[error(
+        "its ID token is not signed with RS256, PS256, ES256, ES384 or EdDSA: the operator of this network must change \
+         that in the provider's settings for this client"
+    )]
+    Algorithm,
+    /// The provider has no key with the id in the token.
+    #[error("its ID token is signed with a key that it does not publish: try again in a minute")]
+    UnknownKey,
+    /// The signature is wrong.
+    #[error("the signature of its ID token is wrong: tell the operator of this network")]
+    Signature,
+    /// A claim is missing, or has a wrong type or value.
+    #[error("`{claim}` of its ID token {must}: tell the operator of this network")]
+    Claim {
+        /// The claim.
+        claim: &'static str,
+        /// The broken rule, such as `must be this client`.
+        must: &'static str,
+    },
+    /// The claims cannot be read.
+    #[error("the claims of its ID token cannot be read: tell the operator of this network")]
+    Claims(#[source] serde_json::Error),
+    /// The ID token has expired.
+    #[error("its ID token has expired: check the clocks of both servers")]
+    Expired,
+    /// The ID token was issued in the future.
+    #[error("its ID token was issued in the future: check the clocks of both servers")]
+    Early,
+    /// The profile is that of somebody else.
+    #[error("it sent the profile of another user: tell the operator of this network")]
+    OtherProfile,
+    /// A new account needs an e-mail address.
+    #[error(
+        "it does not tell your e-mail address, which an account needs: add it to your profile there, or ask the operator \
+         of this network to add `email` to the scope"
+    )]
+    NoEmail,
+    /// No user is linked with this login.
+    #[error("no account here is linked with it: log in with your password, and link it in your profile")]
+    Unlinked,
+    /// The operator disabled the user.
+    #[error("your account is disabled: ask the operator of this network")]
+    Disabled,
+    /// The user logged out or in as somebody else in the meantime.
+    #[error("you are no longer logged in as the user who wanted to link it: log in, and begin again")]
+    OtherSession,
+}
+
+impl ProviderError {
+    /// The error of a request for tokens.
+    pub(super) fn of_tokens(error: client::Error) -> Self {
+        match error {
+            client::Error::Refused { .. } | client::Error::Foreign { .. } | client::Error::NotAccepted { .. } => {
+                Self::Tokens(error)
+            }
+            error => Self::Call(error),
+        }
+    }
+}
+
+impl Kinded for ProviderError {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Call(_) | Self::Tokens(_) | Self::Away | Self::Description { .. } => Kind::Unavailable,
+            _ => Kind::Denied,
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What a provider publishes, its description and its keys, remembered for a while.
+
+use std::{sync::Arc, time::Duration};
+
+use client::openid::{OpenIdClient, ProviderDescription};
+use jsonwebtoken::{
+    Algorithm, AlgorithmFamily, DecodingKey, Header,
+    jwk::{AlgorithmParameters, EllipticCurve, Jwk, JwkSet, KeyAlgorithm, PublicKeyUse},
+};
+use tokio::sync::Mutex;
+use types::{Clock, Timestamp};
+
+use super::{Outcome, error::ProviderError};
+
+/// Time for which description and keys are used before they are read again.
+const LIFETIME: Duration = Duration::from_secs(3600);
+/// Minimum time between two readings of the keys, whatever keys tokens name.
+const KEYS_INTERVAL: Duration = Duration::from_secs(30);
+/// Time after a failure for which the provider is not called again.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// What a provider publishes.
+pub(super) struct Published {
+    client: OpenIdClient,
+    clock: Arc<dyn Clock>,
+    /// Locked during calls: those who come meanwhile share the result.
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    description: Option<(Arc<ProviderDescription>, Timestamp)>,
+    keys: Option<(JwkSet, Timestamp)>,
+    failed: Option<Timestamp>,
+}
+
+impl Published {
+    pub(super) fn new(client: OpenIdClient, clock: Arc<dyn Clock>) -> Self {
+        Self { client, clock, known: Mutex::default() }
+    }
+
+    /// The description, which must be that of this issuer.
+    pub(super) async fn description(&self, issuer: &str) -> Outcome<Arc<ProviderDescription>> {
+        let mut known = self.known.lock().await;
+        self.read_description(&mut known, issuer).await
+    }
+
+    /// The key that signed a token with this header.
+    pub(super) async fn key(&self, issuer: &str, header: &Header) -> Outcome<DecodingKey> {
+        let mut known = self.known.lock().await;
+        let now = self.clock.now();
+        if let Some((keys, read)) = &known.keys {
+            let fitting = fitting(keys, header);
+            if let Some(key) = fitting.filter(|_| is_within(LIFETIME, *read, now)) {
+                return Ok(key);
+            }
+            if is_within(KEYS_INTERVAL, *read, now) {
+                return Err(ProviderError::UnknownKey);
+            }
+        }
+        let description = self.read_description(&mut known, issuer).await?;
+        let keys = known.call(now, self.client.keys(&description).await)?;
+        let key = fitting(&keys, header);
+        known.keys = Some((keys, now));
+        key.ok_or(ProviderError::UnknownKey)
+    }
+
+    async fn read_description(&self, known: &mut Known, issuer: &str) -> Outcome<Arc<ProviderDescription>> {
+        let now = self.clock.now();
+        if let Some((description, read)) = &known.description
+            && is_within(LIFETIME, *read, now)
+        {
+            return Ok(Arc::clone(description));
+        }
+        if known.failed.is_some_and(|failed| is_within(PAUSE, failed, now)) {
+            return Err(ProviderError::Away);
+        }
+        let description = known.call(now, self.client.description().await)?;
+        if description.issuer != issuer {
+            return Err(ProviderError::Description { found: description.issuer });
+        }
+        let description = Arc::new(description);
+        known.description = Some((Arc::clone(&description), now));
+        Ok(description)
+    }
+}
+
+impl Known {
+    /// Notes whether a call failed.
+    fn call<T>(&mut self, now: Timestamp, called: client::Result<T>) -> Outcome<T> {
+        self.failed = called.is_err().then_some(now);
+        Ok(called?)
+    }
+}
+
+/// Returns true if `read` is not older than this. A time in the future is one from before the clock was set back.
+fn is_within(lifetime: Duration, read: Timestamp, now: Timestamp) -> bool {
+    read <= now && now.since(read) < lifetime
+}
+
+/// The key that the header names; without a name, the only one that fits.
+fn fitting(keys: &JwkSet, header: &Header) -> Option<DecodingKey> {
+    let is_named = |key: &&Jwk| header.kid.is_none() || key.common.key_id == header.kid;
+    let mut fitting = keys.keys.iter().filter(is_named).filter(|key| fits(key, header.alg));
+    let key = fitting.next()?;
+    if fitting.next().is_some() { None } else { DecodingKey::from_jwk(key).ok() }
+}
+
+fn fits(key: &Jwk, algorithm: Algorithm) -> bool {
+    let is_of_kind = match &key.algorithm {
+        AlgorithmParameters::RSA(_) => algorithm.family() == AlgorithmFamily::Rsa,
+        AlgorithmParameters::EllipticCurve(key) => matches!(
+            (&key.curve, algorithm),
+            (EllipticCurve::P256, Algorithm::ES256) | (EllipticCurve::P384, Algorithm::ES384)
+        ),
+        AlgorithmParameters::OctetKeyPair(_) => algorithm == Algorithm::EdDSA,
+        _ => false,
+    };
+    let is_for_it = key.common.key_algorithm.is_none_or(|known| known == KeyAlgorithm::from(algorithm));
+    let signs = key.common.public_key_use.as_ref().is_none_or(|public_use| *public_use == PublicKeyUse::Signature);
+    is_of_kind && is_for_it && signs
+}

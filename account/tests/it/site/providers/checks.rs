@@ -1,0 +1,177 @@
+//! What a provider sends is checked, and a provider that is away keeps nobody out.
+
+use serde_json::json;
+
+use super::{
+    BEGIN, alice, come_back, go, path,
+    stand_in::{Key, StandIn},
+    users,
+};
+use crate::{
+    service::{PASSWORD, Service},
+    site::Browser,
+};
+
+#[tokio::test]
+async fn a_token_that_fails_a_check_logs_nobody_in() {
+    let provider = StandIn::start().await;
+    let service = Service::start_with(provider.settings(true)).await;
+    let now = service.now_seconds();
+    for (claims, reason) in [
+        (json!({"nonce": "of another login"}), "`nonce` of its ID token"),
+        (json!({"nonce": null}), "`nonce` of its ID token"),
+        (json!({"aud": "another-client"}), "`aud` of its ID token"),
+        (json!({"aud": []}), "`aud` of its ID token"),
+        (json!({"aud": ["airlock", "another-client"]}), "`azp` of its ID token"),
+        (json!({"aud": ["airlock", "another-client"], "azp": "another-client"}), "`azp` of its ID token"),
+        (json!({"azp": "another-client"}), "`azp` of its ID token"),
+        (json!({"iss": "https://login.example.com"}), "`iss` of its ID token"),
+        (json!({"sub": ""}), "`sub` of its ID token"),
+        (json!({"sub": "x".repeat(256)}), "`sub` of its ID token"),
+        (json!({"sub": 7}), "claims of its ID token cannot be read"),
+        (json!({"exp": null}), "claims of its ID token cannot be read"),
+        (json!({"exp": now - 60}), "has expired"),
+        (json!({"iat": now + 61}), "issued in the future"),
+        (json!({"alg": "none"}), "not signed with RS256"),
+        (json!({"alg": "HS256"}), "not signed with RS256"),
+        (json!({"email": null}), "does not tell your e-mail address"),
+        (json!({"email": "no address"}), "does not tell your e-mail address"),
+    ] {
+        let mut all = alice();
+        all.as_object_mut().unwrap().extend(claims.as_object().unwrap().clone());
+        provider.set_user_info(json!({"sub": "subject-1"}));
+        let mut browser = Browser::new(&service);
+        let page = come_back(&provider, &mut browser, &all).await;
+        assert_eq!(page.status, 403, "{claims}");
+        let problem = page.check_refusal("");
+        assert!(problem.contains(reason), "{claims}: {problem}");
+        assert!(browser.get("/users/profile").await.place().starts_with("/users/login"), "{claims}");
+    }
+    assert!(users(&service).await.is_empty());
+    let good = json!({"aud": ["airlock", "another-client"], "azp": "airlock", "exp": now - 59, "iat": now + 60});
+    let mut all = alice();
+    all.as_object_mut().unwrap().extend(good.as_object().unwrap().clone());
+    come_back(&provider, &mut Browser::new(&service), &all).await.place();
+}
+
+#[tokio::test]
+async fn only_published_keys_sign() {
+    let provider = StandIn::start().await;
+    let service = Service::start_with(provider.settings(true)).await;
+    let log_in = async || come_back(&provider, &mut Browser::new(&service), &alice()).await;
+    log_in().await.place();
+
+    provider.sign_with(Key::elliptic("first"));
+    let page = log_in().await;
+    assert!(page.check_refusal("").contains("signature of its ID token is wrong"));
+    provider.sign_with(Key::elliptic("second"));
+    assert!(log_in().await.check_refusal("").contains("a key that it does not publish"));
+    service.pass(30);
+    assert!(log_in().await.check_refusal("").contains("a key that it does not publish"), "it was asked again");
+
+    provider.sign_with(Key::rsa("third"));
+    provider.publish();
+    assert!(log_in().await.check_refusal("").contains("a key that it does not publish"), "it was just asked");
+    service.pass(30);
+    log_in().await.place();
+    provider.publish_instead(&Key::elliptic("fourth"));
+    log_in().await.place();
+    service.pass(3600);
+    assert!(log_in().await.check_refusal("").contains("a key that it does not publish"), "it was withdrawn");
+}
+
+#[tokio::test]
+async fn the_answer_to_another_browser_is_refused() {
+    let provider = StandIn::start().await;
+    let service = Service::start_with(provider.settings(true)).await;
+    let (mut mine, mut other) = (Browser::new(&service), Browser::new(&service));
+    let (back, others) = (go(&provider, &mut mine, &alice()).await, go(&provider, &mut other, &alice()).await);
+    for browser in [&mut Browser::new(&service), &mut other] {
+        let page = browser.get(&path(&back)).await;
+        assert_eq!(page.status, 403);
+        assert!(page.check_refusal("").contains("not begun in this browser"));
+    }
+    let page = other.get(&path(&others)).await;
+    assert!(page.check_refusal("").contains("not begun in this browser"), "an answer ends the login");
+
+    service.pass(600);
+    assert!(mine.get(&path(&back)).await.check_refusal("").contains("more than ten minutes ago"));
+    assert!(users(&service).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_code_is_good_once_and_other_answers_say_why() {
+    let provider = StandIn::start().await;
+    let service = Service::start_with(provider.settings(true)).await;
+    let mut browser = Browser::new(&service);
+    let back = go(&provider, &mut browser, &alice()).await;
+    let cookie = browser.cookie.clone();
+    browser.get(&path(&back)).await.place();
+    let mut copy = Browser { service: &service, cookie: cookie.clone() };
+    let page = copy.get(&path(&back)).await;
+    assert_eq!((page.status.as_u16(), page.check_refusal("").contains("invalid_grant")), (503, true));
+
+    let state = back.query_pairs().find(|(name, _)| name == "state").unwrap().1.into_owned();
+    for (answer, reason) in [
+        ("error=access_denied", "you did not allow it there"),
+        ("error=server_error", "the error `server_error`"),
+        ("code=x&iss=https://evil.example", "comes from another issuer"),
+        ("iss=x", "comes from another issuer"),
+        ("", "it sent no code"),
+    ] {
+        let mut browser = Browser { service: &service, cookie: cookie.clone() };
+        let page = browser.get(&format!("{BEGIN}/callback?state={state}&{answer}")).await;
+        let problem = page.check_refusal("");
+        assert!(problem.contains(reason), "{answer}: {problem}");
+    }
+    let page = Browser::new(&service).get("/users/login/nobody/callback?code=x&state=y").await;
+    assert_eq!(page.status, 404);
+}
+
+#[tokio::test]
+async fn passwords_work_while_a_provider_is_away() {
+    let provider = StandIn::start().await;
+    provider.set_away(true);
+    let service = Service::start_with(provider.settings(true)).await;
+    Browser::of_user(&service, "alice").await;
+    let mut browser = Browser::new(&service);
+    assert!(browser.get("/users/login").await.has("#password"));
+    assert_eq!(provider.calls(), 0);
+    let page = browser.get(BEGIN).await;
+    assert_eq!((page.status.as_u16(), page.has("#password")), (503, true));
+    page.check(BEGIN);
+    let calls = provider.calls();
+    assert!(browser.get(BEGIN).await.check_refusal("").contains("did not answer a moment ago"));
+    assert_eq!(provider.calls(), calls, "it is left alone for a while");
+    let fields = [("username", "alice"), ("password", PASSWORD)];
+    assert_eq!(browser.post("/users/login", &fields).await.place(), "/my/applications");
+
+    provider.set_away(false);
+    service.pass(5);
+    come_back(&provider, &mut Browser::new(&service), &alice()).await.place();
+}
+
+#[tokio::test]
+async fn a_description_of_another_issuer_is_refused() {
+    let provider = StandIn::start().await;
+    provider.describe_as("https://login.example.com");
+    let service = Service::start_with(provider.settings(true)).await;
+    let page = Browser::new(&service).get(BEGIN).await;
+    let problem = page.check_refusal("");
+    assert_eq!(page.status, 503);
+    assert!(problem.contains("`https://login.example.com`") && problem.contains("login_providers"), "{problem}");
+}
+
+#[tokio::test]
+async fn the_profile_comes_from_its_place_if_the_token_has_none() {
+    let provider = StandIn::start().await;
+    let service = Service::start_with(provider.settings(true)).await;
+    provider.set_user_info(json!({"sub": "subject-2", "email": "eve@example.com", "email_verified": true}));
+    let page = come_back(&provider, &mut Browser::new(&service), &json!({})).await;
+    assert!(page.check_refusal("").contains("profile of another user"));
+    provider.set_user_info(json!({"sub": "subject-1", "email": "alice@example.com", "email_verified": true}));
+    let mut alice = Browser::new(&service);
+    come_back(&provider, &mut alice, &json!({})).await.place();
+    let profile = alice.get("/users/profile").await;
+    assert_eq!((profile.value("#username"), profile.text(".badge")), ("alice", "Confirmed".to_owned()));
+}
