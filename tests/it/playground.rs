@@ -23,19 +23,39 @@ fn check_equal(vectors: &Vectors, page: &[Value]) {
     }
 }
 
+/// Runs the vectors in the sandbox of the page, in Node.js: their `outcomes`, or their `profiles`.
+fn in_node(vectors: &Vectors, what: &str) -> Vec<Value> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut command = Command::new("node");
+    command.arg(root.join("tests/it/playground/node.mjs")).arg(root).arg(what);
+    let output = run(&mut command, &vectors.to_json().to_string());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
 #[test]
 fn the_sandbox_of_the_page_gives_what_the_servers_gives_to_the_unit_of_fuel() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     if !has_node() {
         return;
     }
     let vectors = Vectors::new();
-    let mut command = Command::new("node");
-    command.arg(root.join("tests/it/playground/node.mjs")).arg(root);
-    let output = run(&mut command, &vectors.to_json().to_string());
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    check_equal(&vectors, &serde_json::from_slice::<Vec<Value>>(&output.stdout).unwrap());
+    check_equal(&vectors, &in_node(&vectors, "outcomes"));
     println!("{} calls are equal", vectors.calls());
+}
+
+#[test]
+fn each_line_costs_in_the_page_what_it_costs_in_the_server() {
+    if !has_node() {
+        return;
+    }
+    let vectors = Vectors::new();
+    let (server, page) = (vectors.profiles(), in_node(&vectors, "profiles"));
+    assert_eq!(server.len(), page.len());
+    for (index, (server, page)) in server.iter().zip(&page).enumerate() {
+        assert_eq!(server, page, "{}", vectors.to_json()["vectors"][index]["sources"]);
+    }
+    let has_lines = |profile: &Value| profile[0]["lines"].as_array().is_some_and(|lines| lines.len() > 1);
+    assert!(page.iter().filter(|profile| has_lines(profile)).count() > 20, "few codecs ran");
 }
 
 fn has_node() -> bool {

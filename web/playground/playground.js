@@ -5,6 +5,7 @@ import { MESSAGES_MAX, readMessages } from "./messages.js";
 import { timeOf } from "./payload.js";
 import { Runner } from "./runner.js";
 import { SAMPLE } from "./sample.js";
+import { CostsView } from "./view/costs.js";
 import { showDownlink } from "./view/downlink.js";
 import { Editor } from "./view/editor.js";
 import { element, grouped, inBytes, shown } from "./view/element.js";
@@ -23,6 +24,7 @@ const [limits, guest] = await Promise.all([get("limits.json", "json"), get("gues
 const editor = new Editor(by("editor"), () => changed());
 const goTo = (line, column) => editor.goTo(line, column);
 const result = new ResultView(by("outcome"), by("verdict"), limits, goTo);
+const costs = new CostsView(by("editor"), by("cost"), (line) => editor.reveal(line));
 const rows = new RowsView(by("rows"), (place) => select(place));
 const runner = new Runner(new Uint8Array(guest), limits, (report) => hear(report));
 /** The messages of the last request, and which of them is shown. */
@@ -105,6 +107,7 @@ function ask(places) {
   });
   const sources = { text: editor.text, dialect: by("dialect").value || null };
   by("result").classList.add("busy");
+  costs.wait();
   runner.ask({ sources, calls, measured: selected, downlink: downlinkCall(now) });
 }
 
@@ -160,7 +163,10 @@ function hear(report) {
       return showDownlink(by("encoded"), by("fields").value, report, goTo);
     case "map":
       return report.place === selected ? result.showMap(report.bytes, report.isComplete) : undefined;
+    case "profile":
+      return report.place === selected ? costs.show(report.profile) : undefined;
     case "done":
+      costs.settle();
       return document.documentElement.setAttribute("data-ready", "");
     default:
       return result.clear(`The sandbox stopped: ${report.reason}`);
@@ -173,6 +179,7 @@ function showLoaded({ loaded, failure }) {
     by("loaded").replaceChildren(failureView(failure, goTo));
     by("encoded").replaceChildren();
     rows.forget();
+    costs.show(null);
     if (messages.length > 0) result.clear("The codec cannot be loaded.");
     by("result").classList.remove("busy");
     return;

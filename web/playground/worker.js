@@ -2,6 +2,7 @@
 // an older one ends at the next message.
 
 import { ByteMap } from "./byte_map.js";
+import { Profiler } from "./profile/profiler.js";
 import { Failure, Sandbox } from "./sandbox/sandbox.js";
 
 /** How long messages run before the page hears of them, and new requests are looked for, in milliseconds. */
@@ -10,6 +11,9 @@ const SLICE_MS = 12;
 const MAP_MS_MAX = 5000;
 
 let sandbox = null;
+/** What the profiler is made of, once it is needed. */
+let given = null;
+let profiler = null;
 /** The newest request that nobody has begun. */
 let newest = null;
 let isRunning = false;
@@ -18,6 +22,7 @@ let [functions, key] = [null, null];
 
 onmessage = async ({ data }) => {
   if (data.guest !== undefined) {
+    given = data;
     sandbox = new Sandbox(data.guest, data.limits);
     return;
   }
@@ -40,7 +45,10 @@ async function answer({ id, sources, calls, measured, downlink }) {
   if (newest !== null) return undefined;
   if (downlink !== null) say({ kind: "encoded", ...encode(downlink) });
   const index = calls.findIndex(({ place }) => place === measured);
-  if (index >= 0) await map(calls[index], outcomes[index], say);
+  if (index >= 0) {
+    await profile(calls[index], say);
+    if (newest === null) await map(calls[index], outcomes[index], say);
+  }
   return newest === null ? say({ kind: "done" }) : undefined;
 }
 
@@ -87,6 +95,15 @@ function encode(call) {
   const { bytes, port } = outcome.value;
   const back = { ...call, entryPoint: "decodeDownlink", payload: bytes, port: port ?? call.port };
   return { encoded: described(outcome), again: described(sandbox.call(functions, back)) };
+}
+
+/** Says what each line of the source cost, once the page has the result. */
+async function profile({ place, call }, say) {
+  await rest();
+  if (newest !== null) return;
+  profiler ??= new Profiler(given.guest, given.limits);
+  say({ kind: "profile", place, profile: profiler.profile(functions, call) });
+  await rest();
 }
 
 async function map({ place, call }, outcome, say) {

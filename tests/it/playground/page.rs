@@ -171,6 +171,28 @@ async fn bytes_and_fields_show_each_other() {
 }
 
 #[tokio::test]
+async fn the_gutter_has_the_fuel_of_each_line() {
+    let Some((_playground, browser, _dir)) = open("fuel", DESK).await else { return };
+    shows(&browser, "cost", "Bars show the fuel of lines").await;
+    let costs = "const numbers = (text) => text.match(/\\d[\\d,]*/g).map((number) => Number(number.replaceAll(',', ''))); \
+                 const lines = [...document.querySelectorAll('.costs li')].map((item) => numbers(item.textContent)); \
+                 const [all, outside] = numbers(document.getElementById('cost').textContent); \
+                 const [fuel] = numbers(document.querySelector('.meters output').textContent); \
+                 return [lines.map(([line]) => line), lines.reduce((sum, [, fuel]) => sum + fuel, 0) - all, all + outside - fuel];";
+    assert_eq!(ask(&browser, costs).await, json!([[2, 3], 0, 0]));
+    ask(&browser, "document.querySelector('.costs li').focus();").await;
+    shows(&browser, "cost", "Line 2: ").await;
+    browser.press(&Key::Down.to_string()).await;
+    shows(&browser, "cost", "Line 3: ").await;
+    browser.click("tr[data-place='1'] button").await;
+    shows(&browser, "outcome", "The decoder failed").await;
+    shows(&browser, "cost", "Bars show the fuel of lines").await;
+    paste(&browser, "text", "function decodeUplink(input) { retur }").await;
+    shows(&browser, "loaded", "cannot be loaded").await;
+    assert_eq!(ask(&browser, "return document.querySelectorAll('.costs li').length;").await, 0);
+}
+
+#[tokio::test]
 async fn what_codecs_say_is_text() {
     let Some((_playground, browser, _dir)) = open("markup", DESK).await else { return };
     paste(&browser, "text", MARKUP).await;
@@ -213,7 +235,8 @@ async fn a_large_codec_is_shown_and_its_line_is_marked() {
 #[tokio::test]
 async fn everything_is_reached_by_keyboard() {
     let Some((_playground, browser, _dir)) = open("keyboard", DESK).await else { return };
-    for selector in ["#share", "#text", "#port", "#payloads", "tr[data-place='1'] button"] {
+    shows(&browser, "cost", "Bars show the fuel of lines").await;
+    for selector in ["#share", ".costs li", "#text", "#port", "#payloads", "tr[data-place='1'] button"] {
         browser.tab_to(selector).await;
     }
     browser.press(&Key::Enter.to_string()).await;

@@ -1,5 +1,21 @@
 // Runs vectors in the sandbox of the playground, and says what came of each as `vectors.rs` says it of the server's.
 
+/** What each line costs in the first calls of each vector; nothing where its sources cannot be loaded. */
+function profiles({ Sandbox, Failure, Profiler }, guest, limits, vectors) {
+  const [sandbox, profiler] = [new Sandbox(guest, limits), new Profiler(guest, limits)];
+  const bytes = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (digits) => parseInt(digits, 16));
+  return vectors.map(({ sources, profiled }) => {
+    try {
+      const functions = sandbox.load(sources);
+      const profile = (call) => profiler.profile(functions, { ...call, payload: bytes(call.payload) });
+      return profiled.map((call) => profile(call) ?? { fuel: 0, outside: 0, lines: [] });
+    } catch (failure) {
+      if (!(failure instanceof Failure)) throw failure;
+      return [];
+    }
+  });
+}
+
 /** The outcome of each vector: its sources are loaded, and its calls are run one after the other. */
 function outcomes({ Sandbox, Failure }, guest, limits, vectors) {
   const sandbox = new Sandbox(guest, limits);

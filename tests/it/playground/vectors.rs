@@ -1,9 +1,10 @@
 //! Codecs with messages, and their results in the server's sandbox, as JSON.
 
-use std::{path::Path, sync::Arc};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use runtime::{
-    Call, CallOutcome, Dialect, Engine, EntryPoint, Failure, Function, LogLevel, Settings, Slot, Sources, Value,
+    Call, CallOutcome, Dialect, Engine, EntryPoint, Failure, Function, LogLevel, Recording, Settings, Slot, Sources,
+    Value,
 };
 use serde_json::{Value as Json, json};
 use workbench::{Codec, Example, Input};
@@ -13,6 +14,8 @@ use crate::harness::cache;
 /// Codecs of our own: those of this repository, and those of the corpus that `AIRLOCK_CORPUS` names.
 const CODECS: [&str; 2] = ["tests/fixtures/codecs", "workbench/tests/fixtures"];
 const CORPUS: &str = "AIRLOCK_CORPUS";
+/// Calls of each codec whose lines are compared: counting every step takes long.
+const PROFILED: usize = 2;
 
 /// Functions that a limit ends, that fail, or whose output limits cut off.
 const FAULTS: [&str; 24] = [
@@ -68,7 +71,9 @@ impl Vectors {
     /// Returns the input of the page's sandbox.
     pub(super) fn to_json(&self) -> Json {
         let vectors = self.all.iter().map(|(sources, calls)| {
-            json!({"sources": describe_sources(sources), "calls": calls.iter().map(describe_call).collect::<Vec<_>>()})
+            let calls: Vec<Json> = calls.iter().map(describe_call).collect();
+            let profiled = &calls[..calls.len().min(PROFILED)];
+            json!({"sources": describe_sources(sources), "profiled": profiled, "calls": calls})
         });
         json!({"limits": **self.engine.limits(), "vectors": vectors.collect::<Vec<_>>()})
     }
@@ -87,6 +92,31 @@ impl Vectors {
             };
         self.all.iter().map(&mut outcome).collect()
     }
+
+    /// Returns what each line costs in the server's sandbox, for the first calls of each codec.
+    pub(super) fn profiles(&self) -> Vec<Json> {
+        let engine = Engine::profiling(&settings()).unwrap();
+        let mut sandbox = engine.sandbox();
+        let mut profile = |(sources, calls): &(Sources, Vec<Call>)| {
+            let Ok(functions) = engine.load(sources, engine.limits()) else { return json!([]) };
+            let steps = sandbox.steps(&functions).unwrap();
+            let record = |call| sandbox.call_recorded(&functions, call, Recording::new(&steps)).1.unwrap();
+            calls.iter().take(PROFILED).map(record).map(|recording| describe_profile(&recording)).collect()
+        };
+        self.all.iter().map(&mut profile).collect()
+    }
+}
+
+fn describe_profile(recording: &Recording) -> Json {
+    let mut lines: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    for (step, cost) in recording.steps.all().iter().zip(&recording.costs) {
+        let (fuel, runs) = lines.entry(step.line).or_default();
+        *fuel += cost.fuel;
+        *runs = (*runs).max(cost.runs);
+    }
+    let ran = lines.into_iter().filter(|(_, (_, runs))| *runs > 0);
+    let lines: Vec<Json> = ran.map(|(line, (fuel, runs))| json!({"line": line, "fuel": fuel, "runs": runs})).collect();
+    json!({"fuel": recording.fuel(), "outside": recording.outside, "lines": lines})
 }
 
 /// Functions that end by fuel, never by a busy machine's clock.

@@ -3,15 +3,17 @@
 // The server refuses memory beyond a limit, and knows that it did. Here nothing sees a refusal, so a call first runs in a
 // memory with room: what never grows beyond the limit has been refused nothing. Else it runs again, with the limit.
 
+import { join, leb128, section, sections } from "./module.js";
+
 const WASM_PAGE_BYTES = 65_536;
 /** More than the guest asks for at once: it refuses larger requests itself. */
 const REQUEST_BYTES_MAX = 256 << 20;
 const MEMORY_SECTION = 5;
-const HEADER_BYTES = 8;
 
 export class Guest {
   #bytes;
   #modules = new Map();
+  #hasStarted;
   /** The memory before anything ran. */
   initial;
   /** Where the shadow stack starts; it grows downwards, to address 0. */
@@ -19,9 +21,9 @@ export class Guest {
   /** The address of the byte that holds the running slot. */
   runningSlot;
 
-  /** Compiles the guest from its bytes. */
-  constructor(bytes, limits) {
-    this.#bytes = bytes;
+  /** Compiles the guest from its bytes; `hasStarted` gets the exports of each instance. */
+  constructor(bytes, limits, hasStarted) {
+    [this.#bytes, this.#hasStarted] = [bytes, hasStarted];
     const { memory, stack_pointer, running_slot } = this.start(limits, true);
     this.initial = new Uint8Array(memory.buffer).slice();
     this.stackPointer = stack_pointer.value;
@@ -33,7 +35,9 @@ export class Guest {
     const bytesMax = limits.memory_bytes_max + (hasRoom ? REQUEST_BYTES_MAX + WASM_PAGE_BYTES : 0);
     const pagesMax = Math.floor(bytesMax / WASM_PAGE_BYTES);
     if (!this.#modules.has(pagesMax)) this.#modules.set(pagesMax, compile(this.#bytes, pagesMax));
-    return new WebAssembly.Instance(this.#modules.get(pagesMax)).exports;
+    const { exports } = new WebAssembly.Instance(this.#modules.get(pagesMax));
+    this.#hasStarted(exports);
+    return exports;
   }
 }
 
@@ -43,38 +47,11 @@ function compile(bytes, pagesMax) {
   // One memory: its flags, and how many pages it starts with.
   const [count, flags] = [bytes[content], bytes[content + 1]];
   if (count !== 1 || flags !== 0) throw new Error("the guest has another memory than this page knows");
-  const memory = [1, 1, ...bytes.subarray(content + 2, end), ...leb128(pagesMax)];
-  const parts = [bytes.subarray(0, start), Uint8Array.of(MEMORY_SECTION, ...leb128(memory.length), ...memory), bytes.subarray(end)];
-  const limited = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    limited.set(part, at);
-    at += part.length;
-  }
-  return new WebAssembly.Module(limited);
+  const memory = Uint8Array.of(1, 1, ...bytes.subarray(content + 2, end), ...leb128(pagesMax));
+  return new WebAssembly.Module(join([bytes.subarray(0, start), section(MEMORY_SECTION, memory), bytes.subarray(end)]));
 }
 
 function memorySection(bytes) {
-  for (let start = HEADER_BYTES; start < bytes.length; ) {
-    const [length, content] = readLeb128(bytes, start + 1);
-    if (bytes[start] === MEMORY_SECTION) return { start, content, end: content + length };
-    start = content + length;
-  }
+  for (const found of sections(bytes)) if (found.id === MEMORY_SECTION) return found;
   throw new Error("the guest has no memory");
-}
-
-/** The number at `at`, and where it ends. */
-function readLeb128(bytes, at) {
-  let number = 0;
-  for (let shift = 0; ; shift += 7) {
-    const byte = bytes[at++];
-    number |= (byte & 0x7f) << shift;
-    if ((byte & 0x80) === 0) return [number >>> 0, at];
-  }
-}
-
-function leb128(number) {
-  const bytes = [];
-  for (; number > 0x7f; number >>>= 7) bytes.push((number & 0x7f) | 0x80);
-  return [...bytes, number];
 }

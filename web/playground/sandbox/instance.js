@@ -65,13 +65,14 @@ export class Instance {
     return true;
   }
 
-  /** Runs `load` or `call`: the reply or a failure, the fuel that was used, and the logs of what trapped. */
+  /** Runs `load`, `call` or `list_steps`: the reply or a failure, the fuel that was used, and the logs of what trapped. */
   run(operation, request, fuel, slot) {
     let [reply, failure, logs] = [null, null, []];
     try {
       const address = this.#writeRequest(request);
       this.#exports.fuel.value = BigInt(fuel);
-      reply = this.#read(this.#exports[operation](address, request.length));
+      const bytesMax = operation === "list_steps" ? this.#limits.memory_bytes_max : replyBytesMax(this.#limits);
+      reply = this.#read(this.#exports[operation](address, request.length), bytesMax);
     } catch (error) {
       failure = this.#failure(error, slot);
     }
@@ -93,10 +94,10 @@ export class Instance {
   }
 
   /** Copies a reply; its address is in the upper half of the number, its length in the lower. */
-  #read(reply) {
+  #read(reply, bytesMax) {
     const bits = BigInt.asUintN(64, reply);
     const [address, length] = [Number(bits >> 32n), Number(bits & 0xffff_ffffn)];
-    const isWithin = length <= replyBytesMax(this.#limits) && address + length <= this.memory.length;
+    const isWithin = length <= bytesMax && address + length <= this.memory.length;
     if (!isWithin) throw new OutsideOfMemory();
     return this.memory.slice(address, address + length);
   }
@@ -105,7 +106,7 @@ export class Instance {
   #trapReport(failure) {
     try {
       this.#exports.fuel.value = TRAP_REPORT_FUEL;
-      const report = readTrapReport(this.#read(this.#exports.trap_report()), this.#limits);
+      const report = readTrapReport(this.#read(this.#exports.trap_report(), replyBytesMax(this.#limits)), this.#limits);
       [failure.line, failure.column] = [report.line, report.column];
       return report.logs;
     } catch {

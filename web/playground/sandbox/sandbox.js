@@ -17,6 +17,9 @@ export { Failure };
 const PAGE_BYTES = 4096;
 const WORD_BYTES = 4;
 
+/** Nobody who looks on: `hasStarted` gets the exports of each instance, and `calls` is before each message. */
+const NOBODY = { hasStarted() {}, calls() {} };
+
 /** The functions of an application, evaluated. */
 export class Functions {
   constructor(image, dialects, loadFuel, keptBytes) {
@@ -36,13 +39,14 @@ export class Functions {
 export class Sandbox {
   #guest;
   #limits;
+  #observer;
   /** The instance of the last call, to be used again. */
   #instance = null;
 
   /** A sandbox of the guest in `bytes`, within the limits of `runtime/src/limits.rs`. */
-  constructor(bytes, limits) {
-    this.#guest = new Guest(bytes, limits);
-    this.#limits = limits;
+  constructor(bytes, limits, observer = NOBODY) {
+    this.#guest = new Guest(bytes, limits, (exports) => observer.hasStarted(exports));
+    [this.#limits, this.#observer] = [limits, observer];
   }
 
   /** Evaluates sources; throws a `Failure`. */
@@ -70,6 +74,14 @@ export class Sandbox {
     outcome.milliseconds = performance.now() - start;
     if (measured) outcome.memory = this.#measure(functions);
     return outcome;
+  }
+
+  /** The steps of all functions, as the guest lists them (`runtime/guest/src/steps.rs`); throws a `Failure`. */
+  listSteps(functions) {
+    const instance = this.#ready(functions, true);
+    const run = instance.run("list_steps", new Uint8Array(), this.#limits.load_fuel, functions.firstSlot);
+    if (run.failure !== null) throw run.failure;
+    return run.reply;
   }
 
   #evaluate(request, hasRoom) {
@@ -108,18 +120,25 @@ export class Sandbox {
   }
 
   #run(functions, request, slot, hasRoom) {
-    const isReady = this.#instance?.hasRoom === hasRoom && this.#instance.restore(functions.image);
-    if (!isReady) {
-      this.#instance = new Instance(this.#guest, this.#limits, hasRoom);
-      this.#instance.restore(functions.image);
-    }
-    const { reply, failure, logs, fuel } = this.#instance.run("call", request, this.#limits.fuel, slot);
+    const instance = this.#ready(functions, hasRoom);
+    this.#observer.calls();
+    const { reply, failure, logs, fuel } = instance.run("call", request, this.#limits.fuel, slot);
     if (failure !== null) return { value: null, failure, warnings: [], logs, fuel };
     try {
       return { ...readCall(reply, this.#limits), fuel };
     } catch (error) {
       return { value: null, failure: asMalformed(error, slot), warnings: [], logs: [], fuel };
     }
+  }
+
+  /** An instance with the memory that messages start from. */
+  #ready({ image }, hasRoom) {
+    const isReady = this.#instance?.hasRoom === hasRoom && this.#instance.restore(image);
+    if (!isReady) {
+      this.#instance = new Instance(this.#guest, this.#limits, hasRoom);
+      this.#instance.restore(image);
+    }
+    return this.#instance;
   }
 
   #measure({ image }) {

@@ -5,6 +5,7 @@ const INDENT = "  ";
 export class Editor {
   #area;
   #gutter;
+  #numbers;
   #mark;
   #lines = 0;
   #marked = null;
@@ -12,13 +13,16 @@ export class Editor {
   /** The editor in `container`; `changed` is called when its text is another. */
   constructor(container, changed) {
     this.#area = container.querySelector("textarea");
-    this.#gutter = container.querySelector(".gutter pre");
+    this.#gutter = container.querySelector(".gutter .rows");
+    this.#numbers = container.querySelector(".gutter pre");
     this.#mark = container.querySelector(".mark");
     this.#area.addEventListener("input", () => {
       this.#number();
       changed();
     });
     this.#area.addEventListener("scroll", () => this.#follow());
+    // Only the source scrolls: browsers scroll whatever holds the focus.
+    container.querySelector(".gutter").onscroll = ({ target }) => (target.scrollTop = 0);
     this.#area.addEventListener("keydown", (event) => this.#indent(event));
   }
 
@@ -50,6 +54,14 @@ export class Editor {
     this.#area.scrollTop = Math.max(0, (line - 5) * this.#lineHeight);
   }
 
+  /** Scrolls to a line that is out of sight. */
+  reveal(line) {
+    const top = (line - 1) * this.#lineHeight;
+    const isInSight = top >= this.#area.scrollTop && top + 2 * this.#lineHeight <= this.#area.scrollTop + this.#area.clientHeight;
+    if (!isInSight) this.#area.scrollTop = Math.max(0, top - 4 * this.#lineHeight);
+    this.#follow();
+  }
+
   get #lineHeight() {
     return parseFloat(getComputedStyle(this.#area).lineHeight);
   }
@@ -59,7 +71,7 @@ export class Editor {
     for (let at = this.text.indexOf("\n"); at >= 0; at = this.text.indexOf("\n", at + 1)) lines += 1;
     if (lines !== this.#lines) {
       this.#lines = lines;
-      this.#gutter.textContent = Array.from({ length: lines }, (_, index) => index + 1).join("\n");
+      this.#numbers.textContent = Array.from({ length: lines }, (_, index) => index + 1).join("\n");
     }
     this.#follow();
   }
