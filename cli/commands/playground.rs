@@ -1,6 +1,7 @@
 //! `airlock playground`: serves the page that runs the sandbox in a browser, without account or network.
 
 mod assets;
+mod networks;
 mod opened;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
@@ -50,10 +51,11 @@ pub(crate) async fn run(command: Playground, settings: Settings) -> anyhow::Resu
     };
     let listeners = Listeners::new().plain(&command.listen).await?;
     let is_local = listeners.addresses().iter().all(|address| address.ip().is_loopback());
-    let mut router = assets::router(&settings.sandbox.limits, opened.as_ref())?;
+    let mut router =
+        assets::router(&settings.sandbox.limits, opened.as_ref())?.merge(networks::router(&settings.sandbox));
     match is_local {
         true => router = router.layer(from_fn(refuse_other_hosts)),
-        false => warn("Whoever reaches this address can read the file that is opened")?,
+        false => warn("Whoever reaches this address can read the file that is opened, and have codecs judged here")?,
     }
     let server = Server::new(settings.serve.clone(), Arc::new(OsRandom), shutdown.requested.clone());
     let serving = server.start(HttpService::new("playground", router, ErrorFormat::Account), listeners);

@@ -10,6 +10,7 @@ import { showDownlink } from "./view/downlink.js";
 import { Editor } from "./view/editor.js";
 import { element, grouped, inBytes, shown } from "./view/element.js";
 import { failureView } from "./view/failure.js";
+import { NetworksView } from "./view/networks.js";
 import { ResultView } from "./view/result.js";
 import { RowsView } from "./view/rows.js";
 
@@ -27,6 +28,12 @@ const result = new ResultView(by("outcome"), by("verdict"), limits, goTo);
 const costs = new CostsView(by("editor"), by("cost"), (line) => editor.reveal(line));
 const rows = new RowsView(by("rows"), (place) => select(place));
 const runner = new Runner(new Uint8Array(guest), limits, (report) => hear(report));
+const networks = new NetworksView(by("networks-details"), {
+  codec: () => ({ sources: sources(), messages }),
+  goTo,
+  remark: (remarks) => editor.remark(remarks),
+  use: (text) => replaceText(text),
+});
 /** The messages of the last request, and which of them is shown. */
 let [messages, selected] = [[], 0];
 /** The places of messages of which nothing is known yet. */
@@ -75,6 +82,7 @@ function restore(state) {
 
 function changed() {
   run();
+  networks.changed();
   clearTimeout(linkTimer);
   linkTimer = setTimeout(keepLink, LINK_DELAY_MS);
 }
@@ -105,10 +113,13 @@ function ask(places) {
     const { payload, port, timeMs } = messages[place];
     return { place, call: { entryPoint: "uplink", port, timeMs: timeMs ?? now, seed: SEED, payload, extra: "" } };
   });
-  const sources = { text: editor.text, dialect: by("dialect").value || null };
   by("result").classList.add("busy");
   costs.wait();
-  runner.ask({ sources, calls, measured: selected, downlink: downlinkCall(now) });
+  runner.ask({ sources: sources(), calls, measured: selected, downlink: downlinkCall(now) });
+}
+
+function sources() {
+  return { text: editor.text, dialect: by("dialect").value || null };
 }
 
 function readSettings() {
@@ -230,6 +241,12 @@ function saveFile() {
   const file = name.split("/").pop();
   element("a", { href: url, download: /\.[cm]?js$/.test(file) ? file : `${file}.js` }).click();
   URL.revokeObjectURL(url);
+}
+
+function replaceText(text) {
+  editor.text = text;
+  changed();
+  announce("The codec has the text that was ported.");
 }
 
 function announce(text) {

@@ -55,7 +55,7 @@ impl Drop for Playground {
 }
 
 /// The page with a codec and its examples; none where there is no browser.
-async fn open(name: &'static str, look: Look) -> Option<(Playground, Browser, tempfile::TempDir)> {
+pub(super) async fn open(name: &'static str, look: Look) -> Option<(Playground, Browser, tempfile::TempDir)> {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("meter.js"), METER).unwrap();
     fs::write(dir.path().join("meter.test.yaml"), EXAMPLES).unwrap();
@@ -67,7 +67,7 @@ async fn open(name: &'static str, look: Look) -> Option<(Playground, Browser, te
 }
 
 /// Waits until an element shows a text.
-async fn shows(browser: &Browser, id: &str, text: &str) {
+pub(super) async fn shows(browser: &Browser, id: &str, text: &str) {
     let path = format!("//*[@id='{id}'][contains(., \"{text}\")]");
     let found = browser.client.wait().at_most(MESSAGE_TIMEOUT).for_element(Locator::XPath(&path)).await;
     if found.is_err() {
@@ -76,13 +76,13 @@ async fn shows(browser: &Browser, id: &str, text: &str) {
 }
 
 /// Puts a text into a field at once, as pasting does.
-async fn paste(browser: &Browser, id: &str, text: &str) {
+pub(super) async fn paste(browser: &Browser, id: &str, text: &str) {
     let script = "const field = document.getElementById(arguments[0]); field.value = arguments[1]; \
                   field.dispatchEvent(new Event('input', { bubbles: true }));";
     browser.client.execute(script, vec![json!(id), json!(text)]).await.unwrap();
 }
 
-async fn ask(browser: &Browser, script: &str) -> Value {
+pub(super) async fn ask(browser: &Browser, script: &str) -> Value {
     browser.client.execute(script, vec![]).await.unwrap()
 }
 

@@ -1,12 +1,18 @@
 // The source: a text area with numbers of lines, of which one can be marked.
 
+import { element } from "./element.js";
+
 const INDENT = "  ";
+/** More remarks are left out: they are in the list as well. */
+const REMARKS_MAX = 100;
+const TAB_COLUMNS = 4;
 
 export class Editor {
   #area;
   #gutter;
   #numbers;
   #mark;
+  #remarks;
   #lines = 0;
   #marked = null;
 
@@ -16,6 +22,7 @@ export class Editor {
     this.#gutter = container.querySelector(".gutter .rows");
     this.#numbers = container.querySelector(".gutter pre");
     this.#mark = container.querySelector(".mark");
+    this.#remarks = container.querySelector(".remarks .rows");
     this.#area.addEventListener("input", () => {
       this.#number();
       changed();
@@ -42,6 +49,19 @@ export class Editor {
     this.#marked = line;
     this.#mark.hidden = line === null;
     this.#area.setAttribute("aria-invalid", String(line !== null));
+    this.#follow();
+  }
+
+  /** Writes messages behind lines: each has a `line`, a `level` and a `message`. */
+  remark(remarks) {
+    const lines = this.text.split("\n");
+    const rows = remarks.slice(0, REMARKS_MAX).map(({ line, level, message }) => {
+      const row = element("p", { class: level }, message);
+      row.style.setProperty("--line", line);
+      row.style.setProperty("--column", columnsOf(lines[line - 1] ?? "") + 2);
+      return row;
+    });
+    this.#remarks.replaceChildren(...rows);
     this.#follow();
   }
 
@@ -80,6 +100,7 @@ export class Editor {
   #follow() {
     const scrolled = this.#area.scrollTop;
     this.#gutter.style.transform = `translateY(${-scrolled}px)`;
+    this.#remarks.style.transform = `translate(${-this.#area.scrollLeft}px, ${-scrolled}px)`;
     if (this.#marked === null) return;
     const height = this.#lineHeight;
     const padding = parseFloat(getComputedStyle(this.#area).paddingTop);
@@ -97,4 +118,11 @@ export class Editor {
     this.#area.setRangeText(moved, start, end, "select");
     this.#area.dispatchEvent(new Event("input", { bubbles: true }));
   }
+}
+
+/** How many columns a line takes. */
+function columnsOf(line) {
+  let columns = 0;
+  for (const character of line) columns += character === "\t" ? TAB_COLUMNS - (columns % TAB_COLUMNS) : 1;
+  return columns;
 }

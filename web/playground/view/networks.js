@@ -1,0 +1,168 @@
+// On which networks the codec runs, and its text as another network takes it. The server says so, and nothing is sent to
+// it before somebody opens this part.
+
+import { lint, networks, port, submitted } from "../server/judge.js";
+import { element, grouped } from "./element.js";
+import { Tabs } from "./tabs.js";
+
+/** How long nothing must be typed before the server is asked again, in milliseconds. */
+const DELAY_MS = 500;
+const NO_SERVER = "These files have no server that judges codecs. Run `airlock playground` on your machine: it has this part.";
+
+export class NetworksView {
+  #details;
+  #panel;
+  #tabs;
+  #page;
+  /** The networks; null until they are known. */
+  #networks = null;
+  #chosen = null;
+  #verdicts = [];
+  /** The codec that the verdicts are about, and whether another one waits. */
+  #judged = null;
+  #isAsking = false;
+  #timer = null;
+
+  /** The part in `details`. `page` has `codec()`, `goTo`, `remark` for reasons on lines, and `use` for another text. */
+  constructor(details, page) {
+    [this.#details, this.#page] = [details, page];
+    this.#panel = details.querySelector("[role=tabpanel]");
+    this.#tabs = new Tabs(details.querySelector("[role=tablist]"), this.#panel, (name) => this.#choose(name));
+    details.addEventListener("toggle", () => this.#toggle());
+  }
+
+  /** Hears that the codec or its messages are others. */
+  changed() {
+    this.#page.remark([]);
+    clearTimeout(this.#timer);
+    if (this.#details.open && this.#networks !== null) this.#timer = setTimeout(() => this.#ask(), DELAY_MS);
+  }
+
+  async #toggle() {
+    if (!this.#details.open) return this.#page.remark([]);
+    this.#networks ??= await networks();
+    if (this.#networks === null) return this.#say(NO_SERVER);
+    this.#chosen ??= this.#networks[0].name;
+    this.#show();
+    return this.#ask();
+  }
+
+  /** Asks for verdicts on what is typed now; while one answer is due, nothing else is asked. */
+  async #ask() {
+    if (this.#isAsking) return;
+    this.#isAsking = true;
+    const codec = this.#codec();
+    try {
+      this.#verdicts = await lint(codec);
+      this.#judged = codec;
+      this.#show();
+    } catch (error) {
+      this.#judged = null;
+      this.#failed(error, () => this.#ask());
+    } finally {
+      this.#isAsking = false;
+    }
+    if (this.#judged !== null && !this.#isCurrent()) this.changed();
+  }
+
+  #codec() {
+    const { sources, messages } = this.#page.codec();
+    return submitted(sources, messages);
+  }
+
+  /** Whether the verdicts are about what is typed. The time of messages that have none is no difference. */
+  #isCurrent() {
+    const known = ({ text, dialect, uplinks }) => JSON.stringify([text, dialect, uplinks.map((uplink) => [uplink.port, uplink.payload])]);
+    return known(this.#codec()) === known(this.#judged);
+  }
+
+  #choose(name) {
+    this.#chosen = name;
+    this.#show();
+  }
+
+  #show() {
+    const noteOf = (name) => {
+      const verdict = this.#verdictOn(name);
+      return verdict === undefined ? null : verdict.runs ? "yes" : "no";
+    };
+    this.#tabs.show(this.#networks.map(({ name, title }) => ({ name, title, note: noteOf(name) })), this.#chosen);
+    const verdict = this.#verdictOn(this.#chosen);
+    if (verdict === undefined) return this.#say("Judging on the server…");
+    const { title } = this.#networks.find(({ name }) => name === this.#chosen);
+    const ported = element("div", { class: "ported" });
+    const parts = [
+      verdictView(verdict, title),
+      findingsView(verdict.findings, this.#page.goTo),
+      element("button", { type: "button", class: "quiet", id: "port-codec", onclick: () => this.#port(this.#chosen, title, ported) }, `Port to ${title}`),
+      ported,
+    ];
+    this.#panel.replaceChildren(...parts.filter((part) => part !== null));
+    return this.#page.remark(this.#isCurrent() ? verdict.findings.filter(({ line }) => line !== null) : []);
+  }
+
+  #verdictOn(name) {
+    return this.#verdicts.find(({ target }) => target === name);
+  }
+
+  /** Shows the codec as a network takes it, in `container`, which another verdict replaces. */
+  async #port(target, title, container) {
+    container.replaceChildren(element("p", { class: "hint", role: "status" }, "Porting on the server…"));
+    try {
+      const reply = await port(this.#codec(), target);
+      container.replaceChildren(...portedView(reply, title, this.#page));
+    } catch (error) {
+      container.replaceChildren(element("p", { class: "wrong", role: "status" }, `The codec was not ported: ${error.message}`));
+    }
+  }
+
+  #say(text) {
+    this.#panel.replaceChildren(element("p", { class: "empty" }, text));
+  }
+
+  #failed(error, again) {
+    const retry = element("button", { type: "button", class: "quiet", onclick: again }, "Try again");
+    this.#page.remark([]);
+    this.#panel.replaceChildren(element("p", { class: "wrong", role: "status" }, `There is no verdict: ${error.message}`), retry);
+  }
+}
+
+function verdictView({ runs, examples }, title) {
+  const verdict = runs ? `Runs on ${title}.` : `Does not run on ${title}.`;
+  const proof = examples === 0 ? "Judged from the text alone." : `${counted(examples, "payload")} ran by its rules.`;
+  return element("p", { role: "status" }, element("span", { class: `badge ${runs ? "good" : "bad"}` }, verdict), ` ${proof}`);
+}
+
+/** Reasons, each with a way to its line if there is one: `goTo` is null where the lines are of another text. */
+function findingsView(findings, goTo) {
+  if (findings.length === 0) return null;
+  const place = (line) => (goTo === null ? `Line ${line}` : element("button", { type: "button", class: "link", onclick: () => goTo(line, 1) }, `Line ${line}`));
+  const item = ({ rule, level, line, message }) =>
+    element("li", {}, line === null ? null : place(line), `${line === null ? "" : ": "}${message} `, element("code", {}, level === "error" ? rule : `${rule}, a warning`));
+  return element("ul", { class: "findings" }, ...findings.map(item));
+}
+
+function portedView({ text, diff, isSound, changes, obstacles, differences, examples, compared, agreed }, title, page) {
+  const problems = [...obstacles, ...differences];
+  const proof = compared === 0 ? "Nothing was proved: no payload can be run for it." : `${grouped(agreed)} of ${counted(compared, "payload")} agree${compared < examples ? `, and ${examples - compared} say nothing about it` : ""}.`;
+  const use = element("button", { type: "button", class: "quiet", onclick: () => page.use(text) }, "Use this text");
+  return [
+    element("h3", {}, isSound ? "Ported" : `Not ready for ${title}`),
+    element("p", { class: "hint", role: "status" }, proof),
+    findingsView(problems, null),
+    changes.length === 0 ? element("p", { class: "hint" }, "Nothing had to change.") : element("ul", {}, ...changes.map((change) => element("li", {}, change))),
+    diff === "" ? null : diffView(diff),
+    text === "" || diff === "" ? null : use,
+  ].filter((part) => part !== null);
+}
+
+/** A unified diff, whose first two lines name the texts. */
+function diffView(diff) {
+  const lines = diff.replace(/\n$/, "").split("\n").slice(2);
+  const view = (line) => element({ "+": "ins", "-": "del" }[line[0]] ?? "span", {}, line);
+  return element("pre", { class: "diff", tabindex: "0", "aria-label": "What differs" }, ...lines.flatMap((line) => [view(line), "\n"]));
+}
+
+function counted(count, what) {
+  return `${grouped(count)} ${what}${count === 1 ? "" : "s"}`;
+}
