@@ -10,6 +10,7 @@ import { showDownlink } from "./view/downlink.js";
 import { Editor } from "./view/editor.js";
 import { element, grouped, inBytes, shown } from "./view/element.js";
 import { failureView } from "./view/failure.js";
+import { FuzzView } from "./view/fuzz.js";
 import { NetworksView } from "./view/networks.js";
 import { ResultView } from "./view/result.js";
 import { RowsView } from "./view/rows.js";
@@ -28,6 +29,11 @@ const result = new ResultView(by("outcome"), by("verdict"), limits, goTo);
 const costs = new CostsView(by("editor"), by("cost"), (line) => editor.reveal(line));
 const rows = new RowsView(by("rows"), (place) => select(place));
 const runner = new Runner(new Uint8Array(guest), limits, (report) => hear(report));
+const fuzz = new FuzzView(by("fuzz-details"), { guest: new Uint8Array(guest), limits }, {
+  codec: () => ({ sources: sources(), messages: begun() }),
+  goTo,
+  add: (line) => addPayload(line),
+});
 const networks = new NetworksView(by("networks-details"), {
   codec: () => ({ sources: sources(), messages }),
   goTo,
@@ -82,6 +88,7 @@ function restore(state) {
 
 function changed() {
   run();
+  fuzz.changed();
   networks.changed();
   clearTimeout(linkTimer);
   linkTimer = setTimeout(keepLink, LINK_DELAY_MS);
@@ -241,6 +248,25 @@ function saveFile() {
   const file = name.split("/").pop();
   element("a", { href: url, download: /\.[cm]?js$/.test(file) ? file : `${file}.js` }).click();
   URL.revokeObjectURL(url);
+}
+
+/** The messages that random payloads begin with: those that can be read, or an empty one. */
+function begun() {
+  const now = Date.now();
+  const readable = messages.filter(({ problem }) => problem === undefined);
+  const first = readable.length > 0 ? readable : [{ payload: new Uint8Array(), port: readSettings().port, timeMs: null }];
+  return first.map(({ payload, port, timeMs }) => ({ payload, port, timeMs: timeMs ?? now }));
+}
+
+/** Adds a line to the payloads, and shows it. */
+function addPayload(line) {
+  const typed = by("payloads").value.trim();
+  // One message may go over several lines only as long as it is alone.
+  const before = messages.length === 1 ? typed.replace(/\s*\n\s*/g, " ") : typed;
+  by("payloads").value = before === "" ? line : `${before}\n${line}`;
+  selected = Infinity;
+  changed();
+  announce("Added to the payloads, and selected.");
 }
 
 function replaceText(text) {

@@ -1,0 +1,89 @@
+//! Random payloads in the page: those that `airlock functions fuzz` finds, each to be added to the payloads.
+
+use std::{fs, path::Path, process::Command};
+
+use serde_json::{Value, json};
+
+use super::{
+    has_node,
+    page::{ask, open, paste, shows},
+};
+use crate::{
+    browser::{DESK, driver::Look},
+    harness::{airlock, run},
+};
+
+/// Throws in three ways: two are short payloads, the third one is rare.
+const THROWS: &str = "function decodeUplink(input) {\n  var b = input.bytes, none;\n  if (b[0] === 0x7f) return { data: { x: b[9].toFixed(2) } };\n  \
+                      if (b.length === 5) none.x = 1;\n  if (b.length > 20 && b[2] > 9) throw new Error('long');\n  return { data: { n: b.length } };\n}\n";
+
+#[test]
+fn the_page_finds_the_payloads_that_functions_fuzz_finds() {
+    if !has_node() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("decoder.js");
+    fs::write(&file, THROWS).unwrap();
+    fs::write(dir.path().join("decoder.test.yaml"), "examples:\n  - {bytes: '01020304', port: 1}\n").unwrap();
+    let fuzz = ["functions", "fuzz", file.to_str().unwrap(), "--count", "3000", "--format", "json"];
+    let output = run(airlock(dir.path()).args(fuzz), "");
+    let told = String::from_utf8(output.stdout).unwrap();
+    let report: Value = serde_json::from_str(told.lines().next().unwrap()).unwrap();
+    let thrown = report["findings"].as_array().unwrap().iter().filter(|finding| finding["kind"] == "throws");
+    let mut server: Vec<_> =
+        thrown.map(|finding| json!({"line": finding["line"], "bytes": finding["bytes"]})).collect();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let message = json!({"payload": [1, 2, 3, 4], "port": 1, "timeMs": 1_767_225_600_000_i64});
+    let limits = runtime::Limits::default();
+    let input = json!({"limits": limits, "text": THROWS, "messages": [message], "count": 3000});
+    let mut node = Command::new("node");
+    node.arg(root.join("tests/it/playground/fuzz.mjs")).arg(root);
+    let output = run(&mut node, &input.to_string());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut page: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    for found in [&mut server, &mut page] {
+        found.sort_by_key(|failure| failure["line"].as_u64());
+    }
+    assert_eq!(server.len(), 3, "{told}");
+    assert_eq!(server, page);
+}
+
+async fn fuzz_in(name: &'static str, look: Look) {
+    let Some((_playground, browser, _dir)) = open(name, look).await else { return };
+    paste(&browser, "text", THROWS).await;
+    paste(&browser, "payloads", "01020304").await;
+    shows(&browser, "outcome", "n").await;
+    browser.click("#fuzz-details summary").await;
+    browser.click("#fuzz-run").await;
+    shows(&browser, "fuzz", "10,000 payloads: 3 different ways to fail").await;
+    browser.look("playground-fuzz").await;
+    let hex = ask(&browser, "return document.querySelector('.fuzzed code').textContent;").await;
+    browser.click(".fuzzed li p button").await;
+    shows(&browser, "verdict", "Failed").await;
+    assert_eq!(browser.value("#payloads").await, format!("01020304\n1: {}", hex.as_str().unwrap()));
+    let shown = "return document.querySelectorAll('.fuzzed li').length;";
+    assert_eq!(ask(&browser, shown).await, 3);
+    paste(&browser, "text", &format!("{THROWS}\n")).await;
+    assert_eq!(ask(&browser, shown).await, 0, "they are failures of another source");
+}
+
+#[tokio::test]
+async fn payloads_that_fail_are_found_and_added() {
+    fuzz_in("playground-fuzz-desk", Look { width: 1280, ..DESK }).await;
+    fuzz_in("playground-fuzz-phone", Look { width: 375, dark: true, ..DESK }).await;
+}
+
+#[tokio::test]
+async fn a_decoder_that_does_not_end_is_stopped_or_ends_early() {
+    let Some((_playground, browser, _dir)) = open("playground-fuzz-stopped", DESK).await else { return };
+    paste(&browser, "text", "function Decoder(bytes) {\n  while (bytes[0] !== 1);\n  return {};\n}").await;
+    browser.click("#fuzz-details summary").await;
+    browser.click("#fuzz-run").await;
+    shows(&browser, "fuzz", "payloads…").await;
+    shows(&browser, "fuzz-run", "Stop").await;
+    browser.click("#fuzz-run").await;
+    shows(&browser, "fuzz", "Stopped.").await;
+    paste(&browser, "payloads", "01").await;
+    shows(&browser, "verdict", "Decoded").await;
+}
