@@ -9,6 +9,7 @@ import { CostsView } from "./view/costs.js";
 import { showDownlink } from "./view/downlink.js";
 import { Editor } from "./view/editor.js";
 import { element, grouped, inBytes, shown } from "./view/element.js";
+import { ExamplesView, save } from "./view/examples.js";
 import { failureView } from "./view/failure.js";
 import { FuzzView } from "./view/fuzz.js";
 import { NetworksView } from "./view/networks.js";
@@ -29,7 +30,9 @@ const result = new ResultView(by("outcome"), by("verdict"), limits, goTo);
 const costs = new CostsView(by("editor"), by("cost"), (line) => editor.reveal(line));
 const rows = new RowsView(by("rows"), (place) => select(place));
 const runner = new Runner(new Uint8Array(guest), limits, (report) => hear(report));
-const fuzz = new FuzzView(by("fuzz-details"), { guest: new Uint8Array(guest), limits }, {
+const sandbox = { guest: new Uint8Array(guest), limits };
+new ExamplesView(by("examples-details"), sandbox, { codec: () => ({ sources: sources(), messages: readable(), downlink: downlink(), stem: stem() }) });
+const fuzz = new FuzzView(by("fuzz-details"), sandbox, {
   codec: () => ({ sources: sources(), messages: begun() }),
   goTo,
   add: (line) => addPayload(line),
@@ -243,18 +246,30 @@ async function openFile() {
   return announce(`Opened ${file.name}.`);
 }
 
+/** The name of the codec without its directory and its end, as names of files have it. */
+function stem() {
+  return name.split("/").pop().replace(/\.[cm]?js$/, "").replace(/[^\w.-]/g, "_") || "codec";
+}
+
 function saveFile() {
-  const url = URL.createObjectURL(new Blob([editor.text], { type: "text/javascript" }));
   const file = name.split("/").pop();
-  element("a", { href: url, download: /\.[cm]?js$/.test(file) ? file : `${file}.js` }).click();
-  URL.revokeObjectURL(url);
+  save(/\.[cm]?js$/.test(file) ? file : `${file}.js`, editor.text, "text/javascript");
+}
+
+function readable() {
+  return messages.filter(({ problem }) => problem === undefined);
+}
+
+/** The fields that are encoded, and the port; null if there are none. */
+function downlink() {
+  const call = downlinkCall(Date.now());
+  return call === null ? null : { fields: by("fields").value, port: call.port };
 }
 
 /** The messages that random payloads begin with: those that can be read, or an empty one. */
 function begun() {
   const now = Date.now();
-  const readable = messages.filter(({ problem }) => problem === undefined);
-  const first = readable.length > 0 ? readable : [{ payload: new Uint8Array(), port: readSettings().port, timeMs: null }];
+  const first = readable().length > 0 ? readable() : [{ payload: new Uint8Array(), port: readSettings().port, timeMs: null }];
   return first.map(({ payload, port, timeMs }) => ({ payload, port, timeMs: timeMs ?? now }));
 }
 

@@ -16,6 +16,7 @@ const HTML: &str = "text/html; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const JSON: &str = "application/json";
+const YAML: &str = "application/yaml";
 
 /// The sources that the page may load: its own files, and nothing inline. The worker's script has the same policy.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; \
@@ -50,6 +51,9 @@ files! {
     "byte_map.js": SCRIPT,
     "link.js": SCRIPT,
     "sample.js": SCRIPT,
+    "examples/examples.js": SCRIPT,
+    "examples/layouts.js": SCRIPT,
+    "examples/worker.js": SCRIPT,
     "fuzz/campaign.js": SCRIPT,
     "fuzz/mutate.js": SCRIPT,
     "fuzz/random.js": SCRIPT,
@@ -66,6 +70,7 @@ files! {
     "view/downlink.js": SCRIPT,
     "view/editor.js": SCRIPT,
     "view/element.js": SCRIPT,
+    "view/examples.js": SCRIPT,
     "view/failure.js": SCRIPT,
     "view/fuzz.js": SCRIPT,
     "view/networks.js": SCRIPT,
@@ -84,9 +89,10 @@ files! {
 }
 
 /// Files that the page shares with others.
-const SHARED: [(&str, &str, &[u8]); 3] = [
+const SHARED: [(&str, &str, &[u8]); 4] = [
     ("site.css", STYLE, include_bytes!("../../../web/site.css")),
     ("icon.svg", "image/svg+xml", include_bytes!("../../../web/icon.svg")),
+    ("codecs.yml", YAML, include_bytes!("../../../workbench/src/layout/template/codecs.yml")),
     ("guest.wasm", "application/wasm", runtime::GUEST),
 ];
 

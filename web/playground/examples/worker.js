@@ -1,0 +1,20 @@
+// Runs examples beside the page.
+
+import { Failure, Sandbox } from "../sandbox/sandbox.js";
+import { examplesOf } from "./examples.js";
+
+let sandbox = null;
+
+onmessage = ({ data }) => {
+  if (data.guest !== undefined) {
+    sandbox = new Sandbox(data.guest, data.limits);
+    return;
+  }
+  const { id, sources, messages, downlink } = data;
+  try {
+    postMessage({ id, kind: "examples", examples: examplesOf(sandbox, sources, messages, downlink) });
+  } catch (error) {
+    postMessage({ id, kind: "broken", reason: error instanceof Failure ? error.text : String(error) });
+  }
+  postMessage({ id, kind: "done" });
+};

@@ -1,0 +1,59 @@
+// Saves the payloads with what the codec returns for them, in a layout that `airlock functions test` reads.
+
+import { LAYOUTS, writeExamples } from "../examples/layouts.js";
+import { Runner } from "../runner.js";
+import { element, grouped } from "./element.js";
+
+export class ExamplesView {
+  #details;
+  #sandbox;
+  #page;
+  #runner = null;
+  /** What is to be written once the examples have run. */
+  #wanted = null;
+
+  /** The part in `details`. `page` has `codec()`; `sandbox` has the guest and its limits. */
+  constructor(details, sandbox, page) {
+    [this.#details, this.#sandbox, this.#page] = [details, sandbox, page];
+    this.#select.append(...Object.entries(LAYOUTS).map(([name, { title }]) => element("option", { value: name }, title)));
+    details.querySelector("button").onclick = () => this.#run();
+  }
+
+  get #select() {
+    return this.#details.querySelector("select");
+  }
+
+  #run() {
+    const { sources, messages, downlink, stem } = this.#page.codec();
+    if (messages.length === 0 && downlink === null) return this.#say("There are no payloads: type one.");
+    this.#runner ??= new Runner(this.#sandbox.guest, this.#sandbox.limits, (report) => this.#hear(report), "examples/worker.js");
+    this.#wanted = { layout: this.#select.value, stem, dialect: sources.dialect };
+    this.#say("Running…");
+    return this.#runner.ask({ sources, messages, downlink });
+  }
+
+  #hear(report) {
+    if (report.kind === "examples") this.#save(report.examples);
+    if (report.kind === "broken") this.#say(`Nothing was saved: ${report.reason}`);
+  }
+
+  #save(examples) {
+    const { layout, stem, dialect } = this.#wanted;
+    const { file, content, script, count, left } = writeExamples(layout, { stem, dialect, examples });
+    if (count === 0) return this.#say("Nothing was saved: this layout can state none of these examples.");
+    save(file, content);
+    const rest = left === 0 ? "" : ` It leaves out ${grouped(left)}, which this layout cannot state.`;
+    return this.#say(`Saved ${file} with ${grouped(count)} ${count === 1 ? "example" : "examples"}. It belongs beside ${script}.${rest}`);
+  }
+
+  #say(text) {
+    this.#details.querySelector("[role=status]").textContent = text;
+  }
+}
+
+/** Saves a text as a file, where the browser saves files. */
+export function save(name, content, type = "text/plain") {
+  const url = URL.createObjectURL(new Blob([content], { type }));
+  element("a", { href: url, download: name }).click();
+  URL.revokeObjectURL(url);
+}
