@@ -14,6 +14,7 @@ mod json_object;
 mod location;
 mod network;
 mod output;
+mod playground_page;
 mod pool;
 mod profile;
 mod script;

@@ -1,6 +1,5 @@
 //! `airlock playground`: serves the page that runs the sandbox in a browser, without account or network.
 
-mod assets;
 mod networks;
 mod opened;
 
@@ -24,6 +23,7 @@ use server::{
 
 use self::opened::Opened;
 use crate::{
+    playground_page,
     settings::Settings,
     terminal::{say, warn},
 };
@@ -51,8 +51,8 @@ pub(crate) async fn run(command: Playground, settings: Settings) -> anyhow::Resu
     };
     let listeners = Listeners::new().plain(&command.listen).await?;
     let is_local = listeners.addresses().iter().all(|address| address.ip().is_loopback());
-    let mut router =
-        assets::router(&settings.sandbox.limits, opened.as_ref())?.merge(networks::router(&settings.sandbox));
+    let router = playground_page::router("", &settings.sandbox.limits, opened.as_ref())?;
+    let mut router = router.merge(networks::router(&settings.sandbox));
     match is_local {
         true => router = router.layer(from_fn(refuse_other_hosts)),
         false => warn("Whoever reaches this address can read the file that is opened, and have codecs judged here")?,

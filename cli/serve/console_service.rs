@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use account::Account;
 use anyhow::Context as _;
+use axum::Router;
 use client::account::AccountClient;
 use console::{Console, Environment, Place};
 use server::{
@@ -20,7 +21,7 @@ use types::{Clock, Secret};
 
 use super::{data_dir::DataDir, local_address::from_here};
 use crate::{
-    network,
+    network, playground_page,
     settings::Settings,
     telemetry::{self, Process},
     terminal::say,
@@ -37,6 +38,12 @@ pub(super) async fn with_account(
     let place = Place::WithAccount { public_url: account.public_url().to_string() };
     let environment = environment(settings, AccountClient::new(account_url)?, (clock, stop))?;
     Ok((account, Console::new(settings.console.clone(), place, environment)))
+}
+
+/// The pages of the console, and the playground to which they lead.
+pub(super) fn pages(console: &Console, settings: &Settings) -> anyhow::Result<Router> {
+    let playground = playground_page::router(Console::PLAYGROUND, &settings.sandbox.limits, None::<&()>)?;
+    Ok(console.router().merge(playground))
 }
 
 /// Runs the console alone until a signal arrives.
@@ -57,7 +64,8 @@ pub(super) async fn run(
     let environment = environment(settings, account, (clock, shutdown.requested.clone()))?;
     let console = Console::new(settings.console.clone(), place, environment);
     console.connect(network::discovery(settings)?);
-    let serving = server.start(HttpService::new("console", console.router(), ErrorFormat::Account), listeners);
+    let service = HttpService::new("console", pages(&console, settings)?, ErrorFormat::Account);
+    let serving = server.start(service, listeners);
     telemetry::serve(settings, Process::Console, metrics, &shutdown, |_| ()).await?;
     say(format_args!("Console: {public_url}/console"))?;
     shutdown.requested.cancelled().await;

@@ -176,10 +176,11 @@ impl Context {
             true => self.add_console(account, &url).await?,
             false => (account, None),
         };
-        let pages = console.as_ref().map(Console::router).unwrap_or_default();
+        let pages = console.as_ref().map(|console| console_service::pages(console, &self.settings)).transpose()?;
         let verifying = account.clone();
-        let service = HttpService::new("account", account.router().merge(pages), ErrorFormat::Account)
-            .verifying_components(Arc::new(move |token| verifying.component_of(token)));
+        let service =
+            HttpService::new("account", account.router().merge(pages.unwrap_or_default()), ErrorFormat::Account)
+                .verifying_components(Arc::new(move |token| verifying.component_of(token)));
         Ok((self.server.start(service, listeners), account, console))
     }
 

@@ -80,6 +80,9 @@ pub struct Console {
 }
 
 impl Console {
+    /// The path below which whoever serves the console also serves the playground.
+    pub const PLAYGROUND: &'static str = "/console/playground";
+
     /// A console that does not know the discovery service yet.
     pub fn new(settings: Settings, place: Place, environment: Environment) -> Self {
         let Environment { account, client_secret, handler_id, allow_insecure, keys, clock, random, stop } = environment;

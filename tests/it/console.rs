@@ -1,11 +1,13 @@
-//! The console over HTTP, as a browser without scripts uses it.
+//! The console over HTTP, as a browser without scripts uses it, and where scripts matter, in a real one.
 
 mod alone;
+mod browsing;
 mod charts;
 mod devices;
 mod drafts;
 mod functions;
 mod live;
+mod message_pages;
 mod messages;
 pub(crate) mod operator;
 mod share;

@@ -1,6 +1,6 @@
 //! One message, whole.
 
-use api::{handler::Application, history::Record};
+use api::{handler::Application, history::Record, version::Version};
 use askama::Template;
 use axum::{
     http::header,
@@ -17,7 +17,7 @@ use crate::site::{
     page::{Frame, Page, Time, hex, pretty},
     viewer::InApplication,
 };
-use crate::{Error, Result};
+use crate::{Error, Result, messages::playground};
 
 /// Number of lines that are shown before and after the one that failed.
 const LINES_AROUND: usize = 3;
@@ -39,6 +39,8 @@ pub(in crate::site) struct Show {
     excerpt: Vec<Line>,
     metadata: Option<Metadata>,
     extra: String,
+    /// The link that opens it in the playground.
+    playground: Option<String>,
 }
 
 /// A line of a function.
@@ -57,6 +59,8 @@ impl Show {
 pub(in crate::site) async fn show(request: InApplication) -> Result<Page<Show>, Failure> {
     let handler = request.handler().await?;
     let record = record(&request, &handler).await?;
+    let version = version(&request, &handler, &record).await?;
+    let functions = version.and_then(|version| version.functions).unwrap_or_default();
     let logs = record.logs.iter().map(|log| (log.function.clone(), log.fields.join(" "))).collect();
     Ok(Page::new(Show {
         frame: request.frame.clone(),
@@ -69,9 +73,10 @@ pub(in crate::site) async fn show(request: InApplication) -> Result<Page<Show>, 
         fields: pretty(&record.fields),
         normalized: pretty(&record.normalized),
         logs,
-        excerpt: excerpt(&request, &handler, &record).await?,
+        excerpt: excerpt(&functions, &record),
         metadata: serde_json::from_str(&record.metadata).ok(),
         extra: pretty(&record.extra),
+        playground: playground::link(&functions, &record),
         record,
     }))
 }
@@ -93,17 +98,23 @@ async fn record(request: &InApplication, handler: &HandlerClient) -> Result<Reco
     })
 }
 
-/// The lines of the version that ran around the one that failed; none if it is not known any more.
-async fn excerpt(request: &InApplication, handler: &HandlerClient, record: &Record) -> Result<Vec<Line>> {
-    let Some(failed) = line_of(&record.failure).filter(|_| record.version > 0) else { return Ok(Vec::new()) };
+/// The version that ran on an uplink, or the live one if that is not known; none if neither is stored, or if the viewer
+/// may not see functions.
+async fn version(request: &InApplication, handler: &HandlerClient, record: &Record) -> Result<Option<Version>> {
+    if record.kind != "up" {
+        return Ok(None);
+    }
     match handler.get_version(request.app_id(), record.version).await {
-        Ok(version) => {
-            let functions = version.functions.unwrap_or_default();
-            Ok(around(source(&functions, &record.failure), failed))
-        }
-        Err(error) if matches!(error.kind(), Kind::NotFound | Kind::Denied) => Ok(Vec::new()),
+        Ok(version) => Ok(Some(version)),
+        Err(error) if matches!(error.kind(), Kind::NotFound | Kind::Denied) => Ok(None),
         Err(error) => Err(error.into()),
     }
+}
+
+/// The lines of the version that ran around the one that failed; none if it is not known any more.
+fn excerpt(functions: &Application, record: &Record) -> Vec<Line> {
+    let failed = line_of(&record.failure).filter(|_| record.version > 0);
+    failed.map(|failed| around(source(functions, &record.failure), failed)).unwrap_or_default()
 }
 
 /// The function that a failure names.

@@ -1,4 +1,5 @@
-//! The files of the page, which are compiled into the program, and what the page asks for when it starts.
+//! The page that runs codecs in a browser: its files, which are compiled into the program, and what it asks for when it
+//! starts.
 
 use axum::{
     Router,
@@ -8,9 +9,8 @@ use axum::{
     routing::get,
 };
 use runtime::Limits;
+use serde::Serialize;
 use sha2::{Digest, Sha256};
-
-use super::opened::Opened;
 
 const HTML: &str = "text/html; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
@@ -35,7 +35,7 @@ macro_rules! files {
     ($($name:literal: $kind:expr),+ $(,)?) => {
         /// The files of `web/playground`, by their names there.
         const FILES: &[(&str, &str, &[u8])] =
-            &[$(($name, $kind, include_bytes!(concat!("../../../web/playground/", $name)))),+];
+            &[$(($name, $kind, include_bytes!(concat!("../web/playground/", $name)))),+];
     };
 }
 
@@ -90,20 +90,20 @@ files! {
 
 /// Files that the page shares with others.
 const SHARED: [(&str, &str, &[u8]); 4] = [
-    ("site.css", STYLE, include_bytes!("../../../web/site.css")),
-    ("icon.svg", "image/svg+xml", include_bytes!("../../../web/icon.svg")),
-    ("codecs.yml", YAML, include_bytes!("../../../workbench/src/layout/template/codecs.yml")),
+    ("site.css", STYLE, include_bytes!("../web/site.css")),
+    ("icon.svg", "image/svg+xml", include_bytes!("../web/icon.svg")),
+    ("codecs.yml", YAML, include_bytes!("../workbench/src/layout/template/codecs.yml")),
     ("guest.wasm", "application/wasm", runtime::GUEST),
 ];
 
-/// The page, the limits of this server's sandboxes, and the opened codec: `null` without one.
-pub(super) fn router(limits: &Limits, opened: Option<&Opened>) -> serde_json::Result<Router> {
+/// The page at `below` and a slash, with the limits of this server's sandboxes and the opened codec: `null` without one.
+pub(crate) fn router(below: &str, limits: &Limits, opened: Option<&impl Serialize>) -> serde_json::Result<Router> {
     let made = [("limits.json", serde_json::to_vec(limits)?), ("opened.json", serde_json::to_vec(&opened)?)];
     let made = made.into_iter().map(|(name, content)| (name, JSON, Bytes::from(content)));
     let files = FILES.iter().chain(&SHARED).map(|(name, kind, content)| (*name, *kind, Bytes::from_static(content)));
     let all = files.chain(made).fold(Router::new(), |router, (name, kind, content)| {
         let file = File::new(kind, content);
-        let path = if name == "index.html" { "/".to_owned() } else { format!("/{name}") };
+        let path = if name == "index.html" { format!("{below}/") } else { format!("{below}/{name}") };
         router.route(&path, get(async move |headers: HeaderMap| file.answer(&headers)))
     });
     Ok(all)
