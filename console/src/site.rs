@@ -81,6 +81,7 @@ fn in_applications() -> Router<Console> {
         .route(&path("/messages/{id}"), get(message::show))
         .route(&path("/messages/{id}/json"), get(message::json))
         .route(&path("/messages/{id}/replay"), post(again::send))
+        .route(&path("/messages/{id}/run"), post(message::run))
         .route(&path("/live"), get(live::show))
         .route(&path("/live/events"), get(live::events))
         .route(&path("/functions"), get(functions::show).post(functions::submit))

@@ -19,6 +19,8 @@ pub(crate) struct Trial {
     pub(crate) record: Record,
     /// The result now: JSON, or the error of a function.
     pub(crate) now: String,
+    /// The fuel that the functions used; none if one of them failed.
+    pub(crate) fuel: Option<u64>,
     pub(crate) verdict: Verdict,
 }
 
@@ -69,15 +71,16 @@ pub(crate) async fn run(handler: &HandlerClient, functions: &Application, record
 }
 
 fn decoded(record: Record, result: DryUplinkResult) -> Trial {
+    let fuel = Some(result.fuel);
     if !result.valid {
-        return failed(record, format!("The validator rejected {}", result.fields));
+        return Trial { fuel, ..failed(record, format!("The validator rejected {}", result.fields)) };
     }
     let verdict = match record.outcome.as_str() {
         "failed" | "invalid" => Verdict::Mended,
         _ if is_same(&record.fields, &result.fields) => Verdict::Equal,
         _ => Verdict::Changed,
     };
-    Trial { record, now: result.fields, verdict }
+    Trial { record, now: result.fields, fuel, verdict }
 }
 
 fn failed(record: Record, why: String) -> Trial {
@@ -85,7 +88,7 @@ fn failed(record: Record, why: String) -> Trial {
         "failed" | "invalid" => Verdict::StillFails,
         _ => Verdict::Broken,
     };
-    Trial { record, now: why, verdict }
+    Trial { record, now: why, fuel: None, verdict }
 }
 
 /// Returns true if two texts are the same JSON, whatever the order of their members.

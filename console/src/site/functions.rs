@@ -110,7 +110,7 @@ async fn refused(request: &InApplication, form: FunctionsForm, error: &Error) ->
 }
 
 /// The version that is live. Before the first one was saved, its number is zero.
-async fn live(request: &InApplication, handler: &HandlerClient) -> Result<Version> {
+pub(super) async fn live(request: &InApplication, handler: &HandlerClient) -> Result<Version> {
     match handler.get_version(request.app_id(), 0).await {
         Err(error) if error.kind() == Kind::NotFound => {
             let functions = handler.get_application(request.app_id()).await?;

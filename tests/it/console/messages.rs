@@ -88,6 +88,26 @@ async fn a_message_is_sent_again_with_a_button_by_those_who_may() {
     assert_eq!(bobby.get(&path).await.status, 200);
     let refused = bobby.post(&format!("{path}/replay"), &[]).await;
     assert_eq!(refused.status, 403, "{}", refused.html);
+    assert_eq!(bobby.post(&format!("{path}/run"), &[]).await.status, 403);
+}
+
+#[tokio::test]
+async fn the_live_functions_run_again_on_a_message_and_change_nothing() {
+    let network = Network::start().await;
+    let (alice, visitor) = visitor(&network).await;
+    alice.simulate("dev-1", &[8], 2).await.unwrap();
+    let id = newest(&alice).await;
+    let path = format!("/console/applications/alice-app/messages/{id}");
+    let page = visitor.post(&format!("{path}/run"), &[]).await;
+    assert!(page.html.contains("With version 1, which is live") && page.html.contains("still fails"), "{}", page.html);
+    alice.set_functions(["function Decoder(bytes) { return { celsius: bytes[0] }; }", "", ""]).await.unwrap();
+    let page = visitor.post(&format!("{path}/run"), &[]).await;
+    for part in ["With version 2, which is live", "decoded now", "<ins>+  &#34;celsius&#34;: 8</ins>", "Fuel: "] {
+        assert!(page.html.contains(part), "{part}: {}", page.html);
+    }
+    let stored = visitor.get(&path).await;
+    assert!(stored.html.contains("/versions/1") && !stored.html.contains("celsius&#34;"), "{}", stored.html);
+    assert_eq!(newest(&alice).await, id);
 }
 
 #[tokio::test]

@@ -26,7 +26,7 @@ pub(super) struct TrialRow {
 
 impl TrialRow {
     fn new(trial: Trial) -> Self {
-        let Trial { record, now, verdict } = trial;
+        let Trial { record, now, verdict, .. } = trial;
         let before = if record.failure.is_empty() { &record.fields } else { &record.failure };
         Self {
             before: short(before),

@@ -1,5 +1,7 @@
 //! One message, whole.
 
+mod rerun;
+
 use api::{handler::Application, history::Record, version::Version};
 use askama::Template;
 use axum::{
@@ -12,6 +14,7 @@ use serde_json::{Value, json};
 use server::site::sentence;
 use types::{GatewayMetadata, Kind, Kinded, Metadata, Timestamp};
 
+use self::rerun::Rerun;
 use crate::site::{
     failure::Failure,
     page::{Frame, Page, Time, hex, pretty},
@@ -41,6 +44,8 @@ pub(in crate::site) struct Show {
     extra: String,
     /// The link that opens it in the playground.
     playground: Option<String>,
+    /// What the live functions make of it, if somebody has asked for that.
+    rerun: Option<Rerun>,
 }
 
 /// A line of a function.
@@ -59,7 +64,26 @@ impl Show {
 pub(in crate::site) async fn show(request: InApplication) -> Result<Page<Show>, Failure> {
     let handler = request.handler().await?;
     let record = record(&request, &handler).await?;
-    let version = version(&request, &handler, &record).await?;
+    page(&request, &handler, (record, None)).await
+}
+
+/// Runs the live functions on the message, and shows the result beside the stored one. Nothing changes.
+pub(in crate::site) async fn run(request: InApplication) -> Result<Page<Show>, Failure> {
+    let handler = request.handler().await?;
+    let record = record(&request, &handler).await?;
+    if record.kind != "up" {
+        return Err(Error::NotFound("uplink").into());
+    }
+    let rerun = Rerun::of(&request, &handler, record.clone()).await?;
+    page(&request, &handler, (record, Some(rerun))).await
+}
+
+async fn page(
+    request: &InApplication,
+    handler: &HandlerClient,
+    (record, rerun): (Record, Option<Rerun>),
+) -> Result<Page<Show>, Failure> {
+    let version = version(request, handler, &record).await?;
     let functions = version.and_then(|version| version.functions).unwrap_or_default();
     let logs = record.logs.iter().map(|log| (log.function.clone(), log.fields.join(" "))).collect();
     Ok(Page::new(Show {
@@ -77,6 +101,7 @@ pub(in crate::site) async fn show(request: InApplication) -> Result<Page<Show>, 
         metadata: serde_json::from_str(&record.metadata).ok(),
         extra: pretty(&record.extra),
         playground: playground::link(&functions, &record),
+        rerun,
         record,
     }))
 }
