@@ -80,6 +80,7 @@ fn in_applications() -> Router<Console> {
         .route(&path("/messages"), get(messages::list))
         .route(&path("/messages/{id}"), get(message::show))
         .route(&path("/messages/{id}/json"), get(message::json))
+        .route(&path("/messages/{id}/test"), get(message::test))
         .route(&path("/messages/{id}/replay"), post(again::send))
         .route(&path("/messages/{id}/run"), post(message::run))
         .route(&path("/live"), get(live::show))

@@ -1,11 +1,13 @@
 //! History in the console: lists with filters, and one message, whole.
 
+use std::fs;
+
 use client::account::AccountClient;
 use serde_json::Value;
 use types::ApplicationRight::MessagesUpRead;
 
-use super::{newest, visitor, visitor::Visitor};
-use crate::harness::{Network, next};
+use super::{DECODER, newest, visitor, visitor::Visitor};
+use crate::harness::{Network, airlock, next, run};
 
 #[tokio::test]
 async fn a_failed_message_is_shown_with_the_line_that_failed() {
@@ -108,6 +110,36 @@ async fn the_live_functions_run_again_on_a_message_and_change_nothing() {
     let stored = visitor.get(&path).await;
     assert!(stored.html.contains("/versions/1") && !stored.html.contains("celsius&#34;"), "{}", stored.html);
     assert_eq!(newest(&alice).await, id);
+}
+
+#[tokio::test]
+async fn a_message_becomes_a_test_of_its_decoder() {
+    let network = Network::start().await;
+    let (alice, visitor) = visitor(&network).await;
+    let dir = tempfile::tempdir().unwrap();
+    let test = |source: &str, example: &str| {
+        fs::write(dir.path().join("decoder.js"), source).unwrap();
+        fs::write(dir.path().join("decoder.test.yaml"), example).unwrap();
+        run(airlock(dir.path()).args(["functions", "test", "decoder.js"]), "")
+    };
+    alice.simulate("dev-1", &[8, 52], 2).await.unwrap();
+    let path = format!("/console/applications/alice-app/messages/{}", newest(&alice).await);
+    let file = visitor.get(&format!("{path}/test")).await;
+    assert_eq!(file.header("content-disposition"), "attachment; filename=\"dev-1.test.yaml\"");
+    assert_eq!(visitor.get(&path).await.typed("test"), file.html);
+    let tested = test(DECODER, &file.html);
+    assert!(tested.status.success(), "{}: {tested:?}", file.html);
+    assert!(!test("function Decoder() { return { celsius: 1 }; }", &file.html).status.success(), "{}", file.html);
+
+    // The example of one that failed fails until the decoder is mended.
+    let broken = "function Decoder(bytes) { return { celsius: bytes.celsius.degrees }; }";
+    alice.set_functions([broken, "", ""]).await.unwrap();
+    alice.simulate("dev-1", &[8], 2).await.unwrap();
+    let path = format!("/console/applications/alice-app/messages/{}", newest(&alice).await);
+    let file = visitor.get(&format!("{path}/test")).await;
+    assert!(!test(broken, &file.html).status.success(), "{}", file.html);
+    let tested = test("function Decoder(bytes) { return { celsius: bytes[0] }; }", &file.html);
+    assert!(tested.status.success(), "{}: {tested:?}", file.html);
 }
 
 #[tokio::test]

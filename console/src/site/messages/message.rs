@@ -20,7 +20,10 @@ use crate::site::{
     page::{Frame, Page, Time, hex, pretty},
     viewer::InApplication,
 };
-use crate::{Error, Result, messages::playground};
+use crate::{
+    Error, Result,
+    messages::{example, playground},
+};
 
 /// Number of lines that are shown before and after the one that failed.
 const LINES_AROUND: usize = 3;
@@ -44,6 +47,8 @@ pub(in crate::site) struct Show {
     extra: String,
     /// The link that opens it in the playground.
     playground: Option<String>,
+    /// The text of a file with it as an example for tests.
+    example: Option<String>,
     /// What the live functions make of it, if somebody has asked for that.
     rerun: Option<Rerun>,
 }
@@ -84,7 +89,8 @@ async fn page(
     (record, rerun): (Record, Option<Rerun>),
 ) -> Result<Page<Show>, Failure> {
     let version = version(request, handler, &record).await?;
-    let functions = version.and_then(|version| version.functions).unwrap_or_default();
+    let example = example::text(&version, &record);
+    let functions = version.functions.unwrap_or_default();
     let logs = record.logs.iter().map(|log| (log.function.clone(), log.fields.join(" "))).collect();
     Ok(Page::new(Show {
         frame: request.frame.clone(),
@@ -101,6 +107,7 @@ async fn page(
         metadata: serde_json::from_str(&record.metadata).ok(),
         extra: pretty(&record.extra),
         playground: playground::link(&functions, &record),
+        example,
         rerun,
         record,
     }))
@@ -114,6 +121,18 @@ pub(in crate::site) async fn json(request: InApplication) -> Result<Response, Fa
     Ok((headers, [(header::X_CONTENT_TYPE_OPTIONS, "nosniff")], text).into_response())
 }
 
+/// The message as an example, as a file to keep beside its source.
+pub(in crate::site) async fn test(request: InApplication) -> Result<Response, Failure> {
+    let handler = request.handler().await?;
+    let record = record(&request, &handler).await?;
+    let version = version(&request, &handler, &record).await?;
+    let text = example::text(&version, &record).ok_or(Error::NotFound("test of this message"))?;
+    let name = format!("attachment; filename=\"{}.test.yaml\"", record.dev_id);
+    let headers = [(header::CONTENT_TYPE, "application/yaml"), (header::CACHE_CONTROL, "no-store")];
+    let file = [(header::CONTENT_DISPOSITION, name), (header::X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned())];
+    Ok((headers, file, text).into_response())
+}
+
 async fn record(request: &InApplication, handler: &HandlerClient) -> Result<Record> {
     let found = handler.get_record(request.app_id(), request.parameter("id")).await;
     found.map_err(|error| match error.kind() {
@@ -123,15 +142,15 @@ async fn record(request: &InApplication, handler: &HandlerClient) -> Result<Reco
     })
 }
 
-/// The version that ran on an uplink, or the live one if that is not known; none if neither is stored, or if the viewer
-/// may not see functions.
-async fn version(request: &InApplication, handler: &HandlerClient, record: &Record) -> Result<Option<Version>> {
+/// The version that ran on an uplink, or the live one if that is not known; without functions if neither is stored, or if
+/// the viewer may not see functions.
+async fn version(request: &InApplication, handler: &HandlerClient, record: &Record) -> Result<Version> {
     if record.kind != "up" {
-        return Ok(None);
+        return Ok(Version::default());
     }
     match handler.get_version(request.app_id(), record.version).await {
-        Ok(version) => Ok(Some(version)),
-        Err(error) if matches!(error.kind(), Kind::NotFound | Kind::Denied) => Ok(None),
+        Ok(version) => Ok(version),
+        Err(error) if matches!(error.kind(), Kind::NotFound | Kind::Denied) => Ok(Version::default()),
         Err(error) => Err(error.into()),
     }
 }
