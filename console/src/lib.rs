@@ -5,6 +5,7 @@ mod console;
 mod error;
 mod form;
 mod functions;
+mod map;
 mod messages;
 mod services;
 mod session;

@@ -14,7 +14,7 @@ use crate::harness::{Network, Owner};
 const BROKER: &str = "broker-1";
 
 /// A handler that is subscribed to a network broker, and an application with a device.
-async fn linked(name: &str) -> (Network, Owner, FakeBroker) {
+pub(crate) async fn linked(name: &str) -> (Network, Owner, FakeBroker) {
     let network = Network::with(|settings| settings.handler.network_brokers = vec![BROKER.parse().unwrap()]).await;
     let owner = network.owner(name).await;
     let broker = FakeBroker::start(&network, name, BROKER).await;

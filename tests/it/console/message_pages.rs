@@ -1,12 +1,19 @@
-//! One message in a real browser: the playground with its bytes.
+//! One message in a real browser: the playground with its bytes, and the map of its gateways.
+
+use api::gateway::{LocationMetadata, RxMetadata};
 
 use super::{
     browsing::{logged_in, shows},
     newest, visitor,
+    visitor::Visitor,
 };
 use crate::{
     browser::{DESK, driver::Look},
-    harness::Network,
+    harness::{Network, Owner},
+    network_brokers::{
+        linked,
+        messages::{Kind, frame, uplink},
+    },
 };
 
 #[tokio::test]
@@ -26,4 +33,56 @@ async fn a_message_is_opened_in_the_playground_with_the_version_that_ran() {
     assert_eq!(browser.value("#payloads").await, "3: 08");
     assert_eq!(browser.value("#text").await, super::DECODER);
     browser.look("message-playground").await;
+}
+
+/// An uplink that two gateways have received, and whose device is registered with a location.
+async fn located() -> (Network, Owner, String) {
+    let (network, alice, broker) = linked("alice").await;
+    let device = alice.handler.get_device(&alice.app_id, &"dev-1".parse().unwrap()).await.unwrap();
+    let device = api::handler::Device { latitude: 52.4, longitude: 13.1, ..device };
+    alice.handler.set_device(device).await.unwrap();
+    let mut sent = uplink(&alice.app_id, "dev-1", frame(Kind::Unconfirmed, 3), 3);
+    let mut other = RxMetadata { gateway_id: "<b>gateway-2".to_owned(), ..sent.gateway_metadata[0].clone() };
+    other.location = other.location.map(|location| LocationMetadata { latitude: 52.45, ..location });
+    sent.gateway_metadata.push(other);
+    broker.send(sent).await;
+    let visitor = Visitor::logged_in(&network.stack.settings().client.auth_server, "alice").await;
+    visitor.until("/console/applications/alice-app/messages?kind=up", "<td class=\"when\">").await;
+    let path = format!("/console/applications/alice-app/messages/{}", newest(&alice).await);
+    (network, alice, path)
+}
+
+/// The map in a browser: its marks are in it, and as far apart as their positions are.
+async fn map(name: &'static str, look: Look) {
+    let (network, _alice, path) = located().await;
+    let Some(browser) = logged_in(&network, name, look).await else { return };
+    browser.open(&path).await;
+    shows(&browser, "h2", "Map").await;
+    browser.look("message-map").await;
+    let script = "const inside = document.querySelector('.map svg').getBoundingClientRect();
+        return [...document.querySelectorAll('.map .mark')].map((mark) => {
+            const { left, right, top, bottom } = mark.getBoundingClientRect();
+            const isIn = left > inside.left && right < inside.right && top > inside.top && bottom < inside.bottom;
+            return [isIn, mark.querySelector('text').textContent, Math.round((left + right) / 2)];
+        });";
+    let marks = browser.client.execute(script, vec![]).await.unwrap();
+    let marks: Vec<(bool, String, i64)> = serde_json::from_value(marks).unwrap();
+    let [device, first, second] = &marks[..] else { panic!("{marks:?}") };
+    assert!(marks.iter().all(|(is_in, ..)| *is_in), "{marks:?}");
+    assert_eq!([&device.1, &first.1, &second.1], ["1", "2", "3"]);
+    // Both gateways are north and east of the device, at the same longitude.
+    assert!(device.2 < first.2 && (first.2 - second.2).abs() <= 1, "{marks:?}");
+    for name in ["The device", "gateway-1", "<b>gateway-2"] {
+        shows(&browser, "section[@id='map']//li", name).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn gateways_and_the_device_are_on_a_map() {
+    map("message-desk", Look { width: 1280, ..DESK }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn gateways_are_on_a_map_on_a_phone_in_the_dark_without_scripts() {
+    map("message-phone", Look { width: 375, dark: true, scripts: false }).await;
 }

@@ -24,6 +24,7 @@ async fn a_failed_message_is_shown_with_the_line_that_failed() {
         assert!(page.html.contains(part), "{part}: {}", page.html);
     }
     assert!(!page.html.contains("<script>too"), "{}", page.html);
+    assert!(!page.html.contains("map-heading"), "{}", page.html);
     assert!(page.link("Open in the playground").starts_with("/console/playground/#1."), "{}", page.html);
     let playground = visitor.get("/console/playground/").await;
     assert!(playground.header("content-security-policy").contains("'wasm-unsafe-eval'"), "{}", playground.html);

@@ -2,7 +2,11 @@
 
 mod rerun;
 
-use api::{handler::Application, history::Record, version::Version};
+use api::{
+    handler::{Application, Device},
+    history::Record,
+    version::Version,
+};
 use askama::Template;
 use axum::{
     http::header,
@@ -12,7 +16,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use client::handler::HandlerClient;
 use serde_json::{Value, json};
 use server::site::sentence;
-use types::{GatewayMetadata, Kind, Kinded, Metadata, Timestamp};
+use types::{DevId, GatewayMetadata, Kind, Kinded, Metadata, Timestamp};
 
 use self::rerun::Rerun;
 use crate::site::{
@@ -22,6 +26,7 @@ use crate::site::{
 };
 use crate::{
     Error, Result,
+    map::Map,
     messages::{example, playground},
 };
 
@@ -44,6 +49,7 @@ pub(in crate::site) struct Show {
     logs: Vec<(String, String)>,
     excerpt: Vec<Line>,
     metadata: Option<Metadata>,
+    map: Option<Map>,
     extra: String,
     /// The link that opens it in the playground.
     playground: Option<String>,
@@ -89,6 +95,7 @@ async fn page(
     (record, rerun): (Record, Option<Rerun>),
 ) -> Result<Page<Show>, Failure> {
     let version = version(request, handler, &record).await?;
+    let metadata = metadata(request, handler, &record).await?;
     let example = example::text(&version, &record);
     let functions = version.functions.unwrap_or_default();
     let logs = record.logs.iter().map(|log| (log.function.clone(), log.fields.join(" "))).collect();
@@ -104,7 +111,8 @@ async fn page(
         normalized: pretty(&record.normalized),
         logs,
         excerpt: excerpt(&functions, &record),
-        metadata: serde_json::from_str(&record.metadata).ok(),
+        map: metadata.as_ref().and_then(Map::of),
+        metadata,
         extra: pretty(&record.extra),
         playground: playground::link(&functions, &record),
         example,
@@ -151,6 +159,19 @@ async fn version(request: &InApplication, handler: &HandlerClient, record: &Reco
     match handler.get_version(request.app_id(), record.version).await {
         Ok(version) => Ok(version),
         Err(error) if matches!(error.kind(), Kind::NotFound | Kind::Denied) => Ok(Version::default()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Describes how a message was received, with the location of the device, which few networks send.
+async fn metadata(request: &InApplication, handler: &HandlerClient, record: &Record) -> Result<Option<Metadata>> {
+    let Ok(metadata) = serde_json::from_str::<Metadata>(&record.metadata) else { return Ok(None) };
+    let is_located = metadata.latitude != 0.0 || metadata.longitude != 0.0;
+    let dev_id = record.dev_id.parse::<DevId>().ok().filter(|_| !is_located);
+    let Some(dev_id) = dev_id else { return Ok(Some(metadata)) };
+    match handler.get_device(request.app_id(), &dev_id).await {
+        Ok(Device { latitude, longitude, .. }) => Ok(Some(Metadata { latitude, longitude, ..metadata })),
+        Err(error) if matches!(error.kind(), Kind::NotFound | Kind::Denied) => Ok(Some(metadata)),
         Err(error) => Err(error.into()),
     }
 }
