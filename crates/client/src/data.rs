@@ -24,7 +24,7 @@ use types::{AppId, Credential, DevId};
 
 use self::{
     actor::{Actor, Command},
-    connect::SERVICE,
+    connect::{SERVICE, client_id},
     downlinks::PendingDownlink,
     link::Link,
 };
@@ -78,12 +78,13 @@ impl DataClient {
         app_id: &AppId,
         credential: &Credential,
     ) -> Result<Self> {
-        let mut link = Link::start(address, trust, app_id, credential)?;
+        let client_id = client_id();
+        let mut link = Link::start(address, trust, (app_id, credential), &client_id)?;
         let connected = timeout(RESPONSE_WAIT, link.connected()).await;
         let connected = connected.map_err(|_| Error::Timeout { service: SERVICE, address: address.to_owned() })??;
         let (commands, received) = mpsc::channel(COMMANDS_MAX);
         let (events, _) = broadcast::channel(CONNECTION_EVENTS_MAX);
-        let actor = Actor::new(app_id.clone(), address.to_owned(), connected, events.clone());
+        let actor = Actor::new(app_id.clone(), (address.to_owned(), client_id), connected, events.clone());
         tokio::spawn(actor.run(link, received));
         Ok(Self { app_id: app_id.clone(), address: address.to_owned(), commands, events })
     }

@@ -3,6 +3,7 @@
 use std::{future::pending, sync::Arc, time::Duration};
 
 use rumqttc::{AsyncClient, Publish, QoS};
+use serde::Deserialize;
 use tokio::{
     sync::{broadcast, mpsc, oneshot},
     time::timeout,
@@ -16,7 +17,7 @@ use super::{
     link::{Acknowledgement, Link, LinkEvent},
     queue::{Queue, Received},
     subscriptions::Subscriptions,
-    topics::Topics,
+    topics::{DROPPED, Topics},
 };
 use crate::{Error, Result};
 
@@ -40,11 +41,20 @@ pub(super) enum Command {
     },
 }
 
+/// An event about messages that the broker has dropped because a client received too slowly.
+#[derive(Debug, Deserialize)]
+struct Dropped {
+    client_id: String,
+    messages: u64,
+}
+
 /// The state of a client.
 #[derive(Debug)]
 pub(super) struct Actor {
     app_id: AppId,
     address: String,
+    /// Its name at the broker.
+    client_id: String,
     /// The connection, while there is one.
     client: Option<AsyncClient>,
     events: broadcast::Sender<ConnectionEvent>,
@@ -58,7 +68,7 @@ pub(super) struct Actor {
 impl Actor {
     pub(super) fn new(
         app_id: AppId,
-        address: String,
+        (address, client_id): (String, String),
         client: AsyncClient,
         events: broadcast::Sender<ConnectionEvent>,
     ) -> Self {
@@ -66,6 +76,7 @@ impl Actor {
             subscriptions: Subscriptions::new(app_id.clone()),
             app_id,
             address,
+            client_id,
             client: Some(client),
             events,
             listeners: Vec::new(),
@@ -158,6 +169,9 @@ impl Actor {
         let acknowledgement = (message.qos != QoS::AtMostOnce).then(|| Acknowledgement::new(client.clone(), message));
         let topic = message.topic.strip_prefix(self.app_id.as_str()).and_then(|topic| topic.strip_prefix('/'));
         let Some(topic) = topic else { return };
+        if topic == DROPPED {
+            return self.tell_dropped(&message.payload);
+        }
         let Some((dev_id, levels)) = topic.strip_prefix("devices/").and_then(|below| below.split_once('/')) else {
             return;
         };
@@ -170,6 +184,15 @@ impl Actor {
         hearing.for_each(|(_, queue)| queue.push(received.clone()));
         if self.listeners.iter().any(|(_, queue)| queue.is_closed()) {
             self.update();
+        }
+    }
+
+    /// Tells the streams that want to know how many messages of this client the broker has dropped.
+    fn tell_dropped(&self, event: &[u8]) {
+        let Ok(dropped) = serde_json::from_slice::<Dropped>(event) else { return };
+        if dropped.client_id == self.client_id {
+            let hearing = self.listeners.iter().filter(|(topics, _)| topics.matches(DROPPED));
+            hearing.for_each(|(_, queue)| queue.miss(dropped.messages));
         }
     }
 

@@ -1,6 +1,9 @@
 //! Connection to the broker: options, delays between attempts, and errors.
 
-use std::time::Duration;
+use std::{
+    hash::{BuildHasher, Hasher, RandomState},
+    time::Duration,
+};
 
 use backon::ExponentialBuilder;
 use rumqttc::{ConnectReturnCode, ConnectionError, MqttOptions};
@@ -20,15 +23,25 @@ const KEEP_ALIVE: Duration = Duration::from_secs(30);
 const RETRY_DELAY_MIN: Duration = Duration::from_millis(50);
 pub(super) const RETRY_DELAY_MAX: Duration = Duration::from_secs(15);
 
+/// A client identifier that no other client has, no longer than every broker takes.
+pub(super) fn client_id() -> String {
+    // Its keys are random, and differ each time.
+    format!("airlock{:016x}", RandomState::new().build_hasher().finish())
+}
+
 /// The options of a connection that has no session.
-pub(super) fn options(address: &str, trust: &Trust, app_id: &AppId, credential: &Credential) -> Result<MqttOptions> {
+pub(super) fn options(
+    address: &str,
+    trust: &Trust,
+    (app_id, credential): (&AppId, &Credential),
+    client_id: &str,
+) -> Result<MqttOptions> {
     let (host, port) = address::read(address, trust)?;
     let password = match credential {
         Credential::Token(token) => token.expose(),
         Credential::Key(key) => key.expose(),
     };
-    // With an empty client identifier the broker assigns a unique one.
-    let mut options = MqttOptions::new("", host, port);
+    let mut options = MqttOptions::new(client_id, host, port);
     options
         .set_keep_alive(KEEP_ALIVE)
         .set_clean_session(true)

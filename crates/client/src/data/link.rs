@@ -51,8 +51,8 @@ pub(super) struct Acknowledgement {
 }
 
 impl Link {
-    pub(super) fn start(address: &str, trust: &Trust, app_id: &AppId, credential: &Credential) -> Result<Self> {
-        let mut options = options(address, trust, app_id, credential)?;
+    pub(super) fn start(address: &str, trust: &Trust, login: (&AppId, &Credential), client_id: &str) -> Result<Self> {
+        let mut options = options(address, trust, login, client_id)?;
         options.set_manual_acks(true);
         let (sender, events) = mpsc::channel(EVENTS_MAX);
         tokio::spawn(run(options, retries(), sender));

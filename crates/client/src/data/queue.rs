@@ -1,10 +1,14 @@
 //! The queue between the client and a stream.
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::Waker,
 };
 
+use futures::task::AtomicWaker;
 use tokio::sync::mpsc;
 use types::{DevId, Kind};
 
@@ -43,6 +47,8 @@ pub(super) struct Queue {
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     missed: AtomicU64,
+    /// Wakes the stream when it misses messages while none arrive.
+    waker: AtomicWaker,
     refusal: Mutex<Option<(Kind, String)>>,
 }
 
@@ -64,6 +70,12 @@ impl Queue {
         }
     }
 
+    /// Counts messages that the broker has dropped.
+    pub(super) fn miss(&self, count: u64) {
+        self.shared.missed.fetch_add(count, Ordering::Relaxed);
+        self.shared.waker.wake();
+    }
+
     /// Lets the stream end with an error.
     pub(super) fn refuse(self, kind: Kind, message: &str) {
         if let Ok(mut refusal) = self.shared.refusal.lock() {
@@ -76,6 +88,11 @@ impl Shared {
     /// Returns the number of messages dropped because the queue was full.
     pub(super) fn missed(&self) -> u64 {
         self.missed.load(Ordering::Relaxed)
+    }
+
+    /// Wakes this task when messages are missed.
+    pub(super) fn wakes(&self, waker: &Waker) {
+        self.waker.register(waker);
     }
 
     /// Takes the broker's reason for refusing the credential. Later calls return `None`.

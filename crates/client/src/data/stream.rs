@@ -52,6 +52,7 @@ impl Stream for MessageStream {
     type Item = Result<Received>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Received>>> {
+        self.shared.wakes(context.waker());
         let missed = self.shared.missed();
         if missed > self.missed {
             let count = missed - self.missed;

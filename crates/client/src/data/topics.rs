@@ -5,6 +5,9 @@ use types::{DevId, Kind};
 use super::message::DeviceEventName;
 use crate::{Error, Result};
 
+/// The topic of events about messages that the broker has dropped, below the application.
+pub(super) const DROPPED: &str = "events/dropped";
+
 /// Messages that a listener hears, as MQTT filters below the application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topics {
@@ -45,6 +48,13 @@ impl Topics {
     /// The messages of both.
     pub fn and(mut self, other: Self) -> Self {
         self.filters.extend(other.filters);
+        self
+    }
+
+    /// Also tells a stream with [`Error::Missed`] how many messages the broker has dropped because the client received
+    /// too slowly.
+    pub fn with_dropped(mut self) -> Self {
+        self.filters.push(DROPPED.to_owned());
         self
     }
 

@@ -21,12 +21,14 @@ struct Broker {
     listener: TcpListener,
     stream: Option<TcpStream>,
     buffer: BytesMut,
+    /// The name of the client.
+    client_id: String,
 }
 
 impl Broker {
     async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        Self { listener, stream: None, buffer: BytesMut::new() }
+        Self { listener, stream: None, buffer: BytesMut::new(), client_id: String::new() }
     }
 
     async fn connect(&mut self) -> DataClient {
@@ -41,7 +43,8 @@ impl Broker {
     async fn accept(&mut self, code: ConnectReturnCode) {
         self.stream = Some(self.listener.accept().await.unwrap().0);
         self.buffer.clear();
-        assert!(matches!(self.next().await, Packet::Connect(_)));
+        let Packet::Connect(connect) = self.next().await else { panic!("no connection") };
+        self.client_id = connect.client_id;
         self.send(Packet::ConnAck(ConnAck::new(code, false))).await;
     }
 
@@ -126,6 +129,33 @@ async fn a_message_is_acknowledged_when_it_was_dropped() {
     assert!(matches!(broker.next().await, Packet::PubAck(PubAck { pkid: 8 })));
     drop(first);
     assert!(matches!(broker.next().await, Packet::PubAck(PubAck { pkid: 7 })));
+}
+
+#[tokio::test]
+async fn a_program_learns_what_the_broker_dropped_of_it_and_of_nobody_else() {
+    let mut broker = Broker::start().await;
+    let client = broker.connect().await;
+    let granted = async {
+        broker.granted("+/up").await;
+        let Packet::Subscribe(subscription) = broker.next().await else { panic!("no subscription") };
+        assert_eq!(subscription.filters[0].path, "my-app/events/dropped");
+        let answer = vec![SubscribeReasonCode::Success(QoS::AtLeastOnce)];
+        broker.send(Packet::SubAck(SubAck::new(subscription.pkid, answer))).await;
+    };
+    let (stream, ()) = tokio::join!(client.stream(Topics::uplinks().with_dropped()), granted);
+    let mut stream = stream.unwrap();
+    let mut other = client.stream(Topics::uplinks()).await.unwrap();
+    for (client_id, messages) in [("airlock", 3), (&*broker.client_id.clone(), 7)] {
+        let event = format!(r#"{{"client_id": "{client_id}", "messages": {messages}}}"#);
+        let event = Publish::new("my-app/events/dropped", QoS::AtMostOnce, event.into_bytes());
+        broker.send(Packet::Publish(event)).await;
+    }
+    let error = stream.next().await.unwrap().unwrap_err();
+    assert!(matches!(error, Error::Missed { count: 7, .. }), "{error:?}");
+    broker.publish("my-app/devices/dev-1/up", QoS::AtMostOnce, 0).await;
+    for stream in [&mut stream, &mut other] {
+        stream.next().await.unwrap().unwrap();
+    }
 }
 
 #[tokio::test]
