@@ -7,6 +7,7 @@ mod devices;
 mod drafts;
 mod functions;
 mod live;
+mod live_load;
 mod message_pages;
 mod messages;
 pub(crate) mod operator;

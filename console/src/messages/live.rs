@@ -29,7 +29,8 @@ pub(crate) struct LiveFilter {
     pub(crate) text: String,
 }
 
-/// An open subscription. Messages wait in a queue of the client, which drops and counts what is too much.
+/// An open subscription. While nobody takes messages from it, they wait at the broker, which drops and counts what is too
+/// much.
 pub(crate) struct Feed {
     stream: MessageStream,
     /// It keeps the connection.
@@ -61,7 +62,7 @@ impl LiveFilter {
 
     fn topics(&self) -> Result<Topics> {
         let device = self.device.as_ref().map_or("+", DevId::as_str);
-        Ok(Topics::new("uplink", device, &[])?.and(Topics::new("event", device, &[])?))
+        Ok(Topics::new("uplink", device, &[])?.and(Topics::new("event", device, &[])?).with_dropped())
     }
 }
 

@@ -73,7 +73,7 @@ impl Browser {
     }
 
     /// Sends a DevTools command.
-    async fn tell(&self, command: &str, parameters: Value) -> Value {
+    pub(crate) async fn tell(&self, command: &str, parameters: Value) -> Value {
         let url = format!("{}/session/{}/goog/cdp/execute", self.driver.url, self.session);
         let body = json!({"cmd": command, "params": parameters});
         let response = reqwest::Client::new().post(url).json(&body).send().await.unwrap();

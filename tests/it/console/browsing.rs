@@ -1,6 +1,7 @@
 //! A user who is logged in to the console in a real browser.
 
 use fantoccini::Locator;
+use serde_json::Value;
 
 use crate::{
     browser::driver::{Browser, Look},
@@ -24,4 +25,9 @@ pub(super) async fn shows(browser: &Browser, element: &str, text: &str) {
     if found.is_err() {
         panic!("no {text:?} in {element}: {}", browser.client.source().await.unwrap());
     }
+}
+
+/// Returns what a script in the page returns.
+pub(super) async fn ask(browser: &Browser, script: &str) -> Value {
+    browser.client.execute(script, vec![]).await.unwrap()
 }

@@ -3,7 +3,7 @@
 use api::gateway::{LocationMetadata, RxMetadata};
 
 use super::{
-    browsing::{logged_in, shows},
+    browsing::{ask, logged_in, shows},
     newest, visitor,
     visitor::Visitor,
 };
@@ -65,8 +65,7 @@ async fn map(name: &'static str, look: Look) {
             const isIn = left > inside.left && right < inside.right && top > inside.top && bottom < inside.bottom;
             return [isIn, mark.querySelector('text').textContent, Math.round((left + right) / 2)];
         });";
-    let marks = browser.client.execute(script, vec![]).await.unwrap();
-    let marks: Vec<(bool, String, i64)> = serde_json::from_value(marks).unwrap();
+    let marks: Vec<(bool, String, i64)> = serde_json::from_value(ask(&browser, script).await).unwrap();
     let [device, first, second] = &marks[..] else { panic!("{marks:?}") };
     assert!(marks.iter().all(|(is_in, ..)| *is_in), "{marks:?}");
     assert_eq!([&device.1, &first.1, &second.1], ["1", "2", "3"]);
