@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod backoff;
+pub mod connection_state;
 pub mod delivery;
 mod error;
 pub mod metrics;

@@ -24,6 +24,7 @@ use super::{
 };
 use crate::{
     backoff::Backoff,
+    connection_state::{ConnectionReporter, ConnectionWatch, connection_state},
     delivery::{Ack, Delivery},
 };
 
@@ -78,7 +79,7 @@ pub enum Membership {
 
 /// A subscription that reconnects by itself.
 pub struct Subscriber {
-    subscribed: watch::Receiver<bool>,
+    subscribed: ConnectionWatch,
     /// Cancelled when the broker cannot share, but has to.
     cannot_share: CancellationToken,
     in_flight: Arc<Semaphore>,
@@ -103,7 +104,7 @@ impl Subscriber {
         let in_flight_max = subscription.in_flight_max;
         let in_flight = Arc::new(Semaphore::new(in_flight_max.into()));
         let received = Arc::new(AtomicU64::new(0));
-        let (subscribed_sender, subscribed) = watch::channel(false);
+        let (subscribed_reporter, subscribed) = connection_state();
         let (draining, drained) = (CancellationToken::new(), CancellationToken::new());
         let cannot_share = CancellationToken::new();
         let (asking, (answered, answers)) = (Arc::<Notify>::default(), watch::channel(0));
@@ -115,7 +116,7 @@ impl Subscriber {
             received: received.clone(),
             asking: asking.clone(),
             answered,
-            subscribed: subscribed_sender,
+            subscribed: subscribed_reporter,
             cannot_share: cannot_share.clone(),
             draining: draining.clone(),
             drained: drained.clone(),
@@ -130,7 +131,17 @@ impl Subscriber {
 
     /// Returns a receiver of the state of the subscription: true while the broker grants it.
     pub fn subscribed(&self) -> watch::Receiver<bool> {
+        self.subscribed.connected()
+    }
+
+    /// Returns what is to be told of the subscription: since when the broker grants it, or why it does not.
+    pub fn connection(&self) -> ConnectionWatch {
         self.subscribed.clone()
+    }
+
+    /// Returns the number of messages that were received and are not acknowledged yet.
+    pub fn in_progress(&self) -> usize {
+        usize::from(self.in_flight_max).saturating_sub(self.in_flight.available_permits())
     }
 
     /// Waits until the broker says that it cannot share messages. Only where nothing else will do.
@@ -147,7 +158,7 @@ impl Subscriber {
             sleep(IDLE_TIME).await;
             let is_busy = self.in_flight.available_permits() < usize::from(self.in_flight_max);
             // A slow broker sends what it still has before the answer, behind the last acknowledgement.
-            if *self.subscribed.borrow() && !is_busy && is_same() && self.has_answered().await && is_same() {
+            if self.subscribed.is_connected() && !is_busy && is_same() && self.has_answered().await && is_same() {
                 return;
             }
         }
@@ -180,7 +191,7 @@ struct Task<F> {
     received: Arc<AtomicU64>,
     asking: Arc<Notify>,
     answered: watch::Sender<u64>,
-    subscribed: watch::Sender<bool>,
+    subscribed: ConnectionReporter,
     cannot_share: CancellationToken,
     draining: CancellationToken,
     drained: CancellationToken,
@@ -211,7 +222,7 @@ impl<F: Fn(Delivery)> Task<F> {
             };
             choice.ended(has_connected, &lost);
             // A connection that was refused its subscription is a failure like any other.
-            if self.subscribed.send_replace(false) {
+            if self.subscribed.lost(&lost.reason) {
                 backoff.reset();
                 is_failing = false;
             }
@@ -260,11 +271,11 @@ impl<F: Fn(Delivery)> Task<F> {
                 if let Some(on_granted) = &self.subscription.on_granted {
                     on_granted();
                 }
-                self.subscribed.send_replace(true);
+                self.subscribed.made();
             }
             Event::Subscribed { refusal: Some(reason) } => return self.refused(&reason),
             Event::Unsubscribed if self.is_leaving() => {
-                self.subscribed.send_replace(true);
+                self.subscribed.made();
                 self.answered.send_modify(|answers| *answers += 1);
             }
             Event::Received(received) => self.receive(received, connection).await?,

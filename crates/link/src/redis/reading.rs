@@ -1,11 +1,10 @@
 //! Reads a stream over one connection after the other.
 
 use redis::{RedisError, RedisResult};
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{advice::advice, node::Node};
-use crate::backoff::Backoff;
+use crate::{backoff::Backoff, connection_state::ConnectionReporter};
 
 /// A reader of a stream.
 pub(super) trait Reading: Send {
@@ -13,7 +12,7 @@ pub(super) trait Reading: Send {
     fn node(&self) -> &Node;
 
     /// Returns the state of the reader: true while the stream is being read.
-    fn subscribed(&self) -> &watch::Sender<bool>;
+    fn subscribed(&self) -> &ConnectionReporter;
 
     /// Reads until something fails.
     fn serve(&mut self) -> impl Future<Output = RedisResult<()>> + Send;
@@ -27,7 +26,8 @@ pub(super) async fn read(mut reading: impl Reading, end: CancellationToken) {
             failed = reading.serve() => failed,
             () = end.cancelled() => return,
         };
-        if reading.subscribed().send_replace(false) {
+        let reason = failed.as_ref().err().map(ToString::to_string).unwrap_or_default();
+        if reading.subscribed().lost(&reason) {
             backoff.reset();
             is_failing = false;
         }

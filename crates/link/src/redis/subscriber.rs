@@ -26,7 +26,10 @@ use super::{
     stream::{Progress, Stream},
     subscription::StreamSubscription,
 };
-use crate::delivery::Ack;
+use crate::{
+    connection_state::{ConnectionReporter, ConnectionWatch, connection_state},
+    delivery::Ack,
+};
 
 /// Maximum number of entries that one command returns.
 const BATCH: usize = 256;
@@ -49,9 +52,10 @@ pub struct StreamEntry {
 
 /// A consumer that connects again by itself.
 pub struct StreamSubscriber {
-    subscribed: watch::Receiver<bool>,
+    subscribed: ConnectionWatch,
     in_flight: Arc<Semaphore>,
     in_flight_max: u16,
+    in_progress: InProgress,
     draining: CancellationToken,
     tasks: [AbortOnDropHandle<()>; 2],
 }
@@ -61,7 +65,7 @@ impl StreamSubscriber {
     pub fn start(subscription: StreamSubscription, receive: impl Fn(StreamEntry) + Send + Sync + 'static) -> Self {
         let in_flight_max = subscription.in_flight_max.max(1);
         let in_flight = Arc::new(Semaphore::new(in_flight_max.into()));
-        let (subscribed_sender, subscribed) = watch::channel(false);
+        let (subscribed_reporter, subscribed) = connection_state();
         let (acks, acknowledged) = mpsc::channel(ACKS_MAX);
         let (draining, in_progress) = (CancellationToken::new(), InProgress::new());
         let subscription = Arc::new(subscription);
@@ -71,20 +75,31 @@ impl StreamSubscriber {
             in_flight: in_flight.clone(),
             in_progress: in_progress.clone(),
             acks,
-            subscribed: subscribed_sender,
+            subscribed: subscribed_reporter,
             history: History::default(),
             is_blind: false,
         };
         let tasks = [
             tokio::spawn(read(reader, draining.clone())),
-            tokio::spawn(Acknowledger::new(subscription, in_progress).run(acknowledged)),
+            tokio::spawn(Acknowledger::new(subscription, in_progress.clone()).run(acknowledged)),
         ];
-        Self { subscribed, in_flight, in_flight_max, draining, tasks: tasks.map(AbortOnDropHandle::new) }
+        let tasks = tasks.map(AbortOnDropHandle::new);
+        Self { subscribed, in_flight, in_flight_max, in_progress, draining, tasks }
     }
 
     /// Returns a receiver of the state of the reader: true while the stream is being read.
     pub fn subscribed(&self) -> watch::Receiver<bool> {
+        self.subscribed.connected()
+    }
+
+    /// Returns what is to be told of the reader: since when it reads the stream, or why it does not.
+    pub fn connection(&self) -> ConnectionWatch {
         self.subscribed.clone()
+    }
+
+    /// Returns the number of entries that were received and are not acknowledged yet.
+    pub fn in_progress(&self) -> usize {
+        self.in_progress.count()
     }
 
     /// Stops reading, and waits until the entries in progress are acknowledged or given up.
@@ -105,7 +120,7 @@ struct Reader<F> {
     in_flight: Arc<Semaphore>,
     in_progress: InProgress,
     acks: mpsc::Sender<Held>,
-    subscribed: watch::Sender<bool>,
+    subscribed: ConnectionReporter,
     history: History,
     /// True once it was logged that the user may not ask for the progress of the group.
     is_blind: bool,
@@ -116,7 +131,7 @@ impl<F: Fn(StreamEntry) + Send + Sync> Reading for Reader<F> {
         &self.subscription.node
     }
 
-    fn subscribed(&self) -> &watch::Sender<bool> {
+    fn subscribed(&self) -> &ConnectionReporter {
         &self.subscribed
     }
 
@@ -129,7 +144,7 @@ impl<F: Fn(StreamEntry) + Send + Sync> Reading for Reader<F> {
             self.history.start(progress);
         }
         tracing::info!(redis = node.url, key, "reading the stream");
-        self.subscribed.send_replace(true);
+        self.subscribed.made();
         let idle = Duration::from_millis(settings.claim_after_ms);
         let (mut claim_at, mut look_at) = (Instant::now(), Instant::now());
         loop {

@@ -13,14 +13,17 @@ use super::{
     subscriber::StreamEntry,
     subscription::StreamSubscription,
 };
-use crate::delivery::Ack;
+use crate::{
+    connection_state::{ConnectionReporter, ConnectionWatch, connection_state},
+    delivery::Ack,
+};
 
 /// Maximum number of entries that one command returns.
 const BATCH: usize = 256;
 
 /// A view of a stream that connects again by itself.
 pub struct StreamWatcher {
-    subscribed: watch::Receiver<bool>,
+    subscribed: ConnectionWatch,
     in_flight: Arc<Semaphore>,
     in_flight_max: u16,
     draining: CancellationToken,
@@ -32,16 +35,26 @@ impl StreamWatcher {
     pub fn start(subscription: StreamSubscription, receive: impl Fn(StreamEntry) + Send + Sync + 'static) -> Self {
         let in_flight_max = subscription.in_flight_max.max(1);
         let in_flight = Arc::new(Semaphore::new(in_flight_max.into()));
-        let (sender, subscribed) = watch::channel(false);
+        let (reporter, subscribed) = connection_state();
         let draining = CancellationToken::new();
-        let task = Task { subscription, receive, in_flight: in_flight.clone(), subscribed: sender, after: None };
+        let task = Task { subscription, receive, in_flight: in_flight.clone(), subscribed: reporter, after: None };
         let task = AbortOnDropHandle::new(tokio::spawn(read(task, draining.clone())));
         Self { subscribed, in_flight, in_flight_max, draining, _task: task }
     }
 
     /// Returns a receiver of the state of the watcher: true while the stream is being read.
     pub fn subscribed(&self) -> watch::Receiver<bool> {
+        self.subscribed.connected()
+    }
+
+    /// Returns what is to be told of the watcher: since when it reads the stream, or why it does not.
+    pub fn connection(&self) -> ConnectionWatch {
         self.subscribed.clone()
+    }
+
+    /// Returns the number of entries that are being dealt with.
+    pub fn in_progress(&self) -> usize {
+        usize::from(self.in_flight_max).saturating_sub(self.in_flight.available_permits())
     }
 
     /// Stops reading, and waits until the entries in progress are dealt with.
@@ -56,7 +69,7 @@ struct Task<F> {
     subscription: StreamSubscription,
     receive: F,
     in_flight: Arc<Semaphore>,
-    subscribed: watch::Sender<bool>,
+    subscribed: ConnectionReporter,
     /// The last entry that was seen.
     after: Option<String>,
 }
@@ -66,7 +79,7 @@ impl<F: Fn(StreamEntry) + Send + Sync> Reading for Task<F> {
         &self.subscription.node
     }
 
-    fn subscribed(&self) -> &watch::Sender<bool> {
+    fn subscribed(&self) -> &ConnectionReporter {
         &self.subscribed
     }
 
@@ -79,7 +92,7 @@ impl<F: Fn(StreamEntry) + Send + Sync> Reading for Task<F> {
         };
         loop {
             self.after = Some(after.clone());
-            self.subscribed.send_replace(true);
+            self.subscribed.made();
             let count = self.in_flight.available_permits().clamp(1, BATCH);
             for entry in stream.read_after(&after, count).await? {
                 // It fails only for a closed semaphore, which this one never is.

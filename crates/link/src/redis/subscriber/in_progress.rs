@@ -39,6 +39,11 @@ impl InProgress {
         is_new.then(|| Held { id, is_done: false, in_progress: self.clone() })
     }
 
+    /// Returns the number of entries that are being worked on.
+    pub(super) fn count(&self) -> usize {
+        self.lock().ids.len()
+    }
+
     pub(super) fn ids(&self) -> Vec<String> {
         self.lock().ids.iter().cloned().collect()
     }
