@@ -1,10 +1,11 @@
 //! Hands events over to a receiver, once each, and again and again while they may be accepted later.
 
 pub mod network;
+pub mod traffic;
 
 use std::{
     num::NonZeroUsize,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use link::backoff::Backoff;
@@ -12,7 +13,7 @@ use lru::LruCache;
 use tokio_util::sync::CancellationToken;
 use types::{DevEui, NetworkEvent, NetworkRefusal};
 
-use self::network::Receiver;
+use self::{network::Receiver, traffic::NetworkTraffic};
 use crate::{
     metrics,
     receive::dedup::{Dedup, MessageKey},
@@ -25,6 +26,8 @@ const REFUSED_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
 pub struct HandOver {
     /// The events that were taken.
     pub dedup: Dedup,
+    /// Counts what becomes of events.
+    pub traffic: Arc<NetworkTraffic>,
     refused: Mutex<LruCache<DevEui, String>>,
     /// Cancelled when the bridge stops: what was not taken by then comes again on its next start.
     stopping: CancellationToken,
@@ -61,8 +64,8 @@ impl HandedOver {
 
 impl HandOver {
     /// `stopping` ends the attempts to hand over what may be taken later.
-    pub fn new(dedup: Dedup, stopping: CancellationToken) -> Self {
-        Self { dedup, refused: Mutex::new(LruCache::new(REFUSED_MAX)), stopping }
+    pub fn new(dedup: Dedup, traffic: Arc<NetworkTraffic>, stopping: CancellationToken) -> Self {
+        Self { dedup, traffic, refused: Mutex::new(LruCache::new(REFUSED_MAX)), stopping }
     }
 
     /// Hands an event over as `event` returns it, which may know more of it each time. `key` is that of all its copies.
@@ -73,12 +76,16 @@ impl HandOver {
         event: impl Fn() -> F,
     ) -> HandedOver {
         if self.dedup.contains(key) {
+            self.traffic.repeated();
             return HandedOver::Repeated;
         }
         let outcome = self.try_until_done(receiver, dev_eui, event).await;
-        // What is refused may be accepted later, if its network sends it again.
-        if outcome == HandedOver::Taken {
-            self.dedup.add(key);
+        match outcome {
+            HandedOver::Taken => self.dedup.add(key),
+            // What is refused may be accepted later, if its network sends it again.
+            HandedOver::Refused => self.traffic.refused(),
+            HandedOver::Withdrawn => self.traffic.foreign(),
+            HandedOver::Repeated | HandedOver::Stopped => {}
         }
         outcome
     }
@@ -92,8 +99,10 @@ impl HandOver {
         let (mut backoff, mut attempts) = (Backoff::default(), 0_u32);
         loop {
             let Some(event) = event().await else { return HandedOver::Withdrawn };
+            let received = event.received();
             match receiver.receive(event).await {
                 Ok(()) => {
+                    self.traffic.taken(received);
                     self.lock().pop(&dev_eui);
                     return HandedOver::Taken;
                 }
@@ -107,7 +116,7 @@ impl HandOver {
                         tracing::warn!(%dev_eui, reason = refusal.reason(), "cannot take an event now: trying again");
                     }
                     attempts = attempts.saturating_add(1);
-                    metrics::retried();
+                    self.traffic.retried();
                 }
             }
             tokio::select! {

@@ -15,7 +15,10 @@ pub use self::{
     codec::observation::{Observation, Verdict},
     environment::{Environment, state_dir::StateDir},
     error::Error,
-    hand_over::network::{Network, Receiver, Route},
+    hand_over::{
+        network::{Network, NetworkState, Receiver, Route},
+        traffic::{Lag, TrafficState},
+    },
     running::{Connections, Running},
 };
-pub use link::{mqtt::MqttSettings, redis::StreamSettings};
+pub use link::{connection_state::ConnectionState, mqtt::MqttSettings, redis::StreamSettings};

@@ -11,11 +11,12 @@ use std::{
 
 use api::chirpstack::DeviceQueueItem;
 use bridge::{
-    Environment, Error, Network, StateDir,
+    Environment, Error, Network, NetworkState, StateDir,
     codec::look_up::Api,
     hand_over::{
         HandOver,
         network::{Route, not_sent, refusal},
+        traffic::NetworkTraffic,
     },
     metrics,
     publish::prefix::is_same_broker,
@@ -56,6 +57,7 @@ pub struct ChirpStackNetwork {
     /// None once it is stopped.
     events: Mutex<Option<Events>>,
     subscribed: watch::Receiver<bool>,
+    traffic: Arc<NetworkTraffic>,
     stopping: CancellationToken,
     _refresh: Option<AbortOnDropHandle<()>>,
     _state_dir: StateDir,
@@ -77,10 +79,11 @@ impl ChirpStackNetwork {
         let stopping = CancellationToken::new();
         let window = Duration::from_millis(settings.duplicate_window_ms);
         let dedup = Dedup::new(settings.duplicate_messages_max, window, environment.clock.clone());
+        let traffic = Arc::new(NetworkTraffic::new(environment.clock.clone()));
         let intake = Intake {
             routes: routes.clone(),
             directory: directory.clone(),
-            hand_over: HandOver::new(dedup, stopping.clone()),
+            hand_over: HandOver::new(dedup, traffic.clone(), stopping.clone()),
             stopping: stopping.clone(),
         };
         let mut shared = settings.clone();
@@ -98,6 +101,7 @@ impl ChirpStackNetwork {
             directory,
             events: Mutex::new(Some(events)),
             subscribed,
+            traffic,
             stopping,
             _refresh: refresh,
             _state_dir: state_dir,
@@ -180,11 +184,24 @@ impl Network for ChirpStackNetwork {
         dev_eui: DevEui,
         downlink: NetworkDownlink,
     ) -> BoxFuture<'_, Result<String, NetworkRefusal>> {
-        Box::pin(async move { self.try_send(&app_id, dev_eui, downlink).await })
+        Box::pin(async move {
+            let sent = self.try_send(&app_id, dev_eui, downlink).await;
+            self.traffic.downlink(sent.is_ok());
+            sent
+        })
     }
 
     fn report_to(&self, health: &Health) {
         report_connection(health, "events from ChirpStack", &self.subscribed);
+    }
+
+    fn state(&self) -> NetworkState {
+        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        NetworkState {
+            connections: events.iter().map(|events| ("events".to_owned(), events.connection())).collect(),
+            in_progress: events.as_ref().map_or(0, Events::in_progress),
+            traffic: self.traffic.state(),
+        }
     }
 
     fn stop(&self) -> BoxFuture<'_, ()> {

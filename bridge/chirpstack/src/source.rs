@@ -3,7 +3,7 @@
 pub(super) mod brokers;
 mod stream;
 
-use bridge::receive::receive;
+use bridge::{ConnectionState, receive::receive};
 use futures::future::BoxFuture;
 use link::{
     mqtt::{Group, Membership, Subscriber, Subscription},
@@ -81,6 +81,24 @@ impl Events {
             Self::Mqtt(subscriber) => subscriber.subscribed(),
             Self::Redis(subscriber) => subscriber.subscribed(),
             Self::Watched(watcher) => watcher.subscribed(),
+        }
+    }
+
+    /// Returns since when events are being received, or why they are not.
+    pub(super) fn connection(&self) -> ConnectionState {
+        match self {
+            Self::Mqtt(subscriber) => subscriber.connection().state(),
+            Self::Redis(subscriber) => subscriber.connection().state(),
+            Self::Watched(watcher) => watcher.connection().state(),
+        }
+    }
+
+    /// Returns the number of events that are not acknowledged yet.
+    pub(super) fn in_progress(&self) -> usize {
+        match self {
+            Self::Mqtt(subscriber) => subscriber.in_progress(),
+            Self::Redis(subscriber) => subscriber.in_progress(),
+            Self::Watched(watcher) => watcher.in_progress(),
         }
     }
 

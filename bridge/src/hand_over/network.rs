@@ -4,9 +4,11 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use link::connection_state::ConnectionState;
 use server::{status::ErrorChain, telemetry::Health};
 use types::{AppId, DevEui, Kind, Kinded, NetworkDownlink, NetworkEvent, NetworkRefusal};
 
+use super::traffic::TrafficState;
 use crate::{codec::look_up::Api, metrics};
 
 /// Takes what a network reports about the devices of an application.
@@ -51,6 +53,17 @@ pub struct Route {
     pub receiver: Arc<dyn Receiver>,
 }
 
+/// The state of a network at one moment.
+#[derive(Clone, Debug)]
+pub struct NetworkState {
+    /// Its connections, each with what it brings; none if the network only sends us webhooks.
+    pub connections: Vec<(String, ConnectionState)>,
+    /// Number of messages that were received and are not acknowledged yet.
+    pub in_progress: usize,
+    /// What it brought and took.
+    pub traffic: TrafficState,
+}
+
 /// A connection to a network, which makes itself again when it is lost.
 pub trait Network: Send + Sync {
     /// Hands a downlink over to the network, which sends it when the device listens; returns the id that reports about
@@ -65,6 +78,9 @@ pub trait Network: Send + Sync {
 
     /// Reports its connections as health checks.
     fn report_to(&self, health: &Health);
+
+    /// Returns its state at this moment.
+    fn state(&self) -> NetworkState;
 
     /// Receives no more, and waits for the events in progress. Those that were not taken come again on the next start.
     fn stop(&self) -> BoxFuture<'_, ()>;

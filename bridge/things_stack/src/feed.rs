@@ -5,7 +5,10 @@ pub(super) mod position;
 
 use std::{sync::Arc, time::Duration};
 
-use bridge::receive::lanes::{Lanes, Work};
+use bridge::{
+    ConnectionState,
+    receive::lanes::{Lanes, Work},
+};
 use bytes::Bytes;
 use link::{
     delivery::Delivery,
@@ -20,7 +23,7 @@ use tokio_util::task::AbortOnDropHandle;
 use types::{Clock, Timestamp};
 
 use self::{
-    catch_up::{CatchUp, CaughtUp},
+    catch_up::{CatchUp, CaughtUp, StoredInProgress},
     position::{Positions, latest},
 };
 use super::application::topic::device;
@@ -33,7 +36,10 @@ const RETRY: Duration = Duration::from_secs(30);
 
 /// The messages of an application.
 pub(super) struct Feed {
+    /// The id and tenant of the application.
+    uid: String,
     subscriber: Subscriber,
+    stored: StoredInProgress,
     _task: AbortOnDropHandle<()>,
 }
 
@@ -59,17 +65,28 @@ impl Feed {
         let granted = sender.clone();
         let on_granted: Box<dyn Fn() + Send + Sync> = Box::new(move || _ = granted.send(Item::Granted));
         let subscription = Subscription { on_granted: Some(on_granted), ..subscription };
+        let (uid, stored) = (intake.catch_up.application.uid.clone(), intake.catch_up.in_progress());
         let task = Task { intake, device: Box::new(device(String::new())), lanes: Lanes::new(work), due: None };
         let task = AbortOnDropHandle::new(tokio::spawn(task.run(items)));
         // The receiver ends only with the bridge.
         let subscriber =
             Subscriber::start(endpoint, subscription, move |delivery| _ = sender.send(Item::Live(delivery)));
-        Self { subscriber, _task: task }
+        Self { uid, subscriber, stored, _task: task }
     }
 
     /// Watches whether live messages are being received.
     pub(super) fn subscribed(&self) -> watch::Receiver<bool> {
         self.subscriber.subscribed()
+    }
+
+    /// Returns the application, and since when its live messages are being received, or why they are not.
+    pub(super) fn connection(&self) -> (String, ConnectionState) {
+        (self.uid.clone(), self.subscriber.connection().state())
+    }
+
+    /// Returns the number of messages that are not acknowledged yet, or not dealt with.
+    pub(super) fn in_progress(&self) -> usize {
+        self.subscriber.in_progress() + self.stored.count()
     }
 
     /// Receives no more, and waits for the messages in progress.

@@ -13,10 +13,11 @@ use std::{
 };
 
 use bridge::{
-    Environment, Error, Network, StateDir,
+    Environment, Error, Network, NetworkState, StateDir,
     hand_over::{
         HandOver,
         network::{Receiver, Route, not_sent, refusal},
+        traffic::NetworkTraffic,
     },
     metrics,
     receive::{
@@ -58,6 +59,7 @@ pub struct ThingsStackNetwork {
     webhook: Option<WebhookListener>,
     webhooks: Arc<WebhookIds>,
     subscribed: Vec<watch::Receiver<bool>>,
+    traffic: Arc<NetworkTraffic>,
     stopping: CancellationToken,
     _save: AbortOnDropHandle<()>,
     _state_dir: StateDir,
@@ -79,10 +81,11 @@ impl ThingsStackNetwork {
         let window = Duration::from_millis(settings.duplicate_window_ms);
         let dedup = Dedup::new(settings.duplicate_messages_max, window, environment.clock.clone());
         let app_ids = routes.iter().map(|route| (route.application.clone(), route.app_id.clone())).collect();
+        let traffic = Arc::new(NetworkTraffic::new(environment.clock.clone()));
         let work = work(Intake {
             receivers: receivers(&applications, routes),
             devices: devices.clone(),
-            hand_over: HandOver::new(dedup, stopping.clone()),
+            hand_over: HandOver::new(dedup, traffic.clone(), stopping.clone()),
         });
         let webhooks = Arc::new(WebhookIds::new(&settings.api.url));
         let webhook = WebhookListener::new(&settings, &applications, webhooks.clone(), work.clone());
@@ -103,6 +106,7 @@ impl ThingsStackNetwork {
             feeds: Mutex::new(feeds),
             webhook,
             webhooks,
+            traffic,
             stopping,
             _save: AbortOnDropHandle::new(tokio::spawn(positions.clone().run())),
             positions,
@@ -174,12 +178,26 @@ impl Network for ThingsStackNetwork {
         dev_eui: DevEui,
         downlink: NetworkDownlink,
     ) -> BoxFuture<'_, Result<String, NetworkRefusal>> {
-        Box::pin(async move { self.try_send(&app_id, dev_eui, downlink).await })
+        Box::pin(async move {
+            let sent = self.try_send(&app_id, dev_eui, downlink).await;
+            self.traffic.downlink(sent.is_ok());
+            sent
+        })
     }
 
     fn report_to(&self, health: &Health) {
         if self.webhook.is_none() {
             report_connections(health, "messages from The Things Stack", self.subscribed.clone());
+        }
+    }
+
+    fn state(&self) -> NetworkState {
+        let feeds = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
+        let received: usize = feeds.iter().map(Feed::in_progress).sum();
+        NetworkState {
+            connections: feeds.iter().map(Feed::connection).collect(),
+            in_progress: received + self.webhook.as_ref().map_or(0, WebhookListener::in_progress),
+            traffic: self.traffic.state(),
         }
     }
 

@@ -39,7 +39,7 @@ impl Intake {
         let is_done = match route {
             Some(Some(route)) => self.take(topic, &payload, route.receiver.as_ref()).await,
             Some(None) => {
-                metrics::event("ignored");
+                self.hand_over.traffic.ignored();
                 true
             }
             None => false,
@@ -56,12 +56,12 @@ impl Intake {
             Ok(report) => report,
             Err(error) => {
                 tracing::warn!(%topic, %error, "dropped an event that cannot be read");
-                count(name, "malformed");
+                self.hand_over.traffic.malformed(name == "up");
                 return true;
             }
         };
         let Some(event) = event else {
-            metrics::event("ignored");
+            self.hand_over.traffic.ignored();
             return true;
         };
         let key = self.hand_over.dedup.key_by_id(topic, &deduplication_id, payload);

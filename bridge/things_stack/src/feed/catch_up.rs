@@ -29,6 +29,9 @@ pub(crate) struct CatchUp {
     in_flight: Arc<Semaphore>,
 }
 
+/// Counts the stored uplinks in progress.
+pub(crate) struct StoredInProgress(Arc<Semaphore>);
+
 /// Outcome of a query.
 pub(crate) enum CaughtUp {
     /// Everything up to the message of this time was delivered.
@@ -62,9 +65,19 @@ struct DeviceIds {
     device_id: String,
 }
 
+impl StoredInProgress {
+    pub(crate) fn count(&self) -> usize {
+        IN_FLIGHT_MAX.saturating_sub(self.0.available_permits())
+    }
+}
+
 impl CatchUp {
     pub(crate) fn new(api: ThingsStackClient, application: Arc<Application>) -> Self {
         Self { api, application, in_flight: Arc::new(Semaphore::new(IN_FLIGHT_MAX)) }
+    }
+
+    pub(crate) fn in_progress(&self) -> StoredInProgress {
+        StoredInProgress(self.in_flight.clone())
     }
 
     /// Delivers the uplinks since a time, oldest first. Later times than `latest` are wrong, and hide no others.

@@ -61,6 +61,7 @@ pub(crate) struct Webhook {
     applications: Vec<Arc<Application>>,
     ids: Arc<WebhookIds>,
     in_flight: Arc<Semaphore>,
+    in_flight_max: usize,
     lanes: Lanes<Delivery>,
 }
 
@@ -127,12 +128,18 @@ impl WebhookListener {
         let webhook = || Arc::new(Webhook::new(applications, ids, settings.in_flight_max, work));
         (!listen.is_empty()).then(|| Self { listen, webhook: webhook() })
     }
+
+    /// Returns the number of messages that are not dealt with yet.
+    pub(crate) fn in_progress(&self) -> usize {
+        self.webhook.in_flight_max.saturating_sub(self.webhook.in_flight.available_permits())
+    }
 }
 
 impl Webhook {
     fn new(applications: &[Arc<Application>], ids: Arc<WebhookIds>, in_flight_max: u16, work: Work<Delivery>) -> Self {
-        let in_flight = Arc::new(Semaphore::new(in_flight_max.max(1).into()));
-        Self { applications: applications.to_vec(), ids, in_flight, lanes: Lanes::new(work) }
+        let in_flight_max = usize::from(in_flight_max.max(1));
+        let in_flight = Arc::new(Semaphore::new(in_flight_max));
+        Self { applications: applications.to_vec(), ids, in_flight, in_flight_max, lanes: Lanes::new(work) }
     }
 
     /// Admits a request by its key, if there is room.

@@ -47,12 +47,12 @@ impl Intake {
         let Said { event, identity } = match read(topic, payload) {
             Ok(Some(said)) => said,
             Ok(None) => {
-                metrics::event("ignored");
+                self.hand_over.traffic.ignored();
                 return true;
             }
             Err(error) => {
                 tracing::warn!(%topic, %error, "dropped a message that cannot be read");
-                count(topic, "malformed");
+                self.hand_over.traffic.malformed(topic.rest == "up");
                 return true;
             }
         };

@@ -29,6 +29,15 @@ impl NetworkEvent {
         }
     }
 
+    /// Returns the time at which the network received the uplink or join; `None` if it does not say, and for downlinks.
+    pub fn received(&self) -> Option<Timestamp> {
+        match self {
+            Self::Uplink(uplink) => uplink.received,
+            Self::Join(join) => join.received,
+            Self::Downlink(_) => None,
+        }
+    }
+
     /// Returns the device, to add data from other sources.
     pub fn device_mut(&mut self) -> &mut NetworkDevice {
         match self {
