@@ -150,7 +150,7 @@ impl Receiver for ApplicationReceiver {
     fn receive(&self, event: NetworkEvent) -> BoxFuture<'_, Result<(), NetworkRefusal>> {
         Box::pin(async move {
             let handled = self.events.handle(&self.registration, event).await;
-            handled.map_err(|error| match &error {
+            handled.map(drop).map_err(|error| match &error {
                 Error::NotFound { what: "Application", .. } => {
                     NetworkRefusal::new(error.kind(), format_args!("{error}: add it with `airlock applications add`"))
                 }

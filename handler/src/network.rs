@@ -8,6 +8,7 @@ mod registration;
 
 use std::sync::Arc;
 
+use history::Outcome;
 use server::usage::Usage;
 use types::{
     Activation, AppId, Clock, DevId, DownlinkReport, Kind, Kinded, Metadata, NetworkDevice, NetworkEvent, NetworkJoin,
@@ -21,7 +22,7 @@ use crate::{
     output::{Event, Message, Output, PublishReceipt},
     registry::device::Devices,
     status::{Traffic, metrics},
-    uplink::{Frame, Uplinks},
+    uplink::{Frame, Reader, Uplinks},
 };
 
 /// Takes what networks report about their devices.
@@ -41,27 +42,28 @@ pub struct NetworkEvents {
 }
 
 impl NetworkEvents {
-    /// Handles what a network reports about a device of an application.
+    /// Handles what a network reports about a device of an application; returns what was made of an uplink.
     ///
     /// [`Error::NotFound`] if the application or the device is not registered, and may not be. An error whose kind is
     /// [`Kind::Unavailable`] may pass.
-    pub async fn handle(&self, registration: &Registration, event: NetworkEvent) -> Result<(), Error> {
+    pub async fn handle(&self, registration: &Registration, event: NetworkEvent) -> Result<Option<Outcome>, Error> {
         match event {
-            NetworkEvent::Uplink(uplink) => self.uplink(registration, *uplink).await,
-            NetworkEvent::Join(join) => self.join(registration, join).await,
-            NetworkEvent::Downlink(report) => self.downlink(registration, report).await,
+            NetworkEvent::Uplink(uplink) => return self.uplink(registration, *uplink).await.map(Some),
+            NetworkEvent::Join(join) => self.join(registration, join).await?,
+            NetworkEvent::Downlink(report) => self.downlink(registration, report).await?,
         }
+        Ok(None)
     }
 
-    async fn uplink(&self, registration: &Registration, uplink: NetworkUplink) -> Result<(), Error> {
+    async fn uplink(&self, registration: &Registration, uplink: NetworkUplink) -> Result<Outcome, Error> {
         let dev_id = self.device(registration, &uplink.device).await?;
         let now = self.clock.now();
         let frame = Frame::from_network(registration.app_id.clone(), dev_id, uplink, now)?;
         self.traffic.uplink.mark(now);
-        match self.uplinks.handle(frame, &Usage::default()).await {
+        match self.uplinks.handle_for(frame, &Usage::default(), Reader::Nobody).await {
             // The validator returned false, and the application was told so.
-            Err(error) if error.kind() == Kind::Invalid => Ok(()),
-            handled => handled.map(drop),
+            Err(error) if error.kind() == Kind::Invalid => Ok(Outcome::Invalid),
+            handled => handled.map(|handled| handled.made),
         }
     }
 

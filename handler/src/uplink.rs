@@ -173,7 +173,7 @@ impl Uplinks {
         if let Some(outcome) = &mut outcome {
             outcome.add_excerpt(&self.applications, &device).await;
         }
-        Ok(Handled { cost, outcome })
+        Ok(Handled { cost, made, outcome })
     }
 
     /// Publishes the message, and then one event with everything that went wrong. Functions of this version ran.

@@ -23,6 +23,8 @@ pub enum Reader {
 pub struct Handled {
     /// Cost of its functions.
     pub cost: Cost,
+    /// What they made of it, in a word.
+    pub made: history::Outcome,
     /// None if nobody reads it.
     pub outcome: Option<Outcome>,
 }

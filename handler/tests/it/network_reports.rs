@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use handler::{
     Settings,
-    application::Applications,
+    application::{Application, Applications, JoinKeyChange, VersionOrigin},
     device::Devices,
     downlink::Outgoing,
     network::{NetworkEvents, Registration},
@@ -12,9 +12,11 @@ use handler::{
     payload::Payloads,
     uplink::{Runs, Uplinks},
 };
+use history::Outcome;
+use runtime::Sources;
 use store::{Embedded, Store, StoreClock};
 use testing::ManualClock;
-use types::{AppEui, DevAddr, DeviceIds, Kind, Kinded, NetworkDevice, NetworkEvent, NetworkJoin};
+use types::{AppEui, DevAddr, DeviceIds, Kind, Kinded, NetworkDevice, NetworkEvent, NetworkJoin, NetworkUplink};
 
 use crate::{
     harness::sealer,
@@ -57,7 +59,7 @@ impl Fixture {
     }
 
     async fn report(&self, event: NetworkEvent) -> Result<(), Kind> {
-        self.events.handle(&self.registration, event).await.map_err(|error| error.kind())
+        self.events.handle(&self.registration, event).await.map(drop).map_err(|error| error.kind())
     }
 
     /// Takes the published events, without the creation of devices.
@@ -81,6 +83,25 @@ async fn a_join_is_reported_again_until_its_event_is_kept() {
     fixture.published();
     assert_eq!(fixture.report(join).await, Ok(()));
     assert!(matches!(fixture.published()[..], [Event::Activation(_)]));
+}
+
+#[tokio::test]
+async fn who_brings_an_uplink_learns_what_was_made_of_it() {
+    let fixture = Fixture::new().await;
+    let device = NetworkDevice { dev_eui: "A300000000000001".parse().unwrap(), ..NetworkDevice::default() };
+    let made = async |decoder: &str, validator: &str| {
+        let sources = Sources { decoder: decoder.to_owned(), validator: validator.to_owned(), ..Sources::default() };
+        let application = Application::with_functions(id("app-one"), "custom".to_owned(), sources);
+        let (change, origin) = (JoinKeyChange::Replace, VersionOrigin::default());
+        fixture.events.uplinks.applications.set(application, change, origin).await.unwrap();
+        let uplink = NetworkUplink { device: device.clone(), port: 1, payload: vec![1], ..NetworkUplink::default() };
+        fixture.events.handle(&fixture.registration, NetworkEvent::Uplink(Box::new(uplink))).await.unwrap()
+    };
+    let good = "function Decoder(bytes) { return { n: bytes[0] }; }";
+    assert_eq!(made(good, "").await, Some(Outcome::Decoded));
+    assert_eq!(made("function Decoder() { throw 1; }", "").await, Some(Outcome::Failed));
+    assert_eq!(made(good, "function Validator() { return false; }").await, Some(Outcome::Invalid));
+    assert_eq!(made("", "").await, Some(Outcome::NotConverted));
 }
 
 /// A join of the device with this DevEUI.

@@ -193,7 +193,7 @@ impl Fixture {
         let device =
             NetworkDevice { dev_eui, app_eui: Some(device("app-one").lorawan.app_eui), ..NetworkDevice::default() };
         let report = DownlinkReport { device, id: id_there.to_string(), outcome };
-        self.events.handle(&registration, NetworkEvent::Downlink(report)).await
+        self.events.handle(&registration, NetworkEvent::Downlink(report)).await.map(drop)
     }
 
     /// Starts again, as after a restart, because the next search takes a while.

@@ -36,7 +36,7 @@ impl From<Decoded> for DryUplinkResult {
 }
 
 impl From<Handled> for SimulatedUplinkResult {
-    fn from(Handled { cost, outcome }: Handled) -> Self {
+    fn from(Handled { cost, outcome, .. }: Handled) -> Self {
         Self { fuel: cost.fuel, microseconds: cost.microseconds(), outcome: outcome.map(Into::into) }
     }
 }
