@@ -49,7 +49,10 @@ use self::{
     delivery_threads::DeliveryThreads,
     external_broker::{ExternalBroker, SubscribedBroker},
 };
-use super::{context::Context, networks::Networks, own_status::WatchedNetwork};
+use super::{
+    context::Context,
+    networks::{Networks, WatchedNetwork},
+};
 use crate::{pool, version};
 
 pub(super) struct HandlerService {
@@ -185,8 +188,8 @@ impl HandlerService {
     }
 
     /// Metrics that only this service can write.
-    pub(super) fn metrics(&self) -> MetricsSource {
-        self.broker.application_metrics()
+    pub(super) fn metrics(&self) -> [MetricsSource; 2] {
+        [self.broker.application_metrics(), self.networks.metrics()]
     }
 
     pub(super) fn webhook_addresses(&self) -> impl Iterator<Item = SocketAddr> {
@@ -198,7 +201,7 @@ impl HandlerService {
         self.runs.clone()
     }
 
-    pub(super) fn watched_networks(&self) -> &[WatchedNetwork] {
+    pub(super) fn watched_networks(&self) -> Arc<[WatchedNetwork]> {
         self.networks.watched()
     }
 

@@ -1,6 +1,8 @@
 //! Networks whose devices belong to applications of this handler: `[[bridge]]` in the settings.
 
 mod entry;
+mod route;
+mod watched;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,31 +11,28 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use bridge::{Environment, Network, Receiver, Route};
-use futures::future::{BoxFuture, join_all};
-use handler::{
-    Error, downlink,
-    network::{NetworkEvents, Registration},
-};
+use bridge::{Environment, Network};
+use futures::future::join_all;
+use handler::{downlink, network::NetworkEvents};
 use runtime::Pool;
 use server::{
     error_response::ErrorFormat,
     serve::{HttpService, Listeners, Server, ServerHandle},
-    status::ErrorChain,
-    telemetry::Health,
+    telemetry::MetricsSource,
 };
 use things_stack::{WebhookListener, webhook_router};
-use types::{AppId, DevEui, Kinded, NetworkDownlink, NetworkEvent, NetworkRefusal};
+use types::AppId;
 
-use self::entry::StartedNetwork;
-use super::{context::Context, own_status::WatchedNetwork};
-use crate::settings::{ApplicationSettings, NetworkSettings};
+use self::{entry::StartedNetwork, route::Way};
+pub(super) use self::{route::WatchedRoute, watched::WatchedNetwork};
+use super::context::Context;
+use crate::settings::NetworkSettings;
 
 /// The networks.
 pub(super) struct Networks {
     /// Each with its connections, and the applications whose devices it brings.
     connected: Vec<(Arc<dyn Network>, BTreeSet<AppId>)>,
-    watched: Vec<WatchedNetwork>,
+    watched: Arc<[WatchedNetwork]>,
     /// Servers that receive the messages of networks that send them as webhooks.
     webhooks: Vec<ServerHandle>,
 }
@@ -57,17 +56,18 @@ impl Networks {
                 random: context.random.clone(),
                 state_dir: context.settings.data_dir.join("bridge").join(format!("into-{name}")),
             };
-            let routes = settings.applications.iter().map(|application| route(application, events)).collect();
-            let StartedNetwork { network, webhook } = settings.start(routes, &environment).with_context(unusable)?;
+            let routes: Vec<_> = settings.applications.iter().map(WatchedRoute::new).collect();
+            let ways = routes.iter().zip(&settings.applications);
+            let ways = ways.map(|(route, application)| route.to_handler(application, events)).collect();
+            let StartedNetwork { network, webhook } = settings.start(ways, &environment).with_context(unusable)?;
             network.report_to(&context.health);
-            let health = Health::default();
-            network.report_to(&health);
             listeners.extend(webhook);
             let app_ids: BTreeSet<_> = settings.applications.iter().map(|settings| settings.app_id.clone()).collect();
-            watched.push(WatchedNetwork { name, app_ids: app_ids.iter().cloned().collect(), health });
+            let description = settings.description().with_context(unusable)?;
+            watched.push(WatchedNetwork { name, description, routes, network: network.clone() });
             connected.push((network, app_ids));
         }
-        Ok(Self { connected, watched, webhooks: serve_webhooks(listeners, server).await? })
+        Ok(Self { connected, watched: watched.into(), webhooks: serve_webhooks(listeners, server).await? })
     }
 
     /// Returns the addresses at which messages are received as webhooks.
@@ -75,9 +75,15 @@ impl Networks {
         self.webhooks.iter().flat_map(ServerHandle::addresses).copied()
     }
 
-    /// Returns each network with its state.
-    pub(super) fn watched(&self) -> &[WatchedNetwork] {
-        &self.watched
+    /// Returns each network, as its operators see it.
+    pub(super) fn watched(&self) -> Arc<[WatchedNetwork]> {
+        self.watched.clone()
+    }
+
+    /// Returns the metrics of each network.
+    pub(super) fn metrics(&self) -> MetricsSource {
+        let watched = self.watched.clone();
+        Arc::new(move || watched::render(&watched))
     }
 
     /// Returns the networks through which the downlinks of applications leave; an error if an application has two.
@@ -132,39 +138,4 @@ async fn check_sources(entries: &[NetworkSettings]) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-fn route(settings: &ApplicationSettings, events: &Arc<NetworkEvents>) -> Route {
-    let ApplicationSettings { application, app_id, register, ids } = settings.clone();
-    let registration = Registration { app_id: app_id.clone(), is_automatic: register, ids };
-    Route { application, app_id, receiver: Arc::new(ApplicationReceiver { registration, events: events.clone() }) }
-}
-
-/// Takes the events of a network's application.
-struct ApplicationReceiver {
-    registration: Registration,
-    events: Arc<NetworkEvents>,
-}
-
-impl Receiver for ApplicationReceiver {
-    fn receive(&self, event: NetworkEvent) -> BoxFuture<'_, Result<(), NetworkRefusal>> {
-        Box::pin(async move {
-            let handled = self.events.handle(&self.registration, event).await;
-            handled.map(drop).map_err(|error| match &error {
-                Error::NotFound { what: "Application", .. } => {
-                    NetworkRefusal::new(error.kind(), format_args!("{error}: add it with `airlock applications add`"))
-                }
-                error => NetworkRefusal::new(error.kind(), ErrorChain(error)),
-            })
-        })
-    }
-}
-
-/// The way of an application's downlinks out.
-struct Way(Arc<dyn Network>, AppId);
-
-impl downlink::DownlinkNetwork for Way {
-    fn send(&self, dev_eui: DevEui, downlink: NetworkDownlink) -> BoxFuture<'_, Result<String, NetworkRefusal>> {
-        self.0.send(self.1.clone(), dev_eui, downlink)
-    }
 }

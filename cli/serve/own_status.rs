@@ -1,6 +1,7 @@
-//! The state of this process for the console's page of operators.
+//! The state of this process for the console's pages of operators.
 
 mod figures;
+mod network;
 mod owners;
 mod ranking;
 mod samples;
@@ -8,8 +9,8 @@ mod samples;
 use std::{path::PathBuf, sync::Arc};
 
 use account::Account;
-use console::{AuditTail, Check, FunctionRanking, NetworkStatus, ServerStatus, StatusSource};
-use futures::future::{BoxFuture, join_all};
+use console::{AuditTail, Check, Count, FunctionRanking, NetworksStatus, ServerStatus, StatusSource};
+use futures::future::BoxFuture;
 use handler::uplink::Runs;
 use server::{
     audit::last_lines,
@@ -18,9 +19,14 @@ use server::{
     telemetry::{Health, Metrics},
 };
 use tokio::task::spawn_blocking;
-use types::AppId;
+use types::Clock;
 
-use self::{figures::Figures, ranking::ranking, samples::Samples};
+use self::{
+    figures::{Figures, network_counts},
+    ranking::ranking,
+    samples::Samples,
+};
+use super::networks::WatchedNetwork;
 
 /// Maximum number of lines of the audit log.
 const AUDIT_LINES_MAX: usize = 100;
@@ -35,37 +41,25 @@ pub(super) struct OwnStatus {
     /// None if the handler does not run here.
     pub(super) runs: Option<Arc<Runs>>,
     pub(super) audit_file: Option<PathBuf>,
-    pub(super) networks: Vec<WatchedNetwork>,
-}
-
-/// A network whose devices belong to applications of this process.
-#[derive(Clone)]
-pub(super) struct WatchedNetwork {
-    pub(super) name: String,
-    pub(super) app_ids: Vec<AppId>,
-    /// The checks of this network alone. In those of the process, networks of one kind share a name.
-    pub(super) health: Health,
+    pub(super) networks: Arc<[WatchedNetwork]>,
+    pub(super) clock: Arc<dyn Clock>,
 }
 
 impl StatusSource for OwnStatus {
     fn status<'a>(&'a self, owner: &'a str) -> BoxFuture<'a, ServerStatus> {
         Box::pin(async move {
-            let networks = join_all(self.networks.iter().map(WatchedNetwork::status));
-            let (checks, owners, (figures, ranking), networks, audit) =
-                tokio::join!(checks(&self.health), self.owners(owner), self.figures(), networks, self.audit());
-            let Figures { services, queues, applications, functions, network_counts } = figures;
-            ServerStatus {
-                checks,
-                services,
-                owners,
-                queues,
-                applications,
-                functions,
-                ranking,
-                networks,
-                network_counts,
-                audit,
-            }
+            let (checks, owners, (figures, ranking), audit) =
+                tokio::join!(checks(&self.health), self.owners(owner), self.figures(), self.audit());
+            let Figures { services, queues, applications, functions } = figures;
+            ServerStatus { checks, services, owners, queues, applications, functions, ranking, audit }
+        })
+    }
+
+    fn networks(&self) -> BoxFuture<'_, NetworksStatus> {
+        Box::pin(async {
+            let now = self.clock.now();
+            let networks = self.networks.iter().map(|network| network::status(network, now)).collect();
+            NetworksStatus { networks, counts: self.network_counts().await }
         })
     }
 
@@ -87,6 +81,13 @@ impl OwnStatus {
         read.await.unwrap_or_default()
     }
 
+    async fn network_counts(&self) -> Vec<Count> {
+        let metrics = self.metrics.clone();
+        let read = spawn_blocking(move || network_counts(&Samples::parse(&metrics.render())));
+        // It fails only by a panic, which has been logged.
+        read.await.unwrap_or_default()
+    }
+
     async fn audit(&self) -> AuditTail {
         let Some(file) = self.audit_file.clone() else { return AuditTail::NoFile };
         let path = file.display().to_string();
@@ -95,16 +96,6 @@ impl OwnStatus {
             Ok(Err(error)) => AuditTail::Unreadable(ErrorChain(&error).to_string()),
             // A panic, which has been logged.
             Err(_) => AuditTail::Unreadable(format!("cannot read `{path}`")),
-        }
-    }
-}
-
-impl WatchedNetwork {
-    async fn status(&self) -> NetworkStatus {
-        NetworkStatus {
-            name: self.name.clone(),
-            app_ids: self.app_ids.iter().map(ToString::to_string).collect(),
-            checks: checks(&self.health).await,
         }
     }
 }

@@ -11,7 +11,7 @@ use server::{
     serve::ServerHandle,
     status::ErrorChain,
     store_mark::{StoreMark, StoreMarkError},
-    telemetry::Health,
+    telemetry::{Health, Metrics},
 };
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -95,7 +95,7 @@ impl Stack {
             addresses.push(("handler", context.describe(service.serving())?));
             addresses.push(("MQTT", service.mqtt_address().to_string()));
             addresses.extend(service.access_address().map(|address| ("access", format!("http://{address}/"))));
-            metrics = metrics.with(service.metrics());
+            metrics = service.metrics().into_iter().fold(metrics, Metrics::with);
             addresses.extend(service.webhook_addresses().map(|address| ("webhook", format!("http://{address}/"))));
             handler = Some(service);
             if context.settings.codecs.dir.is_some() {
@@ -113,7 +113,8 @@ impl Stack {
                 account,
                 runs: handler.as_ref().map(HandlerService::runs),
                 audit_file: context.settings.telemetry.audit_file.clone(),
-                networks: handler.as_ref().map(HandlerService::watched_networks).unwrap_or_default().to_vec(),
+                clock: context.clock.clone(),
+                networks: handler.as_ref().map(HandlerService::watched_networks).unwrap_or_default(),
             }));
         }
         let telemetry = context.start_telemetry(process, metrics).await?;

@@ -119,7 +119,7 @@ impl Console {
         _ = self.status.set(status);
     }
 
-    /// Returns true for a user who may see the page of operators.
+    /// Returns true for a user who may see the pages of operators.
     pub(crate) fn has_operator(&self, user_id: &UserId) -> bool {
         self.operators.contains(user_id)
     }

@@ -17,6 +17,7 @@ pub use console::{Console, Environment, Place};
 pub use error::{Error, Result};
 pub use settings::Settings;
 pub use status::{
-    ApplicationFunctions, ApplicationLoad, AuditTail, Check, Count, FunctionCounts, FunctionFailure, FunctionRanking,
-    FunctionSums, NetworkStatus, OwnerUse, Queue, ServerStatus, ServiceLoad, StatusSource,
+    ApplicationFunctions, ApplicationLoad, AuditTail, Check, ConnectionStatus, Count, EventStatus, FunctionCounts,
+    FunctionFailure, FunctionRanking, FunctionSums, NetworkStatus, NetworksStatus, OwnerUse, Queue, RouteStatus,
+    ServerStatus, ServiceLoad, StatusSource,
 };

@@ -1,6 +1,7 @@
 //! The pages: server-rendered, and without scripts except where something moves.
 
 mod applications;
+mod bridges;
 mod device;
 mod devices;
 mod draft;
@@ -45,8 +46,9 @@ impl Console {
         let router = Router::new()
             .merge(logins())
             .merge(in_applications())
-            // No method tells others that the page is there.
+            // No method tells others that these pages are there.
             .route("/console/operator", get(operator::show).fallback(not_found))
+            .route("/console/bridges", get(bridges::show).fallback(not_found))
             .route("/console/{*path}", any(not_found))
             .layer(from_fn_with_state(self.clone(), draft::keep_drafts))
             .layer(from_fn_with_state(self.clone(), same_site::check))

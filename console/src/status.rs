@@ -2,13 +2,20 @@
 //!
 //! `airlock serve` fills it in, so that the console needs to know nothing of the other services.
 
+mod network;
+
 use futures::future::BoxFuture;
 use types::Timestamp;
+
+pub use self::network::{ConnectionStatus, EventStatus, NetworkStatus, NetworksStatus, RouteStatus};
 
 /// Knows the state of the services in this process.
 pub trait StatusSource: Send + Sync {
     /// Returns the state at this moment. Of the owners, it has those that use most, or only the one that is named.
     fn status<'a>(&'a self, owner: &'a str) -> BoxFuture<'a, ServerStatus>;
+
+    /// Returns the state of each network at this moment.
+    fn networks(&self) -> BoxFuture<'_, NetworksStatus>;
 
     /// Returns the checks of `/readyz` alone, which anybody may know.
     fn checks(&self) -> BoxFuture<'_, Vec<Check>>;
@@ -31,10 +38,6 @@ pub struct ServerStatus {
     pub functions: FunctionCounts,
     /// The applications that stand out by their payload functions.
     pub ranking: FunctionRanking,
-    /// Networks whose devices belong to applications of this process.
-    pub networks: Vec<NetworkStatus>,
-    /// Events and failures of all networks together, and of the external broker.
-    pub network_counts: Vec<Count>,
     /// The end of the audit log.
     pub audit: AuditTail,
 }
@@ -197,17 +200,6 @@ pub struct FunctionFailure {
     pub time: Timestamp,
     /// Its kind, such as `thrown`.
     pub kind: &'static str,
-}
-
-/// The connections to a network.
-#[derive(Clone, Debug)]
-pub struct NetworkStatus {
-    /// The name that the audit log has for the network.
-    pub name: String,
-    /// The applications whose devices it brings.
-    pub app_ids: Vec<String>,
-    /// Its connections; none if it only sends us webhooks.
-    pub checks: Vec<Check>,
 }
 
 /// The end of the audit log.

@@ -2,7 +2,7 @@
 
 mod downlinks;
 mod entries;
-mod harness;
+pub(crate) mod harness;
 mod kills;
 mod outages;
 mod things_stack;

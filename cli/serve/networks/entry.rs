@@ -7,6 +7,7 @@ use chirpstack::{ChirpStackNetwork, ChirpStackSettings};
 use sha2::{Digest as _, Sha256};
 use things_stack::{ThingsStackNetwork, ThingsStackSettings, WebhookListener};
 
+use super::watched::NetworkDescription;
 use crate::settings::NetworkSettings;
 
 /// Maximum length of the part of a file's name that an address makes. File systems allow 255 bytes in all.
@@ -72,6 +73,28 @@ impl NetworkSettings {
         Ok(format!("{network}-{}", file_name(&format!("{url}{prefix}"))))
     }
 
+    /// Describes the network for its operators.
+    pub(super) fn description(&self) -> Result<NetworkDescription, Error> {
+        let (kind, mut addresses, no_downlinks) = match self.named()? {
+            Named::ChirpStack(ChirpStackSettings { mqtt, redis, grpc, .. }) => {
+                let events =
+                    if redis.url.is_empty() { ("events", &mqtt.url) } else { ("stream of events", &redis.url) };
+                let no_downlinks = grpc.url.is_empty().then_some("set `chirpstack.grpc`");
+                ("ChirpStack", vec![events, ("API", &grpc.url)], no_downlinks)
+            }
+            Named::ThingsStack(ThingsStackSettings { api, mqtt, webhook, .. }) => {
+                let messages = match webhook.listen.is_empty() {
+                    true => ("messages", &mqtt.url),
+                    false => ("webhook, received at", &webhook.listen),
+                };
+                ("The Things Stack", vec![messages, ("API", &api.url)], None)
+            }
+        };
+        addresses.retain(|(_, url)| !url.is_empty());
+        let addresses = addresses.into_iter().map(|(role, url)| (role, without_secrets(url))).collect();
+        Ok(NetworkDescription { kind, addresses, no_downlinks })
+    }
+
     fn named(&self) -> Result<Named<'_>, Error> {
         match (&self.chirpstack, &self.things_stack) {
             (Some(settings), None) => Ok(Named::ChirpStack(settings)),
@@ -95,6 +118,17 @@ fn file_name(text: &str) -> String {
     name
 }
 
+/// A URL for people, without user, password and query.
+fn without_secrets(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    match url.rsplit_once('@') {
+        Some((before, address)) => {
+            before.split_once("://").map_or_else(String::new, |(scheme, _)| format!("{scheme}://")) + address
+        }
+        None => url.to_owned(),
+    }
+}
+
 /// A URL as it is compared with others.
 fn origin(url: &str) -> String {
     url.trim_end_matches('/').to_ascii_lowercase()
@@ -102,7 +136,27 @@ fn origin(url: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use bridge::MqttSettings;
+
     use super::*;
+
+    #[test]
+    fn a_description_has_addresses_without_secrets() {
+        let chirpstack = ChirpStackSettings::default();
+        let mqtt =
+            MqttSettings { url: "mqtt://user:p@ss@broker:1883?key=secret".to_owned(), ..chirpstack.mqtt.clone() };
+        let settings = NetworkSettings {
+            chirpstack: Some(ChirpStackSettings { mqtt, ..chirpstack }),
+            ..NetworkSettings::default()
+        };
+        let description = settings.description().unwrap();
+        assert_eq!(description.addresses, [("events", "mqtt://broker:1883".to_owned())]);
+        assert_eq!((description.kind, description.no_downlinks), ("ChirpStack", Some("set `chirpstack.grpc`")));
+        assert_eq!(
+            ["localhost", "me@localhost", "http://a/b"].map(without_secrets),
+            ["localhost", "localhost", "http://a/b"]
+        );
+    }
 
     #[test]
     fn a_name_fits_a_file_system_and_stays_what_it_was() {

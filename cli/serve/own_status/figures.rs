@@ -46,7 +46,6 @@ pub(super) struct Figures {
     pub(super) queues: Vec<Queue>,
     pub(super) applications: Vec<ApplicationLoad>,
     pub(super) functions: FunctionCounts,
-    pub(super) network_counts: Vec<Count>,
 }
 
 impl Figures {
@@ -56,7 +55,6 @@ impl Figures {
             queues: queues(samples),
             applications: applications(samples),
             functions: functions(samples),
-            network_counts: OF_NETWORKS.into_iter().flat_map(|counter| network_counts(samples, counter)).collect(),
         }
     }
 }
@@ -160,7 +158,12 @@ fn mean(samples: &Samples<'_>, name: &str) -> Option<f64> {
     Some(samples.sum(&format!("{name}_sum"))? / count)
 }
 
-fn network_counts(samples: &Samples<'_>, (name, what, label): (&str, &str, &str)) -> Vec<Count> {
+/// Events and failures of all networks together, and of the external broker.
+pub(super) fn network_counts(samples: &Samples<'_>) -> Vec<Count> {
+    OF_NETWORKS.into_iter().flat_map(|counter| counts_by(samples, counter)).collect()
+}
+
+fn counts_by(samples: &Samples<'_>, (name, what, label): (&str, &str, &str)) -> Vec<Count> {
     let counts = samples.by(name, label).into_iter().map(|(value, count)| Count {
         what: if value.is_empty() { what.to_owned() } else { format!("{what}: {value}") },
         count: count as u64,

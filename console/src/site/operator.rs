@@ -1,4 +1,5 @@
 //! The page of operators: how the process is, who uses what, what waits, and the audit log. It changes nothing.
+//! Networks have a page of their own.
 
 mod entry;
 mod ranking;
@@ -22,10 +23,7 @@ use crate::{
     console::Place,
     form::drafts::Fields,
     session::Session,
-    status::{
-        ApplicationLoad, AuditTail, Check, Count, FunctionCounts, FunctionRanking, NetworkStatus, Queue, ServerStatus,
-        ServiceLoad,
-    },
+    status::{ApplicationLoad, AuditTail, Check, FunctionCounts, FunctionRanking, Queue, ServerStatus, ServiceLoad},
 };
 
 /// Maximum time that the page waits to learn which applications it may link.
@@ -55,8 +53,6 @@ struct View {
     applications: Vec<ApplicationLoad>,
     functions: FunctionCounts,
     ranking: Ranking,
-    networks: Vec<NetworkStatus>,
-    network_counts: Vec<Count>,
     /// The path of the audit log; none if it has no file, or one that cannot be read.
     audit_path: Option<String>,
     audit_problem: Option<String>,
@@ -73,7 +69,7 @@ pub(super) async fn show(
         (Some(source), _) if unconfirmed.is_some() => (source.checks().await, None),
         (Some(source), _) => {
             let mut status = source.status(&owner).await;
-            let own = own_applications(&console, &session, &status.ranking).await;
+            let own = linked_applications(&console, &session, &status.ranking).await;
             (mem::take(&mut status.checks), Some(View::of(status, &own)))
         }
         (None, Place::Alone { .. }) => (Vec::new(), None),
@@ -82,11 +78,16 @@ pub(super) async fn show(
     Ok(Page::new(Show { frame, owner, checks, unconfirmed, view }))
 }
 
-/// The viewer's own applications, if any are shown. To others, an operator has no rights, so they are no links.
-async fn own_applications(console: &Console, session: &Session, ranking: &FunctionRanking) -> BTreeSet<String> {
-    if ranking.failing.is_empty() && ranking.slowest.is_empty() {
-        return BTreeSet::new();
+/// The viewer's own applications, if any are shown.
+async fn linked_applications(console: &Console, session: &Session, ranking: &FunctionRanking) -> BTreeSet<String> {
+    match ranking.failing.is_empty() && ranking.slowest.is_empty() {
+        true => BTreeSet::new(),
+        false => own_applications(console, session).await,
     }
+}
+
+/// The viewer's own applications. To others, an operator has no rights, so they are no links.
+pub(super) async fn own_applications(console: &Console, session: &Session) -> BTreeSet<String> {
     match timeout(LINKS_TIMEOUT, console.applications(session)).await {
         Ok(Ok(applications)) => applications.into_iter().map(|application| application.id.to_string()).collect(),
         Ok(Err(error)) => {
@@ -100,7 +101,7 @@ async fn own_applications(console: &Console, session: &Session, ranking: &Functi
 impl View {
     fn of(status: ServerStatus, own: &BTreeSet<String>) -> Self {
         let ServerStatus { services, owners, queues, applications, .. } = status;
-        let ServerStatus { functions, ranking, networks, network_counts, audit, .. } = status;
+        let ServerStatus { functions, ranking, audit, .. } = status;
         let (owners, owners_problem) = match owners {
             Ok(owners) => (owners.into_iter().map(Usage::from).collect(), None),
             Err(reason) => (Vec::new(), Some(reason)),
@@ -119,8 +120,6 @@ impl View {
             applications,
             functions,
             ranking: Ranking::of(ranking, own),
-            networks,
-            network_counts,
             audit_path,
             audit_problem,
             entries,

@@ -44,7 +44,7 @@ pub(super) struct Frame {
     pub(super) path: String,
     /// Prefix of links to pages of the account service.
     pub(super) account: String,
-    /// True if the viewer may see the page of operators.
+    /// True if the viewer may see the pages of operators.
     pub(super) is_operator: bool,
 }
 
@@ -94,9 +94,9 @@ impl Frame {
         self.path.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    /// Returns true if it is the page of operators. To others, it looks like any page that does not exist.
+    /// Returns true if it is a page of operators. To others, it looks like any page that does not exist.
     pub(super) fn is_in_operator(&self) -> bool {
-        self.is_operator && self.is_in("/console/operator")
+        self.is_operator && (self.is_in("/console/operator") || self.is_in("/console/bridges"))
     }
 
     pub(super) fn style_path(&self) -> String {

@@ -36,7 +36,7 @@ pub(super) struct Viewer {
     pub(super) frame: Frame,
 }
 
-/// Somebody who may see the page of operators. For others, there is no such page.
+/// Somebody who may see the pages of operators. For others, there are no such pages.
 pub(super) struct Operator {
     pub(super) console: Console,
     pub(super) session: Session,

@@ -12,7 +12,7 @@ use super::{
     site,
 };
 use crate::{
-    console::operator::operated,
+    console::{bridges::away, operator::operated_with},
     harness::{MESSAGE_TIMEOUT, Network, Owner, PASSWORD},
     webhooks::{
         call,
@@ -229,11 +229,13 @@ async fn devices(name: &'static str, look: Look) {
     wait_for_text(&browser, "p", "Deleted.").await;
 }
 
-/// The page of operators, with what every server has, functions that fail, and a long line in the audit log.
+/// The pages of operators, with what every server has, functions that fail, a long line in the audit log, and a network
+/// that is away.
 async fn operate(name: &'static str, look: Look) {
     let (time, event) = ("2026-11-27T10:00:00Z", "collaborator set");
     let line = |object: &str| json!({"timestamp": time, "event": event, "actor": "user alice", "object": object});
-    let network = operated(&format!("{}\n{}\n", line("alice-app"), line(&"alice-app ".repeat(40)))).await;
+    let audit = format!("{}\n{}\n", line("alice-app"), line(&"alice-app ".repeat(40)));
+    let network = operated_with(&audit, |settings| settings.bridge.into = vec![away("alice-app")]).await;
     let bobby = network.owner("bobby").await;
     bobby.add_device("dev-1").await;
     bobby.set_functions([BROKEN, "", ""]).await.unwrap();
@@ -246,6 +248,12 @@ async fn operate(name: &'static str, look: Look) {
     browser.wait_for("Operator").await;
     wait_for_text(&browser, "td", event).await;
     browser.look("console-operator").await;
+    browser.click("main a[href='/console/bridges']").await;
+    browser.wait_for("Bridges").await;
+    wait_for_text(&browser, "span", "not connected").await;
+    browser.look("console-bridges").await;
+    browser.click(".crumb a").await;
+    browser.wait_for("Operator").await;
     browser.submit("main form", &[("owner", "nobody")], "main form button", "Operator").await;
     wait_for_text(&browser, "p", "is no owner").await;
     browser.look("console-operator-nobody").await;

@@ -17,23 +17,23 @@ use crate::{
     server_process::{ServerProcess, get, serve},
 };
 
-pub(super) const DEVICE: &str = "a300000000000001";
-pub(super) const DECODER: &str = "function decodeUplink(input) { \
+pub(crate) const DEVICE: &str = "a300000000000001";
+pub(crate) const DECODER: &str = "function decodeUplink(input) { \
     return {data: {n: input.bytes[0], offset: (input.variables || {}).offset, at: input.recvTime.getUTCFullYear()}} }";
 
 /// ChirpStack's broker and API.
-pub(super) struct ChirpStack {
-    pub(super) broker: Mosquitto,
-    pub(super) api: ChirpStackApi,
+pub(crate) struct ChirpStack {
+    pub(crate) broker: Mosquitto,
+    pub(crate) api: ChirpStackApi,
     /// URL for settings: of the API, or of a proxy in front of it.
-    pub(super) api_url: String,
+    pub(crate) api_url: String,
     /// The default, unless a test takes the API away.
-    pub(super) api_wait_ms_max: u64,
-    pub(super) client: MqttClient,
+    pub(crate) api_wait_ms_max: u64,
+    pub(crate) client: MqttClient,
 }
 
 impl ChirpStack {
-    pub(super) async fn start() -> Option<Self> {
+    pub(crate) async fn start() -> Option<Self> {
         server::system::install_crypto();
         let (broker, api) = (Mosquitto::start()?, ChirpStackApi::start().await);
         api.set_device(DEVICE, "profile", &[("offset", "5")]);
@@ -43,11 +43,11 @@ impl ChirpStack {
     }
 
     /// Settings that lead its application, given by id or name, to one of ours.
-    pub(super) fn settings(&self, dir: &Path, application: &str, members: &str) {
+    pub(crate) fn settings(&self, dir: &Path, application: &str, members: &str) {
         self.settings_from(dir, &format!("chirpstack.mqtt.url = '{}'", self.broker.url()), application, members);
     }
 
-    pub(super) fn settings_from(&self, dir: &Path, source: &str, application: &str, members: &str) {
+    pub(crate) fn settings_from(&self, dir: &Path, source: &str, application: &str, members: &str) {
         let token_file = dir.join("chirpstack.key");
         std::fs::write(&token_file, CHIRPSTACK_TOKEN).unwrap();
         let text = format!(
@@ -61,24 +61,24 @@ impl ChirpStack {
         std::fs::write(dir.join("airlock.toml"), text).unwrap();
     }
 
-    pub(super) async fn send(&mut self, dev_eui: &str, event: &str, body: &Value) {
+    pub(crate) async fn send(&mut self, dev_eui: &str, event: &str, body: &Value) {
         let topic = format!("application/{CHIRPSTACK_APPLICATION}/device/{dev_eui}/event/{event}");
         self.client.publish(&topic, body.to_string()).await;
     }
 
-    pub(super) async fn uplink(&mut self, dev_eui: &str, name: &str, counter: u32) {
+    pub(crate) async fn uplink(&mut self, dev_eui: &str, name: &str, counter: u32) {
         self.send(dev_eui, "up", &uplink(dev_eui, name, counter)).await;
     }
 }
 
-pub(super) fn device_info(dev_eui: &str, name: &str) -> Value {
+pub(crate) fn device_info(dev_eui: &str, name: &str) -> Value {
     json!({
         "applicationId": CHIRPSTACK_APPLICATION, "applicationName": CHIRPSTACK_APPLICATION_NAME, "deviceName": name,
         "deviceProfileId": "profile", "devEui": dev_eui, "tags": {"room": "kitchen"},
     })
 }
 
-pub(super) fn uplink(dev_eui: &str, name: &str, counter: u32) -> Value {
+pub(crate) fn uplink(dev_eui: &str, name: &str, counter: u32) -> Value {
     json!({
         "deduplicationId": format!("{dev_eui}-{counter}"), "time": "2026-11-22T16:45:55.231022372+00:00",
         "deviceInfo": device_info(dev_eui, name), "fCnt": counter, "fPort": 2, "confirmed": true, "data": "AQ==",
@@ -90,18 +90,18 @@ pub(super) fn uplink(dev_eui: &str, name: &str, counter: u32) -> Value {
 }
 
 /// A running server with the application `meadow-app`, and a client that receives its messages.
-pub(super) struct Server {
-    pub(super) process: ServerProcess,
-    pub(super) owner: Owner,
-    pub(super) listener: MqttClient,
+pub(crate) struct Server {
+    pub(crate) process: ServerProcess,
+    pub(crate) owner: Owner,
+    pub(crate) listener: MqttClient,
 }
 
 impl Server {
-    pub(super) async fn start(dir: &Path) -> Self {
+    pub(crate) async fn start(dir: &Path) -> Self {
         Self::start_with(serve(dir).stderr(Stdio::null()), dir).await
     }
 
-    pub(super) async fn start_with(command: &mut Command, dir: &Path) -> Self {
+    pub(crate) async fn start_with(command: &mut Command, dir: &Path) -> Self {
         let process = ServerProcess::spawn(command);
         let owner = process.owner(dir, "meadow").await;
         owner.set_functions([DECODER, "", ""]).await.unwrap();
@@ -109,12 +109,12 @@ impl Server {
         Self { process, owner, listener }
     }
 
-    pub(super) async fn next(&mut self) -> (String, Value) {
+    pub(crate) async fn next(&mut self) -> (String, Value) {
         next(&mut self.listener).await
     }
 
     /// Waits until a metric that starts like this is exported.
-    pub(super) async fn wait_for_metric(&self, metric: &str) {
+    pub(crate) async fn wait_for_metric(&self, metric: &str) {
         let found = async {
             while !get(self.process.place("metrics")).lines().any(|line| line.starts_with(metric)) {
                 tokio::time::sleep(Duration::from_millis(10)).await;
@@ -125,7 +125,7 @@ impl Server {
 }
 
 /// The next event about a downlink.
-pub(super) async fn next_downlink_event(server: &mut Server) -> (String, Value) {
+pub(crate) async fn next_downlink_event(server: &mut Server) -> (String, Value) {
     loop {
         let (topic, mut message) = server.next().await;
         if let Some((_, event)) = topic.split_once("/events/down/") {
@@ -135,11 +135,11 @@ pub(super) async fn next_downlink_event(server: &mut Server) -> (String, Value) 
     }
 }
 
-pub(super) async fn send_down(server: &mut Server, dev_id: &str, downlink: Value) {
+pub(crate) async fn send_down(server: &mut Server, dev_id: &str, downlink: Value) {
     server.listener.publish(&format!("meadow-app/devices/{dev_id}/down"), downlink.to_string()).await;
 }
 
-pub(super) async fn start(application: &str, members: &str) -> Option<(ChirpStack, Server, TempDir)> {
+pub(crate) async fn start(application: &str, members: &str) -> Option<(ChirpStack, Server, TempDir)> {
     let (chirpstack, dir) = (ChirpStack::start().await?, tempfile::tempdir().unwrap());
     chirpstack.settings(dir.path(), application, members);
     let server = Server::start(dir.path()).await;

@@ -1,0 +1,164 @@
+//! A network as its operators see it, and its metrics.
+
+use std::{fmt::Write, sync::Arc};
+
+use bridge::{Network, NetworkState};
+
+use super::route::WatchedRoute;
+
+const CONNECTED: &str = "airlock_bridge_network_connected";
+const EVENTS: &str = "airlock_bridge_network_events_total";
+const DOWNLINKS: &str = "airlock_bridge_network_downlinks_total";
+const IN_PROGRESS: &str = "airlock_bridge_network_in_progress";
+const LAG: &str = "airlock_bridge_network_lag_seconds";
+
+/// A network whose devices belong to applications of this process.
+pub(in crate::serve) struct WatchedNetwork {
+    /// The name that its files have. It is made of letters, digits, dots and hyphens.
+    pub(in crate::serve) name: String,
+    /// What the settings say of it.
+    pub(in crate::serve) description: NetworkDescription,
+    pub(in crate::serve) routes: Vec<WatchedRoute>,
+    pub(in crate::serve) network: Arc<dyn Network>,
+}
+
+/// A network as the settings describe it, without secrets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::serve) struct NetworkDescription {
+    /// The name of the product.
+    pub(in crate::serve) kind: &'static str,
+    /// Addresses, each with what it is for.
+    pub(in crate::serve) addresses: Vec<(&'static str, String)>,
+    /// The reason why downlinks cannot be sent, if they cannot.
+    pub(in crate::serve) no_downlinks: Option<&'static str>,
+}
+
+/// A metric of each network.
+struct Metric {
+    name: &'static str,
+    kind: &'static str,
+    help: &'static str,
+    /// The values, each with its further labels.
+    values: fn(&NetworkState) -> Vec<(&'static str, f64)>,
+}
+
+const METRICS: [Metric; 5] = [
+    Metric {
+        name: CONNECTED,
+        kind: "gauge",
+        help: "Share of the connections to a network that are made; none for one that only sends webhooks",
+        values: |state| {
+            let made = state.connections.iter().filter(|(_, connection)| connection.is_connected).count();
+            let all = state.connections.len();
+            if all == 0 { Vec::new() } else { vec![("", made as f64 / all as f64)] }
+        },
+    },
+    Metric {
+        name: EVENTS,
+        kind: "counter",
+        help: "Events of a network by result: taken, duplicate, ignored, malformed, refused or foreign",
+        values: |state| {
+            let traffic = &state.traffic;
+            vec![
+                (",result=\"taken\"", traffic.taken as f64),
+                (",result=\"duplicate\"", traffic.repeated as f64),
+                (",result=\"ignored\"", traffic.ignored as f64),
+                (",result=\"malformed\"", traffic.malformed as f64),
+                (",result=\"refused\"", traffic.refused as f64),
+                (",result=\"foreign\"", traffic.foreign as f64),
+            ]
+        },
+    },
+    Metric {
+        name: DOWNLINKS,
+        kind: "counter",
+        help: "Attempts to send a downlink to a network by result: taken or refused",
+        values: |state| {
+            let traffic = &state.traffic;
+            vec![(",result=\"taken\"", traffic.sent as f64), (",result=\"refused\"", traffic.unsent as f64)]
+        },
+    },
+    Metric {
+        name: IN_PROGRESS,
+        kind: "gauge",
+        help: "Messages of a network that are not acknowledged yet",
+        values: |state| vec![("", state.in_progress as f64)],
+    },
+    Metric {
+        name: LAG,
+        kind: "gauge",
+        help: "Greatest time of the last five minutes from the reception of an event by its network until it was taken",
+        values: |state| state.traffic.lag.max.map(|lag| ("", lag.as_secs_f64())).into_iter().collect(),
+    },
+];
+
+/// The metrics of networks, in the text format of Prometheus. The settings bound their number.
+pub(super) fn render(networks: &[WatchedNetwork]) -> String {
+    let states: Vec<_> = networks.iter().map(|network| (network.name.as_str(), network.network.state())).collect();
+    render_states(&states)
+}
+
+fn render_states(states: &[(&str, NetworkState)]) -> String {
+    let mut text = String::new();
+    for Metric { name, kind, help, values } in METRICS {
+        let mut samples = String::new();
+        for (network, state) in states {
+            for (labels, value) in values(state) {
+                // Writing to a string cannot fail.
+                _ = writeln!(samples, "{name}{{network=\"{network}\"{labels}}} {value}");
+            }
+        }
+        if !samples.is_empty() {
+            _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{samples}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use bridge::{ConnectionState, Lag, TrafficState};
+
+    use super::*;
+
+    fn state(connected: &[bool], lag: Option<Duration>) -> NetworkState {
+        let connection = |is_connected: &bool| {
+            let state = ConnectionState { is_connected: *is_connected, lasted: Duration::ZERO, failure: None };
+            ("events".to_owned(), state)
+        };
+        NetworkState {
+            connections: connected.iter().map(connection).collect(),
+            in_progress: 4,
+            traffic: TrafficState {
+                taken: 7,
+                malformed: 2,
+                lag: Lag { max: lag, ..Lag::default() },
+                ..TrafficState::default()
+            },
+        }
+    }
+
+    #[test]
+    fn each_network_has_series_of_its_own_and_none_for_what_is_not_known() {
+        let lag = Some(Duration::from_millis(1500));
+        let text = render_states(&[("one", state(&[true, false], lag)), ("other", state(&[], None))]);
+        let samples: Vec<_> = text.lines().filter(|line| line.starts_with("airlock_")).collect();
+        for expected in [
+            "airlock_bridge_network_connected{network=\"one\"} 0.5",
+            "airlock_bridge_network_events_total{network=\"one\",result=\"taken\"} 7",
+            "airlock_bridge_network_events_total{network=\"other\",result=\"malformed\"} 2",
+            "airlock_bridge_network_downlinks_total{network=\"one\",result=\"refused\"} 0",
+            "airlock_bridge_network_in_progress{network=\"other\"} 4",
+            "airlock_bridge_network_lag_seconds{network=\"one\"} 1.5",
+        ] {
+            assert!(samples.contains(&expected), "{expected}: {text}");
+        }
+        let connected = samples.iter().filter(|line| line.starts_with(CONNECTED)).count();
+        let lags = samples.iter().filter(|line| line.starts_with(LAG)).count();
+        assert_eq!((connected, lags), (1, 1), "{text}");
+        assert_eq!(text.matches("# TYPE ").count(), METRICS.len());
+        assert_eq!(render_states(&[]), "");
+    }
+}

@@ -1,0 +1,83 @@
+//! The state of a network for operators.
+
+use bridge::{ConnectionState, NetworkState, TrafficState};
+use console::{ConnectionStatus, Count, EventStatus, NetworkStatus, RouteStatus};
+use history::Outcome;
+use types::Timestamp;
+
+use crate::serve::networks::{WatchedNetwork, WatchedRoute};
+
+pub(super) fn status(watched: &WatchedNetwork, now: Timestamp) -> NetworkStatus {
+    let WatchedNetwork { name, description, routes, network } = watched;
+    let NetworkState { connections, in_progress, traffic } = network.state();
+    let downlinks = match description.no_downlinks {
+        Some(reason) => Err(reason.to_owned()),
+        None => Ok((traffic.sent, traffic.unsent)),
+    };
+    let address = |(role, url): &(&'static str, String)| ((*role).to_owned(), url.clone());
+    NetworkStatus {
+        name: name.clone(),
+        kind: description.kind.to_owned(),
+        addresses: description.addresses.iter().map(address).collect(),
+        connections: connections.into_iter().map(|(name, state)| connection(name, state, now)).collect(),
+        routes: routes.iter().map(route).collect(),
+        events: events(&traffic, in_progress),
+        downlinks,
+    }
+}
+
+fn connection(name: String, state: ConnectionState, now: Timestamp) -> ConnectionStatus {
+    let ConnectionState { is_connected, lasted, failure } = state;
+    ConnectionStatus { name, is_connected, since: now.minus(lasted), failure }
+}
+
+fn route(route: &WatchedRoute) -> RouteStatus {
+    let [decoded, failed, invalid, not_converted] =
+        [Outcome::Decoded, Outcome::Failed, Outcome::Invalid, Outcome::NotConverted]
+            .map(|made| route.uplinks.get(made));
+    RouteStatus {
+        application: route.application.clone(),
+        app_id: route.app_id.to_string(),
+        registers: route.registers,
+        decoded,
+        failed,
+        invalid,
+        not_converted,
+    }
+}
+
+fn events(traffic: &TrafficState, in_progress: usize) -> EventStatus {
+    let others = [
+        ("came again", traffic.repeated),
+        ("ignored: they concern nobody here", traffic.ignored),
+        ("cannot be read", traffic.malformed),
+        ("refused", traffic.refused),
+        ("of a device of another application", traffic.foreign),
+        ("attempts that are repeated", traffic.retried),
+    ];
+    let others = others.into_iter().filter(|(_, count)| *count > 0);
+    EventStatus {
+        received: traffic.received(),
+        taken: traffic.taken,
+        others: others.map(|(what, count)| Count { what: what.to_owned(), count }).collect(),
+        in_progress: in_progress as u64,
+        last: traffic.last,
+        per_second: traffic.per_second,
+        last_lag: traffic.lag.last,
+        recent_lag: traffic.lag.mean.zip(traffic.lag.max),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_happened_to_events_is_told() {
+        let traffic = TrafficState { taken: 5, malformed: 2, retried: 1, ..TrafficState::default() };
+        let events = events(&traffic, 3);
+        let others: Vec<_> = events.others.iter().map(|other| (other.what.as_str(), other.count)).collect();
+        assert_eq!(others, [("cannot be read", 2), ("attempts that are repeated", 1)]);
+        assert_eq!((events.received, events.taken, events.in_progress), (7, 5, 3));
+    }
+}

@@ -1,0 +1,50 @@
+//! The page of bridges: each network with its connections, rate, lag, failures and routes. It is for operators, and
+//! changes nothing.
+
+mod section;
+
+use askama::Template;
+
+use self::section::Section;
+use super::{
+    failure::{Failure, Problem},
+    operator::own_applications,
+    page::{Frame, Page},
+    viewer::Operator,
+};
+use crate::{
+    Error,
+    console::Place,
+    status::{Count, NetworksStatus},
+};
+
+#[derive(Template)]
+#[template(path = "bridges.html")]
+pub(super) struct Show {
+    frame: Frame,
+    /// The reason why nothing is shown.
+    unconfirmed: Option<Problem>,
+    /// None where only the console runs, and while the login cannot be confirmed.
+    view: Option<View>,
+}
+
+/// The networks, as the page shows them.
+struct View {
+    sections: Vec<Section>,
+    counts: Vec<Count>,
+}
+
+pub(super) async fn show(Operator { console, session, frame, unconfirmed }: Operator) -> Result<Page<Show>, Failure> {
+    let view = match (console.status(), &*console.place) {
+        _ if unconfirmed.is_some() => None,
+        (Some(source), _) => {
+            let NetworksStatus { networks, counts } = source.networks().await;
+            let own = own_applications(&console, &session).await;
+            let sections = networks.into_iter().map(|network| Section::of(network, &own)).collect();
+            Some(View { sections, counts })
+        }
+        (None, Place::Alone { .. }) => None,
+        (None, Place::WithAccount { .. }) => return Err(Error::Starting.into()),
+    };
+    Ok(Page::new(Show { frame, unconfirmed, view }))
+}

@@ -1,0 +1,88 @@
+//! Networks, as the operators of their process see them. Counts are those since its start.
+
+use std::time::Duration;
+
+use types::Timestamp;
+
+use super::Count;
+
+/// The networks whose devices belong to applications of a process.
+#[derive(Clone, Debug, Default)]
+pub struct NetworksStatus {
+    /// Each of them.
+    pub networks: Vec<NetworkStatus>,
+    /// Events and failures of all of them together, and of the external broker.
+    pub counts: Vec<Count>,
+}
+
+/// A network: its connections, what it brought, and to whom.
+#[derive(Clone, Debug)]
+pub struct NetworkStatus {
+    /// The name that its files and metrics have.
+    pub name: String,
+    /// The name of the product.
+    pub kind: String,
+    /// Addresses, each behind what it is for. They have no secrets.
+    pub addresses: Vec<(String, String)>,
+    /// Its connections; none if it only sends us webhooks.
+    pub connections: Vec<ConnectionStatus>,
+    /// Its applications.
+    pub routes: Vec<RouteStatus>,
+    /// What it brought.
+    pub events: EventStatus,
+    /// Number of downlinks that it took, and of attempts that it refused; or the reason why there are none.
+    pub downlinks: Result<(u64, u64), String>,
+}
+
+/// A connection to a network.
+#[derive(Clone, Debug)]
+pub struct ConnectionStatus {
+    /// What it brings.
+    pub name: String,
+    /// True while it is made.
+    pub is_connected: bool,
+    /// The time since which that has been so.
+    pub since: Timestamp,
+    /// The reason why the last connection or attempt ended; none if there is a connection, or the first is being made.
+    pub failure: Option<String>,
+}
+
+/// What a network brought.
+#[derive(Clone, Debug, Default)]
+pub struct EventStatus {
+    /// Number of events that were dealt with.
+    pub received: u64,
+    /// Number of events that the handler took.
+    pub taken: u64,
+    /// What became of the others.
+    pub others: Vec<Count>,
+    /// Number of messages that are not acknowledged yet.
+    pub in_progress: u64,
+    /// The time of the last event.
+    pub last: Option<Timestamp>,
+    /// Events that the handler took, per second, in the last minute and in the last five.
+    pub per_second: [f64; 2],
+    /// The time from the reception of the last event by the network until the handler took it.
+    pub last_lag: Option<Duration>,
+    /// Mean and maximum of that in the last five minutes; none if there was no event that has a time.
+    pub recent_lag: Option<(Duration, Duration)>,
+}
+
+/// An application of a network, and the one here that has its devices.
+#[derive(Clone, Debug)]
+pub struct RouteStatus {
+    /// The id or name of the application there.
+    pub application: String,
+    /// The id of the application here.
+    pub app_id: String,
+    /// True if a device is registered when it is first heard.
+    pub registers: bool,
+    /// Number of uplinks that were decoded.
+    pub decoded: u64,
+    /// Number of uplinks whose payload functions failed.
+    pub failed: u64,
+    /// Number of uplinks for which the validator returned false.
+    pub invalid: u64,
+    /// Number of uplinks for which there are no payload functions.
+    pub not_converted: u64,
+}

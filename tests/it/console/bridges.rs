@@ -1,0 +1,201 @@
+//! The page of bridges: who sees it, what it shows of a real network, and that nothing in it is markup.
+
+use std::{fs, path::Path, sync::Arc, time::Duration};
+
+use airlock::{
+    serve::Stack,
+    settings::{ApplicationSettings, NetworkSettings},
+};
+use bridge::MqttSettings;
+use chirpstack::{ChirpStackSettings, GrpcSettings};
+use console::{ConnectionStatus, Count, EventStatus, NetworkStatus, NetworksStatus, RouteStatus};
+use server::system::SystemClock;
+use testing::{CHIRPSTACK_APPLICATION, CHIRPSTACK_TOKEN, ManualClock};
+use types::{AppId, Clock, DeviceIds, Timestamp};
+
+use super::{
+    DECODER,
+    operator::{Fake, HOSTILE, id_of, start},
+    visitor::{Page, Visitor},
+};
+use crate::{
+    harness::{Network, environment_at},
+    networks::harness::{ChirpStack, DEVICE, uplink},
+};
+
+const PATH: &str = "/console/bridges";
+
+/// A network all of whose texts are this one.
+fn network(text: &str) -> NetworkStatus {
+    let text = || text.to_owned();
+    let since = Timestamp::from_millis(1_790_000_000_000);
+    NetworkStatus {
+        name: text(),
+        kind: text(),
+        addresses: vec![(text(), text())],
+        connections: vec![ConnectionStatus { name: text(), is_connected: false, since, failure: Some(text()) }],
+        routes: vec![RouteStatus {
+            application: text(),
+            app_id: text(),
+            registers: true,
+            decoded: 1,
+            failed: 2,
+            invalid: 3,
+            not_converted: 4,
+        }],
+        events: EventStatus {
+            received: 9,
+            taken: 8,
+            others: vec![Count { what: text(), count: 1 }],
+            ..EventStatus::default()
+        },
+        downlinks: Err(text()),
+    }
+}
+
+fn with_networks(networks: Vec<NetworkStatus>) -> Fake {
+    let counts = vec![Count { what: "uplinks: decoded".to_owned(), count: 77 }];
+    Fake::with_networks(NetworksStatus { networks, counts })
+}
+
+#[tokio::test]
+async fn operators_see_the_page_and_others_do_not_learn_of_it() {
+    let (network, [alice, bobby, nobody]) = start(Some(with_networks(vec![network("north")]))).await;
+    let page = alice.get(PATH).await;
+    assert!(page.status == 200 && page.html.contains("8 of 9 handed over"), "{}: {}", page.status, page.html);
+    assert!(page.html.contains("uplinks: decoded") && page.html.contains(">77<"), "{}", page.html);
+    assert!(page.html.contains("href=\"/console/operator\" aria-current=\"true\""), "{}", page.html);
+    assert!(alice.get("/console/operator").await.html.contains("href=\"/console/bridges\""));
+    assert_eq!(alice.post(PATH, &[]).await.status, 404);
+
+    let (page, unknown) = (bobby.get(PATH).await, bobby.get("/console/nothing").await);
+    assert_eq!((page.status, page.html), (404, unknown.html));
+    let page = nobody.get(PATH).await;
+    assert!(page.path.starts_with("/users/login"), "{}", page.path);
+
+    network.stack.stop().await;
+    let page = alice.get(PATH).await;
+    assert!(page.status == 200 && page.html.contains("Cannot reach the account service"), "{}", page.html);
+    assert!(!page.html.contains("north") && !page.html.contains(">77<"), "{}", page.html);
+    assert_eq!(bobby.get(PATH).await.status, 404);
+}
+
+#[tokio::test]
+async fn names_and_reasons_are_never_markup() {
+    let (_network, [alice, ..]) = start(Some(with_networks(vec![network(HOSTILE)]))).await;
+    let page = alice.get(PATH).await;
+    assert_eq!(page.status, 200, "{}", page.html);
+    assert!(!page.html.contains("<b>") && !page.html.contains(['\u{1b}', '\u{202e}']), "{}", page.html);
+    assert!(page.html.matches(r"&#60;b&#62;\u001b[2J\u202e").count() >= 10, "{}", page.html);
+}
+
+#[tokio::test]
+async fn a_network_that_sends_webhooks_has_no_connections_and_only_own_applications_are_links() {
+    let mut north = NetworkStatus { connections: Vec::new(), downlinks: Ok((3, 2)), ..network("bobby-app") };
+    north.routes.push(RouteStatus { app_id: "alice-app".to_owned(), ..north.routes[0].clone() });
+    let (_network, [alice, ..]) = start(Some(with_networks(vec![north]))).await;
+    let page = alice.get(PATH).await;
+    for part in [
+        "sends webhooks",
+        "3 sent, 2 attempts refused",
+        "not known yet",
+        "href=\"/console/applications/alice-app\">alice-app</a>",
+    ] {
+        assert!(page.html.contains(part), "{part}: {}", page.html);
+    }
+    assert!(!page.html.contains("applications/bobby-app") && !page.html.contains(">connected<"), "{}", page.html);
+}
+
+#[tokio::test]
+async fn a_console_alone_says_where_to_look() {
+    let (_network, [alice, ..]) = start(None).await;
+    let page = alice.get(PATH).await;
+    assert!(page.status == 200 && page.html.contains("<code>/metrics</code>"), "{}: {}", page.status, page.html);
+}
+
+/// An entry of `[[bridge]]` for a ChirpStack that is away.
+pub(crate) fn away(app_id: &str) -> NetworkSettings {
+    let mqtt = MqttSettings { url: "mqtt://127.0.0.1:1".to_owned(), ..MqttSettings::default() };
+    let settings = ChirpStackSettings { mqtt, ..ChirpStackSettings::default() };
+    of_application(settings, &app_id.parse().unwrap())
+}
+
+/// An entry of `[[bridge]]` that leads an application of ChirpStack to one of ours.
+fn entry(chirpstack: &ChirpStack, dir: &Path, app_id: &AppId) -> NetworkSettings {
+    let token_file = dir.join("chirpstack.key");
+    fs::write(&token_file, CHIRPSTACK_TOKEN).unwrap();
+    let settings = ChirpStackSettings {
+        mqtt: MqttSettings { url: chirpstack.broker.url(), ..MqttSettings::default() },
+        grpc: GrpcSettings { url: chirpstack.api_url.clone(), token_file: Some(token_file), ..GrpcSettings::default() },
+        ..ChirpStackSettings::default()
+    };
+    of_application(settings, app_id)
+}
+
+fn of_application(settings: ChirpStackSettings, app_id: &AppId) -> NetworkSettings {
+    let application = ApplicationSettings {
+        application: CHIRPSTACK_APPLICATION.to_owned(),
+        app_id: app_id.clone(),
+        register: true,
+        ids: DeviceIds::default(),
+    };
+    NetworkSettings { chirpstack: Some(settings), applications: vec![application], ..NetworkSettings::default() }
+}
+
+/// Sends an uplink that the network received at this time.
+async fn send(chirpstack: &mut ChirpStack, (counter, payload): (u32, &str), received: Timestamp) {
+    let mut body = uplink(DEVICE, "Kitchen", counter);
+    body["time"] = received.to_rfc3339().into();
+    body["data"] = payload.into();
+    chirpstack.send(DEVICE, "up", &body).await;
+}
+
+fn check(page: &Page, parts: &[&str]) {
+    for part in parts {
+        assert!(page.html.contains(part), "{part}: {}", page.html);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_network_shows_what_it_brings_and_why_it_is_away() {
+    let Some(mut chirpstack) = ChirpStack::start().await else { return };
+    let clock: Arc<ManualClock> = ManualClock::at(SystemClock.now());
+    let network = Network::at(clock.clone(), |_| ()).await;
+    let alice = network.owner("alice").await;
+    alice.set_functions([DECODER, "", ""]).await.unwrap();
+    let operators = vec![id_of(&network, &alice).await];
+    network.stack.stop().await;
+    let dir = network.dir;
+    let mut settings = Network::settings(dir.path());
+    settings.console.operators = operators;
+    settings.bridge.into = vec![entry(&chirpstack, dir.path(), &alice.app_id)];
+    let stack = Stack::start(settings, None, environment_at(clock.clone())).await.unwrap();
+    let visitor = Visitor::logged_in(&stack.settings().client.auth_server, "alice").await;
+    visitor.get("/console").await;
+    let page = visitor.until(PATH, "badge good\">connected<").await;
+    let address = format!("<code>{}</code> (events)", chirpstack.broker.url());
+    check(&page, &["ChirpStack", &address, "0 of 0 handed over", "0 sent", "not known yet", ">registered<"]);
+
+    // The first payload is too short for the decoder.
+    let received = clock.now().minus(Duration::from_millis(2500));
+    send(&mut chirpstack, (1, "AQ=="), received).await;
+    send(&mut chirpstack, (2, "AQI="), received).await;
+    let page = visitor.until(PATH, "2 of 2 handed over").await;
+    let lag = "2.5 s of the last event, 2.5 s on average and 2.5 s at most in the last five minutes";
+    check(
+        &page,
+        &[lag, "2.00/s in the last minute, 2.00/s in the last five", "href=\"/console/applications/alice-app\""],
+    );
+    check(&page, &["data-label=\"Decoded\">1<", "data-label=\"Failed\">1<", "data-label=\"Invalid\">0<"]);
+    chirpstack.send(DEVICE, "up", &serde_json::json!({"deviceInfo": {"devEui": "a300000000000009"}})).await;
+    check(&visitor.until(PATH, "2 of 3 handed over").await, &["1 cannot be read"]);
+    clock.advance(Duration::from_secs(100));
+    check(&visitor.get(PATH).await, &["0.00/s in the last minute, 0.02/s in the last five"]);
+
+    drop(chirpstack);
+    let page = visitor.until(PATH, "badge bad\">not connected<").await;
+    let (_, connections) = page.html.split_once("Connections of ").unwrap();
+    let (connections, _) = connections.split_once("Routes of ").unwrap();
+    assert!(connections.contains("class=\"wide\">") && !connections.contains("class=\"wide\"><"), "{connections}");
+    stack.stop().await;
+}
