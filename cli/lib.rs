@@ -21,6 +21,7 @@ mod script;
 pub mod serve;
 mod session;
 pub mod settings;
+mod shadow_report;
 mod telemetry;
 mod terminal;
 mod version;

@@ -2,7 +2,6 @@
 
 mod chirpstack;
 mod network;
-mod report;
 mod run;
 mod shadow;
 mod things_stack;

@@ -19,8 +19,8 @@ use tokio::{
 };
 use types::Clock;
 
-use super::{network::Network, report::Report};
-use crate::{settings::Settings, telemetry, terminal::say};
+use super::network::Network;
+use crate::{settings::Settings, shadow_report::Report, telemetry, terminal::say};
 
 /// Interval at which changed counts are printed.
 const PRINT_INTERVAL: Duration = Duration::from_secs(5);

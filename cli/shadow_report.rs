@@ -23,62 +23,62 @@ const SAMPLES_MAX: usize = 1024;
 
 /// A report, complete at any time.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(crate) struct Report {
     /// Start of the run.
-    pub(super) started: Timestamp,
+    pub(crate) started: Timestamp,
     /// Time of the report.
-    pub(super) ended: Timestamp,
+    pub(crate) ended: Timestamp,
     /// The fuel that a message may use.
-    pub(super) fuel_max: u64,
+    pub(crate) fuel_max: u64,
     /// All codecs together.
-    pub(super) totals: Counts,
+    pub(crate) totals: Counts,
     /// Each codec, by the id of its device profile.
-    pub(super) codecs: BTreeMap<String, Codec>,
+    pub(crate) codecs: BTreeMap<String, Codec>,
 }
 
 /// Number of messages by result.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Counts {
-    pub(super) messages: u64,
+pub(crate) struct Counts {
+    pub(crate) messages: u64,
     /// Both have the same object.
-    pub(super) equal: u64,
+    pub(crate) equal: u64,
     /// Both have an object, and they differ.
-    pub(super) different: u64,
+    pub(crate) different: u64,
     /// ChirpStack's run failed, ours did not.
-    pub(super) failed_there: u64,
+    pub(crate) failed_there: u64,
     /// Our run failed, ChirpStack's did not.
-    pub(super) failed_here: u64,
+    pub(crate) failed_here: u64,
     /// Both failed.
-    pub(super) failed_both: u64,
+    pub(crate) failed_both: u64,
     /// ChirpStack did not decode it and reported no failure, for example because its codec is switched off.
-    pub(super) only_here: u64,
+    pub(crate) only_here: u64,
     /// Nobody decodes it.
-    pub(super) without_codec: u64,
+    pub(crate) without_codec: u64,
 }
 
 /// Findings about one codec.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Codec {
+pub(crate) struct Codec {
     /// The name of the device profile.
-    pub(super) name: String,
+    pub(crate) name: String,
     #[serde(flatten)]
-    pub(super) counts: Counts,
+    pub(crate) counts: Counts,
     /// Time in the sandbox, in microseconds.
-    pub(super) microseconds: Cost,
+    pub(crate) microseconds: Cost,
     /// Fuel.
-    pub(super) fuel: Cost,
+    pub(crate) fuel: Cost,
     /// Number of differences and failures, by likely cause.
-    pub(super) causes: BTreeMap<&'static str, u64>,
+    pub(crate) causes: BTreeMap<&'static str, u64>,
     /// The first differences and failures.
-    pub(super) examples: Vec<Example>,
+    pub(crate) examples: Vec<Example>,
 }
 
 /// The cost of a codec's messages.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Cost {
+pub(crate) struct Cost {
     /// Of the last messages.
-    pub(super) median: u64,
-    pub(super) max: u64,
+    pub(crate) median: u64,
+    pub(crate) max: u64,
     #[serde(skip)]
     samples: Vec<u64>,
     #[serde(skip)]
@@ -87,23 +87,23 @@ pub(super) struct Cost {
 
 /// A difference or a failure.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Example {
-    pub(super) cause: &'static str,
+pub(crate) struct Example {
+    pub(crate) cause: &'static str,
     /// Path at which the objects differ; empty for a failure.
-    pub(super) path: String,
+    pub(crate) path: String,
     /// ChirpStack's value there, or the reason of its failure.
-    pub(super) there: Option<String>,
+    pub(crate) there: Option<String>,
     /// Our value there, or the reason of our failure.
-    pub(super) here: Option<String>,
+    pub(crate) here: Option<String>,
 }
 
 impl Report {
-    pub(super) fn new(started: Timestamp, fuel_max: u64) -> Self {
+    pub(crate) fn new(started: Timestamp, fuel_max: u64) -> Self {
         Self { started, ended: started, fuel_max, totals: Counts::default(), codecs: BTreeMap::new() }
     }
 
     /// Adds the results of an uplink.
-    pub(super) fn add(&mut self, observation: &Observation) {
+    pub(crate) fn add(&mut self, observation: &Observation) {
         let (counts, found) = judge(&observation.theirs, &observation.ours);
         self.totals.add(&counts);
         if self.codecs.len() >= CODECS_MAX && !self.codecs.contains_key(&observation.profile_id) {
@@ -125,7 +125,7 @@ impl Report {
     }
 
     /// Completes the report; more can be added afterwards.
-    pub(super) fn finish(&mut self, now: Timestamp) {
+    pub(crate) fn finish(&mut self, now: Timestamp) {
         self.ended = now;
         for codec in self.codecs.values_mut() {
             codec.microseconds.finish();
@@ -134,17 +134,17 @@ impl Report {
     }
 
     /// The counts in one line.
-    pub(super) fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         text::line(&self.totals)
     }
 
     /// The report as a web page.
-    pub(super) fn html(&self) -> String {
+    pub(crate) fn html(&self) -> String {
         html(self)
     }
 
     /// The report for a terminal.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         text::text(self)
     }
 }
