@@ -133,6 +133,11 @@ impl Report {
         }
     }
 
+    /// The codecs, in the order in which they are looked at.
+    pub(crate) fn listed(&self) -> impl Iterator<Item = &Codec> {
+        text::listed(self).into_iter().map(|(_, codec)| codec)
+    }
+
     /// The counts in one line.
     pub(crate) fn line(&self) -> String {
         text::line(&self.totals)
@@ -146,6 +151,13 @@ impl Report {
     /// The report for a terminal.
     pub(crate) fn text(&self) -> String {
         text::text(self)
+    }
+}
+
+impl Codec {
+    /// Its counts in one line.
+    pub(crate) fn line(&self) -> String {
+        text::line(&self.counts)
     }
 }
 

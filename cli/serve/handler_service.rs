@@ -51,7 +51,7 @@ use self::{
 };
 use super::{
     context::Context,
-    networks::{Networks, WatchedNetwork},
+    networks::{Networks, Shadow, WatchedNetwork},
 };
 use crate::{pool, version};
 
@@ -203,6 +203,10 @@ impl HandlerService {
 
     pub(super) fn watched_networks(&self) -> Arc<[WatchedNetwork]> {
         self.networks.watched()
+    }
+
+    pub(super) fn shadows(&self) -> Arc<[Shadow]> {
+        self.networks.shadows()
     }
 
     /// Returns the address at which a broker of others asks what clients may do.

@@ -2,6 +2,7 @@
 
 mod entry;
 mod route;
+mod shadow;
 mod watched;
 
 use std::{
@@ -12,7 +13,7 @@ use std::{
 
 use anyhow::{Context as _, ensure};
 use bridge::{Environment, Network};
-use futures::future::join_all;
+use futures::future::{join_all, try_join_all};
 use handler::{downlink, network::NetworkEvents};
 use runtime::Pool;
 use server::{
@@ -24,7 +25,7 @@ use things_stack::{WebhookListener, webhook_router};
 use types::AppId;
 
 use self::{entry::StartedNetwork, route::Way};
-pub(super) use self::{route::WatchedRoute, watched::WatchedNetwork};
+pub(super) use self::{route::WatchedRoute, shadow::Shadow, watched::WatchedNetwork};
 use super::context::Context;
 use crate::settings::NetworkSettings;
 
@@ -33,6 +34,8 @@ pub(super) struct Networks {
     /// Each with its connections, and the applications whose devices it brings.
     connected: Vec<(Arc<dyn Network>, BTreeSet<AppId>)>,
     watched: Arc<[WatchedNetwork]>,
+    /// Networks that bring no devices.
+    shadows: Arc<[Shadow]>,
     /// Servers that receive the messages of networks that send them as webhooks.
     webhooks: Vec<ServerHandle>,
 }
@@ -46,8 +49,11 @@ impl Networks {
         events: &Arc<NetworkEvents>,
     ) -> anyhow::Result<Self> {
         let (mut connected, mut watched, mut listeners) = (Vec::new(), Vec::new(), Vec::new());
-        check_sources(&context.settings.bridge.into).await?;
-        for settings in &context.settings.bridge.into {
+        let entries = context.settings.bridge.into.iter();
+        let (shadowed, taken): (Vec<_>, Vec<_>) = entries.partition(|entry| entry.shadow);
+        check_sources(&taken).await?;
+        let shadows = try_join_all(shadowed.into_iter().map(|entry| Shadow::start(context, entry, pool))).await?;
+        for settings in taken {
             let unusable = || "cannot use a network of `bridge`";
             let name = settings.name().with_context(unusable)?;
             let environment = Environment {
@@ -67,7 +73,8 @@ impl Networks {
             watched.push(WatchedNetwork { name, description, routes, network: network.clone() });
             connected.push((network, app_ids));
         }
-        Ok(Self { connected, watched: watched.into(), webhooks: serve_webhooks(listeners, server).await? })
+        let webhooks = serve_webhooks(listeners, server).await?;
+        Ok(Self { connected, watched: watched.into(), shadows: shadows.into(), webhooks })
     }
 
     /// Returns the addresses at which messages are received as webhooks.
@@ -78,6 +85,11 @@ impl Networks {
     /// Returns each network, as its operators see it.
     pub(super) fn watched(&self) -> Arc<[WatchedNetwork]> {
         self.watched.clone()
+    }
+
+    /// Returns each network whose results are compared.
+    pub(super) fn shadows(&self) -> Arc<[Shadow]> {
+        self.shadows.clone()
     }
 
     /// Returns the metrics of each network.
@@ -107,7 +119,8 @@ impl Networks {
     pub(super) async fn stop(self) {
         let connected = join_all(self.connected.iter().map(|(network, _)| network.stop()));
         let webhooks = join_all(self.webhooks.into_iter().map(ServerHandle::finished));
-        tokio::join!(connected, webhooks);
+        let shadows = join_all(self.shadows.iter().map(Shadow::stop));
+        tokio::join!(connected, webhooks, shadows);
     }
 }
 
@@ -128,7 +141,7 @@ async fn serve_webhooks(listeners: Vec<WebhookListener>, server: &Server) -> any
 }
 
 /// Refuses entries that read the same events, which each would get a part of.
-async fn check_sources(entries: &[NetworkSettings]) -> anyhow::Result<()> {
+async fn check_sources(entries: &[&NetworkSettings]) -> anyhow::Result<()> {
     for (place, entry) in entries.iter().enumerate() {
         for other in &entries[..place] {
             ensure!(

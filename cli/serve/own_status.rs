@@ -26,7 +26,7 @@ use self::{
     ranking::ranking,
     samples::Samples,
 };
-use super::networks::WatchedNetwork;
+use super::networks::{Shadow, WatchedNetwork};
 
 /// Maximum number of lines of the audit log.
 const AUDIT_LINES_MAX: usize = 100;
@@ -42,6 +42,7 @@ pub(super) struct OwnStatus {
     pub(super) runs: Option<Arc<Runs>>,
     pub(super) audit_file: Option<PathBuf>,
     pub(super) networks: Arc<[WatchedNetwork]>,
+    pub(super) shadows: Arc<[Shadow]>,
     pub(super) clock: Arc<dyn Clock>,
 }
 
@@ -59,7 +60,8 @@ impl StatusSource for OwnStatus {
         Box::pin(async {
             let now = self.clock.now();
             let networks = self.networks.iter().map(|network| network::status(network, now)).collect();
-            NetworksStatus { networks, counts: self.network_counts().await }
+            let shadows = self.shadows.iter().map(network::shadow_status).collect();
+            NetworksStatus { networks, shadows, counts: self.network_counts().await }
         })
     }
 

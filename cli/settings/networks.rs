@@ -29,6 +29,9 @@ pub struct NetworkSettings {
     /// How to reach The Things Stack 3.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub things_stack: Option<ThingsStackSettings>,
+    /// Whether nothing is taken from the network: our runs of its codecs are compared with its own results, and operators
+    /// see the report in the console. Then there are no `applications`.
+    pub shadow: bool,
     /// Which applications there are which here. Events of others are ignored.
     pub applications: Vec<ApplicationSettings>,
 }

@@ -19,5 +19,5 @@ pub use settings::Settings;
 pub use status::{
     ApplicationFunctions, ApplicationLoad, AuditTail, Check, ConnectionStatus, Count, EventStatus, FunctionCounts,
     FunctionFailure, FunctionRanking, FunctionSums, NetworkStatus, NetworksStatus, OwnerUse, Queue, RouteStatus,
-    ServerStatus, ServiceLoad, StatusSource,
+    ServerStatus, ServiceLoad, ShadowCodecStatus, ShadowConnection, ShadowStatus, StatusSource,
 };

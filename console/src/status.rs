@@ -7,7 +7,10 @@ mod network;
 use futures::future::BoxFuture;
 use types::Timestamp;
 
-pub use self::network::{ConnectionStatus, EventStatus, NetworkStatus, NetworksStatus, RouteStatus};
+pub use self::network::{
+    ConnectionStatus, EventStatus, NetworkStatus, NetworksStatus, RouteStatus, ShadowCodecStatus, ShadowConnection,
+    ShadowStatus,
+};
 
 /// Knows the state of the services in this process.
 pub trait StatusSource: Send + Sync {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use bridge::{Environment, Error, Network, Route};
-use chirpstack::{ChirpStackNetwork, ChirpStackSettings};
+use bridge::{Environment, Error, Network, Observation, Route, Running};
+use chirpstack::{ChirpStackNetwork, ChirpStackSettings, ChirpStackShadow};
 use sha2::{Digest as _, Sha256};
-use things_stack::{ThingsStackNetwork, ThingsStackSettings, WebhookListener};
+use things_stack::{ThingsStackNetwork, ThingsStackSettings, ThingsStackShadow, WebhookListener};
 
 use super::watched::NetworkDescription;
 use crate::settings::NetworkSettings;
@@ -45,6 +45,28 @@ impl NetworkSettings {
                 let network = Arc::new(ThingsStackNetwork::start(settings, routes, environment)?);
                 StartedNetwork { webhook: network.webhook().cloned(), network }
             }
+        })
+    }
+
+    /// Checks the settings and the API, and connects in the background to compare results, which `observe` gets. It must
+    /// not block.
+    pub(super) async fn start_shadow(
+        &self,
+        environment: Environment,
+        observe: impl Fn(Observation) + Send + Sync + 'static,
+    ) -> Result<Box<dyn Running>, Error> {
+        let started = self.try_start_shadow(environment, observe).await;
+        started.map_err(Error::in_entry)
+    }
+
+    async fn try_start_shadow(
+        &self,
+        environment: Environment,
+        observe: impl Fn(Observation) + Send + Sync + 'static,
+    ) -> Result<Box<dyn Running>, Error> {
+        Ok(match self.named()? {
+            Named::ChirpStack(settings) => Box::new(ChirpStackShadow::start(settings, environment, observe).await?),
+            Named::ThingsStack(settings) => Box::new(ThingsStackShadow::start(settings, environment, observe).await?),
         })
     }
 

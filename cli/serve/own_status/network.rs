@@ -1,11 +1,19 @@
 //! The state of a network for operators.
 
 use bridge::{ConnectionState, NetworkState, TrafficState};
-use console::{ConnectionStatus, Count, EventStatus, NetworkStatus, RouteStatus};
+use console::{
+    ConnectionStatus, Count, EventStatus, NetworkStatus, RouteStatus, ShadowCodecStatus, ShadowConnection, ShadowStatus,
+};
 use history::Outcome;
 use types::Timestamp;
 
-use crate::serve::networks::{WatchedNetwork, WatchedRoute};
+use crate::{
+    serve::networks::{Shadow, WatchedNetwork, WatchedRoute},
+    shadow_report::Codec,
+};
+
+/// Maximum number of codecs of a shadow.
+const CODECS_MAX: usize = 20;
 
 pub(super) fn status(watched: &WatchedNetwork, now: Timestamp) -> NetworkStatus {
     let WatchedNetwork { name, description, routes, network } = watched;
@@ -14,16 +22,52 @@ pub(super) fn status(watched: &WatchedNetwork, now: Timestamp) -> NetworkStatus 
         Some(reason) => Err(reason.to_owned()),
         None => Ok((traffic.sent, traffic.unsent)),
     };
-    let address = |(role, url): &(&'static str, String)| ((*role).to_owned(), url.clone());
     NetworkStatus {
         name: name.clone(),
         kind: description.kind.to_owned(),
-        addresses: description.addresses.iter().map(address).collect(),
+        addresses: addresses(&description.addresses),
         connections: connections.into_iter().map(|(name, state)| connection(name, state, now)).collect(),
         routes: routes.iter().map(route).collect(),
         events: events(&traffic, in_progress),
         downlinks,
     }
+}
+
+/// The report of a shadow, as far as it has come.
+pub(super) fn shadow_status(shadow: &Shadow) -> ShadowStatus {
+    let connection = match shadow.failure() {
+        Some(failure) => ShadowConnection::NotStarted(failure),
+        None if shadow.is_connected() => ShadowConnection::Connected,
+        None => ShadowConnection::Disconnected,
+    };
+    let (since, summary, codecs) = shadow.read(|report| {
+        let codecs = report.listed().take(CODECS_MAX).map(codec).collect();
+        (report.started, report.line(), codecs)
+    });
+    ShadowStatus {
+        name: shadow.name.clone(),
+        kind: shadow.description.kind.to_owned(),
+        addresses: addresses(&shadow.description.addresses),
+        connection,
+        since,
+        summary,
+        codecs,
+    }
+}
+
+fn codec(codec: &Codec) -> ShadowCodecStatus {
+    let causes = codec.causes.iter();
+    ShadowCodecStatus {
+        name: codec.name.clone(),
+        summary: codec.line(),
+        causes: causes.map(|(what, count)| Count { what: (*what).to_owned(), count: *count }).collect(),
+        time_us_max: codec.microseconds.max,
+        fuel_max: codec.fuel.max,
+    }
+}
+
+fn addresses(addresses: &[(&'static str, String)]) -> Vec<(String, String)> {
+    addresses.iter().map(|(role, url)| ((*role).to_owned(), url.clone())).collect()
 }
 
 fn connection(name: String, state: ConnectionState, now: Timestamp) -> ConnectionStatus {

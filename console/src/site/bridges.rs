@@ -2,10 +2,11 @@
 //! changes nothing.
 
 mod section;
+mod shadow;
 
 use askama::Template;
 
-use self::section::Section;
+use self::{section::Section, shadow::Shadow};
 use super::{
     failure::{Failure, Problem},
     operator::own_applications,
@@ -31,6 +32,7 @@ pub(super) struct Show {
 /// The networks, as the page shows them.
 struct View {
     sections: Vec<Section>,
+    shadows: Vec<Shadow>,
     counts: Vec<Count>,
 }
 
@@ -38,10 +40,10 @@ pub(super) async fn show(Operator { console, session, frame, unconfirmed }: Oper
     let view = match (console.status(), &*console.place) {
         _ if unconfirmed.is_some() => None,
         (Some(source), _) => {
-            let NetworksStatus { networks, counts } = source.networks().await;
+            let NetworksStatus { networks, shadows, counts } = source.networks().await;
             let own = own_applications(&console, &session).await;
             let sections = networks.into_iter().map(|network| Section::of(network, &own)).collect();
-            Some(View { sections, counts })
+            Some(View { sections, shadows: shadows.into_iter().map(Shadow::of).collect(), counts })
         }
         (None, Place::Alone { .. }) => None,
         (None, Place::WithAccount { .. }) => return Err(Error::Starting.into()),

@@ -11,6 +11,8 @@ use super::Count;
 pub struct NetworksStatus {
     /// Each of them.
     pub networks: Vec<NetworkStatus>,
+    /// Networks whose own results are compared with our runs of the same codecs. They bring no devices.
+    pub shadows: Vec<ShadowStatus>,
     /// Events and failures of all of them together, and of the external broker.
     pub counts: Vec<Count>,
 }
@@ -85,4 +87,49 @@ pub struct RouteStatus {
     pub invalid: u64,
     /// Number of uplinks for which there are no payload functions.
     pub not_converted: u64,
+}
+
+/// A network whose own results are compared with our runs of the same codecs.
+#[derive(Clone, Debug)]
+pub struct ShadowStatus {
+    /// The name that its files have.
+    pub name: String,
+    /// The name of the product.
+    pub kind: String,
+    /// Addresses, each behind what it is for. They have no secrets.
+    pub addresses: Vec<(String, String)>,
+    /// The state of its connections.
+    pub connection: ShadowConnection,
+    /// The start of the comparison.
+    pub since: Timestamp,
+    /// The number of messages by result, as a sentence.
+    pub summary: String,
+    /// Those codecs that differ most or take most.
+    pub codecs: Vec<ShadowCodecStatus>,
+}
+
+/// The state of the connections of a shadow.
+#[derive(Clone, Debug)]
+pub enum ShadowConnection {
+    /// All are made.
+    Connected,
+    /// Some are not.
+    Disconnected,
+    /// It cannot start yet, for this reason.
+    NotStarted(String),
+}
+
+/// A codec of a shadow.
+#[derive(Clone, Debug)]
+pub struct ShadowCodecStatus {
+    /// Its name.
+    pub name: String,
+    /// The number of its messages by result, as a sentence.
+    pub summary: String,
+    /// Differences and failures by likely cause.
+    pub causes: Vec<Count>,
+    /// The longest time of a message in the sandbox, in microseconds.
+    pub time_us_max: u64,
+    /// The most fuel of a message.
+    pub fuel_max: u64,
 }

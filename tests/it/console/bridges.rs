@@ -6,9 +6,13 @@ use airlock::{
     serve::Stack,
     settings::{ApplicationSettings, NetworkSettings},
 };
+use api::chirpstack::CodecRuntime;
 use bridge::MqttSettings;
 use chirpstack::{ChirpStackSettings, GrpcSettings};
-use console::{ConnectionStatus, Count, EventStatus, NetworkStatus, NetworksStatus, RouteStatus};
+use console::{
+    ConnectionStatus, Count, EventStatus, NetworkStatus, NetworksStatus, RouteStatus, ShadowCodecStatus,
+    ShadowConnection, ShadowStatus,
+};
 use server::system::SystemClock;
 use testing::{CHIRPSTACK_APPLICATION, CHIRPSTACK_TOKEN, ManualClock};
 use types::{AppId, Clock, DeviceIds, Timestamp};
@@ -55,7 +59,7 @@ fn network(text: &str) -> NetworkStatus {
 
 fn with_networks(networks: Vec<NetworkStatus>) -> Fake {
     let counts = vec![Count { what: "uplinks: decoded".to_owned(), count: 77 }];
-    Fake::with_networks(NetworksStatus { networks, counts })
+    Fake::with_networks(NetworksStatus { networks, counts, ..NetworksStatus::default() })
 }
 
 #[tokio::test]
@@ -80,13 +84,36 @@ async fn operators_see_the_page_and_others_do_not_learn_of_it() {
     assert_eq!(bobby.get(PATH).await.status, 404);
 }
 
+/// A comparison all of whose texts are this one.
+fn shadow(text: &str) -> ShadowStatus {
+    let text = || text.to_owned();
+    let codec = ShadowCodecStatus {
+        name: text(),
+        summary: text(),
+        causes: vec![Count { what: text(), count: 1 }],
+        time_us_max: 2,
+        fuel_max: 3,
+    };
+    ShadowStatus {
+        name: text(),
+        kind: text(),
+        addresses: vec![(text(), text())],
+        connection: ShadowConnection::NotStarted(text()),
+        since: Timestamp::from_millis(1_790_000_000_000),
+        summary: text(),
+        codecs: vec![codec],
+    }
+}
+
 #[tokio::test]
 async fn names_and_reasons_are_never_markup() {
-    let (_network, [alice, ..]) = start(Some(with_networks(vec![network(HOSTILE)]))).await;
+    let (networks, shadows) = (vec![network(HOSTILE)], vec![shadow(HOSTILE)]);
+    let fake = Fake::with_networks(NetworksStatus { networks, shadows, counts: Vec::new() });
+    let (_network, [alice, ..]) = start(Some(fake)).await;
     let page = alice.get(PATH).await;
     assert_eq!(page.status, 200, "{}", page.html);
     assert!(!page.html.contains("<b>") && !page.html.contains(['\u{1b}', '\u{202e}']), "{}", page.html);
-    assert!(page.html.matches(r"&#60;b&#62;\u001b[2J\u202e").count() >= 10, "{}", page.html);
+    assert!(page.html.matches(r"&#60;b&#62;\u001b[2J\u202e").count() >= 20, "{}", page.html);
 }
 
 #[tokio::test]
@@ -156,10 +183,8 @@ fn check(page: &Page, parts: &[&str]) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_network_shows_what_it_brings_and_why_it_is_away() {
-    let Some(mut chirpstack) = ChirpStack::start().await else { return };
-    let clock: Arc<ManualClock> = ManualClock::at(SystemClock.now());
+/// A server with an entry of `[[bridge]]`, whose operator is Alice, and her browser.
+async fn bridged(clock: Arc<dyn Clock>, entry: impl FnOnce(&Path, &AppId) -> NetworkSettings) -> (Network, Visitor) {
     let network = Network::at(clock.clone(), |_| ()).await;
     let alice = network.owner("alice").await;
     alice.set_functions([DECODER, "", ""]).await.unwrap();
@@ -168,10 +193,18 @@ async fn a_network_shows_what_it_brings_and_why_it_is_away() {
     let dir = network.dir;
     let mut settings = Network::settings(dir.path());
     settings.console.operators = operators;
-    settings.bridge.into = vec![entry(&chirpstack, dir.path(), &alice.app_id)];
-    let stack = Stack::start(settings, None, environment_at(clock.clone())).await.unwrap();
+    settings.bridge.into = vec![entry(dir.path(), &alice.app_id)];
+    let stack = Stack::start(settings, None, environment_at(clock)).await.unwrap();
     let visitor = Visitor::logged_in(&stack.settings().client.auth_server, "alice").await;
     visitor.get("/console").await;
+    (Network { stack, dir }, visitor)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_network_shows_what_it_brings_and_why_it_is_away() {
+    let Some(mut chirpstack) = ChirpStack::start().await else { return };
+    let clock: Arc<ManualClock> = ManualClock::at(SystemClock.now());
+    let (network, visitor) = bridged(clock.clone(), |dir, app_id| entry(&chirpstack, dir, app_id)).await;
     let page = visitor.until(PATH, "badge good\">connected<").await;
     let address = format!("<code>{}</code> (events)", chirpstack.broker.url());
     check(&page, &["ChirpStack", &address, "0 of 0 handed over", "0 sent", "not known yet", ">registered<"]);
@@ -197,5 +230,30 @@ async fn a_network_shows_what_it_brings_and_why_it_is_away() {
     let (_, connections) = page.html.split_once("Connections of ").unwrap();
     let (connections, _) = connections.split_once("Routes of ").unwrap();
     assert!(connections.contains("class=\"wide\">") && !connections.contains("class=\"wide\"><"), "{connections}");
-    stack.stop().await;
+    network.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_network_in_the_shadow_shows_how_its_results_compare_as_they_come() {
+    let Some(mut chirpstack) = ChirpStack::start().await else { return };
+    let codec = "function decodeUplink(input) { return {data: {n: input.bytes[0]}} }";
+    chirpstack.api.set_profile("profile", CodecRuntime::Js, codec);
+    let entry = |dir: &Path, app_id: &AppId| {
+        let entry = entry(&chirpstack, dir, app_id);
+        NetworkSettings { shadow: true, applications: Vec::new(), ..entry }
+    };
+    let (network, visitor) = bridged(Arc::new(SystemClock), entry).await;
+    let page = visitor.until(PATH, "badge good\">connected<").await;
+    check(&page, &["compared", "0 messages: none yet", &chirpstack.broker.url()]);
+    for (counter, theirs) in [(1, 1), (2, 1), (3, 9)] {
+        let mut body = uplink(DEVICE, "Kitchen", counter);
+        body["object"] = serde_json::json!({"n": theirs});
+        chirpstack.send(DEVICE, "up", &body).await;
+    }
+    let page = visitor.until(PATH, "3 messages: 2 equal, 1 different").await;
+    let (_, codecs) = page.html.split_once("Codecs of ").unwrap();
+    check(&page, &["Most fuel"]);
+    assert!(codecs.matches("3 messages: 2 equal, 1 different").count() == 1, "{codecs}");
+    assert!(!page.html.contains("handed over"), "nothing is taken from it: {}", page.html);
+    network.stack.stop().await;
 }

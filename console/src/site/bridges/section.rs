@@ -119,8 +119,8 @@ fn duration(duration: Duration) -> String {
     }
 }
 
-/// Others choose some of these texts.
-fn shown(text: &str) -> String {
+/// A text as it may be shown: others choose some of them.
+pub(super) fn shown(text: &str) -> String {
     visible(text).into_owned()
 }
 

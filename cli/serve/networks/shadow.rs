@@ -1,0 +1,155 @@
+//! Shadows: networks whose own results are compared with our runs of the same codecs. They bring no devices.
+
+use std::{
+    mem,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use anyhow::{Context as _, ensure};
+use bridge::{Environment, Error, Observation, Running};
+use runtime::Pool;
+use server::status::ErrorChain;
+use tokio::{task::JoinHandle, time::sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::watched::NetworkDescription;
+use crate::{serve::context::Context, settings::NetworkSettings, shadow_report::Report};
+
+/// The pause before a network is tried again whose API cannot be used.
+const RETRY: Duration = Duration::from_secs(10);
+
+/// A network whose results are compared.
+pub(in crate::serve) struct Shadow {
+    pub(in crate::serve) name: String,
+    pub(in crate::serve) description: NetworkDescription,
+    report: Arc<Mutex<Report>>,
+    state: Arc<Mutex<State>>,
+    stopping: CancellationToken,
+    /// Tries again until it has started; none once it is stopped.
+    starting: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// The state of a comparison.
+enum State {
+    /// The network's API cannot be used, for this reason.
+    Waiting(String),
+    Running(Box<dyn Running>),
+    Stopped,
+}
+
+/// Resources for starting a comparison.
+struct Starter {
+    settings: NetworkSettings,
+    environment: Box<dyn Fn() -> Environment + Send + Sync>,
+    report: Arc<Mutex<Report>>,
+}
+
+impl Shadow {
+    /// Checks the settings, and starts; in the background, if the network's API cannot be used now.
+    pub(super) async fn start(context: &Context, settings: &NetworkSettings, pool: &Arc<Pool>) -> anyhow::Result<Self> {
+        let unusable = || "cannot use a network of `bridge`";
+        ensure!(
+            settings.applications.is_empty(),
+            "a `[[bridge]]` with `shadow` brings no devices: leave out its `applications`"
+        );
+        let name = settings.name().with_context(unusable)?;
+        let description = settings.description().with_context(unusable)?;
+        let fuel_max = context.settings.sandbox.limits.fuel;
+        let report = Arc::new(Mutex::new(Report::new(context.clock.now(), fuel_max)));
+        let starter = Starter {
+            settings: settings.clone(),
+            environment: environment(context, &name, pool),
+            report: report.clone(),
+        };
+        let state = Arc::new(Mutex::new(match starter.start().await {
+            Ok(running) => State::Running(running),
+            Err(error @ Error::Api { .. }) => State::waiting(&error),
+            Err(error) => return Err(error).with_context(unusable),
+        }));
+        let stopping = CancellationToken::new();
+        let retrying = stopping.clone().run_until_cancelled_owned(retry(starter, state.clone()));
+        let starting = tokio::spawn(async move { _ = retrying.await });
+        Ok(Self { name, description, report, state, stopping, starting: Mutex::new(Some(starting)) })
+    }
+
+    /// Returns the reason why it has not started yet; none if it has.
+    pub(in crate::serve) fn failure(&self) -> Option<String> {
+        match &*lock(&self.state) {
+            State::Waiting(reason) => Some(reason.clone()),
+            State::Running(_) | State::Stopped => None,
+        }
+    }
+
+    /// Returns true if all its connections are made.
+    pub(in crate::serve) fn is_connected(&self) -> bool {
+        match &*lock(&self.state) {
+            State::Running(running) => {
+                running.connections().iter().flat_map(|(_, connected)| connected).all(|connected| *connected.borrow())
+            }
+            State::Waiting(_) | State::Stopped => false,
+        }
+    }
+
+    /// Reads the report, to which nothing is added meanwhile.
+    pub(in crate::serve) fn read<T>(&self, read: impl FnOnce(&Report) -> T) -> T {
+        read(&lock(&self.report))
+    }
+
+    /// Compares what is in progress, and stops.
+    pub(super) async fn stop(&self) {
+        self.stopping.cancel();
+        let starting = lock(&self.starting).take();
+        if let Some(starting) = starting {
+            // A panic has been logged.
+            _ = starting.await;
+        }
+        let state = mem::replace(&mut *lock(&self.state), State::Stopped);
+        if let State::Running(running) = state {
+            running.stop().await;
+        }
+    }
+}
+
+impl State {
+    fn waiting(error: &Error) -> Self {
+        tracing::warn!(error = %ErrorChain(error), "cannot compare the results of a network yet: trying again");
+        Self::Waiting(ErrorChain(error).to_string())
+    }
+}
+
+impl Starter {
+    async fn start(&self) -> Result<Box<dyn Running>, Error> {
+        let report = self.report.clone();
+        let observe = move |observation: Observation| lock(&report).add(&observation);
+        self.settings.start_shadow((self.environment)(), observe).await
+    }
+}
+
+async fn retry(starter: Starter, state: Arc<Mutex<State>>) {
+    while matches!(*lock(&state), State::Waiting(_)) {
+        sleep(RETRY).await;
+        let next = match starter.start().await {
+            Ok(running) => State::Running(running),
+            Err(error) => State::Waiting(ErrorChain(&error).to_string()),
+        };
+        *lock(&state) = next;
+    }
+}
+
+/// Makes the resources of a bridge, for each attempt to start it.
+fn environment(context: &Context, name: &str, pool: &Arc<Pool>) -> Box<dyn Fn() -> Environment + Send + Sync> {
+    let (pool, clock, random) = (pool.clone(), context.clock.clone(), context.random.clone());
+    let state_dir = context.settings.data_dir.join("bridge").join(format!("shadow-{name}"));
+    Box::new(move || Environment {
+        pool: pool.clone(),
+        clock: clock.clone(),
+        random: random.clone(),
+        state_dir: state_dir.clone(),
+    })
+}
+
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic elsewhere leaves it usable.
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
