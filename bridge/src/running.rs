@@ -14,6 +14,11 @@ pub trait Running: Send + Sync {
     /// Returns its connections, and watches whether each is made.
     fn connections(&self) -> &Connections;
 
+    /// Returns the reason why a connection is not made, if that is known.
+    fn failure(&self) -> Option<String> {
+        None
+    }
+
     /// Finishes the messages in progress, and stops.
     fn stop(self: Box<Self>) -> BoxFuture<'static, ()>;
 

@@ -51,7 +51,7 @@ use self::{
 };
 use super::{
     context::Context,
-    networks::{Networks, Shadow, WatchedNetwork},
+    networks::{Networks, Shadow, Trials, WatchedNetwork},
 };
 use crate::{pool, version};
 
@@ -203,6 +203,10 @@ impl HandlerService {
 
     pub(super) fn watched_networks(&self) -> Arc<[WatchedNetwork]> {
         self.networks.watched()
+    }
+
+    pub(super) fn trials(&self) -> Arc<Trials> {
+        self.networks.trials()
     }
 
     pub(super) fn shadows(&self) -> Arc<[Shadow]> {

@@ -3,6 +3,7 @@
 mod entry;
 mod route;
 mod shadow;
+mod trial;
 mod watched;
 
 use std::{
@@ -25,7 +26,7 @@ use things_stack::{WebhookListener, webhook_router};
 use types::AppId;
 
 use self::{entry::StartedNetwork, route::Way};
-pub(super) use self::{route::WatchedRoute, shadow::Shadow, watched::WatchedNetwork};
+pub(super) use self::{route::WatchedRoute, shadow::Shadow, trial::Trials, watched::WatchedNetwork};
 use super::context::Context;
 use crate::settings::NetworkSettings;
 
@@ -36,6 +37,8 @@ pub(super) struct Networks {
     watched: Arc<[WatchedNetwork]>,
     /// Networks that bring no devices.
     shadows: Arc<[Shadow]>,
+    /// Tries networks that are not in the settings.
+    trials: Arc<Trials>,
     /// Servers that receive the messages of networks that send them as webhooks.
     webhooks: Vec<ServerHandle>,
 }
@@ -74,7 +77,8 @@ impl Networks {
             connected.push((network, app_ids));
         }
         let webhooks = serve_webhooks(listeners, server).await?;
-        Ok(Self { connected, watched: watched.into(), shadows: shadows.into(), webhooks })
+        let trials = Arc::new(Trials::new(pool.clone(), context.clock.clone(), context.random.clone()));
+        Ok(Self { connected, watched: watched.into(), shadows: shadows.into(), trials, webhooks })
     }
 
     /// Returns the addresses at which messages are received as webhooks.
@@ -90,6 +94,10 @@ impl Networks {
     /// Returns each network whose results are compared.
     pub(super) fn shadows(&self) -> Arc<[Shadow]> {
         self.shadows.clone()
+    }
+
+    pub(super) fn trials(&self) -> Arc<Trials> {
+        self.trials.clone()
     }
 
     /// Returns the metrics of each network.

@@ -9,7 +9,9 @@ mod samples;
 use std::{path::PathBuf, sync::Arc};
 
 use account::Account;
-use console::{AuditTail, Check, Count, FunctionRanking, NetworksStatus, ServerStatus, StatusSource};
+use console::{
+    AuditTail, Check, Count, FunctionRanking, NetworkTrial, NetworksStatus, NewNetwork, ServerStatus, StatusSource,
+};
 use futures::future::BoxFuture;
 use handler::uplink::Runs;
 use server::{
@@ -26,7 +28,7 @@ use self::{
     ranking::ranking,
     samples::Samples,
 };
-use super::networks::{Shadow, WatchedNetwork};
+use super::networks::{Shadow, Trials, WatchedNetwork};
 
 /// Maximum number of lines of the audit log.
 const AUDIT_LINES_MAX: usize = 100;
@@ -43,6 +45,8 @@ pub(super) struct OwnStatus {
     pub(super) audit_file: Option<PathBuf>,
     pub(super) networks: Arc<[WatchedNetwork]>,
     pub(super) shadows: Arc<[Shadow]>,
+    /// None if the handler does not run here.
+    pub(super) trials: Option<Arc<Trials>>,
     pub(super) clock: Arc<dyn Clock>,
 }
 
@@ -62,6 +66,15 @@ impl StatusSource for OwnStatus {
             let networks = self.networks.iter().map(|network| network::status(network, now)).collect();
             let shadows = self.shadows.iter().map(network::shadow_status).collect();
             NetworksStatus { networks, shadows, counts: self.network_counts().await }
+        })
+    }
+
+    fn try_network(&self, network: NewNetwork) -> BoxFuture<'_, NetworkTrial> {
+        Box::pin(async move {
+            match &self.trials {
+                Some(trials) => trials.run(network).await,
+                None => NetworkTrial::Failed("the handler does not run in this process".to_owned()),
+            }
         })
     }
 

@@ -115,6 +115,7 @@ impl Stack {
                 audit_file: context.settings.telemetry.audit_file.clone(),
                 clock: context.clock.clone(),
                 networks: handler.as_ref().map(HandlerService::watched_networks).unwrap_or_default(),
+                trials: handler.as_ref().map(HandlerService::trials),
                 shadows: handler.as_ref().map(HandlerService::shadows).unwrap_or_default(),
             }));
         }

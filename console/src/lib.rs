@@ -18,6 +18,7 @@ pub use error::{Error, Result};
 pub use settings::Settings;
 pub use status::{
     ApplicationFunctions, ApplicationLoad, AuditTail, Check, ConnectionStatus, Count, EventStatus, FunctionCounts,
-    FunctionFailure, FunctionRanking, FunctionSums, NetworkStatus, NetworksStatus, OwnerUse, Queue, RouteStatus,
-    ServerStatus, ServiceLoad, ShadowCodecStatus, ShadowConnection, ShadowStatus, StatusSource,
+    FunctionFailure, FunctionRanking, FunctionSums, NetworkStatus, NetworkTrial, NetworksStatus, NewNetwork, OwnerUse,
+    Queue, RouteStatus, ServerStatus, ServiceLoad, ShadowCodecStatus, ShadowConnection, ShadowStatus, StatusSource,
+    TriedUplink,
 };

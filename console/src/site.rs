@@ -49,6 +49,7 @@ impl Console {
             // No method tells others that these pages are there.
             .route("/console/operator", get(operator::show).fallback(not_found))
             .route("/console/bridges", get(bridges::show).fallback(not_found))
+            .route("/console/bridges/new", get(bridges::new::show).post(bridges::new::submit).fallback(not_found))
             .route("/console/{*path}", any(not_found))
             .layer(from_fn_with_state(self.clone(), draft::keep_drafts))
             .layer(from_fn_with_state(self.clone(), same_site::check))

@@ -3,6 +3,7 @@
 //! `airlock serve` fills it in, so that the console needs to know nothing of the other services.
 
 mod network;
+mod trial;
 
 use futures::future::BoxFuture;
 use types::Timestamp;
@@ -11,14 +12,18 @@ pub use self::network::{
     ConnectionStatus, EventStatus, NetworkStatus, NetworksStatus, RouteStatus, ShadowCodecStatus, ShadowConnection,
     ShadowStatus,
 };
+pub use self::trial::{NetworkTrial, NewNetwork, TriedUplink};
 
-/// Knows the state of the services in this process.
+/// Knows the state of the services in this process, and can try what is not in its settings yet.
 pub trait StatusSource: Send + Sync {
     /// Returns the state at this moment. Of the owners, it has those that use most, or only the one that is named.
     fn status<'a>(&'a self, owner: &'a str) -> BoxFuture<'a, ServerStatus>;
 
     /// Returns the state of each network at this moment.
     fn networks(&self) -> BoxFuture<'_, NetworksStatus>;
+
+    /// Connects to a network for less than a minute, and waits for an uplink. Keeps nothing.
+    fn try_network(&self, network: NewNetwork) -> BoxFuture<'_, NetworkTrial>;
 
     /// Returns the checks of `/readyz` alone, which anybody may know.
     fn checks(&self) -> BoxFuture<'_, Vec<Check>>;

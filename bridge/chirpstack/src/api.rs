@@ -18,7 +18,16 @@ pub(super) fn directory(
     environment: &Environment,
     state_dir: &StateDir,
 ) -> Result<Directory, Error> {
-    let api = client(&settings.grpc)?;
+    Ok(directory_of(client(&settings.grpc)?, settings, environment, state_dir.imported()))
+}
+
+/// The devices and codecs as an API describes them, with the file of its key, and that of what is imported.
+pub(super) fn directory_of(
+    api: (ChirpStackClient, PathBuf),
+    settings: &ChirpStackSettings,
+    environment: &Environment,
+    imported: PathBuf,
+) -> Directory {
     let codecs = Codecs {
         pool: environment.pool.clone(),
         wait_max: Duration::from_millis(settings.sandbox_wait_ms_max),
@@ -29,7 +38,7 @@ pub(super) fn directory(
         devices_max: settings.devices_max,
         look_ups: LookUpLimits::new(settings.in_flight_max, settings.api_wait_ms_max, settings.refresh_interval_ms),
     };
-    Ok(Directory::open(api, codecs, &limits, state_dir.imported()))
+    Directory::open(api, codecs, &limits, imported)
 }
 
 /// A client, and the file of its API key.
@@ -61,8 +70,8 @@ pub(super) async fn check_api(directory: &Directory, settings: &GrpcSettings) ->
             return Ok(());
         }
         Kind::Unauthenticated | Kind::Denied => {
-            let file = token_file.unwrap_or_default();
-            format!("it does not accept the API key in `{file}`; create one in ChirpStack under `API keys`")
+            let file = token_file.map(|file| format!(" in `{file}`")).unwrap_or_default();
+            format!("it does not accept the API key{file}; create one in ChirpStack under `API keys`")
         }
         Kind::Unsupported => format!("{url} is not a ChirpStack 4 server; its API has the port of its web site"),
         _ if directory.is_empty() => format!("start ChirpStack, or correct its URL, {url}"),

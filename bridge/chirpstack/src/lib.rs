@@ -17,5 +17,5 @@ pub use self::{
     network::ChirpStackNetwork,
     offline::{OfflineDecoder, OfflineDevice, OfflineUplink},
     settings::{ChirpStackSettings, GrpcSettings},
-    shadow::ChirpStackShadow,
+    shadow::{ChirpStackShadow, GivenCredentials},
 };

@@ -2,23 +2,36 @@
 
 mod failures;
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use bridge::{Connections, Environment, Error, Observation, Running, StateDir, Verdict, metrics};
+use client::{Trust, chirpstack::ChirpStackClient};
 use futures::future::BoxFuture;
-use link::delivery::Delivery;
+use link::{delivery::Delivery, mqtt::Endpoint, secret_file::SecretFile};
 use serde::Deserialize;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+use types::{Clock, Secret};
 
 use self::failures::Failures;
 
 use super::{
-    api::{check_api, directory},
+    api::{check_api, directory, directory_of},
     codec::{decoder::Decoder, directory::Directory},
     event::{UplinkEvent, incoming::in_json, topic::Topic},
     settings::ChirpStackSettings,
-    source::{Events, brokers::network_source},
+    source::{
+        Events,
+        brokers::{Source, network_source},
+    },
 };
+
+/// Credentials that are in no file.
+pub struct GivenCredentials {
+    /// The API key.
+    pub api_key: Secret,
+    /// User and password for the broker, if it wants them.
+    pub login: Option<(String, Secret)>,
+}
 
 /// A running comparison.
 pub struct ChirpStackShadow {
@@ -38,16 +51,48 @@ impl ChirpStackShadow {
         environment: Environment,
         observe: impl Fn(Observation) + Send + Sync + 'static,
     ) -> Result<Self, Error> {
-        metrics::describe();
         let state_dir = StateDir::open(environment.state_dir.clone())?;
         let client_id = state_dir.client_id(environment.random.as_ref())?;
         let source = network_source(settings, &format!("{client_id}-shadow"))?;
-        let directory = Arc::new(directory(settings, &environment, &state_dir)?);
+        let directory = directory(settings, &environment, &state_dir)?;
+        Self::start_with(settings, (source, directory, state_dir), environment.clock, observe).await
+    }
+
+    /// Starts in the same way, over MQTT, with credentials that are in no file.
+    pub async fn start_given(
+        settings: &ChirpStackSettings,
+        GivenCredentials { api_key, login }: GivenCredentials,
+        environment: Environment,
+        observe: impl Fn(Observation) + Send + Sync + 'static,
+    ) -> Result<Self, Error> {
+        let state_dir = StateDir::open(environment.state_dir.clone())?;
+        let client_id = format!("{}-shadow", state_dir.client_id(environment.random.as_ref())?);
+        let (mqtt, table) = (&settings.mqtt, "bridge.chirpstack.mqtt");
+        let endpoint = match login {
+            Some((user, password)) => {
+                Endpoint::with_login(mqtt, table, client_id, (&user, SecretFile::given(password)))?
+            }
+            None => Endpoint::new(mqtt, table, client_id)?,
+        };
+        let api = ChirpStackClient::connect(&settings.grpc.url, &Trust::System, api_key)?;
+        let directory = directory_of((api, PathBuf::new()), settings, &environment, state_dir.imported());
+        let parts = (Source::Mqtt(endpoint), directory, state_dir);
+        Self::start_with(settings, parts, environment.clock, observe).await
+    }
+
+    async fn start_with(
+        settings: &ChirpStackSettings,
+        (source, directory, state_dir): (Source, Directory, StateDir),
+        clock: Arc<dyn Clock>,
+        observe: impl Fn(Observation) + Send + Sync + 'static,
+    ) -> Result<Self, Error> {
+        metrics::describe();
+        let directory = Arc::new(directory);
         check_api(&directory, &settings.grpc).await?;
         let refresh = AbortOnDropHandle::new(tokio::spawn(directory.clone().run()));
         let comparisons = TaskTracker::new();
         let observer = Arc::new(Observer {
-            decoder: Decoder { directory: directory.clone(), clock: environment.clock.clone() },
+            decoder: Decoder { directory: directory.clone(), clock },
             failures: Failures::new(),
             comparisons: comparisons.clone(),
             observe: Box::new(observe),
@@ -76,6 +121,10 @@ impl ChirpStackShadow {
 impl Running for ChirpStackShadow {
     fn connections(&self) -> &Connections {
         &self.connections
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.events.connection().failure
     }
 
     fn stop(self: Box<Self>) -> BoxFuture<'static, ()> {

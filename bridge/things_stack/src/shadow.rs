@@ -75,6 +75,10 @@ impl Running for ThingsStackShadow {
         &self.connections
     }
 
+    fn failure(&self) -> Option<String> {
+        self.messages.iter().find_map(|subscriber| subscriber.connection().state().failure)
+    }
+
     fn stop(self: Box<Self>) -> BoxFuture<'static, ()> {
         Box::pin(Self::stop(*self))
     }

@@ -1,6 +1,7 @@
 //! The page of bridges: each network with its connections, rate, lag, failures and routes. It is for operators, and
 //! changes nothing.
 
+pub(super) mod new;
 mod section;
 mod shadow;
 

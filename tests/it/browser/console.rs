@@ -252,7 +252,10 @@ async fn operate(name: &'static str, look: Look) {
     browser.wait_for("Bridges").await;
     wait_for_text(&browser, "span", "not connected").await;
     browser.look("console-bridges").await;
-    browser.click(".crumb a").await;
+    browser.click("main a[href='/console/bridges/new']").await;
+    browser.wait_for("Connect a network").await;
+    browser.look("console-bridge-new").await;
+    browser.open("/console/operator").await;
     browser.wait_for("Operator").await;
     browser.submit("main form", &[("owner", "nobody")], "main form button", "Operator").await;
     wait_for_text(&browser, "p", "is no owner").await;

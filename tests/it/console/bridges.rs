@@ -184,7 +184,10 @@ fn check(page: &Page, parts: &[&str]) {
 }
 
 /// A server with an entry of `[[bridge]]`, whose operator is Alice, and her browser.
-async fn bridged(clock: Arc<dyn Clock>, entry: impl FnOnce(&Path, &AppId) -> NetworkSettings) -> (Network, Visitor) {
+pub(super) async fn bridged(
+    clock: Arc<dyn Clock>,
+    entry: impl FnOnce(&Path, &AppId) -> NetworkSettings,
+) -> (Network, Visitor) {
     let network = Network::at(clock.clone(), |_| ()).await;
     let alice = network.owner("alice").await;
     alice.set_functions([DECODER, "", ""]).await.unwrap();

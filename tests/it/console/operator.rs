@@ -6,7 +6,8 @@ use airlock::serve::Stack;
 use client::account::AccountClient;
 use console::{
     ApplicationFunctions, ApplicationLoad, AuditTail, Check, Console, Count, FunctionCounts, FunctionFailure,
-    FunctionRanking, FunctionSums, NetworksStatus, OwnerUse, Queue, ServerStatus, ServiceLoad, Settings, StatusSource,
+    FunctionRanking, FunctionSums, NetworkTrial, NetworksStatus, NewNetwork, OwnerUse, Queue, ServerStatus,
+    ServiceLoad, Settings, StatusSource,
 };
 use futures::future::BoxFuture;
 use server::serve::Listeners;
@@ -40,6 +41,10 @@ impl StatusSource for Fake {
 
     fn networks(&self) -> BoxFuture<'_, NetworksStatus> {
         Box::pin(async { self.networks.clone() })
+    }
+
+    fn try_network(&self, _network: NewNetwork) -> BoxFuture<'_, NetworkTrial> {
+        Box::pin(async { NetworkTrial::Failed(self.name.to_owned()) })
     }
 
     fn checks(&self) -> BoxFuture<'_, Vec<Check>> {

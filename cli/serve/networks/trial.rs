@@ -1,0 +1,117 @@
+//! Tries a network that is not in the settings: whether it can be used, and what its first uplink is decoded to. What is
+//! imported meanwhile is in a temporary directory, and credentials only in memory.
+
+use std::{sync::Arc, time::Duration};
+
+use bridge::{Environment, Error, MqttSettings, Observation, Running, Verdict};
+use chirpstack::{ChirpStackSettings, ChirpStackShadow, GivenCredentials, GrpcSettings};
+use console::{NetworkTrial, NewNetwork, TriedUplink};
+use runtime::Pool;
+use server::status::ErrorChain;
+use things_stack::{ApiSettings, ThingsStackApplication, ThingsStackSettings, ThingsStackShadow};
+use tokio::{
+    sync::{Semaphore, mpsc},
+    time::timeout,
+};
+use types::{Clock, Random};
+
+/// Maximum time until the API has answered.
+const START_MAX: Duration = Duration::from_secs(15);
+/// Maximum time until messages are received.
+const CONNECT_MAX: Duration = Duration::from_secs(10);
+/// Maximum time until an uplink comes.
+const UPLINK_MAX: Duration = Duration::from_secs(30);
+/// Maximum time until everything is closed.
+const STOP_MAX: Duration = Duration::from_secs(3);
+
+/// Resources for trying networks, one after the other.
+pub(in crate::serve) struct Trials {
+    pool: Arc<Pool>,
+    clock: Arc<dyn Clock>,
+    random: Arc<dyn Random>,
+    turn: Semaphore,
+}
+
+impl Trials {
+    pub(super) fn new(pool: Arc<Pool>, clock: Arc<dyn Clock>, random: Arc<dyn Random>) -> Self {
+        Self { pool, clock, random, turn: Semaphore::new(1) }
+    }
+
+    /// Connects to a network, and waits for an uplink. Others keep getting its messages.
+    pub(in crate::serve) async fn run(&self, network: NewNetwork) -> NetworkTrial {
+        let Ok(_turn) = self.turn.try_acquire() else {
+            return NetworkTrial::Failed("another network is being tried: try again in a minute".to_owned());
+        };
+        self.try_run(network).await.unwrap_or_else(NetworkTrial::Failed)
+    }
+
+    async fn try_run(&self, network: NewNetwork) -> Result<NetworkTrial, String> {
+        let dir = tempfile::tempdir().map_err(|error| format!("cannot make a temporary directory: {error}"))?;
+        let environment = Environment {
+            pool: self.pool.clone(),
+            clock: self.clock.clone(),
+            random: self.random.clone(),
+            state_dir: dir.path().to_owned(),
+        };
+        let (sender, mut observations) = mpsc::channel(1);
+        // Only the first one is looked at.
+        let observe = move |observation: Observation| _ = sender.try_send(observation);
+        let starting = timeout(START_MAX, start(network, environment, observe)).await;
+        let started = starting.map_err(|_| "its API does not answer: check the address".to_owned())?;
+        let running = started.map_err(|error| ErrorChain(&error).to_string())?;
+        let trial = first(running.as_ref(), &mut observations).await;
+        // What is in progress is of no use any more.
+        _ = timeout(STOP_MAX, running.stop()).await;
+        trial
+    }
+}
+
+async fn start(
+    network: NewNetwork,
+    environment: Environment,
+    observe: impl Fn(Observation) + Send + Sync + 'static,
+) -> Result<Box<dyn Running>, Error> {
+    match network {
+        NewNetwork::ChirpStack { mqtt_url, login, api_url, api_key } => {
+            let settings = ChirpStackSettings {
+                mqtt: MqttSettings { url: mqtt_url, ..MqttSettings::default() },
+                grpc: GrpcSettings { url: api_url, ..GrpcSettings::default() },
+                ..ChirpStackSettings::default()
+            };
+            let given = GivenCredentials { api_key, login };
+            Ok(Box::new(ChirpStackShadow::start_given(&settings, given, environment, observe).await?))
+        }
+        NewNetwork::ThingsStack { api_url, mqtt_url, application, api_key } => {
+            let settings = ThingsStackSettings {
+                applications: vec![ThingsStackApplication { id: application, key_file: None }],
+                key: api_key,
+                api: ApiSettings { url: api_url, ..ApiSettings::default() },
+                mqtt: MqttSettings { url: mqtt_url, ..MqttSettings::default() },
+                ..ThingsStackSettings::default()
+            };
+            Ok(Box::new(ThingsStackShadow::start(&settings, environment, observe).await?))
+        }
+    }
+}
+
+/// Waits for the connection, and then for the first uplink.
+async fn first(running: &dyn Running, observations: &mut mpsc::Receiver<Observation>) -> Result<NetworkTrial, String> {
+    if timeout(CONNECT_MAX, running.ready()).await.is_err() {
+        let reason = running.failure().unwrap_or_else(|| "it does not answer".to_owned());
+        return Err(format!("the broker cannot be used: {reason}"));
+    }
+    Ok(match timeout(UPLINK_MAX, observations.recv()).await {
+        Ok(Some(Observation { profile_name, ours, theirs, .. })) => {
+            NetworkTrial::Heard(TriedUplink { codec: profile_name, ours: result(ours), theirs: result(theirs) })
+        }
+        Ok(None) | Err(_) => NetworkTrial::Silent,
+    })
+}
+
+fn result(verdict: Verdict) -> Result<String, String> {
+    match verdict {
+        Verdict::Object(object) => Ok(object.get().to_owned()),
+        Verdict::Failed(reason) => Err(reason),
+        Verdict::Nothing => Err("the codec decodes nothing, or there is none".to_owned()),
+    }
+}

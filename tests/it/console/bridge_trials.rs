@@ -1,0 +1,85 @@
+//! Networks that operators try before they are in the settings.
+
+use std::{sync::Arc, time::Duration};
+
+use api::chirpstack::CodecRuntime;
+use console::NetworksStatus;
+use server::system::SystemClock;
+use testing::{CHIRPSTACK_APPLICATION_NAME, CHIRPSTACK_TOKEN};
+use tokio::time::sleep;
+
+use super::{
+    bridges::{away, bridged},
+    operator::{Fake, HOSTILE, start},
+    visitor::Page,
+};
+use crate::networks::harness::{ChirpStack, DEVICE, uplink};
+
+const PATH: &str = "/console/bridges/new";
+
+/// The form of a ChirpStack.
+fn form<'a>(chirpstack: &'a [String; 2], api_key: &'a str) -> [(&'a str, &'a str); 6] {
+    let [mqtt_url, api_url] = chirpstack.each_ref().map(String::as_str);
+    [
+        ("kind", "chirpstack"),
+        ("mqtt_url", mqtt_url),
+        ("api_url", api_url),
+        ("api_key", api_key),
+        ("application", CHIRPSTACK_APPLICATION_NAME),
+        ("app_id", "alice-app"),
+    ]
+}
+
+fn check(page: &Page, parts: &[&str]) {
+    for part in parts {
+        assert!(page.html.contains(part), "{part}: {}", page.html);
+    }
+}
+
+#[tokio::test]
+async fn only_operators_try_networks_and_what_fails_is_no_markup() {
+    let fake = Fake::with_networks(NetworksStatus::default());
+    let (_network, [alice, bobby, nobody]) = start(Some(fake)).await;
+    check(&alice.get("/console/bridges").await, &["href=\"/console/bridges/new\""]);
+    assert_eq!(alice.get(PATH).await.status, 200);
+    let urls = [HOSTILE, "http://localhost:1"].map(str::to_owned);
+    let page = alice.post(PATH, &form(&urls, "hush-key")).await;
+    check(&page, &["The network cannot be used", "everything", "value=\"http://localhost:1\""]);
+    assert!(!page.html.contains("hush-key") && !page.html.contains("<b>"), "{}", page.html);
+    let page = alice.post(PATH, &form(&urls, "")).await;
+    assert_eq!(page.status, 400);
+    check(&page, &["The API key is missing"]);
+
+    for page in [bobby.get(PATH).await, bobby.post(PATH, &form(&urls, "key")).await] {
+        assert_eq!(page.status, 404, "{}", page.html);
+    }
+    assert!(nobody.get(PATH).await.path.starts_with("/users/login"));
+    assert_eq!(alice.post_from(Some("https://evil.example"), PATH, &form(&urls, "key")).await.status, 403);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_sees_the_first_uplink_of_a_network_and_what_to_set() {
+    let Some(mut chirpstack) = ChirpStack::start().await else { return };
+    let codec = "function decodeUplink(input) { return {data: {n: input.bytes[0]}} }";
+    chirpstack.api.set_profile("profile", CodecRuntime::Js, codec);
+    let (network, visitor) = bridged(Arc::new(SystemClock), |_, _| away("alice-app")).await;
+    let urls = [chirpstack.broker.url(), chirpstack.api_url.clone()];
+    let page = visitor.post(PATH, &form(&urls, "wrong")).await;
+    check(&page, &["The network cannot be used", "does not accept the API key;"]);
+
+    let fields = form(&urls, CHIRPSTACK_TOKEN);
+    let sending = async {
+        // Nobody keeps what is sent before it listens.
+        for counter in 0.. {
+            chirpstack.send(DEVICE, "up", &uplink(DEVICE, "Kitchen", counter)).await;
+            sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let page = tokio::select! {
+        page = visitor.post(PATH, &fields) => page,
+        () = sending => panic!("it sends until the page is there"),
+    };
+    check(&page, &["The network is connected", "profile profile", "&#34;n&#34;: 1", "chirpstack.grpc.token_file"]);
+    assert!(!page.html.contains(CHIRPSTACK_TOKEN), "{}", page.html);
+    network.stack.stop().await;
+}
