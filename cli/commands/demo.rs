@@ -20,6 +20,7 @@ use client::{
     handler::HandlerClient,
     random_eui,
 };
+use device_file::new_device;
 use serde_json::{Value, json};
 use server::{audit::AuditLog, shutdown::Shutdown, system::SystemClock, telemetry::Metrics};
 use tokio_util::sync::CancellationToken;
@@ -27,7 +28,7 @@ use types::{AccessKey, AppId, ApplicationRight, Credential, DevId, Random, Scope
 use workbench::differences;
 
 use self::sample::{CONVERTER, DECODER, DEVICES, Reading, Sensors, VALIDATOR};
-use super::{devices, subscribe};
+use super::subscribe;
 use crate::{
     network::Network,
     output::OutputOptions,
@@ -202,7 +203,7 @@ impl Setup {
         handler.set_application(scenario.application()).await?;
         for name in scenario.devices() {
             let dev_eui = random_eui(random.as_ref());
-            let device = devices::new_device(app_id.clone(), name.parse()?, Default::default(), dev_eui);
+            let device = new_device(app_id.clone(), name.parse()?, Default::default(), dev_eui);
             handler.set_device(device.into()).await?;
         }
         let credential = Credential::Key(key.clone());

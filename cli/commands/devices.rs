@@ -20,7 +20,6 @@ use serde_json::Value;
 use types::{AppEui, AppId, DevId};
 
 use self::args::Devices;
-pub(crate) use self::create::new_device;
 use crate::{
     network::Network,
     output::{Cell, Table},

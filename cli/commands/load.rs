@@ -21,6 +21,7 @@ use client::{
     handler::HandlerClient,
     random_eui,
 };
+use device_file::new_device;
 use futures::{StreamExt, TryStreamExt, stream};
 use tokio::{
     sync::mpsc,
@@ -36,7 +37,7 @@ use self::{
     figures::{Figures, Target},
     report::{ReportFile, Subject},
 };
-use super::{devices::new_device, subscribe};
+use super::subscribe;
 use crate::{completion, network::Network, output::OutputOptions, script};
 
 /// Maximum number of devices that are registered, or deleted, at the same time.

@@ -14,11 +14,12 @@ use serde_json::Value;
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
 /// Each crate of the product and the directory of its sources.
-const SOURCES: [(&str, &str); 22] = [
+const SOURCES: [(&str, &str); 23] = [
     ("types", "crates/types/src"),
     ("fair_queue", "crates/fair_queue/src"),
     ("api", "crates/api/src"),
     ("client", "crates/client/src"),
+    ("device_file", "crates/device_file/src"),
     ("store", "crates/store/src"),
     ("server", "crates/server/src"),
     ("link", "crates/link/src"),

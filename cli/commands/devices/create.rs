@@ -1,11 +1,9 @@
 //! `airlock devices register`: registers a device, or a template for devices that register when they join.
 
 use anyhow::{Context, bail};
-use api::rest::{
-    account::NewAccessKey,
-    handler::{Device, LorawanDevice},
-};
+use api::rest::{account::NewAccessKey, handler::Device};
 use client::{handler::HandlerClient, random_eui, random_key};
+use device_file::new_device;
 use types::{AccessKey, AppEui, AppId, AppKey, ApplicationRight, Credential, DevEui, DevId, Kind, Kinded};
 
 use super::args::{Register, RegisterCommand};
@@ -104,18 +102,4 @@ impl Registration<'_> {
             (("app_key", "AppKey"), app_key_hex.into()),
         ]))
     }
-}
-
-/// A device with ids and EUIs only.
-pub(crate) fn new_device(app_id: AppId, dev_id: DevId, app_eui: AppEui, dev_eui: DevEui) -> Device {
-    let (app_id, dev_id) = (String::from(app_id), String::from(dev_id));
-    let lorawan = LorawanDevice {
-        app_eui,
-        dev_eui,
-        app_id: app_id.clone(),
-        dev_id: dev_id.clone(),
-        uses32_bit_f_cnt: true,
-        ..LorawanDevice::default()
-    };
-    Device { app_id, dev_id, lorawan_device: Some(lorawan), ..Device::default() }
 }

@@ -6,13 +6,11 @@ use anyhow::Context;
 use api::rest::handler::Device;
 use clap::Args;
 use client::handler::HandlerClient;
+use device_file::{without_keys, write_csv, write_json};
 use server::private_file::write_private;
 use types::AppId;
 
-use super::{
-    all,
-    file::{FileFormat, without_keys, write_csv, write_json},
-};
+use super::{all, file::FileFormat};
 use crate::network::Network;
 
 #[derive(Debug, Args)]
@@ -47,7 +45,8 @@ pub(super) async fn run(
 
 fn write(to: &mut dyn io::Write, devices: &[Device], export: &Export) -> anyhow::Result<()> {
     match export.format {
-        FileFormat::Csv => write_csv(to, devices.iter(), export.with_keys),
-        FileFormat::Json => write_json(to, devices.iter()),
+        FileFormat::Csv => write_csv(to, devices.iter(), export.with_keys)?,
+        FileFormat::Json => write_json(to, devices.iter())?,
     }
+    Ok(())
 }

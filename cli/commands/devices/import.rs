@@ -1,17 +1,15 @@
 //! `airlock devices import`: registers and updates the devices of a file, after all of them were checked.
 
-mod plan;
-
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use api::rest::handler::Device;
 use clap::Args;
 use client::handler::HandlerClient;
+use device_file::{Allowed, BadRow, Plan, Planned, Step, plan};
 use futures::{StreamExt, stream};
 use types::{AppEui, AppId, Kind, Kinded};
 
-use self::plan::{BadRow, Planned, Step, plan};
 use super::{
     all,
     file::{FileFormat, read},
@@ -48,28 +46,29 @@ pub(super) async fn run(
 ) -> anyhow::Result<()> {
     let rows = read(&import.file, import.format)?;
     let registered = all(handler, &app_id).await?;
-    let planned = match plan(rows, registered, (&app_id, app_eui), import.is_override) {
-        Ok(planned) => planned,
-        Err(bad) => return refuse(&network.output, bad),
-    };
+    let allowed = if import.is_override { Allowed::All } else { Allowed::NoIdentity("use --override") };
+    let plan = plan(rows, registered, (&app_id, app_eui), allowed);
+    if !plan.bad.is_empty() {
+        return refuse(&network.output, plan.bad);
+    }
     if import.dry_run {
-        let outcomes = planned.iter().map(|planned| outcome(planned, planned.step.name()));
+        let outcomes = plan.planned.iter().map(outcome);
         network.output.table(Table::new(COLUMNS, outcomes), "The file has no devices")?;
-        return summary(&network.output, &planned, "Nothing was changed. These would be");
+        return summary(&network.output, &plan, "Nothing was changed. These would be");
     }
-    write(network, handler, &planned).await?;
+    write(network, handler, (&app_id, &plan)).await?;
     if !network.output.is_table() {
-        let outcomes = planned.iter().map(|planned| outcome(planned, planned.step.name()));
+        let outcomes = plan.planned.iter().map(outcome);
         network.output.table(Table::new(COLUMNS, outcomes), "The file has no devices")?;
     }
-    summary(&network.output, &planned, "Devices")
+    summary(&network.output, &plan, "Devices")
 }
 
 const COLUMNS: [(&str, &str); 3] = [("row", "Row"), ("dev_id", "DevID"), ("outcome", "Outcome")];
 
-fn outcome(planned: &Planned, outcome: &str) -> [Cell; 3] {
+fn outcome(planned: &Planned) -> [Cell; 3] {
     let number = Cell::new(planned.number.to_string(), planned.number);
-    [number, planned.device.dev_id.as_str().into(), outcome.into()]
+    [number, planned.device.dev_id.as_str().into(), planned.step.name().into()]
 }
 
 fn refuse(output: &Output, bad: Vec<BadRow>) -> anyhow::Result<()> {
@@ -82,9 +81,9 @@ fn refuse(output: &Output, bad: Vec<BadRow>) -> anyhow::Result<()> {
 }
 
 /// Sets the devices that differ, some at the same time. After the first failure no further one is begun.
-async fn write(network: &Network, handler: &HandlerClient, planned: &[Planned]) -> anyhow::Result<()> {
-    let different = planned.iter().filter(|planned| planned.step != Step::Unchanged);
-    let calls = different.map(|planned| async move { (planned, set(handler, &planned.device).await) });
+async fn write(network: &Network, handler: &HandlerClient, (app_id, plan): (&AppId, &Plan)) -> anyhow::Result<()> {
+    let different = plan.planned.iter().filter(|planned| planned.step != Step::Unchanged);
+    let calls = different.map(|planned| async move { (planned, set(handler, app_id, planned).await) });
     let mut calls = stream::iter(calls).buffer_unordered(CALLS_MAX);
     let (mut done, mut failed) = (0_usize, None);
     while failed.is_none() {
@@ -97,18 +96,30 @@ async fn write(network: &Network, handler: &HandlerClient, planned: &[Planned]) 
     drop(calls);
     let Some((planned, error)) = failed else { return Ok(()) };
     network.output.message(format_args!("Set {done} devices before an error; import again to go on after them"))?;
-    if error.kind() == Kind::Exhausted {
+    if is_exhausted(&error) {
         bail!("the handler takes no more calls for now: import again later, it goes on after what is done ({error})");
     }
     Err(error).with_context(|| format!("cannot set the device {} in row {}", planned.device.dev_id, planned.number))
 }
 
-async fn set(handler: &HandlerClient, device: &Device) -> client::Result<()> {
-    handler.set_device(device.clone().into()).await
+fn is_exhausted(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<client::Error>().is_some_and(|error| error.kind() == Kind::Exhausted)
 }
 
-fn summary(output: &Output, planned: &[Planned], what: &str) -> anyhow::Result<()> {
-    let count = |step: Step| planned.iter().filter(|planned| planned.step == step).count();
-    let (created, updated, unchanged) = (count(Step::Created), count(Step::Updated), count(Step::Unchanged));
+/// A registered device is read just before: its list lacks the frames that it has counted.
+async fn set(handler: &HandlerClient, app_id: &AppId, planned: &Planned) -> anyhow::Result<()> {
+    let device = match planned.step {
+        Step::Updated => {
+            let stored = handler.get_device(app_id, &planned.device.dev_id.parse()?).await?;
+            let renewed = planned.renew(Device::try_from(stored)?);
+            renewed.map_err(|field| anyhow!("{}: {}", field.name, field.reason))?
+        }
+        Step::Created | Step::Unchanged => planned.device.clone(),
+    };
+    Ok(handler.set_device(device.into()).await?)
+}
+
+fn summary(output: &Output, plan: &Plan, what: &str) -> anyhow::Result<()> {
+    let [created, updated, unchanged] = [Step::Created, Step::Updated, Step::Unchanged].map(|step| plan.count(step));
     output.message(format_args!("{what}: {created} created, {updated} updated, {unchanged} unchanged"))
 }

@@ -3,6 +3,7 @@
 mod authorization;
 mod bytes;
 mod change;
+mod device;
 mod id;
 mod kind;
 mod location;
@@ -21,6 +22,7 @@ pub use bytes::{
     PrefixError,
 };
 pub use change::Change;
+pub use device::{ADDRESS_USAGES, ATTRIBUTE_BYTES_MAX, ATTRIBUTES_BUILT_IN, ATTRIBUTES_MAX, BrokenRule, DeviceParts};
 pub use id::{AppId, ClientId, ComponentId, DevId, GatewayId, IdError, UserId, Username, WebhookId};
 pub use kind::{Kind, Kinded, RateLimitExceeded};
 pub use location::{ALTITUDES, LATITUDES, LONGITUDES};

@@ -167,6 +167,7 @@ mod tests {
 
     #[test]
     fn usages_have_the_same_name_everywhere() {
+        assert_eq!(Usage::ALL.map(Usage::as_str), types::ADDRESS_USAGES);
         for usage in Usage::ALL {
             assert_eq!(Usage::from_name(usage.as_str()), Some(usage));
             assert_eq!(serde_json::to_value(usage).unwrap(), usage.as_str());

@@ -2,34 +2,34 @@
 
 use std::io::Write;
 
-use anyhow::Context;
 use api::rest::handler::Device;
 use serde_json::Value;
 
-use super::{
-    Row,
+use crate::{
+    Error, Result,
     fields::{BadField, Cells, FIELDS, Field},
+    row::Row,
 };
 
 /// The LoRaWAN versions whose devices have the keys that the handler knows, as The Things Stack names them.
 const VERSIONS: &str = "MAC_V1_0";
 
-pub(super) fn read(bytes: &[u8]) -> anyhow::Result<Vec<Row>> {
+pub(crate) fn read(bytes: &[u8]) -> Result<Vec<Row>> {
     let mut objects = Vec::new();
     for value in serde_json::Deserializer::from_slice(bytes).into_iter() {
-        flatten(value.context("it is not valid JSON")?, &mut objects);
+        flatten(value.map_err(Error::Json)?, &mut objects);
     }
     let row = |(index, object): (usize, Value)| Row { number: index + 1, cells: cells(&object) };
     Ok(objects.into_iter().enumerate().map(row).collect())
 }
 
 /// Writes a device per line.
-pub(crate) fn write<'a>(to: &mut dyn Write, mut devices: impl Iterator<Item = &'a Device>) -> anyhow::Result<()> {
-    let written = devices.try_for_each(|device| {
-        serde_json::to_writer(&mut *to, device)?;
-        to.write_all(b"\n")
-    });
-    written.context("cannot write")
+pub fn write<'a>(to: &mut dyn Write, devices: impl Iterator<Item = &'a Device>) -> Result<()> {
+    for device in devices {
+        serde_json::to_writer(&mut *to, device).map_err(Error::Device)?;
+        to.write_all(b"\n").map_err(Error::Write)?;
+    }
+    Ok(())
 }
 
 /// The devices in arrays, and in the answers of the handler.

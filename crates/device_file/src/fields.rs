@@ -6,29 +6,31 @@ use api::rest::handler::{Device, LorawanDevice};
 use types::{AppKey, AppSKey, NwkSKey};
 
 /// A field of a device.
-pub(super) struct Field {
+pub(crate) struct Field {
     /// Its column in CSV, and its member in JSON.
-    pub(super) name: &'static str,
+    pub(crate) name: &'static str,
     /// Other columns, in the order in which they count.
-    pub(super) columns: &'static [&'static str],
+    pub(crate) columns: &'static [&'static str],
     /// Path of the field in devices of The Things Stack.
-    pub(super) things_stack: &'static [&'static str],
+    pub(crate) things_stack: &'static [&'static str],
 }
 
 /// The value of a field that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct BadField {
-    pub(crate) name: &'static str,
-    pub(crate) reason: String,
+pub struct BadField {
+    /// Its name; empty if the row as a whole cannot be used.
+    pub name: &'static str,
+    /// The reason, which does not repeat the value: it may be a key.
+    pub reason: String,
 }
 
 /// Texts by the names of their fields; those that are not there leave a device as it is.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Cells(Vec<(&'static str, String)>);
 
 /// `nwk_key` is where ChirpStack has the AppKey of devices with LoRaWAN 1.0.
 #[rustfmt::skip]
-pub(super) const FIELDS: [Field; 17] = [
+pub(crate) const FIELDS: [Field; 17] = [
     Field { name: "dev_id", columns: &["id", "device_id"], things_stack: &["/ids/device_id"] },
     Field { name: "app_eui", columns: &["join_eui", "appeui", "joineui"], things_stack: &["/ids/join_eui"] },
     Field { name: "dev_eui", columns: &["deveui", "device_eui"], things_stack: &["/ids/dev_eui"] },
@@ -53,12 +55,17 @@ pub(super) const FIELDS: [Field; 17] = [
 ];
 
 impl Cells {
-    pub(super) fn set(&mut self, name: &'static str, text: String) {
+    pub(crate) fn set(&mut self, name: &'static str, text: String) {
         self.0.push((name, text));
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| *known == name).map(|(_, text)| text.as_str())
+    }
+
+    /// Those of some fields only.
+    pub(crate) fn only(&self, names: &[&'static str]) -> Self {
+        Self(self.0.iter().filter(|(name, _)| names.contains(name)).cloned().collect())
     }
 
     pub(crate) fn parsed<T: FromStr<Err: Display>>(&self, name: &'static str) -> Result<Option<T>, BadField> {
@@ -78,7 +85,7 @@ impl Cells {
 }
 
 /// Removes the keys, and those that are empty anyway.
-pub(crate) fn without_keys(lorawan: &mut LorawanDevice, with_keys: bool) {
+pub fn without_keys(lorawan: &mut LorawanDevice, with_keys: bool) {
     let LorawanDevice { app_key, app_s_key, nwk_s_key, dev_addr, .. } = lorawan;
     *app_key = app_key.take().filter(|key| with_keys && !key.is_zero());
     *app_s_key = app_s_key.take().filter(|key| with_keys && !key.is_zero());
@@ -114,7 +121,7 @@ fn set(device: &mut Device, lorawan: &mut LorawanDevice, name: &str, text: &str)
 }
 
 /// The text of a field; empty if there is nothing to say.
-pub(super) fn get(device: &Device, lorawan: &LorawanDevice, name: &str) -> String {
+pub(crate) fn get(device: &Device, lorawan: &LorawanDevice, name: &str) -> String {
     let number = |number: u32| if number == 0 { String::new() } else { number.to_string() };
     let degrees = |degrees: f32| if degrees == 0.0 { String::new() } else { degrees.to_string() };
     match name {

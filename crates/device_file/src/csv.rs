@@ -2,13 +2,13 @@
 
 use std::io::Write;
 
-use anyhow::{Context, ensure};
 use api::rest::handler::{Device, LorawanDevice};
 use csv::StringRecord;
 
-use super::{
-    Row,
-    fields::{BadField, Cells, FIELDS, get},
+use crate::{
+    Error, Result,
+    fields::{BadField, Cells, FIELDS, Field, get},
+    row::Row,
 };
 
 /// A field, and the columns that may have it, in the order in which they count.
@@ -17,17 +17,16 @@ type Columns = (&'static str, Vec<usize>);
 /// The columns of keys, which are written only on request.
 const KEYS: [&str; 3] = ["nwk_s_key", "app_s_key", "app_key"];
 
-pub(super) fn read(bytes: &[u8]) -> anyhow::Result<Vec<Row>> {
+pub(crate) fn read(bytes: &[u8]) -> Result<Vec<Row>> {
     let mut builder = csv::ReaderBuilder::new();
     let (delimiter, skipped) = separator(bytes).unwrap_or_else(|| (delimiter(bytes), 0));
     let bytes = &bytes[skipped..];
     let mut reader = builder.delimiter(delimiter).trim(csv::Trim::All).flexible(true).from_reader(bytes);
-    let header = reader.headers()?;
+    let header = reader.headers().map_err(Error::Header)?;
     let (columns, length) = (columns(header), header.len());
-    ensure!(
-        columns.iter().any(|(name, _)| ["dev_id", "dev_eui"].contains(name)),
-        "its first row must name the columns, at least dev_id or dev_eui"
-    );
+    if !columns.iter().any(|(name, _)| ["dev_id", "dev_eui"].contains(name)) {
+        return Err(Error::Columns);
+    }
     let mut records: Vec<_> = reader.records().collect();
     // Spreadsheets end with rows that had something in them once.
     let is_blank =
@@ -50,21 +49,17 @@ pub(super) fn read(bytes: &[u8]) -> anyhow::Result<Vec<Row>> {
 }
 
 /// Writes devices; those without keys have no columns for them.
-pub(crate) fn write<'a>(
-    to: &mut dyn Write,
-    devices: impl Iterator<Item = &'a Device>,
-    with_keys: bool,
-) -> anyhow::Result<()> {
+pub fn write<'a>(to: &mut dyn Write, devices: impl Iterator<Item = &'a Device>, with_keys: bool) -> Result<()> {
     let names: Vec<_> =
         FIELDS.iter().map(|field| field.name).filter(|name| with_keys || !KEYS.contains(name)).collect();
     let mut writer = csv::Writer::from_writer(to);
-    writer.write_record(&names)?;
+    writer.write_record(&names).map_err(Error::Row)?;
     for device in devices {
         let nothing = LorawanDevice::default();
         let lorawan = device.lorawan_device.as_ref().unwrap_or(&nothing);
-        writer.write_record(names.iter().map(|name| get(device, lorawan, name)))?;
+        writer.write_record(names.iter().map(|name| get(device, lorawan, name))).map_err(Error::Row)?;
     }
-    writer.flush().context("cannot write")
+    writer.flush().map_err(Error::Write)
 }
 
 /// Reads the row with the separator that spreadsheets may write before the names of the columns, as in `sep=;`. The
@@ -88,7 +83,7 @@ fn delimiter(bytes: &[u8]) -> u8 {
 
 fn columns(header: &StringRecord) -> Vec<Columns> {
     let names: Vec<_> = header.iter().map(normalized).collect();
-    let places = |field: &super::fields::Field| {
+    let places = |field: &Field| {
         let known = [field.name].into_iter().chain(field.columns.iter().copied());
         known.filter_map(|known| names.iter().position(|name| name == known)).collect::<Vec<_>>()
     };
