@@ -180,14 +180,17 @@ impl Planner<'_> {
         dev_id.parse().map_err(|error: IdError| bad("dev_id", error.to_string()))
     }
 
-    /// The rows with a pair of EUIs that another device has, in the file or beside it.
+    /// The rows with a pair of EUIs that another device has, in the file or beside it. Many devices may have none.
     fn taken(&self, planned: &[Planned]) -> Vec<BadRow> {
         let planned_ids: HashSet<_> = planned.iter().map(|planned| planned.device.dev_id.as_str()).collect();
+        let has_euis = |device: &Device| euis(device) != Euis::default();
         let beside = self.registered.values().filter(|device| !planned_ids.contains(device.dev_id.as_str()));
-        let mut holders: HashMap<Euis, String> =
-            beside.map(|device| (euis(device), format!("the device {}", device.dev_id))).collect();
+        let mut holders: HashMap<Euis, String> = beside
+            .filter(|device| has_euis(device))
+            .map(|device| (euis(device), format!("the device {}", device.dev_id)))
+            .collect();
         let mut taken = Vec::new();
-        for Planned { number, device, .. } in planned {
+        for Planned { number, device, .. } in planned.iter().filter(|planned| has_euis(&planned.device)) {
             let holder = holders.insert(euis(device), format!("row {number}"));
             taken.extend(holder.map(|holder| BadRow {
                 number: *number,
@@ -277,6 +280,13 @@ mod tests {
         assert_eq!(bad, [(5, "dev_id"), (6, "dev_eui"), (7, "dev_id")]);
         let renamed = planned("dev_id,dev_eui\ndev-1,0000000000000009\n", vec![device("dev-1", 1)]);
         assert!(renamed.bad[0].field.reason.ends_with("ask first"), "{:?}", renamed.bad);
+    }
+
+    #[test]
+    fn several_devices_have_no_euis() {
+        let text = "dev_id,description\ndev-1,changed\ndev-2,changed\nnew,\n";
+        let plan = planned(text, vec![device("dev-1", 0), device("dev-2", 0), device("dev-3", 0)]);
+        assert_eq!((plan.planned.len(), plan.bad), (3, Vec::new()));
     }
 
     #[test]
