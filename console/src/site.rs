@@ -28,7 +28,7 @@ use crate::{Console, Error, console::Place};
 
 use self::{
     device::{change, delete, downlinks},
-    devices::{charts, new},
+    devices::{charts, import, new},
     failure::Failure,
     functions::{candidate, versions},
     messages::{again, message},
@@ -101,6 +101,7 @@ fn devices(path: impl Fn(&str) -> String) -> Router<Console> {
     Router::new()
         // Not below `/devices`, where it could be the id of a device.
         .route(&path("/new-device"), get(new::show).post(new::create))
+        .route(&path("/import-devices"), get(import::show).post(import::submit))
         .route(&path("/charts"), get(charts::show))
         .route(&path("/charts/csv"), get(charts::csv))
         .route(&device(""), get(device::show))

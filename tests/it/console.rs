@@ -5,6 +5,7 @@ mod bridge_trials;
 pub(crate) mod bridges;
 mod browsing;
 mod charts;
+mod device_imports;
 mod devices;
 mod drafts;
 mod functions;

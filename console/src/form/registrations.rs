@@ -1,4 +1,4 @@
-//! Forms that have registered a device, or may have without an answer. Sent again when the device was deleted, they must
+//! Forms that have registered devices, or may have without an answer. Sent again when a device was deleted, they must
 //! not bring it back.
 //!
 //! They are in memory, as drafts are: it is for the reload of a page, which comes soon, and to the same console.
@@ -34,24 +34,38 @@ struct Registration {
 impl Registrations {
     /// Notes a form of this user that has registered a device, or may have.
     pub(crate) fn note(&self, user_id: &UserId, form: &str, now: Timestamp) {
+        keep(&mut self.done.lock().unwrap_or_else(PoisonError::into_inner), user_id, form, now);
+    }
+
+    /// Notes a form that is about to change something; false if it was noted before.
+    pub(crate) fn begin(&self, user_id: &UserId, form: &str, now: Timestamp) -> bool {
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        done.retain(|registration| registration.expires > now && registration.form != form);
-        while done.iter().filter(|registration| registration.user_id == *user_id).count() >= PER_USER_MAX {
-            let Some(oldest) = done.iter().position(|registration| registration.user_id == *user_id) else { break };
-            done.remove(oldest);
-        }
-        while done.len() >= FORMS_MAX {
-            done.pop_front();
-        }
-        let (user_id, form) = (user_id.clone(), form.to_owned());
-        done.push_back(Registration { user_id, form, expires: now.plus(LIFETIME) });
+        let is_known = is_known(&done, form, now);
+        keep(&mut done, user_id, form, now);
+        !is_known
     }
 
     /// Returns true if a form has registered a device, or may have.
     pub(crate) fn contain(&self, form: &str, now: Timestamp) -> bool {
-        let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        done.iter().any(|registration| registration.form == form && registration.expires > now)
+        is_known(&self.done.lock().unwrap_or_else(PoisonError::into_inner), form, now)
     }
+}
+
+fn keep(done: &mut VecDeque<Registration>, user_id: &UserId, form: &str, now: Timestamp) {
+    done.retain(|registration| registration.expires > now && registration.form != form);
+    while done.iter().filter(|registration| registration.user_id == *user_id).count() >= PER_USER_MAX {
+        let Some(oldest) = done.iter().position(|registration| registration.user_id == *user_id) else { break };
+        done.remove(oldest);
+    }
+    while done.len() >= FORMS_MAX {
+        done.pop_front();
+    }
+    let (user_id, form) = (user_id.clone(), form.to_owned());
+    done.push_back(Registration { user_id, form, expires: now.plus(LIFETIME) });
+}
+
+fn is_known(done: &VecDeque<Registration>, form: &str, now: Timestamp) -> bool {
+    done.iter().any(|registration| registration.form == form && registration.expires > now)
 }
 
 #[cfg(test)]
@@ -68,6 +82,8 @@ mod tests {
         forms.note(&user(1), "a", now);
         assert!(forms.contain("a", now) && !forms.contain("b", now));
         assert!(!forms.contain("a", now.plus(LIFETIME)));
+        assert_eq!(["b", "b", "a"].map(|form| forms.begin(&user(1), form, now)), [true, false, false]);
+        assert!(forms.begin(&user(1), "b", now.plus(LIFETIME)));
     }
 
     #[test]

@@ -3,6 +3,8 @@
 
 pub(super) mod charts;
 mod chosen;
+mod find;
+pub(super) mod import;
 pub(super) mod new;
 
 use std::num::NonZeroUsize;
@@ -13,24 +15,21 @@ use api::{
 };
 use askama::Template;
 use axum::extract::Query as Parameters;
-use client::handler::{HandlerClient, Page as DevicePage};
+use client::handler::HandlerClient;
 use futures::{StreamExt, stream};
 use types::DevId;
 
-use self::chosen::{CHOSEN_MAX, Chosen};
+use self::{
+    chosen::{CHOSEN_MAX, Chosen},
+    find::{dev_eui, find},
+};
 use super::{
     failure::{Failure, Problem, partly},
-    page::{Frame, Page, Time, hex},
+    page::{Frame, Page, Time},
     viewer::{InApplication, Sent},
 };
 use crate::{Result, chart::DEVICES_MAX, form::drafts::Fields};
 
-/// Number of devices on a page.
-const PAGE: usize = 50;
-/// Number of devices per request to the handler.
-const ASKED: u32 = 500;
-/// Maximum number of devices that are searched.
-const SEARCHED_MAX: u32 = 20_000;
 /// Number of the last messages that are searched for devices.
 const MESSAGES: u32 = 1000;
 /// Maximum number of devices whose last message is looked up at the same time.
@@ -69,13 +68,6 @@ pub(super) struct Row {
     attributes: Vec<(String, String)>,
     last_seen: Option<Time>,
     is_chosen: bool,
-}
-
-/// The devices of a page, and whether there are more.
-struct Found {
-    devices: Vec<Device>,
-    has_more: bool,
-    is_cut: bool,
 }
 
 pub(super) async fn list(
@@ -139,32 +131,6 @@ impl List {
     }
 }
 
-/// The devices of page `number` that contain the text.
-async fn find(request: &InApplication, handler: &HandlerClient, search: &str, number: usize) -> Result<Found> {
-    let (from, to) = ((number - 1).saturating_mul(PAGE), number.saturating_mul(PAGE));
-    let search = search.to_lowercase();
-    let (mut matching, mut offset, mut is_last) = (Vec::new(), 0, false);
-    while !is_last && matching.len() <= to && offset < SEARCHED_MAX {
-        let page = DevicePage { limit: ASKED, offset };
-        let devices = handler.list_devices(request.app_id(), page).await?;
-        is_last = devices.len() < ASKED as usize;
-        offset += ASKED;
-        matching.extend(devices.into_iter().filter(|device| contains(device, &search)));
-    }
-    let has_more = matching.len() > to;
-    let devices = matching.into_iter().skip(from).take(PAGE).collect();
-    Ok(Found { devices, has_more, is_cut: !is_last && !has_more })
-}
-
-fn contains(device: &Device, search: &str) -> bool {
-    let has = |text: &str| text.to_lowercase().contains(search);
-    search.is_empty()
-        || has(&device.dev_id)
-        || has(&device.description)
-        || has(&dev_eui(device))
-        || device.attributes.iter().any(|(key, value)| has(key) || has(value))
-}
-
 async fn row(request: &InApplication, handler: &HandlerClient, device: Device) -> Row {
     let mut attributes: Vec<_> = device.attributes.clone().into_iter().collect();
     attributes.sort();
@@ -199,10 +165,4 @@ async fn complete(request: &InApplication, handler: &HandlerClient, rows: &mut [
         let newest = records.iter().find(|record| record.dev_id == row.dev_id);
         row.last_seen = newest.map(|record| Time(record.time));
     }
-}
-
-pub(super) fn dev_eui(device: &Device) -> String {
-    let Some(Network::LorawanDevice(lorawan)) = &device.device else { return String::new() };
-    // Some devices of networks have none.
-    if lorawan.dev_eui.iter().all(|byte| *byte == 0) { String::new() } else { hex(&lorawan.dev_eui) }
 }

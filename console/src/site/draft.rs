@@ -15,7 +15,7 @@ use types::{Kind, Kinded};
 use super::{
     FORM_BYTES_MAX,
     device::{change, downlinks},
-    devices::new,
+    devices::{import, new},
     failure::Failure,
     functions, login,
     viewer::{InApplication, MaybeViewer, Sent, Viewer},
@@ -24,7 +24,7 @@ use super::{
 use crate::{Console, Error, Result, session::Session};
 
 /// Fields of webhooks and devices that are not kept: they are secret.
-const SECRET: [&str; 5] = ["headers", "secret", "app_key", "nwk_s_key", "app_s_key"];
+const SECRET: [&str; 6] = ["headers", "secret", "app_key", "nwk_s_key", "app_s_key", "devices"];
 
 /// The id of the draft that a form became which a service that is away could not take.
 #[derive(Clone)]
@@ -89,6 +89,7 @@ pub(super) async fn show(
         "webhooks" => webhooks::draft(&request, &Sent(fields)).await,
         "functions" => functions::draft(&request, &Sent(fields)).await,
         "functions/candidate" => functions::candidate::draft(&request, &Sent(fields)).await,
+        "import-devices" => import::draft(&request, &Sent(fields)).await,
         "new-device" => Ok(new::draft(&request, &Sent(fields))),
         rest if rest.starts_with("devices/") && rest.ends_with("/change") => change::draft(&request, &Sent(fields)),
         rest if rest.starts_with("webhooks/") && rest.ends_with("/change") => {

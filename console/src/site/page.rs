@@ -27,6 +27,8 @@ const STYLE: Asset =
     Asset::new("/console/assets/site.css", "text/css; charset=utf-8", include_str!("../../../web/site.css"));
 const ICON: Asset = Asset::new("/console/assets/icon.svg", "image/svg+xml", include_str!("../../../web/icon.svg"));
 const TIMES: Asset = script("/console/assets/times.js", include_str!("../../../web/console/times.js"));
+const CHOOSE_FILE: Asset =
+    script("/console/assets/choose_file.js", include_str!("../../../web/console/choose_file.js"));
 const LIVE: Asset = script("/console/assets/live.js", include_str!("../../../web/console/live.js"));
 
 /// Maximum number of characters of a result in a table.
@@ -111,6 +113,10 @@ impl Frame {
         TIMES.link()
     }
 
+    pub(super) fn choose_file_path(&self) -> String {
+        CHOOSE_FILE.link()
+    }
+
     pub(super) fn live_path(&self) -> String {
         LIVE.link()
     }
@@ -177,7 +183,7 @@ pub(super) async fn allow_account(State(console): State<Console>, request: Reque
 }
 
 pub(super) fn assets() -> Router<Console> {
-    [STYLE, ICON, TIMES, LIVE]
+    [STYLE, ICON, TIMES, CHOOSE_FILE, LIVE]
         .into_iter()
         .fold(Router::new(), |router, asset| router.route(asset.path(), get(async move || asset)))
 }

@@ -1,5 +1,7 @@
 //! The console in a real browser: from a failed message to mended functions, and the live view.
 
+mod devices;
+
 use std::time::Duration;
 
 use fantoccini::{Locator, key::Key};

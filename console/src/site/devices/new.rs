@@ -100,7 +100,7 @@ fn has_registered(set: &client::Result<()>) -> bool {
 }
 
 /// The first EUI of the application; zero if it has none.
-async fn app_eui(request: &InApplication) -> Result<AppEui> {
+pub(super) async fn app_eui(request: &InApplication) -> Result<AppEui> {
     let account = &request.console.account;
     let application = account.application(&request.access.credential, request.app_id()).await;
     Ok(application.map_err(Error::of_account)?.euis.first().copied().unwrap_or_default())

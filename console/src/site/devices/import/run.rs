@@ -1,0 +1,174 @@
+//! Imports what a preview has shown, and says of each line what became of it.
+
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use api::rest::handler::Device;
+use askama::Template;
+use client::handler::HandlerClient;
+use device_file::{Plan, Planned, Step};
+use futures::{StreamExt, stream};
+use tokio::time::Instant;
+use types::{DevId, Kind, Kinded};
+
+use super::{Shown, file::ImportFile};
+use crate::{
+    Error, Result,
+    site::{
+        failure::{Problem, log},
+        page::{Frame, Page},
+        viewer::InApplication,
+    },
+};
+
+/// Time after which no further device is begun: somebody waits for the page.
+const TIME_MAX: Duration = Duration::from_secs(30);
+/// Maximum number of devices that are set at the same time.
+const PARALLEL: usize = 8;
+
+#[derive(Template)]
+#[template(path = "device_import_done.html")]
+pub(super) struct Done {
+    frame: Frame,
+    app_id: String,
+    tab: &'static str,
+    /// The file, to look at what is left of it.
+    sealed: String,
+    created: usize,
+    updated: usize,
+    unchanged: usize,
+    failed: usize,
+    left: usize,
+    refused: usize,
+    /// Those that were not set come first.
+    lines: Shown<Line>,
+}
+
+/// A line of the file.
+pub(super) struct Line {
+    number: usize,
+    dev_id: String,
+    outcome: Outcome,
+}
+
+enum Outcome {
+    Done(Step),
+    Failed(String),
+    /// It was not begun.
+    Left,
+}
+
+/// Says when to begin no further device.
+struct End {
+    until: Instant,
+    is_reached: AtomicBool,
+}
+
+impl Done {
+    pub(super) fn page(
+        request: &InApplication,
+        file: &ImportFile,
+        lines: Vec<Line>,
+        refused: usize,
+    ) -> Result<Page<Self>> {
+        let count = |is: fn(&Outcome) -> bool| lines.iter().filter(|line| is(&line.outcome)).count();
+        let [created, updated, unchanged] = [
+            count(|outcome| matches!(outcome, Outcome::Done(Step::Created))),
+            count(|outcome| matches!(outcome, Outcome::Done(Step::Updated))),
+            count(|outcome| matches!(outcome, Outcome::Done(Step::Unchanged))),
+        ];
+        let failed = count(|outcome| matches!(outcome, Outcome::Failed(_)));
+        let left = count(|outcome| matches!(outcome, Outcome::Left));
+        let (done, not_done): (Vec<_>, Vec<_>) =
+            lines.into_iter().partition(|line| matches!(line.outcome, Outcome::Done(_)));
+        Ok(Page::new(Self {
+            frame: request.frame.clone(),
+            app_id: request.app_id().to_string(),
+            tab: "devices",
+            // What is left is planned again before it is confirmed.
+            sealed: file.seal(request, &Plan::default())?,
+            created,
+            updated,
+            unchanged,
+            failed,
+            left,
+            refused,
+            lines: not_done.into_iter().chain(done).collect(),
+        }))
+    }
+}
+
+impl Line {
+    fn text(&self) -> &str {
+        match &self.outcome {
+            Outcome::Done(Step::Created) => "registered",
+            Outcome::Done(Step::Updated) => "changed",
+            Outcome::Done(Step::Unchanged) => "as it was",
+            Outcome::Failed(reason) => reason,
+            Outcome::Left => "not begun",
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        matches!(self.outcome, Outcome::Done(_))
+    }
+}
+
+impl End {
+    fn is_reached(&self) -> bool {
+        self.is_reached.load(Ordering::Relaxed) || Instant::now() >= self.until
+    }
+
+    /// Ends it early if the same would become of all others.
+    fn note(&self, error: &Error) {
+        let ends = matches!(
+            error.kind(),
+            Kind::Exhausted | Kind::Full | Kind::Unauthenticated | Kind::Unavailable | Kind::Timeout
+        );
+        if ends {
+            self.is_reached.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Sets the devices, some at the same time, until the time is over or no further one can be set.
+pub(super) async fn run(request: &InApplication, handler: &HandlerClient, plan: Plan) -> Vec<Line> {
+    let end = End { until: Instant::now() + TIME_MAX, is_reached: AtomicBool::new(false) };
+    let lines = stream::iter(plan.planned).map(|planned| line(request, handler, planned, &end));
+    lines.buffered(PARALLEL).collect().await
+}
+
+async fn line(request: &InApplication, handler: &HandlerClient, planned: Planned, end: &End) -> Line {
+    let outcome = match planned.step {
+        Step::Unchanged => Outcome::Done(Step::Unchanged),
+        _ if end.is_reached() => Outcome::Left,
+        step => match set(request, handler, &planned).await {
+            Ok(()) => Outcome::Done(step),
+            Err(error) => {
+                end.note(&error);
+                log(&error);
+                Outcome::Failed(Problem::of(&error).text)
+            }
+        },
+    };
+    Line { number: planned.number, dev_id: planned.device.dev_id, outcome }
+}
+
+/// Sets a device as planned. What is stored is read just before: somebody else may have registered or deleted it, and
+/// what the file does not change stays.
+async fn set(request: &InApplication, handler: &HandlerClient, planned: &Planned) -> Result<()> {
+    let dev_id: DevId = planned.device.dev_id.parse()?;
+    let stored = handler.get_device(request.app_id(), &dev_id).await;
+    let device = match (planned.step, stored) {
+        (Step::Created, Ok(_)) => return Err(Error::DeviceExists(dev_id)),
+        (Step::Created, Err(error)) if error.kind() == Kind::NotFound => planned.device.clone(),
+        (_, Err(error)) => return Err(Error::hiding("device", error)),
+        (_, Ok(stored)) => {
+            let renewed = planned.renew(Device::try_from(stored)?);
+            renewed.map_err(|field| Error::Invalid { what: field.name, must: field.reason })?
+        }
+    };
+    Ok(handler.set_device(device.into()).await?)
+}

@@ -1,0 +1,74 @@
+//! Many devices at once in a real browser: imported from a file.
+
+use std::{fs, path::Path};
+
+use fantoccini::{Locator, key::Key};
+
+use super::{APPLICATION, log_in, wait_for_text};
+use crate::{
+    browser::{
+        DESK,
+        driver::{Browser, Look},
+        site,
+    },
+    harness::Network,
+};
+
+const FILE: &str = "dev_id,dev_eui,app_key,description,attributes\n\
+    door,0102030405060701,000102030405060708090A0B0C0D0E0F,By the <b>door</b>,\"{\"\"floor\"\":\"\"1\"\"}\"\n\
+    roof,0102030405060702,,,\n\
+    dev-1,,,A description that is as long as descriptions often are when people write whole sentences,\n\
+    No Id,0102030405060703,,,\n";
+
+/// Enters the devices: from a file, or else as somebody pastes them whose browser runs no scripts.
+async fn enter(browser: &Browser, (directory, has_scripts): (&Path, bool)) {
+    if !has_scripts {
+        let form = browser.client.form(Locator::Css("main form")).await.unwrap();
+        form.set_by_name("devices", FILE).await.unwrap();
+        return;
+    }
+    let path = directory.join("devices.csv");
+    fs::write(&path, FILE).unwrap();
+    let input = browser.client.wait().for_element(Locator::Css("div:not([hidden]) > #file")).await.unwrap();
+    input.send_keys(path.to_str().unwrap()).await.unwrap();
+    let has_text = "return document.getElementById('devices').value.includes('roof');";
+    let read = async { while browser.client.execute(has_text, vec![]).await.unwrap() != true {} };
+    testing::soon("the file is read", read).await;
+}
+
+async fn import(name: &'static str, look: Look) {
+    let network = Network::start().await;
+    let alice = network.owner("alice").await;
+    alice.add_device("dev-1").await;
+    let Some(browser) = Browser::start(site(&network), name, look).await else { return };
+    log_in(&browser).await;
+    browser.open(APPLICATION).await;
+    browser.click("a[href$='/import-devices']").await;
+    browser.wait_for("Import devices").await;
+    browser.submit("main form", &[("devices", "nothing")], "main form button", "Import devices").await;
+    browser.wait_for_refusal().await;
+    browser.look("console-import-refused").await;
+    enter(&browser, (network.dir.path(), look.scripts)).await;
+    browser.look("console-import").await;
+    browser.tab_to("main form button").await;
+    browser.press(&Key::Enter.to_string()).await;
+    browser.wait_for("Preview of the import").await;
+    wait_for_text(&browser, "p", "2 to register, 1 to change, 0 as they are, 1 refused.").await;
+    browser.look("console-import-preview").await;
+    browser.click("button[value=import]").await;
+    browser.wait_for("Result of the import").await;
+    wait_for_text(&browser, "p", "2 registered, 1 changed").await;
+    browser.look("console-import-done").await;
+    browser.open(APPLICATION).await;
+    wait_for_text(&browser, "td", "By the <b>door</b>").await;
+}
+
+#[tokio::test]
+async fn a_file_of_devices_is_imported() {
+    import("console-import-desk", Look { width: 1280, dark: true, ..DESK }).await;
+}
+
+#[tokio::test]
+async fn a_file_of_devices_is_imported_on_a_phone_without_scripts() {
+    import("console-import-phone", Look { width: 375, dark: false, scripts: false }).await;
+}
