@@ -28,7 +28,7 @@ use crate::{Console, Error, console::Place};
 
 use self::{
     device::{change, delete, downlinks},
-    devices::{charts, import, new},
+    devices::{charts, import, many, new},
     failure::Failure,
     functions::{candidate, versions},
     messages::{again, message},
@@ -102,6 +102,8 @@ fn devices(path: impl Fn(&str) -> String) -> Router<Console> {
         // Not below `/devices`, where it could be the id of a device.
         .route(&path("/new-device"), get(new::show).post(new::create))
         .route(&path("/import-devices"), get(import::show).post(import::submit))
+        .route(&path("/change-devices"), get(many::show).post(many::submit))
+        .route(&path("/delete-devices"), get(many::show).post(many::delete::submit))
         .route(&path("/charts"), get(charts::show))
         .route(&path("/charts/csv"), get(charts::csv))
         .route(&device(""), get(device::show))

@@ -11,6 +11,7 @@ mod drafts;
 mod functions;
 mod live;
 mod live_load;
+mod many_devices;
 mod message_pages;
 mod messages;
 pub(crate) mod operator;

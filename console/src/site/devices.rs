@@ -1,11 +1,13 @@
 //! The devices of an application: a table with search, when each was last seen, in pages. Its boxes choose the devices
-//! of a chart.
+//! of a chart, or those that are changed together.
 
 pub(super) mod charts;
 mod chosen;
 mod find;
 pub(super) mod import;
+pub(super) mod many;
 pub(super) mod new;
+mod steps;
 
 use std::num::NonZeroUsize;
 
@@ -20,7 +22,7 @@ use futures::{StreamExt, stream};
 use types::DevId;
 
 use self::{
-    chosen::{CHOSEN_MAX, Chosen},
+    chosen::each_once,
     find::{dev_eui, find},
 };
 use super::{
@@ -47,10 +49,8 @@ pub(super) struct List {
     is_served: bool,
     search: String,
     rows: Vec<Row>,
-    /// Devices that are chosen for a chart, and not on this page.
+    /// Devices that are chosen, and not on this page.
     chosen: Vec<DevId>,
-    /// True if more were chosen than stay so.
-    is_choice_cut: bool,
     /// Names and values of the parameters of the chart.
     of_chart: Vec<(&'static str, String)>,
     /// The number of the next page, if there is one.
@@ -77,7 +77,7 @@ pub(super) async fn list(
     let sent = Sent(fields);
     let number = sent.value("page").parse::<NonZeroUsize>().map_or(1, NonZeroUsize::get);
     let of_chart = OF_CHART.map(|name| (name, sent.value(name).to_owned())).into_iter();
-    let chosen = sent.values("device").filter_map(|dev_id| dev_id.parse::<DevId>().ok()).collect::<Chosen>();
+    let chosen = each_once(sent.values("device").filter_map(|dev_id| dev_id.parse().ok()));
     let mut page = List {
         frame: request.frame.clone(),
         app_id: request.app_id().to_string(),
@@ -85,8 +85,7 @@ pub(super) async fn list(
         is_served: true,
         search: sent.value("search").trim().to_owned(),
         rows: Vec::new(),
-        chosen: chosen.devices,
-        is_choice_cut: chosen.is_cut,
+        chosen,
         of_chart: of_chart.filter(|(_, value)| !value.is_empty()).collect(),
         next: None,
         is_cut: false,
@@ -124,10 +123,6 @@ impl List {
 
     fn devices_max(&self) -> usize {
         DEVICES_MAX
-    }
-
-    fn chosen_max(&self) -> usize {
-        CHOSEN_MAX
     }
 }
 

@@ -15,7 +15,7 @@ use types::{Kind, Kinded};
 use super::{
     FORM_BYTES_MAX,
     device::{change, downlinks},
-    devices::{import, new},
+    devices::{import, many, new},
     failure::Failure,
     functions, login,
     viewer::{InApplication, MaybeViewer, Sent, Viewer},
@@ -90,6 +90,8 @@ pub(super) async fn show(
         "functions" => functions::draft(&request, &Sent(fields)).await,
         "functions/candidate" => functions::candidate::draft(&request, &Sent(fields)).await,
         "import-devices" => import::draft(&request, &Sent(fields)).await,
+        "change-devices" => many::draft(&request, &Sent(fields)),
+        "delete-devices" => many::delete::draft(&request, &Sent(fields)),
         "new-device" => Ok(new::draft(&request, &Sent(fields))),
         rest if rest.starts_with("devices/") && rest.ends_with("/change") => change::draft(&request, &Sent(fields)),
         rest if rest.starts_with("webhooks/") && rest.ends_with("/change") => {

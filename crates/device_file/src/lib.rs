@@ -13,7 +13,7 @@ pub use self::{
     error::{Error, Result},
     fields::{BadField, without_keys},
     json::write as write_json,
-    plan::{Allowed, BadRow, Plan, Planned, Step, new_device, plan},
+    plan::{Allowed, BadRow, Plan, Planned, Step, leave_out_session, new_device, plan},
     read::{Format, read},
     row::Row,
 };

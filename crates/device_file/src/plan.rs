@@ -90,6 +90,7 @@ impl Planned {
     /// The device as it shall be, made of what is stored now: what the file does not change is kept, also if the device
     /// has counted frames or joined since it was listed.
     pub fn renew(&self, mut stored: Device) -> Result<Device, BadField> {
+        leave_out_session(&mut stored);
         self.cells.only(&self.changed).apply(&mut stored)?;
         check(&stored)?;
         Ok(stored)
@@ -125,6 +126,15 @@ pub fn plan(rows: Vec<Row>, registered: Vec<Device>, (app_id, app_eui): (&AppId,
     plan.bad.extend(taken);
     plan.bad.sort_by_key(|bad| bad.number);
     plan
+}
+
+/// Leaves address and keys out of an update, which keeps those that are stored: a device that joins at this moment keeps
+/// its session.
+pub fn leave_out_session(device: &mut Device) {
+    if let Some(lorawan) = &mut device.lorawan_device {
+        (lorawan.dev_addr, lorawan.app_key) = (None, None);
+        (lorawan.nwk_s_key, lorawan.app_s_key) = (None, None);
+    }
 }
 
 /// A device with ids and EUIs only.
@@ -249,6 +259,8 @@ fn bad(name: &'static str, reason: String) -> BadField {
 
 #[cfg(test)]
 mod tests {
+    use types::AppKey;
+
     use super::*;
     use crate::read;
 
@@ -294,12 +306,15 @@ mod tests {
         // As an export has it: the counters are those of the list.
         let counted = |f_cnt_up: u32| {
             let mut device = device("dev-1", 1);
-            device.lorawan_device.as_mut().unwrap().f_cnt_up = f_cnt_up;
+            let lorawan = device.lorawan_device.as_mut().unwrap();
+            (lorawan.f_cnt_up, lorawan.app_key) = (f_cnt_up, Some(AppKey::new([1; 16])));
             device
         };
         let text = "dev_id,f_cnt_up,description\ndev-1,7,changed\n";
         let renewed = planned(text, vec![counted(7)]).planned[0].renew(counted(500)).ok().unwrap();
-        assert_eq!((renewed.description.as_str(), renewed.lorawan_device.unwrap().f_cnt_up), ("changed", 500));
+        let lorawan = renewed.lorawan_device.unwrap();
+        assert_eq!((renewed.description.as_str(), lorawan.f_cnt_up), ("changed", 500));
+        assert!(lorawan.dev_addr.is_none() && lorawan.app_key.is_none(), "what is stored stays");
         let renewed = planned(text, vec![counted(8)]).planned[0].renew(counted(500)).ok().unwrap();
         assert_eq!(renewed.lorawan_device.unwrap().f_cnt_up, 7, "the file says so");
     }

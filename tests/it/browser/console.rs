@@ -228,7 +228,8 @@ async fn devices(name: &'static str, look: Look) {
     browser.wait_for("Delete device sensor-1?").await;
     browser.look("console-device-delete").await;
     browser.click("main button.danger").await;
-    wait_for_text(&browser, "p", "Deleted.").await;
+    browser.wait_for("1 device deleted").await;
+    browser.look("console-device-deleted").await;
 }
 
 /// The pages of operators, with what every server has, functions that fail, a long line in the audit log, and a network

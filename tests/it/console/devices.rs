@@ -352,7 +352,8 @@ async fn a_device_is_deleted_after_asking() {
     assert!(page.html.contains("Delete device dev-1?"), "{}", page.html);
     stored(&alice, "dev-1").await;
     let page = visitor.post(&path, &[]).await;
-    assert!(page.html.contains("Deleted.") && page.html.contains("has no devices"), "{}", page.html);
+    assert!(page.html.contains("1 device deleted"), "{}", page.html);
+    assert!(visitor.get(APPLICATION).await.html.contains("has no devices"));
     for gone in [path.as_str(), CHANGE] {
         assert_eq!(visitor.get(gone).await.status, 404);
         assert_eq!(visitor.post(gone, &[]).await.status, 404);

@@ -1,13 +1,13 @@
 //! Deletes a device, after asking.
 
 use askama::Template;
-use axum::response::Redirect;
 
 use super::dev_id;
 use crate::{
-    Error, Result,
+    Result,
     form::device::read,
     site::{
+        devices::many::delete::{Deleted, delete as delete_all},
         failure::Failure,
         page::{Frame, Page},
         viewer::InApplication,
@@ -32,8 +32,9 @@ pub(in crate::site) async fn confirm(request: InApplication) -> Result<Page<Dele
     Ok(Page::new(Delete { frame, app_id, tab: "devices", dev_id, description }))
 }
 
-pub(in crate::site) async fn delete(request: InApplication) -> Result<Redirect, Failure> {
-    let deleted = request.handler().await?.delete_device(request.app_id(), &dev_id(&request)?).await;
-    deleted.map_err(|error| Error::hiding("device", error))?;
-    Ok(Redirect::to(&format!("{}?done=deleted", request.path())))
+/// Deletes it, as if it were one of many.
+pub(in crate::site) async fn delete(request: InApplication) -> Result<Page<Deleted>, Failure> {
+    let (handler, dev_id) = (request.handler().await?, dev_id(&request)?);
+    read(&handler, request.app_id(), &dev_id).await?;
+    Ok(delete_all(&request, &handler, vec![dev_id]).await?)
 }

@@ -21,7 +21,6 @@ use crate::{
     chart::{DEVICES_MAX, HEIGHT, Plot, WIDTH, number},
     form::drafts::Fields,
     site::{
-        devices::chosen::CHOSEN_MAX,
         failure::{Failure, Problem, partly},
         page::{Frame, Page, Time},
         viewer::InApplication,
@@ -134,8 +133,9 @@ impl Charts {
         DEVICES_MAX
     }
 
-    fn chosen_max(&self) -> usize {
-        CHOSEN_MAX
+    /// Number of devices, if they are too many for a chart.
+    fn too_many(&self) -> usize {
+        self.range.too_many.len()
     }
 
     /// Returns true if lines have more points when one field is chosen.

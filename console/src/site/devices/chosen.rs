@@ -1,33 +1,13 @@
-//! The devices that are chosen for a chart.
+//! The devices that are chosen in the table.
+
+use std::collections::HashSet;
 
 use types::DevId;
 
-/// Maximum number of devices that stay chosen: more than a chart has, so that one can take the place of another.
-pub(super) const CHOSEN_MAX: usize = 32;
-
-/// The first of the devices that were sent, each once.
-#[derive(Debug, Default)]
-pub(super) struct Chosen {
-    pub(super) devices: Vec<DevId>,
-    /// True if there were more of them.
-    pub(super) is_cut: bool,
-}
-
-impl FromIterator<DevId> for Chosen {
-    fn from_iter<I: IntoIterator<Item = DevId>>(sent: I) -> Self {
-        let mut chosen = Self::default();
-        for dev_id in sent {
-            if chosen.devices.contains(&dev_id) {
-                continue;
-            }
-            if chosen.devices.len() >= CHOSEN_MAX {
-                chosen.is_cut = true;
-                break;
-            }
-            chosen.devices.push(dev_id);
-        }
-        chosen
-    }
+/// Each of them once. They are as many as an address or a form has place for.
+pub(super) fn each_once(sent: impl IntoIterator<Item = DevId>) -> Vec<DevId> {
+    let mut known = HashSet::new();
+    sent.into_iter().filter(|dev_id| known.insert(dev_id.clone())).collect()
 }
 
 #[cfg(test)]
@@ -35,13 +15,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn so_many_devices_stay_chosen_and_no_more() {
+    fn each_device_is_chosen_once_and_none_is_lost() {
         let device = |number: usize| format!("dev-{number}").parse::<DevId>().unwrap();
-        let all: Chosen = (0..CHOSEN_MAX).chain(0..CHOSEN_MAX).map(device).collect();
-        assert_eq!((all.devices.len(), all.is_cut), (CHOSEN_MAX, false), "each is there once");
-        let mut looked_at = 0;
-        let cut: Chosen = (0..1000).inspect(|_| looked_at += 1).map(device).collect();
-        assert_eq!((cut.devices, cut.is_cut), (all.devices, true));
-        assert_eq!(looked_at, CHOSEN_MAX + 1);
+        let chosen = each_once((0..1000).chain(500..1500).map(device));
+        assert_eq!(chosen, (0..1500).map(device).collect::<Vec<_>>());
     }
 }

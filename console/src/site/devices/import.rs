@@ -2,7 +2,7 @@
 //!
 //! Nothing is set before somebody has seen what it would be. The file may have keys, so pages bring it back sealed.
 
-mod file;
+pub(super) mod file;
 mod preview;
 mod run;
 
@@ -32,9 +32,6 @@ use crate::{
     },
 };
 
-/// Maximum number of rows of a table.
-const SHOWN_MAX: usize = 200;
-
 #[derive(Template)]
 #[template(path = "device_import.html")]
 pub(in crate::site) struct Import {
@@ -47,12 +44,6 @@ pub(in crate::site) struct Import {
     is_draft: bool,
 }
 
-/// Rows of a table, and the number of those that it has no place for.
-struct Shown<T> {
-    rows: Vec<T>,
-    more: usize,
-}
-
 impl Import {
     fn bytes_max(&self) -> usize {
         FILE_BYTES_MAX
@@ -60,14 +51,6 @@ impl Import {
 
     fn rows_max(&self) -> usize {
         ROWS_MAX
-    }
-}
-
-impl<T> FromIterator<T> for Shown<T> {
-    fn from_iter<I: IntoIterator<Item = T>>(all: I) -> Self {
-        let mut all = all.into_iter();
-        let rows = all.by_ref().take(SHOWN_MAX).collect();
-        Self { rows, more: all.count() }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Many devices at once in a real browser: imported from a file.
+//! Many devices at once in a real browser: imported from a file, changed together, deleted and brought back.
 
 use std::{fs, path::Path};
 
@@ -63,6 +63,51 @@ async fn import(name: &'static str, look: Look) {
     wait_for_text(&browser, "td", "By the <b>door</b>").await;
 }
 
+/// Devices that are ticked on two pages, changed together, deleted, and brought back.
+async fn change(name: &'static str, look: Look) {
+    let network = Network::start().await;
+    let alice = network.owner("alice").await;
+    for number in 10..65 {
+        alice.add_device(&format!("lamp-{number}")).await;
+    }
+    let Some(browser) = Browser::start(site(&network), name, look).await else { return };
+    log_in(&browser).await;
+    browser.open(APPLICATION).await;
+    browser.click("input[value=lamp-10]").await;
+    browser.click("button[name=page]").await;
+    wait_for_text(&browser, "legend", "Chosen on other pages").await;
+    browser.click("input[value=lamp-64]").await;
+    browser.look("console-devices-ticked").await;
+    browser.tab_to("button[formaction$='/change-devices']:not([name])").await;
+    browser.press(&Key::Enter.to_string()).await;
+    browser.wait_for("Change 2 devices").await;
+    browser.look("console-devices-change").await;
+    let fields = [("key", "floor"), ("value", "<b>3</b>")];
+    browser.submit("form.narrow", &fields, "button[value=set]", "Result of the change").await;
+    wait_for_text(&browser, "p", "2 changed").await;
+    browser.look("console-devices-changed").await;
+
+    browser.open(&format!("{APPLICATION}?search=floor")).await;
+    browser.wait_for("Devices").await;
+    browser.click("button[name=all]").await;
+    browser.wait_for("Change 2 devices").await;
+    browser.click("button.danger").await;
+    browser.wait_for("Delete 2 devices?").await;
+    browser.look("console-devices-delete").await;
+    browser.submit("form.narrow", &[("count", "1")], "button[value=delete]", "Delete 2 devices?").await;
+    browser.wait_for_refusal().await;
+    browser.look("console-devices-delete-refused").await;
+    browser.submit("form.narrow", &[("count", "2")], "button[value=delete]", "2 devices deleted").await;
+    browser.look("console-devices-deleted").await;
+    browser.click("button[value=preview]").await;
+    browser.wait_for("Preview of the import").await;
+    browser.click("button[value=import]").await;
+    browser.wait_for("Result of the import").await;
+    wait_for_text(&browser, "p", "2 registered").await;
+    browser.open(&format!("{APPLICATION}?search=floor")).await;
+    wait_for_text(&browser, "td", "lamp-64").await;
+}
+
 #[tokio::test]
 async fn a_file_of_devices_is_imported() {
     import("console-import-desk", Look { width: 1280, dark: true, ..DESK }).await;
@@ -71,4 +116,14 @@ async fn a_file_of_devices_is_imported() {
 #[tokio::test]
 async fn a_file_of_devices_is_imported_on_a_phone_without_scripts() {
     import("console-import-phone", Look { width: 375, dark: false, scripts: false }).await;
+}
+
+#[tokio::test]
+async fn many_devices_are_changed_deleted_and_brought_back() {
+    change("console-many-desk", Look { width: 1280, ..DESK }).await;
+}
+
+#[tokio::test]
+async fn many_devices_are_changed_deleted_and_brought_back_on_a_phone_without_scripts() {
+    change("console-many-phone", Look { width: 375, dark: true, scripts: false }).await;
 }

@@ -9,9 +9,11 @@ use crate::{
     chart::DEVICES_MAX,
     form::drafts::Fields,
     messages::history::{parameters, time},
-    site::{devices::chosen::Chosen, viewer::Sent},
+    site::{devices::chosen::each_once, viewer::Sent},
 };
 
+/// Maximum number of devices that links name: more than a chart has, so that one can take the place of another.
+pub(super) const LINKED_MAX: usize = 32;
 /// The span that is shown by default.
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -27,8 +29,8 @@ pub(super) struct Range {
     pub(super) devices: Vec<DevId>,
     /// Devices beyond those that a chart may have.
     pub(super) left_out: Vec<DevId>,
-    /// True if even more were chosen.
-    pub(super) is_cut: bool,
+    /// All devices, if they are more than links name: then there is no chart.
+    pub(super) too_many: Vec<DevId>,
     /// True if links name the devices, because the path does not.
     names_devices: bool,
 }
@@ -49,15 +51,15 @@ impl Range {
             return Err(Error::Invalid { what: "since", must: "must be before until".to_owned() });
         }
         let names_devices = of_path.is_none();
-        let chosen = of_path.map_or_else(|| chosen(&sent), |dev_id| Ok(Chosen::from_iter([dev_id])));
-        let Chosen { mut devices, is_cut } = chosen?;
+        let mut devices = of_path.map_or_else(|| chosen(&sent), |dev_id| Ok(vec![dev_id]))?;
+        let too_many = if devices.len() > LINKED_MAX { std::mem::take(&mut devices) } else { Vec::new() };
         let left_out = devices.split_off(devices.len().min(DEVICES_MAX));
-        Ok(Self { since_text, until_text, field, since, until, devices, left_out, is_cut, names_devices })
+        Ok(Self { since_text, until_text, field, since, until, devices, left_out, too_many, names_devices })
     }
 
     /// Number of devices that were to be in the chart.
     pub(super) fn asked(&self) -> usize {
-        self.devices.len() + self.left_out.len()
+        self.devices.len() + self.left_out.len() + self.too_many.len()
     }
 
     /// The parameters of a link to the same part of the time.
@@ -92,7 +94,8 @@ impl Range {
 
     /// The parameters of a link to the table of devices, where these are chosen.
     pub(super) fn choice(&self) -> String {
-        let named = Self { names_devices: true, ..self.clone() };
+        let devices = [&self.devices[..], &self.too_many].concat();
+        let named = Self { names_devices: true, devices, ..self.clone() };
         named.link()
     }
 
@@ -118,10 +121,11 @@ impl Range {
     }
 }
 
-fn chosen(sent: &Sent) -> Result<Chosen> {
+fn chosen(sent: &Sent) -> Result<Vec<DevId>> {
     let must = || Error::Invalid { what: "device", must: "must be the id of a device".to_owned() };
     let texts = sent.values("device").map(str::trim).filter(|text| !text.is_empty());
-    texts.map(|text| text.parse::<DevId>().map_err(|_| must())).collect()
+    let devices = texts.map(|text| text.parse::<DevId>().map_err(|_| must())).collect::<Result<Vec<_>>>();
+    devices.map(each_once)
 }
 
 #[cfg(test)]
@@ -176,5 +180,15 @@ mod tests {
             let named = ids.iter().filter(|dev_id| link.contains(&dev_id.replace('-', "%2D")));
             assert_eq!(named.count(), ids.len(), "what is left out stays so: {link}");
         }
+    }
+
+    #[test]
+    fn a_choice_that_is_too_large_for_a_chart_is_not_lost() {
+        let ids: Vec<_> = (0..=LINKED_MAX).map(|number| format!("dev-{number}")).collect();
+        let pairs: Vec<_> = ids.iter().map(|dev_id| ("device", dev_id.as_str())).collect();
+        let range = range(&pairs).unwrap();
+        assert_eq!((range.devices.len(), range.too_many.len()), (0, LINKED_MAX + 1));
+        assert_eq!(range.choice().matches("device=").count(), LINKED_MAX + 1);
+        assert_eq!(range.link(), "since=24h", "one link is enough");
     }
 }

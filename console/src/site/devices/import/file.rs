@@ -2,7 +2,8 @@
 
 use std::{str, time::Duration};
 
-use device_file::{Plan, Row, read};
+use api::rest::handler::Device;
+use device_file::{Plan, Row, read, write_csv};
 use server::{seal::Sealed, status::ErrorChain};
 use types::Timestamp;
 
@@ -16,7 +17,7 @@ pub(super) const ROWS_MAX: usize = 10_000;
 const LIFETIME: Duration = Duration::from_secs(3600);
 
 /// A file, and what somebody was told that it would do.
-pub(super) struct ImportFile {
+pub(in crate::site::devices) struct ImportFile {
     text: String,
     /// Whether EUIs and addresses of registered devices may change.
     pub(super) is_override: bool,
@@ -42,6 +43,16 @@ impl ImportFile {
         Ok(Self { text, is_override, opened, nonce, promised: String::new() })
     }
 
+    /// A file that brings deleted devices back, with their keys; none if they are too many for a page.
+    pub(in crate::site::devices) fn of(request: &InApplication, devices: &[Device]) -> Option<Self> {
+        let mut bytes = Vec::new();
+        // Unlike JSON, it says also what is not so.
+        write_csv(&mut bytes, devices.iter(), true).ok()?;
+        let text = String::from_utf8(bytes).ok().filter(|text| text.len() <= FILE_BYTES_MAX)?;
+        let (opened, nonce) = fresh(request);
+        Some(Self { text, is_override: false, opened, nonce, promised: String::new() })
+    }
+
     /// The file that a preview has brought back.
     pub(super) fn sealed(request: &InApplication, sealed: &str) -> Result<Self> {
         let gone = || invalid("must be entered again: this preview is not yours, or too old");
@@ -53,7 +64,7 @@ impl ImportFile {
     }
 
     /// Seals the file with what it would do, as a file of which nobody has sent a form yet.
-    pub(super) fn seal(&self, request: &InApplication, plan: &Plan) -> Result<String> {
+    pub(in crate::site::devices) fn seal(&self, request: &InApplication, plan: &Plan) -> Result<String> {
         let console = &request.console;
         let (opened, nonce) = fresh(request);
         let (is_override, promised) = (u8::from(self.is_override), hash(request, plan));

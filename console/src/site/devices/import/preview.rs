@@ -4,10 +4,11 @@ use api::rest::handler::LorawanDevice;
 use askama::Template;
 use device_file::{BadRow, Plan, Planned, Step};
 
-use super::{Shown, file::ImportFile};
+use super::file::ImportFile;
 use crate::{
     Result,
     site::{
+        devices::steps::Shown,
         page::{Frame, Page, short},
         viewer::InApplication,
     },

@@ -1,32 +1,21 @@
 //! Imports what a preview has shown, and says of each line what became of it.
 
-use std::{
-    sync::atomic::{AtomicBool, Ordering},
-    time::Duration,
-};
-
 use api::rest::handler::Device;
 use askama::Template;
 use client::handler::HandlerClient;
 use device_file::{Plan, Planned, Step};
 use futures::{StreamExt, stream};
-use tokio::time::Instant;
 use types::{DevId, Kind, Kinded};
 
-use super::{Shown, file::ImportFile};
+use super::file::ImportFile;
 use crate::{
     Error, Result,
     site::{
-        failure::{Problem, log},
+        devices::steps::{End, Outcome, PARALLEL, Shown},
         page::{Frame, Page},
         viewer::InApplication,
     },
 };
-
-/// Time after which no further device is begun: somebody waits for the page.
-const TIME_MAX: Duration = Duration::from_secs(30);
-/// Maximum number of devices that are set at the same time.
-const PARALLEL: usize = 8;
 
 #[derive(Template)]
 #[template(path = "device_import_done.html")]
@@ -50,20 +39,7 @@ pub(super) struct Done {
 pub(super) struct Line {
     number: usize,
     dev_id: String,
-    outcome: Outcome,
-}
-
-enum Outcome {
-    Done(Step),
-    Failed(String),
-    /// It was not begun.
-    Left,
-}
-
-/// Says when to begin no further device.
-struct End {
-    until: Instant,
-    is_reached: AtomicBool,
+    outcome: Outcome<Step>,
 }
 
 impl Done {
@@ -73,7 +49,7 @@ impl Done {
         lines: Vec<Line>,
         refused: usize,
     ) -> Result<Page<Self>> {
-        let count = |is: fn(&Outcome) -> bool| lines.iter().filter(|line| is(&line.outcome)).count();
+        let count = |is: fn(&Outcome<Step>) -> bool| lines.iter().filter(|line| is(&line.outcome)).count();
         let [created, updated, unchanged] = [
             count(|outcome| matches!(outcome, Outcome::Done(Step::Created))),
             count(|outcome| matches!(outcome, Outcome::Done(Step::Updated))),
@@ -116,26 +92,9 @@ impl Line {
     }
 }
 
-impl End {
-    fn is_reached(&self) -> bool {
-        self.is_reached.load(Ordering::Relaxed) || Instant::now() >= self.until
-    }
-
-    /// Ends it early if the same would become of all others.
-    fn note(&self, error: &Error) {
-        let ends = matches!(
-            error.kind(),
-            Kind::Exhausted | Kind::Full | Kind::Unauthenticated | Kind::Unavailable | Kind::Timeout
-        );
-        if ends {
-            self.is_reached.store(true, Ordering::Relaxed);
-        }
-    }
-}
-
 /// Sets the devices, some at the same time, until the time is over or no further one can be set.
 pub(super) async fn run(request: &InApplication, handler: &HandlerClient, plan: Plan) -> Vec<Line> {
-    let end = End { until: Instant::now() + TIME_MAX, is_reached: AtomicBool::new(false) };
+    let end = End::soon();
     let lines = stream::iter(plan.planned).map(|planned| line(request, handler, planned, &end));
     lines.buffered(PARALLEL).collect().await
 }
@@ -143,15 +102,7 @@ pub(super) async fn run(request: &InApplication, handler: &HandlerClient, plan: 
 async fn line(request: &InApplication, handler: &HandlerClient, planned: Planned, end: &End) -> Line {
     let outcome = match planned.step {
         Step::Unchanged => Outcome::Done(Step::Unchanged),
-        _ if end.is_reached() => Outcome::Left,
-        step => match set(request, handler, &planned).await {
-            Ok(()) => Outcome::Done(step),
-            Err(error) => {
-                end.note(&error);
-                log(&error);
-                Outcome::Failed(Problem::of(&error).text)
-            }
-        },
+        step => end.before(async { set(request, handler, &planned).await.map(|()| step) }).await,
     };
     Line { number: planned.number, dev_id: planned.device.dev_id, outcome }
 }

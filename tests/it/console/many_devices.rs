@@ -1,0 +1,158 @@
+//! Many devices at once in the console: attributes, deletion, and what brings devices back.
+
+use std::{sync::Arc, time::Duration};
+
+use api::rest::handler::{Device, LorawanDevice};
+use testing::ManualClock;
+use types::Clock;
+
+use super::{visitor, visitor::Visitor};
+use crate::harness::{Network, Owner, device};
+
+const APPLICATION: &str = "/console/applications/alice-app";
+const CHANGE: &str = "/console/applications/alice-app/change-devices";
+const DELETE: &str = "/console/applications/alice-app/delete-devices";
+const IMPORT: &str = "/console/applications/alice-app/import-devices";
+const KEY: &str = "000102030405060708090A0B0C0D0E0F";
+
+async fn stored(alice: &Owner, dev_id: &str) -> Option<Device> {
+    let device = alice.handler.get_device(&alice.app_id, &dev_id.parse().unwrap()).await.ok()?;
+    Some(device.try_into().unwrap())
+}
+
+/// Three devices, of which the first has a key and has counted frames.
+async fn devices(network: &Network) -> (Owner, Visitor) {
+    let (alice, visitor) = visitor(network).await;
+    let mut first = device(&alice.app_id, "dev-1");
+    let lorawan = first.lorawan_device.take().unwrap();
+    let app_key = Some(KEY.parse().unwrap());
+    first.lorawan_device = Some(LorawanDevice { app_key, f_cnt_up: 7, ..lorawan });
+    first.attributes = [("room".to_owned(), "a, \"b\"".to_owned())].into();
+    alice.handler.set_device(first.into()).await.unwrap();
+    alice.add_device("dev-2").await;
+    alice.add_device("dev-3").await;
+    (alice, visitor)
+}
+
+#[tokio::test]
+async fn an_attribute_of_many_devices_is_set_and_removed_and_nothing_else() {
+    let network = Network::start().await;
+    let (alice, visitor) = devices(&network).await;
+    let table = visitor.get(APPLICATION).await;
+    assert!(table.html.contains(&format!("formaction=\"{CHANGE}\"")), "{}", table.html);
+    let page = visitor.get(&format!("{CHANGE}?device=dev-2&device=dev-1&search=x")).await;
+    assert!(page.html.contains("Change 2 devices") && page.value("ids") == "dev-1 dev-2", "{}", page.html);
+    let before = stored(&alice, "dev-1").await.unwrap();
+    let set = [("ids", "dev-1 dev-2"), ("key", " floor "), ("value", "<b>3</b>"), ("step", "set")];
+    let page = visitor.post(CHANGE, &set).await;
+    assert!(page.html.contains("2 changed, 0 were so already, 0 failed, 0 not begun"), "{}", page.html);
+    let page = visitor.post(CHANGE, &set).await;
+    assert!(page.html.contains("0 changed, 2 were so already"), "sent twice: {}", page.html);
+    let mut expected = before.clone();
+    expected.attributes.insert("floor".to_owned(), "<b>3</b>".to_owned());
+    assert_eq!(stored(&alice, "dev-1").await.unwrap(), expected, "keys, counters and other attributes stay");
+    assert!(stored(&alice, "dev-3").await.unwrap().attributes.is_empty());
+
+    let remove = [("ids", "dev-1 dev-2 dev-3"), ("key", "floor"), ("step", "remove")];
+    let page = visitor.post(CHANGE, &remove).await;
+    assert!(page.html.contains("2 changed, 1 were so already"), "{}", page.html);
+    assert_eq!(stored(&alice, "dev-1").await.unwrap(), before);
+}
+
+#[tokio::test]
+async fn devices_that_cannot_be_changed_are_named_and_the_others_are_changed() {
+    let network = Network::start().await;
+    let (alice, visitor) = devices(&network).await;
+    let attributes = (0..5).map(|number| (format!("key-{number}"), String::new())).collect();
+    let full = Device { attributes, ..device(&alice.app_id, "dev-2") };
+    alice.handler.set_device(full.into()).await.unwrap();
+    let set = [("ids", "dev-1 dev-2 gone"), ("key", "floor"), ("value", "3"), ("step", "set")];
+    let page = visitor.post(CHANGE, &set).await;
+    assert!(page.html.contains("1 changed, 0 were so already, 2 failed, 0 not begun"), "{}", page.html);
+    assert!(page.html.contains("at most 5 of your own") && page.html.contains("no such device"), "{}", page.html);
+    let again = ["ids", "key", "value"].map(|name| page.value(name));
+    assert_eq!(again, ["dev-2 gone", "floor", "3"].map(str::to_owned));
+    for (fields, expected) in [
+        ([("ids", "dev-1"), ("key", " "), ("step", "set")], "Key not valid"),
+        ([("ids", "dev-1 <b>"), ("key", "floor"), ("step", "set")], "Devices not valid"),
+    ] {
+        let page = visitor.post(CHANGE, &fields).await;
+        assert!(page.status == 400 && page.html.contains(expected), "{expected}: {}", page.html);
+        assert!(!page.html.contains("<b>"), "{}", page.html);
+    }
+}
+
+#[tokio::test]
+async fn all_devices_that_match_are_chosen_at_once() {
+    let network = Network::start().await;
+    let (alice, visitor) = devices(&network).await;
+    for number in 10..70 {
+        alice.add_device(&format!("lamp-{number}")).await;
+    }
+    let found = visitor.get(&format!("{CHANGE}?search=LAMP&all=yes&device=dev-1")).await;
+    assert!(found.html.contains("Change 60 devices") && found.value("ids").ends_with("lamp-69"), "{}", found.html);
+    let none = visitor.get(&format!("{CHANGE}?search=nothing&all=yes")).await;
+    assert!(none.html.contains("No devices are chosen."), "{}", none.html);
+    // More than a chart has stay ticked.
+    let many: String = (10..70).map(|number| format!("&device=lamp-{number}")).collect();
+    let table = visitor.get(&format!("{APPLICATION}?search=dev-1{many}")).await;
+    assert_eq!(table.html.matches("checked>lamp-").count(), 60, "{}", table.html);
+}
+
+#[tokio::test]
+async fn many_devices_are_deleted_after_their_number_was_typed_and_are_brought_back() {
+    let network = Network::start().await;
+    let (alice, visitor) = devices(&network).await;
+    let before = [stored(&alice, "dev-1").await, stored(&alice, "dev-2").await];
+    let ids = ("ids", "dev-1 dev-2");
+    let page = visitor.post(DELETE, &[ids]).await;
+    assert!(page.html.contains("Delete 2 devices?") && page.html.contains("Enter 2 to confirm"), "{}", page.html);
+    for count in ["", "3", "two"] {
+        let page = visitor.post(DELETE, &[ids, ("step", "delete"), ("count", count)]).await;
+        assert!(page.status == 400 && page.html.contains("must be 2"), "{}", page.html);
+    }
+    assert!(stored(&alice, "dev-1").await.is_some(), "nothing is deleted yet");
+    let page = visitor.post(DELETE, &[ids, ("step", "delete"), ("count", "2")]).await;
+    assert!(page.html.contains("2 devices deleted") && !page.html.contains(KEY), "{}", page.html);
+    assert!(stored(&alice, "dev-1").await.is_none() && stored(&alice, "dev-3").await.is_some());
+
+    let undo = visitor.post(IMPORT, &[("sealed", &page.value("sealed")), ("step", "preview")]).await;
+    assert!(undo.html.contains("2 to register, 0 to change") && !undo.html.contains(KEY), "{}", undo.html);
+    visitor.post(IMPORT, &[("sealed", &undo.value("sealed")), ("step", "import")]).await;
+    assert_eq!([stored(&alice, "dev-1").await, stored(&alice, "dev-2").await], before);
+
+    let page = visitor.post(DELETE, &[("ids", "dev-3 gone"), ("step", "delete"), ("count", "2")]).await;
+    assert!(page.html.contains("1 device deleted") && page.html.contains("1 was not deleted"), "{}", page.html);
+    assert!(page.value("ids") == "gone" && page.html.contains("no such device"), "{}", page.html);
+}
+
+#[tokio::test]
+async fn a_change_of_many_devices_comes_back_after_the_login() {
+    let clock: Arc<ManualClock> = ManualClock::at(server::system::SystemClock.now());
+    let network = Network::at(clock.clone(), |_| ()).await;
+    let (alice, visitor) = devices(&network).await;
+    clock.advance(Duration::from_secs(2 * 3600));
+    let set = [("ids", "dev-1 dev-2"), ("key", "floor"), ("value", "3"), ("step", "set")];
+    let page = visitor.post(CHANGE, &set).await;
+    assert!(page.path.starts_with("/console/drafts/") && page.html.contains("may not have been made"), "{}", page.html);
+    let typed = ["ids", "key", "value"].map(|name| page.html.contains(&format!("name=\"{name}\" value=\"")));
+    assert_eq!((typed, page.value("key").as_str()), ([true; 3], "floor"));
+    assert!(!stored(&alice, "dev-1").await.unwrap().attributes.contains_key("floor"));
+}
+
+#[tokio::test]
+async fn nobody_else_changes_or_deletes_many_devices() {
+    let network = Network::start().await;
+    let (alice, visitor) = devices(&network).await;
+    let set = vec![("ids", "dev-1"), ("key", "floor"), ("value", "3"), ("step", "set")];
+    let delete = vec![("ids", "dev-1"), ("step", "delete"), ("count", "1")];
+    network.owner("bobby").await;
+    let bobby = Visitor::logged_in(&network.stack.settings().client.auth_server, "bobby").await;
+    bobby.get("/console").await;
+    for (path, fields) in [(CHANGE, &set), (DELETE, &delete)] {
+        assert_eq!(visitor.post_from(Some("https://evil.example"), path, fields).await.status, 403);
+        assert_eq!(bobby.get(path).await.status, 404);
+        assert_eq!(bobby.post(path, fields).await.status, 404);
+    }
+    assert!(!stored(&alice, "dev-1").await.unwrap().attributes.contains_key("floor"));
+}
