@@ -6,6 +6,7 @@ pub(crate) mod bridges;
 mod browsing;
 mod charts;
 mod device_imports;
+mod device_table;
 mod devices;
 mod drafts;
 mod functions;

@@ -1,5 +1,5 @@
-//! Many devices at once: those that were ticked in the table, or all that contain a text. Attributes are set and removed
-//! here.
+//! Many devices at once: those that were ticked in the table, or all that contain a text. This page sets and removes
+//! attributes.
 //!
 //! The page names the devices, and the form brings back their ids: it changes those that somebody has seen.
 

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Maximum number of devices that links name: more than a chart has, so that one can take the place of another.
-pub(super) const LINKED_MAX: usize = 32;
+const LINKED_MAX: usize = 32;
 /// The span that is shown by default.
 const DAY: Duration = Duration::from_secs(24 * 3600);
 

@@ -1,15 +1,14 @@
 //! Imports what a preview has shown, and says of each line what became of it.
 
-use api::rest::handler::Device;
 use askama::Template;
 use client::handler::HandlerClient;
 use device_file::{Plan, Planned, Step};
 use futures::{StreamExt, stream};
-use types::{DevId, Kind, Kinded};
 
 use super::file::ImportFile;
 use crate::{
     Error, Result,
+    form::device::read,
     site::{
         devices::steps::{End, Outcome, PARALLEL, Shown},
         page::{Frame, Page},
@@ -107,17 +106,14 @@ async fn line(request: &InApplication, handler: &HandlerClient, planned: Planned
     Line { number: planned.number, dev_id: planned.device.dev_id, outcome }
 }
 
-/// Sets a device as planned. What is stored is read just before: somebody else may have registered or deleted it, and
-/// what the file does not change stays.
+/// Sets a device as planned. What is stored is read just before a change: what the file does not change stays. A new
+/// device was not there when the plan was made, and takes one call, because the handler limits them.
 async fn set(request: &InApplication, handler: &HandlerClient, planned: &Planned) -> Result<()> {
-    let dev_id: DevId = planned.device.dev_id.parse()?;
-    let stored = handler.get_device(request.app_id(), &dev_id).await;
-    let device = match (planned.step, stored) {
-        (Step::Created, Ok(_)) => return Err(Error::DeviceExists(dev_id)),
-        (Step::Created, Err(error)) if error.kind() == Kind::NotFound => planned.device.clone(),
-        (_, Err(error)) => return Err(Error::hiding("device", error)),
-        (_, Ok(stored)) => {
-            let renewed = planned.renew(Device::try_from(stored)?);
+    let device = match planned.step {
+        Step::Created | Step::Unchanged => planned.device.clone(),
+        Step::Updated => {
+            let stored = read(handler, request.app_id(), &planned.device.dev_id.parse()?).await?;
+            let renewed = planned.renew(stored);
             renewed.map_err(|field| Error::Invalid { what: field.name, must: field.reason })?
         }
     };

@@ -1,0 +1,52 @@
+//! The table of devices: battery, and devices that are silent.
+
+use std::{sync::Arc, time::Duration};
+
+use testing::ManualClock;
+use types::Clock;
+
+use super::visitor;
+use crate::harness::Network;
+
+const APPLICATION: &str = "/console/applications/alice-app";
+const DECODER: &str = "function Decoder(bytes) {
+  return bytes[0] ? { Battery_Voltage: bytes[0] / 10 } : { celsius: 20 };
+}";
+
+#[tokio::test]
+async fn the_battery_is_that_of_the_newest_uplink_that_has_one() {
+    let network = Network::start().await;
+    let (alice, visitor) = visitor(&network).await;
+    alice.add_device("dev-2").await;
+    alice.set_functions([DECODER, "", ""]).await.unwrap();
+    for byte in [30, 36, 0] {
+        alice.simulate("dev-1", &[byte], 1).await.unwrap();
+    }
+    let table = visitor.get(APPLICATION).await;
+    assert!(table.html.contains("3.6 V") && !table.html.contains("3 V"), "{}", table.html);
+    assert_eq!(table.html.matches("data-label=\"Battery\">–").count(), 1, "dev-2 has none: {}", table.html);
+    assert!(table.html.contains("Missing frames") && !table.html.contains("badge bad"), "{}", table.html);
+}
+
+#[tokio::test]
+async fn devices_that_were_not_seen_for_some_time_are_shown_alone() {
+    let clock: Arc<ManualClock> = ManualClock::at(server::system::SystemClock.now());
+    let network = Network::at(clock.clone(), |_| ()).await;
+    let (alice, visitor) = visitor(&network).await;
+    for device in ["dev-2", "dev-3"] {
+        alice.add_device(device).await;
+    }
+    alice.simulate("dev-1", &[8, 52], 1).await.unwrap();
+    clock.advance(Duration::from_secs(40 * 60));
+    alice.simulate("dev-2", &[8, 52], 1).await.unwrap();
+    let silent = visitor.get(&format!("{APPLICATION}?silent=30m")).await;
+    for expected in ["silent for 40 min", "never seen", "2 of the 3 devices on this page", "value=\"30m\""] {
+        assert!(silent.html.contains(expected), "{expected}: {}", silent.html);
+    }
+    assert!(!silent.html.contains("/devices/dev-2\""), "it was seen: {}", silent.html);
+    assert!(!silent.html.contains("Change all"), "it would mean others, too: {}", silent.html);
+    let none = visitor.get(&format!("{APPLICATION}?silent=1h&search=dev-1")).await;
+    assert!(none.html.contains("All 1 devices on this page were seen since then."), "{}", none.html);
+    let wrong = visitor.get(&format!("{APPLICATION}?silent=%3Cb%3E")).await;
+    assert!(wrong.status == 400 && !wrong.html.contains("<b>"), "{}: {}", wrong.status, wrong.html);
+}
