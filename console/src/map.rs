@@ -164,11 +164,12 @@ fn marks(metadata: &Metadata) -> (Vec<Mark>, usize) {
         if !is_known(latitude, longitude) {
             continue;
         }
+        let is_full = marks.len() == MARKS_MAX;
         match marks.iter_mut().find(|mark| (mark.latitude, mark.longitude) == (latitude, longitude)) {
             // A gateway with two antennas is there twice.
             Some(mark) if mark.names.iter().any(|known| known == name) => {}
             Some(mark) => mark.names.push(name.to_owned()),
-            None if marks.len() == MARKS_MAX => left_out += 1,
+            None if is_full => left_out += 1,
             None => {
                 let (names, x, y) = (vec![name.to_owned()], String::new(), String::new());
                 marks.push(Mark { names, latitude, longitude, is_device, x, y });

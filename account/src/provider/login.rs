@@ -96,7 +96,7 @@ impl Account {
         self.limit_logins(None, from).await?;
         let session = returned.session;
         let identified = self.identify(provider, returned).await;
-        let (flow, person) = identified.map_err(|reason| self.refuse(provider, reason, from))?;
+        let (flow, person) = identified.map_err(|reason| self.refuse_login(provider, reason, from))?;
         match flow.purpose {
             Purpose::LogIn { next } => {
                 let cookie = self.log_in_as(provider, &person, from).await?;
@@ -104,7 +104,7 @@ impl Account {
             }
             Purpose::Link { user_id } => {
                 if session.is_none_or(|session| *session.user_id() != user_id) {
-                    return Err(self.refuse(provider, ProviderError::OtherSession, from));
+                    return Err(self.refuse_login(provider, ProviderError::OtherSession, from));
                 }
                 let change = self.audit.change("login linked", &user_id, name)?;
                 change.run(self.link_login(&user_id, &provider.identity(&person))).await?;
@@ -165,7 +165,7 @@ impl Account {
             None => self.first_login(provider, person, from).await?,
         };
         if user.value.disabled {
-            return Err(self.refuse(provider, ProviderError::Disabled, from));
+            return Err(self.refuse_login(provider, ProviderError::Disabled, from));
         }
         let cookie = self.begin_session(&user).await?.ok_or(Error::LoginEnded)?;
         self.remember_address(&user.value.id, from).await;
@@ -176,11 +176,11 @@ impl Account {
     /// The account of somebody who logs in for the first time, if the settings allow a new one.
     async fn first_login(&self, provider: &Provider, person: &Person, from: IpAddr) -> Result<Stored<UserRecord>> {
         if !provider.settings.create_users {
-            return Err(self.refuse(provider, ProviderError::Unlinked, from));
+            return Err(self.refuse_login(provider, ProviderError::Unlinked, from));
         }
-        let profile = provider.profile(person).await.map_err(|reason| self.refuse(provider, reason, from))?;
+        let profile = provider.profile(person).await.map_err(|reason| self.refuse_login(provider, reason, from))?;
         let email = profile.email.as_deref().and_then(|email| email.parse::<Email>().ok());
-        let email = email.ok_or_else(|| self.refuse(provider, ProviderError::NoEmail, from))?;
+        let email = email.ok_or_else(|| self.refuse_login(provider, ProviderError::NoEmail, from))?;
         self.limit_registrations(from).await?;
         let names = suggestions(profile.preferred_username.as_deref(), &email.to_string(), self.random.as_ref());
         let mut user = self.new_user(self.first_free(names).await?, email);
@@ -204,7 +204,7 @@ impl Account {
     }
 
     /// Records that a login was refused. Returns its error.
-    fn refuse(&self, provider: &Provider, reason: ProviderError, from: IpAddr) -> Error {
+    fn refuse_login(&self, provider: &Provider, reason: ProviderError, from: IpAddr) -> Error {
         metrics::refused("provider");
         self.audit.note_from(from, "login refused", &provider.name);
         if reason.kind() == Kind::Unavailable {

@@ -42,8 +42,6 @@ const HEADERS: [(HeaderName, &str); 2] =
 
 /// The networks, and what is asked about them.
 pub(super) fn router(settings: &Settings) -> Router {
-    let judge =
-        Judge { settings: settings.clone(), engine: OnceCell::new(), places: Arc::new(Semaphore::new(RUNNING_MAX)) };
     Router::new()
         .route("/networks.json", get(networks))
         .route("/lint", post(lint))

@@ -6,7 +6,7 @@ use api::rest::handler::{Device, LorawanDevice};
 use csv::StringRecord;
 
 use crate::{
-    Error, Result,
+    Error,
     fields::{BadField, Cells, FIELDS, Field, get},
     row::Row,
 };
@@ -17,7 +17,7 @@ type Columns = (&'static str, Vec<usize>);
 /// The columns of keys, which are written only on request.
 const KEYS: [&str; 3] = ["nwk_s_key", "app_s_key", "app_key"];
 
-pub(crate) fn read(bytes: &[u8]) -> Result<Vec<Row>> {
+pub(crate) fn read(bytes: &[u8]) -> Result<Vec<Row>, Error> {
     let mut builder = csv::ReaderBuilder::new();
     let (delimiter, skipped) = separator(bytes).unwrap_or_else(|| (delimiter(bytes), 0));
     let bytes = &bytes[skipped..];
@@ -49,7 +49,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Vec<Row>> {
 }
 
 /// Writes devices; those without keys have no columns for them.
-pub fn write<'a>(to: &mut dyn Write, devices: impl Iterator<Item = &'a Device>, with_keys: bool) -> Result<()> {
+pub fn write<'a>(to: &mut dyn Write, devices: impl Iterator<Item = &'a Device>, with_keys: bool) -> Result<(), Error> {
     let names: Vec<_> =
         FIELDS.iter().map(|field| field.name).filter(|name| with_keys || !KEYS.contains(name)).collect();
     let mut writer = csv::Writer::from_writer(to);

@@ -2,9 +2,6 @@
 
 use std::io;
 
-/// The result of reading or writing a file.
-pub type Result<T> = std::result::Result<T, Error>;
-
 /// Reasons why a file as a whole cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

@@ -6,7 +6,7 @@ use api::rest::handler::Device;
 use serde_json::Value;
 
 use crate::{
-    Error, Result,
+    Error,
     fields::{BadField, Cells, FIELDS, Field},
     row::Row,
 };
@@ -14,7 +14,7 @@ use crate::{
 /// The LoRaWAN versions whose devices have the keys that the handler knows, as The Things Stack names them.
 const VERSIONS: &str = "MAC_V1_0";
 
-pub(crate) fn read(bytes: &[u8]) -> Result<Vec<Row>> {
+pub(crate) fn read(bytes: &[u8]) -> Result<Vec<Row>, Error> {
     let mut objects = Vec::new();
     for value in serde_json::Deserializer::from_slice(bytes).into_iter() {
         flatten(value.map_err(Error::Json)?, &mut objects);
@@ -24,7 +24,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Vec<Row>> {
 }
 
 /// Writes a device per line.
-pub fn write<'a>(to: &mut dyn Write, devices: impl Iterator<Item = &'a Device>) -> Result<()> {
+pub fn write<'a>(to: &mut dyn Write, devices: impl Iterator<Item = &'a Device>) -> Result<(), Error> {
     for device in devices {
         serde_json::to_writer(&mut *to, device).map_err(Error::Device)?;
         to.write_all(b"\n").map_err(Error::Write)?;

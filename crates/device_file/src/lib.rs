@@ -10,7 +10,7 @@ mod row;
 
 pub use self::{
     csv::write as write_csv,
-    error::{Error, Result},
+    error::Error,
     fields::{BadField, without_keys},
     json::write as write_json,
     plan::{Allowed, BadRow, Plan, Planned, Step, leave_out_session, new_device, plan},

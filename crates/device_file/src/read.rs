@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::{Error, Result, csv, json, row::Row};
+use crate::{Error, csv, json, row::Row};
 
 /// A format of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum Format {
 }
 
 /// Reads at most `rows_max` devices. Without a format, the first character tells it.
-pub fn read(bytes: &[u8], format: Option<Format>, rows_max: usize) -> Result<Vec<Row>> {
+pub fn read(bytes: &[u8], format: Option<Format>, rows_max: usize) -> Result<Vec<Row>, Error> {
     let bytes = utf_8(bytes)?;
     // Spreadsheets put it in front of UTF-8.
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
@@ -32,7 +32,7 @@ pub fn read(bytes: &[u8], format: Option<Format>, rows_max: usize) -> Result<Vec
 
 /// The same in UTF-8, if it is UTF-16, which spreadsheets and Windows write, with a mark at its start or without one. All
 /// formats begin with ASCII, so zeros between the first characters tell it then.
-fn utf_8(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
+fn utf_8(bytes: &[u8]) -> Result<Cow<'_, [u8]>, Error> {
     let (unit, units): (fn([u8; 2]) -> u16, _) = match bytes {
         [0xff, 0xfe, units @ ..] => (u16::from_le_bytes, units),
         [0xfe, 0xff, units @ ..] => (u16::from_be_bytes, units),

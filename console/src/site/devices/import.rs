@@ -23,7 +23,7 @@ use self::{
 };
 use super::{find::all, new::app_eui};
 use crate::{
-    Error, Result,
+    Result,
     site::{
         device::fields::becomes_draft,
         failure::{Failure, Problem},

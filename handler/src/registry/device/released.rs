@@ -44,7 +44,8 @@ impl Devices {
             let batch = Batch::new().put_until(key, serde_json::to_vec(released)?, self.released_until());
             _ = self.store.commit(batch).await?;
         }
-        self.delete(&released.app_id, &released.dev_id).await
+        // A handler finds the deletion, and deletes the history.
+        self.delete(&released.app_id, &released.dev_id).await.map(drop)
     }
 
     /// The pairs that the network server behind a network broker may still have. At most [`LIST_MAX`] are looked at.
